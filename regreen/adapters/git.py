@@ -1,0 +1,577 @@
+"""Git as plumbing: every command runs in a bare repository of our own, never in a work tree.
+
+`GitRepository.open` lays a bare view over somebody's repository: it borrows that repository's objects
+(`objects/info/alternates`) and writes new ones (reverts, applied patches) into its own. So no hook, filter,
+fsmonitor or attribute of the repository is ever honoured, and nothing is written into it.
+`GitRepository.mirror` keeps such a bare repository in step with a remote.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import os
+import re
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from regreen.errors import NotARepository, OutsideError, UserError
+from regreen.models import Commit, TreeEntry
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+# Nothing of the operator's or the system's git configuration may change what a command means ...
+_NO_CONFIG = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+# ... but where we ask the user's own checkout, `safe.directory` is that user's to set.
+_CLEAN = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "true",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "LC_ALL": "C.UTF-8",
+    "GIT_AUTHOR_NAME": "Regreen",
+    "GIT_AUTHOR_EMAIL": "regreen@users.noreply.github.com",
+    "GIT_COMMITTER_NAME": "Regreen",
+    "GIT_COMMITTER_EMAIL": "regreen@users.noreply.github.com",
+}
+_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_FORMAT = "%H%x00%P%x00%T%x00%an%x00%ae%x00%ct%x00%s%x00"
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+
+class GitRepository:
+    """One repository's objects, as `ports.Git` asks for them.
+
+    Args:
+        git_dir: a bare repository that belongs to us.
+        source: the repository whose revisions `resolve` understands (HEAD, main, HEAD~3); None: `git_dir` itself.
+    """
+
+    def __init__(self, git_dir: Path, source: Path | None = None) -> None:
+        self.git_dir = git_dir
+        self.source = source
+
+    @classmethod
+    def open(cls, path: Path, home: Path | None = None) -> GitRepository:
+        """Lay a bare view over the repository that holds `path`.
+
+        Args:
+            path: a folder in a work tree, or a bare repository.
+            home: where views are kept; default: the user's temporary folder.
+
+        Raises:
+            NotARepository: there is none, or its owner is somebody else.
+        """
+        found = _git(
+            ["-C", str(path), "rev-parse", "--absolute-git-dir", "--git-common-dir"], check=False
+        )
+        if found.returncode != 0:
+            reason = _text(found.stderr).strip().removeprefix("fatal: ") or "no git here"
+            message = (
+                f"{path} is not a git repository ({reason.splitlines()[0]}); name one with --repo"
+            )
+            raise NotARepository(message)
+        git_dir, common = _text(found.stdout).split("\n")[:2]
+        objects = (
+            Path(common) if Path(common).is_absolute() else Path(path) / common
+        ).resolve() / "objects"
+        root = home or Path(tempfile.gettempdir()) / f"regreen-{os.getuid()}"
+        view = root / "views" / hashlib.sha256(str(objects).encode()).hexdigest()[:24]
+        _init_bare(view)
+        (view / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+        _copy_shallow_marks(Path(common) if Path(common).is_absolute() else objects.parent, view)
+        return cls(view, Path(git_dir))
+
+    @classmethod
+    def mirror(cls, url: str, git_dir: Path, token: str | None = None) -> GitRepository:
+        """A bare copy of the repository at `url`, brought up to date: branches, tags and pull request heads.
+
+        Args:
+            url: https (or http on loopback) address without credentials.
+            git_dir: where the copy is kept.
+            token: an installation token; it reaches git by the environment only.
+
+        Raises:
+            OutsideError: the remote cannot be reached or refuses.
+        """
+        _init_bare(git_dir)
+        repository = cls(git_dir)
+        repository.fetch(
+            url, ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"], token, prune=True
+        )
+        return repository
+
+    def fetch(
+        self, url: str, refspecs: Sequence[str], token: str | None = None, *, prune: bool = False
+    ) -> None:
+        """Fetch `refspecs` from `url`.
+
+        Raises:
+            OutsideError: the remote cannot be reached or refuses.
+        """
+        options = ["--no-tags", "--no-write-fetch-head", "--force", *(["--prune"] if prune else [])]
+        done = self._run(
+            ["fetch", "--quiet", *options, "--", url, *refspecs], env=_auth(url, token), check=False
+        )
+        _expect(done, f"cannot fetch from {_bare_url(url)}")
+
+    def push(
+        self,
+        url: str,
+        sha: str,
+        branch: str,
+        token: str | None = None,
+        *,
+        expect: str | None = None,
+    ) -> None:
+        """Put `sha` on `branch` at `url`; only if the branch stands at `expect` ("" : does not exist), where given.
+
+        Raises:
+            OutsideError: the remote cannot be reached or refuses.
+        """
+        lease = [] if expect is None else [f"--force-with-lease=refs/heads/{branch}:{expect}"]
+        refspec = f"{'+' if expect is None else ''}{sha}:refs/heads/{branch}"
+        done = self._run(
+            ["push", "--quiet", *lease, "--", url, refspec], env=_auth(url, token), check=False
+        )
+        _expect(done, f"cannot push to {_bare_url(url)}")
+
+    def resolve(self, rev: str) -> str:
+        """The full commit id that `rev` names; see `ports.Git`."""
+        if not rev or rev.startswith("-") or "\x00" in rev:
+            raise UserError(_unknown(rev))
+        where = ["--git-dir", str(self.source or self.git_dir)]
+        done = _git(
+            [*where, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}"],
+            check=False,
+        )
+        if done.returncode != 0 and self.source is not None:
+            # A commit that we made (a snapshot, a revert) stands only in the view.
+            done = self._run(
+                ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}"],
+                check=False,
+            )
+        # rev-parse echoes --end-of-options before git 2.44 did away with it
+        out = _text(done.stdout).replace("--end-of-options", "").strip()
+        if done.returncode != 0 or not _SHA.fullmatch(out):
+            raise UserError(_unknown(rev))
+        return out
+
+    def snapshot(self, work_tree: Path, parent: str) -> str:
+        """Commit what stands in `work_tree` (untracked files included, ignored ones not) on top of `parent`.
+
+        The user's own index and branches stay as they are. Only for the user's own checkout on the command
+        line: git reads that checkout's configuration here.
+        """
+        with self._index() as env:
+            done = _git(
+                [
+                    "-C",
+                    str(work_tree),
+                    "--literal-pathspecs",
+                    "-c",
+                    "core.hooksPath=/dev/null",
+                    "add",
+                    "-A",
+                ],
+                env=env
+                | {
+                    "GIT_OBJECT_DIRECTORY": str(self.git_dir / "objects"),
+                    "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self._source_objects()),
+                },
+                check=False,
+            )
+            if done.returncode != 0:
+                message = f"cannot read the working tree at {work_tree}: {_first_line(done.stderr)}"
+                raise UserError(message)
+            tree = _text(self._run(["write-tree"], env=env).stdout).strip()
+        if tree == self.tree_id(parent):
+            return parent
+        return self._commit_tree(tree, "The working tree as it stands", (parent,))
+
+    def commit(self, sha: str) -> Commit:
+        """One commit; see `ports.Git`."""
+        done = self._run(["log", "-1", f"--format={_FORMAT}", sha])
+        return _commits(_text(done.stdout))[0]
+
+    def commits(self, good: str | None, bad: str, *, first_parent: bool = False) -> list[Commit]:
+        """`good..bad`, parents before children; see `ports.Git`."""
+        options = ["--topo-order", "--reverse", *(["--first-parent"] if first_parent else [])]
+        span = [bad] if good is None else [bad, f"^{good}"]
+        done = self._run(["log", f"--format={_FORMAT}", *options, *span])
+        return _commits(_text(done.stdout))
+
+    def merge_base(self, one: str, other: str) -> str | None:
+        """The best common ancestor; see `ports.Git`."""
+        done = self._run(["merge-base", one, other], check=False)
+        return _text(done.stdout).strip().split("\n")[0] or None
+
+    def is_ancestor(self, one: str, other: str) -> bool:
+        """Whether `one` is `other` or an ancestor of it."""
+        return self._run(["merge-base", "--is-ancestor", one, other], check=False).returncode == 0
+
+    def is_shallow(self) -> bool:
+        """Whether history is cut off."""
+        return (self.git_dir / "shallow").exists()
+
+    def tree(self, rev: str, *, recursive: bool = True) -> list[TreeEntry]:
+        """Every file of a tree; see `ports.Git`."""
+        done = self._run(["ls-tree", "-z", "--long", *(["-r"] if recursive else []), rev])
+        entries = []
+        for row in _text(done.stdout).split("\x00"):
+            if row:
+                meta, path = row.split("\t", 1)
+                mode, _kind, sha, size = meta.split()
+                entries.append(TreeEntry(path, mode, sha, int(size) if size.isdigit() else None))
+        return entries
+
+    def tree_id(self, rev: str, path: str = "") -> str | None:
+        """The id of the tree, or of the entry at `path`; see `ports.Git`."""
+        what = f"{rev}^{{tree}}" if not path else f"{rev}:{path}"
+        done = self._run(["rev-parse", "--verify", "--quiet", what], check=False)
+        return _text(done.stdout).strip() or None
+
+    def show(self, rev: str, path: str, limit: int = 8 * 1024 * 1024) -> bytes | None:
+        """A file's bytes at a revision; see `ports.Git`."""
+        asked = f"{rev}:{path}".encode("utf-8", "surrogateescape")
+        if b"\n" in asked:
+            return self._show_by_tree(rev, path, limit)
+        head = self._run(["cat-file", "--batch-check"], stdin=asked + b"\n").stdout.split()
+        if len(head) < 3 or head[-2] != b"blob" or int(head[-1]) > limit:
+            return None
+        return self._run(["cat-file", "blob", _text(head[-3])]).stdout
+
+    def diff(self, base: str, head: str, *, paths: Sequence[str] = (), context: int = 3) -> str:
+        """The unified diff between two trees; see `ports.Git`."""
+        options = [
+            "--full-index",
+            "-M",
+            "-l2000",
+            f"-U{context}",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+        ]
+        limit = ["--", *(f":(literal){p}" for p in paths)] if paths else []
+        return _text(self._run(["diff", *options, base, head, *limit]).stdout)
+
+    def changed_paths(self, sha: str) -> tuple[str, ...]:
+        """Paths that a commit changes against its first parent; see `ports.Git`."""
+        done = self._run(
+            [
+                "diff-tree",
+                "-z",
+                "-r",
+                "--root",
+                "-m",
+                "--first-parent",
+                "--name-only",
+                "--no-commit-id",
+                sha,
+            ]
+        )
+        return tuple(dict.fromkeys(p for p in _text(done.stdout).split("\x00") if p))
+
+    def archive(self, rev: str, overlay: Mapping[str, bytes] | None = None) -> Iterator[bytes]:
+        """The tree as a tar stream; see `ports.Git`."""
+        with subprocess.Popen(
+            ["git", "--git-dir", str(self.git_dir), "archive", "--format=tar", rev],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=_environment(_NO_CONFIG),
+        ) as process:
+            assert process.stdout is not None  # noqa: S101 - PIPE was asked for
+            assert process.stderr is not None  # noqa: S101
+            if overlay:
+                yield from _with_overlay(process.stdout, overlay)
+            else:
+                while chunk := process.stdout.read(1 << 18):
+                    yield chunk
+            complaint = process.stderr.read()
+        if process.returncode != 0:
+            message = f"git archive {rev[:12]} failed: {_first_line(complaint)}"
+            raise OutsideError(message)
+
+    def apply(
+        self,
+        onto: str,
+        patch: str,
+        message: str,
+        *,
+        three_way: bool = False,
+        parents: Sequence[str] | None = None,
+    ) -> str | None:
+        """Apply a patch without a work tree; see `ports.Git`."""
+        if not patch.strip():
+            return None
+        with self._index() as env:
+            self._run(["read-tree", onto], env=env)
+            how = ["--cached", "--whitespace=nowarn", *(["--3way"] if three_way else [])]
+            data = patch.encode("utf-8", "surrogateescape")
+            if self._run(["apply", *how, "-"], stdin=data, env=env, check=False).returncode != 0:
+                return None
+            if self._run(["ls-files", "--unmerged"], env=env).stdout:
+                return None
+            tree = _text(self._run(["write-tree"], env=env).stdout).strip()
+        self._refuse_forbidden(onto, tree)
+        return self._commit_tree(
+            tree, message, parents if parents is not None else (self.resolve(onto),)
+        )
+
+    def revert(
+        self, sha: str, onto: str, *, paths: Sequence[str] = (), mainline: int = 1
+    ) -> str | None:
+        """A commit on `onto` without what `sha` did; see `ports.Git`."""
+        commit = self.commit(sha)
+        before = commit.parents[mainline - 1] if commit.parents else _EMPTY_TREE
+        limit = ["--", *(f":(literal){p}" for p in paths)] if paths else []
+        options = [
+            "--full-index",
+            "--binary",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+        ]
+        patch = _text(self._run(["diff", *options, sha, before, *limit]).stdout)
+        reason = f'Revert "{commit.subject}"\n\nThis reverts commit {sha}.'
+        return self.apply(onto, patch, reason, three_way=True)
+
+    def blame(self, rev: str, path: str, start: int, end: int) -> list[str]:
+        """The commit that last touched each line; see `ports.Git`."""
+        done = self._run(["blame", "--porcelain", f"-L{start},{end}", rev, "--", path], check=False)
+        header = re.compile(r"([0-9a-f]{40}) \d+ \d+")
+        return [m.group(1) for row in _text(done.stdout).split("\n") if (m := header.match(row))]
+
+    def _run(
+        self,
+        args: Sequence[str],
+        *,
+        stdin: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        check: bool = True,
+    ) -> subprocess.CompletedProcess[bytes]:
+        return _git(
+            ["--git-dir", str(self.git_dir), *args],
+            stdin=stdin,
+            env=_NO_CONFIG | dict(env or {}),
+            check=check,
+        )
+
+    @contextmanager
+    def _index(self) -> Iterator[dict[str, str]]:
+        with tempfile.TemporaryDirectory(prefix="regreen-index-") as folder:
+            yield {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+
+    def _commit_tree(self, tree: str, message: str, parents: Iterable[str]) -> str:
+        flags = [flag for parent in parents for flag in ("-p", parent)]
+        # A fixed date makes the same patch on the same commit the same commit, whenever it is made.
+        when = {
+            "GIT_AUTHOR_DATE": "2000-01-01T00:00:00Z",
+            "GIT_COMMITTER_DATE": "2000-01-01T00:00:00Z",
+        }
+        done = self._run(["commit-tree", tree, *flags], stdin=message.encode(), env=when)
+        return _text(done.stdout).strip()
+
+    def _refuse_forbidden(self, onto: str, tree: str) -> None:
+        """A patch may not bring in symlinks, submodules or anything git itself would act on."""
+        done = self._run(
+            [
+                "diff-tree",
+                "-z",
+                "-r",
+                "--raw",
+                "--no-renames",
+                "--no-abbrev",
+                f"{onto}^{{tree}}",
+                tree,
+            ]
+        )
+        fields = _text(done.stdout).split("\x00")
+        for meta, path in zip(fields[::2], fields[1::2], strict=False):
+            new_mode = meta.split()[1]
+            parts = [p.lower() for p in PurePosixPath(path).parts]
+            if new_mode in {"120000", "160000"}:
+                message = f"a patch may not add or change a symlink or submodule: {path}"
+                raise UserError(message)
+            if ".git" in parts or ".." in parts or parts[-1:] == [".gitmodules"]:
+                message = f"a patch may not touch {path}"
+                raise UserError(message)
+
+    def _show_by_tree(self, rev: str, path: str, limit: int) -> bytes | None:
+        for entry in self.tree(rev):
+            if entry.path == path and entry.mode.startswith("100") and (entry.size or 0) <= limit:
+                return self._run(["cat-file", "blob", entry.sha]).stdout
+        return None
+
+    def _source_objects(self) -> Path:
+        return Path((self.git_dir / "objects" / "info" / "alternates").read_text().strip())
+
+
+def _init_bare(git_dir: Path) -> None:
+    if (git_dir / "HEAD").exists():
+        return
+    git_dir.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Made beside and moved into place, so that two processes never see a half-made one.
+    with tempfile.TemporaryDirectory(dir=git_dir.parent, prefix=".new-") as folder:
+        fresh = Path(folder) / "bare"
+        _git(["init", "--quiet", "--bare", "--template=", str(fresh)], env=_NO_CONFIG)
+        (fresh / "info").mkdir(exist_ok=True)
+        # The whole tree reaches the box: what .gitattributes leaves out or rewrites on export is needed by tests.
+        (fresh / "info" / "attributes").write_text(
+            "* -export-ignore -export-subst -text -filter -ident\n"
+        )
+        try:
+            fresh.rename(git_dir)
+        except OSError:
+            if not (git_dir / "HEAD").exists():
+                raise
+
+
+def _copy_shallow_marks(source: Path, view: Path) -> None:
+    marks = source / "shallow"
+    if marks.exists():
+        (view / "shallow").write_bytes(marks.read_bytes())
+    else:
+        (view / "shallow").unlink(missing_ok=True)
+
+
+def _git(
+    args: Sequence[str],
+    *,
+    stdin: bytes | None = None,
+    env: Mapping[str, str] | None = None,
+    check: bool = True,
+) -> subprocess.CompletedProcess[bytes]:
+    try:
+        done = subprocess.run(
+            ["git", *args],
+            input=stdin if stdin is not None else b"",
+            capture_output=True,
+            env=_environment(env or {}),
+            check=False,
+        )
+    except FileNotFoundError as error:
+        message = "git is not installed; install it with your package manager"
+        raise OutsideError(message) from error
+    if check and done.returncode != 0:
+        verb = next((a for a in args if not a.startswith("-") and "/" not in a), "git")
+        message = f"git {verb} failed: {_first_line(done.stderr)}"
+        raise OutsideError(message)
+    return done
+
+
+def _environment(extra: Mapping[str, str]) -> dict[str, str]:
+    kept = {
+        k: v
+        for k, v in os.environ.items()
+        if k in {"PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "GIT_SSL_CAINFO"}
+    }
+    return kept | _CLEAN | dict(extra)
+
+
+def _auth(url: str, token: str | None) -> dict[str, str]:
+    """Git's configuration by environment, so that a token stands in no argv and no file."""
+    settings = {
+        "protocol.allow": "never",
+        f"protocol.{urlsplit(url).scheme or 'file'}.allow": "always",
+    }
+    if token:
+        basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+        settings["http.extraHeader"] = f"Authorization: Basic {basic}"
+    settings["http.followRedirects"] = "false"
+    pairs = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for i, (key, value) in enumerate(settings.items()):
+        pairs |= {f"GIT_CONFIG_KEY_{i}": key, f"GIT_CONFIG_VALUE_{i}": value}
+    return pairs
+
+
+def _expect(done: subprocess.CompletedProcess[bytes], doing: str) -> None:
+    if done.returncode != 0:
+        message = f"{doing}: {_first_line(done.stderr)}"
+        raise OutsideError(message)
+
+
+def _with_overlay(stream: IO[bytes], overlay: Mapping[str, bytes]) -> Iterator[bytes]:
+    """Pass a tar stream on without the overlay's paths, and append the overlay."""
+    out = _Chunks()
+    with (
+        tarfile.open(fileobj=stream, mode="r|") as source,
+        tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as target,
+    ):
+        for member in source:
+            if member.name not in overlay:
+                target.addfile(member, source.extractfile(member) if member.isreg() else None)
+            yield from out.take()
+        for path, data in overlay.items():
+            info = tarfile.TarInfo(path)
+            info.size, info.mode = len(data), 0o755 if data[:2] == b"#!" else 0o644
+            target.addfile(info, io.BytesIO(data))
+            yield from out.take()
+    yield from out.take()
+
+
+class _Chunks(io.RawIOBase):
+    """A file to write into whose bytes are taken out piece by piece."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: ReadableBuffer) -> int:
+        piece = bytes(data)
+        self._pieces.append(piece)
+        return len(piece)
+
+    def take(self) -> Iterator[bytes]:
+        pieces, self._pieces = self._pieces, []
+        yield from pieces
+
+
+def _commits(text: str) -> list[Commit]:
+    fields = text.split("\x00")
+    return [
+        Commit(
+            sha=fields[i].strip(),
+            parents=tuple(fields[i + 1].split()),
+            tree=fields[i + 2],
+            author=fields[i + 3],
+            email=fields[i + 4],
+            date=datetime.fromtimestamp(int(fields[i + 5]), UTC),
+            subject=fields[i + 6],
+        )
+        for i in range(0, len(fields) - 1, 7)
+    ]
+
+
+def _unknown(rev: str) -> str:
+    return f"no such revision: {rev!r}; check the spelling, or fetch it first"
+
+
+def _bare_url(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _first_line(data: bytes) -> str:
+    lines = [x for x in data.decode("utf-8", "replace").split("\n") if x.strip()]
+    fatal = [x for x in lines if x.startswith(("fatal:", "error:"))]
+    return (
+        (fatal or lines or ["no reason given"])[0].removeprefix("fatal: ").removeprefix("error: ")
+    )

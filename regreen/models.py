@@ -1,0 +1,346 @@
+"""The words every part shares: frozen values, no I/O.
+
+Names equal the keys of the JSON documents in docs/interface.md, so that `dataclasses.asdict` is the document.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+Dimension = Literal["correctness", "security", "style", "coverage"]
+Severity = Literal["critical", "high", "medium", "low"]
+Side = Literal["LEFT", "RIGHT"]
+Risk = Literal["low", "medium", "high"]
+EvidenceKind = Literal["test", "analyzer", "coverage", "vote", "model"]
+WithheldReason = Literal["confidence", "budget", "duplicate", "dismissed", "outside_diff"]
+Trust = Literal["default_branch", "pull_request", "local"]
+
+DIMENSIONS: tuple[Dimension, ...] = ("correctness", "security", "style", "coverage")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What model calls took: US dollars, calls, tokens."""
+
+    usd: float = 0.0
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.usd + other.usd,
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Something that was seen, not believed: a test run, an analyzer's word, a second reader's vote."""
+
+    kind: EvidenceKind
+    excerpt: str
+    command: str | None = None
+    head: str | None = None
+    base: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One defect at one place of a change. Lines are 1-based, `start_line <= line`, on `side`."""
+
+    id: str
+    fingerprint: str
+    dimension: Dimension
+    rule: str
+    severity: Severity
+    blocking: bool
+    confidence: float
+    path: str
+    start_line: int
+    line: int
+    side: Side
+    title: str
+    body: str
+    suggestion: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A finding that was kept back, and why."""
+
+    finding: Finding
+    reason: WithheldReason
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A file of the change that was not reviewed, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A reviewer that did not run, and why."""
+
+    reviewer: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class UncoveredLines:
+    """New lines of one file that no test executed."""
+
+    path: str
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageReport:
+    """How many of the executable lines this change adds were run by the tests."""
+
+    new_lines: int
+    covered: int
+    uncovered: tuple[UncoveredLines, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """Everything a review found out; `findings` is what would be posted, in order."""
+
+    base: str
+    head: str
+    merge_base: str
+    summary: str
+    risk: Risk
+    scores: dict[Dimension, int | None]
+    findings: tuple[Finding, ...]
+    withheld: tuple[Withheld, ...]
+    not_reviewed: tuple[Unread, ...]
+    skipped: tuple[Skipped, ...]
+    coverage: CoverageReport | None
+    cost: Cost
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One stack frame of a failure; `line` is 1-based."""
+
+    path: str
+    line: int
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failing test, lint finding or build error, read from a tool's output.
+
+    `kind` is the exception's type for a test ("AssertionError"), the rule for a linter ("F401"), else the
+    tool's own word ("error").
+    """
+
+    test: str
+    kind: str
+    message: str
+    path: str | None = None
+    line: int | None = None
+    frames: tuple[Frame, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit of a range, as `git rev-list --parents` knows it."""
+
+    sha: str
+    parents: tuple[str, ...]
+    tree: str
+    author: str
+    email: str
+    date: datetime
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """One file of a tree: `mode` as git prints it ("100644", "120000", "160000"), `size` in bytes or None."""
+
+    path: str
+    mode: str
+    sha: str
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of `regreen doctor`: what was tried, whether it holds, how to mend it."""
+
+    name: str
+    group: Literal["sandbox", "database", "github", "model", "config", "git"]
+    ok: bool
+    required: bool
+    detail: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one box may use. Bytes, processes, cores."""
+
+    memory: int = 2 * 1024**3
+    disk: int = 1024**3
+    tmp: int = 256 * 1024**2
+    pids: int = 512
+    cpus: float = 2.0
+    output: int = 64 * 1024
+    flood: int = 64 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class EnvSpec:
+    """What a box has to offer besides the tree: an interpreter, and whatever `setup` installs.
+
+    `inputs` is a digest of everything in the tree that the setup's result depends on (lock and manifest
+    bytes, or the whole tree where the setup copies it); `scope` (repository) and `trust` keep prepared
+    environments apart, so that a pull request never writes what the default branch will run.
+    `timeout_s` bounds the setup.
+    """
+
+    image: str | None = None
+    python: str | None = None
+    setup: str | None = None
+    inputs: str = ""
+    trust: Trust = "local"
+    scope: str = "local"
+    env: tuple[tuple[str, str], ...] = ()
+    timeout_s: float = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """A prepared environment: opaque to everyone but the backend that made it."""
+
+    key: str
+    backend: Literal["docker", "bwrap"]
+    python: str | None
+    image: str
+    setup_output: str = ""
+
+
+Ended = Literal["exit", "timeout", "oom", "flood", "cancelled", "infra"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How one command in a box ended. `exit_code` is None unless `ended` is "exit".
+
+    Output is text (UTF-8, undecodable bytes replaced), head and tail kept when `truncated`.
+    """
+
+    ended: Ended
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    truncated: bool
+    seconds: float
+    detail: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """The command ran to its end and exited 0."""
+        return self.ended == "exit" and self.exit_code == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool the model may call; `schema` is the JSON schema of its input."""
+
+    name: str
+    description: str
+    schema: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """The model asks for a tool. `input` obeys the tool's schema only after the caller has checked it."""
+
+    id: str
+    name: str
+    input: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answered, handed back to the model."""
+
+    id: str
+    content: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation with a model.
+
+    `raw` holds the provider's own blocks of an assistant turn: a model that thinks wants its thoughts back,
+    unchanged, with the results of the tools it called. Make such a turn with `ModelAnswer.as_message`.
+    """
+
+    role: Literal["user", "assistant"]
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    raw: tuple[dict[str, object], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One question to a model.
+
+    `purpose` names it in the ledger ("review/intent"); `force` names the one tool that must be called, for
+    a structured answer; `cache_messages` is how many leading messages are a stable prefix worth caching;
+    `salt` tells apart samples that ask the same thing on purpose.
+    """
+
+    purpose: str
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    force: str | None = None
+    max_tokens: int = 4096
+    cache_messages: int = 0
+    salt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """What the model said. `stop` "length" means cut off, "refusal" means it declined."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    stop: Literal["end", "tool", "length", "refusal"]
+    cost: Cost
+    model: str
+    raw: tuple[dict[str, object], ...] = ()
+
+    def as_message(self) -> Message:
+        """This answer as the assistant's turn of the conversation that goes on."""
+        return Message("assistant", self.text, self.calls, raw=self.raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A half-open stretch of history, `good..bad`; `good` is None when no good commit is known."""
+
+    good: str | None
+    bad: str
+    commits: tuple[Commit, ...] = field(default=())
