@@ -130,6 +130,7 @@ class Review:
     coverage: CoverageReport | None
     cost: Cost
     seconds: float
+    score_notes: dict[Dimension, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

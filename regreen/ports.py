@@ -98,6 +98,10 @@ class Sandbox(Protocol):
         """A fresh box with `tree` (a tar stream) unpacked at /work."""
         ...
 
+    def pythons(self) -> tuple[str, ...]:
+        """The Python versions that boxes can have ("3.11")."""
+        ...
+
     def doctor(self) -> list[Check]:
         """Attack it, and say line by line what holds."""
         ...

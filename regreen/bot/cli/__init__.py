@@ -64,6 +64,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             prog_name="regreen",
             standalone_mode=False,
         )
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
     except click.ClickException as error:
         _fail(2, error.format_message())
     except (NoSandbox, NotARepository, OutsideError) as error:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from regreen.errors import UserError
-from regreen.settings import CONFIG_PATH, ConfigError, config_schema, parse_repo_config
+from regreen.settings import CONFIG_PATH, ConfigError, Settings, config_schema, parse_repo_config
 
 
 @click.group("config")
@@ -59,3 +60,40 @@ def schema() -> int:
     """Print the JSON schema."""
     click.echo(json.dumps(config_schema(), indent=2))
     return 0
+
+
+@command.command("reference")
+def reference() -> int:
+    """Print the reference of every option, in Markdown."""
+    click.echo(_reference(), nl=False)
+    return 0
+
+
+def _reference() -> str:
+    schema = config_schema()
+    parts = [
+        "# Configuration\n\nPrinted by `regreen config reference`.\n\n## `.github/regreen.yml`\n\n"
+        "Read from the default branch only; below it, the organisation's default at the same path in its `.github` "
+        "repository. Everything is optional; unknown keys are refused with the nearest right one.\n"
+    ]
+    for name, about in schema["properties"].items():
+        section = schema["$defs"][about["$ref"].rsplit("/", 1)[1]]
+        parts.append(f"\n### `{name}`\n\n{section['description']}\n\n" + _table(section))
+    parts.append("\n#### One entry of `bisect.schedules`\n\n" + _table(schema["$defs"]["Schedule"]))
+    parts.append(
+        "\n## The operator's settings\n\nEnvironment variables, or lines of a `.env` file.\n\n"
+    )
+    parts.append("| variable | default | what |\n| --- | --- | --- |\n")
+    for field, info in Settings.model_fields.items():
+        variable = str(info.validation_alias or f"REGREEN_{field.upper()}")
+        default = "" if info.default is None else f"`{info.default}`"
+        parts.append(f"| `{variable}` | {default} | {info.description} |\n")
+    return "".join(parts)
+
+
+def _table(section: dict[str, Any]) -> str:
+    rows = ["| key | default | what |\n", "| --- | --- | --- |\n"]
+    for key, about in section["properties"].items():
+        default = f"`{json.dumps(about['default'])}`" if "default" in about else "required"
+        rows.append(f"| `{key}` | {default} | {about['description']} |\n")
+    return "".join(rows)

@@ -1,0 +1,272 @@
+"""One box, whatever holds it: runs commands under watch, kills it whole, and never trusts what comes out.
+
+What differs between Docker and bubblewrap is behind `Cell`: starting a process inside, and ending them all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from threading import Event, Thread
+from types import TracebackType
+from typing import Protocol, Self
+
+from regreen.adapters import boxes, scripts
+from regreen.adapters.watch import Stream, Tap, watch
+from regreen.errors import Cancelled, OutsideError, UserError
+from regreen.models import Ended, Limits, RunResult
+
+
+class CellGoneError(Exception):
+    """The cell ended although nobody here ended it."""
+
+
+class Running(Protocol):
+    """One process in a cell."""
+
+    def chunks(self) -> Iterator[tuple[Stream, bytes]]:
+        """What it prints, until the end."""
+        ...
+
+    def feed(self, chunks: Iterable[bytes]) -> None:
+        """Write its standard input, then close it. A reader that went away is no error."""
+        ...
+
+    def exit_code(self) -> int | None:
+        """None while it runs.
+
+        Raises:
+            CellGoneError: the cell has ended.
+        """
+        ...
+
+
+class Cell(Protocol):
+    """An isolated place that is already running."""
+
+    path: str
+
+    def start(self, argv: Sequence[str], env: Mapping[str, str], stdin: bool) -> Running:
+        """Start a process.
+
+        Raises:
+            CellGoneError: the cell has ended, or has no room for a process.
+        """
+        ...
+
+    def oom_kills(self) -> int:
+        """How often the kernel killed for memory in here so far."""
+        ...
+
+    def died_of_memory(self) -> bool:
+        """Whether memory was what ended the cell."""
+        ...
+
+    def destroy(self) -> None:
+        """End everything in it and leave nothing behind. Safe to call twice, from any thread."""
+        ...
+
+
+class CellBox:
+    """See `ports.Box`."""
+
+    def __init__(self, cell: Cell, limits: Limits) -> None:
+        self.cell = cell
+        self._limits = limits
+        self._ooms = 0
+        self._dead = ""
+        self._cancelled = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        env: Mapping[str, str] | None = None,
+        cwd: str = scripts.WORK,
+        stdin: bytes | None = None,
+        cancel: Event | None = None,
+    ) -> RunResult:
+        """Run one command; see `ports.Box.run`.
+
+        Raises:
+            Cancelled: an earlier command of this box was cancelled.
+            OutsideError: this box is gone.
+            UserError: the command cannot be run anywhere (empty, or with a NUL byte).
+        """
+        boxes.check_command(argv, env or {})
+        return self.execute(
+            boxes.in_shell(argv, cwd),
+            timeout=timeout,
+            env=env or {},
+            stdin=None if stdin is None else (stdin,),
+            cancel=cancel,
+        )
+
+    def execute(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        env: Mapping[str, str],
+        stdin: Iterable[bytes] | None = None,
+        cancel: Event | None = None,
+        tap: Tap | None = None,
+    ) -> RunResult:
+        """Run argv as it is, a stream on its standard input, its output into `tap`."""
+        self._refuse_if_dead()
+        begun = time.monotonic()
+        tap = tap or Tap(self._limits.output, self._limits.flood)
+        if cancel is not None and cancel.is_set():
+            self._kill("cancelled")
+            return boxes.result("cancelled", None, tap, begun, "cancelled before it began")
+        try:
+            running = self.cell.start(
+                argv, boxes.environment(self.cell.path) | dict(env), stdin is not None
+            )
+        except CellGoneError as error:
+            return self._gone(tap, begun, f"the command could not be started: {error}")
+        tap.start(running.chunks())
+        feeder = _Feeder(running, stdin)
+        why = watch(tap, timeout=timeout, cancel=cancel, has_exited=lambda: _has_exited(running))
+        if why is not None:
+            self._kill(why)
+            tap.join(5.0)
+            return boxes.result(why, None, tap, begun, boxes.WHY[why])
+        ended = self._ended(running, tap, begun)
+        feeder.raise_if_failed()
+        return ended
+
+    def read(self, path: str, limit: int = 1024 * 1024) -> bytes | None:
+        """The first bytes of a regular file in the box; see `ports.Box.read`."""
+        self._refuse_if_dead()
+        if not boxes.can_be_read(path, limit):
+            return None
+        tap = Tap(limit, limit + 65536)
+        read = self.execute(
+            boxes.reading(path, limit), timeout=boxes.HELPER_TIMEOUT_S, env={}, tap=tap
+        )
+        return tap.out.bytes() if read.passed else None
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        """Put files into the box; see `ports.Box.write`.
+
+        Raises:
+            UserError: a path leads out of /work, or there is no room.
+            OutsideError: the box could not take them (a folder is in the way).
+        """
+        self._unpack(["/bin/sh", "-c", scripts.WRITE], (boxes.pack(files),))
+
+    def lay_out(self, tree: Iterable[bytes], *, from_setup: bool) -> None:
+        """Put the tree at /work, with what the environment's setup had left there.
+
+        Raises:
+            UserError: there is no room for it.
+            OutsideError: the box could not take it.
+        """
+        tar = boxes.begun(tree)
+        if tar is not None or from_setup:
+            kind = "none" if tar is None else "tree"
+            self._unpack(["/bin/sh", "-c", scripts.UNPACK, "sh", kind], tar)
+
+    def lay_out_file(self, path: str) -> None:
+        """As `lay_out`, with the tar as a file that the box can see."""
+        self._unpack(["/bin/sh", "-c", scripts.UNPACK, "sh", "tree", path], None)
+
+    def _unpack(self, argv: Sequence[str], tar: Iterable[bytes] | None) -> None:
+        """Run a script of ours that takes a tar stream; anything but exit 0 is an error."""
+        done = self.execute(argv, timeout=boxes.HELPER_TIMEOUT_S, env={}, stdin=tar)
+        if not done.passed:
+            said = " ".join((done.stderr or done.stdout or done.detail).split())[-300:]
+            if done.ended == "oom" or "No space left" in said or "Wrote only" in said:
+                message = (
+                    f"the tree does not fit into the box; give it more disk or memory ({said})"
+                )
+                raise UserError(message)
+            message = f"files could not be put into the box ({done.ended}): {said}"
+            raise OutsideError(message)
+
+    def close(self) -> None:
+        """Kill whatever runs and leave nothing behind."""
+        self._dead = self._dead or "it was closed"
+        self.cell.destroy()
+
+    def _ended(self, running: Running, tap: Tap, begun: float) -> RunResult:
+        try:
+            code = running.exit_code()
+        except CellGoneError:
+            return self._gone(tap, begun, "the box ended while the command ran")
+        if code != 0 and self._oom_happened():
+            return boxes.result("oom", None, tap, begun, boxes.out_of_memory(self._limits))
+        return boxes.result("exit", code, tap, begun)
+
+    def _oom_happened(self) -> bool:
+        count = self.cell.oom_kills()
+        happened = count > self._ooms
+        self._ooms = max(count, self._ooms)
+        return happened
+
+    def _gone(self, tap: Tap, begun: float, detail: str) -> RunResult:
+        """The cell ended though we did not end it: by its memory limit, or by somebody else."""
+        ended: Ended = "infra"
+        if self._oom_happened() or self.cell.died_of_memory():
+            ended, detail = "oom", boxes.out_of_memory(self._limits)
+        self._dead = self._dead or detail
+        self.cell.destroy()
+        return boxes.result(ended, None, tap, begun, detail)
+
+    def _kill(self, why: Ended) -> None:
+        self._dead = boxes.WHY[why]
+        self._cancelled = why == "cancelled"
+        self.cell.destroy()
+
+    def _refuse_if_dead(self) -> None:
+        if self._cancelled:
+            msg = "this box was cancelled; nothing can run in it any more"
+            raise Cancelled(msg)
+        if self._dead:
+            message = f"this box is gone: {self._dead}"
+            raise OutsideError(message)
+
+
+class _Feeder:
+    """Sends standard input from a thread of its own, so that a command that does not read cannot block us."""
+
+    def __init__(self, running: Running, chunks: Iterable[bytes] | None) -> None:
+        self._error: Exception | None = None
+        if chunks is not None:
+            Thread(
+                target=self._send, args=(running, chunks), daemon=True, name="regreen-feed"
+            ).start()
+
+    def raise_if_failed(self) -> None:
+        """Let an error of the stream's own source (git, a file of the tree) reach the caller."""
+        if self._error is not None:
+            raise self._error
+
+    def _send(self, running: Running, chunks: Iterable[bytes]) -> None:
+        try:
+            running.feed(chunks)
+        except Exception as error:  # noqa: BLE001 - carried over to the thread that waits
+            self._error = error
+            with suppress(OSError):
+                running.feed(())
+
+
+def _has_exited(running: Running) -> bool:
+    try:
+        return running.exit_code() is not None
+    except CellGoneError:
+        return True

@@ -1,0 +1,248 @@
+"""The sandbox without an engine: bubblewrap, control groups, and directories for environments.
+
+Needs root: without a control group nothing bounds the memory of a whole box, so there is no sandbox then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import tarfile
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Lock
+
+from regreen.adapters import boxes, cgroup, host, scripts
+from regreen.adapters.box import CellBox
+from regreen.adapters.bwrap_box import OUTER_UID, BwrapCell, Plan
+from regreen.adapters.disk import DiskGuard
+from regreen.adapters.environments import (
+    Guard,
+    choose_python,
+    environment_key,
+    look_alikes,
+    raise_if_failed,
+    refuse_if_guarded,
+    short_version,
+)
+from regreen.errors import NoSandbox, OutsideError, UserError
+from regreen.models import Check, Env, EnvSpec, Limits
+
+_RESOLV = Path("/etc/resolv.conf")
+_BASE = "base-"
+_PROGRAMS = ("bwrap", "unshare", "setpriv", "prlimit")
+# The base environment is shown at /base while a setup's own is made from it.
+_COPY_BASE = "cp -a /base/. /env/ || exit 74\n"
+
+
+class BwrapSandbox:
+    """See `ports.Sandbox`. One object serves many threads."""
+
+    name = "bwrap"
+
+    def __init__(self, home: Path, guards: tuple[Guard, ...] = (look_alikes,)) -> None:
+        self._home = home
+        self._guards = guards
+        self._locks: defaultdict[str, Lock] = defaultdict(Lock)
+
+    @classmethod
+    def connect(cls, home: Path, guards: tuple[Guard, ...] = (look_alikes,)) -> BwrapSandbox:
+        """The sandbox, its environments kept below `home`.
+
+        Raises:
+            NoSandbox: something it needs is missing here.
+        """
+        missing = [program for program in _PROGRAMS if shutil.which(program) is None]
+        if missing:
+            package = "bubblewrap" if missing == ["bwrap"] else "bubblewrap and util-linux"
+            message = f"{', '.join(missing)} not found; install {package}"
+            raise NoSandbox(message)
+        if reason := cgroup.unavailable():
+            message = f"bubblewrap alone cannot bound memory: {reason}; run as root, or use Docker"
+            raise NoSandbox(message)
+        if not host.has_skeleton():
+            msg = "bubblewrap boxes need a merged /usr on this machine; use Docker"
+            raise NoSandbox(msg)
+        cgroup.sweep()
+        return cls(home, guards)
+
+    def pythons(self) -> tuple[str, ...]:
+        """The Python versions an environment may ask for."""
+        return tuple(host.pythons())
+
+    def prepare(self, spec: EnvSpec, tree: Iterable[bytes], cancel: Event | None = None) -> Env:
+        """Make, or find again, an environment; see `ports.Sandbox.prepare`.
+
+        Raises:
+            SetupFailed: the setup failed or ran out of its time.
+            UserError: no such Python, or an image was asked for.
+            OutsideError: the kernel would not.
+        """
+        if spec.image:
+            msg = "bubblewrap boxes have no images; leave `image` out, or use Docker"
+            raise UserError(msg)
+        python = choose_python(short_version(spec.python))
+        base = self._base(python)
+        if not spec.setup:
+            return Env(base, "bwrap", python.version, base)
+        key = environment_key(base, spec)
+        with self._locks[key]:
+            if self._is_there(key):
+                return Env(key, "bwrap", python.version, key)
+            refuse_if_guarded(spec, self._guards)
+            return self._set_up(key, base, spec, tree, cancel)
+
+    def open(self, env: Env, tree: Iterable[bytes], limits: Limits | None = None) -> CellBox:
+        """A fresh box; see `ports.Sandbox.open`.
+
+        Raises:
+            OutsideError: the kernel would not, or the environment is gone.
+        """
+        if not self._is_there(env.image):
+            msg = "the prepared environment is gone; prepare it again"
+            raise OutsideError(msg)
+        python = choose_python(env.python)
+        asked = boxes.check_limits(limits or Limits())
+        plan = Plan(self._shown(python), self._directory(env.image), str(python.exe))
+        box = CellBox(BwrapCell.launch(plan, asked), asked)
+        try:
+            box.lay_out(tree, from_setup=not env.image.startswith(_BASE))
+        except BaseException:
+            box.close()
+            raise
+        return box
+
+    def doctor(self) -> list[Check]:
+        """Attack a box of this kernel; one line for each attack."""
+        from regreen.adapters.attacks import attack
+
+        return attack(self)
+
+    # -- environments -----------------------------------------------------------------------------------------
+
+    def _base(self, python: host.HostPython) -> str:
+        """The plain environment of an interpreter: a venv with pip."""
+        digest = hashlib.sha256(f"{python.identity} {OUTER_UID}".encode()).hexdigest()
+        name = f"{_BASE}{digest[:32]}"
+        with self._locks[name]:
+            if not self._is_there(name):
+                script, argv = scripts.VENV, (str(python.exe), "")
+                with self._making(name, python, (), network=False) as box:
+                    made = box.execute(
+                        ["/bin/sh", "-c", script, "sh", *argv], timeout=300.0, env={}
+                    )
+                    if not made.passed:
+                        message = f"the base environment could not be made: {made.stderr[-300:] or made.detail}"
+                        raise OutsideError(message)
+                self._keep(name)
+        return name
+
+    def _set_up(
+        self,
+        key: str,
+        base: str,
+        spec: EnvSpec,
+        tree: Iterable[bytes],
+        cancel: Event | None,
+    ) -> Env:
+        python = choose_python(short_version(spec.python))
+        ca = host.ca_bundle()
+        tar = boxes.begun(tree)
+        shown = (
+            (str(self._directory(base)), "/base"),
+            *((str(p), str(p)) for p in (_RESOLV,) if p.exists()),
+        )
+        env = host.network_env(str(ca) if ca else None) | dict(spec.env)
+        with (
+            self._making(key, python, shown, network=True) as box,
+            DiskGuard(self._home, cancel) as guard,
+        ):
+            done = box.execute(
+                [
+                    "/bin/sh",
+                    "-c",
+                    _COPY_BASE + scripts.SETUP,
+                    "sh",
+                    spec.setup or "",
+                    "none" if tar is None else "tree",
+                ],
+                timeout=spec.timeout_s,
+                env=env,
+                stdin=tar,
+                cancel=guard.stop,
+            )
+        try:
+            raise_if_failed(done, overflowed=guard.overflowed)
+        except BaseException:
+            self._discard(key, python)
+            raise
+        self._keep(key)
+        return Env(key, "bwrap", python.version, key, (done.stdout + done.stderr)[-4000:])
+
+    def _making(
+        self,
+        name: str,
+        python: host.HostPython,
+        more: tuple[tuple[str, str], ...],
+        *,
+        network: bool,
+    ) -> CellBox:
+        """A box that writes the environment `name`; what was left of an earlier attempt goes first."""
+        place = self._unfinished(name)
+        if place.exists():
+            self._discard(name, python)
+        place.mkdir(parents=True, mode=0o755)
+        os.chown(place, OUTER_UID, OUTER_UID)  # empty and ours: nothing foreign has touched it yet
+        plan = Plan(self._shown(python) + more, place, str(python.exe), network=network, keeps=True)
+        limits = boxes.SETUP_LIMITS
+        return CellBox(BwrapCell.launch(plan, limits), limits)
+
+    def _keep(self, name: str) -> None:
+        """Make a finished environment findable: a rename, which looks at nothing inside."""
+        self._directory(name).parent.mkdir(parents=True, exist_ok=True)
+        self._unfinished(name).rename(self._directory(name))
+
+    def _discard(self, name: str, python: host.HostPython) -> None:
+        """Empty an unfinished environment from inside a box: the host never walks what foreign code wrote."""
+        place = self._unfinished(name)
+        plan = Plan(self._shown(python), place, str(python.exe), keeps=True)
+        with CellBox(BwrapCell.launch(plan, boxes.SETUP_LIMITS), boxes.SETUP_LIMITS) as box:
+            empty = "chmod -R u+rwx /env; rm -rf /env/* /env/.[!.]* /env/..?*"
+            box.execute(["/bin/sh", "-c", empty], timeout=600.0, env={})
+        with suppress(OSError):
+            place.rename(place.with_name(f"{place.name}-{uuid.uuid4().hex[:8]}"))
+        for leftover in place.parent.glob(f"{place.name}-*"):
+            with suppress(OSError):
+                leftover.rmdir()
+
+    def _is_there(self, name: str) -> bool:
+        return self._directory(name).is_dir()
+
+    def _directory(self, name: str) -> Path:
+        return self._home / "environments" / name
+
+    def _unfinished(self, name: str) -> Path:
+        return self._home / "unfinished" / name
+
+    def _shown(self, python: host.HostPython) -> tuple[tuple[str, str], ...]:
+        mounts = [path for path in host.skeleton_mounts(python) if path != "/usr"]
+        return ((str(self._etc()), "/etc"), *((path, path) for path in mounts))
+
+    def _etc(self) -> Path:
+        """The box's /etc, written once by us."""
+        content = host.skeleton_tar()
+        place = self._home / "skeleton" / hashlib.sha256(content).hexdigest()[:32]
+        with self._locks["skeleton"]:
+            if not place.is_dir():
+                fresh = place.with_name(f"{place.name}-{uuid.uuid4().hex[:8]}")
+                with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+                    members = [member for member in tar if member.name.startswith("etc")]
+                    tar.extractall(fresh, members=members, filter="fully_trusted")  # noqa: S202 - a tar file of our own making
+                with suppress(OSError):
+                    fresh.rename(place)
+        return place / "etc"

@@ -1,0 +1,99 @@
+"""The shell scripts that run inside a box: POSIX sh and tar only, so that any image will do.
+
+They run as the box's own user, on the far side of the boundary: nothing they print is believed beyond their
+exit status, and a tree that fools them fools its own box alone.
+"""
+
+from __future__ import annotations
+
+WORK = "/work"
+HOME = "/home/regreen"
+ENV = "/env"
+
+# Runs argv in a directory; a missing command is 127 and a missing directory 126, as in any shell.
+RUN = 'cd -- "$1" || exit 126; shift; exec "$@"'
+
+# The tree comes on standard input, or as the file $2. What the setup left in the tree lies in the environment's own tar files:
+# `new` under the tree (the tree wins), `changed` over it where the tree still holds what the setup saw.
+UNPACK = """
+set -e
+cd /work
+mkdir -p "$HOME" 2>/dev/null || true
+[ -f /env/.regreen/new.tar ] && tar -xf /env/.regreen/new.tar
+[ -f /env/.regreen/home.tar ] && tar -xf /env/.regreen/home.tar -C "$HOME"
+if [ "$1" = tree ]; then tar -xf "${2:--}"; fi
+if [ -s /env/.regreen/changed.sums ]; then
+  while read -r sum number name; do
+    now=$(sha256sum < "$name" 2>/dev/null) || continue
+    if [ "${now%% *}" = "$sum" ]; then cp -p "/env/.regreen/changed/$number" "$name"; fi
+  done < /env/.regreen/changed.sums
+fi
+exit 0
+"""
+
+# Unpacks the tree (where $2 is "tree"), runs the setup ($1), and keeps what it left in the tree and in the home directory. Tools
+# that ask git for a version get a repository with one high tag: real history never enters a box.
+SETUP = """
+mkdir -p /env/.regreen /tmp/regreen
+cd /work || exit 70
+if [ "$2" = tree ]; then tar -xf - || exit 71; fi
+find . -mindepth 1 | LC_ALL=C sort > /tmp/regreen/before
+find . -type f -exec sha256sum {} + > /tmp/regreen/sums 2>/dev/null
+if command -v git >/dev/null && [ ! -e .git ]; then
+  (
+    export GIT_AUTHOR_NAME=regreen GIT_AUTHOR_EMAIL=regreen@localhost
+    export GIT_COMMITTER_NAME=regreen GIT_COMMITTER_EMAIL=regreen@localhost
+    git init -q . && git add -A -f . && git commit -q -m tree --no-verify && git tag -a -m tree v999.0.0
+  ) >/dev/null 2>&1
+  fresh=1
+fi
+if command -v bash >/dev/null; then shell=bash; else shell=sh; fi
+"$shell" -c "$1" </dev/null
+status=$?
+[ "$status" = 0 ] || exit "$status"
+cd /work || exit 70
+if [ -n "$fresh" ]; then rm -rf .git; fi
+rm -rf /env/.regreen; mkdir -p /env/.regreen/changed
+find . -name __pycache__ -prune -o -mindepth 1 -print | LC_ALL=C sort > /tmp/regreen/after
+LC_ALL=C comm -13 /tmp/regreen/before /tmp/regreen/after > /tmp/regreen/new
+if [ -s /tmp/regreen/new ]; then
+  tar -cf /env/.regreen/new.tar --no-recursion -T /tmp/regreen/new || exit 72
+fi
+number=0
+sha256sum -c /tmp/regreen/sums 2>/dev/null | sed -n 's/: FAILED$//p' > /tmp/regreen/differs
+: > /env/.regreen/changed.sums
+while read -r name; do
+  [ -f "$name" ] || continue
+  sum=$(grep -F -- "  $name" /tmp/regreen/sums | head -n 1)
+  number=$((number + 1))
+  cp -p -- "$name" "/env/.regreen/changed/$number" || exit 72
+  echo "${sum%% *} $number $name" >> /env/.regreen/changed.sums
+done < /tmp/regreen/differs
+rm -rf "$HOME/.cache" "$HOME/.npm/_cacache"
+if [ -n "$(ls -A "$HOME" 2>/dev/null)" ]; then
+  tar -cf /env/.regreen/home.tar -C "$HOME" . || exit 72
+fi
+rm -rf /tmp/regreen
+exit 0
+"""
+
+# Makes the environment's own Python ($1 is the interpreter) with pip, from what the interpreter brings along.
+# An image's own packages stay visible ($2 is --system-site-packages there).
+VENV = """
+mkdir -p /env/bin
+command -v "$1" >/dev/null || exit 0
+"$1" -m venv $2 /env >/dev/null 2>&1 || "$1" -m venv $2 --without-pip /env || exit 73
+[ -x /env/bin/python ] || exit 73
+exit 0
+"""
+
+# Prints at most $2 bytes of the regular file $1, with no symbolic link anywhere on the way; else fails.
+READ = """
+[ -f "$1" ] || exit 3
+real=$(readlink -f -- "$1" && echo x) || exit 3
+[ "$real" = "$1
+x" ] || exit 3
+exec head -c "$2" -- "$1"
+"""
+
+WRITE = "cd /work && exec tar -xf -"

@@ -1,0 +1,145 @@
+"""`regreen sandbox`: one command in a fresh box, and what became of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import click
+
+from regreen.codebase.manifests import setup_inputs
+from regreen.errors import Cancelled, OutsideError
+from regreen.models import EnvSpec, Limits, RunResult
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+@click.command("sandbox")
+@click.option(
+    "--tree",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="What /work holds.",
+)
+@click.option("--setup", metavar="CMD", help="A shell command for the network phase, run first.")
+@click.option("--python", metavar="X.Y", help="The Python of the box.")
+@click.option("--image", help="The image of the box (Docker only).")
+@click.option("--timeout", type=click.FloatRange(min=0.01), default=300.0, metavar="S")
+@click.option("--memory", type=click.IntRange(min=1), metavar="BYTES")
+@click.option("--disk", type=click.IntRange(min=1), metavar="BYTES", help="What /work may hold.")
+@click.option("--pids", type=click.IntRange(min=1), metavar="N")
+@click.option(
+    "--output-limit", type=click.IntRange(min=0), metavar="BYTES", help="Kept, head and tail."
+)
+@click.option(
+    "--env", multiple=True, metavar="K=V", help="A variable for the setup and the command."
+)
+@click.option("--read", "paths", multiple=True, metavar="PATH", help="A file to bring back.")
+@click.option("--sandbox", "kind", type=click.Choice(["auto", "docker", "bwrap"]), default="auto")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND...")
+def command(  # noqa: PLR0917 - click passes one argument an option
+    tree: Path | None,
+    setup: str | None,
+    python: str | None,
+    image: str | None,
+    timeout: float,
+    memory: int | None,
+    disk: int | None,
+    pids: int | None,
+    output_limit: int | None,
+    env: tuple[str, ...],
+    paths: tuple[str, ...],
+    kind: str,
+    form: str,
+    argv: tuple[str, ...],
+) -> int:
+    """Run one command in the sandbox: no network, no credential, bounded in everything."""
+    from regreen.adapters import sandbox as sandboxes
+    from regreen.adapters import tree as directory
+
+    variables = dict(_variable(item) for item in env)
+    sandbox = sandboxes.choose(kind)
+    limits = _limits(memory, disk, pids, output_limit)
+    pack = partial(directory.pack, tree, limits.disk) if tree else tuple
+    spec = EnvSpec(
+        image=image,
+        python=python,
+        setup=setup,
+        inputs=_inputs(setup, tree) if setup and tree else "",
+        env=tuple(sorted(variables.items())),
+    )
+    environment = sandbox.prepare(spec, pack())
+    with sandbox.open(environment, pack(), limits) as box:
+        result = box.run(argv, timeout=timeout, env=variables)
+        files = {path: _text(box.read, path) for path in paths}
+    if form == "json":
+        click.echo(json.dumps(_document(sandbox.name, result, files)))
+    else:
+        _show(result, files)
+    return 0 if result.passed else 1
+
+
+def _inputs(setup: str, tree: Path) -> str:
+    from regreen.adapters import tree as directory
+
+    return setup_inputs(setup, directory.entries(tree), partial(directory.read, tree))
+
+
+def _variable(item: str) -> tuple[str, str]:
+    name, equals, value = item.partition("=")
+    if not name or not equals:
+        msg = f"{item!r} is not NAME=VALUE"
+        raise click.BadParameter(msg, param_hint="--env")
+    return name, value
+
+
+def _limits(memory: int | None, disk: int | None, pids: int | None, output: int | None) -> Limits:
+    asked = {"memory": memory, "disk": disk, "pids": pids, "output": output}
+    return replace(Limits(), **{name: value for name, value in asked.items() if value is not None})
+
+
+def _text(read: Callable[[str], bytes | None], path: str) -> str | None:
+    """A file of the box as text; None where there is none or the box is gone."""
+    try:
+        content = read(path)
+    except (OutsideError, Cancelled):
+        return None
+    return None if content is None else content.decode("utf-8", errors="replace")
+
+
+def _document(
+    backend: str, result: RunResult, files: Mapping[str, str | None]
+) -> dict[str, object]:
+    return {
+        "version": 1,
+        "backend": backend,
+        "exit_code": result.exit_code,
+        "ended": result.ended,
+        "stdout": result.stdout,
+        "stderr": result.stderr,
+        "truncated": result.truncated,
+        "seconds": result.seconds,
+        "detail": result.detail,
+        "files": dict(files),
+    }
+
+
+def _show(result: RunResult, files: Mapping[str, str | None]) -> None:
+    """For a person's terminal, which foreign output must not steer."""
+    click.echo(_harmless(result.stdout), nl=False)
+    click.echo(_harmless(result.stderr), nl=False, err=True)
+    for path, text in files.items():
+        click.echo(f"--- {path}" + (" (no such file)" if text is None else ""))
+        click.echo(_harmless(text or ""), nl=False)
+    how = (
+        f"exit {result.exit_code}" if result.ended == "exit" else f"{result.ended}: {result.detail}"
+    )
+    click.echo(f"{how}, {result.seconds:.2f} s", err=True)
+
+
+def _harmless(text: str) -> str:
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,81 @@
+"""One command and everything needed to run it at any commit: the unit that reviews, fixes and bisections share."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import Event
+
+from regreen.codebase.manifests import setup_inputs
+from regreen.models import Env, EnvSpec, Limits, TreeEntry, Trust
+from regreen.ports import Box, Git, Sandbox
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A command (argv, run at the root of a fresh checkout) with its preparation.
+
+    Exit 0 is good, 125 means "cannot be tried here", anything else is a failure. `setup` is a shell command for
+    the network phase; `overlay` maps paths to bytes that are laid over every checkout; `timeout` is in seconds.
+    """
+
+    command: tuple[str, ...]
+    setup: str | None = None
+    env: tuple[tuple[str, str], ...] = ()
+    overlay: Mapping[str, bytes] = field(default_factory=dict, hash=False)
+    timeout: float = 900.0
+    python: str | None = None
+    image: str | None = None
+    trust: Trust = "local"
+    scope: str = "local"
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def shown(self) -> str:
+        """The command as a person would type it."""
+        if len(self.command) == 3 and self.command[0] in {"bash", "sh"} and self.command[1] == "-c":
+            return self.command[2]
+        return shlex.join(self.command)
+
+
+def prepare(
+    trial: Trial, rev: str, *, git: Git, sandbox: Sandbox, cancel: Event | None = None
+) -> Env:
+    """The environment that `trial` needs at `rev`; found again where nothing it depends on has changed.
+
+    Raises:
+        SetupFailed: the setup command failed at this commit.
+        OutsideError: the sandbox engine failed.
+    """
+    spec = EnvSpec(
+        image=trial.image,
+        python=trial.python,
+        setup=trial.setup,
+        inputs=_inputs(trial.setup, trial.overlay, rev, git) if trial.setup else "",
+        trust=trial.trust,
+        scope=trial.scope,
+        env=trial.env,
+    )
+    return sandbox.prepare(spec, git.archive(rev, trial.overlay), cancel)
+
+
+def _inputs(setup: str, overlay: Mapping[str, bytes], rev: str, git: Git) -> str:
+    """A digest of what the setup sees of the tree, with the overlay laid over it."""
+    tree = {entry.path: entry for entry in git.tree(rev)}
+    for path, content in overlay.items():
+        tree[path] = TreeEntry(path, "100644", sha256(content).hexdigest(), len(content))
+    return setup_inputs(
+        setup,
+        list(tree.values()),
+        lambda path: overlay[path] if path in overlay else git.show(rev, path),
+    )
+
+
+def open_box(
+    trial: Trial, rev: str, *, git: Git, sandbox: Sandbox, cancel: Event | None = None
+) -> Box:
+    """A fresh box with `rev` and the overlay at /work, prepared; run `trial.command` in it with `trial.env`."""
+    env = prepare(trial, rev, git=git, sandbox=sandbox, cancel=cancel)
+    return sandbox.open(env, git.archive(rev, trial.overlay), trial.limits)

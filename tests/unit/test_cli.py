@@ -1,0 +1,84 @@
+"""The command line's manners: one helpful line, the promised exit code, and no waiting for `--help`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regreen.bot.cli import COMMANDS
+
+
+def regreen(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "regreen", *args],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        check=False,
+    )
+
+
+def test_help_names_every_command_without_loading_what_they_need() -> None:
+    probe = (
+        "import sys\nfrom regreen.bot.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit as e:\n    code = e.code\n"
+        "print('LOADED', sorted({'dbos', 'flask', 'github', 'anthropic', 'docker', 'sqlalchemy', 'pydantic'} & set(sys.modules)), code)"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert "LOADED [] 0" in done.stdout
+    assert all(name in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_explains_itself(name: str) -> None:
+    done = regreen(name, "--help")
+    assert done.returncode == 0, done.stderr
+    assert "Usage: regreen" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("revew",),
+        ("review", "--nope"),
+        ("bisect",),
+        ("config", "chek"),
+        ("review", "--repo", "/nonexistent"),
+        ("fix",),
+    ],
+)
+def test_a_mistake_is_answered_in_one_line(args: tuple[str, ...]) -> None:
+    done = regreen(*args)
+    assert done.returncode in {2, 3}
+    assert done.stdout == ""
+    assert done.stderr.startswith("regreen: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_valid_configuration_passes_and_a_broken_one_is_explained_line_by_line(
+    tmp_path: Path,
+) -> None:
+    good, bad = tmp_path / "good.yml", tmp_path / "bad.yml"
+    good.write_text("review: {drafts: true}\n")
+    bad.write_text("reveiw: {}\nfix: {on: [push]}\n")
+    assert regreen("config", "check", str(good)).returncode == 0
+    done = regreen("config", "check", str(bad))
+    assert done.returncode == 2
+    assert "bad.yml:1: reveiw: unknown key; did you mean 'review'?" in done.stderr
+    document = json.loads(regreen("config", "check", "--format", "json", str(bad)).stdout)
+    assert [p["line"] for p in document["problems"]] == [1, 2]
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize(
+    ("kind", "page"), [("schema", "regreen.schema.json"), ("reference", "configuration.md")]
+)
+def test_what_the_documents_say_is_what_the_program_says(kind: str, page: str) -> None:
+    done = regreen("config", kind)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (DOCS / page).read_text(), f"regreen config {kind} > docs/{page}"
