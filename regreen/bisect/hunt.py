@@ -1,0 +1,332 @@
+"""The search at work: asks the core what to test, tests it, tells the core, until it is sure or must stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+
+from regreen.bisect.graph import BEFORE, Graph, graph
+from regreen.bisect.log import Log
+from regreen.bisect.memory import Run
+from regreen.bisect.result import Outcome, Seen
+from regreen.bisect.runner import Judge, Runs
+from regreen.bisect.search import Search, cautious
+from regreen.errors import OutsideError
+from regreen.models import Commit
+from regreen.ports import Git
+
+NOWHERE = 0.95
+"""Probability at which "nothing here broke it" or "it was broken before" is the answer."""
+
+_OFF_TRUNK = 1.1  # CI has tested the first parents, and one of them names the pull request
+_SECOND_CHANCES = 3
+_TROUBLE = 3  # so many runs in a row that the sandbox failed end the bisection
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """What the search may use: runs, and the time (of the monotonic clock) when it ends."""
+
+    tests: int | None = None
+    deadline: float = float("inf")
+
+    def passed(self, tests: int) -> bool:
+        """Whether either is used up."""
+        return time.monotonic() >= self.deadline or (self.tests is not None and tests >= self.tests)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What somebody who watches may see: `left` commits still hold the culprit, `remaining` is an estimate in seconds."""
+
+    tests: int
+    left: int
+    best: str | None
+    probability: float
+    bars: tuple[float, ...]
+    seconds: float
+    remaining: float
+
+
+@dataclass
+class Hunt:
+    """One search over one range. Call `open`, then `search`; `search` again after more was recorded."""
+
+    git: Git
+    runner: Runs
+    log: Log
+    judge: Judge
+    broken: str
+    first_parent: bool
+    find_fix: bool
+    jobs: int
+    confidence: float
+    say: Callable[[str], None]
+    watch: Callable[[View], None] | None
+    started: float
+    commits: tuple[Commit, ...] = ()
+    good: str | None = None
+    rounds: int = 0
+    barred: set[int] = field(default_factory=set)
+    searched: int = 0
+
+    def open(self, good: str | None, bad: str, limit: Stop) -> None:
+        """Fix the range (going back from `bad` where no good commit is known) and test its good end."""
+        self.good = good if good is not None else self._go_back(bad, limit)
+        self.commits = tuple(self.git.commits(self.good, bad, first_parent=self.first_parent))
+        self.history: Graph = graph(self.commits, first_parent=self.first_parent)
+        self._trunk = frozenset(self.history.trunk)
+        self.log.know(self.commits)
+        if self.good is not None:
+            self.log.know([self.git.commit(self.good)])
+        self.weights = self._weights()
+        self._rebuild()
+        if self.good is not None and not self.log.at(self.good) and not limit.passed(self.tests):
+            self._take(self.log.record(self.runner(self.good)))
+
+    @property
+    def tests(self) -> int:
+        """Runs of the search so far, the ends of the range included."""
+        return len(self.log.runs)
+
+    def sha(self, point: int) -> str:
+        """The commit that stands for a point; the good end for `BEFORE`."""
+        return self.good or "" if point == BEFORE else self.history.shas[point]
+
+    def point(self, sha: str) -> int:
+        """Where a commit stands; whatever is older than the range is `BEFORE`."""
+        return self.history.index.get(sha, BEFORE)
+
+    # --- the range -----------------------------------------------------------------------------
+
+    def _go_back(self, bad: str, limit: Stop) -> str | None:
+        """The first commit that passes, 1, 2, 4, ... first parents back; None where all that is old fails."""
+        trunk = [commit.sha for commit in self.git.commits(None, bad, first_parent=True)]
+        self.say(f"no good commit given; going back through {len(trunk)} first parents")
+        step = 1
+        while not limit.passed(self.tests):
+            at = max(0, len(trunk) - 1 - step)
+            runs = self.log.at(trunk[at]) or [self.log.record(self.runner(trunk[at]))]
+            outcome, reason = self.judge(runs[0])
+            self.say(f"{trunk[at][:12]} {outcome} ({reason}), {step} back")
+            if outcome == "pass":
+                return trunk[at]
+            if at == 0:
+                return None
+            step *= 2
+        return None
+
+    def _weights(self) -> list[float]:
+        """1 for each commit, 0 for those whose tree is a parent's: they change nothing."""
+        trees = {commit.sha: commit.tree for commit in self.commits}
+        weights: list[float] = []
+        for commit in self.commits:
+            parents = commit.parents[:1] if self.first_parent else commit.parents
+            for sha in parents:
+                if sha not in trees:
+                    trees[sha] = self.git.commit(sha).tree
+            weights.append(0.0 if any(trees[sha] == commit.tree for sha in parents) else 1.0)
+        if not any(weights):
+            weights[-1] = 1.0
+        return weights
+
+    # --- what was seen -------------------------------------------------------------------------
+
+    def outcome(self, run: Run) -> tuple[Seen, str]:
+        """What a run counts as, and why."""
+        return self.judge(run)
+
+    def _rebuild(self) -> None:
+        """The state is what the runs say and nothing else."""
+        self.state = Search(self.history, weights=self.weights)
+        self.barred = {
+            at
+            for at, weight in enumerate(self.weights)
+            if weight == 0 and at != len(self.commits) - 1
+        }
+        for run in (*self.log.reused, *self.log.runs):
+            self._count(run)
+
+    def _count(self, run: Run) -> None:
+        outcome, _ = self.judge(run)
+        point = self.point(run.sha)
+        if outcome == "untestable" and point != BEFORE:
+            self.barred.add(point)
+        elif outcome in {"pass", "fail"}:
+            if point != BEFORE and self.weights[point] > 0:
+                self.barred.discard(point)
+            self.state.observe(point, failed=(outcome == "fail") != self.find_fix)
+
+    def _take(self, run: Run) -> None:
+        """Take a run that the log has just recorded into account, and show it."""
+        learned = self.judge.learn(run) if run.sha == self.broken else self.judge
+        if learned != self.judge:
+            self.judge = learned
+            self._rebuild()
+        else:
+            self._count(run)
+        outcome, reason = self.judge(run)
+        view = self.view()
+        best = (
+            f"{view.best[:12]} {view.probability:.0%}"
+            if view.best
+            else f"elsewhere {view.probability:.0%}"
+        )
+        self.say(
+            f"{self.tests}. {run.sha[:12]} {outcome} ({reason}) {run.seconds:.1f} s; "
+            f"{view.left} of {len(self.commits)} left, likeliest {best}"
+        )
+        if self.watch:
+            self.watch(view)
+
+    def add(self, runs: Iterable[Run]) -> None:
+        """Count runs that were made to prove a culprit and did not."""
+        for run in runs:
+            self._take(self.log.record(run))
+
+    # --- the search ----------------------------------------------------------------------------
+
+    def search(self, limit: Stop) -> Outcome:
+        """Test until the answer is clear, or the limit is reached."""
+        with ThreadPoolExecutor(max(1, self.jobs)) as pool:
+            flying: dict[Future[Run], tuple[int, int]] = {}
+            try:
+                return self._loop(pool, flying, limit)
+            finally:
+                for future in flying:
+                    future.cancel()
+
+    def _loop(
+        self, pool: ThreadPoolExecutor, flying: dict[Future[Run], tuple[int, int]], limit: Stop
+    ) -> Outcome:
+        trouble, depth = 0, self.rounds
+        while True:
+            answer = self.answer()
+            again = self._second_chance() if answer == "narrowed" and not flying else []
+            if answer is not None and (not again or limit.passed(self.tests)):
+                return answer
+            if limit.passed(self.tests + len(flying)) and not flying:
+                return self._unsure()
+            for point in again or self._choose(flying, limit):
+                flying[pool.submit(self.runner, self.sha(point))] = (point, depth + 1)
+            if not flying:
+                return "narrowed"
+            done, _ = wait(flying, return_when=FIRST_COMPLETED)
+            for future in done:
+                _, at_depth = flying.pop(future)
+                depth = self.rounds = max(depth, at_depth)
+                run = self.log.record(future.result())
+                self.searched += 1
+                self._take(run)
+                trouble = trouble + 1 if run.ran == "infra" else 0
+                if trouble >= _TROUBLE:
+                    message = f"the sandbox keeps failing: {run.reason}"
+                    raise OutsideError(message)
+
+    def _choose(self, flying: dict[Future[Run], tuple[int, int]], limit: Stop) -> list[int]:
+        free = self.jobs - len(flying)
+        if limit.tests is not None:
+            free = min(free, limit.tests - self.tests - len(flying))
+        if free <= 0 or limit.passed(self.tests + len(flying)):
+            return []
+        barred = self.barred if self.good is not None else self.barred | {BEFORE}
+        return self.state.next_batch(
+            free,
+            cost=self._cost(),
+            in_flight=[point for point, _ in flying.values()],
+            barred=barred,
+        )
+
+    def answer(self) -> Outcome | None:
+        """The outcome, once it is clear."""
+        nowhere = self.state.none + self.state.before
+        if nowhere >= NOWHERE:
+            return "before" if self.state.before >= self.state.none else "none"
+        _, probability = self.state.best()
+        if cautious(probability) >= self.confidence:
+            return "found"
+        return "narrowed" if self._is_inseparable() else None
+
+    def _is_inseparable(self) -> bool:
+        """Whether the likeliest commits are so likely, and no test can tell them apart."""
+        if not self.barred:
+            return False
+        mask, mass = self.state.likeliest_group()
+        if mass < self.confidence:
+            return False
+        return not any(
+            0 != mask & self.history.contains[at] != mask
+            for at in range(len(self.history))
+            if at not in self.barred
+        )
+
+    def _second_chance(self) -> list[int]:
+        """A commit that could not be tested and hides the answer; once more, for what went wrong may have passed."""
+        mask, _ = self.state.likeliest_group()
+        hiding = [at for at in sorted(self.barred) if mask >> at & 1 and self.weights[at] > 0]
+        once = [at for at in hiding if len(self.log.at(self.sha(at))) == 1]
+        tried = len(hiding) - len(once)
+        return once[len(once) // 2 :][:1] if tried < _SECOND_CHANCES else []
+
+    def _unsure(self) -> Outcome:
+        left = len(self.state.credible(self.confidence))
+        return "narrowed" if 0 < left <= len(self.commits) // 2 else "undecided"
+
+    def _cost(self) -> Callable[[int], float]:
+        """What a test costs, learned while running: a setup not run before, the way off the trunk, bad neighbours."""
+        tried = {run.sha for run in self.log.runs}
+        again = _mean(
+            [
+                run.seconds
+                for at, run in enumerate(self.log.runs)
+                if run.sha in _before(self.log.runs, at)
+            ]
+        )
+        first = _mean(
+            [
+                run.seconds
+                for at, run in enumerate(self.log.runs)
+                if run.sha not in _before(self.log.runs, at)
+            ]
+        )
+        build = max(0.0, first / again - 1) if self.runner.trial.setup and again else 0.0
+        untestable = sorted(at for at in self.barred if self.weights[at] > 0)
+
+        def cost(point: int) -> float:
+            price = 1.0 + (0.0 if self.sha(point) in tried else build)
+            if point != BEFORE and point not in self._trunk:
+                price *= _OFF_TRUNK
+            if untestable and point != BEFORE:
+                nearest = min(abs(point - at) for at in untestable)
+                price *= 1 + min(len(untestable), 6) ** 2 / max(1, nearest)
+            return price
+
+        return cost
+
+    def view(self) -> View:
+        """The state as somebody may look at it."""
+        best, probability = self.state.best()
+        nowhere = self.state.none + self.state.before
+        posterior = self.state.posterior()
+        left = self.state.credible(self.confidence)
+        durations = [run.seconds for run in self.log.runs]
+        needed = self.state.entropy() + (1 if probability < self.confidence else 0)
+        return View(
+            self.tests,
+            len(left),
+            None if nowhere > probability or best == BEFORE else self.history.shas[best],
+            cautious(max(probability, nowhere)),
+            tuple(posterior),
+            time.monotonic() - self.started,
+            needed * _mean(durations) / max(1, self.jobs),
+        )
+
+
+def _before(runs: list[Run], at: int) -> set[str]:
+    return {run.sha for run in runs[:at]}
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

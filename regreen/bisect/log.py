@@ -1,0 +1,82 @@
+"""The runs of one bisection, in the order they came: each is in memory before anything depends on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from uuid import uuid4
+
+from regreen.bisect.memory import Memory, Run, from_line, verdict_key
+from regreen.codebase.trial import Trial
+from regreen.models import Commit
+
+
+class Log:
+    """One bisection's runs, and the verdicts it shares with others.
+
+    Args:
+        memory: where lines are kept.
+        key: of this bisection: its range and trial.
+        rule: which failures count; verdicts under another rule are no evidence.
+        resume: go on with the bisection last begun under `key`.
+        reuse: take the verdicts of earlier bisections as evidence.
+    """
+
+    def __init__(self, memory: Memory, key: str, rule: str, *, resume: bool, reuse: bool) -> None:
+        self._memory, self._key, self._rule, self._reuse = memory, key, rule, reuse
+        self._trees: dict[str, str] = {}
+        self._trial: Trial | None = None
+        self.runs: list[Run] = []
+        self.reused: list[Run] = []
+        self.spent_on_proof: list[Run] = []
+        self.session = ""
+        for line in memory.get(key) if resume else ():
+            self._replay(line)
+        self.resumed = len(self.runs)
+        if not self.session:
+            self.session = uuid4().hex
+            memory.append(key, json.dumps({"session": self.session, "begins": True}))
+
+    def _replay(self, line: str) -> None:
+        value = json.loads(line)
+        if value.get("begins"):
+            self.session, self.runs = value["session"], []
+        elif "ran" in value:
+            self.runs.append(from_line(line))
+
+    @property
+    def python(self) -> str | None:
+        """The interpreter of the last run."""
+        return self.runs[-1].python if self.runs else None
+
+    def start(self, trial: Trial) -> None:
+        """From here on runs are of this very trial, so that their verdicts may be shared."""
+        self._trial = trial
+
+    def know(self, commits: Iterable[Commit]) -> None:
+        """Learn which tree each commit has; fetch what earlier bisections saw of these trees."""
+        for commit in commits:
+            if commit.sha in self._trees:
+                continue
+            self._trees[commit.sha] = commit.tree
+            if self._reuse and self._trial is not None:
+                for line in self._memory.get(verdict_key(self._trial, self._rule, commit.tree)):
+                    run = from_line(line)
+                    if run.session != self.session:
+                        self.reused.append(replace(run, sha=commit.sha))
+
+    def at(self, sha: str) -> list[Run]:
+        """The runs of this bisection at a commit."""
+        return [run for run in self.runs if run.sha == sha]
+
+    def record(self, run: Run) -> Run:
+        """Keep one run."""
+        run = replace(run, session=self.session)
+        self._memory.append(self._key, run.to_line())
+        tree = self._trees.get(run.sha)
+        shared = run.ran in {"pass", "fail"} or run.reason == "exit 125"
+        if tree and self._trial is not None and shared:
+            self._memory.append(verdict_key(self._trial, self._rule, tree), run.to_line())
+        self.runs.append(run)
+        return run

@@ -1,0 +1,108 @@
+"""Which Python to bisect with: the one under which the broken end fails and the other end can pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from regreen.bisect.log import Log
+from regreen.bisect.memory import Run
+from regreen.bisect.runner import Runner
+from regreen.bisect.signature import Signature, is_environmental, matches
+from regreen.codebase.manifests import python_for
+from regreen.ports import Git, Sandbox
+
+_OLD = (3, 8)  # before this, installers and tools of today rarely work
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The runner with its interpreter; `notes` say what was tried."""
+
+    runner: Runner
+    notes: tuple[str, ...] = ()
+
+
+def settle(
+    runner: Runner,
+    *,
+    git: Git,
+    sandbox: Sandbox,
+    log: Log,
+    broken: str,
+    fixed: str | None,
+    say: Callable[[str], None],
+) -> Chosen:
+    """Choose the interpreter by running both ends; the runs under the chosen one go to the log.
+
+    What looks like the wrong interpreter (an import or syntax error, a setup that fails or exit 125 at either end,
+    the same exception at both) makes the next one be tried: the repository's own choice first, the sandbox's default,
+    then from new to old. Where none does better, the first that ran stays.
+    """
+    if runner.trial.python or runner.trial.image:
+        return Chosen(runner)
+    if log.runs:
+        return Chosen(runner.with_python(log.python))
+    tried: list[str] = []
+    fallback: tuple[Runner, list[Run]] | None = None
+    known: set[str | None] = set()
+    for python in _candidates(git, sandbox, broken):
+        if python in known:
+            continue
+        attempt = runner.with_python(python)
+        runs = [attempt(broken)]
+        known |= {python, runs[0].python}
+        if not _is_foreign(runs[0]):
+            if fixed is not None:
+                runs.append(attempt(fixed))
+            fits = not _is_foreign(runs[-1]) and not _is_alike(runs)
+            if fallback is None or fits:
+                fallback = (attempt, runs)
+            if fits:
+                break
+        where = "both ends" if len(runs) > 1 and _is_alike(runs) else runs[-1].sha[:12]
+        tried.append(f"not Python {runs[0].python or python}: at {where} {_shown(runs[-1])}")
+        say(tried[-1])
+    if fallback is None:
+        fallback = (runner, [runner(broken)])
+    chosen, runs = fallback
+    for run in runs:
+        log.record(run)
+        say(f"{run.sha[:12]} {_shown(run)}, {run.seconds:.1f} s, an end of the range")
+    notes = (*tried, f"tested with Python {runs[0].python}") if tried else ()
+    return Chosen(chosen, notes)
+
+
+def _candidates(git: Git, sandbox: Sandbox, rev: str) -> list[str | None]:
+    """Interpreters in the order to try them; None is the sandbox's default."""
+    available = list(sandbox.pythons())
+    declared: str | None = python_for(git, rev, available)
+    older = sorted(available, key=_number, reverse=True)
+    if declared is None:
+        return [None, *older]
+    first = [declared, None] if _number(declared) >= _OLD else [None, declared]
+    return [*first, *(python for python in older if python != declared)]
+
+
+def _is_foreign(run: Run) -> bool:
+    return run.ran == "untestable" or is_environmental(run.signature)
+
+
+def _is_alike(runs: Sequence[Run]) -> bool:
+    """Whether both ends raise the same exception: as well the interpreter's doing as the code's."""
+    if len(runs) < 2:
+        return False
+    one, other = runs[0].signature, runs[-1].signature
+    return bool(one and other and one.kind and matches(one, [other])) and not _is_assertion(one)
+
+
+def _is_assertion(signature: Signature | None) -> bool:
+    return signature is not None and signature.kind == "AssertionError"
+
+
+def _shown(run: Run) -> str:
+    return run.signature.text if run.signature else f"{run.ran} ({run.reason})"
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())

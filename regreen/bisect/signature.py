@@ -1,0 +1,154 @@
+"""What a failure looks like, so that only the failure we look for counts against a commit.
+
+A signature is read from what the command printed: failing test ids, the exception's type, its message without
+numbers and addresses, the innermost frame in the project. Where the output says nothing, the exit status alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from difflib import SequenceMatcher
+
+from regreen.models import RunResult
+
+_KIND = r"(?:[A-Za-z_][\w.]{0,120}\.)?(?:[A-Z]\w{0,80}(?:Error|Exception|Warning|Interrupt|Exit|Failure|Failed|Fault)|Exception)"
+_RAISED = re.compile(rf"^(?:E {{1,8}})?({_KIND})(?:: ?(.{{0,400}}))?$")
+_SAID = re.compile(rf"^({_KIND})\b[: ]? ?(.{{0,400}})$")
+_PYTEST = re.compile(r"^(?:FAILED|ERROR) (\S{1,300})(?: - (.{0,400}))?$")
+_TESTS = (
+    re.compile(r"^(?:FAIL|ERROR): (\S{1,200} ?\(?[\w.]{0,200}\)?)"),  # unittest
+    re.compile(r"^\s{0,16}--- FAIL: (\S{1,200})"),  # go
+    re.compile(r"^test (\S{1,200}) \.\.\. FAILED"),  # cargo
+    re.compile(r"^\s{0,8}● (.{1,200})$"),  # jest
+    re.compile(r"^not ok \d{1,9} -? ?(.{1,200})$"),  # TAP
+)
+_FRAME = re.compile(r'^\s{0,40}File "([^"]{1,300})", line \d{1,9}, in (\S{1,120})')
+_VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+|/(?:tmp|work|env|home)/[^\s'\",:)]{0,300}")
+_ALIKE = 0.6
+_WINDOW = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How one run failed. `ended` is "exit", or "timeout", "oom", "flood" where it never came to an exit."""
+
+    ended: str
+    exit_code: int | None
+    tests: tuple[str, ...] = ()
+    kind: str = ""
+    message: str = ""
+    frame: str = ""
+
+    @property
+    def text(self) -> str:
+        """One line for people and for the JSON document."""
+        said = f"{self.kind}: {self.message}" if self.kind and self.message else self.kind
+        where = f" in {self.frame}" if self.frame else ""
+        status = f"exit {self.exit_code}" if self.ended == "exit" else self.ended
+        words = [*self.tests[:3], f"{said}{where}" if said else ""]
+        return " | ".join([word for word in words if word] or [status])
+
+    def to_json(self) -> dict[str, object]:
+        """For the log of observations."""
+        return asdict(self)
+
+
+def from_json(value: dict[str, object]) -> Signature:
+    """What `to_json` wrote."""
+    tests = value.get("tests")
+    code = value.get("exit_code")
+    return Signature(
+        str(value.get("ended", "exit")),
+        code if isinstance(code, int) else None,
+        tuple(str(test) for test in tests) if isinstance(tests, list | tuple) else (),
+        str(value.get("kind", "")),
+        str(value.get("message", "")),
+        str(value.get("frame", "")),
+    )
+
+
+def read(result: RunResult) -> Signature:
+    """The signature of a run that did not pass."""
+    if result.ended != "exit":
+        return Signature(result.ended, None)
+    lines = [
+        line.rstrip()
+        for text in (result.stdout, result.stderr)
+        for line in text[-_WINDOW:].splitlines()
+    ]
+    tests, said = _tests(lines)
+    kind, message = _raised(lines)
+    if not kind and said:
+        kind, message = _raised([said])
+    return Signature(
+        "exit", result.exit_code, tests, kind, _VARYING.sub("#", message).strip(), _frame(lines)
+    )
+
+
+def matches(seen: Signature, wanted: Sequence[Signature]) -> bool:
+    """Whether a failure is like one of those that were seen where the fault is known to be."""
+    return any(_alike(seen, one) for one in wanted)
+
+
+def _alike(one: Signature, other: Signature) -> bool:
+    if one.ended != other.ended or one.kind != other.kind:
+        return False
+    same_tests = bool(set(one.tests) & set(other.tests))
+    if one.tests or other.tests:
+        if not same_tests:
+            return False
+    elif one.exit_code != other.exit_code:
+        return False
+    same_frame = bool(one.frame) and one.frame == other.frame
+    return not one.kind or same_frame or _ratio(one.message, other.message) >= _ALIKE
+
+
+def _ratio(one: str, other: str) -> float:
+    return SequenceMatcher(None, one, other, autojunk=False).ratio()
+
+
+def is_environmental(signature: Signature | None) -> bool:
+    """Whether a failure looks like the wrong interpreter or a missing package rather than a fault of the code."""
+    return signature is not None and signature.kind.rsplit(".", 1)[-1] in {
+        "ImportError",
+        "ModuleNotFoundError",
+        "SyntaxError",
+        "IndentationError",
+        "TabError",
+    }
+
+
+def _tests(lines: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Ids of the failing tests, and what pytest's summary says of the first."""
+    found: dict[str, None] = {}
+    said = ""
+    for line in lines:
+        if match := _PYTEST.match(line):
+            found[match[1]] = None
+            said = said or (match[2] or "")
+            continue
+        for pattern in _TESTS:
+            if match := pattern.match(line):
+                found[match[1].strip()] = None
+    return tuple(found), said
+
+
+def _raised(lines: Sequence[str]) -> tuple[str, str]:
+    """The last exception that was printed as Python prints one, else as `print(type, error)` does."""
+    for pattern in (_RAISED, _SAID):
+        for line in reversed(lines):
+            if match := pattern.match(line):
+                return match[1].rsplit(".", 1)[-1], (match[2] or "")
+    return "", ""
+
+
+def _frame(lines: Sequence[str]) -> str:
+    """The innermost frame in the tree under test, as file and function."""
+    for line in reversed(lines):
+        if match := _FRAME.match(line):
+            path = match[1]
+            if path.startswith("/work/") or not path.startswith(("/", "<")):
+                return f"{path.removeprefix('/work/')}:{match[2]}"
+    return ""

@@ -1,0 +1,157 @@
+"""Proof of a culprit: run it and its parents again, and take it back on the bad end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from regreen.bisect.hunt import Hunt
+from regreen.bisect.memory import Run
+from regreen.bisect.result import Verified
+from regreen.bisect.runner import Runs
+from regreen.bisect.search import cautious
+from regreen.ports import Git
+
+_ODDS = 99.0
+_MOST_RUNS = 20
+_DOCUMENTS = frozenset({".md", ".rst", ".txt"})
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Whether the culprit stood up, and what was done; the runs of a proof that failed are evidence like any other."""
+
+    holds: bool
+    verified: Verified
+
+
+def prove(hunt: Hunt, culprit: int, *, git: Git, runner: Runs, bad: str) -> Proof:
+    """Run the culprit and its parents again; if the search still blames it, revert it on the bad end."""
+    runs = _rerun(hunt, culprit, git, runner)
+    doubtful = [run for run in runs if not _as_expected(hunt, culprit, run)]
+    if doubtful:
+        hunt.add(runs)
+        best, probability = hunt.state.best()
+        if best != culprit or cautious(probability) < hunt.confidence:
+            seen = "; ".join(f"{run.sha[:12]}: {hunt.outcome(run)[0]}" for run in doubtful)
+            detail = f"running {hunt.sha(culprit)[:12]} and its parents again did not bear it out ({seen})"
+            return Proof(False, Verified(("rerun",), False, detail, len(runs)))
+    elif len(runs) < 2:
+        return Proof(
+            True, Verified((), False, "neither it nor its parents could be run again", len(runs))
+        )
+    detail = f"run again: {_tally(hunt, runs)}"
+    reverted = _revert(hunt, hunt.sha(culprit), git, runner, bad)
+    spent = len(runs) + reverted.runs
+    if reverted.works:
+        return Proof(
+            True, Verified(("rerun", "revert"), True, f"{detail}; {reverted.detail}", spent)
+        )
+    return Proof(True, Verified(("rerun",), True, f"{detail}; {reverted.detail}", spent))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reverted:
+    works: bool
+    detail: str
+    runs: int = 0
+
+
+def _rerun(hunt: Hunt, culprit: int, git: Git, runner: Runs) -> list[Run]:
+    """The culprit until it fails again, each parent as often as its passing would convince."""
+    hits, passes = _needed(hunt)
+    runs: list[Run] = []
+    for _ in range(hits):
+        runs.append(runner(hunt.sha(culprit)))
+        if _as_expected(hunt, culprit, runs[-1]):
+            break
+    parents = git.commit(hunt.sha(culprit)).parents
+    for parent in parents[:1] if hunt.first_parent else parents:
+        for _ in range(passes):
+            runs.append(runner(parent))
+            if hunt.outcome(runs[-1])[0] in {"untestable", "infra"}:
+                break
+    return runs
+
+
+def _as_expected(hunt: Hunt, culprit: int, run: Run) -> bool:
+    outcome, _ = hunt.outcome(run)
+    if outcome in {"untestable", "infra"}:
+        return run.sha != hunt.sha(culprit)
+    return ((outcome == "fail") != hunt.find_fix) == (run.sha == hunt.sha(culprit))
+
+
+def _needed(hunt: Hunt) -> tuple[int, int]:
+    """How many runs it takes to see the culprit fail once, and for passes elsewhere to be no chance."""
+    bad, good = (_average(rates) for rates in hunt.state.failure_rates())
+    bad = min(bad, 0.999)
+    hits = math.ceil(math.log(1 / _ODDS) / math.log(1 - bad))
+    passes = math.ceil(math.log(_ODDS) / math.log(max(1.0001, (1 - min(good, 0.99)) / (1 - bad))))
+    return min(hits, _MOST_RUNS), min(passes, _MOST_RUNS)
+
+
+def _revert(hunt: Hunt, culprit: str, git: Git, runner: Runs, bad: str) -> _Reverted:
+    """Take the commit back on the bad end, whole and then its source alone; run that."""
+    tried: list[str] = []
+    spent = 0
+    paths = tuple(path for path in git.changed_paths(culprit) if _is_source(path))
+    for what, chosen in (("whole", ()), ("its source alone", paths)):
+        if what != "whole" and not chosen:
+            continue
+        commit = git.revert(culprit, bad, paths=chosen)
+        if commit is None:
+            tried.append(f"reverting it ({what}) on {bad[:12]} conflicts")
+            continue
+        runs = _until_doubt(hunt, runner, commit)
+        spent += len(runs)
+        outcomes = {hunt.outcome(run)[0] for run in runs}
+        wanted = "fail" if hunt.find_fix else "pass"
+        if outcomes == {wanted}:
+            times = f", {len(runs)} times" if len(runs) > 1 else ""
+            does = "fails" if hunt.find_fix else "passes"
+            detail = f"reverted ({what}) on {bad[:12]} the command {does}{times}"
+            return _Reverted(True, detail, spent)
+        reason = hunt.outcome(runs[-1])[1]
+        tried.append(f"reverting it ({what}) on {bad[:12]} does not help: {reason}")
+    return _Reverted(False, "; ".join(tried) or "nothing to revert", spent)
+
+
+def _until_doubt(hunt: Hunt, runner: Runs, commit: str) -> list[Run]:
+    """Runs at a reverted head: as many as convince, fewer once one speaks against."""
+    wanted = "fail" if hunt.find_fix else "pass"
+    runs: list[Run] = []
+    for _ in range(_needed(hunt)[1]):
+        runs.append(runner(commit))
+        if hunt.outcome(runs[-1])[0] != wanted:
+            break
+    return runs
+
+
+def _is_source(path: str) -> bool:
+    """Neither test nor document: those conflict often, and no fault lies in them."""
+    pure = PurePosixPath(path)
+    name = pure.name.lower()
+    if pure.suffix.lower() in _DOCUMENTS or name.startswith(
+        ("changelog", "changes", "history", "news")
+    ):
+        return False
+    folders = {part.lower() for part in pure.parts[:-1]}
+    is_test = name.startswith("test_") or pure.stem.lower().endswith(("_test", ".test", ".spec"))
+    return not is_test and not folders & {"test", "tests", "testing", "docs", "doc"}
+
+
+def _tally(hunt: Hunt, runs: list[Run]) -> str:
+    counts: dict[tuple[str, str], int] = {}
+    for run in runs:
+        key = (run.sha[:12], hunt.outcome(run)[0])
+        counts[key] = counts.get(key, 0) + 1
+    return ", ".join(
+        f"{sha} {outcome}{f' x{count}' if count > 1 else ''}"
+        for (sha, outcome), count in counts.items()
+    )
+
+
+def _average(rates: list[tuple[float, float]]) -> float:
+    total = sum(mass for _, mass in rates)
+    return sum(rate * mass for rate, mass in rates) / total if total else 0.5

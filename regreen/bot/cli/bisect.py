@@ -1,0 +1,245 @@
+"""`regreen bisect`: the commit that broke a test, flaky or not, with its proof."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regreen.errors import UserError
+
+if TYPE_CHECKING:
+    from regreen.bisect.hunt import View
+    from regreen.bisect.report import Bisection
+
+_ANSWERS = frozenset({"found", "narrowed"})
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+@click.command("bisect")
+@click.option(
+    "--repo", type=click.Path(path_type=Path), default=Path(), metavar="DIR", help="The repository."
+)
+@click.option(
+    "--good", metavar="REV", help="Where the command passed; left out: found by going back."
+)
+@click.option("--bad", default="HEAD", show_default=True, metavar="REV", help="Where it fails.")
+@click.option("--first-parent", is_flag=True, help="Take each merge as one step.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 64), default=1, metavar="K", help="Tests that run at once."
+)
+@click.option("--confidence", type=click.FloatRange(0.5, 0.9999), default=0.99, show_default=True)
+@click.option("--max-tests", type=click.IntRange(min=1), metavar="N")
+@click.option("--max-minutes", type=click.FloatRange(min=0, min_open=True), metavar="N")
+@click.option("--setup", metavar="CMD", help="A shell command for the network phase, run once.")
+@click.option(
+    "--env",
+    "variables",
+    multiple=True,
+    metavar="K=V",
+    help="A variable for the setup and the command.",
+)
+@click.option(
+    "--overlay", multiple=True, metavar="FILE[:DEST]", help="A file to lay over every checkout."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=900.0,
+    metavar="S",
+    help="For one run.",
+)
+@click.option(
+    "--signature", default="auto", metavar="auto|exit|REGEX", help="Which failures count."
+)
+@click.option("--find-fix", is_flag=True, help="Look for the commit that repaired it.")
+@click.option(
+    "--slower",
+    type=click.FloatRange(min=1, min_open=True),
+    metavar="X",
+    help="A run that passes but takes X times longer than at --good counts as a failure.",
+)
+@click.option("--no-verify", is_flag=True, help="Do not prove the culprit.")
+@click.option(
+    "--python", metavar="X.Y", help="The Python to run with; left out: chosen by running both ends."
+)
+@click.option("--sandbox", "kind", type=click.Choice(["auto", "docker", "bwrap"]), default="auto")
+@click.option("--resume", is_flag=True, help="Go on where the same bisection was interrupted.")
+@click.option("--fresh", is_flag=True, help="Take no verdict from earlier bisections.")
+@click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text")
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.svg")
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND...")
+def command(
+    *,
+    repo: Path,
+    good: str | None,
+    bad: str,
+    first_parent: bool,
+    jobs: int,
+    confidence: float,
+    max_tests: int | None,
+    max_minutes: float | None,
+    setup: str | None,
+    variables: tuple[str, ...],
+    overlay: tuple[str, ...],
+    timeout: float,
+    signature: str,
+    find_fix: bool,
+    slower: float | None,
+    no_verify: bool,
+    python: str | None,
+    kind: str,
+    resume: bool,
+    fresh: bool,
+    form: str,
+    plot: Path | None,
+    argv: tuple[str, ...],
+) -> int:
+    """Find the commit that broke COMMAND.
+
+    COMMAND runs at the root of a fresh checkout: exit 0 is good, 125 cannot be tested here, anything else fails.
+    """
+    from regreen.adapters import sandbox as sandboxes
+    from regreen.adapters.git import GitRepository
+    from regreen.bisect import endpoints, report, runner
+    from regreen.bisect.memory import File
+    from regreen.bisect.run import BisectJob, bisect
+    from regreen.codebase.trial import Trial
+
+    if plot and not plot.absolute().parent.is_dir():
+        message = f"--plot {plot}: there is no such folder"
+        raise UserError(message)
+    runner.pattern(signature)
+    trial = Trial(
+        command=argv,
+        setup=setup,
+        env=tuple(sorted(_variable(item) for item in variables)),
+        overlay=dict(_laid(item) for item in overlay),
+        timeout=timeout,
+        python=python,
+    )
+    git = GitRepository.open(repo)
+    if slower is not None and good is None:
+        raise UserError("--slower needs --good: the commit whose time is the measure")
+    endpoints.resolve(good, bad, find_fix=find_fix, git=git)
+    job = BisectJob(
+        trial=replace(trial, scope=f"local:{git.git_dir.name}"),
+        good=good,
+        bad=bad,
+        first_parent=first_parent,
+        jobs=jobs,
+        confidence=confidence,
+        max_tests=max_tests,
+        max_minutes=max_minutes,
+        signature=signature,
+        find_fix=find_fix,
+        slower=slower,
+        verify=not no_verify,
+        resume=resume,
+        reuse=not fresh,
+    )
+    screen = _Screen(live=sys.stderr.isatty())
+    memory = File(_home() / "bisect.db")
+    try:
+        found = bisect(
+            job,
+            git=git,
+            sandbox=sandboxes.choose(kind),
+            memory=memory,
+            progress=screen.say,
+            watch=screen.show,
+        )
+    finally:
+        screen.close()
+        memory.close()
+    if plot:
+        plot.write_text(report.svg(found), encoding="utf-8")
+    _print(found, form)
+    return 0 if found.outcome in _ANSWERS else 1
+
+
+def _print(found: Bisection, form: str) -> None:
+    from regreen.bisect import report
+
+    if form == "json":
+        click.echo(json.dumps({"version": 1, **asdict(found)}))
+    else:
+        click.echo(report.markdown(found) if form == "markdown" else report.text(found))
+
+
+class _Screen:
+    """Progress on standard error: one line a step, and on a terminal a live line below them."""
+
+    def __init__(self, *, live: bool) -> None:
+        self._live = live
+        self._status = ""
+
+    def say(self, line: str) -> None:
+        self._wipe()
+        click.echo(line, err=True)
+        self._draw()
+
+    def show(self, view: View) -> None:
+        self._wipe()
+        best = f"{view.best[:12]} {view.probability:.0%}" if view.best else "none of them"
+        self._status = (
+            f"{_sparkline(view.bars)} {view.left} left, {best}, {view.tests} tests, "
+            f"{view.seconds:.0f} s, about {view.remaining:.0f} s to go"
+        )
+        self._draw()
+
+    def close(self) -> None:
+        self._wipe()
+        self._status = ""
+
+    def _draw(self) -> None:
+        if self._live and self._status:
+            click.echo(f"\r{self._status}", err=True, nl=False)
+
+    def _wipe(self) -> None:
+        if self._live and self._status:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def _sparkline(posterior: tuple[float, ...], width: int = 40) -> str:
+    """The posterior as a row of little bars."""
+    if not posterior:
+        return ""
+    size = -(-len(posterior) // width)
+    masses = [sum(posterior[at : at + size]) for at in range(0, len(posterior), size)]
+    most = max(*masses, 1e-9)
+    return "".join(_BARS[round(8 * mass / most)] for mass in masses)
+
+
+def _variable(item: str) -> tuple[str, str]:
+    name, equals, value = item.partition("=")
+    if not equals or not name:
+        message = f"--env {item!r} is not K=V"
+        raise UserError(message)
+    return name, value
+
+
+def _laid(item: str) -> tuple[str, bytes]:
+    """A file of --overlay: where it goes, and what it holds."""
+    name, _, place = item.partition(":")
+    path = Path(name)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        message = f"--overlay {name}: {error.strerror or error}"
+        raise UserError(message) from error
+    place = place or path.name
+    parts = Path(place).parts
+    if Path(place).is_absolute() or ".." in parts or parts[:1] == (".git",) or not parts:
+        message = f"--overlay {item}: DEST is a path inside the checkout"
+        raise UserError(message)
+    return Path(place).as_posix(), content
+
+
+def _home() -> Path:
+    return Path(os.environ.get("REGREEN_HOME") or Path.home() / ".regreen")

@@ -1,0 +1,375 @@
+"""Bisection from beginning to end, with real git and the real sandbox."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from regreen.adapters.git import GitRepository
+from regreen.adapters.sandbox import choose
+from regreen.bisect import report
+from regreen.bisect.memory import File, Forgetful
+from regreen.bisect.result import Bisection
+from regreen.bisect.run import BisectJob, bisect
+from regreen.codebase.trial import Trial
+from regreen.errors import Cancelled, NoSandbox, UserError
+from regreen.ports import Sandbox
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(300)]
+
+CHECK = ("sh", "-c", "sh ./check.sh")
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Sandbox:
+    try:
+        return choose("auto")
+    except NoSandbox as error:
+        pytest.skip(str(error))
+
+
+class History:
+    """A repository that is written commit by commit."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.git("init", "-q", "-b", "main")
+        self.git("config", "user.email", "ann@example.com")
+        self.git("config", "user.name", "Ann")
+
+    def git(self, *words: str) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=self.path, check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    def commit(self, subject: str, **files: str) -> str:
+        for name, content in files.items():
+            (self.path / name.replace("__", ".")).write_text(content)
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", subject)
+        return self.git("rev-parse", "HEAD")
+
+    def grow(self, count: int) -> list[str]:
+        return [self.commit(f"change {at}", **{f"note{at}__txt": f"{at}\n"}) for at in range(count)]
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> History:
+    (tmp_path / "repo").mkdir()
+    return History(tmp_path / "repo")
+
+
+@pytest.fixture
+def find(history: History, sandbox: Sandbox) -> Callable[..., Bisection]:
+    def run(**options: object) -> Bisection:
+        job = replace(BisectJob(Trial(CHECK, timeout=60.0)), **options)  # type: ignore[arg-type]
+        return bisect(job, git=GitRepository.open(history.path), sandbox=sandbox)
+
+    return run
+
+
+def test_the_culprit_is_named_and_proved_by_taking_it_back(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    good = history.commit("begin", check__sh="test ! -e broken\n")
+    history.grow(5)
+    culprit = history.commit("break it", broken="yes\n")
+    history.grow(4)
+    found = find(good=good)
+    assert (found.outcome, found.culprit and found.culprit.sha) == ("found", culprit)
+    assert found.verified is not None
+    assert found.verified.by == ("rerun", "revert")
+    assert found.verified.ok
+    assert found.range.commits == 10
+    assert found.tests == len(found.observations) <= 3.4 + 6
+    assert "broke it (verified" in report.text(found)
+    assert culprit in report.markdown(found)
+    assert report.svg(found).startswith("<svg")
+
+
+def test_another_failure_in_the_range_is_not_taken_for_the_one_we_look_for(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    good = history.commit("begin", check__sh="python3 look.py\n", look__py="import thing\nthing.check()\n",
+                          thing__py="def check():\n    pass\n")  # fmt: skip
+    history.grow(2)
+    history.commit("another fault", thing__py="def check():\n    raise KeyError('other')\n")
+    history.grow(2)
+    history.commit("repair that", thing__py="def check():\n    pass\n")
+    history.grow(2)
+    culprit = history.commit("break it", thing__py="def check():\n    raise ValueError('wanted')\n")
+    history.grow(3)
+    found = find(good=good)
+    assert (found.outcome, found.culprit and found.culprit.sha) == ("found", culprit)
+    assert "ValueError" in (found.signature or "")
+    for seen in found.observations:
+        if seen.signature and "KeyError" in seen.signature:
+            assert seen.outcome == "untestable"
+
+
+def test_commits_that_cannot_be_tested_leave_an_honest_set(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    good = history.commit("begin", check__sh="exit 0\n")
+    untestable = [
+        history.commit(f"does not build {at}", check__sh=f"exit 125 # {at}\n") for at in range(3)
+    ]
+    bad = history.commit("builds again, and fails", check__sh="exit 1\n")
+    history.grow(2)
+    found = find(good=good)
+    assert found.outcome == "narrowed"
+    assert found.culprit is None
+    assert {suspect.sha for suspect in found.credible_set} == {*untestable, bad}
+    assert set(found.untestable) <= set(untestable)
+
+
+def test_a_merge_is_opened(history: History, find: Callable[..., Bisection]) -> None:
+    good = history.commit("begin", check__sh="test ! -e broken\n")
+    history.grow(2)
+    history.git("checkout", "-q", "-b", "side", good)
+    history.commit("on the side", side__txt="1\n")
+    culprit = history.commit("break it", broken="yes\n")
+    history.git("checkout", "-q", "main")
+    history.git("merge", "-q", "--no-ff", "-m", "merge side", "side")
+    merge = history.git("rev-parse", "HEAD")
+    history.commit("after", after__txt="1\n")
+    found = find(good=good)
+    assert (found.culprit and found.culprit.sha, found.via_merge) == (culprit, merge)
+    assert found.range.merges == 1
+    whole = find(good=good, first_parent=True, verify=False)
+    assert (whole.culprit and whole.culprit.sha, whole.via_merge) == (merge, None)
+
+
+def test_without_a_good_commit_history_is_walked_back(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    history.commit("begin", check__sh="test ! -e broken\n")
+    history.grow(9)
+    culprit = history.commit("break it", broken="yes\n")
+    history.grow(3)
+    found = find(verify=False)
+    assert (found.outcome, found.culprit and found.culprit.sha) == ("found", culprit)
+    assert found.range.good is not None
+
+
+def test_it_was_broken_before(history: History, find: Callable[..., Bisection]) -> None:
+    good = history.commit("begin", check__sh="exit 1\n")
+    history.grow(6)
+    found = find(good=good)
+    assert (found.outcome, found.culprit) == ("before", None)
+    assert found.tests <= 6
+
+
+def test_what_does_not_fail_is_not_reproduced(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    good = history.commit("begin", check__sh="exit 0\n")
+    history.grow(3)
+    found = find(good=good)
+    assert found.outcome == "not_reproduced"
+    assert "0 of 8 runs" in found.notes[-1]
+
+
+def test_the_commit_that_repaired_it_is_found(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    broken = history.commit("begin", check__sh="exit 1\n")
+    history.grow(4)
+    repair = history.commit("repair it", check__sh="exit 0\n")
+    history.grow(3)
+    found = find(good="HEAD", bad=broken, find_fix=True)
+    assert (found.outcome, found.culprit and found.culprit.sha) == ("found", repair)
+    assert found.verified is not None
+    assert found.verified.by == ("rerun", "revert")
+    assert found.rates.fail_if_bad[0] > 0.9
+    assert "repaired it" in report.text(found)
+
+
+def test_a_test_from_outside_is_laid_over_old_commits(history: History, sandbox: Sandbox) -> None:
+    good = history.commit("begin", code__py="answer = 42\n")
+    history.grow(3)
+    culprit = history.commit("break it", code__py="answer = 41\n")
+    history.grow(3)
+    trial = Trial(
+        ("python3", "new_check.py"),
+        overlay={"new_check.py": b"from code import answer\nassert answer == 42\n"},
+    )
+    trial = replace(trial, env=(("PYTHONPATH", "."),))
+    found = bisect(
+        BisectJob(trial, good=good), git=GitRepository.open(history.path), sandbox=sandbox
+    )
+    assert found.culprit is not None
+    assert found.culprit.sha == culprit
+    assert "AssertionError" in (found.signature or "")
+
+
+def test_commits_that_change_nothing_are_never_run(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    good = history.commit("begin", check__sh="test ! -e broken\n")
+    empty = [history.commit(f"empty {at}") for at in range(6)]
+    culprit = history.commit("break it", broken="yes\n")
+    empty += [history.commit(f"empty again {at}") for at in range(6)]
+    found = find(good=good, bad="HEAD")
+    assert found.culprit is not None
+    assert found.culprit.sha == culprit
+    ran = {seen.sha for seen in found.observations}
+    assert not ran & {*empty[:-1]}
+
+
+def test_a_second_bisection_starts_from_what_the_first_saw(
+    history: History, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    good = history.commit("begin", check__sh="test ! -e broken\n")
+    history.grow(6)
+    culprit = history.commit("break it", broken="yes\n")
+    history.grow(6)
+    memory = File(tmp_path / "bisect.db")
+    job = BisectJob(Trial(CHECK), good=good, verify=False)
+    git = GitRepository.open(history.path)
+    first = bisect(job, git=git, sandbox=sandbox, memory=memory)
+    second = bisect(job, git=git, sandbox=sandbox, memory=memory)
+    assert first.culprit is not None
+    assert second.culprit is not None
+    assert first.culprit.sha == second.culprit.sha == culprit
+    assert second.tests < first.tests
+    assert any(seen.reused for seen in second.observations)
+    memory.close()
+
+
+def test_several_workers_find_the_same(history: History, find: Callable[..., Bisection]) -> None:
+    good = history.commit("begin", check__sh="test ! -e broken\n")
+    history.grow(9)
+    culprit = history.commit("break it", broken="yes\n")
+    history.grow(9)
+    found = find(good=good, jobs=3, verify=False)
+    assert found.culprit is not None
+    assert found.culprit.sha == culprit
+    assert found.rounds < found.tests
+
+
+def test_it_stops_at_its_limit_and_says_what_is_left(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    good = history.commit("begin", check__sh="test ! -e broken\n")
+    history.grow(20)
+    history.commit("break it", broken="yes\n")
+    history.grow(20)
+    found = find(good=good, max_tests=4)
+    assert found.tests == 4
+    assert found.outcome in {"narrowed", "undecided"}
+    assert len(found.credible_set) > 1
+
+
+def test_a_setup_that_fails_makes_a_commit_untestable(history: History, sandbox: Sandbox) -> None:
+    good = history.commit("begin", check__sh="test ! -e broken\n", setup__sh="exit 0\n")
+    history.commit("cannot be set up", setup__sh="exit 1\n")
+    history.commit("can again", setup__sh="exit 0\n# again\n")
+    culprit = history.commit("break it", broken="yes\n")
+    trial = Trial(CHECK, setup="sh ./setup.sh")
+    found = bisect(
+        BisectJob(trial, good=good, verify=False),
+        git=GitRepository.open(history.path),
+        sandbox=sandbox,
+    )
+    assert found.culprit is not None
+    assert found.culprit.sha == culprit
+
+
+def test_ends_that_make_no_range_are_refused(
+    history: History, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    first = history.commit("begin", check__sh="exit 1\n")
+    last = history.grow(2)[-1]
+    git = GitRepository.open(history.path)
+    job = BisectJob(Trial(CHECK))
+    with pytest.raises(UserError, match="swap them"):
+        bisect(replace(job, good=last, bad=first), git=git, sandbox=sandbox)
+    with pytest.raises(UserError, match="nothing between"):
+        bisect(replace(job, good=last, bad=last), git=git, sandbox=sandbox)
+    history.git("clone", "-q", "--depth", "1", f"file://{history.path}", str(tmp_path / "shallow"))
+    with pytest.raises(UserError, match="unshallow"):
+        bisect(
+            replace(job, good=last), git=GitRepository.open(tmp_path / "shallow"), sandbox=sandbox
+        )
+
+
+def test_a_good_commit_on_another_branch_leads_to_the_merge_base(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    base = history.commit("begin", check__sh="test ! -e broken\n")
+    history.git("checkout", "-q", "-b", "release")
+    good = history.commit("release", release__txt="1\n")
+    history.git("checkout", "-q", "main")
+    history.grow(2)
+    culprit = history.commit("break it", broken="yes\n")
+    found = find(good=good)
+    assert found.culprit is not None
+    assert (found.culprit.sha, found.range.good) == (culprit, base)
+    assert "merge base" in found.notes[0]
+
+
+class _Dies(Forgetful):
+    """Memory of a process that is killed after so many lines."""
+
+    def __init__(self, lives: int) -> None:
+        super().__init__()
+        self.lives = lives
+
+    def append(self, key: str, line: str) -> None:
+        super().append(key, line)
+        self.lives -= 1
+        if self.lives == 0:
+            raise Cancelled("killed")
+
+
+def test_killed_at_any_point_it_resumes_and_ends_the_same(
+    history: History, sandbox: Sandbox
+) -> None:
+    good = history.commit("begin", check__sh="test ! -e broken\n")
+    history.grow(7)
+    history.commit("break it", broken="yes\n")
+    history.grow(7)
+    git = GitRepository.open(history.path)
+    job = BisectJob(Trial(CHECK), good=good, verify=False, resume=True)
+    whole = bisect(job, git=git, sandbox=sandbox)
+    for lives in (2, 5, 8):
+        memory = _Dies(lives)
+        with pytest.raises(Cancelled):
+            bisect(job, git=git, sandbox=sandbox, memory=memory)
+        again = bisect(job, git=git, sandbox=sandbox, memory=memory)
+        assert [seen.sha for seen in again.observations] == [
+            seen.sha for seen in whole.observations
+        ]
+        assert again.posterior == whole.posterior
+
+
+def test_a_commit_that_made_it_slow_is_found(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    good = history.commit("begin", check__sh="sleep 0.1\n")
+    history.grow(1)
+    culprit = history.commit("make it slow", check__sh="sleep 4\n")
+    history.grow(1)
+    found = find(good=good, slower=2.5, verify=False)
+    assert found.culprit is not None
+    assert found.culprit.sha == culprit
+    assert "times the time" in found.observations[0].reason
+
+
+def test_the_package_that_broke_it_is_named(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    old = "".join(f"p{at}==1\n" for at in range(4))
+    good = history.commit(
+        "begin", requirements__txt=old, check__sh="! grep -q p2==2 requirements.txt\n"
+    )
+    history.commit("upgrade", requirements__txt=old.replace("==1", "==2"))
+    found = find(good=good)
+    assert found.dependency is not None
+    assert (found.dependency.name, found.dependency.new) == ("p2", "2")

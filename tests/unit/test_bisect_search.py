@@ -1,0 +1,265 @@
+"""The search: exact probabilities over the commit graph, and the choice of the next test."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regreen.bisect import bench
+from regreen.bisect.graph import BEFORE, Graph, line
+from regreen.bisect.rates import Rates, prior
+from regreen.bisect.search import Search
+
+SETTINGS = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+def dag(parents: Sequence[Sequence[int]]) -> Graph:
+    contains: list[int] = []
+    for at, known in enumerate(parents):
+        mask = 1 << at
+        for parent in known:
+            if parent != BEFORE:
+                mask |= contains[parent]
+        contains.append(mask)
+    return Graph(
+        tuple(f"c{at}" for at in range(len(parents))),
+        tuple(tuple(known) for known in parents),
+        tuple(contains),
+    )
+
+
+@st.composite
+def histories(draw: st.DrawFn, largest: int = 25) -> Graph:
+    """Random histories with merges; every commit is contained in the last."""
+    length = draw(st.integers(2, largest))
+    parents = [
+        _youngest_first(
+            draw(st.sets(st.integers(max(BEFORE, at - 4), at - 1), min_size=1, max_size=2))
+        )
+        for at in range(length)
+    ]
+    used = {parent for known in parents for parent in known}
+    loose = [at for at in range(length - 1) if at not in used]
+    parents[-1] = _youngest_first({*parents[-1], *loose, length - 2})
+    return dag(parents)
+
+
+def _youngest_first(parents: set[int]) -> list[int]:
+    return sorted(parents, reverse=True)
+
+
+def hunt(search: Search, culprit: int, limit: int = 60) -> tuple[int, float, int]:
+    tests = 0
+    while search.best()[1] < 0.99 and tests < limit:
+        (point,) = search.next_batch()
+        search.observe(point, failed=bool(search.graph.inside(point) >> culprit & 1))
+        tests += 1
+    return *search.best(), tests
+
+
+@SETTINGS
+@given(histories(), st.data())
+def test_a_deterministic_culprit_is_always_found(history: Graph, data: st.DataObject) -> None:
+    culprit = data.draw(st.integers(0, len(history) - 1))
+    found, probability, tests = hunt(Search(history), culprit)
+    assert found == culprit
+    assert probability >= 0.99
+    assert tests <= math.log2(len(history)) + 10
+
+
+@SETTINGS
+@given(histories(), st.lists(st.tuples(st.integers(BEFORE, 24), st.booleans()), max_size=30))
+def test_probabilities_sum_to_one(history: Graph, seen: list[tuple[int, bool]]) -> None:
+    search = Search(history)
+    for point, failed in seen:
+        search.observe(min(point, len(history) - 1), failed=failed)
+    posterior = search.posterior()
+    assert all(0 <= probability <= 1 for probability in posterior)
+    assert math.isclose(sum(posterior) + search.none + search.before, 1, abs_tol=1e-9)
+
+
+@SETTINGS
+@given(histories(12), st.lists(st.tuples(st.integers(BEFORE, 11), st.booleans()), max_size=12))
+def test_the_posterior_is_bayes_rule_written_out(
+    history: Graph, seen: list[tuple[int, bool]]
+) -> None:
+    search = Search(history)
+    outcomes = [(min(point, len(history) - 1), failed) for point, failed in seen]
+    for point, failed in outcomes:
+        search.observe(point, failed=failed)
+    weights = [_likelihood(history, culprit, outcomes) for culprit in range(len(history))]
+    weights = [weight * 0.85 / len(history) for weight in weights]
+    none = 0.05 * _likelihood(history, None, outcomes)
+    before = 0.10 * _likelihood(history, BEFORE, outcomes)
+    total = sum(weights) + none + before
+    expected = [weight / total for weight in weights]
+    assert search.posterior() == pytest.approx(expected, abs=1e-9)
+    assert search.none == pytest.approx(none / total, abs=1e-9)
+    assert search.before == pytest.approx(before / total, abs=1e-9)
+
+
+def _likelihood(history: Graph, culprit: int | None, seen: list[tuple[int, bool]]) -> float:
+    total = 0.0
+    for pair in prior():
+        chance = pair.weight
+        for point, failed in seen:
+            holds = culprit == BEFORE or (
+                culprit is not None and bool(history.inside(point) >> culprit & 1)
+            )
+            rate = pair.if_bad if holds else pair.if_good
+            chance *= rate if failed else 1 - rate
+        total += chance
+    return total
+
+
+@SETTINGS
+@given(histories(14), st.randoms(use_true_random=False), st.data())
+def test_a_relabelled_history_gives_the_same_answer(
+    history: Graph, shuffle: random.Random, data: st.DataObject
+) -> None:
+    order = _another_order(history, shuffle)
+    place = {old: new for new, old in enumerate(order)} | {BEFORE: BEFORE}
+    other = dag([[place[parent] for parent in history.parents[old]] for old in order])
+    seen = data.draw(
+        st.lists(st.tuples(st.integers(BEFORE, len(history) - 1), st.booleans()), max_size=10)
+    )
+    one, two = Search(history), Search(other)
+    for point, failed in seen:
+        one.observe(point, failed=failed)
+        two.observe(place[point], failed=failed)
+    renamed = two.posterior()
+    assert one.posterior() == pytest.approx([renamed[place[at]] for at in range(len(history))])
+    for at in range(len(history)):
+        assert one.information(at) == pytest.approx(two.information(place[at]), abs=1e-9)
+
+
+def _another_order(history: Graph, shuffle: random.Random) -> list[int]:
+    """The same commits in another order that keeps parents before children."""
+    order: list[int] = []
+    while len(order) < len(history):
+        ready = [
+            at
+            for at in range(len(history))
+            if at not in order and all(p == BEFORE or p in order for p in history.parents[at])
+        ]
+        order.append(shuffle.choice(ready))
+    return order
+
+
+@SETTINGS
+@given(st.lists(st.tuples(st.integers(BEFORE, 39), st.booleans()), max_size=20), st.integers(1, 4))
+def test_replaying_the_log_gives_the_same_next_choice(
+    seen: list[tuple[int, bool]], count: int
+) -> None:
+    choices = []
+    for _ in range(2):
+        search = Search(line(40))
+        for point, failed in seen:
+            search.observe(point, failed=failed)
+        choices.append(search.next_batch(count))
+    assert choices[0] == choices[1]
+
+
+def test_a_flaky_culprit_is_found() -> None:
+    coin = random.Random(3)
+    right = 0
+    for _ in range(20):
+        search, culprit = Search(line(100)), coin.randrange(100)
+        for _ in range(300):
+            if search.best()[1] >= 0.99:
+                break
+            (point,) = search.next_batch()
+            search.observe(point, failed=coin.random() < (0.7 if point >= culprit else 0.1))
+        right += search.best()[0] == culprit
+    assert right >= 18
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_no_regression_is_said_after_few_tests(fails: bool) -> None:
+    search = bench.make(1024, 0, 0)
+    tests = 0
+    while search.best()[1] < 0.95:
+        (point,) = search.next_batch()
+        search.observe(point, fails)
+        tests += 1
+        assert search.best()[0] == 1024 or search.best()[1] < 0.95
+    assert search.best()[0] == 1024
+    assert tests <= (6 if fails else 30)
+
+
+def test_a_commit_of_weight_zero_is_never_blamed() -> None:
+    search = Search(line(4), weights=[1, 0, 1, 1])
+    assert search.posterior()[1] == 0
+    search.observe(0, failed=False)
+    search.observe(1, failed=True)
+    assert search.posterior()[1] == 0
+
+
+def test_barred_commits_are_not_tested() -> None:
+    search = Search(line(30))
+    for _ in range(25):
+        chosen = search.next_batch(3, barred={*range(5, 25)})
+        assert not set(chosen) & {*range(5, 25)}
+        for point in chosen:
+            search.observe(point, failed=point >= 12)
+    mask, mass = search.likeliest_group()
+    assert mask == sum(1 << at for at in range(5, 26))
+    assert mass > 0.99
+
+
+def test_dear_tests_are_avoided() -> None:
+    cheap = Search(line(64)).next_batch(cost=lambda point: 1.0 if point < 8 else 100.0)
+    assert cheap[0] < 8
+
+
+def test_four_workers_need_few_rounds() -> None:
+    rounds = []
+    for culprit in range(0, 1024, 73):
+        search = bench.make(1024, 0, 0)
+        count = 0
+        while search.best()[1] < 0.99:
+            for point in search.next_batch(4):
+                search.observe(point, point >= culprit)
+            count += 1
+        assert search.best()[0] == culprit
+        rounds.append(count)
+    assert sum(rounds) / len(rounds) <= 5.5
+
+
+def test_known_rates_need_no_more_than_halving() -> None:
+    search = Search(line(1024), rates=[Rates(1.0, 1 - 1e-6, 1e-6)], none=0.0, before=0.0)
+    found, _, tests = hunt(search, 700)
+    assert (found, tests) == (700, 10)
+
+
+def test_tests_in_flight_are_counted() -> None:
+    search = Search(line(100))
+    (first,) = search.next_batch()
+    (second,) = search.next_batch(in_flight=[first])
+    assert second != first
+    assert abs(second - first) > 10
+
+
+def test_the_prior_sums_to_one_and_blames_no_small_jump() -> None:
+    pairs = prior()
+    assert math.isclose(sum(pair.weight for pair in pairs), 1)
+    assert all(pair.if_bad > pair.if_good for pair in pairs)
+
+
+def test_a_merge_is_named_for_what_it_brought() -> None:
+    history = dag([[BEFORE], [0], [0], [2], [1, 3], [4]])
+    assert history.trunk == (0, 1, 4, 5)
+    assert history.merged_by(2) == 4
+    assert history.merged_by(1) is None
+    assert history.merges == 1
+
+
+def test_free_evidence_is_taken_in() -> None:
+    random.seed(1)
+    told, untold = bench.make_with_evidence(64, 0, 0), bench.make(64, 0, 0)
+    assert told.posterior()[-1] < untold.posterior()[-1]
