@@ -1,0 +1,1 @@
+"""Readers of tools' output: one module a family, each turns lines into failures."""

@@ -1,0 +1,231 @@
+"""Makes a failure small: the fewest tests that still fail, then the shortest test body with the same signature."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from threading import Event
+from typing import TypeVar
+
+from regreen.codebase.trial import Trial, prepare
+from regreen.fixers.reproduce import Run, run_once
+from regreen.models import Failure
+from regreen.ports import Git, Sandbox
+
+Item = TypeVar("Item")
+Signature = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Minimal:
+    """A failure as small as it got.
+
+    `selection` are the tests that must run for it to show, the failing one last; `path` and `source` are the
+    test file with a body cut to what the failure needs, None where nothing could be cut; `removed` counts the
+    statements that were cut; `tries` the runs it took.
+    """
+
+    test: str
+    signature: Signature
+    selection: tuple[str, ...]
+    path: str | None = None
+    source: str | None = None
+    removed: int = 0
+    tries: int = 0
+
+
+def signature_of(failure: Failure) -> Signature:
+    """What makes two failures the same: the exception's kind, and its message's first line without numbers."""
+    first = failure.message.splitlines()[0] if failure.message else ""
+    return failure.kind, "".join("0" if letter.isdigit() else letter for letter in first)[:200]
+
+
+def ddmin(items: Sequence[Item], still_fails: Callable[[Sequence[Item]], bool]) -> list[Item]:
+    """The items without which it no longer fails, by delta debugging; no single one of them can be left out.
+
+    Args:
+        items: what is there; all together must fail.
+        still_fails: tries a part of them, in their order.
+    """
+    kept = list(items)
+    if kept and still_fails([]):
+        return []
+    pieces = 2
+    while len(kept) >= 2:
+        size = max(1, len(kept) // pieces)
+        chunks = [kept[at : at + size] for at in range(0, len(kept), size)]
+        for at in range(len(chunks)):
+            rest = [item for other, chunk in enumerate(chunks) if other != at for item in chunk]
+            if still_fails(rest):
+                kept, pieces = rest, max(pieces - 1, 2)
+                break
+        else:
+            if size == 1:
+                break
+            pieces = min(pieces * 2, len(kept))
+    return kept
+
+
+def minimise(
+    trial: Trial,
+    rev: str,
+    failure: Failure,
+    *,
+    git: Git,
+    sandbox: Sandbox,
+    before: Sequence[str] = (),
+    max_tries: int = 60,
+    cancel: Event | None = None,
+) -> Minimal:
+    """Shrink a failing pytest test: alone first, with the tests before it only where it needs them, then its body.
+
+    Args:
+        trial: the command that failed; its preparation is reused.
+        rev: the failing revision.
+        failure: the failing test, its id as pytest prints it.
+        git: the repository.
+        sandbox: where it runs.
+        before: ids that ran before it, in order, for failures that need company.
+        max_tries: how many runs it may take.
+        cancel: set to stop.
+    """
+    attempts = _Attempts(trial, rev, failure, git, sandbox, max_tries, cancel)
+    selection = _select(attempts, failure.test, before)
+    smaller = Minimal(failure.test, attempts.signature, tuple(selection), tries=attempts.made)
+    path = failure.test.split("::", 1)[0]
+    content = git.show(rev, path) if path.endswith(".py") else None
+    if content is None or not attempts.fails(selection, {}):
+        return replace(smaller, tries=attempts.made)
+    source, removed = _cut_body(
+        attempts, content.decode("utf-8", "replace"), path, failure.test, selection
+    )
+    if not removed:
+        return replace(smaller, tries=attempts.made)
+    return replace(smaller, path=path, source=source, removed=removed, tries=attempts.made)
+
+
+class _Attempts:
+    """Runs selections of tests, counting, and says whether the same failure shows."""
+
+    def __init__(  # noqa: PLR0917 - made in one place
+        self,
+        trial: Trial,
+        rev: str,
+        failure: Failure,
+        git: Git,
+        sandbox: Sandbox,
+        most: int,
+        cancel: Event | None,
+    ) -> None:
+        self.signature = signature_of(failure)
+        self.made = 0
+        self._failure = failure
+        self._trial, self._rev, self._git, self._sandbox = trial, rev, git, sandbox
+        self._most, self._cancel = most, cancel
+        self._env = prepare(trial, rev, git=git, sandbox=sandbox, cancel=cancel)
+
+    def fails(self, selection: Sequence[str], files: dict[str, str]) -> bool:
+        """Whether the test fails with the same signature; False once the tries are used up."""
+        if self.made >= self._most or (self._cancel is not None and self._cancel.is_set()):
+            return False
+        self.made += 1
+        overlay = {**self._trial.overlay, **{path: text.encode() for path, text in files.items()}}
+        command = (
+            "python",
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:randomly",
+            *selection,
+        )
+        trial = replace(self._trial, command=command, overlay=overlay)
+        run = run_once(
+            trial, self._rev, self._env, git=self._git, sandbox=self._sandbox, cancel=self._cancel
+        )
+        return self._shows(run)
+
+    def _shows(self, run: Run) -> bool:
+        return any(
+            one.test == self._failure.test and signature_of(one) == self.signature
+            for one in run.failures
+        )
+
+
+def _select(attempts: _Attempts, test: str, before: Sequence[str]) -> list[str]:
+    """The test alone where that fails; else with the fewest of those before it."""
+    if attempts.fails([test], {}):
+        return [test]
+    earlier = [one for one in before if one != test]
+    if not earlier or not attempts.fails([*earlier, test], {}):
+        return [test]
+    return [*ddmin(earlier, lambda some: attempts.fails([*some, test], {})), test]
+
+
+def _cut_body(
+    attempts: _Attempts, source: str, path: str, test: str, selection: Sequence[str]
+) -> tuple[str, int]:
+    """The file with the test's statements cut to those it needs, by delta debugging on top-level statements."""
+    spans = statement_spans(source, test)
+    if len(spans) < 2:
+        return source, 0
+
+    def still_fails(kept: Sequence[tuple[int, int]]) -> bool:
+        return attempts.fails(selection, {path: without(source, spans, kept)})
+
+    kept = ddmin(spans, still_fails)
+    return without(source, spans, kept), len(spans) - len(kept)
+
+
+def statement_spans(source: str, test: str) -> list[tuple[int, int]]:
+    """The lines (first, last; 1-based) of each statement in a test function's body, its docstring aside."""
+    try:
+        tree: ast.AST = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    for name in test.partition("[")[0].split("::")[1:]:
+        body = getattr(tree, "body", [])
+        found = [
+            node
+            for node in body
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+            and node.name == name
+        ]
+        if not found:
+            return []
+        tree = found[-1]
+    if not isinstance(tree, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return []
+    return [
+        (node.lineno, node.end_lineno or node.lineno)
+        for node in tree.body
+        if not _is_docstring(node)
+    ]
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def without(source: str, spans: Sequence[tuple[int, int]], kept: Sequence[tuple[int, int]]) -> str:
+    """The source without the statements at `spans` that are not in `kept`; a `pass` holds the place of the first cut."""
+    lines = source.splitlines(keepends=True)
+    chosen = set(kept)
+    placed = bool(chosen)
+    for first, last in spans:
+        if (first, last) in chosen:
+            continue
+        indent = lines[first - 1][: len(lines[first - 1]) - len(lines[first - 1].lstrip())]
+        for at in range(first - 1, last):
+            lines[at] = ""
+        if not placed:
+            lines[first - 1] = f"{indent}pass\n"
+            placed = True
+    return "".join(lines)

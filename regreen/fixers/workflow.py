@@ -1,0 +1,158 @@
+"""Plans a workflow: every job of every matrix cell, its steps with what is known put in, and what stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from regreen.fixers.expressions import (
+    UNKNOWN,
+    Value,
+)
+from regreen.fixers.workflow_yaml import WorkflowError, load
+
+Files = Callable[[str], bytes | None]
+
+WORKSPACE = "/work"
+
+
+@dataclass(frozen=True)
+class Unsupported:
+    """What stands in the way of running a job here, and why; `step` is its number, None for the job itself."""
+
+    what: str
+    why: str
+    step: int | None = None
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service container that a job asks for."""
+
+    name: str
+    image: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step. `run` and `condition` keep as `${{ }}` what only the run itself knows.
+
+    `kind` "run" is a command of the workflow's own, "setup" what an action comes to (`run` may be empty), "skip"
+    what is left out. `shell` is the command line that GitHub uses; `continues` says that its failure is let pass.
+    `own_env` names what the step itself declares: GITHUB_ENV written earlier yields to that, not to the job's.
+    `inputs` are what `with:` gives. `why` explains a setup or a skip; `outputs` are what a left-out action is taken to have said.
+    """
+
+    number: int
+    name: str
+    kind: Literal["run", "setup", "skip"]
+    run: str
+    shell: str
+    env: dict[str, str]
+    working_directory: str
+    id: str = ""
+    uses: str = ""
+    condition: str = "success()"
+    continues: bool = False
+    timeout_minutes: float | None = None
+    why: str = ""
+    outputs: dict[str, str] = field(default_factory=dict)
+    python: str | None = None
+    pythons: tuple[str, ...] = ()
+    own_env: tuple[str, ...] = ()
+    inputs: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """How one job, one matrix cell of it, would be run again. `skipped` holds the job's condition where it is false."""
+
+    id: str
+    name: str
+    matrix: dict[str, Value]
+    supported: bool
+    unsupported: tuple[Unsupported, ...]
+    image: str
+    services: tuple[Service, ...]
+    steps: tuple[Step, ...]
+    runs_on: str = ""
+    timeout_minutes: float | None = None
+    skipped: str = ""
+    needs: tuple[str, ...] = ()
+
+    @property
+    def python(self) -> str | None:
+        """The interpreter that the job's setup steps ask for; the last one wins, as on GitHub."""
+        return next((step.python for step in reversed(self.steps) if step.python), None)
+
+
+def no_files(path: str) -> bytes | None:
+    """A repository of which nothing is known."""
+    del path
+    return None
+
+
+def plan(
+    yaml_text: str,
+    *,
+    job: str | None = None,
+    event: str = "push",
+    files: Files = no_files,
+    repository: str | None = None,
+) -> tuple[JobPlan, ...]:
+    """Every job of a workflow, one plan a matrix cell, in the file's order.
+
+    Args:
+        yaml_text: the workflow file.
+        job: only this job (its id in the file).
+        event: what triggered the run.
+        files: gives a file of the repository, for local actions, reusable workflows, version files.
+        repository: "owner/name", where it is known.
+
+    Raises:
+        WorkflowError: GitHub would refuse the file; the message says where.
+    """
+    from regreen.fixers.jobs import Planner
+
+    document = load(yaml_text)
+    listed = document.get("jobs") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(listed, dict):
+        message = "not a workflow: a mapping with `jobs:` is needed"
+        raise WorkflowError(message)
+    planner = Planner(document, github_context(event, repository), files)
+    plans = tuple(planner.jobs(job))
+    if job is not None and not plans:
+        known = ", ".join(listed)
+        message = f"there is no job {job!r}; the file has {known}"
+        raise WorkflowError(message)
+    return plans
+
+
+def github_context(event: str, repository: str | None) -> dict[str, Value]:
+    """What expressions may know before a run: the event's shape, not its content."""
+    is_pull = event in {"pull_request", "pull_request_target"}
+    owner, _, name = (repository or "").partition("/")
+    return {
+        "event_name": event,
+        "ref": "refs/pull/1/merge" if is_pull else "refs/heads/main",
+        "ref_name": "1/merge" if is_pull else "main",
+        "ref_type": "branch",
+        "head_ref": "feature" if is_pull else "",
+        "base_ref": "main" if is_pull else "",
+        "repository": repository or UNKNOWN,
+        "repository_owner": owner or UNKNOWN,
+        "workspace": WORKSPACE,
+        "server_url": "https://github.com",
+        "api_url": "https://api.github.com",
+        "graphql_url": "https://api.github.com/graphql",
+        "run_id": "1",
+        "run_number": "1",
+        "run_attempt": "1",
+        "token": "",
+        "event": {
+            "*": UNKNOWN,
+            "repository": {"*": UNKNOWN, "name": name or UNKNOWN, "default_branch": "main"},
+        },
+        "*": UNKNOWN,
+    }

@@ -1,0 +1,225 @@
+"""Reading CI logs: over a hundred real ones, wrapped as GitHub wraps them, and anything hostile."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regreen.fixers.ci_log import clean, failures_in, parse, read_lines
+
+LOGS = Path(__file__).parents[1] / "data" / "logs"
+EXPECTED: dict[str, dict[str, Any]] = json.loads((LOGS / "expected.json").read_text())
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_every_failing_id_is_found_and_none_invented(name: str) -> None:
+    wanted = EXPECTED[name]
+    log = parse((LOGS / f"{name}.log").read_bytes())
+    assert (log.kind, log.exit_code) == (wanted["kind"], wanted["exit_code"])
+    assert log.failures
+    if wanted["tests"] is not None:
+        found = [failure.test for failure in log.failures]
+        assert set(wanted["tests"]) <= set(found)
+        if wanted["exact"]:
+            assert sorted(found) == sorted(wanted["tests"])
+
+
+def test_the_step_is_the_one_whose_process_failed() -> None:
+    log = parse((LOGS / "pytest-py9-plain.log").read_bytes())
+    assert log.step.startswith("Run python -m pytest")
+    assert log.command.startswith("python -m pytest")
+
+
+def test_a_failure_carries_its_place_its_kind_and_what_was_said() -> None:
+    log = parse((LOGS / "pytest-py9-plain.log").read_bytes())
+    wrong = next(one for one in log.failures if one.test.endswith("test_wrong"))
+    assert (wrong.kind, wrong.path, wrong.line) == ("AssertionError", "test_calc.py", 8)
+    assert wrong.message.startswith("assert 3 == 4")
+
+
+def test_plain_output_needs_no_wrapping() -> None:
+    output = "FAILED\n=== short test summary info ===\nFAILED a/test_b.py::test_c - ValueError: no\n1 failed in 0.1s\n"
+    assert [(one.test, one.kind) for one in failures_in(output)] == [
+        ("a/test_b.py::test_c", "ValueError")
+    ]
+
+
+@pytest.mark.parametrize(
+    "output", ["", "all fine\n", "2 passed in 0.01s\n", "OK\n", "Success: no issues found\n"]
+)
+def test_nothing_is_found_where_nothing_failed(output: str) -> None:
+    assert failures_in(output) == ()
+
+
+def test_a_green_job_has_no_failures() -> None:
+    log = (
+        "2026-10-01T12:00:00.1234567Z ##[group]Run pytest\n"
+        "2026-10-01T12:00:00.1234567Z ##[endgroup]\n"
+        "2026-10-01T12:00:01.1234567Z 3 passed, error handling checked, in 0.10s\n"
+        "2026-10-01T12:00:02.1234567Z Cleaning up orphan processes\n"
+    )
+    assert parse(log.encode()).failures == ()
+
+
+def test_an_unknown_tool_degrades_to_its_error_block() -> None:
+    log = parse((LOGS / "shell-unknown.log").read_bytes())
+    assert "the frobnicator is out of frobs" in log.failures[0].message
+
+
+def test_a_log_cut_off_in_the_middle_still_tells_what_it_holds() -> None:
+    whole = (LOGS / "pytest-py9-plain.log").read_bytes()
+    cut = whole[: whole.index(b"short test summary info") - 200]
+    log = parse(cut)
+    assert log.truncated
+    assert "test_calc.py::TestAdd::test_wrong" in [failure.test for failure in log.failures]
+
+
+def test_the_first_failed_step_counts_not_a_later_one() -> None:
+    log = (
+        "2026-10-01T12:00:00.1Z ##[group]Run ruff check .\n2026-10-01T12:00:00.1Z ##[endgroup]\n"
+        "2026-10-01T12:00:00.1Z a.py:1:8: F401 [*] `os` imported but unused\n"
+        "2026-10-01T12:00:00.1Z ##[error]Process completed with exit code 1.\n"
+        "2026-10-01T12:00:00.1Z ##[group]Run ./report.sh\n2026-10-01T12:00:00.1Z ##[endgroup]\n"
+        "2026-10-01T12:00:00.1Z ##[error]Process completed with exit code 9.\n"
+    )
+    seen = parse(log.encode())
+    assert (seen.step, seen.kind, seen.exit_code) == ("Run ruff check .", "lint", 1)
+
+
+def test_a_named_step_is_taken_at_its_word() -> None:
+    log = "job\tUnit tests\t2026-10-01T12:00:00.1Z FAIL: test_a (m.T)\n"
+    assert parse(log.encode(), step="Unit tests").step == "Unit tests"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "##[error]The runner has received a shutdown signal. This can happen when the runner service is stopped.",
+        "OSError: [Errno 28] No space left on device",
+        "curl: (6) Could not resolve host: example.org",
+    ],
+)
+def test_a_dead_machine_is_nobodys_bug(line: str) -> None:
+    log = f"##[group]Run make\n##[endgroup]\n{line}\n##[error]Process completed with exit code 1.\n"
+    assert parse(log.encode()).kind == "infra"
+
+
+@pytest.mark.parametrize(
+    ("raw", "seen"),
+    [
+        ("\x1b[31mred\x1b[0m\r\n", "red"),
+        ("10%\r50%\rdone\n", "done"),
+        ("\x1b]8;;http://x\x07link\x1b]8;;\x07", "link"),
+        ("tail  \t\n", "tail"),
+    ],
+)
+def test_colours_and_overwritten_text_are_gone(raw: str, seen: str) -> None:
+    assert clean(raw) == seen
+
+
+def test_a_hundred_megabytes_pass_through_in_little_memory() -> None:
+    tracemalloc.start()
+    try:
+        log = parse(_flood(4 * 1024 * 1024))
+        small = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert log.failures[0].test == "t.py::test_end"
+    assert small < 16 * 1024 * 1024
+
+
+def _flood(size: int) -> Iterator[bytes]:
+    yield b"##[group]Run pytest\n##[endgroup]\n"
+    line = b"2026-10-01T12:00:00.1234567Z tests/test_many.py::test_one PASSED   [ 12%] some words to fill the line\n"
+    for _ in range(size // len(line)):
+        yield line
+    yield b"=== short test summary info ===\nFAILED t.py::test_end - KeyError\n".splitlines(
+        keepends=True
+    )[0]
+    yield b"FAILED t.py::test_end - KeyError\n"
+    yield b"##[error]Process completed with exit code 1.\n"
+
+
+def test_a_line_without_an_end_does_not_fill_the_memory() -> None:
+    stream = io.BytesIO(b"x" * 3_000_000 + b"\nFAILED\n")
+    assert max(len(line) for line in read_lines(stream)) <= 65_536
+    assert parse(read_lines(io.BytesIO(b"(" * 500_000))) is not None
+
+
+_WORDS = st.sampled_from([
+    "FAILED ", "ERROR ", "=== FAILURES ===", "___ x ___", "E   ", "a.py:1: ", "##[group]Run x", "##[error]", "Traceback (most recent call last):",
+    '  File "a.py", line 9', "test_a (m.T)", "FAIL: ", "=" * 70, "-" * 70, "--- FAIL: T (0.0s)", "error[E1]: x", " --> a.rs:1:2", "● a › b", " FAIL  a.ts > b",
+    "\n", "\n", "\n", " - ", "::", "[", "]", "(", ")", "\x1b[", "\r", "\ufeff", "short test summary info", "1 failed in 0.1s", "npm ERR! code E1", "panic: x",
+    "nox > * x: failed", "hook....Failed", "- hook id: x", "2026-10-01T12:00:00.1Z ", "9" * 30, "error: ",
+])  # fmt: skip
+
+
+@settings(max_examples=100, deadline=2000)
+@given(st.lists(_WORDS | st.text(max_size=20), max_size=60))
+def test_no_log_crashes_it(parts: list[str]) -> None:
+    text = "".join(parts)
+    parse(text.encode("utf-8", "replace"))
+    failures_in(text)
+
+
+@settings(max_examples=100, deadline=2000)
+@given(st.binary(max_size=400))
+def test_no_bytes_crash_it(raw: bytes) -> None:
+    parse(raw)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a",
+        " ",
+        "(",
+        "[",
+        "::",
+        " - ",
+        "a.py:1:",
+        "=",
+        "_",
+        "\x1b[",
+        "\x1b]",
+        "9",
+        "/",
+        "a b ",
+        "- ",
+        "● ",
+        "> ",
+        "Failed",
+        "...",
+        "`",
+    ],
+)
+def test_no_line_stalls_it(unit: str) -> None:
+    line = (unit * 5_000)[:5_000]
+    text = "\n".join(
+        prefix + line
+        for prefix in (
+            "",
+            "FAILED ",
+            "E ",
+            "ERROR ",
+            " FAIL  a.ts > ",
+            "=== ",
+            "___ ",
+            "error: ",
+            "  ",
+            "FAIL: ",
+        )
+    )
+    started = time.process_time()
+    parse(f"=== short test summary info ===\n{text}\n".encode())
+    failures_in(text)
+    assert time.process_time() - started < 3

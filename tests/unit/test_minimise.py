@@ -1,0 +1,51 @@
+"""Delta debugging: nothing that can be left out is left in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regreen.fixers.minimise import ddmin, signature_of, statement_spans, without
+from regreen.models import Failure
+
+
+@given(st.sets(st.integers(0, 40), max_size=5))
+def test_exactly_what_is_needed_is_kept(needed: set[int]) -> None:
+    def still_fails(some: Sequence[int]) -> bool:
+        return needed <= set(some)
+
+    assert ddmin(range(41), still_fails) == sorted(needed)
+
+
+def test_numbers_do_not_make_a_failure_another_one() -> None:
+    one = Failure("t", "KeyError", "at 0x7f12: 3 items\nmore")
+    assert signature_of(one)[0] == "KeyError"
+    assert signature_of(Failure("t", "E", "line 3")) == signature_of(Failure("t", "E", "line 9"))
+
+
+SOURCE = '''class TestA:
+    def test_x(self):
+        """Words."""
+        a = 1
+        b = [
+            2,
+        ]
+        assert a == 2
+'''
+
+
+def test_statements_are_cut_by_their_lines() -> None:
+    spans = statement_spans(SOURCE, "t.py::TestA::test_x[1]")
+    assert spans == [(4, 4), (5, 7), (8, 8)]
+    cut = without(SOURCE, spans, [(4, 4), (8, 8)])
+    assert "b = [" not in cut
+    ast.parse(cut)
+    ast.parse(without(SOURCE, spans, []))
+
+
+def test_a_test_that_is_not_there_has_no_statements() -> None:
+    assert statement_spans(SOURCE, "t.py::test_y") == []
+    assert statement_spans("def (", "t.py::test_y") == []

@@ -1,0 +1,103 @@
+"""Cutting a job into what needs a network and what must do without."""
+
+from __future__ import annotations
+
+import pytest
+
+from regreen.fixers.phases import needs_network, offline, phases, split_script, warm_up
+from regreen.fixers.workflow import Step, plan
+
+
+def step(run: str, number: int = 1, shell: str = "bash -e {0}") -> Step:
+    return Step(number, f"step {number}", "run", run, shell, {}, ".")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "pip install -e .[test]", "python -m pip install tox", "uv sync --group dev", "npm ci", "yarn", "poetry install", "sudo apt-get install -y gcc",
+        "pnpm install --frozen-lockfile", "cargo fetch", "go mod download", "bundle install", "git clone https://example.org/x", "cd x && pip install y",
+    ],
+)  # fmt: skip
+def test_installing_needs_a_network(script: str) -> None:
+    assert needs_network(step(script))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "pytest -q",
+        "tox -e py",
+        "npm test",
+        "make test",
+        "python -m unittest",
+        "echo pipx",
+        "./install-check.sh",
+        "npm run lint",
+        "ruff check",
+    ],
+)
+def test_testing_does_not(script: str) -> None:
+    assert not needs_network(step(script))
+
+
+@pytest.mark.parametrize(
+    ("script", "install", "test"),
+    [
+        ("pip install x\npytest", "pip install x", "pytest"),
+        ("pip install x && pytest -q", "pip install x", "pytest -q"),
+        ("export A=1\npip install x\npytest", "export A=1\npip install x", "export A=1\npytest"),
+        ("cd sub\npip install \\\n  x\npytest", "cd sub\npip install \\\n  x", "cd sub\npytest"),
+        ("pytest", "", "pytest"),
+        ("pip install x", "pip install x", ":"),
+        (
+            "pip install x\nif true; then\n pytest\nfi",
+            "pip install x",
+            "if true; then\n pytest\nfi",
+        ),
+    ],
+)
+def test_a_script_that_installs_and_tests_is_split(script: str, install: str, test: str) -> None:
+    assert split_script(step(script)) == (install, test)
+
+
+@pytest.mark.parametrize(
+    ("script", "warm"),
+    [
+        ("tox -e py312 -- -k x", "tox -e py312 --notest"), ("python -m tox run -f lint", "python -m tox -f lint --notest"),
+        ("nox -s tests", "nox -s tests --install-only"), ("uv run --group dev pytest -q", "uv run --group dev python -c pass"),
+        ("uv run tox -e py", "uv run tox -e py --notest"), ("pre-commit run -a", "pre-commit install-hooks"), ("cargo test", "cargo fetch"),
+        ("go test ./...", "go mod download"), ("uvx --with a ruff check", "uv tool install --with a ruff"), ("pytest", ""), ("hatch run test:all", "hatch env create test"),
+    ],
+)  # fmt: skip
+def test_tools_that_install_while_testing_are_warmed_up(script: str, warm: str) -> None:
+    assert warm_up(script) == warm
+
+
+def test_nox_is_told_to_take_what_is_there() -> None:
+    assert offline("nox -s tests") == "nox -R -s tests"
+    assert offline("echo nox") == "echo nox"
+
+
+def test_steps_before_the_last_install_run_with_it() -> None:
+    steps = (
+        step("echo a", 1),
+        step("pip install x", 2),
+        step("echo b", 3),
+        step("pytest", 4),
+        step("echo after", 5),
+    )
+    cut = phases(steps, 4)
+    assert [one.number for one in cut.setup] == [1, 2]
+    assert [one.number for one in cut.command] == [3, 4]
+
+
+def test_a_step_that_installs_itself_stands_in_both() -> None:
+    cut = phases((step("pip install x\npytest", 1),), 1)
+    assert (cut.setup[0].run, cut.command[0].run) == ("pip install x", "pytest")
+
+
+def test_a_real_workflow_is_cut_after_its_last_install() -> None:
+    text = "on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{uses: actions/checkout@v4}, {uses: astral-sh/setup-uv@v5}, {run: uv sync}, {run: pytest}]}}"
+    cut = phases(plan(text)[0].steps, 4)
+    assert [one.number for one in cut.command] == [4]

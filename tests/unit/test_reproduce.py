@@ -1,0 +1,119 @@
+"""Judging reruns, and making the trial that runs a planned step."""
+
+from __future__ import annotations
+
+import pytest
+
+from regreen.fixers import driver
+from regreen.fixers.ci_log import CiLog
+from regreen.fixers.reproduce import Run, Unsupported, failed_step, trial_for, verdict
+from regreen.fixers.workflow import JobPlan, plan
+from regreen.models import Failure
+
+
+def failing(*tests: str, code: int = 1, output: str = "") -> Run:
+    return Run(
+        "exit", code, tuple(Failure(test, "AssertionError", "no") for test in tests), output, 1.0
+    )
+
+
+PASSING = Run("exit", 0, (), "", 1.0)
+SEEN = CiLog("Run pytest", "test", (Failure("t.py::a", "AssertionError", "no"),))
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected", "said", "rate"),
+    [
+        ([failing("t.py::a")] * 3, SEEN, "reproduced", 1.0),
+        ([failing("t.py::a"), PASSING, failing("t.py::a")], SEEN, "flaky", 2 / 3),
+        (
+            [failing("t.py::a"), failing("t.py::a", "t.py::b"), failing("t.py::a")],
+            SEEN,
+            "flaky",
+            1.0,
+        ),
+        ([PASSING] * 3, SEEN, "not_reproduced", 0.0),
+        ([failing("t.py::other")] * 3, SEEN, "not_reproduced", 1.0),
+        ([failing("t.py::other")] * 3, None, "reproduced", 1.0),
+        ([failing(code=driver.COULD_NOT_GET_THERE)] * 3, SEEN, "not_reproduced", 0.0),
+        ([Run("infra", None, (), "", 0.0)], SEEN, "infra", 0.0),
+        (
+            [failing(output=f"{driver.UNSUPPORTED_MARK}apt-get install redis")],
+            SEEN,
+            "unsupported",
+            0.0,
+        ),
+        ([Run("timeout", None, (), "", 9.0)] * 2, None, "reproduced", 1.0),
+    ],
+)
+def test_the_verdict(runs: list[Run], expected: CiLog | None, said: str, rate: float) -> None:
+    seen = verdict(runs, expected)
+    assert (seen.verdict, seen.rate) == (said, rate)
+    assert seen.detail
+
+
+def job(steps: str, extra: str = "") -> JobPlan:
+    return plan(f"on: push\njobs:\n  a:\n    runs-on: ubuntu-latest\n{extra}    steps:\n{steps}")[0]
+
+
+def test_a_simple_step_is_run_as_people_would_type_it() -> None:
+    trial = trial_for(job("      - run: pip install pytest\n      - run: pytest -q\n"))
+    assert trial.shown == "pytest -q"
+    assert trial.setup == "set -e\nexport CI=true\npip install pytest"
+    assert dict(trial.env)["GITHUB_ACTIONS"] == "true"
+
+
+def test_pipefail_is_kept_where_github_sets_it() -> None:
+    assert (
+        trial_for(job("      - run: pytest | tee log\n        shell: bash\n")).shown
+        == "set -e -o pipefail\npytest | tee log"
+    )
+    assert trial_for(job("      - run: pytest | tee log\n")).shown == "pytest | tee log"
+
+
+def test_a_step_that_asks_for_outputs_gets_the_runners_bookkeeping() -> None:
+    trial = trial_for(
+        job(
+            "      - {id: v, run: echo a=1 >> $GITHUB_OUTPUT}\n      - run: pytest ${{ steps.v.outputs.a }}\n"
+        )
+    )
+    assert "rg_output v a" in trial.shown
+    assert trial.setup is None
+
+
+def test_a_job_that_cannot_run_here_is_refused_by_name() -> None:
+    with pytest.raises(Unsupported, match="someone/unknown@v1, because"):
+        trial_for(job("      - uses: someone/unknown@v1\n      - run: pytest\n"))
+
+
+def test_a_python_that_is_not_here_is_refused_by_name() -> None:
+    planned = job(
+        "      - uses: actions/setup-python@v5\n        with: {python-version: '3.14'}\n      - run: pytest\n"
+    )
+    with pytest.raises(Unsupported, match=r"Python 3\.14"):
+        trial_for(planned, pythons=("3.11", "3.12"))
+    assert trial_for(planned, pythons=("3.14",)).python == "3.14"
+
+
+def test_what_stands_behind_the_failed_step_is_no_matter() -> None:
+    planned = job("      - run: pytest\n      - uses: someone/unknown@v1\n      - run: make test\n")
+    assert not planned.supported
+    assert trial_for(planned, 1).shown == "pytest"
+
+
+def test_the_failed_step_is_found_by_what_the_log_calls_it() -> None:
+    planned = job(
+        "      - uses: actions/checkout@v4\n      - {name: Unit tests, run: pytest -q}\n      - run: ruff check\n"
+    )
+    assert failed_step(planned, "Unit tests").run == "pytest -q"  # type: ignore[union-attr]
+    assert failed_step(planned, "Run pytest -q").number == 2  # type: ignore[union-attr]
+    assert failed_step(planned, command="ruff check").number == 3  # type: ignore[union-attr]
+    assert failed_step(planned, "nothing of the kind") is None
+
+
+def test_versions_of_the_day_are_held() -> None:
+    trial = trial_for(
+        job("      - run: pip install pytest\n      - run: pytest\n"), constraints=["pytest==8.0.0"]
+    )
+    assert dict(trial.env)["PIP_CONSTRAINT"].endswith(".regreen-constraints.txt")
+    assert trial.overlay[".regreen-constraints.txt"] == b"pytest==8.0.0\n"
