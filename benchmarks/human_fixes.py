@@ -1,0 +1,100 @@
+"""Real fixes by people, through the gate's looking checks: how many would be refused.
+
+    python -m benchmarks.human_fixes --mirrors DIR [--per-repo 10] [--seed 1] > results.jsonl
+
+Takes commits whose subject says "fix" and that touch one to four files of Python source, tests included as they
+are, and judges each against its parent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+from regreen.adapters.git import GitRepository
+from regreen.fixers.checks.paths import is_source
+from regreen.fixers.gate import changed_files, gate
+
+_FIX = re.compile(r"\b(fix|fixes|fixed|bug|bugfix|regression|crash)\b", re.IGNORECASE)
+_NOT = re.compile(
+    r"\b(typo|docs?|documentation|changelog|lint|flake8|mypy|typing|ci|spelling|comment|test|tests)\b",
+    re.IGNORECASE,
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mirrors", type=Path, required=True)
+    parser.add_argument("--per-repo", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    chance = random.Random(given.seed)
+    totals: Counter[str] = Counter()
+    for folder in sorted(given.mirrors.iterdir()):
+        where = folder / "repo"
+        if not where.is_dir():
+            continue
+        git = GitRepository.open(where)
+        commits = fixes(where)
+        chance.shuffle(commits)
+        taken = 0
+        for sha, subject in commits[:200]:
+            if taken >= given.per_repo:
+                break
+            files = changed_files(git, f"{sha}~1", sha)
+            sources = [file for file in files if is_source(file.path) and file.is_python]
+            if not sources or len(files) > 6 or len(sources) > 4:
+                continue
+            taken += 1
+            report = gate(files, tree=[])
+            totals[report.verdict] += 1
+            reasons = [
+                f"{one.check}: {one.detail}"
+                for one in report.reasons
+                if one.level == report.verdict
+            ]
+            print(
+                json.dumps(
+                    {
+                        "repo": folder.name,
+                        "sha": sha,
+                        "subject": subject,
+                        "verdict": report.verdict,
+                        "reasons": reasons,
+                    }
+                ),
+                flush=True,
+            )
+    print(json.dumps({"total": dict(totals)}))
+
+
+def fixes(where: Path) -> list[tuple[str, str]]:
+    """Commits since 2019 that say they mend something."""
+    argv = [
+        "git",
+        "--git-dir",
+        str(where),
+        "log",
+        "--no-merges",
+        "--since=2019-01-01",
+        "--format=%H%x09%s",
+        "HEAD",
+        "--",
+        "*.py",
+    ]
+    done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
+    pairs = [line.split("\t", 1) for line in done.stdout.splitlines() if "\t" in line]
+    return [
+        (sha, subject)
+        for sha, subject in pairs
+        if _FIX.search(subject) and not _NOT.search(subject)
+    ]
+
+
+if __name__ == "__main__":
+    main()

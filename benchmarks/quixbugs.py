@@ -1,0 +1,99 @@
+"""QuixBugs without a model: a smoke test of the warm engine and the templates, not a claim about real bugs.
+
+python -m benchmarks.quixbugs --mirror GIT_DIR [--only NAME] [--seconds 60] > results.jsonl
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import time
+from pathlib import Path
+
+from regreen.adapters.git import GitRepository
+from regreen.adapters.sandbox import choose
+from regreen.codebase.trial import Trial
+from regreen.fixers.case import Before, Case, FixJob, Stop
+from regreen.fixers.engine import Engine
+from regreen.fixers.rungs.template import search
+from regreen.ports import Sandbox
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mirror", type=Path, required=True)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--seconds", type=float, default=60)
+    given = parser.parse_args()
+    git = GitRepository.open(given.mirror)
+    rev = git.resolve("HEAD")
+    sandbox = choose()
+    names = [
+        e.path.split("/")[-1][5:-3]
+        for e in git.tree(rev)
+        if e.path.startswith("python_testcases/test_")
+    ]
+    for name in sorted(names):
+        if given.only in name:
+            print(json.dumps(run(name, rev, git, sandbox, given.seconds)), flush=True)
+
+
+def run(
+    name: str, rev: str, git: GitRepository, sandbox: Sandbox, seconds: float
+) -> dict[str, object]:
+    test, source = f"python_testcases/test_{name}.py", f"python_programs/{name}.py"
+    trial = Trial(("python", "-m", "pytest", test), setup="pip install -q pytest", timeout=60)
+    case = bare(trial, rev, git, sandbox, {})
+    started = time.monotonic()
+    engine = Engine(case)
+    engine.per_test = {"*": 1.0}
+    seen = engine.baseline([test], 60)
+    case = bare(trial, rev, git, sandbox, {one: word for one, (word, _) in seen.items()})
+    engine = Engine(case)
+    slowest = max([took for word, took in seen.values() if word == "passed"], default=0.1)
+    engine.per_test = {"*": max(0.3, 3 * slowest)}
+    found, exhausted = search(case, engine, seconds=seconds)
+    correct = (git.show(rev, f"correct_python_programs/{name}.py") or b"").decode()
+    texts = [text for _, _, text in found]
+    return {
+        "name": name,
+        "tests": len(seen),
+        "failing": len(engine.failing),
+        "plausible": len(found),
+        "same_as_reference": [
+            position for position, text in enumerate(texts) if same(text, correct)
+        ],
+        "first": line_of(found[0][2], (git.show(rev, source) or b"").decode()) if found else None,
+        "all": [line_of(text, (git.show(rev, source) or b"").decode()) for text in texts],
+        "exhausted": exhausted,
+        "seconds": round(time.monotonic() - started, 1),
+    }
+
+
+def bare(
+    trial: Trial, rev: str, git: GitRepository, sandbox: Sandbox, tests: dict[str, str]
+) -> Case:
+    job = FixJob(trial, rev)
+    stop = Stop(time.monotonic() + 600)
+    return Case(
+        job, rev, None, Before(trial.shown, 1), "", tests, git, sandbox, None, stop, lambda _: None
+    )
+
+
+def same(text: str, reference: str) -> bool:
+    def functions(code: str) -> list[str]:
+        return [
+            ast.dump(node) for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)
+        ]
+
+    return functions(text) == functions(reference)
+
+
+def line_of(text: str, before: str) -> str:
+    old = before.splitlines()
+    return " / ".join(line.strip() for line in text.splitlines() if line not in old)
+
+
+if __name__ == "__main__":
+    main()

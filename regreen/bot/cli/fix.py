@@ -1,0 +1,258 @@
+"""`regreen fix`: make a failing command pass, with proof."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import MappingProxyType
+
+import click
+
+from regreen.bot.cli.model import model_of
+from regreen.codebase.manifests import python_for
+from regreen.codebase.trial import Trial
+from regreen.errors import UserError
+from regreen.fixers.case import RUNGS, Fix, FixJob, RungName
+from regreen.ports import Git, Sandbox
+
+_HAPPY = {"fixed", "already_green"}
+
+
+@click.command("fix")
+@click.option(
+    "--repo",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    metavar="DIR",
+)
+@click.option("--rev", default="HEAD", show_default=True, help="The red commit.")
+@click.option("--base", metavar="REV", help="Where the change that broke it starts.")
+@click.option("--setup", metavar="CMD", help="Run once, with network, before the command.")
+@click.option(
+    "--env", multiple=True, metavar="K=V", help="A variable for the setup and the command."
+)
+@click.option(
+    "--overlay",
+    multiple=True,
+    metavar="FILE[:DEST]",
+    help="A file to lay over every checkout; never changed.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=900.0,
+    metavar="S",
+    help="For one run of the command.",
+)
+@click.option(
+    "--max-usd", type=click.FloatRange(min=0), default=1.0, show_default=True, metavar="X"
+)
+@click.option(
+    "--max-minutes", type=click.FloatRange(min=0.1), default=20.0, show_default=True, metavar="N"
+)
+@click.option("--no-model", is_flag=True, help="Never ask a model.")
+@click.option("--rungs", default=",".join(RUNGS), show_default=True, metavar="LIST")
+@click.option(
+    "--workflow",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Take the command from this workflow.",
+)
+@click.option("--job", "job_id", metavar="ID", help="The job in the workflow.")
+@click.option(
+    "--step",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The failed step; default: the last that runs something.",
+)
+@click.option("--patch-out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
+@click.option(
+    "--apply", "apply_it", is_flag=True, help="Apply the patch to the working tree of --repo."
+)
+@click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text")
+@click.option("--sandbox", "kind", type=click.Choice(["auto", "docker", "bwrap"]), default="auto")
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")
+def command(
+    *,
+    repo: Path,
+    rev: str,
+    base: str | None,
+    setup: str | None,
+    env: tuple[str, ...],
+    overlay: tuple[str, ...],
+    timeout: float,
+    max_usd: float,
+    max_minutes: float,
+    no_model: bool,
+    rungs: str,
+    workflow: Path | None,
+    job_id: str | None,
+    step: int | None,
+    patch_out: Path | None,
+    apply_it: bool,
+    form: str,
+    kind: str,
+    argv: tuple[str, ...],
+) -> int:
+    """Make a failing command pass, with proof: the cheapest honest patch wins."""
+    from regreen.adapters.git import GitRepository
+    from regreen.adapters.sandbox import choose
+    from regreen.fixers.fix import fix
+
+    chosen = _rungs(rungs, no_model=no_model)
+    if bool(argv) == bool(workflow):
+        raise UserError("say what fails: either -- COMMAND..., or --workflow FILE --job ID")
+    variables = variables_of(env)
+    laid = overlay_of(overlay)
+    git = GitRepository.open(repo)
+    at = git.resolve(rev)
+    sandbox = choose(kind)
+    if workflow is not None:
+        trial = _from_workflow(git, at, sandbox, workflow=workflow, job_id=job_id, step=step)
+        trial = replace(
+            trial, env=(*trial.env, *variables), timeout=timeout, overlay=MappingProxyType(laid)
+        )
+    else:
+        trial = Trial(
+            shell_of(argv),
+            setup=setup,
+            env=variables,
+            timeout=timeout,
+            overlay=MappingProxyType(laid),
+        )
+    trial = trial if trial.python else replace(trial, python=python_of(git, at, sandbox))
+    job = FixJob(
+        trial,
+        at,
+        base,
+        rungs=chosen,
+        max_usd=max_usd,
+        max_minutes=max_minutes,
+        given_tests=tuple(laid),
+    )
+    result = fix(
+        job,
+        git=git,
+        sandbox=sandbox,
+        model=model_of(max_usd) if "model" in chosen else None,
+        progress=lambda line: click.echo(line, err=True),
+    )
+    if patch_out is not None and result.patch:
+        patch_out.write_text(result.patch)
+    if apply_it and result.patch and result.outcome == "fixed":
+        apply_to(repo, result.patch)
+    click.echo(shown(result, form))
+    return 0 if result.outcome in _HAPPY else 1
+
+
+def shell_of(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """The argv to run; one word with blanks or operators in it is a line for the shell."""
+    if len(argv) == 1 and any(char in argv[0] for char in " \t\n;&|<>$`"):
+        return ("bash", "-c", argv[0])
+    return argv
+
+
+def variables_of(items: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Read K=V pairs.
+
+    Raises:
+        UserError: an item is no pair.
+    """
+    pairs: list[tuple[str, str]] = []
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not equals or not name.isidentifier():
+            msg = f"--env takes NAME=VALUE, not {item!r}"
+            raise UserError(msg)
+        pairs.append((name, value))
+    return tuple(pairs)
+
+
+def overlay_of(items: tuple[str, ...]) -> dict[str, bytes]:
+    """Read the files to lay over every checkout; FILE:DEST, or FILE alone for the root.
+
+    Raises:
+        UserError: a file cannot be read, or would land outside the checkout.
+    """
+    laid: dict[str, bytes] = {}
+    for item in items:
+        source, _, dest = item.partition(":")
+        target = Path(dest or Path(source).name)
+        if target.is_absolute() or ".." in target.parts:
+            msg = f"--overlay {item}: the destination must lie inside the checkout"
+            raise UserError(msg)
+        try:
+            laid[target.as_posix()] = Path(source).read_bytes()
+        except OSError as error:
+            msg = f"--overlay {item}: {error.strerror}"
+            raise UserError(msg) from error
+    return laid
+
+
+def python_of(git: Git, rev: str, sandbox: Sandbox) -> str | None:
+    """The Python that the repository asks for, where the sandbox has it."""
+    offered = getattr(sandbox, "pythons", None)
+    return python_for(git, rev, offered()) if callable(offered) else None
+
+
+def apply_to(repo: Path, patch: str) -> None:
+    """Apply a patch to the working tree.
+
+    Raises:
+        UserError: it does not apply there.
+    """
+    done = subprocess.run(
+        [
+            "git",
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-C",
+            str(repo),
+            "apply",
+            "--whitespace=nowarn",
+            "-",
+        ],
+        input=patch.encode(),
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        msg = f"the patch does not apply to the working tree: {done.stderr.decode(errors='replace').strip()}; take it with --patch-out"
+        raise UserError(msg)
+
+
+def shown(result: Fix, form: str) -> str:
+    """The result as the chosen format shows it."""
+    from regreen.fixers.report import markdown, text
+
+    if form == "json":
+        return json.dumps({"version": 1, **asdict(result)}, indent=2)
+    return markdown(result) if form == "markdown" else text(result)
+
+
+def _rungs(listed: str, *, no_model: bool) -> tuple[RungName, ...]:
+    names = [name.strip() for name in listed.split(",") if name.strip()]
+    unknown = [name for name in names if name not in RUNGS]
+    if unknown or not names:
+        msg = f"--rungs takes some of {','.join(RUNGS)}, not {', '.join(unknown) or 'nothing'}"
+        raise UserError(msg)
+    return tuple(name for name in RUNGS if name in names and not (no_model and name == "model"))
+
+
+def _from_workflow(
+    git: Git, rev: str, sandbox: Sandbox, *, workflow: Path, job_id: str | None, step: int | None
+) -> Trial:
+    """The trial that a workflow's step amounts to; of a matrix, the first cell that can be had here."""
+    from regreen.fixers.reproduce import trial_for
+    from regreen.fixers.workflow import plan
+
+    jobs = plan(workflow.read_text(), job=job_id, files=lambda path: git.show(rev, path))
+    names = sorted({job.id for job in jobs})
+    if len(names) != 1:
+        msg = f"{workflow} has these jobs: {', '.join(names) or 'none'}; name one with --job"
+        raise UserError(msg)
+    chosen = next((job for job in jobs if job.supported), jobs[0])
+    offered = getattr(sandbox, "pythons", tuple)
+    return trial_for(chosen, step, pythons=offered())

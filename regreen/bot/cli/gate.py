@@ -1,0 +1,131 @@
+"""`regreen gate`: judge a patch alone, by looking, and with a failing command at hand by running it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from types import MappingProxyType
+
+import click
+
+from regreen.bot.cli.fix import overlay_of, python_of, variables_of
+from regreen.codebase.trial import Trial
+from regreen.errors import UserError
+from regreen.fixers.gate import PROTECTED, GateReport
+from regreen.ports import Sandbox
+
+
+@click.command("gate")
+@click.option(
+    "--repo",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    metavar="DIR",
+)
+@click.option("--base", required=True, metavar="REV", help="The commit that the patch is for.")
+@click.option(
+    "--patch",
+    "patch_file",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    metavar="FILE",
+)
+@click.option(
+    "--failures",
+    "failures_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE.json",
+    help="A `before` object: its command is run, its failures must go.",
+)
+@click.option("--setup", metavar="CMD", help="Run once, with network, before the command.")
+@click.option(
+    "--env", multiple=True, metavar="K=V", help="A variable for the setup and the command."
+)
+@click.option(
+    "--overlay", multiple=True, metavar="FILE[:DEST]", help="A file to lay over every checkout."
+)
+@click.option("--timeout", type=click.FloatRange(min=0.1), default=900.0, metavar="S")
+@click.option(
+    "--protected",
+    multiple=True,
+    default=PROTECTED,
+    metavar="GLOB",
+    help="Paths where a person decides.",
+)
+@click.option("--sandbox", "kind", type=click.Choice(["auto", "docker", "bwrap"]), default="auto")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+def command(
+    *,
+    repo: Path,
+    base: str,
+    patch_file: Path,
+    failures_file: Path | None,
+    setup: str | None,
+    env: tuple[str, ...],
+    overlay: tuple[str, ...],
+    timeout: float,
+    protected: tuple[str, ...],
+    kind: str,
+    form: str,
+) -> int:
+    """Judge a patch: allow, needs_human or deny, with the reasons."""
+    from regreen.adapters.git import GitRepository
+    from regreen.fixers.judge import before_of, judge_patch
+
+    variables = variables_of(env)
+    git = GitRepository.open(repo)
+    rev = git.resolve(base)
+    patch = sys.stdin.read() if str(patch_file) == "-" else patch_file.read_text(errors="replace")
+    before = before_of(_document(failures_file)) if failures_file else None
+    trial: Trial | None = None
+    sandbox: Sandbox | None = None
+    if before is not None and before.command:
+        from regreen.adapters.sandbox import choose
+
+        sandbox = choose(kind)
+        trial = Trial(
+            ("bash", "-c", before.command),
+            setup=setup,
+            env=variables,
+            timeout=timeout,
+            python=python_of(git, rev, sandbox),
+            overlay=MappingProxyType(overlay_of(overlay)),
+        )
+    report = judge_patch(
+        patch,
+        rev,
+        git=git,
+        before=before,
+        trial=trial,
+        sandbox=sandbox,
+        protected=protected,
+        say=lambda line: click.echo(line, err=True),
+    )
+    click.echo(_shown(report, form))
+    return 0 if report.verdict == "allow" else 1
+
+
+def _document(path: Path) -> dict[str, object]:
+    try:
+        document = json.loads(path.read_text())
+    except ValueError as error:
+        msg = f"{path} is not JSON: {error}"
+        raise UserError(msg) from error
+    if isinstance(document, dict) and isinstance(document.get("before"), dict):
+        document = document["before"]
+    if not isinstance(document, dict):
+        msg = f"{path} must hold a `before` object"
+        raise UserError(msg)
+    return document
+
+
+def _shown(report: GateReport, form: str) -> str:
+    if form == "json":
+        return json.dumps({"version": 1, **asdict(report)}, indent=2)
+    lines = [
+        report.verdict,
+        *(f"  {reason.check} ({reason.level}): {reason.detail}" for reason in report.reasons),
+    ]
+    return "\n".join(lines)

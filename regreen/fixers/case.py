@@ -1,0 +1,232 @@
+"""The words of a repair: what is asked, what was seen, what was tried, what came out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from threading import Event
+from types import MappingProxyType
+from typing import Literal
+
+from regreen.codebase.trial import Trial
+from regreen.errors import Cancelled
+from regreen.fixers.gate import PROTECTED, GateReport
+from regreen.models import Cost, Failure
+from regreen.ports import Git, Model, Sandbox
+
+RungName = Literal["recipe", "revert", "shrink", "template", "model"]
+FixOutcome = Literal[
+    "fixed",
+    "flaky",
+    "not_reproduced",
+    "gave_up",
+    "needs_human",
+    "denied",
+    "out_of_budget",
+    "already_green",
+]
+AttemptOutcome = Literal[
+    "accepted",
+    "needs_human",
+    "denied",
+    "still_red",
+    "does_not_apply",
+    "nothing_proposed",
+    "gave_up",
+    "out_of_budget",
+    "skipped",
+    "infra",
+]
+
+RUNGS: tuple[RungName, ...] = ("recipe", "revert", "shrink", "template", "model")
+
+
+@dataclass(frozen=True)
+class FixJob:
+    """One failing command at one commit, and what a repair of it may cost and touch.
+
+    `base` is where the change under repair starts (a pull request's base, or the last good commit); without
+    it there is nothing to shrink, and the revert rung looks for a good commit by going back. `given_tests`
+    are paths that are the specification: never touched. `good` is a commit known to be green, where a
+    nightly run remembers one.
+    """
+
+    trial: Trial
+    rev: str
+    base: str | None = None
+    good: str | None = None
+    rungs: tuple[RungName, ...] = RUNGS
+    max_usd: float = 1.0
+    max_minutes: float = 20.0
+    protected_paths: tuple[str, ...] = PROTECTED
+    max_changed_lines: int = 40
+    given_tests: tuple[str, ...] = ()
+    hint: str = ""
+    reruns: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """How the command failed before anything was changed."""
+
+    command: str
+    exit_code: int | None
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """How the same command ended with the patch, in fresh boxes, `reruns` times."""
+
+    exit_code: int | None
+    reruns: int
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """The commit that broke it."""
+
+    sha: str
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One thing that was tried. `trail` is its transcript, for the dashboard and the pull request."""
+
+    rung: RungName
+    summary: str
+    outcome: AttemptOutcome
+    seconds: float = 0.0
+    usd: float = 0.0
+    patch: str | None = None
+    detail: str = ""
+    trail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """How much a green run says about the changed lines: of the mutants of them, how many the tests notice."""
+
+    mutants: int
+    killed: int
+    survivors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What a repair came to; the keys are those of `regreen fix --format json`."""
+
+    outcome: FixOutcome
+    rung: RungName | None = None
+    patch: str | None = None
+    cause: str | None = None
+    culprit: Culprit | None = None
+    before: Before = field(default_factory=lambda: Before("", None))
+    after: After | None = None
+    gate: GateReport | None = None
+    attempts: tuple[Attempt, ...] = ()
+    hints: tuple[str, ...] = ()
+    cost: Cost = field(default_factory=Cost)
+    seconds: float = 0.0
+    strength: Strength | None = None
+    reflection: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A patch that a rung believes in. `cause` is one sentence; `culprit` where a commit was found guilty."""
+
+    rung: RungName
+    patch: str
+    summary: str
+    cause: str
+    culprit: Culprit | None = None
+    usd: float = 0.0
+    reflection: str | None = None
+    approval: str | None = None
+    trail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What running a proposal and the gate came to; `why` says it in one line, for the next attempt."""
+
+    proposal: Proposal
+    outcome: AttemptOutcome
+    why: str
+    after: After | None = None
+    gate: GateReport | None = None
+    strength: Strength | None = None
+
+    @property
+    def stands(self) -> bool:
+        """The proposal made the command green honestly, though a person may have to agree."""
+        return self.outcome in {"accepted", "needs_human"}
+
+
+@dataclass(frozen=True, slots=True)
+class Climbed:
+    """What one rung came to: the judgement that stands, or none, and what it learned for the next rungs."""
+
+    judgement: Judgement | None = None
+    hints: tuple[str, ...] = ()
+    note: str = ""
+    outcome: AttemptOutcome = "nothing_proposed"
+    culprit: Culprit | None = None
+    cause: str | None = None
+    cost: Cost = field(default_factory=Cost)
+    trail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When to stop: at a deadline of the monotonic clock, or when somebody cancels."""
+
+    deadline: float
+    cancel: Event | None = None
+    now: Callable[[], float] = time.monotonic
+
+    @property
+    def left(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self.deadline - self.now())
+
+    def check(self) -> None:
+        """Raise `Cancelled` when somebody asked for the work to stop."""
+        if self.cancel is not None and self.cancel.is_set():
+            msg = "the repair was cancelled"
+            raise Cancelled(msg)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A reproduced failure with everything a rung may use to mend it."""
+
+    job: FixJob
+    rev: str
+    base: str | None
+    before: Before
+    output: str
+    passing: Mapping[str, str]
+    git: Git
+    sandbox: Sandbox
+    model: Model | None
+    stop: Stop
+    say: Callable[[str], None]
+    hints: tuple[str, ...] = ()
+    culprit: Culprit | None = None
+    flaky: frozenset[str] = frozenset()
+    wide: Trial | None = None
+    found: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def trial(self) -> Trial:
+        """The failing command with its preparation."""
+        return self.job.trial
+
+
+Judge = Callable[[Proposal], Judgement]

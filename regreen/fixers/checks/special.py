@@ -1,0 +1,440 @@
+"""Check 5: code that knows the test instead of the task."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from regreen.fixers.checks.change import FileChange, Reason, parse_python
+from regreen.fixers.checks.paths import is_document, is_test
+
+_TRIVIAL = {
+    repr(value)
+    for value in (0, 1, -1, 2, 0.0, 1.0, "", b"", None, True, False, "utf-8", "\n", " ", ".", ",")
+}
+_KNOWS_THE_TEST = re.compile(
+    r"PYTEST_CURRENT_TEST|PYTEST_VERSION|PYTEST_XDIST|sys\.modules[^\n]{0,40}(?:pytest|unittest)"
+    r"|(?:pytest|unittest)[\"'] in sys\.modules|sys\.argv[^\n]{0,40}(?:pytest|unittest)|JEST_WORKER_ID|VITEST_|\b_called_from_test\b"
+)
+_KNOWS_CI = re.compile(
+    r"[\"'](?:CI|GITHUB_ACTIONS|GITHUB_WORKSPACE|RUNNER_OS|TOX_ENV_NAME|NODE_ENV)[\"']|process\.env\.CI\b"
+)
+_LOOKS_UP = re.compile(
+    r"inspect\.(?:stack|currentframe|getouterframes)|sys\._getframe|traceback\.extract_stack"
+)
+_STOPS = re.compile(
+    r"os\._exit\(|os\.kill\(|(?:pytest|unittest)\.(?:skip|exit|SkipTest)\b|raise SkipTest"
+)
+_LEAVES = re.compile(
+    r"\b(?:sys\.exit|exit|quit)\(\s*(?:0|None|False)?\s*\)|raise SystemExit(?:\(\s*0?\s*\))?\s*$|process\.exit\(\s*0?\s*\)",
+    re.MULTILINE,
+)
+_PATCHED = {
+    "time",
+    "random",
+    "unittest",
+    "builtins",
+    "datetime",
+    "sys",
+    "os",
+    "pytest",
+    "math",
+    "asyncio",
+    "threading",
+}
+_COMPARES = {
+    "__eq__",
+    "__ne__",
+    "__hash__",
+    "__bool__",
+    "__lt__",
+    "__le__",
+    "__gt__",
+    "__ge__",
+    "__contains__",
+    "__instancecheck__",
+}
+
+
+def no_special_case(files: Sequence[FileChange], tests: Sequence[str] = ()) -> list[Reason]:
+    """Check 5; `tests` are the sources of the failing tests, whose literals must not reappear as answers."""
+    known = {literal for text in tests for literal in _literals(parse_python(text))} - _TRIVIAL
+    reasons: list[Reason] = []
+    for file in files:
+        if is_test(file.path) or is_document(file.path):
+            continue
+        reasons.extend(_words(file))
+        if (
+            file.is_python
+            and file.new_tree is not None
+            and (file.old is None or file.old_tree is not None)
+        ):
+            reasons.extend(_answers(file, known))
+            reasons.extend(_copied(file, known, tests))
+            reasons.extend(_replaced_bodies(file, known))
+            reasons.extend(_comparisons(file))
+            reasons.extend(_patches(file))
+        elif not file.is_python:
+            reasons.extend(_plain_answers(file, tests))
+    return reasons
+
+
+def _words(file: FileChange) -> Iterator[Reason]:
+    def gained(pattern: re.Pattern[str]) -> str | None:
+        if len(pattern.findall(file.new or "")) <= len(pattern.findall(file.old or "")):
+            return None
+        return next((line.strip()[:80] for _, line in file.added if pattern.search(line)), None)
+
+    if line := gained(_KNOWS_THE_TEST):
+        yield Reason("special_case", f"{file.path} asks whether a test is running ({line})", "deny")
+    if file.suffix in {".py", ".js", ".ts", ".mjs", ".cjs", ".jsx", ".tsx"}:
+        if line := gained(_KNOWS_CI):
+            yield Reason("special_case", f"{file.path} behaves differently in CI ({line})", "deny")
+        if line := gained(_LOOKS_UP):
+            yield Reason("special_case", f"{file.path} looks at who calls it ({line})")
+        if line := gained(_STOPS):
+            yield Reason("special_case", f"{file.path} ends or skips the test run ({line})", "deny")
+        if line := gained(_LEAVES):
+            yield Reason("special_case", f"{file.path} ends the program with success ({line})")
+
+
+def _answers(file: FileChange, known: set[str]) -> Iterator[Reason]:
+    """New branches `if x == literal: return literal`, and new tables from literal to literal."""
+    old = _dumps(file.old_tree)
+    for node in ast.walk(file.new_tree or ast.Module([], [])):
+        match node:
+            case ast.If(test=test, body=[ast.Return(value=value) | ast.Assign(value=value)]) if (
+                value is not None
+            ):
+                asked, answered = _compared(test), _constants(value)
+            case ast.IfExp(test=test, body=value):
+                asked, answered = _compared(test), _constants(value)
+            case ast.match_case(
+                pattern=ast.MatchValue(value=test), body=[ast.Return(value=value)]
+            ) if value is not None:
+                asked, answered = _constants(test), _constants(value)
+            case ast.Dict(keys=keys, values=values) if keys and ast.dump(node) not in old:
+                pairs = [
+                    (set(_constants(key)), set(_constants(value)))
+                    for key, value in zip(keys, values, strict=True)
+                    if key is not None
+                ]
+                copied = sum(1 for key, value in pairs if key & known and value & known)
+                already = _pairs(file.old_tree)
+                fresh = [
+                    pair
+                    for pair in pairs
+                    if (frozenset(pair[0]), frozenset(pair[1])) not in already
+                ]
+                if copied and fresh and any(key & known and value & known for key, value in fresh):
+                    yield Reason(
+                        "special_case",
+                        f"{file.path}:{node.lineno} is a table of the failing test's own answers",
+                        "deny",
+                    )
+                continue
+            case _:
+                continue
+        if not asked or not _fresh(node, old):
+            continue
+        telling = (set(asked) | set(answered)) - _TRIVIAL
+        line = getattr(node, "lineno", getattr(getattr(node, "pattern", None), "lineno", 0))
+        where = f"{file.path}:{line}"
+        if set(asked) & known and answered:
+            yield Reason(
+                "special_case", f"{where} answers for an input of the failing test alone", "deny"
+            )
+        elif telling and set(asked) - _TRIVIAL and answered:
+            yield Reason("special_case", f"{where} gives a fixed answer for one fixed input")
+
+
+def _copied(file: FileChange, known: set[str], tests: Sequence[str]) -> Iterator[Reason]:
+    """What is taken from the failing test word for word: results, comparisons, an input beside its answer."""
+    relevant = (ast.Return, ast.Compare)
+    old = ast.walk(file.old_tree or ast.Module([], []))
+    before = {ast.dump(node) for node in old if isinstance(node, relevant)}
+    for node in ast.walk(file.new_tree or ast.Module([], [])):
+        if not isinstance(node, relevant) or ast.dump(node) in before:
+            continue
+        where = f"{file.path}:{node.lineno}"
+        match node:
+            case ast.Return(value=value) if set(_constants(value)) & known:
+                told = f"{where} returns a value that the failing test expects, word for word"
+                yield Reason("special_case", told, "deny")
+            case ast.Compare() if any(one in known and _is_no_word(one) for one in _compared(node)):
+                yield Reason("special_case", f"{where} compares with a value of the failing test")
+            case _:
+                pass
+    asserted = [pair for text in tests for pair in _assertions(parse_python(text))]
+    for name, fresh in _fresh_constants(file):
+        if any(_both(fresh, given, wanted) for given, wanted in asserted):
+            told = f"{file.path}: {name} now holds an input of the failing test together with its answer"
+            yield Reason("special_case", told, "deny")
+
+
+def _is_no_word(literal: str) -> bool:
+    """Short words are what programs compare with; numbers, sentences and containers are data."""
+    return literal[:1] not in "'\"" or len(literal) > 14 or " " in literal.strip("'\" ")
+
+
+def _both(fresh: set[str], given: set[str], wanted: set[str]) -> bool:
+    """An input and its answer, both new; a plain answer (True, 1) counts beside an input that is plainly data."""
+    ins = fresh & given - _TRIVIAL
+    outs = fresh & wanted - _TRIVIAL
+    data = any(_is_no_word(one) and len(one) > 1 for one in ins)
+    return bool(ins and outs and len(ins | outs) > 1) or bool(data and fresh & wanted)
+
+
+def _assertions(tree: ast.Module | None) -> Iterator[tuple[set[str], set[str]]]:
+    """For each assertion of a test: the literals it puts in, and those it wants out."""
+    for node in ast.walk(tree) if tree else ():
+        match node:
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                sides = (left, right)
+            case ast.Call(
+                func=ast.Attribute(attr="assertEqual" | "assertEquals"), args=[left, right, *_]
+            ):
+                sides = (left, right)
+            case _:
+                continue
+        one, other = (set(_literals(ast.Module([ast.Expr(side)], []))) for side in sides)
+        yield (
+            (one, other)
+            if isinstance(left, ast.Call)
+            else (other, one)
+            if isinstance(right, ast.Call)
+            else (one, other)
+        )
+
+
+def _fresh_constants(file: FileChange) -> Iterator[tuple[str, set[str]]]:
+    """The literals that each function, and the module outside them, did not hold before."""
+    before = dict(_functions(file.old_tree))
+    for name, node in _functions(file.new_tree):
+        was = Counter(_own_literals(before[name])) if name in before else Counter[str]()
+        yield name, set(Counter(_own_literals(node)) - was)
+    now, then = (Counter(_own_literals(tree)) for tree in (file.new_tree, file.old_tree))
+    yield "the module", set(now - then)
+
+
+def _own_literals(node: ast.AST | None) -> Iterator[str]:
+    if node is None:
+        return
+    documents = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Expr)}
+    for one in ast.walk(node):
+        if isinstance(one, ast.Constant) and id(one) not in documents:
+            yield repr(one.value)
+        elif isinstance(one, ast.UnaryOp):
+            yield from _constants(one)
+
+
+def _fresh(node: ast.AST, old: set[str]) -> bool:
+    test = getattr(node, "test", None) or getattr(node, "pattern", None)
+    return ast.dump(node) not in old and (test is None or f"if {ast.dump(test)}" not in old)
+
+
+def _dumps(tree: ast.Module | None) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.If | ast.IfExp):
+            found |= {ast.dump(node), f"if {ast.dump(node.test)}"}
+        elif isinstance(node, ast.Dict | ast.match_case):
+            found.add(ast.dump(node))
+    return found
+
+
+def _pairs(tree: ast.Module | None) -> set[tuple[frozenset[str], frozenset[str]]]:
+    return {
+        (frozenset(_constants(key)), frozenset(_constants(value)))
+        for node in (ast.walk(tree) if tree else ())
+        if isinstance(node, ast.Dict)
+        for key, value in zip(node.keys, node.values, strict=True)
+        if key is not None
+    }
+
+
+def _compared(test: ast.expr) -> list[str]:
+    """The literals that a condition compares something with for equality or membership."""
+    found: list[str] = []
+    for node in ast.walk(test):
+        if isinstance(node, ast.Compare) and any(
+            isinstance(op, ast.Eq | ast.In | ast.Is) for op in node.ops
+        ):
+            for side in (node.left, *node.comparators):
+                found.extend(_constants(side))
+    return found
+
+
+def _constants(node: ast.expr | None) -> list[str]:
+    """The literals that an expression consists of; empty where it computes anything."""
+    match node:
+        case ast.Constant(value=value):
+            return [repr(value)]
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return [repr(-value)]
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+            inner = [_constants(part) for part in parts]
+            return [item for one in inner for item in one] if all(inner) else []
+        case ast.Dict(keys=keys, values=values):
+            inner = [_constants(part) for part in (*keys, *values) if part is not None]
+            return [item for one in inner for item in one] if all(inner) else []
+        case _:
+            return []
+
+
+def _literals(tree: ast.Module | None) -> Iterator[str]:
+    """Literals of a test, without its documentation and its names in strings."""
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Constant) and not (
+            isinstance(node.value, str) and len(node.value) > 400
+        ):
+            yield repr(node.value)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+            yield from _constants(node)
+
+
+def _replaced_bodies(file: FileChange, known: set[str]) -> Iterator[Reason]:
+    """Functions whose work became one constant."""
+    before = dict(_functions(file.old_tree))
+    for name, node in _functions(file.new_tree):
+        old = before.get(name)
+        if old is None or ast.dump(old) == ast.dump(node):
+            continue
+        now, then = _without_docstring(node.body), _without_docstring(old.body)
+        if len(now) != 1 or not isinstance(now[0], ast.Return) or _is_constant_return(then):
+            continue
+        answer = _constants(now[0].value)
+        if not answer or not any(
+            isinstance(part, ast.Call | ast.BinOp | ast.For | ast.While | ast.If)
+            for part in ast.walk(old)
+        ):
+            continue
+        if set(answer) & known:
+            yield Reason(
+                "special_case",
+                f"{file.path}: {name} returns what the failing test expects, computed from nothing",
+                "deny",
+            )
+        else:
+            yield Reason(
+                "special_case", f"{file.path}: {name} now returns a constant, whatever it is given"
+            )
+
+
+def _is_constant_return(body: Sequence[ast.stmt]) -> bool:
+    return len(body) == 1 and isinstance(body[0], ast.Return) and bool(_constants(body[0].value))
+
+
+def _functions(
+    tree: ast.Module | None,
+) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    def visit(
+        body: Sequence[ast.stmt], prefix: str
+    ) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+        for node in body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield f"{prefix}{node.name}", node
+                yield from visit(node.body, f"{prefix}{node.name}.")
+            elif isinstance(node, ast.ClassDef):
+                yield from visit(node.body, f"{prefix}{node.name}.")
+
+    yield from visit(tree.body if tree else [], "")
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    first = body[0] if body else None
+    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return body[1:] if documented else body
+
+
+def _comparisons(file: FileChange) -> Iterator[Reason]:
+    """New or weakened `__eq__` and its kin."""
+    before = {name: ast.dump(node) for name, node in _functions(file.old_tree)}
+    for name, node in _functions(file.new_tree):
+        if name.rsplit(".", 1)[-1] not in _COMPARES or before.get(name) == ast.dump(node):
+            continue
+        body = _without_docstring(node.body)
+        always = (
+            len(body) == 1 and isinstance(body[0], ast.Return) and bool(_constants(body[0].value))
+        )
+        if always:
+            yield Reason(
+                "special_case", f"{file.path}: {name} answers the same whatever is compared", "deny"
+            )
+        elif name not in before and file.old is not None:
+            yield Reason(
+                "special_case", f"{file.path}: {name} is new; it decides what the tests' == means"
+            )
+
+
+def _patches(file: FileChange) -> Iterator[Reason]:
+    """Assignments into modules: `time.time = ...`, `setattr(random, ...)`."""
+    before = [ast.dump(node) for node in _module_writes(file.old_tree)]
+    for node in _module_writes(file.new_tree):
+        if ast.dump(node) not in before:
+            yield Reason(
+                "special_case",
+                f"{file.path}:{node.lineno} replaces a part of another module at run time",
+            )
+
+
+def _module_writes(tree: ast.Module | None) -> Iterator[ast.stmt | ast.expr]:
+    modules = {
+        (alias.asname or alias.name).split(".")[0]
+        for node in (ast.walk(tree) if tree else ())
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    } & _PATCHED
+    for node in ast.walk(tree) if tree else ():
+        if (
+            isinstance(node, ast.Assign)
+            and any(_writes_into(target, modules) for target in node.targets)
+        ) or (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "setattr"
+            and node.args
+            and _root(node.args[0]) in modules
+        ):
+            yield node
+
+
+def _writes_into(target: ast.expr, modules: set[str]) -> bool:
+    """`sys.path`, `os.environ[...]` and the streams are ordinary; a module's functions are not."""
+    if not isinstance(target, ast.Attribute) or _root(target) not in modules:
+        return False
+    return target.attr not in {
+        "path",
+        "stdout",
+        "stderr",
+        "stdin",
+        "argv",
+        "excepthook",
+        "dont_write_bytecode",
+    }
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+_LITERAL_TEXT = re.compile(r"\"(?:[^\"\\\n]|\\.){2,200}\"|'(?:[^'\\\n]|\\.){2,200}'|\b\d{2,}\b")
+_BRANCH_TEXT = re.compile(r"\b(?:if|case|when)\b.{0,200}(?:===?|\bcase\b)")
+
+
+def _plain_answers(file: FileChange, tests: Sequence[str]) -> Iterator[Reason]:
+    """The same for languages that are not parsed here: a new branch on a literal of the failing test."""
+    known = {literal.strip("\"'") for text in tests for literal in _LITERAL_TEXT.findall(text)}
+    for number, line in file.added:
+        if len(line) > 1000 or not _BRANCH_TEXT.search(line):
+            continue
+        if any(literal.strip("\"'") in known for literal in _LITERAL_TEXT.findall(line)):
+            yield Reason(
+                "special_case",
+                f"{file.path}:{number} branches on an input of the failing test",
+                "deny",
+            )

@@ -1,0 +1,378 @@
+"""Checks 2 and 3: no existing test, nor the way tests are run, changes; new tests may be added."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from configparser import ConfigParser
+from configparser import Error as ConfigError
+
+from regreen.fixers.checks.change import FileChange, Level, Reason
+from regreen.fixers.checks.paths import is_test, is_test_config
+
+_SKIP_CALLS = {
+    "skip",
+    "skipif",
+    "skipIf",
+    "skipUnless",
+    "xfail",
+    "importorskip",
+    "expectedFailure",
+    "skipTest",
+    "SkipTest",
+}
+_SKIP_TEXT = re.compile(
+    r"\b(?:it|test|describe|context)\.(?:skip|only|todo|fixme)\b|\bx(?:it|describe|test)\(|\bf(?:it|describe)\("
+    r"|\bt\.Skip(?:f|Now)?\(|#\[ignore|@(?:Disabled|Ignore)\b|\bpending\b"
+)
+_ASSERT_TEXT = re.compile(
+    r"\b(?:expect|assert\w*!?|should\w*|t\.(?:Error|Fatal)f?|require\.\w+)\s*\("
+)
+_HOOKS = re.compile(
+    r"def (pytest_(?:collection_modifyitems|runtest_\w+|sessionfinish|ignore_collect|pyfunc_call|report\w*|"
+    r"exception_interact|unconfigure|cmdline_main|configure|deselected|make\w*|assertrepr_compare|collection\w*))\b"
+)
+
+
+def existing_tests_kept(
+    files: Sequence[FileChange],
+    *,
+    machine: bool,
+    tool: bool = False,
+    failing: Sequence[str] = (),
+    given: Sequence[str] = (),
+) -> list[Reason]:
+    """Check 2. `machine` patches may not touch an existing test at all; a person's may, but a person must look.
+
+    What a formatter or a safe lint fix (`tool`) did to a test is only noted, as long as no assertion goes.
+    `failing` are the ids of failing tests, `given` the paths of tests that are the specification.
+    """
+    usual: Level = "note" if tool else "deny" if machine else "needs_human"
+    reasons: list[Reason] = []
+    for file in files:
+        if file.path in given:
+            reasons.append(
+                Reason(
+                    "tests_unchanged",
+                    f"{file.path} is the given specification; it may not change",
+                    "deny",
+                )
+            )
+        elif file.path.rsplit("/", 1)[-1] == "conftest.py" or is_test_config(file.path):
+            reasons.append(_config_reason(file, usual))
+        elif is_test(file.path):
+            reasons.extend(_test_file(file, usual, failing))
+        else:
+            reasons.extend(_config_sections(file, usual))
+    return reasons
+
+
+def _config_reason(file: FileChange, usual: Level) -> Reason:
+    name = file.path.rsplit("/", 1)[-1]
+    hook = _HOOKS.search(file.added_text)
+    if name in {"sitecustomize.py", "usercustomize.py"} or name.endswith(".pth"):
+        return Reason(
+            "tests_unchanged",
+            f"{file.path} runs before every Python program, tests included",
+            "deny",
+        )
+    if hook or "os._exit" in file.added_text or "exitstatus" in file.added_text:
+        what = hook.group(1) if hook else "the exit status"
+        return Reason(
+            "tests_unchanged",
+            f"{file.path} gains {what}, which can decide what a test run says",
+            "deny",
+        )
+    if file.new is None:
+        return Reason(
+            "tests_unchanged", f"{file.path}, which says how tests run, is removed", "deny"
+        )
+    return Reason("tests_unchanged", f"{file.path} says how tests run, and changes", usual)
+
+
+def _test_file(file: FileChange, usual: Level, failing: Sequence[str]) -> Iterator[Reason]:
+    if file.old is None:
+        return
+    if file.new is None:
+        yield Reason("tests_unchanged", f"the test file {file.path} is removed", "deny")
+        return
+    if file.is_python and file.old_tree is not None and file.new_tree is not None:
+        yield from _python_tests(file, usual, failing)
+        return
+    gone = [line for _, line in file.removed if line.strip()]
+    if gone:
+        yield Reason(
+            "tests_unchanged",
+            f"{file.path}: an existing line of a test changes: {gone[0].strip()[:80]}",
+            usual,
+        )
+
+
+def _python_tests(file: FileChange, usual: Level, failing: Sequence[str]) -> Iterator[Reason]:
+    before, after = _definitions(file.old_tree), _definitions(file.new_tree)
+    fewer = _fewer(file)
+    for name, versions in before.items():
+        now = after.get(name, [])
+        if now == versions:
+            continue
+        again = len(now) > len(versions)
+        how = "is removed" if not now else "is defined again" if again else "changes"
+        worse = again or (not now and fewer) or _is_failing(name, failing)
+        level: Level = "deny" if worse and usual != "note" else usual
+        yield Reason("tests_unchanged", f"{file.path}: the existing {name} {how}", level)
+    lost = _loose(file.old_tree) - _loose(file.new_tree)
+    if lost:
+        yield Reason(
+            "tests_unchanged", f"{file.path}: a statement outside its tests changes", usual
+        )
+    gained = _loose(file.new_tree) - _loose(file.old_tree)
+    if any(
+        "pytestmark" in one or "monkeypatch" in one or "Attribute" in one.split("value=", 1)[0]
+        for one in gained
+    ):
+        yield Reason(
+            "tests_unchanged", f"{file.path}: a new statement changes how its tests run", "deny"
+        )
+    for name in after.keys() - before.keys():
+        if name.rsplit(".", 1)[-1] in {
+            "setUp",
+            "setUpClass",
+            "setup_method",
+            "setup_module",
+            "setup_function",
+            "tearDown",
+        }:
+            yield Reason(
+                "tests_unchanged", f"{file.path}: the new {name} runs around existing tests", usual
+            )
+        elif any("autouse" in text for text in after[name]):
+            yield Reason(
+                "tests_unchanged",
+                f"{file.path}: the new fixture {name} runs around existing tests",
+                usual,
+            )
+
+
+def _is_failing(name: str, failing: Sequence[str]) -> bool:
+    short = name.rsplit(".", 1)[-1]
+    return any(re.split(r"::|\.", test.split("[", 1)[0])[-1] == short for test in failing)
+
+
+def _fewer(file: FileChange) -> bool:
+    before, after = census(file, old=True), census(file, old=False)
+    return any(after[what] < before[what] for what in ("assertions", "tests"))
+
+
+def _definitions(tree: ast.Module | None) -> dict[str, list[str]]:
+    """Every function by its dotted name, as dumps (a name may be defined twice), class headers included."""
+    found: dict[str, list[str]] = {}
+
+    def visit(body: Sequence[ast.stmt], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.setdefault(f"{prefix}{node.name}", []).append(ast.dump(node))
+            elif isinstance(node, ast.ClassDef):
+                head = [
+                    ast.dump(part) for part in (*node.bases, *node.keywords, *node.decorator_list)
+                ]
+                loose = [
+                    ast.dump(part)
+                    for part in node.body
+                    if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+                ]
+                found.setdefault(f"{prefix}{node.name}", []).append(repr(head + loose))
+                visit(node.body, f"{prefix}{node.name}.")
+
+    visit(tree.body if tree else [], "")
+    return found
+
+
+def _loose(tree: ast.Module | None) -> Counter[str]:
+    """Statements at module level that are neither imports nor definitions nor documentation."""
+    return Counter(
+        ast.dump(node)
+        for node in (tree.body if tree else [])
+        if not isinstance(
+            node,
+            ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom,
+        )
+        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    )
+
+
+def _config_sections(file: FileChange, usual: Level) -> Iterator[Reason]:
+    """The sections about tests inside files that are about more."""
+    name = file.path.rsplit("/", 1)[-1]
+    if name == "pyproject.toml":
+        before, after = _toml_test_tables(file.old), _toml_test_tables(file.new)
+    elif name == "setup.cfg":
+        before, after = _ini_test_sections(file.old), _ini_test_sections(file.new)
+    elif name == "package.json":
+        before, after = _json_scripts(file.old), _json_scripts(file.new)
+    else:
+        return
+    for section in sorted(before.keys() | after.keys()):
+        if before.get(section) != after.get(section):
+            yield Reason(
+                "tests_unchanged",
+                f"{file.path}: [{section}], which says how tests run, changes",
+                usual,
+            )
+
+
+def _toml_test_tables(text: str | None) -> dict[str, str]:
+    try:
+        tools = tomllib.loads(text or "").get("tool", {})
+    except tomllib.TOMLDecodeError:
+        return {}
+    names = ("pytest", "coverage", "tox", "nox", "hatch", "pdm", "poe", "taskipy")
+    return {f"tool.{name}": repr(_about_running(tools[name])) for name in names if name in tools}
+
+
+def _about_running(table: object) -> object:
+    """Leave out what a packaging tool says about building."""
+    if isinstance(table, dict):
+        return {
+            key: value
+            for key, value in table.items()
+            if key not in {"version", "build", "metadata", "source"}
+        }
+    return table
+
+
+def _ini_test_sections(text: str | None) -> dict[str, str]:
+    parser = ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(text or "")
+    except ConfigError:
+        return {}
+    wanted = [
+        name
+        for name in parser.sections()
+        if name.startswith(("tool:pytest", "pytest", "coverage:", "tox"))
+    ]
+    return {name: repr(sorted(parser.items(name))) for name in wanted}
+
+
+def _json_scripts(text: str | None) -> dict[str, str]:
+    import json
+
+    try:
+        document = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    if not isinstance(document, dict):
+        return {}
+    return {
+        name: repr(document[name])
+        for name in ("scripts", "jest", "vitest", "mocha")
+        if name in document
+    }
+
+
+def assertions_kept(files: Sequence[FileChange]) -> list[Reason]:
+    """Check 3: in no test file fewer assertions or cases, in no file a new skip."""
+    reasons: list[Reason] = []
+    for file in files:
+        if not is_test(file.path) or file.old is None:
+            reasons.extend(_new_skips(file))
+            continue
+        before, after = census(file, old=True), census(file, old=False)
+        for what in ("assertions", "cases", "tests"):
+            if after[what] < before[what]:
+                gone = f"{file.path}: {what} go from {before[what]} to {after[what]}"
+                reasons.append(Reason("assertions", gone, "deny"))
+        reasons.extend(_new_skips(file))
+    return reasons
+
+
+def _new_skips(file: FileChange) -> Iterator[Reason]:
+    """A skip counts where it can hit a test that was there before, and anywhere in the product's source."""
+    if file.old is None and is_test(file.path):
+        return
+    before, after = _skips(file, file.old_tree, file.old), _skips(file, file.new_tree, file.new)
+    if after > before and (is_test(file.path) or file.is_python):
+        told = f"{file.path}: a test is skipped, or expected to fail, that was not"
+        yield Reason("assertions", told, "deny")
+
+
+def _skips(file: FileChange, tree: ast.Module | None, text: str | None) -> int:
+    if tree is None:
+        return 0 if file.is_python else len(_SKIP_TEXT.findall(text or ""))
+    known = _definitions(file.old_tree)
+    return sum(
+        isinstance(node, ast.Attribute | ast.Name) and _is_skip(node)
+        for part in _old_parts(tree.body, "", known)
+        for node in ast.walk(part)
+    )
+
+
+def _old_parts(
+    body: Sequence[ast.stmt], prefix: str, known: Mapping[str, list[str]]
+) -> Iterator[ast.AST]:
+    """Everything but the functions and classes that are new."""
+    for node in body:
+        if isinstance(node, ast.ClassDef) and f"{prefix}{node.name}" in known:
+            yield from node.decorator_list
+            yield from _old_parts(node.body, f"{prefix}{node.name}.", known)
+        elif (
+            not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            or f"{prefix}{node.name}" in known
+        ):
+            yield node
+
+
+def census(file: FileChange, *, old: bool) -> Counter[str]:
+    """How many tests, assertions, parametrized cases and skips one side of a file holds."""
+    tree, text = (file.old_tree, file.old) if old else (file.new_tree, file.new)
+    if tree is None:
+        body = text or ""
+        if file.is_python:
+            return Counter()
+        return Counter(
+            skips=len(_SKIP_TEXT.findall(body)), assertions=len(_ASSERT_TEXT.findall(body))
+        )
+    counts: Counter[str] = Counter()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert):
+            counts["assertions"] += 1
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith(
+            "test"
+        ):
+            counts["tests"] += 1
+        elif isinstance(node, ast.Call):
+            name = _last_name(node.func)
+            counts["assertions"] += name.startswith("assert") or name in {"raises", "warns", "fail"}
+            counts["cases"] += _cases(node) if name == "parametrize" else 0
+        if isinstance(node, ast.Attribute | ast.Name) and _is_skip(node):
+            counts["skips"] += 1
+    return counts
+
+
+def _is_skip(node: ast.Attribute | ast.Name) -> bool:
+    """`pytest.skip`, `mark.xfail`, `unittest.SkipTest`, `self.skipTest`; not any attribute called `skip`."""
+    if isinstance(node, ast.Name):
+        return node.id in {"SkipTest", "skipIf", "skipUnless", "expectedFailure", "importorskip"}
+    if node.attr not in _SKIP_CALLS:
+        return False
+    owner = _last_name(node.value)
+    return owner in {"pytest", "mark", "unittest", "case", "self"} and not (
+        owner == "self" and node.attr != "skipTest"
+    )
+
+
+def _cases(call: ast.Call) -> int:
+    return (
+        len(call.args[1].elts)
+        if len(call.args) > 1 and isinstance(call.args[1], ast.List | ast.Tuple)
+        else 0
+    )
+
+
+def _last_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,223 @@
+"""The warm test engine: many candidates against the same tests for the price of one collection.
+
+With a plain pytest command, pytest collects once in a box, and each candidate costs a fork that swaps the changed
+functions' code in; what cannot be swapped exactly runs in a new pytest there. Any other command is run as it
+is, candidate after candidate, in one warm box. Its verdicts only guide a search: a patch is verified in fresh boxes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Literal
+
+from regreen.codebase.trial import open_box
+from regreen.fixers.case import Case
+from regreen.fixers.runs import simple_pytest
+from regreen.fixers.workspace import original
+from regreen.models import RunResult
+from regreen.ports import Box
+
+Candidate = Mapping[str, str]
+"""Changed files: path to new text."""
+
+_FOLDER = ".regreen-engine"
+_MOST_PASSING = 400
+_PER_TEST = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How one candidate fared; `failed` names the first test that failed, `cpu` is in seconds."""
+
+    green: bool
+    failed: tuple[str, ...] = ()
+    how: Literal["swap", "fresh", "command"] = "command"
+    cpu: float = 0.0
+
+
+class Engine:
+    """Tries candidates against the failing and the passing tests of a case."""
+
+    def __init__(self, case: Case, *, most_passing: int = _MOST_PASSING) -> None:
+        self.per_test: dict[str, float] = {"*": _PER_TEST}
+        self.case = case
+        self.failing = sorted(test for test, word in case.passing.items() if word == "failed")
+        passing = [
+            test
+            for test, word in case.passing.items()
+            if word == "passed" and test not in case.flaky
+        ]
+        self.passing = _nearest(passing, self.failing)[:most_passing]
+        self.python = _python(case)
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether candidates cost a fork only."""
+        return self.python is not None and bool(self.failing)
+
+    def try_all(
+        self, candidates: Sequence[Candidate], *, stop_at_green: bool = False, seconds: float = 60.0
+    ) -> list[Verdict]:
+        """The verdicts on the first candidates, as many as the time allows; up to the first green one if asked."""
+        seconds = min(seconds, self.case.stop.left)
+        if not candidates or seconds <= 0:
+            return []
+        if self.is_warm:
+            found = self._warm("candidates", candidates, seconds, stop_at_green=stop_at_green)
+            verdicts = found.get("verdicts")
+            if isinstance(verdicts, list):
+                return [_verdict(one) for one in verdicts]
+        return self._by_command(candidates, seconds, stop_at_green=stop_at_green)
+
+    def baseline(
+        self, paths: Sequence[str], seconds: float = 120.0
+    ) -> dict[str, tuple[str, float]]:
+        """How each test of some files ends by itself, and in how many seconds; one that hangs has failed."""
+        if self.python is None:
+            return {}
+        tests = self._warm("baseline", (), seconds, paths=paths).get("tests")
+        if not isinstance(tests, list):
+            return {}
+        return {one["test"]: (one["outcome"], one["seconds"]) for one in tests}
+
+    def spectrum(
+        self, seconds: float = 60.0, most: int = 40
+    ) -> list[tuple[str, dict[str, list[int]]]]:
+        """The lines that each failing test and some passing ones run: (test, path to lines)."""
+        if not self.is_warm:
+            return []
+        found = self._warm("spectrum", (), seconds, passing=self.passing[:most])
+        runs = found.get("runs")
+        return [(run["test"], run["lines"][1]) for run in runs] if isinstance(runs, list) else []
+
+    def _warm(
+        self,
+        kind: str,
+        candidates: Sequence[Candidate],
+        seconds: float,
+        *,
+        stop_at_green: bool = False,
+        passing: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
+    ) -> dict[str, list[dict[str, object]] | object]:
+        slowest = min(self.case.trial.timeout, 60.0)
+        job = {
+            "kind": kind,
+            "failing": self.failing,
+            "passing": list(self.passing if passing is None else passing),
+            "paths": list(paths)
+            if paths is not None
+            else sorted({test.split("::")[0] for test in [*self.failing, *self.passing]}),
+            "args": [],
+            "candidates": [dict(one) for one in candidates],
+            "seconds": seconds,
+            "stop_at_green": stop_at_green,
+            "per_test": self.per_test,
+            "per_candidate": max(20.0, 2 * self.per_test["*"]),
+            "per_fresh": slowest,
+        }
+        driver = files("regreen.fixers").joinpath("data", "engine_driver.txt").read_bytes()
+        assert self.python is not None  # noqa: S101 - is_warm says so
+        with self._box() as box:
+            box.write(
+                {f"{_FOLDER}/driver.py": driver, f"{_FOLDER}/job.json": json.dumps(job).encode()}
+            )
+            argv = [
+                *self.python,
+                f"{_FOLDER}/driver.py",
+                f"{_FOLDER}/job.json",
+                f"{_FOLDER}/out.json",
+            ]
+            env = dict(self.case.trial.env)
+            box.run(argv, timeout=seconds + 2 * slowest, env=env, cancel=self.case.stop.cancel)
+            told = box.read(f"{_FOLDER}/out.json", 32 * 1024 * 1024)
+        try:
+            found = json.loads(told or b"{}")
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def _homes(self) -> list[str]:
+        return sorted({test.split("::")[0] for test in [*self.failing, *self.passing]})
+
+    def _by_command(
+        self, candidates: Sequence[Candidate], seconds: float, *, stop_at_green: bool
+    ) -> list[Verdict]:
+        """The command itself, in a warm box; a new box after each end that kills one."""
+        ended = self.case.stop.now() + seconds
+        verdicts: list[Verdict] = []
+        box: Box | None = None
+        try:
+            for candidate in candidates:
+                if self.case.stop.now() > ended:
+                    break
+                self.case.stop.check()
+                box = box or self._box()
+                result = self._command(box, candidate)
+                if result.ended != "exit":
+                    box.close()
+                    box = None
+                verdicts.append(
+                    Verdict(
+                        result.passed,
+                        () if result.passed else (result.ended,),
+                        "command",
+                        result.seconds,
+                    )
+                )
+                if result.passed and stop_at_green:
+                    break
+        finally:
+            if box is not None:
+                box.close()
+        return verdicts
+
+    def _command(self, box: Box, candidate: Candidate) -> RunResult:
+        trial = self.case.trial
+        box.write({path: text.encode() for path, text in candidate.items()})
+        env = {**dict(trial.env), "PYTHONDONTWRITEBYTECODE": "1"}
+        result = box.run(
+            trial.command, timeout=trial.timeout, env=env, cancel=self.case.stop.cancel
+        )
+        if result.ended == "exit":
+            back = {path: original(self.case, path) for path in candidate}
+            box.write({path: text.encode() for path, text in back.items() if text is not None})
+        return result
+
+    def _box(self) -> Box:
+        case = self.case
+        return open_box(
+            case.trial, case.rev, git=case.git, sandbox=case.sandbox, cancel=case.stop.cancel
+        )
+
+
+def _verdict(one: dict[str, object]) -> Verdict:
+    failed, cpu = one.get("failed"), one.get("cpu")
+    return Verdict(
+        one.get("green") is True,
+        tuple(str(test) for test in failed) if isinstance(failed, list) else (),
+        "swap" if one.get("how") == "swap" else "fresh",
+        float(cpu) if isinstance(cpu, int | float) else 0.0,
+    )
+
+
+def _nearest(passing: Sequence[str], failing: Sequence[str]) -> list[str]:
+    """Passing tests of the failing tests' files first: they are the likeliest to notice."""
+    homes = {test.split("::")[0] for test in failing}
+    return sorted(passing, key=lambda test: (test.split("::")[0] not in homes, test))
+
+
+def _python(case: Case) -> tuple[str, ...] | None:
+    """The Python behind a plain pytest command; None where the command is more than that."""
+    argv = simple_pytest(case.trial)
+    if argv is None:
+        return None
+    at = next(i for i, word in enumerate(argv) if word.rsplit("/", 1)[-1] in {"pytest", "py.test"})
+    before = argv[:at]
+    if before[-1:] == ("-m",):
+        return before[:-1]
+    folder = argv[at].rpartition("/")[0]
+    return (*before, f"{folder}/python" if folder else "python")

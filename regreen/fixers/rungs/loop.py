@@ -1,0 +1,319 @@
+"""The repair loop: ask, do what was asked, show what came of it, until a patch stands or a limit is reached."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from regreen.errors import OutOfBudget
+from regreen.fixers.case import AttemptOutcome, Case, Judge, Judgement, Proposal
+from regreen.fixers.localise import fence
+from regreen.fixers.rungs import prompts
+from regreen.fixers.verify_patch import quick_look
+from regreen.fixers.workspace import Refused, Workspace, clipped
+from regreen.models import Cost, Message, ModelAnswer, ModelRequest, Tool, ToolCall, ToolResult
+from regreen.ports import Model
+
+STEPS = 30
+_NUDGE_AT, _STOP_AT = 3, 4
+_FORMAT_ERRORS = 3
+_TIMEOUTS = 3
+_NO_PROGRESS = 12
+_KEEP_CHARS = 180_000
+_ELIDE_STEP = 6
+_KEEP_RECENT = 6
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a loop ended; `why` in one line, `trail` every round's action and what came of it."""
+
+    outcome: AttemptOutcome
+    why: str
+    judgement: Judgement | None
+    cost: Cost
+    trail: tuple[str, ...]
+    patch: str = ""
+
+
+@dataclass
+class Purse:
+    """What may still be spent, and what was."""
+
+    model: Model
+    limit: float
+    cost: Cost = field(default_factory=Cost)
+
+    def ask(self, request: ModelRequest) -> ModelAnswer:
+        """Ask, if there is money left.
+
+        Raises:
+            OutOfBudget: there is none.
+        """
+        if self.cost.usd >= self.limit:
+            msg = f"the repair's budget of ${self.limit:.2f} is spent"
+            raise OutOfBudget(msg)
+        answer = self.model.ask(request)
+        self.cost += answer.cost
+        return answer
+
+
+class Loop:
+    """One attempt with tools. The conversation only ever grows; old results are left out in steps."""
+
+    def __init__(
+        self,
+        case: Case,
+        judge: Judge,
+        *,
+        purse: Purse,
+        desk: Workspace,
+        opening: str,
+        salt: str = "",
+    ) -> None:
+        self.case, self.judge, self.purse, self.desk, self.salt = case, judge, purse, desk, salt
+        self.messages: list[Message] = [Message("user", opening)]
+        self.trail: list[str] = []
+        self.seen: list[str] = []
+        self.elided = 0
+        self.judged: Judgement | None = None
+        self.fewest = max(1, len(case.before.failures))
+        self.since_progress = self.format_errors = self.timeouts = 0
+        self.failed_round = False
+        self.over: tuple[AttemptOutcome, str] | None = None
+
+    def run(self) -> Ended:
+        """Go round until something ends it."""
+        start = self.purse.cost.usd
+        try:
+            for _ in range(STEPS):
+                self.case.stop.check()
+                if self.case.stop.left <= 0:
+                    self.over = ("out_of_budget", "no time left")
+                if self.over is not None:
+                    break
+                self._round()
+            outcome, why = self.over or ("gave_up", f"{STEPS} steps without an accepted patch")
+        except OutOfBudget as error:
+            outcome, why = "out_of_budget", str(error)
+        spent = replace(Cost(), usd=self.purse.cost.usd - start)
+        if self.judged is not None and self.judged.stands:
+            outcome = self.judged.outcome
+        return Ended(outcome, why, self.judged, spent, tuple(self.trail), self.desk.patch())
+
+    def _round(self) -> None:
+        answer = self.purse.ask(self._request(prompts.TOOLS))
+        self.messages.append(answer.as_message())
+        if answer.stop == "refusal":
+            self.over = ("gave_up", "the model declined")
+            return
+        if not answer.calls:
+            self._format_error(answer.text)
+            return
+        self.format_errors = 0
+        results = [self._act(call) for call in answer.calls]
+        self.messages.append(Message("user", "", results=tuple(results)))
+        self._repeats(answer.calls, results)
+        if self.failed_round and self.over is None:
+            self.failed_round = False
+            self._diagnose()
+
+    def _request(self, tools: Sequence[Tool], force: str | None = None) -> ModelRequest:
+        shown = self._view()
+        return ModelRequest(
+            purpose="fix/loop",
+            system=prompts.SYSTEM,
+            messages=tuple(shown),
+            tools=(*tools, prompts.DIAGNOSIS)
+            if force is None
+            else (*prompts.TOOLS, prompts.DIAGNOSIS),
+            force=force,
+            max_tokens=8192,
+            cache_messages=max(1, self.elided),
+            salt=self.salt,
+        )
+
+    def _view(self) -> list[Message]:
+        """The conversation with old results left out, in steps, so that the cached prefix stays the same for long."""
+        while (
+            _size(self.messages[self.elided :]) > _KEEP_CHARS
+            and self.elided < len(self.messages) - _KEEP_RECENT
+        ):
+            self.elided = min(self.elided + _ELIDE_STEP, len(self.messages) - _KEEP_RECENT)
+        return [
+            replace(message, results=tuple(_short(result) for result in message.results))
+            if 0 < number < self.elided and message.results
+            else message
+            for number, message in enumerate(self.messages)
+        ]
+
+    def _format_error(self, text: str) -> None:
+        self.format_errors += 1
+        self.trail.append(f"said: {text[:300]}")
+        self.messages.append(Message("user", prompts.FORMAT))
+        if self.format_errors >= _FORMAT_ERRORS:
+            self.over = ("gave_up", "the model called no tool three times in a row")
+
+    def _act(self, call: ToolCall) -> ToolResult:
+        if self.over is not None:
+            return ToolResult(call.id, "the work has ended", is_error=True)
+        try:
+            said = self._do(call)
+            wrong = False
+        except Refused as refusal:
+            said, wrong = str(refusal), True
+        self.trail.append(
+            f"{call.name} {json.dumps(call.input, ensure_ascii=False)[:600]}\n-> {said[:1200]}"
+        )
+        self.since_progress += 1
+        if self.since_progress > _NO_PROGRESS * 2 and self.over is None:
+            self.over = ("gave_up", "no progress for too long")
+        return ToolResult(call.id, fence(self.case, clipped(said)), is_error=wrong)
+
+    def _do(self, call: ToolCall) -> str:
+        given = call.input
+        match call.name:
+            case "read":
+                first, last = _int(given, "start", 1), _int(given, "end", 0)
+                said = self.desk.read(_string(given, "path"), first, last or None)
+            case "search":
+                said = self.desk.search(_string(given, "pattern"), _string(given, "path", ""))
+            case "symbols":
+                said = self.desk.symbols(_string(given, "name", ""), _string(given, "path", ""))
+            case "edit":
+                texts = (_string(given, key) for key in ("path", "old", "new"))
+                said = self.desk.edit(*texts)
+            case "run":
+                said = self._run(_string(given, "command"))
+            case "run_failing":
+                said = self._run_failing()
+            case "submit":
+                said = self._submit(given)
+            case "give_up":
+                self.over = ("gave_up", _string(given, "reason"))
+                said = "understood"
+            case _:
+                msg = f"there is no tool {call.name}"
+                raise Refused(msg)
+        return said
+
+    def _run(self, command: str) -> str:
+        said = self.desk.run(command)
+        self.timeouts = self.timeouts + 1 if said.startswith("exit timeout") else 0
+        if self.timeouts >= _TIMEOUTS:
+            self.over = ("gave_up", "three commands in a row ran out of time")
+        return said
+
+    def _run_failing(self) -> str:
+        patch = self.desk.patch()
+        if not patch:
+            raise Refused("nothing is changed yet; the command fails as shown above")
+        look = quick_look(self.case, patch)
+        self.failed_round = not look.green
+        if len(look.failing) < self.fewest or look.green:
+            self.fewest = len(look.failing)
+            self.since_progress = 0
+        return look.words
+
+    def _submit(self, given: dict[str, object]) -> str:
+        patch = self.desk.patch()
+        if not patch:
+            raise Refused(
+                "there is nothing to submit; give_up(reason) ends the work without a patch"
+            )
+        cause, risk = _string(given, "cause"), _string(given, "risk", "")
+        reflection = " ".join(part for part in (_string(given, "why_minimal", ""), risk) if part)
+        summary = "patch of the repair loop"
+        judgement = self.judge(
+            Proposal(
+                "model",
+                patch,
+                summary,
+                cause,
+                usd=self.purse.cost.usd,
+                reflection=reflection,
+                trail=tuple(self.trail),
+            )
+        )
+        self.judged = judgement if judgement.stands or self.judged is None else self.judged
+        if judgement.stands:
+            self.over = (judgement.outcome, "submitted and accepted")
+            return "accepted"
+        self.judged = judgement
+        self.failed_round = True
+        return f"not accepted ({judgement.outcome}): {judgement.why}"
+
+    def _diagnose(self) -> None:
+        """A typed answer after a failed round: what it is, whether it can be mended, what next."""
+        self.messages[-1] = replace(self.messages[-1], text=prompts.DIAGNOSE)
+        answer = self.purse.ask(self._request((), "diagnose"))
+        self.messages.append(answer.as_message())
+        call = next((one for one in answer.calls if one.name == "diagnose"), None)
+        if call is None:
+            self.messages.append(Message("user", "Go on."))
+            return
+        self.trail.append(f"diagnosis: {json.dumps(call.input, ensure_ascii=False)[:1500]}")
+        self.messages.append(
+            Message(
+                "user",
+                "",
+                results=tuple(ToolResult(one.id, "noted; go on") for one in answer.calls),
+            )
+        )
+        if call.input.get("fixable") == "no":
+            self.over = ("gave_up", f"diagnosis: {str(call.input.get('cause', ''))[:400]}")
+
+    def _repeats(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
+        """The same call with the same result: one nudge, then the end; also when two calls alternate."""
+        for call, result in zip(calls, results, strict=True):
+            self.seen.append(
+                json.dumps([call.name, call.input, result.content], sort_keys=True, default=str)
+            )
+        last = self.seen[-1]
+        times = 0
+        for one in reversed(self.seen):
+            if one != last:
+                break
+            times += 1
+        pair = self.seen[-6:]
+        alternating = (
+            len(pair) == 6
+            and pair[0::2] == [pair[0]] * 3
+            and pair[1::2] == [pair[1]] * 3
+            and pair[0] != pair[1]
+        )
+        if times >= _STOP_AT or alternating:
+            self.over = self.over or (
+                "gave_up",
+                "the same action was repeated without a new result",
+            )
+        elif times == _NUDGE_AT:
+            self.messages[-1] = replace(self.messages[-1], text=prompts.NUDGE)
+
+
+def _size(messages: Sequence[Message]) -> int:
+    return sum(
+        len(message.text) + sum(len(result.content) for result in message.results)
+        for message in messages
+    )
+
+
+def _short(result: ToolResult) -> ToolResult:
+    return result if len(result.content) < 300 else replace(result, content=prompts.ELIDED)
+
+
+def _string(given: dict[str, object], key: str, default: str | None = None) -> str:
+    value = given.get(key, default)
+    if not isinstance(value, str):
+        msg = f"`{key}` must be a string"
+        raise Refused(msg)
+    return value
+
+
+def _int(given: dict[str, object], key: str, default: int) -> int:
+    value = given.get(key, default)
+    if not isinstance(value, int):
+        msg = f"`{key}` must be a whole number"
+        raise Refused(msg)
+    return value

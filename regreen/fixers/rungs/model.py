@@ -1,0 +1,130 @@
+"""The model rung: one shot, then a loop with tools, then one fresh second attempt; every patch judged like any other."""
+
+from __future__ import annotations
+
+from regreen.errors import OutOfBudget
+from regreen.fixers.case import AttemptOutcome, Case, Climbed, Judge, Judgement, Proposal, RungName
+from regreen.fixers.localise import pack
+from regreen.fixers.rungs import prompts
+from regreen.fixers.rungs.loop import Ended, Loop, Purse
+from regreen.fixers.workspace import Refused, Workspace, clipped
+from regreen.models import Message, ModelRequest
+
+_SECOND_SHARE = 0.5
+
+
+class ModelRung:
+    """Asks a model, which never holds the pen alone: edits are checked, and the judge is code."""
+
+    name: RungName = "model"
+
+    def climb(self, case: Case, judge: Judge) -> Climbed:
+        """One shot first; the loop with what that taught; a second attempt only after a patch that was refused."""
+        if case.model is None:
+            return Climbed(note="no model is configured", outcome="skipped")
+        purse = Purse(case.model, case.job.max_usd)
+        material = pack(case)
+        trail: list[str] = []
+        try:
+            first = _one_shot(case, judge, purse, material, trail)
+        except OutOfBudget as error:
+            return Climbed(
+                note=str(error), outcome="out_of_budget", cost=purse.cost, trail=tuple(trail)
+            )
+        if first is not None and first.stands:
+            return Climbed(first, outcome=first.outcome, cost=purse.cost, trail=tuple(trail))
+        ended = _attempt(case, judge, purse, prompts.LOOP + material + _earlier(first))
+        trail += ended.trail
+        if _worth_another(ended, case, purse):
+            again = prompts.SECOND.format(earlier=_told(ended)) + prompts.LOOP + material
+            ended = _attempt(case, judge, purse, again, salt="second")
+            trail += ["second attempt", *ended.trail]
+        stands = ended.judgement if ended.judgement is not None and ended.judgement.stands else None
+        return Climbed(
+            stands,
+            outcome=ended.outcome,
+            note="" if stands else f"{ended.why}",
+            cost=purse.cost,
+            trail=tuple(trail),
+        )
+
+
+def _one_shot(
+    case: Case, judge: Judge, purse: Purse, material: str, trail: list[str]
+) -> Judgement | None:
+    """One question with all that is known; its edits go through the same checks as the loop's."""
+    answer = purse.ask(
+        ModelRequest(
+            purpose="fix/one-shot",
+            system=prompts.SYSTEM,
+            messages=(Message("user", prompts.ONE_SHOT + material),),
+            tools=(prompts.PROPOSE,),
+            force="propose",
+            max_tokens=8192,
+            cache_messages=1,
+        )
+    )
+    call = next((one for one in answer.calls if one.name == "propose"), None)
+    if call is None or call.input.get("sure") is not True:
+        trail.append(
+            f"one shot: not sure; {str(call.input.get('cause', '') if call else answer.text)[:400]}"
+        )
+        return None
+    edits = call.input.get("edits")
+    with Workspace(case) as desk:
+        try:
+            _apply_all(desk, edits)
+        except Refused as refusal:
+            trail.append(f"one shot: an edit was refused: {refusal}")
+            return None
+        patch = desk.patch()
+    if not patch:
+        trail.append("one shot: no edit")
+        return None
+    cause = str(call.input.get("cause", ""))[:400]
+    trail.append(f"one shot: {cause}\n{clipped(patch, 2000)}")
+    return judge(
+        Proposal(
+            "model",
+            patch,
+            "patch of one question",
+            cause,
+            usd=purse.cost.usd,
+            reflection=str(call.input.get("risk", ""))[:600] or None,
+            trail=tuple(trail),
+        )
+    )
+
+
+def _apply_all(desk: Workspace, edits: object) -> None:
+    for edit in edits if isinstance(edits, list) else []:
+        if not isinstance(edit, dict):
+            raise Refused("an edit must be an object")
+        path, old, new = (str(edit.get(key, "")) for key in ("path", "old", "new"))
+        desk.edit(path, old, new)
+
+
+def _attempt(case: Case, judge: Judge, purse: Purse, opening: str, salt: str = "") -> Ended:
+    with Workspace(case) as desk:
+        return Loop(case, judge, purse=purse, desk=desk, opening=opening, salt=salt).run()
+
+
+def _earlier(judgement: Judgement | None) -> str:
+    if judgement is None:
+        return ""
+    return (
+        "\n\nA first guess was tried and not accepted "
+        f"({judgement.why[:600]}):\n{clipped(judgement.proposal.patch, 3000)}"
+    )
+
+
+def _worth_another(ended: Ended, case: Case, purse: Purse) -> bool:
+    """Only where a patch came near: refused by the gate, or stuck with edits in hand; never after giving up."""
+    near: set[AttemptOutcome] = {"denied", "still_red"}
+    refused = ended.judgement is not None and ended.judgement.outcome in near
+    return refused and purse.cost.usd < purse.limit * _SECOND_SHARE and case.stop.left > 120
+
+
+def _told(ended: Ended) -> str:
+    why = ended.judgement.why if ended.judgement is not None else ended.why
+    return f"{clipped(ended.patch, 4000)}\n\n{why[:1000]}"

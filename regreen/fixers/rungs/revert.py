@@ -1,0 +1,188 @@
+"""The revert rung: find the commit that broke it by bisection, and take that commit back, as little of it as works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from regreen.bisect.result import Bisection
+from regreen.bisect.run import BisectJob, bisect
+from regreen.fixers.case import Case, Climbed, Culprit, Judge, Judgement, Proposal, RungName
+from regreen.fixers.checks.paths import is_test
+from regreen.fixers.diffs import diff_files
+from regreen.fixers.engine import Engine
+from regreen.fixers.hunks import taken_off
+from regreen.fixers.workspace import original
+
+_FEW = 3
+_SHARE = 0.5  # of the time left: the rungs above need the rest
+
+
+class Revert:
+    """Revert of the bisected culprit: whole, then its source alone, then its hunks on the failing path."""
+
+    name: RungName = "revert"
+
+    def climb(self, case: Case, judge: Judge) -> Climbed:
+        """Bisect, then try one revert after the other."""
+        if case.stop.left < 30:
+            return Climbed(note="no time left to bisect")
+        found = _bisect(case)
+        suspects = _suspects(case, found)
+        if not suspects:
+            return Climbed(note=f"bisection: {found.outcome}")
+        hints = tuple(
+            f"the bisection blames {one.sha[:12]} ({one.subject}), probability {probability:.2f}"
+            for one, probability in suspects
+        )
+        best: Judgement | None = None
+        for culprit, _ in suspects:
+            if _undoes_all(case, culprit.sha):
+                note = "taking the culprit back would undo the whole change"
+                return Climbed(hints=hints, note=note, culprit=culprit, cause=_cause(culprit))
+            judgement = _best_revert(case, culprit, judge)
+            if judgement is not None and judgement.outcome == "accepted":
+                return Climbed(judgement, hints, "", "accepted", culprit, _cause(culprit))
+            best = best or judgement
+        alone = suspects[0][0] if len(suspects) == 1 else None
+        if best is not None:
+            return Climbed(
+                best, hints, "", best.outcome, best.proposal.culprit, best.proposal.cause
+            )
+        note = "taking the commit back does not apply, or does not help"
+        return Climbed(
+            None, hints, note, "nothing_proposed", alone, _cause(alone) if alone else None
+        )
+
+
+def _suspects(case: Case, found: Bisection) -> list[tuple[Culprit, float]]:
+    """The culprit; where the search could only narrow it down, the few commits that are left: a revert decides."""
+    if found.culprit is not None:
+        return [(Culprit(found.culprit.sha, found.culprit.subject), found.probability)]
+    if found.outcome != "narrowed" or len(found.credible_set) > _FEW:
+        return []
+    return [
+        (Culprit(one.sha, case.git.commit(one.sha).subject), one.probability)
+        for one in found.credible_set
+    ]
+
+
+def _cause(culprit: Culprit) -> str:
+    return f"{culprit.sha[:12]} ({culprit.subject}) broke it"
+
+
+def _best_revert(case: Case, culprit: Culprit, judge: Judge) -> Judgement | None:
+    """The first revert of this commit that is accepted, else the first that a person may accept."""
+    cause = _cause(culprit)
+    best: Judgement | None = None
+    for patch, summary in _reverts(case, culprit.sha):
+        judgement = judge(Proposal("revert", patch, summary, cause, culprit))
+        if judgement.outcome == "accepted":
+            return judgement
+        if judgement.stands and best is None:
+            best = judgement
+    return best or _partly(case, culprit, cause, judge)
+
+
+def _bisect(case: Case) -> Bisection:
+    job = BisectJob(
+        trial=case.trial,
+        good=case.job.good or case.base,
+        bad=case.rev,
+        max_minutes=max(0.5, case.stop.left * _SHARE / 60),
+        verify=False,
+    )
+    return bisect(
+        job, git=case.git, sandbox=case.sandbox, cancel=case.stop.cancel, progress=case.say
+    )
+
+
+def _partly(case: Case, culprit: Culprit, cause: str, judge: Judge) -> Judgement | None:
+    """Where no whole revert applies: the least of the commit's hunks that still stand and whose undoing helps.
+
+    A part of a commit may be more, or less, than its fault: a person has to agree.
+    """
+    pieces, texts = _standing(case, culprit.sha)
+    engine = Engine(case)
+    verdicts = engine.try_all(texts, stop_at_green=True, seconds=case.stop.left * 0.3)
+    if not verdicts or not verdicts[-1].green:
+        return None
+    changed = texts[len(verdicts) - 1]
+    now = {path: (original(case, path) or "").encode() for path in changed}
+    patch = diff_files(now, {path: text.encode() for path, text in changed.items()})
+    summary = f"undid {pieces[len(verdicts) - 1]} of {culprit.sha[:12]}"
+    approval = f"only a part of {culprit.sha[:12]} could be taken back; look whether the rest still makes sense"
+    judgement = judge(Proposal("revert", patch, summary, cause, culprit, approval=approval))
+    return judgement if judgement.stands else None
+
+
+def _standing(case: Case, sha: str) -> tuple[list[str], list[dict[str, str]]]:
+    """Each hunk of the culprit's source that still stands, undone alone; then all those of a file; then all."""
+    words: list[str] = []
+    alone: list[dict[str, str]] = []
+    files: list[dict[str, str]] = []
+    parent = case.git.commit(sha).parents[0]
+    for path in case.git.changed_paths(sha):
+        text = original(case, path)
+        then, after = case.git.show(parent, path), case.git.show(sha, path)
+        if text is None or then is None or after is None or is_test(path) or _is_log(path):
+            continue
+        before, since = then.decode("utf-8", "replace"), after.decode("utf-8", "replace")
+        for piece, undone in taken_off(text, before, since):
+            words.append(f"a hunk of {path} ({piece.size} lines)")
+            alone.append({path: undone})
+        whole = text
+        while found := taken_off(whole, before, since):
+            if found[0][1] == whole:
+                break
+            whole = found[0][1]
+        if whole != text:
+            files.append({path: whole})
+    words += [f"what still stands in {', '.join(one)}" for one in files]
+    together = {path: text for one in files for path, text in one.items()}
+    if len(files) > 1:
+        return [*words, "all that still stands"], [*alone, *files, together]
+    return words, [*alone, *files]
+
+
+def _undoes_all(case: Case, sha: str) -> bool:
+    """Whether the culprit is the only commit of the change under repair: then a revert is no repair of it."""
+    return case.base is not None and [one.sha for one in case.git.commits(case.base, case.rev)] == [
+        sha
+    ]
+
+
+def _reverts(case: Case, sha: str) -> Iterator[tuple[str, str]]:
+    """Patches that take `sha` back, the whole commit first unless it brought tests along."""
+    paths = case.git.changed_paths(sha)
+    sources = tuple(path for path in paths if not is_test(path) and not _is_log(path))
+    framed = tuple(
+        dict.fromkeys(
+            frame.path
+            for failure in case.before.failures
+            for frame in failure.frames
+            if frame.path in sources
+        )
+    )
+    tests = [path for path in paths if is_test(path)]
+    choices: list[tuple[tuple[str, ...], str]] = []
+    if sources:
+        choices.append((sources, f"reverted the source changes of {sha[:12]}"))
+    if len(framed) < len(sources) and framed:
+        choices.append((framed, f"reverted {sha[:12]} in the files on the failing path"))
+    whole: tuple[tuple[str, ...], str] = ((), f"reverted {sha[:12]}")
+    choices.insert(len(choices) if tests else 0, whole)
+    seen: set[str] = set()
+    for chosen, summary in choices:
+        commit = case.git.revert(sha, case.rev, paths=chosen)
+        patch = case.git.diff(case.rev, commit) if commit else ""
+        if patch and patch not in seen:
+            seen.add(patch)
+            yield patch, summary
+
+
+def _is_log(path: str) -> bool:
+    """Changelogs conflict more than anything else, and nothing depends on them."""
+    name = path.rsplit("/", 1)[-1].lower()
+    return name.startswith(("changelog", "changes", "history", "news")) or name.endswith(
+        (".md", ".rst")
+    )

@@ -1,0 +1,92 @@
+"""The shrink rung: which part of the change itself, taken back, makes the command green."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from regreen.fixers.case import Case, Climbed, Judge, Proposal, RungName
+from regreen.fixers.checks.paths import is_source
+from regreen.fixers.diffs import diff_files
+from regreen.fixers.engine import Engine
+from regreen.fixers.gate import changed_files
+from regreen.fixers.hunks import Piece, Test, pieces, smallest, with_only
+
+_SMALL = 5
+_MOST_PIECES = 400
+_SHARE = 0.3
+
+
+class Shrink:
+    """Delta-debugs the change under repair; a patch only where very little has to be taken back."""
+
+    name: RungName = "shrink"
+
+    def climb(self, case: Case, judge: Judge) -> Climbed:
+        """Find the smallest part to take back; propose it if it is small, else pass it on as a hint."""
+        if case.base is None:
+            return Climbed(
+                note="no base was given, so there is no change to shrink", outcome="skipped"
+            )
+        now, then = _texts(case)
+        parts = pieces(now, then)
+        if not parts or len(parts) > _MOST_PIECES:
+            return Climbed(
+                note="the change touches no existing source"
+                if not parts
+                else "the change is too large"
+            )
+        engine = Engine(case)
+        seconds = case.stop.left * _SHARE
+
+        def test(options: Sequence[Sequence[Piece]]) -> list[bool]:
+            candidates = [with_only(now, then, option) for option in options]
+            return [
+                verdict.green
+                for verdict in engine.try_all(candidates, stop_at_green=True, seconds=seconds)
+            ]
+
+        guilty = _guilty(parts, test)
+        if not guilty:
+            return Climbed(note="taking the change's source back does not help")
+        changed = with_only(now, then, guilty)
+        patch = diff_files(
+            {path: text.encode() for path, text in now.items()},
+            {path: text.encode() for path, text in changed.items()},
+        )
+        lines = sum(piece.size for piece in guilty)
+        where = ", ".join(f"{piece.path}:{piece.i1 + 1}" for piece in guilty[:4])
+        hint = f"taking back {lines} line{'s' if lines != 1 else ''} of the change ({where}) makes the command green:\n{patch[:3000]}"
+        if lines > _SMALL or (len(parts) > 1 and len(guilty) == len(parts)):
+            return Climbed(
+                hints=(hint,),
+                note=f"the guilty part of the change has {lines} lines: too much to take back unasked",
+            )
+        cause = f"the change at {where} broke it"
+        judgement = judge(
+            Proposal(self.name, patch, f"took back {lines} of the change's lines at {where}", cause)
+        )
+        return Climbed(judgement if judgement.stands else None, (hint,), outcome=judgement.outcome)
+
+
+def _guilty(parts: list[Piece], test: Test) -> list[Piece]:
+    """One piece alone where one is enough, the smallest first; else what ddmin leaves."""
+    singles = sorted(parts, key=lambda one: one.size)
+    verdicts = test([[one] for one in singles])
+    for one, good in zip(singles, verdicts, strict=False):
+        if good:
+            return [one]
+    if len(parts) == 1 or not any(test([parts])):
+        return []
+    return smallest(parts, test)
+
+
+def _texts(case: Case) -> tuple[dict[str, str], dict[str, str]]:
+    """The change's source files now, and as they were before it."""
+    now: dict[str, str] = {}
+    then: dict[str, str] = {}
+    assert case.base is not None  # noqa: S101 - the caller has looked
+    for file in changed_files(case.git, case.base, case.rev):
+        mine = is_source(file.path) and file.path not in case.trial.overlay and not file.binary
+        if mine and file.old is not None and file.new is not None:
+            now[file.path], then[file.path] = file.new, file.old
+    return now, then

@@ -1,0 +1,156 @@
+"""Runs of the failing command in fresh boxes, listening to each test where pytest is behind it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from threading import Event
+from types import MappingProxyType
+
+from regreen.codebase.trial import Trial, open_box
+from regreen.fixers.ci_log import failures_in
+from regreen.models import Failure, RunResult
+from regreen.ports import Box, Git, Sandbox
+
+UNTESTABLE = 125
+_FOLDER = ".regreen-listen"
+_LISTENER = f'''
+import os
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_MINE = os.environ.setdefault("REGREEN_LISTENER", str(os.getpid())) == str(os.getpid())
+
+
+def pytest_runtest_logreport(report):
+    if not _MINE or "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    if report.when != "call" and report.outcome == "passed":
+        return
+    word = "xfailed" if getattr(report, "wasxfail", None) is not None else report.outcome
+    with open(os.path.join(_HERE, "{_FOLDER}.txt"), "a", encoding="utf-8") as file:
+        file.write(word + "\\t" + report.nodeid.replace("\\n", " ") + "\\n")
+'''
+_PYTEST_OUTPUT = re.compile(
+    r"={3,} (?:test session starts|.{0,200}(?:passed|failed|error)s?\b.{0,100}) ?={3,}"
+)
+_PYTEST_WORD = re.compile(r"(?:^|[\s/])(?:pytest|py\.test)(?:\s|$)")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One run: how it ended, what failed, and (where pytest could be listened to) how each test ended."""
+
+    result: RunResult
+    failures: tuple[Failure, ...] = ()
+    tests: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def green(self) -> bool:
+        """The command exited 0."""
+        return self.result.passed
+
+    @property
+    def output(self) -> str:
+        """Both streams, as a person at a terminal would have seen them."""
+        return f"{self.result.stdout}\n{self.result.stderr}".strip()
+
+    @property
+    def failing(self) -> frozenset[str]:
+        """The ids of what failed."""
+        told = frozenset(test for test, word in self.tests.items() if word == "failed")
+        return told or frozenset(failure.test for failure in self.failures)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the run says anything about the code: infrastructure and "cannot be tried" do not."""
+        return (
+            self.result.ended not in {"infra", "cancelled"} and self.result.exit_code != UNTESTABLE
+        )
+
+
+def run_fresh(
+    trial: Trial,
+    rev: str,
+    *,
+    git: Git,
+    sandbox: Sandbox,
+    listen: bool = False,
+    cancel: Event | None = None,
+) -> Seen:
+    """Run the command once in a fresh box at `rev`."""
+    with open_box(trial, rev, git=git, sandbox=sandbox, cancel=cancel) as box:
+        return run_in(box, trial, listen=listen, cancel=cancel)
+
+
+def run_in(box: Box, trial: Trial, *, listen: bool = False, cancel: Event | None = None) -> Seen:
+    """Run the command in a box that is open already."""
+    env = dict(trial.env)
+    if listen:
+        box.write({f"{_FOLDER}/regreen_listen.py": _LISTENER.encode()})
+        env["PYTHONPATH"] = ":".join(
+            part for part in (env.get("PYTHONPATH", ""), f"/work/{_FOLDER}") if part
+        )
+        env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} -p regreen_listen".strip()
+    result = box.run(trial.command, timeout=trial.timeout, env=env, cancel=cancel)
+    told = box.read(f"{_FOLDER}/{_FOLDER}.txt", 8 * 1024 * 1024) if listen else None
+    output = f"{result.stdout}\n{result.stderr}"
+    failures = () if result.passed else failures_in(output)
+    return Seen(result, failures, MappingProxyType(_outcomes(told or b"")))
+
+
+def _outcomes(told: bytes) -> dict[str, str]:
+    """The worst word heard about each test: a teardown that fails outweighs the call that passed."""
+    rank = {"passed": 0, "xfailed": 1, "skipped": 1, "failed": 2}
+    found: dict[str, str] = {}
+    for line in told.decode("utf-8", "replace").splitlines():
+        word, _, test = line.partition("\t")
+        if word in rank and rank[word] >= rank.get(found.get(test, "passed"), 0):
+            found[test] = word
+    return found
+
+
+def uses_pytest(trial: Trial, output: str = "") -> bool:
+    """Whether pytest runs behind the command, by its words or by its output."""
+    return bool(_PYTEST_WORD.search(trial.shown) or _PYTEST_OUTPUT.search(output))
+
+
+def simple_pytest(trial: Trial) -> tuple[str, ...] | None:
+    """The argv of a command that is one plain call of pytest; None for anything more."""
+    argv = trial.command
+    if len(argv) == 3 and argv[0] in {"bash", "sh"} and argv[1] in {"-c", "-ec", "-lc"}:
+        if re.search(r"[|&;<>`$(){}\n*?~]", argv[2].strip()):
+            return None
+        try:
+            argv = tuple(shlex.split(argv[2]))
+        except ValueError:
+            return None
+    words = [word for word in argv[:4] if not word.startswith("-")]
+    return argv if any(word.rsplit("/", 1)[-1] in {"pytest", "py.test"} for word in words) else None
+
+
+def widened(trial: Trial) -> Trial | None:
+    """The same pytest over everything it collects by default; None where the command is no narrow pytest call."""
+    argv = simple_pytest(trial)
+    if argv is None:
+        return None
+    at = next(i for i, word in enumerate(argv) if word.rsplit("/", 1)[-1] in {"pytest", "py.test"})
+    kept: list[str] = []
+    narrow = False
+    words = iter(argv[at + 1 :])
+    for word in words:
+        if word in {"-k", "-m", "--deselect", "--maxfail"}:
+            next(words, None)
+            narrow = True
+        elif word in {"-x", "--exitfirst", "--lf", "--ff", "--sw"} or word.startswith(
+            ("-k", "--maxfail")
+        ):
+            narrow = True
+        elif word in {"-p", "-c", "-o", "-n", "-W", "--rootdir", "--confcutdir"}:
+            kept += [word, *(value for value in (next(words, None),) if value is not None)]
+        elif word.startswith("-"):
+            kept.append(word)
+        else:
+            narrow = True
+    return replace(trial, command=(*argv[: at + 1], *kept)) if narrow else None

@@ -1,0 +1,294 @@
+"""What a developer sees who types `regreen fix` or `regreen gate`, in a real repository with a real sandbox."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from regreen.bot.cli import cli
+from tests.unit.repairs import CALC, GREEN, SETUP, Repository, sandbox_or_skip
+
+pytestmark = pytest.mark.sandbox
+BROKEN = CALC.replace("result += value", "result = value")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    sandbox_or_skip()
+    made = Repository(tmp_path / "repo")
+    made.commit("start", GREEN)
+    return made
+
+
+def regreen(*argv: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(cli, argv, standalone_mode=False, catch_exceptions=False)
+    return int(done.return_value or 0), done.stdout, done.stderr
+
+
+def fixed(repository: Repository, *argv: str) -> tuple[int, dict[str, Any]]:
+    code, out, _ = regreen(
+        "fix",
+        "--repo",
+        str(repository.path),
+        "--setup",
+        SETUP,
+        "--no-model",
+        "--format",
+        "json",
+        *argv,
+    )
+    return code, json.loads(out)
+
+
+def test_green_already(repository: Repository) -> None:
+    code, document = fixed(repository, "--", "pytest", "-q")
+    assert (code, document["version"], document["outcome"], document["patch"]) == (
+        0,
+        1,
+        "already_green",
+        None,
+    )
+
+
+def test_the_culprit_of_a_red_main_is_reverted(repository: Repository) -> None:
+    repository.commit("readme", {"README.md": "hello\n"})
+    bad = repository.commit("faster sums", {"pkg/calc.py": BROKEN})
+    repository.commit("more readme", {"README.md": "hello there\n"})
+    code, document = fixed(repository, "--rungs", "revert", "--", "pytest", "-q")
+    assert (code, document["outcome"], document["rung"]) == (0, "fixed", "revert")
+    assert document["culprit"]["sha"] == bad
+    assert "+        result += value" in document["patch"]
+    assert document["after"] == {"exit_code": 0, "reruns": 3, "failures": []}
+    assert document["gate"]["verdict"] == "allow"
+    assert {failure["test"] for failure in document["before"]["failures"]} >= {
+        "tests/test_calc.py::test_total"
+    }
+
+
+def test_a_pull_request_is_shrunk_to_its_guilty_line_and_the_patch_applied(
+    repository: Repository, tmp_path: Path
+) -> None:
+    double = "\n\ndef double(values):\n    return [2 * value for value in values]\n"
+    repository.commit("double, and faster sums", {"pkg/calc.py": BROKEN + double})
+    out = tmp_path / "fix.diff"
+    code, document = fixed(
+        repository,
+        "--base",
+        "HEAD~1",
+        "--rungs",
+        "shrink",
+        "--apply",
+        "--patch-out",
+        str(out),
+        "--",
+        "pytest",
+        "-q",
+    )
+    assert (code, document["outcome"], document["rung"]) == (0, "fixed", "shrink")
+    assert (repository.path / "pkg/calc.py").read_text() == CALC + double
+    assert out.read_text() == document["patch"]
+    assert document["strength"]["killed"] == document["strength"]["mutants"] > 0
+
+
+def test_a_flaky_failure_is_called_flaky(repository: Repository) -> None:
+    repository.commit(
+        "dice",
+        {
+            "tests/test_dice.py": "import os\n\n\ndef test_dice():\n    assert os.urandom(1)[0] % 2\n"
+        },
+    )
+    argv = ("--", "pytest", "-q", "tests/test_dice.py")
+    runs = (fixed(repository, *argv)[1]["outcome"] for _ in range(6))
+    seen = next((outcome for outcome in runs if outcome == "flaky"), None)
+    assert seen == "flaky"
+
+
+def test_a_wrong_test_is_left_alone(repository: Repository) -> None:
+    repository.commit(
+        "wrong test",
+        {
+            "tests/test_sum.py": "from pkg.calc import total\n\n\ndef test_sum():\n    assert total([2, 2]) == 5\n"
+        },
+    )
+    code, document = fixed(
+        repository, "--base", "HEAD~1", "--rungs", "recipe,shrink,template", "--", "pytest", "-q"
+    )
+    assert (code, document["outcome"], document["patch"]) == (1, "gave_up", None)
+
+
+def test_imports_that_nobody_uses_go(repository: Repository) -> None:
+    repository.commit("import", {"pkg/more.py": "import os\n"})
+    code, _, _ = regreen(
+        "fix",
+        "--repo",
+        str(repository.path),
+        "--setup",
+        "pip install -q ruff",
+        "--no-model",
+        "--",
+        "ruff",
+        "check",
+        "--select",
+        "F",
+        ".",
+    )
+    assert code == 0
+
+
+def test_a_missing_dependency_is_declared_and_needs_a_person(repository: Repository) -> None:
+    repository.commit(
+        "yaml",
+        {
+            "requirements.txt": "pytest\n",
+            "pkg/conf.py": "import yaml\n\n\ndef load(text):\n    return yaml.safe_load(text)\n",
+            "tests/test_conf.py": "from pkg.conf import load\n\n\ndef test_load():\n    assert load('a: 1') == {'a': 1}\n",
+        },
+    )
+    code, out, _ = regreen(
+        "fix",
+        "--repo",
+        str(repository.path),
+        "--setup",
+        "pip install -q -r requirements.txt",
+        "--no-model",
+        "--format",
+        "json",
+        "--",
+        "python",
+        "-m",
+        "pytest",
+        "-q",
+    )
+    document = json.loads(out)
+    assert (code, document["outcome"], document["rung"]) == (1, "needs_human", "recipe")
+    assert "+PyYAML" in document["patch"]
+    assert document["after"]["exit_code"] == 0
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        ([], "say what fails"),
+        (["--rungs", "prayer", "--", "true"], "--rungs takes some of"),
+        (["--env", "nonsense", "--", "true"], "--env takes NAME=VALUE"),
+        (["--rev", "nowhere", "--", "true"], "nowhere"),
+        (["--overlay", "missing.py", "--", "true"], "missing.py"),
+    ],
+)
+def test_wrong_usage_is_said_in_one_line(
+    repository: Repository, argv: list[str], says: str
+) -> None:
+    from regreen.errors import UserError
+
+    with pytest.raises(UserError, match=says):
+        regreen("fix", "--repo", str(repository.path), *argv)
+
+
+CHEAT = """--- a/pkg/calc.py
++++ b/pkg/calc.py
+@@ -3,4 +3,6 @@
+
+ def total(values):
+     \"\"\"The sum of all values.\"\"\"
++    if values == [1, 2, 3]:
++        return 6
+     result = 0
+"""
+GOOD = """--- a/pkg/calc.py
++++ b/pkg/calc.py
+@@ -5,5 +5,5 @@
+     \"\"\"The sum of all values.\"\"\"
+     result = 0
+     for value in values:
+-        result = value
++        result += value
+     return result
+"""
+BEFORE = {
+    "command": "pytest -q tests/test_calc.py::test_total",
+    "exit_code": 1,
+    "failures": [
+        {
+            "test": "tests/test_calc.py::test_total",
+            "kind": "AssertionError",
+            "message": "assert 3 == 6",
+            "path": "tests/test_calc.py",
+            "line": 5,
+        }
+    ],
+}
+
+
+def judged(
+    repository: Repository, tmp_path: Path, patch: str, *, run: bool
+) -> tuple[int, dict[str, Any]]:
+    (tmp_path / "p.diff").write_text(patch)
+    (tmp_path / "before.json").write_text(json.dumps(BEFORE))
+    more = ["--failures", str(tmp_path / "before.json"), "--setup", SETUP] if run else []
+    code, out, _ = regreen(
+        "gate",
+        "--repo",
+        str(repository.path),
+        "--base",
+        "HEAD",
+        "--patch",
+        str(tmp_path / "p.diff"),
+        "--format",
+        "json",
+        *more,
+    )
+    return code, json.loads(out)
+
+
+def test_the_gate_alone_only_looks(repository: Repository, tmp_path: Path) -> None:
+    repository.commit("faster sums", {"pkg/calc.py": BROKEN})
+    code, document = judged(repository, tmp_path, GOOD, run=False)
+    assert (code, document["verdict"]) == (0, "allow")
+    assert {reason["check"] for reason in document["reasons"]} == {
+        "verified",
+        "necessary",
+        "evidence",
+    }
+
+
+def test_with_failures_the_gate_runs_the_command(repository: Repository, tmp_path: Path) -> None:
+    repository.commit("faster sums", {"pkg/calc.py": BROKEN})
+    assert judged(repository, tmp_path, GOOD, run=True) == (
+        0,
+        {"version": 1, "verdict": "allow", "reasons": []},
+    )
+    code, document = judged(repository, tmp_path, GOOD.replace("+=", "-="), run=True)
+    assert (code, document["verdict"]) == (1, "deny")
+    assert document["reasons"][0]["detail"].startswith(
+        "still failing: tests/test_calc.py::test_total"
+    )
+    assert judged(repository, tmp_path, CHEAT, run=True)[1]["verdict"] == "deny"
+
+
+def test_the_gate_looks_beyond_the_failing_test(repository: Repository, tmp_path: Path) -> None:
+    more = "\n\ndef first(values):\n    return values[0]\n"
+    tests = (
+        GREEN["tests/test_calc.py"]
+        + "\n\ndef test_first():\n    from pkg.calc import first\n\n    assert first([7, 8]) == 7\n"
+    )
+    repository.commit("first", {"pkg/calc.py": BROKEN + more, "tests/test_calc.py": tests})
+    (tmp_path / "x").mkdir()
+    elsewhere = Repository(tmp_path / "x" / "copy")
+    elsewhere.commit("one", {**GREEN, "pkg/calc.py": BROKEN + more, "tests/test_calc.py": tests})
+    elsewhere.commit("two", {"pkg/calc.py": CALC + more.replace("values[0]", "values[-1]")})
+    patch = elsewhere._git("diff", "HEAD~1", "HEAD")
+    code, document = judged(repository, tmp_path, patch, run=True)
+    assert (code, document["verdict"]) == (1, "deny")
+    assert any(
+        "passed before, failed now: tests/test_calc.py::test_first" in reason["detail"]
+        for reason in document["reasons"]
+    )
+
+
+def test_a_patch_that_does_not_apply_is_denied(repository: Repository, tmp_path: Path) -> None:
+    code, document = judged(repository, tmp_path, GOOD, run=False)
+    assert (code, document["verdict"], document["reasons"][0]["check"]) == (1, "deny", "applies")

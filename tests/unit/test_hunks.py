@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regreen.fixers.diffs import diff_file, diff_files
+from regreen.fixers.hunks import Piece, pieces, smallest, taken_off, with_only
+
+LINES = st.lists(st.sampled_from(["a", "b", "c", "", " d", "é"]), max_size=12)
+
+
+@given(LINES, LINES)
+def test_all_pieces_make_the_whole_change(one: list[str], other: list[str]) -> None:
+    before, after = {"f": "\n".join(one)}, {"f": "\n".join(other)}
+    found = pieces(before, after)
+    changed = with_only(before, after, found)
+    assert changed.get("f", before["f"]) == after["f"]
+    assert with_only(before, after, []) == {}
+
+
+@given(st.sets(st.integers(0, 15), min_size=1), st.integers(16, 30))
+def test_ddmin_finds_what_is_needed_and_no_more(needed: set[int], size: int) -> None:
+    everything = [Piece("f", number, number + 1, number, number + 1) for number in range(size)]
+
+    def test(options: Sequence[Sequence[Piece]]) -> list[bool]:
+        return [needed <= {piece.i1 for piece in option} for option in options]
+
+    assert {piece.i1 for piece in smallest(everything, test)} == needed
+
+
+def test_a_piece_that_still_stands_is_undone_where_it_moved_to() -> None:
+    before, after = "a\nb\nc\nd\n", "a\nB\nc\nd\n"
+    now = "new\na\nB\nc\nD\n"
+    assert [text for _, text in taken_off(now, before, after)] == ["new\na\nb\nc\nD\n"]
+    assert taken_off("something else\n", before, after) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("a\nb\nc\n", "a\nB\nc\n"),
+        ("a\nb", "a\nb\n"),
+        ("a\nb\n", "a\nb"),
+        ("a\r\nb\r\n", "a\r\nc\r\n"),
+        ("a\x0cb\nc\n", "a\x0cb\nd\n"),
+        (None, "new\n"),
+        ("old\n", None),
+        (None, "no end"),
+        ("", "x\n"),
+        ("x\n", ""),
+        (
+            "\n".join(map(str, range(100))) + "\n",
+            "\n".join(str(n) if n % 30 else "x" for n in range(100)) + "\n",
+        ),
+    ],
+)
+def test_git_applies_what_we_write(tmp_path: Path, old: str | None, new: str | None) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    target = tmp_path / "a dir" / "f.txt"
+    target.parent.mkdir()
+    if old is not None:
+        target.write_bytes(old.encode())
+    patch = diff_file(
+        "a dir/f.txt",
+        old.encode() if old is not None else None,
+        new.encode() if new is not None else None,
+    )
+    subprocess.run(["git", "-C", str(tmp_path), "apply", "-"], input=patch.encode(), check=True)
+    assert (target.read_bytes().decode() if target.exists() else None) == new
+
+
+def test_files_that_stay_are_left_out() -> None:
+    assert diff_files({"a": b"1\n", "b": b"2\n"}, {"a": b"1\n", "b": b"2\n"}) == ""

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import pytest
+
+from regreen.fixers.rungs.locks import lock_remedies
+from regreen.fixers.rungs.missing import Missing, additions, missing_in
+from regreen.fixers.rungs.tools import remedies
+
+
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        ("ruff format --check .", "ruff format ."),
+        ("ruff format --check --diff src tests", "ruff format src tests"),
+        ("ruff check .", "ruff check --fix ."),
+        ("ruff check --output-format github --no-fix src", "ruff check --fix src"),
+        ("ruff check --output-format=github src", "ruff check --fix src"),
+        ("uv run --frozen ruff format --check", "uv run --frozen ruff format"),
+        ("python -m black --check --diff .", "python -m black ."),
+        ("python3.12 -m isort --check-only --diff .", "python3.12 -m isort ."),
+        ("isort -c src", "isort src"),
+        ("npx prettier --check '**/*.ts'", "npx prettier --write '**/*.ts'"),
+        ("npx eslint src", "npx eslint --fix src"),
+        ("cargo fmt --all -- --check", "cargo fmt --all --"),
+        ("gofmt -l .", "gofmt -w ."),
+        ("biome ci .", "biome check --write ."),
+        ("autoflake --check -r .", "autoflake --in-place -r ."),
+        ("CI=1 black --check .", "black ."),
+        ("poetry run black . --check", "poetry run black ."),
+    ],
+)
+def test_a_call_that_checks_becomes_a_call_that_writes(command: str, script: str) -> None:
+    assert remedies(command, "")[0].script == script
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["pytest -q", "mypy src", "echo ruff", "python -m pytest", "make test", "ruff --version"],
+)
+def test_other_commands_have_no_remedy(command: str) -> None:
+    assert remedies(command, "") == ()
+
+
+def test_several_checks_are_mended_together_too() -> None:
+    found = remedies("ruff check . && ruff format --check .", "")
+    assert [one.script for one in found][:2] == ["ruff check --fix .", "ruff format ."]
+    assert "ruff check --fix .\nruff format ." in found[2].script
+
+
+@pytest.mark.parametrize(
+    ("output", "script"),
+    [
+        (
+            "would reformat /work/pkg/a.py\nOh no!\n1 file would be reformatted.",
+            "black -q pkg/a.py",
+        ),
+        ("Would reformat: pkg/a b.py\n1 file would be reformatted", "ruff format 'pkg/a b.py'"),
+        (
+            "ERROR: /work/pkg/a.py Imports are incorrectly sorted and/or formatted.",
+            "isort pkg/a.py",
+        ),
+        (
+            "Checking formatting...\n[warn] src/a.ts\n[warn] Code style issues found in the above file.",
+            "npx --no-install prettier --write src/a.ts",
+        ),
+        (
+            "pkg/a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n[*] 1 fixable with the `--fix` option.",
+            "ruff check --fix pkg/a.py",
+        ),
+    ],
+)
+def test_a_tool_behind_make_is_known_by_what_it_prints(output: str, script: str) -> None:
+    assert remedies("make lint", output)[0].script == script
+
+
+def test_paths_from_the_output_cannot_become_options() -> None:
+    assert (
+        remedies(
+            "make lint",
+            "would reformat --evil=1\nwould reformat ../../etc/passwd\nwould reformat /etc/passwd",
+        )
+        == ()
+    )
+    assert remedies("make lint", "would reformat a;rm -rf.py")[0].script == "black -q 'a;rm -rf.py'"
+
+
+@pytest.mark.parametrize(
+    ("output", "lock", "script"),
+    [
+        (
+            "error: The lockfile at `uv.lock` needs to be updated, but `--locked` was provided.",
+            "uv.lock",
+            "uv lock",
+        ),
+        (
+            "pyproject.toml changed significantly since poetry.lock was last generated.",
+            "poetry.lock",
+            "poetry lock --no-update 2>/dev/null || poetry lock",
+        ),
+        (
+            "npm error `npm ci` can only install packages when your package.json and package-lock.json are in sync.",
+            "package-lock.json",
+            "npm install --package-lock-only --ignore-scripts --no-audit --no-fund",
+        ),
+    ],
+)
+def test_stale_locks_are_written_by_their_own_tool(output: str, lock: str, script: str) -> None:
+    remedy = next(iter(lock_remedies("ci", output, {lock})))
+    assert (remedy.script, remedy.network) == (script, True)
+    assert list(lock_remedies("ci", output, {"other"})) == []
+
+
+def test_snapshots_need_a_person() -> None:
+    remedy = next(
+        iter(
+            lock_remedies("pytest -q", "--- snapshot report summary ---\n1 snapshot failed.", set())
+        )
+    )
+    assert remedy.approval
+
+
+@pytest.mark.parametrize(
+    ("output", "missing"),
+    [
+        ("E   ModuleNotFoundError: No module named 'yaml'", [Missing("PyYAML", "yaml")]),
+        (
+            "E   ModuleNotFoundError: No module named 'attrs_extra.sub'",
+            [Missing("attrs-extra", "attrs_extra")],
+        ),
+        ("E   ModuleNotFoundError: No module named 'pkg.other'", []),
+        ("E   ModuleNotFoundError: No module named 'json.x'", []),
+        ("E       fixture 'mocker' not found", [Missing("pytest-mock", "mocker")]),
+        ("error: unrecognized arguments: --cov=pkg", [Missing("pytest-cov", "--cov")]),
+    ],
+)
+def test_what_is_missing(output: str, missing: list[Missing]) -> None:
+    assert list(missing_in(output, ["pkg/__init__.py"])) == missing
+
+
+YAML = [Missing("PyYAML", "yaml")]
+
+
+@pytest.mark.parametrize(
+    ("files", "setup", "changed"),
+    [
+        ({"requirements.txt": "click\n"}, "pip install -r requirements.txt", {"requirements.txt": "click\nPyYAML\n"}),
+        ({"requirements.txt": "click"}, "pip install -r requirements.txt", {"requirements.txt": "click\nPyYAML\n"}),
+        (
+            {"pyproject.toml": '[project]\nname = "x"\ndependencies = ["click"]\n', "x/a.py": "import yaml\n"},
+            "pip install .",
+            {"pyproject.toml": '[project]\nname = "x"\ndependencies = ["click", "PyYAML"]\n'},
+        ),
+        (
+            {"pyproject.toml": '[project]\nname = "x"\ndependencies = [\n    "click>=8",  # command line\n]\n', "x/a.py": "import yaml\n"},
+            "pip install .",
+            {"pyproject.toml": '[project]\nname = "x"\ndependencies = [\n    "click>=8",  # command line\n    "PyYAML",\n]\n'},
+        ),
+        (
+            {"pyproject.toml": '[project]\nname = "x"\ndependencies = []\n[project.optional-dependencies]\ntest = ["pytest"]\n', "tests/test_a.py": "import yaml\n"},
+            "pip install -e .[test]",
+            {"pyproject.toml": '[project]\nname = "x"\ndependencies = []\n[project.optional-dependencies]\ntest = ["pytest", "PyYAML"]\n'},
+        ),
+        (
+            {"pyproject.toml": '[project]\nname = "x"\n', "x/a.py": "import yaml\n"},
+            "pip install .",
+            {"pyproject.toml": '[project]\ndependencies = ["PyYAML"]\nname = "x"\n'},
+        ),
+        (
+            {"setup.py": 'setup(\n    install_requires=["click"],\n)\n', "x/a.py": "import yaml\n"},
+            "pip install .",
+            {"setup.py": 'setup(\n    install_requires=["click", "PyYAML"],\n)\n'},
+        ),
+        (
+            {"setup.cfg": "[options]\ninstall_requires =\n    click\n\n[flake8]\nx = 1\n", "x/a.py": "import yaml\n"},
+            "pip install .",
+            {"setup.cfg": "[options]\ninstall_requires =\n    click\n    PyYAML\n\n[flake8]\nx = 1\n"},
+        ),
+    ],
+)  # fmt: skip
+def test_the_manifest_that_the_setup_installs_gains_it(
+    files: dict[str, str], setup: str, changed: dict[str, str]
+) -> None:
+    found = next(additions(YAML, list(files), files.get, setup))
+    assert found[0] == changed
+
+
+def test_what_is_declared_already_is_not_added_again() -> None:
+    files = {"requirements.txt": "pyyaml>=6\n"}
+    assert list(additions(YAML, list(files), files.get, "pip install -r requirements.txt")) == []

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from regreen.fixers.checks.change import parse_python
+from regreen.fixers.templates import edits, mutants
+
+GCD = "def gcd(a, b):\n    if b == 0:\n        return a\n    else:\n        return gcd(a % b, b)\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (GCD, GCD.replace("gcd(a % b, b)", "gcd(b, a % b)")),
+        ("def f(n):\n    n ^= n - 1\n", "def f(n):\n    n &= n - 1\n"),
+        ("def f(x):\n    while True:\n        x.pop()\n", "def f(x):\n    while x:\n        x.pop()\n"),
+        ("def f(n, p):\n    return any(n % q for q in p)\n", "def f(n, p):\n    return all(n % q for q in p)\n"),
+        ("def f(a, b):\n    if a < b:\n        return 1\n", "def f(a, b):\n    if a <= b:\n        return 1\n"),
+        ("def f(xs):\n    s = set()\n    for x in xs:\n        g(x)\n", "def f(xs):\n    s = set()\n    for x in xs:\n        s.add(x)\n        g(x)\n"),
+        ("def f(a):\n    é = 'ü'; return a + 1\n", "def f(a):\n    é = 'ü'; return a - 1\n"),
+    ],
+)  # fmt: skip
+def test_the_repair_is_among_the_edits(before: str, after: str) -> None:
+    assert after in {edit.on(before) for edit in edits(before)}
+
+
+def test_most_edits_parse_and_all_change_something() -> None:
+    made = [edit.on(GCD) for edit in edits(GCD)]
+    assert all(text != GCD for text in made)
+    assert sum(parse_python(text) is not None for text in made) > 0.95 * len(made)
+
+
+def test_mutants_stay_on_their_lines() -> None:
+    found = mutants(GCD, [2])
+    assert found
+    assert {edit.line for edit in found} == {2}
+    assert mutants("not python (", [1]) == []
