@@ -1,0 +1,105 @@
+"""The `story` fixture: Regreen on a playground, every API exchange checked against GitHub's description."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from regreen.bot.sandboxes import Sandboxes
+from regreen.playground.application import is_api
+from regreen.playground.loopback import Wsgi
+from regreen.playground.model import Answer, Script
+from regreen.playground.routes.apps import new_key
+from tests.stories.story import Story
+
+CHECKER = Path(__file__).parents[2].parent / "shared" / "tools" / "contract_check.py"
+
+
+@cache
+def _checker() -> Any:
+    """GitHub's description with its checker; None where this checkout has none beside it."""
+    if not CHECKER.exists():
+        return None
+    spec = importlib.util.spec_from_file_location("contract_check", CHECKER)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["contract_check"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@cache
+def _contract() -> Any:
+    """GitHub's description, read once."""
+    return _checker().Contract(prefix="/api/v3")
+
+
+@cache
+def app_key() -> tuple[str, bytes]:
+    """One key for all Apps of a test run: making one takes longer than most stories."""
+    return new_key()
+
+
+def checked(log: Path) -> Callable[[Wsgi], Wsgi]:
+    """Lay the checker around the playground's API (not around pages, git and storage)."""
+    module = _checker()
+
+    def wrap(application: Wsgi) -> Wsgi:
+        if module is None:
+            return application
+        inside: Wsgi = module.middleware(application, log, contract=_contract())
+
+        def choose(environ: dict[str, Any], start: Any) -> Any:
+            return (inside if is_api(environ["PATH_INFO"]) else application)(environ, start)
+
+        return choose
+
+    return wrap
+
+
+def violations(log: Path) -> list[dict[str, object]]:
+    """What the checker found, warnings left out."""
+    rows = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    return [
+        {"call": f"{row['method']} {row['path']} -> {row['status']}", **found}
+        for row in rows
+        for found in row["violations"]
+        if found["level"] == "error"
+    ]
+
+
+class Tell(Protocol):
+    """Begins a story with a scripted model (or none), on another sandbox than this machine's where one is given."""
+
+    def __call__(
+        self, answers: Script | list[Answer] | None, sandbox: Sandboxes | None = None
+    ) -> Story: ...
+
+
+@pytest.fixture
+def tell(tmp_path: Path) -> Iterator[Tell]:
+    """Begin a story with a scripted model (or none)."""
+    log, told = tmp_path / "violations.jsonl", []
+
+    def begin(answers: Script | list[Answer] | None, sandbox: Sandboxes | None = None) -> Story:
+        told.append(Story(tmp_path, checked(log), answers, app_key(), sandbox))
+        return told[-1]
+
+    yield begin
+    for story in told:
+        story.end()
+    assert violations(log) == []
+
+
+@pytest.fixture
+def story(tell: Tell) -> Story:
+    """A story without a model."""
+    return tell(None)
