@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from regreen.codebase.redaction import redact
 from regreen.errors import OutOfBudget, OutsideError
 from regreen.models import Cost, Message, ModelAnswer, ModelRequest, Tool, ToolCall
 
@@ -98,7 +99,11 @@ class AnthropicModel:
         self._reserved = 0.0
 
     def ask(self, request: ModelRequest) -> ModelAnswer:
-        """Ask once, or recall what was answered to the very same request; see `ports.Model`."""
+        """Ask once, or recall what was answered to the very same request; see `ports.Model`.
+
+        Credentials in the request are taken out first: no prompt, whoever wrote it, carries one.
+        """
+        request = _discreet(request)
         key = request_hash(self.name, request)
         if (known := self._recall(key)) is not None:
             answer = replace(_from_json(known), cost=Cost())
@@ -249,13 +254,12 @@ _STOPS: dict[str | None, Literal["end", "tool", "length", "refusal"]] = {
 def _answer(message: SdkMessage, name: str, force: str | None) -> ModelAnswer:
     text = "".join(b.text for b in message.content if b.type == "text")
     calls = tuple(
-        ToolCall(b.id, b.name, dict(b.input))
-        for b in message.content
-        if b.type == "tool_use"
+        ToolCall(b.id, b.name, dict(b.input)) for b in message.content if b.type == "tool_use"
     )
-    if force is not None and not calls and (spoken := _object_in(text)) is not None:
-        calls = (ToolCall("spoken", force, spoken),)
     raw = tuple(b.model_dump(mode="json", exclude_none=True) for b in message.content)
+    if force is not None and not calls and (spoken := _object_in(text)) is not None:
+        # From here on it is a call like any other; the blocks as they came would hold no call to answer.
+        calls, raw = (ToolCall("toolu_spoken", force, spoken),), ()
     stop = _STOPS.get(message.stop_reason, "end")
     return ModelAnswer(
         text, calls, stop, _cost(message, price_of(name)), message.model or name, raw
@@ -284,6 +288,19 @@ def _object_in(text: str) -> dict[str, object] | None:
         if isinstance(value, dict):
             return value
     return None
+
+
+def _discreet(request: ModelRequest) -> ModelRequest:
+    """The request without credentials. The model's own words go back as they came: it has seen none."""
+    messages = tuple(
+        replace(
+            message,
+            text=redact(message.text),
+            results=tuple(replace(r, content=redact(r.content)) for r in message.results),
+        )
+        for message in request.messages
+    )
+    return replace(request, system=redact(request.system), messages=messages)
 
 
 def _from_json(text: str) -> ModelAnswer:

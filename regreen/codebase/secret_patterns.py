@@ -1,0 +1,358 @@
+"""Credentials in text: by format, by checksum, and by what the line says around a random value.
+
+What a finding carries is masked: the value itself never leaves this module.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from regreen.codebase.secret_formats import FORMATS, Format
+
+_LONGEST_LINE = 4000
+_MOST_FINDINGS = 200
+
+_PRIVATE_KEY = re.compile(
+    r"-----BEGIN (?:(?:RSA|EC|DSA|OPENSSH|ENCRYPTED|PGP|SSH2 ENCRYPTED) )?PRIVATE KEY(?: BLOCK)?-----"
+)
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/]{40,}")
+_URL = re.compile(
+    r"\b([a-z][a-z0-9+]{2,20})://([^\s:/@'\"<>{}$]{0,64}):([^\s@'\"<>]{3,200})@([^\s/:'\"<>?#,;)]{1,200})",
+    re.IGNORECASE,
+)
+_ASSIGNED = re.compile(
+    r"""(?P<key>[A-Za-z_][\w.\-]{0,60})["'`]?\]?\s{0,8}(?:=>|:=|==|=|:(?!:)|,(?=\s*["']))\s{0,8}
+    (?:\(\s{0,4})?(?:[rbuf]{0,2})(?P<quote>["'`])(?P<value>[^"'`\s]{6,512})(?P=quote)""",
+    re.VERBOSE,
+)
+_BARE = re.compile(
+    r"^\s{0,20}(?:export\s+|-\s+|set\s+)?(?P<key>[A-Za-z_][\w.\-]{0,60})\s{0,8}[=:]\s{0,8}(?P<value>[^\s\"'#;,]{6,512})\s*(?:[#;].{0,200})?$"
+)
+_BARE_FILES = re.compile(
+    r"(?i)(?:^|/)(?:\.env[\w.]*|[\w.-]*\.env|[\w.-]+\.(?:ya?ml|ini|cfg|conf|properties|toml|tfvars|npmrc|pypirc|netrc|envrc|config)|\.npmrc|\.pypirc|\.envrc|dockerfile[\w.]*|credentials)$"
+)
+_HEADER = re.compile(
+    r"(?i)\b(?:authorization|x-api-key|api-key|x-auth-token)[\"']?\s{0,4}[:=,]\s{0,4}[\"']?(?:(?:bearer|token|basic)\s+)?(?P<value>[A-Za-z0-9+/_.~=-]{16,512})"
+)
+_FLAG = re.compile(
+    r"(?:\s|^)--?(?:password|token|api-?key|secret|auth-?token)[= ](?P<value>[^\s\"'$<>{}]{8,256})"
+)
+
+_SECRET_KEY = re.compile(
+    r"(?i)passw(?:or)?d|passwd|passphrase|\bpwd|_pwd|\bpass$|_pass$|secret|token|api_?-?key|apikey|access_?-?key|auth_?-?key|private_?-?key|"
+    r"credential|client_?-?key|encryption_?-?key|signing_?-?key|master_?-?key|account_?-?key|license_?-?key|service_?-?key|"
+    r"\bauth$|_auth$|auth_?token|bearer|webhook_?key|hmac_?key|salt$|session_?-?key|deploy_?-?key|shared_?-?key|consumer_?-?key|app_?-?key$"
+)
+_PASSWORD_KEY = re.compile(r"(?i)passw(?:or)?d|passwd|passphrase|pwd|_?pass$")
+_INNOCENT_KEY = re.compile(
+    r"(?i)hash|digest|checksum|sha\d|md5|fingerprint|integrity|public|pub_?key|token_?(?:type|url|uri|endpoint|name|id$|limit|count|expir|ttl|field|header|kind|class|s$)|"
+    r"tokens?_?(?:used|per|total|max)|max_?tokens?|num_?tokens?|(?:eos|bos|pad|unk|cls|sep|mask|stop|special|csrf|xsrf|next|page|continuation|pagination|sync|cursor|cancel|cancellation|sub|start|end|prompt|input|output)_?token|tokeniz|"
+    r"secret_?(?:name|id$|arn|ref|path|key_?ref|manager|store|type|version)|password_?(?:field|hash|reset|change|policy|length|label|hint|input|min|max|confirm|expir|url|file|path|name)|"
+    r"key_?(?:name|id$|path|file|type|size|len|ring|board|word|usage|vault)|_?(?:file|path|name|url|uri|regex|pattern|prefix|suffix|header|label|placeholder|env|var|field|column|title|description|help|message|error|example|class|type|mode|length|count|format|scheme|endpoint|selector|template)$|"
+    r"etag|commit|revision|version|nonce|uuid|guid|author|authority|authoriz"
+)
+_PLACEHOLDER = re.compile(
+    r"(?i)example|sample|dummy|placeholder|changeme|change[-_]?(?:me|this|it)|replace[-_]?(?:me|this|with)|your[-_]?|<[^>]*>|\bxxx|x{4,}|\*{3,}|\.{3,}|…|todo|fixme|insert[-_]|enter[-_]|"
+    r"redacted|masked|hidden|removed|fake|mock|test[-_]?(?:key|token|secret|pass|value|only)|not[-_]?(?:a[-_]?)?(?:real|secret)|foo|bar(?:baz)?$|lorem|deadbeef|0123456789|123456789|abcdef(?:gh|12)|qwerty|"
+    r"my[-_]?(?:secret|password|token|key|super)|super[-_]?secret|s3cr3t|p[a@]ssw[o0]rd|letmein|none|null|undefined|default|\bsecret\b|insecure|unsafe|dev(?:elopment)?[-_]|local(?:host|dev)?[-_]?|demo|(?:^|[-_])test(?:ing|s)?(?:$|[-_\d])|aaaa|1111|0000"
+)
+_REFERENCE = re.compile(
+    r"^\$|\$\{|\{\{|\}\}|%\(|%[sd]\b|\{[\w.]*\}|^@|^env[.:(]|^process\.|^os\.|getenv|environ|^secrets?\.|^vars\.|^vault[:.]|^ref[:+]|^arn:|^projects/|^ssm:|^sm://|^op://|^<|^\[|^/|^\./|^~/|^https?://|^file:|\(\)|\.(?:get|read|value|decode|encode|format|json|ya?ml|py|js|ts|txt|pem|key|crt|html|com|org|net|io)\b|::|->|=>|\)$|^self\.|^this\.|^config\."
+)
+_UUID = re.compile(r"(?i)^[{(]?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}[)}]?$")
+_WORDS = re.compile(r"^[A-Za-z]+(?:[-_. /:][A-Za-z]+)*\d{0,2}$")
+_IDENTIFIER = re.compile(
+    r"^[a-z]+(?:[A-Z][a-z]+)+\d{0,2}$|^[A-Z][a-z]+(?:[A-Z][a-z]+)+\d{0,2}$|^[A-Z]+(?:_[A-Z0-9]+)+$|^[a-z]+(?:_[a-z0-9]+)+$|^[a-z]+(?:-[a-z0-9]{1,8}){1,6}$"
+)
+_HEX = re.compile(r"(?i)^(?:0x)?[0-9a-f]+$")
+_HASH = re.compile(
+    r"(?i)^(?:sha(?:1|256|384|512)[-:]|md5[-:]|\$2[aby]\$|\$argon2|\$pbkdf2|\$[156]\$|pbkdf2[:_]|scrypt:|bcrypt|\{SSHA\})"
+)
+_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}|^\d+(?:\.\d+)+[\w.-]*$|^[\d.,:/-]+$")
+_LOCAL_HOST = re.compile(
+    r"(?i)^(?:localhost|127\.|0\.0\.0\.0|\[?::1|host\.docker|db$|database$|postgres$|mysql$|redis$|mongo(?:db)?$|rabbitmq$|host$|hostname$|server$|.*\.(?:example|test|local|invalid|localhost)$|.*example\.(?:com|org|net)$)"
+)
+_TEST_PATH = re.compile(
+    r"(?i)(?:^|/)(?:tests?|testing|__tests__|spec|specs|fixtures?|testdata|mocks?|__mocks__|examples?|samples?|docs?|cassettes|snapshots?)/|(?:^|/)(?:test_[^/]*|conftest\.py|[^/]*[._-](?:test|spec|mock|example|sample)\.[^/]*|[^/]*\.(?:example|sample|dist|template|tmpl|snap|md|rst|adoc)|readme[^/]*|changelog[^/]*)$"
+)
+_SKIPPED = re.compile(
+    r"(?i)(?:^|/)(?:[^/]*\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.ya?ml|go\.sum|[^/]*\.(?:min\.js|min\.css|map|svg|png|jpe?g|gif|pdf|ico|woff2?))$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A credential in line `line` (1-based). `masked` may be shown; `digest` tells two apart without the value."""
+
+    kind: str
+    line: int
+    masked: str
+    confidence: float
+    digest: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    kind: str
+    start: int
+    end: int
+    value: str
+    confidence: float
+
+
+def find_secrets(text: str, path: str = "") -> tuple[Secret, ...]:
+    """Every credential in a file's text, in the order of its lines."""
+    if _SKIPPED.search(path):
+        return ()
+    found: list[Secret] = []
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        best: dict[str, _Found] = {}
+        for one in _in_line(line, path):
+            known = best.get(one.value)
+            if known is None or one.confidence > known.confidence:
+                best[one.value] = one
+        found.extend(_secret(one, number) for one in _without_inner(list(best.values())))
+        if (
+            _PRIVATE_KEY.search(line)
+            and _has_key_body(lines, number - 1)
+            and not _is_placeholder_key(lines, number - 1)
+        ):
+            sure = 0.6 if _TEST_PATH.search(path) else 0.97
+            found.append(
+                Secret(
+                    "private key",
+                    number,
+                    "-----BEGIN … PRIVATE KEY-----",
+                    sure,
+                    hash(lines[min(number, len(lines) - 1)]),
+                )
+            )
+        if len(found) >= _MOST_FINDINGS:
+            break
+    return tuple(found)
+
+
+def redact(text: str) -> str:
+    """The text with every credential masked, for logs, prompts and comments."""
+    lines = text.split("\n")
+    for index, line in enumerate(lines):
+        spans = sorted(_in_line(line, ""), key=lambda one: one.start, reverse=True)
+        for one in spans:
+            lines[index] = lines[index].replace(one.value, mask(one.value, one.kind))
+        if _PRIVATE_KEY.search(line):
+            _blank_key(lines, index)
+    return "\n".join(lines)
+
+
+def mask(value: str, kind: str = "") -> str:
+    """What may be shown of a value: the prefix that names its kind, nothing random."""
+    prefix = re.match(r"(?:[A-Za-z0-9]{2,6}[-_.]){1,2}|AKIA|ASIA|AIza", value)
+    shown = (
+        prefix.group()
+        if prefix is not None and kind not in {"", "password", "secret", "credentials in a URL"}
+        else ""
+    )
+    return f"{shown}…[{len(value)} characters]"
+
+
+def _blank_key(lines: list[str], index: int) -> None:
+    for at in range(index, min(len(lines), index + 120)):
+        lines[at] = _KEY_BODY.sub("…", lines[at])
+        if "-----END" in lines[at]:
+            break
+
+
+def _secret(one: _Found, number: int) -> Secret:
+    return Secret(one.kind, number, mask(one.value, one.kind), one.confidence, hash(one.value))
+
+
+def _without_inner(found: list[_Found]) -> list[_Found]:
+    """A token inside a URL or an assignment is one secret, told by its surest reading."""
+    kept: list[_Found] = []
+    for one in sorted(found, key=lambda f: -f.confidence):
+        if not any(one.start < other.end and other.start < one.end for other in kept):
+            kept.append(one)
+    return sorted(kept, key=lambda f: f.start)
+
+
+def _in_line(line: str, path: str) -> Iterator[_Found]:
+    for form in FORMATS:
+        if form.hint in line:
+            yield from _formatted(form, line, path)
+    if len(line) > _LONGEST_LINE:
+        return
+    if "://" in line:
+        yield from _in_urls(line, path)
+    yield from _assigned(line, path)
+
+
+def _formatted(form: Format, line: str, path: str) -> Iterator[_Found]:
+    for match in form.pattern.finditer(line):
+        group = 1 if match.re.groups else 0
+        value = match[group]
+        sure = form.confidence if form.check is None else form.check(value)
+        if not sure or _is_example(value) or "integrity" in line[: match.start()][-40:]:
+            continue
+        if _TEST_PATH.search(path):
+            sure *= 0.8 if sure >= 0.93 else 0.5
+        yield _Found(form.kind, match.start(group), match.end(group), value, round(sure, 3))
+
+
+def _is_example(value: str) -> bool:
+    """Documentation's own values, and values nobody drew at random."""
+    lowered = value.lower()
+    if any(
+        word in lowered
+        for word in (
+            "example",
+            "xxxx",
+            "your",
+            "placeholder",
+            "changeme",
+            "dummy",
+            "redacted",
+            "1234567890",
+            "abcdefgh",
+            "fake",
+            "sample",
+            "deadbeef",
+        )
+    ):
+        return True
+    body = re.sub(r"^(?:[A-Za-z0-9]{2,8}[-_.]){1,2}", "", value)
+    return len(set(body)) <= 5 or _repeats(body)
+
+
+def _repeats(text: str) -> bool:
+    """`abcabcabc...`: made of one short piece."""
+    return any(
+        len(text) >= 3 * size and text == (text[:size] * (len(text) // size + 1))[: len(text)]
+        for size in range(1, 9)
+    )
+
+
+def _in_urls(line: str, path: str) -> Iterator[_Found]:
+    for match in _URL.finditer(line):
+        user, password, host = match.groups()[1:]
+        if _REFERENCE.search(password) or _is_example(match[0]) or _PLACEHOLDER.search(password):
+            continue
+        if password.lower() in {
+            user.lower(),
+            "password",
+            "pass",
+            "pwd",
+            "secret",
+            "admin",
+            "root",
+            "guest",
+            "test",
+            "token",
+            "user",
+        }:
+            continue
+        if _LOCAL_HOST.search(host) and len(password) < 16:
+            continue
+        if _WORDS.match(password) and len(password) < 12 and entropy(password) < 3.0:
+            continue
+        sure = 0.9 if not _TEST_PATH.search(path) else 0.5
+        yield _Found("credentials in a URL", match.start(3), match.end(3), password, sure)
+
+
+def _assigned(line: str, path: str) -> Iterator[_Found]:
+    patterns = [_ASSIGNED, *([_BARE] if _BARE_FILES.search(path) else [])]
+    for pattern in patterns:
+        for match in pattern.finditer(line):
+            sure = _generic(match["key"], match["value"], path)
+            if sure:
+                kind = "password" if _PASSWORD_KEY.search(match["key"]) else "secret"
+                yield _Found(kind, match.start("value"), match.end("value"), match["value"], sure)
+    for pattern in (_HEADER, _FLAG):
+        for match in pattern.finditer(line):
+            sure = _generic("token", match["value"], path)
+            if sure:
+                yield _Found(
+                    "secret", match.start("value"), match.end("value"), match["value"], sure
+                )
+
+
+def _generic(key: str, value: str, path: str) -> float:
+    """How surely a value is a credential, judged by its name and its randomness."""
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key)
+    if not _SECRET_KEY.search(name) or _INNOCENT_KEY.search(name):
+        return 0.0
+    if _not_random(value) or _TEST_PATH.search(path):
+        return 0.0
+    sure = _password(value) if _PASSWORD_KEY.search(name) else _token(value)
+    return round(sure, 3)
+
+
+def _not_random(value: str) -> bool:
+    return bool(
+        _PLACEHOLDER.search(value)
+        or _REFERENCE.search(value)
+        or _UUID.match(value)
+        or _HASH.match(value)
+        or _DATE.match(value)
+        or _IDENTIFIER.match(value)
+        or _repeats(value)
+    )
+
+
+def _password(value: str) -> float:
+    classes = sum(bool(re.search(p, value)) for p in (r"[a-z]", r"[A-Z]", r"\d", r"[^\w]"))
+    if len(value) < 8 or len(set(value)) < 5:
+        return 0.0
+    if _WORDS.match(value) and classes < 3:
+        return 0.0
+    if classes >= 3 and entropy(value) >= 2.7:
+        return 0.87
+    if classes >= 2 and len(value) >= 10 and entropy(value) >= 3.0 and re.search(r"\d", value):
+        return 0.84
+    return 0.0
+
+
+def _token(value: str) -> float:
+    if len(value) < 16 or len(set(value)) < 8:
+        return 0.0
+    if _HEX.match(value):
+        return 0.86 if len(value) >= 24 and entropy(value) >= 2.9 else 0.0
+    if not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value):
+        return (
+            0.84 if len(value) >= 32 and entropy(value) >= 4.2 and not _WORDS.match(value) else 0.0
+        )
+    if _looks_written(value):
+        return 0.0
+    return 0.88 if entropy(value) >= 3.4 else 0.0
+
+
+def _looks_written(value: str) -> bool:
+    """Words joined by signs, as people name things: `prod-eu-west-1-main-key`."""
+    words = re.split(r"[-_./:+ ]", value)
+    return (
+        len(words) >= 3
+        and sum(len(word) <= 12 and word.isalpha() for word in words) * 2 >= len(words) + 1
+    )
+
+
+def entropy(text: str) -> float:
+    """Bits a letter, by how often each occurs."""
+    counts = Counter(text)
+    return -sum(n / len(text) * math.log2(n / len(text)) for n in counts.values())
+
+
+def _has_key_body(lines: list[str], index: int) -> bool:
+    after = lines[index].partition("PRIVATE KEY")[2]
+    if _KEY_BODY.search(after.replace("\\n", " ")):
+        return True
+    following = lines[index + 1 : index + 14]
+    return any(_KEY_BODY.search(line) for line in following[:8])
+
+
+def _is_placeholder_key(lines: list[str], index: int) -> bool:
+    body = "".join(re.sub(r"[^A-Za-z0-9+/=]", "", line) for line in lines[index + 1 : index + 4])
+    return bool(body) and (len(set(body)) <= 8 or _repeats(body[:64]) or "EXAMPLE" in body.upper())

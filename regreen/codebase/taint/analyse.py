@@ -1,0 +1,116 @@
+"""The way in: which flows from untrusted input to harm a repository's files hold."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from regreen.codebase.taint import entries, expressions, invocation
+from regreen.codebase.taint.library import ALL
+from regreen.codebase.taint.program import Program
+from regreen.codebase.taint.run import NODES_PER_ROOT, Entry, Flow, Frame, OutOfSteps, Run
+from regreen.codebase.taint.sinks import Arguments
+from regreen.codebase.taint.state import State
+from regreen.codebase.taint.values import NOTHING, ClassRef, FunctionRef, Value, thing
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The flows found, and the files that were not (wholly) read, with why."""
+
+    flows: tuple[Flow, ...]
+    unread: dict[str, str]
+
+
+def analyse(program: Program, paths: Iterable[str], seconds: float = 60.0) -> Analysis:
+    """Walk every function of these files, and what they call anywhere in the program."""
+    run = Run(program, time.monotonic() + seconds)
+    unread: dict[str, str] = {}
+    for path in paths:
+        if time.monotonic() > run.deadline:
+            unread[path] = "out of time"
+            continue
+        module = program.module(path)
+        if module is None:
+            unread[path] = program.unread.get(path, "not readable")
+            continue
+        try:
+            _walk_module(run, path)
+        except RecursionError:
+            unread[path] = "nested too deeply"
+    for path in run.unfinished & set(paths):
+        unread.setdefault(path, "too complex to follow everywhere")
+    flows = sorted(run.flows.values(), key=lambda flow: (flow.path, flow.line, flow.rule))
+    return Analysis(tuple(flows), unread)
+
+
+def _walk_module(run: Run, path: str) -> None:
+    run.left = NODES_PER_ROOT
+    expressions.environment(run, path)
+    wanted = [item for item in run.pending if item[0].module == path]
+    run.pending = [item for item in run.pending if item[0].module != path]
+    while wanted:
+        function, owner = wanted.pop(0)
+        _walk_root(run, function, owner)
+        wanted += [item for item in run.pending if item[0].module == path]
+        run.pending = [item for item in run.pending if item[0].module != path]
+
+
+def _walk_root(run: Run, function: FunctionRef, owner: ast.ClassDef | None) -> None:
+    run.left, run.nesting, run.stack = NODES_PER_ROOT, 0, [function.node]
+    entry = entries.entry_of(run, function, owner)
+    frame = Frame(function.module, function.node, (id(function.node),), 0, function.closure, entry)
+    state = State({}, {}, {}, run.shared)
+    run.entry = entry
+    try:
+        bound = _self(run, frame, function, owner, entry, state)
+        state.names = entries.arguments(function, entry, frame, bound)
+        if entry is not None:
+            _check_models(run, function, state)
+        frame.closure = run.new_closure(state.names, function.closure)
+        invocation.walk(run, frame, function, state)
+        run.closures[frame.closure] = (state.names, function.closure)
+    except OutOfSteps:
+        run.unfinished.add(function.module)
+    finally:
+        run.entry = None
+        run.answers.clear()
+
+
+def _check_models(run: Run, function: FunctionRef, state: State) -> None:
+    """A parameter that is a model of the repository: its numbers are checked before the handler runs."""
+    names = expressions.environment(run, function.module)
+    for argument in (*function.node.args.args, *function.node.args.kwonlyargs):
+        if not isinstance(argument.annotation, ast.Name):
+            continue
+        kind = expressions.resolved(run, names.get(argument.annotation.id, NOTHING))
+        for one in kind.things:
+            if isinstance(one, ClassRef):
+                for field in entries.numbers_of(one.node):
+                    for taint in state.names[argument.arg].taints:
+                        state.check((*taint.mark, ("attribute", field)), ALL)
+
+
+def _self(  # noqa: PLR0917
+    run: Run,
+    frame: Frame,
+    function: FunctionRef,
+    owner: ast.ClassDef | None,
+    entry: Entry | None,
+    state: State,
+) -> Value | None:
+    if owner is None or isinstance(function.node, ast.Lambda):
+        return None
+    if any(
+        isinstance(d, ast.Name) and d.id == "staticmethod" for d in function.node.decorator_list
+    ):
+        return None
+    cls = ClassRef(owner, function.module, function.closure)
+    if any(isinstance(d, ast.Name) and d.id == "classmethod" for d in function.node.decorator_list):
+        return thing(cls)
+    value = invocation.instance(run, frame, owner, cls, Arguments(), state)
+    if entry is not None:
+        expressions.give_request(value, entry.framework, state)
+    return value

@@ -1,0 +1,126 @@
+"""Operators: what two values make together."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Sequence
+
+from regreen.codebase.taint import heap
+from regreen.codebase.taint.heap import allocate
+from regreen.codebase.taint.run import Frame
+from regreen.codebase.taint.state import Heaped, State
+from regreen.codebase.taint.values import (
+    LONGEST_CONSTANT,
+    UNKNOWN,
+    Scalar,
+    Taint,
+    Value,
+    constant,
+    join,
+    tainted,
+)
+
+_OPERATORS: dict[type[ast.operator], Callable[[object, object], object]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+
+
+def concatenated(pieces: Sequence[Value]) -> Value:
+    """One text out of several."""
+    taints = frozenset(t for piece in pieces for t in piece.taints)
+    texts: list[str] = []
+    whole = True
+    for piece in pieces:
+        only = piece.only
+        if not only or isinstance(only[0], bytes):
+            whole = False
+            texts.append(piece.prefix)
+            break
+        texts.append(str(only[0]))
+    text = "".join(texts)[:LONGEST_CONSTANT]
+    if whole:
+        return constant(text)
+    return tainted(taints, text) if taints else Value(None, prefix=text)
+
+
+def combined(  # noqa: PLR0917
+    frame: Frame,
+    node: ast.AST,
+    op: ast.operator,
+    left: Value,
+    right: Value,
+    state: State,
+) -> Value:
+    """`left op right`."""
+    a, b = left.known, right.known
+    if a and b and len(a) * len(b) <= 16:
+        results = [_computed(op, x, y) for x in a for y in b]
+        return join(*results)
+    if isinstance(op, ast.Add):
+        if left.handles() or right.handles():
+            return _added_lists(frame, node, left, right, state)
+        return (
+            concatenated([left, right])
+            if left.taints or right.taints or left.prefix or a
+            else UNKNOWN
+        )
+    if isinstance(op, ast.Mod) and (left.prefix or left.text is not None):
+        return _percent(left, right, state)
+    if isinstance(op, ast.Div) and any("pathlib" in name for name in left.names()):
+        taints = left.taints | right.taints
+        return Value(None, taints, left.things, left.prefix or "")
+    taints = left.taints | right.taints | heap.deep_taints(state, right)
+    kept = taints if isinstance(op, ast.Mod | ast.Mult | ast.Div) else _numbers(taints)
+    return tainted(kept, left.prefix if isinstance(op, ast.Mod) else "") if kept else UNKNOWN
+
+
+def _numbers(taints: frozenset[Taint]) -> frozenset[Taint]:
+    """What arithmetic keeps: a text does not survive it, a predictable number does."""
+    return frozenset(t for t in taints if t.origin == "weak-random")
+
+
+def _computed(op: ast.operator, left: Scalar, right: Scalar) -> Value:
+    function = _OPERATORS.get(type(op))
+    if function is None or _too_large(op, left, right):
+        return UNKNOWN
+    try:
+        result = function(left, right)
+    except (TypeError, ValueError, ArithmeticError, LookupError):
+        return UNKNOWN
+    return constant(result) if isinstance(result, str | bytes | int | float | bool) else UNKNOWN
+
+
+def _too_large(op: ast.operator, left: Scalar, right: Scalar) -> bool:
+    if isinstance(op, ast.Mult):
+        sized = [x for x in (left, right) if isinstance(x, str | bytes)]
+        counts = [x for x in (left, right) if isinstance(x, int)]
+        return bool(sized and counts) and len(sized[0]) * counts[0] > LONGEST_CONSTANT
+    # "%999999999d" would fill the memory.
+    return isinstance(op, ast.Mod) and isinstance(left, str | bytes)
+
+
+def _percent(left: Value, right: Value, state: State) -> Value:
+    taints = left.taints | heap.deep_taints(state, right)
+    text = left.text if left.text is not None else left.prefix
+    prefix = text.split("%", 1)[0]
+    if not prefix and text.startswith("%s"):
+        values = (*(heap.elements(state, right) or ()), right)
+        prefix = values[0].text or values[0].prefix
+    return tainted(taints, prefix) if taints else Value(None, prefix=prefix)
+
+
+def _added_lists(frame: Frame, node: ast.AST, left: Value, right: Value, state: State) -> Value:
+    one, other = heap.elements(state, left), heap.elements(state, right)
+    if one is not None and other is not None:
+        return allocate(frame, node, Heaped("list", items=(*one, *other)), state)
+    rest = join(heap.any_element(state, left), heap.any_element(state, right))
+    return allocate(frame, node, Heaped("list", items=None, rest=rest), state)

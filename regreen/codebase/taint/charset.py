@@ -1,0 +1,54 @@
+"""Which characters a regular expression can match at all."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_INTERESTING = frozenset(";|&$`\n\r<>(){}'\"\\ .+-[]/:@%*#!?=,^~_")
+_LONGEST = 400
+
+
+@lru_cache(maxsize=256)
+def can_match(pattern: str) -> frozenset[str] | None:
+    """The punctuation that a text matched by `pattern` can hold; None when that cannot be told.
+
+    Only looks at what each part of the pattern allows, so it may name too much, never too little.
+    """
+    if len(pattern) > _LONGEST:
+        return None
+    found: set[str] = set()
+    for piece in _pieces(pattern):
+        if piece is None:
+            return None
+        try:
+            one = re.compile(piece, re.DOTALL)
+        except (re.error, RecursionError, OverflowError):
+            return None
+        found |= {c for c in _INTERESTING if one.fullmatch(c)}
+    return frozenset(found)
+
+
+_PIECE = re.compile(
+    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d*,?\d*\}|\(\?(?:P<\w+>|:|=|!|<=|<!|[a-zA-Z]+[:)])?|.",
+    re.DOTALL,
+)
+
+
+def _pieces(pattern: str) -> list[str | None]:
+    """Each single-character part of a pattern; None for what is too clever."""
+    pieces: list[str | None] = []
+    for match in _PIECE.finditer(pattern):
+        piece = match.group()
+        if (
+            piece in {"(", ")", "|", "*", "+", "?", "^", "$", r"\Z", r"\A", r"\b", r"\B"}
+            or piece[0] == "{"
+        ):
+            continue
+        if piece in {"(?:", "(?=", "(?!", "(?<=", "(?<!"} or piece.startswith("(?P<"):
+            continue
+        if piece.startswith("(?") or re.fullmatch(r"\\\d", piece):
+            pieces.append(None)
+        else:
+            pieces.append(piece)
+    return pieces

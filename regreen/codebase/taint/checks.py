@@ -1,0 +1,193 @@
+"""What a check proves of the tainted value it looks at."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from regreen.codebase.taint.charset import can_match
+from regreen.codebase.taint.library import ALL, HOSTS, HTML, LINES, PATH, QUOTES, TEXTUAL
+from regreen.codebase.taint.state import Heaped, State
+from regreen.codebase.taint.values import Mark, Value
+
+_HOST_PARTS = ("netloc", "hostname", "host")
+_ONLY_PLAIN = frozenset({"isdigit", "isalnum", "isnumeric", "isdecimal", "isidentifier", "isalpha"})
+_HOSTED = re.compile(r"https?://[^/]+/", re.IGNORECASE)
+_LEADS, _TRAILS, _NO_QUOTE = "leads with a quote", "trails with a quote", "no quote inside"
+_CHECKS = re.compile(
+    r"(?i)^_?(?:is|has|check|validate|verify|ensure|assert|allowed?)_?\w*(?:safe|valid|allow|permit|trust|white|local|clean|legal)"
+    r"|^_?(?:validate|sanitize|allowed)_\w+$|^url_has_allowed_host_and_scheme$|^is_safe_url$"
+)
+
+
+def _marks(value: Value) -> list[Mark]:
+    return [taint.mark for taint in value.taints]
+
+
+def _all_checked(value: Value, state: State) -> None:
+    for mark in _marks(value):
+        if len(mark) > 1 and mark[-1] in [("attribute", part) for part in _HOST_PARTS]:
+            state.check(mark[:-1], HOSTS)
+        # Escaping letter by letter makes text harmless; it does not make it ours.
+        state.check(mark, TEXTUAL if mark[-1] == "element" else ALL)
+
+
+def equals(value: Value, other: Value, state: State) -> None:
+    """`value == other`: as harmless as what it equals."""
+    if not other.taints:
+        _all_checked(value, state)
+
+
+def empty(value: Value, other: Value, state: State) -> None:
+    """`urlparse(x).netloc == ""`: a place on this host."""
+    if other.text == "":
+        for mark in _marks(value):
+            if mark[-1] in [("attribute", part) for part in _HOST_PARTS]:
+                state.check(mark[:-1], HOSTS)
+
+
+def member(value: Value, container: Value, state: State) -> None:
+    """`value in container`, a container of ours."""
+    if container.taints or (container.text is not None):
+        return
+    for key in container.handles():
+        heaped = state.at(key)
+        if heaped is not None and heaped.anything().taints:
+            return
+    _all_checked(value, state)
+
+
+def contains(test: ast.Compare, needle: Value, value: Value, state: State) -> None:
+    """`needle not in value`: the characters that a sink needs are missing."""
+    text = needle.text
+    if text is None or not value.taints:
+        return
+    classes: frozenset[str] = frozenset()
+    if text in {"'", '"'}:
+        classes |= QUOTES
+        inner = test.comparators[0]
+        if isinstance(inner, ast.Subscript) and _is_inside(inner.slice):
+            for mark in _marks(value):
+                _literal(
+                    mark[:-1] if mark and mark[-1] == ("slice", (1, -1, None)) else mark,
+                    _NO_QUOTE,
+                    state,
+                )
+    if text in {"..", "../", "/", "\\"}:
+        classes |= PATH
+    if text in {"\n", "\r", "\r\n"}:
+        classes |= LINES
+    if text in {"<", ">"}:
+        classes |= HTML
+    if text in {"(", ")", "*"}:
+        classes |= frozenset({"ldap-injection"})
+    if text in {"//", "://", ":"}:
+        classes |= HOSTS
+    for mark in _marks(value):
+        state.check(mark, classes)
+
+
+def _is_inside(node: ast.expr) -> bool:
+    """`[1:-1]`."""
+    if not isinstance(node, ast.Slice) or node.step is not None:
+        return False
+    try:
+        lower = ast.literal_eval(node.lower or ast.Constant(0))
+        upper = ast.literal_eval(node.upper or ast.Constant(0))
+    except ValueError:
+        return False
+    return (lower, upper) == (1, -1)
+
+
+def method(value: Value, name: str, args: list[Value], state: State) -> None:  # noqa: C901, PLR0912
+    """`value.name(...)` is true."""
+    text = args[0].text if args else None
+    if name in _ONLY_PLAIN:
+        _all_checked(value, state)
+    elif name == "is_relative_to":
+        for taint in value.taints:
+            if "normal" in taint.safe:
+                state.check(taint.mark, PATH)
+    elif name == "startswith" and args:
+        if text is not None and _HOSTED.match(text):
+            for mark in _marks(value):
+                state.check(mark, HOSTS)
+        for taint in value.taints:
+            if "normal" in taint.safe and not args[0].taints:
+                state.check(taint.mark, PATH)
+        if text in {"'", '"'}:
+            for mark in _marks(value):
+                _literal(mark, _LEADS, state)
+    elif name == "endswith" and text in {"'", '"'}:
+        for mark in _marks(value):
+            _literal(mark, _TRAILS, state)
+
+
+def _literal(mark: Mark, fact: str, state: State) -> None:
+    """Three facts together prove one quoted literal: nothing in it can be code."""
+    state.check(mark, frozenset({fact}))
+    if {_LEADS, _TRAILS, _NO_QUOTE} <= state.checked[mark]:
+        state.check(mark, frozenset({"code-injection"}))
+
+
+def function(names: tuple[str, ...] | list[str], args: list[Value], state: State) -> None:
+    """A known predicate said yes."""
+    for name in names:
+        last = name.rpartition(".")[2]
+        if name == "builtins.isinstance" and len(args) > 1:
+            if {"builtins.int", "builtins.float", "builtins.bool"} >= set(args[1].names()) != set():
+                _all_checked(args[0], state)
+        elif last in {"url_has_allowed_host_and_scheme", "is_safe_url"} and args:
+            for mark in _marks(args[0]):
+                state.check(mark, HOSTS)
+        elif name in {"re.fullmatch", "re.match"} and len(args) > 1 and args[0].text is not None:
+            pattern_checked(args[0].text, args[1], state, whole=name == "re.fullmatch")
+
+
+def named_like_a_check(name: str, callee: Value, args: list[Value], state: State) -> None:
+    """A function from outside that is called a check: believed."""
+    if callee.names() and not name.startswith("isinstance") and _CHECKS.search(name):
+        for arg in args:
+            _all_checked(arg, state)
+
+
+def pattern_checked(pattern: str, value: Value, state: State, *, whole: bool) -> None:
+    """A regular expression matched: what it cannot match is not there."""
+    if not whole and not pattern.endswith(("$", r"\Z")):
+        return
+    classes = {
+        rule
+        for rule, needed in _NEEDED.items()
+        if (possible := can_match(pattern)) is not None and not (possible & needed)
+    }
+    for mark in _marks(value):
+        state.check(mark, frozenset(classes))
+
+
+def matched(heaped: Heaped, state: State) -> None:
+    """`if m:` where `m = re.fullmatch(...)`."""
+    value = heaped.entries.get("subject")
+    pattern = heaped.entries.get("pattern")
+    if value is not None and pattern is not None and pattern.text is not None:
+        whole = heaped.entries.get("whole")
+        pattern_checked(
+            pattern.text, value, state, whole=whole is not None and whole.only == (True,)
+        )
+
+
+# Without any of these characters nothing can be injected.
+_NEEDED: dict[str, frozenset[str]] = {
+    "command-injection": frozenset(";|&$`\n<>(){}'\"\\ "),
+    "code-injection": frozenset("(.;\n'\"+[ "),
+    "sql-injection": frozenset("'\"; \n-("),
+    "path-traversal": frozenset("/\\"),
+    "xss": frozenset("<>\"'&"),
+    "template-injection": frozenset("{%$"),
+    "open-redirect": frozenset("/\\:"),
+    "ssrf": frozenset("/:@."),
+    "xpath-injection": frozenset("'\"[]()"),
+    "ldap-injection": frozenset("()*\\"),
+    "log-injection": frozenset("\r\n"),
+    "header-injection": frozenset("\r\n"),
+    "trust-boundary": frozenset("'\"<>;&\n"),
+}

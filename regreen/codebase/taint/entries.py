@@ -1,0 +1,209 @@
+"""Which functions are called from outside, and with what."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from regreen.codebase.taint import sources
+from regreen.codebase.taint.run import Entry, Frame, Run
+from regreen.codebase.taint.values import UNKNOWN, FunctionRef, Value, external
+
+_ROUTES = frozenset(
+    {"route", "get", "post", "put", "delete", "patch", "head", "options", "api_route", "websocket"}
+)
+_CONVERTED = re.compile(
+    r"<(?:(int|float|uuid|bool)(?:\([^)]*\))?:)?(?:\w+(?:\([^)]*\))?:)?(\w+)>|\{(\w+)(?::(\w+))?\}"
+)
+_PLAIN_TYPES = frozenset(
+    {"int", "float", "bool", "UUID", "date", "datetime", "Decimal", "timedelta", "Session", "AsyncSession", "BackgroundTasks",
+     "Response", "IPv4Address", "Enum", "Path"}
+)  # fmt: skip
+_VIEW_METHODS = frozenset(
+    {"get", "post", "put", "patch", "delete", "head", "options", "dispatch", "get_queryset"}
+)
+_INJECTED = frozenset({"Depends", "Security", "Inject"})
+
+
+def queue(run: Run, function: FunctionRef, owner: ast.ClassDef | None) -> None:
+    """Remember a function to be walked by itself."""
+    key = (function.node, 0)
+    if key not in run.queued:
+        run.queued.add(key)
+        run.pending.append((function, owner))
+
+
+def entry_of(run: Run, function: FunctionRef, owner: ast.ClassDef | None) -> Entry | None:
+    """How the function is reached from the web; None when it is not."""
+    node = function.node
+    if isinstance(node, ast.Lambda):
+        return None
+    module = run.program.module(function.module)
+    text = module.text if module is not None else ""
+    route = _route(node)
+    if route is not None:
+        return _routed(text, route)
+    if owner is not None:
+        return _view_class(owner, node)
+    return _view_function(node, text, function.module)
+
+
+def _route(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str] | None:
+    paths: list[str] | None = None
+    for decorator in node.decorator_list:
+        call = decorator if isinstance(decorator, ast.Call) else None
+        name = call.func if call is not None else decorator
+        if isinstance(name, ast.Attribute) and name.attr in _ROUTES and call is not None:
+            values = [
+                *call.args[:1],
+                *(k.value for k in call.keywords if k.arg in {"path", "rule", "uri"}),
+            ]
+            texts = [
+                v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)
+            ]
+            if texts or name.attr in {"route", "api_route"}:
+                paths = [*(paths or []), *(texts or ["<unknown>"])]
+    return paths
+
+
+def _routed(text: str, routes: list[str]) -> Entry | None:
+    fixed = tuple(routes) if not any(c in route for route in routes for c in "<{*") else ()
+    if "fastapi" in text or "starlette" in text:
+        return Entry("fastapi", fixed, html=False)
+    if "tornado" in text or "aiohttp" in text:
+        return Entry("web", fixed, html=False)
+    return Entry("flask", fixed)
+
+
+def _view_class(owner: ast.ClassDef, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Entry | None:
+    bases = " ".join(ast.unparse(base) for base in owner.bases[:8])
+    if node.name not in _VIEW_METHODS:
+        return None
+    if "RequestHandler" in bases:
+        return Entry("tornado", html=False)
+    if "MethodView" in bases or "Resource" in bases:
+        return Entry("flask", html="Resource" not in bases)
+    if re.search(r"\w*(?:View|ViewSet|Mixin)\b", bases):
+        return Entry("django", html=False)
+    return None
+
+
+def _view_function(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, text: str, path: str
+) -> Entry | None:
+    first = node.args.args[0].arg if node.args.args else ""
+    annotation = node.args.args[0].annotation if node.args.args else None
+    if first != "request" and not (annotation is not None and "Request" in ast.unparse(annotation)):
+        return None
+    if "django" in text or "rest_framework" in text or path.endswith("views.py"):
+        return Entry("django", html=False)
+    if any(
+        name in text for name in ("aiohttp", "starlette", "sanic", "pyramid", "falcon", "fastapi")
+    ):
+        return Entry("web", html=False)
+    return None
+
+
+def arguments(
+    function: FunctionRef, entry: Entry | None, frame: Frame, bound: Value | None
+) -> dict[str, Value]:
+    """What each parameter holds when the function is walked by itself."""
+    node = function.node
+    names = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    values: dict[str, Value] = {}
+    converted = _converted_names(node, entry)
+    for index, argument in enumerate(names):
+        if bound is not None and index == 0:
+            values[argument.arg] = bound
+        elif entry is None:
+            values[argument.arg] = UNKNOWN
+        else:
+            values[argument.arg] = _from_outside(
+                argument, entry, frame, converted, _default(node, argument)
+            )
+    for rest in (node.args.vararg, node.args.kwarg):
+        if rest is not None:
+            open_ended = (
+                entry is not None
+                and entry.framework in {"django", "flask"}
+                and rest is node.args.kwarg
+            )
+            values[rest.arg] = (
+                sources.parameter(rest.arg, frame, node.lineno) if open_ended else UNKNOWN
+            )
+    return values
+
+
+def _default(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, argument: ast.arg) -> str:
+    positional = [*node.args.posonlyargs, *node.args.args]
+    defaults = dict(
+        zip([a.arg for a in reversed(positional)], reversed(node.args.defaults), strict=False)
+    )
+    defaults.update(
+        {
+            a.arg: d
+            for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            if d is not None
+        }
+    )
+    value = defaults.get(argument.arg)
+    return ast.unparse(value.func) if isinstance(value, ast.Call) else ""
+
+
+def _from_outside(
+    argument: ast.arg, entry: Entry, frame: Frame, converted: set[str], default: str
+) -> Value:
+    annotation = ast.unparse(argument.annotation) if argument.annotation is not None else ""
+    if argument.arg == "request" or annotation.rpartition(".")[2] in {
+        "Request",
+        "HttpRequest",
+        "WebSocket",
+    }:
+        return external("web.request")
+    if entry.framework == "tornado":
+        return sources.parameter(argument.arg, frame, argument.lineno)
+    if entry.framework == "web" or argument.arg in converted:
+        return UNKNOWN
+    if default in _INJECTED or any(word in annotation for word in _INJECTED):
+        return UNKNOWN
+    words = set(re.findall(r"\w+", annotation)) - {
+        "Optional",
+        "None",
+        "Annotated",
+        "Query",
+        "list",
+        "List",
+    }
+    if words and words <= _PLAIN_TYPES:
+        return UNKNOWN
+    return sources.parameter(argument.arg, frame, argument.lineno)
+
+
+def numbers_of(cls: ast.ClassDef) -> tuple[str, ...]:
+    """The fields of a model that a framework turns into numbers and the like."""
+    found: list[str] = []
+    for item in cls.body:
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+            words = set(re.findall(r"\w+", ast.unparse(item.annotation))) - {
+                "Optional",
+                "None",
+                "list",
+                "List",
+            }
+            if words and words <= _PLAIN_TYPES:
+                found.append(item.target.id)
+    return tuple(found)
+
+
+def _converted_names(node: ast.AST, entry: Entry | None) -> set[str]:
+    """Path parameters that the framework turns into a number."""
+    if entry is None or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return set()
+    found: set[str] = set()
+    for route in _route(node) or []:
+        for match in _CONVERTED.finditer(route):
+            if match[1]:
+                found.add(match[2])
+            elif match[3] and match[4] in {"int", "float", "uuid"}:
+                found.add(match[3])
+    return found

@@ -1,0 +1,287 @@
+"""Conditions: whether they hold, and what is known of tainted values where they do."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from regreen.codebase.taint import checks, expressions
+from regreen.codebase.taint.run import Frame, Run
+from regreen.codebase.taint.state import State, join_states
+from regreen.codebase.taint.values import (
+    UNKNOWN,
+    Bound,
+    External,
+    Scalar,
+    Value,
+    constant,
+    join,
+)
+
+_COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.eq,
+    ast.IsNot: operator.ne,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+_NEGATIVE = (ast.NotEq, ast.NotIn, ast.IsNot)
+
+
+def branch(
+    run: Run, frame: Frame, test: ast.expr, state: State
+) -> tuple[State | None, State | None]:
+    """Two states: where the test holds, and where it does not; None for a way that cannot be taken."""
+    match test:
+        case ast.UnaryOp(op=ast.Not()):
+            true, false = branch(run, frame, test.operand, state)
+            return false, true
+        case ast.BoolOp():
+            return _chained(run, frame, test, state)
+        case _:
+            pass
+    before = len(run.answers)
+    value = expressions.evaluate(run, frame, test, state)
+    answers = run.answers[before:]
+    del run.answers[before:]
+    verdict = truthiness(state, value)
+    true, false = refined(run, frame, test, state)
+    if answers and isinstance(test, ast.Call | ast.Await):
+        # The helper looked at its argument: what it found out holds for each answer.
+        for way, facts in ((true, answers[-1][0]), (false, answers[-1][1])):
+            for mark, classes in facts.items():
+                way.check(mark, classes)
+    return (None if verdict is False else true), (None if verdict is True else false)
+
+
+def _chained(
+    run: Run, frame: Frame, test: ast.BoolOp, state: State
+) -> tuple[State | None, State | None]:
+    is_or = isinstance(test.op, ast.Or)
+    leaves: list[State] = []
+    way: State | None = state
+    for operand in test.values:
+        if way is None:
+            break
+        true, false = branch(run, frame, operand, way)
+        left, way = (true, false) if is_or else (false, true)
+        if left is not None:
+            leaves.append(left)
+    joined = join_states(leaves)
+    return (joined, way) if is_or else (way, joined)
+
+
+def refined(run: Run, frame: Frame, test: ast.expr, state: State) -> tuple[State, State]:
+    """The state where the test holds and where it does not, for a test that was already evaluated."""
+    true, false = state.fork(), state.fork()
+    match test:
+        case ast.Compare() if len(test.ops) == 1:
+            _compared(run, frame, test, true, false)
+        case ast.Call():
+            _called(run, frame, test, true)
+        case ast.Name() | ast.NamedExpr():
+            _truthy(run, frame, test, true)
+        case ast.UnaryOp(op=ast.Not()):
+            true, false = refined(run, frame, test.operand, state)
+            return false, true
+        case _:
+            pass
+    return true, false
+
+
+def _compared(run: Run, frame: Frame, test: ast.Compare, true: State, false: State) -> None:
+    op = test.ops[0]
+    holds, fails = (false, true) if isinstance(op, _NEGATIVE) else (true, false)
+    left = _quietly(run, frame, test.left, true)
+    right = _quietly(run, frame, test.comparators[0], true)
+    if isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
+        checks.equals(left, right, holds)
+        checks.equals(right, left, holds)
+        _narrow(test.left, right, holds)
+        checks.empty(left, right, holds)
+    elif isinstance(op, ast.In | ast.NotIn):
+        checks.member(left, right, holds)
+        checks.contains(test, left, right, fails)
+
+
+def _narrow(node: ast.expr, value: Value, state: State) -> None:
+    if isinstance(node, ast.Name) and value.only and node.id in state.names:
+        known = state.names[node.id]
+        if not known.things:
+            state.names[node.id] = value
+
+
+def _quietly(run: Run, frame: Frame, node: ast.expr, state: State) -> Value:
+    """What was already evaluated, once more, for its taints alone."""
+    quiet = state.fork()
+    before = len(run.answers)
+    value = expressions.evaluate(run, frame, node, quiet)
+    del run.answers[before:]
+    return value
+
+
+def _called(run: Run, frame: Frame, test: ast.Call, true: State) -> None:
+    args = [_quietly(run, frame, arg, true) for arg in test.args]
+    if isinstance(test.func, ast.Attribute):
+        owner = _quietly(run, frame, test.func.value, true)
+        checks.method(owner, test.func.attr, args, true)
+        names = [f"{name}.{test.func.attr}" for name in owner.names()]
+        checks.function(names, args, true)
+        if test.func.attr in {"match", "fullmatch"}:
+            _matches(_quietly(run, frame, test, true), true)
+        return
+    callee = _quietly(run, frame, test.func, true)
+    checks.function(callee.names(), args, true)
+    if isinstance(test.func, ast.Name):
+        checks.named_like_a_check(test.func.id, callee, args, true)
+
+
+def _truthy(run: Run, frame: Frame, test: ast.Name | ast.NamedExpr, true: State) -> None:
+    node = test.target if isinstance(test, ast.NamedExpr) else test
+    _matches(_quietly(run, frame, node, true), true)
+
+
+def _matches(value: Value, true: State) -> None:
+    for key in value.handles():
+        heaped = true.at(key)
+        if heaped is not None and heaped.kind == "match":
+            checks.matched(heaped, true)
+
+
+def truthiness(state: State, value: Value) -> bool | None:
+    """Whether a value counts as true; None when both can be."""
+    known = value.known
+    if known is not None:
+        verdicts = {bool(one) for one in known}
+        return verdicts.pop() if len(verdicts) == 1 else None
+    if value.constants == frozenset() and not value.taints:
+        handles = value.handles()
+        if len(handles) == 1 and len(value.things) == 1:
+            heaped = state.at(handles[0])
+            if heaped is None or heaped.kind == "match":
+                return None
+            if heaped.kind == "list" and heaped.items is not None:
+                return bool(heaped.items)
+            return True if heaped.kind == "instance" else None
+        if (
+            value.things
+            and not any(isinstance(one, External | Bound) for one in value.things)
+            and not handles
+        ):
+            return True
+    return None
+
+
+def truth_value(run: Run, frame: Frame, node: ast.Compare | ast.UnaryOp, state: State) -> Value:
+    """A comparison or a negation as a value."""
+    if isinstance(node, ast.UnaryOp):
+        verdict = truthiness(state, expressions.evaluate(run, frame, node.operand, state))
+        return _answer(None if verdict is None else not verdict)
+    left = expressions.evaluate(run, frame, node.left, state)
+    verdicts: list[bool | None] = []
+    for op, comparator in zip(node.ops, node.comparators, strict=True):
+        right = expressions.evaluate(run, frame, comparator, state)
+        verdicts.append(_compare(op, left, right, state))
+        left = right
+    if False in verdicts:
+        return constant(value=False)
+    return _answer(None if None in verdicts else True)
+
+
+def _answer(verdict: bool | None) -> Value:
+    return (
+        join(constant(value=True), constant(value=False))
+        if verdict is None
+        else constant(value=verdict)
+    )
+
+
+def _compare(op: ast.cmpop, left: Value, right: Value, state: State) -> bool | None:
+    if isinstance(op, ast.In | ast.NotIn) and right.handles():
+        return _membership(op, left, right, state)
+    if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and (
+        left.only == (None,) or right.only == (None,)
+    ):
+        other = right if left.only == (None,) else left
+        if (
+            other.constants == frozenset()
+            and other.things
+            and not other.taints
+            and not _foreign(other)
+        ):
+            return isinstance(op, ast.IsNot | ast.NotEq)
+    a, b = left.known, right.known
+    if not a or not b:
+        return None
+    verdicts = {_holds(op, x, y) for x in a for y in b}
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def _foreign(value: Value) -> bool:
+    return any(isinstance(one, External | Bound) for one in value.things)
+
+
+def _membership(op: ast.cmpop, left: Value, right: Value, state: State) -> bool | None:
+    if not left.only or len(right.handles()) != 1 or len(right.things) != 1:
+        return None
+    heaped = state.at(right.handles()[0])
+    if heaped is None:
+        return None
+    if heaped.kind == "dict":
+        if left.only[0] in heaped.entries:
+            return isinstance(op, ast.In)
+        return None
+    if heaped.items is None or any(not item.only for item in heaped.items):
+        return None
+    found = any(item.only == left.only for item in heaped.items)
+    return found == isinstance(op, ast.In)
+
+
+def _holds(op: ast.cmpop, left: Scalar, right: Scalar) -> bool | None:
+    try:
+        return bool(_COMPARED[type(op)](left, right))
+    except TypeError:
+        return None
+
+
+def pattern_fits(
+    run: Run, frame: Frame, pattern: ast.pattern, subject: Value, state: State
+) -> bool | None:
+    """Whether a `case` takes the subject; None when it may."""
+    match pattern:
+        case ast.MatchValue():
+            value = expressions.evaluate(run, frame, pattern.value, state)
+            return _compare(ast.Eq(), subject, value, state)
+        case ast.MatchSingleton():
+            return _compare(ast.Is(), subject, constant(pattern.value), state)
+        case ast.MatchOr():
+            verdicts = [pattern_fits(run, frame, one, subject, state) for one in pattern.patterns]
+            if True in verdicts:
+                return True
+            return None if None in verdicts else False
+        case ast.MatchAs():
+            return (
+                True
+                if pattern.pattern is None
+                else pattern_fits(run, frame, pattern.pattern, subject, state)
+            )
+        case _:
+            return None
+
+
+def matched(pattern: ast.pattern, subject: Value, state: State) -> None:
+    """What a `case` of constants says of a tainted subject."""
+    while isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
+        pattern = pattern.pattern
+    options = pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]
+    if all(
+        isinstance(one, ast.MatchValue) and isinstance(one.value, ast.Constant) for one in options
+    ):
+        checks.equals(subject, UNKNOWN, state)

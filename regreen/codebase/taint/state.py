@@ -1,0 +1,151 @@
+"""What holds at one point of a program: names, objects on the heap, and what was checked of tainted values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from regreen.codebase.taint.values import (
+    EVERYTHING,
+    NOTHING,
+    Key,
+    Mark,
+    Thing,
+    Value,
+    join,
+    made_safe,
+)
+
+MOST_ITEMS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Heaped:
+    """A mutable object. `items` None: the order is lost and `rest` stands for every element.
+
+    `entries` are attributes, dictionary entries and the like; `rest` is what an unknown key may give.
+    """
+
+    kind: str
+    of: Thing | None = None
+    items: tuple[Value, ...] | None = ()
+    entries: Mapping[Key, Value] = field(default_factory=dict)
+    rest: Value = NOTHING
+
+    def with_entry(self, key: Key, value: Value) -> Heaped:
+        """The object with one entry set."""
+        if len(self.entries) >= MOST_ITEMS and key not in self.entries:
+            return replace(self, rest=join(self.rest, value))
+        return replace(self, entries={**self.entries, key: value})
+
+    def anything(self) -> Value:
+        """What any of its elements may be."""
+        return join(self.rest, *(self.items or ()), *self.entries.values())
+
+
+def join_heaped(one: Heaped, other: Heaped) -> Heaped:
+    """An object that is one of these two."""
+    if one is other or one == other:
+        return one
+    keys = {**one.entries, **other.entries}
+    missing = one.rest if one.rest != NOTHING else NOTHING
+    entries = {
+        key: join(one.entries.get(key, missing), other.entries.get(key, other.rest)) for key in keys
+    }
+    rest = join(one.rest, other.rest)
+    if one.items is not None and other.items is not None and len(one.items) == len(other.items):
+        items = tuple(join(a, b) for a, b in zip(one.items, other.items, strict=True))
+        return Heaped(one.kind, one.of, items, entries, rest)
+    rest = join(rest, *(one.items or ()), *(other.items or ()))
+    return Heaped(one.kind, one.of, None, entries, rest)
+
+
+@dataclass(slots=True)
+class State:
+    """One path's knowledge. Mutable while a path is walked; `fork` before taking two ways."""
+
+    names: dict[str, Value]
+    heap: dict[Key, Heaped]
+    checked: dict[Mark, frozenset[str]]
+    shared: Mapping[Key, Heaped]
+
+    def fork(self) -> State:
+        """A copy to walk another way with."""
+        return State(dict(self.names), dict(self.heap), dict(self.checked), self.shared)
+
+    def at(self, key: Key) -> Heaped | None:
+        """The object of this key, made here or by a module's body."""
+        found = self.heap.get(key)
+        return self.shared.get(key) if found is None else found
+
+    def frame(self, names: dict[str, Value]) -> State:
+        """The state inside a function that is called here."""
+        return State(names, self.heap, self.checked, self.shared)
+
+    def take(self, other: State) -> None:
+        """Become what `other` is."""
+        self.names, self.heap, self.checked = other.names, other.heap, other.checked
+
+    def check(self, mark: Mark, classes: frozenset[str]) -> None:
+        """Remember that what this mark stands for was found harmless for these sinks."""
+        self.checked[mark] = self.checked.get(mark, frozenset()) | classes
+
+    def baked(self, value: Value) -> Value:
+        """The value with everything that was checked of it."""
+        if not self.checked or not value.taints:
+            return value
+        kept = set()
+        for taint in value.taints:
+            safe = taint.safe
+            for length in range(1, len(taint.mark) + 1):
+                safe |= self.checked.get(taint.mark[:length], frozenset())
+            if EVERYTHING not in safe:
+                kept.add(taint if safe == taint.safe else replace(taint, safe=safe))
+        if not kept:
+            return made_safe(value, frozenset({EVERYTHING}))
+        return replace(value, taints=frozenset(kept))
+
+
+def join_states(states: list[State]) -> State | None:
+    """What holds where several ways meet; None when no way leads here."""
+    if not states:
+        return None
+    first = states[0]
+    for other in states[1:]:
+        first = _meet(first, other)
+    return first
+
+
+def _meet(one: State, other: State) -> State:
+    if one is other:
+        return one
+    differs = one.checked != other.checked
+    names = (
+        {name: one.baked(value) for name, value in one.names.items()}
+        if differs
+        else dict(one.names)
+    )
+    for name, value in other.names.items():
+        mine = names.get(name)
+        if mine is value:
+            continue
+        theirs = other.baked(value) if differs else value
+        names[name] = theirs if mine is None else join(mine, theirs)
+    heap = dict(one.heap)
+    for key, heaped in other.heap.items():
+        here = heap.get(key)
+        heap[key] = heaped if here is None else join_heaped(here, heaped)
+    checked = {
+        mark: both
+        for mark, classes in one.checked.items()
+        if (both := _both(classes, other.checked.get(mark, frozenset())))
+    }
+    return State(names, heap, checked, one.shared)
+
+
+def _both(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
+    if EVERYTHING in one:
+        return other
+    if EVERYTHING in other:
+        return one
+    return one & other

@@ -1,0 +1,177 @@
+"""Correctness without a model: what analyzers are sure of and this change brings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from regreen.codebase.language import language_of
+from regreen.codebase.python_code import parse_python
+from regreen.codebase.python_uses import Modules
+from regreen.codebase.sources import sources
+from regreen.errors import OutsideError
+from regreen.models import Evidence, Skipped, Unread
+from regreen.ports import Git
+from regreen.reviewers import pyright, ruff
+from regreen.reviewers.context import Claim, Report, ReviewContext
+from regreen.reviewers.fresh import Hit, fresh
+from regreen.reviewers.rules import PYRIGHT, RUFF, Rule
+
+_ALL_AROUND = 400
+_MOST_AROUND = 1500
+_IMPORT_STEPS = 2
+
+
+class Ruff:
+    """ruff's bug rules on the change's Python files."""
+
+    name = "ruff"
+
+    def run(self, context: ReviewContext) -> Report:
+        """Report what is new against the merge base."""
+        files = python_after(context)
+        if not files:
+            return Report()
+        rules = tuple(RUFF)
+        found = ruff.hits(files, rules)
+        broken = {h.path for h in found if h.rule == ruff.SYNTAX}
+        sound = [h for h in found if h.path not in broken]
+        new = fresh(context, sound, lambda: ruff.hits(python_before(context), rules))
+        return Report(
+            claims=tuple(claim(h, context, "ruff", RUFF) for h in new),
+            read=f"ruff's bug rules on {len(files) - len(broken)} Python files",
+            unread=tuple(Unread(p, "does not parse as Python") for p in sorted(broken)),
+        )
+
+
+class Pyright:
+    """basedpyright's sure rules on the change's Python files, with the repository around them."""
+
+    name = "basedpyright"
+
+    def run(self, context: ReviewContext) -> Report:
+        """Report what is new against the merge base."""
+        files = python_after(context)
+        if not files:
+            return Report()
+        rules = tuple(PYRIGHT)
+        try:
+            found = pyright.hits(_around(context, context.head, files), tuple(files), rules)
+            old = python_before(context)
+            new = fresh(
+                context,
+                found,
+                lambda: pyright.hits(_around(context, context.merge_base, old), tuple(old), rules),
+            )
+        except OutsideError as error:
+            return Report(skipped=(Skipped(self.name, str(error)),))
+        return Report(
+            claims=tuple(claim(h, context, "basedpyright", PYRIGHT) for h in new),
+            read=f"basedpyright on {len(files)} Python files",
+        )
+
+
+def python_after(context: ReviewContext) -> dict[str, str]:
+    """The selected Python files as the head has them."""
+    return {
+        f.path: text
+        for f in context.files
+        if language_of(f.path) == "python"
+        and f.status != "deleted"
+        and (text := context.after(f.path)) is not None
+    }
+
+
+def python_before(context: ReviewContext) -> dict[str, str]:
+    """Every Python file of the change as the merge base has it, deleted ones too: code may have moved."""
+    return {
+        f.old_path: text
+        for f in context.change.files
+        if language_of(f.old_path) == "python"
+        and f.status != "added"
+        and (text := context.before(f.old_path)) is not None
+    }
+
+
+def claim(hit: Hit, context: ReviewContext, tool: str, rules: Mapping[str, Rule]) -> Claim:
+    """What a hit of a trusted rule says, in our words and the tool's."""
+    rule = rules[hit.rule]
+    message = hit.message.split("\n", maxsplit=1)[0].strip().rstrip(".")
+    title = message.replace('"', "`") if tool == "basedpyright" else message
+    rows = (context.after(hit.path) or "").split("\n")
+    shown = Evidence(
+        "analyzer",
+        "\n".join(rows[hit.line - 1 : hit.end_line])[:500],
+        f"{tool} ({hit.rule})",
+        head=message,
+        base="not reported",
+    )
+    confidence = min(rule.confidence, 0.55) if _is_unsure(hit, rows) else rule.confidence
+    return Claim(
+        "correctness",
+        f"{tool}/{hit.rule}",
+        rule.severity,
+        hit.path,
+        hit.line,
+        hit.end_line,
+        title=title,
+        body=rule.why,
+        confidence=confidence,
+        evidence=(shown,),
+    )
+
+
+def _is_unsure(hit: Hit, rows: Sequence[str]) -> bool:
+    """Whether a call's target depends on what the analyzer cannot see: overloads, or the next class in line."""
+    above = "\n".join(rows[max(0, hit.line - 8) : hit.end_line])
+    return hit.rule == "reportCallIssue" and ("No overloads" in hit.message or "super(" in above)
+
+
+def _around(
+    context: ReviewContext, rev: str, files: Mapping[str, str]
+) -> Iterable[tuple[str, str | bytes]]:
+    """These files and the repository's Python that they import: all of it, or in a large one the near part."""
+    own: list[tuple[str, str | bytes]] = list(files.items())
+    if context.git is None:
+        return own
+    tree = context.tree if rev == context.head else context.base_tree
+    others = [e.path for e in tree if e.path.endswith((".py", ".pyi")) and e.path not in files]
+    if len(others) <= _ALL_AROUND:
+        near = set(others)
+        return chain(own, sources(context.git, rev, near.__contains__))
+    return chain(own, _imported(context.git, rev, files, others).items())
+
+
+def _imported(
+    git: Git, rev: str, files: Mapping[str, str], others: Sequence[str]
+) -> dict[str, bytes]:
+    """What the files import, and what that imports, in two passes over the tree."""
+    modules = Modules.of([*others, *files])
+    known = set(others)
+    found: dict[str, bytes] = {}
+    wanted = {p for path, text in files.items() for p in _imports(text, path, modules)}
+    for _ in range(_IMPORT_STEPS):
+        missing = (wanted & known) - found.keys()
+        if not missing or len(found) + len(missing) > _MOST_AROUND:
+            break
+        new = dict(sources(git, rev, missing.__contains__))
+        found |= new
+        wanted = {p for path, data in new.items() for p in _imports(data, path, modules)}
+    return found
+
+
+def _imports(text: str | bytes, path: str, modules: Modules) -> Iterator[str]:
+    """The repository's files that a file imports, with the packages they stand in."""
+    tree = parse_python(text)
+    for node in ast.walk(tree) if tree else ():
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [a.name for a in node.names]
+        elif isinstance(node, ast.ImportFrom) and (source := modules.absolute(node, path)):
+            names = [source, *(f"{source}.{a.name}" for a in node.names)]
+        for name in names:
+            parts = name.split(".")
+            for end in range(1, len(parts) + 1):
+                if found := modules.path(".".join(parts[:end])):
+                    yield found

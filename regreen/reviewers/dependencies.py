@@ -1,0 +1,117 @@
+"""Packages that a change adds or moves: names that deceive, indexes that change, checks that are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from posixpath import dirname, join
+
+from regreen.codebase.declared import declared, is_manifest
+from regreen.codebase.dependency_concerns import Concern, concerns, lock_mismatch
+from regreen.codebase.diff import FileChange
+from regreen.codebase.packages import Ecosystem
+from regreen.models import Evidence, Unread
+from regreen.reviewers.context import Claim, Report, ReviewContext
+
+_LOCKS = {
+    "pyproject.toml": ("uv.lock", "poetry.lock", "pdm.lock"),
+    "package.json": ("package-lock.json", "npm-shrinkwrap.json"),
+    "cargo.toml": ("Cargo.lock",),
+}
+_TITLES = {
+    "look-alike": "The package's name deceives",
+    "unknown": "An unknown package",
+    "invalid-name": "No package name",
+    "index-changed": "Packages come from another index",
+    "not-from-an-index": "The package does not come from an index",
+    "hash-lost": "The package is no longer checked",
+    "install-hook": "Code runs on installation",
+    "lock-mismatch": "The lock file is behind",
+    "not-locked": "The lock file is behind",
+    "unreadable": "The manifest cannot be read",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """Compares manifests and lock files before and after; `exists` asks an index, where somebody may."""
+
+    exists: Callable[[Ecosystem, str], bool | None] | None = None
+    name: str = "dependencies"
+
+    def run(self, context: ReviewContext) -> Report:
+        """Report what the changed manifests bring."""
+        files = [f for f in context.change.files if f.status != "deleted" and is_manifest(f.path)]
+        claims: list[Claim] = []
+        unread: list[Unread] = []
+        for file in files:
+            after = context.after(file.path)
+            if after is None:
+                unread.append(Unread(file.path, "manifest not readable"))
+                continue
+            before = context.before(file.old_path) if file.status != "added" else None
+            found = list(concerns(file.path, before, after, self.exists))
+            found += _behind(context, file, before, after)
+            claims += [_claim(file, one) for one in found]
+        return Report(
+            tuple(claims),
+            read=f"dependencies in {len(files)} manifests" if files else "",
+            unread=tuple(unread),
+        )
+
+
+def _behind(
+    context: ReviewContext, file: FileChange, before: str | None, after: str
+) -> Sequence[Concern]:
+    """What the lock beside a changed manifest lacks; only for names that this change adds."""
+    name = file.path.rpartition("/")[2].lower()
+    known = (
+        {(one.ecosystem, one.name) for one in declared(file.path, before or "").dependencies}
+        if before
+        else set()
+    )
+    for lock in _LOCKS.get(name, ()):
+        path = join(dirname(file.path), lock)
+        text = context.after(path) if context.git is not None else None
+        if text is None:
+            continue
+        missing = lock_mismatch(declared(file.path, after), declared(path, text), path)
+        fresh = {
+            one.name
+            for one in declared(file.path, after).dependencies
+            if (one.ecosystem, one.name) not in known
+        }
+        return [one for one in missing if one.name in fresh]
+    return ()
+
+
+def _claim(file: FileChange, concern: Concern) -> Claim:
+    line = (
+        concern.line if file.touches(concern.line, concern.line) else _nearest(file, concern.line)
+    )
+    return Claim(
+        "security",
+        f"dependencies/{concern.kind}",
+        concern.severity,
+        file.path,
+        line,
+        line,
+        title=f"{_TITLES[concern.kind]}: `{concern.name[:80]}`",
+        body=concern.detail[0].upper() + concern.detail[1:] + ".",
+        confidence=concern.confidence,
+        evidence=(
+            Evidence(
+                "analyzer",
+                concern.detail,
+                "regreen dependencies",
+                head=concern.detail,
+                base="not there",
+            ),
+        ),
+        code=f"{concern.kind} {concern.name}",
+    )
+
+
+def _nearest(file: FileChange, line: int) -> int:
+    """The added line closest to where the package stands; a manifest's line is only looked up by its text."""
+    return min(file.added_lines, key=lambda one: abs(one - line), default=line)

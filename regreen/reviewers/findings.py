@@ -1,0 +1,125 @@
+"""Claims become findings: anchored in the diff, named by what encloses them, with a fingerprint that lasts."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from regreen.codebase.diff import FileChange
+from regreen.codebase.symbols import Outline, outline
+from regreen.models import Finding, Withheld
+from regreen.reviewers.context import Claim, ReviewContext
+from regreen.reviewers.suggestion import sound
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A finding on its way to the ranking, with the claim it came from."""
+
+    finding: Finding
+    claim: Claim
+
+
+def settle(claims: list[Claim], context: ReviewContext) -> tuple[list[Candidate], list[Withheld]]:
+    """Give every claim its place in the diff; those that have none are withheld as `outside_diff`."""
+    candidates: list[Candidate] = []
+    outside: list[Withheld] = []
+    sources = _Sources(context)
+    for claim in claims:
+        file = context.change.by_path.get(claim.path)
+        finding = _finding(claim, file, sources)
+        if file is None or not _is_new(claim, file):
+            outside.append(Withheld(finding, "outside_diff"))
+        else:
+            candidates.append(Candidate(finding, claim))
+    return candidates, outside
+
+
+def fingerprint(path: str, rule: str, code: str, symbol: str) -> str:
+    """A name for a finding that stays when lines move, commits are squashed or the code is re-indented."""
+    parts = "\0".join((path, rule, normalise(code), symbol))
+    return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def normalise(code: str) -> str:
+    """Code without what a formatter may change: white space, trailing commas, the kind of quotes."""
+    squeezed = re.sub(r"\s+", "", code).replace("'", '"')
+    return re.sub(r",(?=[)\]}])", "", squeezed)
+
+
+def _is_new(claim: Claim, file: FileChange) -> bool:
+    """Whether the claim stands on what this change brings, and where a comment can stand."""
+    if file.fit(claim.start_line, claim.line, claim.side) is None:
+        return False
+    if claim.anywhere:
+        return True
+    if claim.side == "LEFT":
+        return any(claim.start_line <= n <= claim.line for n in file.removed_lines)
+    return file.touches(claim.start_line, claim.line)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """One side of one file, read once for all its claims."""
+
+    text: str
+    rows: list[str]
+    outline: Outline
+
+
+class _Sources:
+    def __init__(self, context: ReviewContext) -> None:
+        self._context = context
+        self._read: dict[tuple[str, str], _Source | None] = {}
+
+    def of(self, claim: Claim, file: FileChange | None) -> _Source | None:
+        """The text that a claim's lines count in."""
+        path = file.old_path if file and claim.side == "LEFT" else claim.path
+        key = (claim.side, path)
+        if key not in self._read:
+            look = self._context.after if claim.side == "RIGHT" else self._context.before
+            self._read[key] = _source(path, look(path))
+        return self._read[key]
+
+
+def _source(path: str, text: str | None) -> _Source | None:
+    if text is None:
+        return None
+    shape = outline(path, text.encode("utf-8", "surrogateescape"))
+    return _Source(text, text.split("\n"), shape)
+
+
+def _finding(claim: Claim, file: FileChange | None, sources: _Sources) -> Finding:
+    place = file.fit(claim.start_line, claim.line, claim.side) if file else None
+    start, line = place or (claim.start_line, claim.line)
+    source = sources.of(claim, file)
+    code, symbol = claim.code, claim.symbol
+    if source is not None:
+        around = source.outline.at(claim.line)
+        code = code or "\n".join(source.rows[claim.start_line - 1 : claim.line])
+        symbol = symbol or (around.name if around else "")
+    name = fingerprint(claim.path, claim.rule, code, symbol)
+    whole = (start, line) == (claim.start_line, claim.line)
+    suggestion = (
+        sound(claim.suggestion, file, source.text, start, line)
+        if claim.suggestion is not None and whole and file and source is not None
+        else None
+    )
+    return Finding(
+        id=name[:8],
+        fingerprint=name,
+        dimension=claim.dimension,
+        rule=claim.rule,
+        severity=claim.severity,
+        blocking=False,
+        confidence=round(min(max(claim.confidence, 0.0), 1.0), 4),
+        path=claim.path,
+        start_line=start,
+        line=line,
+        side=claim.side,
+        title=claim.title,
+        body=claim.body,
+        suggestion=suggestion if claim.side == "RIGHT" else None,
+        evidence=claim.evidence,
+    )

@@ -1,0 +1,63 @@
+"""Only what a change brings: an analyzer's hits at the head, less those that stood at the merge base.
+
+Code that only moved, within its file or to another, keeps its hits and is not blamed for them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from regreen.reviewers.context import ReviewContext
+from regreen.reviewers.findings import normalise
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One hit of an analyzer: its rule, place (1-based lines) and words."""
+
+    rule: str
+    path: str
+    line: int
+    end_line: int
+    message: str
+    severity: str = ""
+
+
+def fresh(
+    context: ReviewContext,
+    head_hits: Sequence[Hit],
+    base_hits: Callable[[], Sequence[Hit]],
+) -> list[Hit]:
+    """The head's hits on added lines that the merge base did not have, by rule and by the code they stand on.
+
+    `base_hits` is only called when there is something to compare; its paths are the base's. The change's own
+    files, deleted ones included, should be in it, so that moved code is recognised.
+    """
+    touched = [h for h in head_hits if _touches(context, h)]
+    if not touched:
+        return []
+    old = Counter(_key(h, context.before(h.path)) for h in base_hits())
+    untouched = Counter(
+        _key(h, context.after(h.path)) for h in head_hits if not _touches(context, h)
+    )
+    old -= untouched  # what still stands where it stood cannot have moved as well
+    new: list[Hit] = []
+    for hit in touched:
+        key = _key(hit, context.after(hit.path))
+        if old[key] > 0:
+            old[key] -= 1
+        else:
+            new.append(hit)
+    return new
+
+
+def _touches(context: ReviewContext, hit: Hit) -> bool:
+    file = context.change.by_path.get(hit.path)
+    return file is not None and file.touches(hit.line, hit.end_line)
+
+
+def _key(hit: Hit, text: str | None) -> tuple[str, str]:
+    rows = (text or "").split("\n")
+    return hit.rule, normalise("\n".join(rows[hit.line - 1 : hit.end_line]))

@@ -1,0 +1,82 @@
+"""A suggestion is shown only when it can be committed as it stands and the file still parses."""
+
+from __future__ import annotations
+
+import ast
+import json
+import tomllib
+import warnings
+
+from regreen.codebase.diff import FileChange, apply_suggestion
+from regreen.codebase.language import language_of
+
+LONGEST = 5
+
+
+def sound(suggestion: str, file: FileChange, text: str, start: int, line: int) -> str | None:
+    """The suggestion, mended where it repeats its neighbours; None where it must not be shown."""
+    rows = text.split("\n")
+    if not file.can_suggest(start, line) or line > len(rows):
+        return None
+    new = suggestion.removesuffix("\n").split("\n") if suggestion else []
+    new = _without_neighbours(new, rows, start, line)
+    old = [x.removesuffix("\r") for x in rows[start - 1 : line]]
+    if new == old or len(new) > LONGEST:
+        return None
+    mended = "\n".join(new)
+    after = apply_suggestion(text, start, line, mended)
+    if after is None or (parses(file.path, text) and not parses(file.path, after)):
+        return None
+    return mended
+
+
+def parses(path: str, text: str) -> bool:
+    """Whether the file is well-formed, as far as that can be told for its kind; True where it cannot."""
+    try:
+        if language_of(path) == "python":
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                ast.parse(text.encode("utf-8", "surrogateescape"))
+        elif path.endswith(".json"):
+            json.loads(text)
+        elif path.endswith(".toml"):
+            tomllib.loads(text)
+        elif path.endswith((".yml", ".yaml")):
+            _parse_yaml(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _parse_yaml(text: str) -> None:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        list(YAML(typ="safe", pure=True).parse(text))
+    except YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+def _without_neighbours(new: list[str], rows: list[str], start: int, line: int) -> list[str]:
+    """Drop a first or last line that only repeats the line above or below: committed, it would be doubled."""
+    above = rows[start - 2].removesuffix("\r") if start >= 2 else None
+    below = rows[line].removesuffix("\r") if line < len(rows) else None
+    old = [x.removesuffix("\r") for x in rows[start - 1 : line]]
+    if (
+        len(new) > 1
+        and above is not None
+        and above.strip()
+        and new[0] == above
+        and new[0] != old[0]
+    ):
+        new = new[1:]
+    if (
+        len(new) > 1
+        and below is not None
+        and below.strip()
+        and new[-1] == below
+        and new[-1] != old[-1]
+    ):
+        new = new[:-1]
+    return new

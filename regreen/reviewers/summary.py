@@ -1,0 +1,41 @@
+"""What a change does, in two or three sentences that need no model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from regreen.codebase.diff import FileChange
+from regreen.models import Finding
+from regreen.reviewers.context import ReviewContext
+from regreen.reviewers.scope import Scope, is_test
+
+
+def summary(context: ReviewContext, scope: Scope, findings: Sequence[Finding]) -> str:
+    """Say how large the change is, where it is, what was read of it and what came out."""
+    files = context.change.files
+    if not files:
+        return "Nothing changes between base and head."
+    added = sum(len(f.added_lines) for f in files)
+    removed = sum(len(f.removed_lines) for f in files)
+    tests = sum(is_test(f.path) for f in scope.files)
+    sentences = [
+        f"{_count(len(files), 'file')} changed (+{added} -{removed}), {_where(files)}.",
+        f"Read {len(scope.files)} of {len(files)}"
+        + (f", {_count(tests, 'test file')} among them" if tests else "")
+        + ("; the change is too large to be read whole" if scope.partial else "")
+        + ".",
+        f"{_count(len(findings), 'finding')}." if findings else "No findings.",
+    ]
+    return " ".join(sentences)
+
+
+def _where(files: Sequence[FileChange]) -> str:
+    folders = Counter(str(PurePosixPath(f.path).parent) for f in files)
+    named = [("the root" if name == "." else name) for name, _ in folders.most_common(3)]
+    return "in " + ", ".join(named) + (" and elsewhere" if len(folders) > 3 else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

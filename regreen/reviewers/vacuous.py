@@ -1,0 +1,188 @@
+"""Tests that can no longer fail: their assertions are gone, never reached, swallowed, or always true."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from regreen.codebase.diff import FileChange
+from regreen.codebase.python_code import Function, parse_python
+from regreen.models import Evidence
+from regreen.reviewers.context import Claim, Report, ReviewContext
+from regreen.reviewers.scope import is_test
+
+_CHECKING = ("assert", "expect", "check", "verify", "should", "raises", "warns", "fail", "ensure")
+_SWALLOWED = {"AssertionError", "Exception", "BaseException"}
+
+
+class Vacuous:
+    """Looks at the Python test functions that a change touches."""
+
+    name = "vacuous tests"
+
+    def run(self, context: ReviewContext) -> Report:
+        """Report tests that lost the power to fail by this change."""
+        files = [f for f in context.files if f.path.endswith(".py") and is_test(f.path)]
+        claims = [c for f in files for c in _file(f, context)]
+        read = f"assertions of {len(files)} test files" if files else ""
+        return Report(claims=tuple(claims), read=read)
+
+
+def _file(file: FileChange, context: ReviewContext) -> Iterator[Claim]:
+    after = parse_python(context.after(file.path) or "")
+    before = parse_python(context.before(file.old_path) or "")
+    if after is None:
+        return
+    old = dict(_tests(before)) if before else {}
+    for name, test in _tests(after):
+        end = test.end_lineno or test.lineno
+        first = min([d.lineno for d in test.decorator_list], default=test.lineno)
+        changed = file.touches(first, end) or _lost(file, first, end)
+        if changed:
+            yield from _claims(file, name, test, old.get(name))
+
+
+def _lost(file: FileChange, start: int, end: int) -> bool:
+    """Whether a line was removed between these lines of the file afterwards."""
+    for hunk in file.hunks:
+        at = hunk.new_start
+        for line in hunk.lines:
+            if line.kind == "-" and start <= at <= end + 1:
+                return True
+            at = line.new + 1 if line.new is not None else at
+    return False
+
+
+def _tests(tree: ast.Module) -> Iterator[tuple[str, Function]]:
+    for node in tree.body:
+        if isinstance(node, Function) and node.name.startswith("test"):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            for child in node.body:
+                if isinstance(child, Function) and child.name.startswith("test"):
+                    yield f"{node.name}.{child.name}", child
+
+
+def _claims(file: FileChange, name: str, test: Function, old: Function | None) -> Iterator[Claim]:
+    checks = list(_checks(test))
+    had = list(_checks(old)) if old is not None else []
+    if had and not checks:
+        count = f"{len(had)} assertion{'s' if len(had) > 1 else ''}"
+        yield _claim(
+            file,
+            name,
+            test.lineno,
+            confidence=0.85,
+            title=f"`{test.name}` no longer asserts anything",
+            body=f"It had {count} and now passes whatever the code does.",
+            base=ast.unparse(had[0])[:200],
+        )
+    dead = _first_dead(test)
+    if dead and not (old is not None and _first_dead(old)):
+        yield _claim(
+            file,
+            name,
+            dead.lineno,
+            confidence=0.88,
+            title=f"The assertions of `{test.name}` are never reached",
+            body="The test returns before them on every path.",
+        )
+    for line, why in _hollow(test):
+        if file.touches(line, line):
+            title = f"This assertion of `{test.name}` cannot fail"
+            yield _claim(file, name, line, confidence=0.85, title=title, body=why)
+
+
+def _claim(
+    file: FileChange,
+    name: str,
+    line: int,
+    *,
+    confidence: float,
+    title: str,
+    body: str,
+    base: str | None = None,
+) -> Claim:
+    shown = Evidence("analyzer", name, "syntax of the test on head and base", head=title, base=base)
+    return Claim(
+        "correctness",
+        "tests/cannot-fail",
+        "medium",
+        file.path,
+        line,
+        line,
+        title=title,
+        body=body,
+        confidence=confidence,
+        evidence=(shown,),
+        symbol=name,
+        anywhere=True,
+    )
+
+
+def _checks(test: Function) -> Iterator[ast.stmt | ast.expr]:
+    """Whatever can make the test fail on purpose: assert statements, and calls named like a check."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Assert | ast.Raise):
+            yield node
+        elif isinstance(node, ast.Call):
+            name = _last_name(node.func).lower()
+            if any(word in name for word in _CHECKING):
+                yield node
+
+
+def _first_dead(test: Function) -> ast.stmt | None:
+    """The statement that ends the test before all of its assertions, None where some are reached."""
+    for i, node in enumerate(test.body):
+        if any(True for _ in _checks_in([node])):
+            return None
+        if isinstance(node, ast.Return) and any(True for _ in _checks_in(test.body[i + 1 :])):
+            return node
+    return None
+
+
+def _checks_in(body: list[ast.stmt]) -> Iterator[ast.stmt | ast.expr]:
+    holder = ast.FunctionDef(
+        name="_", args=ast.arguments([], [], None, [], [], None, []), body=body, decorator_list=[]
+    )
+    return _checks(holder)
+
+
+def _hollow(test: Function) -> Iterator[tuple[int, str]]:
+    """Assertions that are always true, or whose failure is swallowed."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Assert) and (why := _always_true(node.test)):
+            yield node.lineno, why
+        elif isinstance(node, ast.Try):
+            for handler in node.handlers:
+                if _swallows(handler) and any(
+                    isinstance(n, ast.Assert) for s in node.body for n in ast.walk(s)
+                ):
+                    yield handler.lineno, "This handler catches the failed assertion and goes on."
+
+
+def _always_true(test: ast.expr) -> str | None:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        constants = [v for v in test.values if isinstance(v, ast.Constant) and v.value]
+        if constants:
+            return f"`or {ast.unparse(constants[0])}` makes it true whatever stands before."
+    if isinstance(test, ast.Compare) and len(test.comparators) == 1:
+        left, right = ast.unparse(test.left), ast.unparse(test.comparators[0])
+        same = isinstance(test.ops[0], ast.Eq | ast.Is | ast.LtE | ast.GtE)
+        if same and left == right and not any(isinstance(n, ast.Call) for n in ast.walk(test.left)):
+            return "Both sides are the same expression."
+    return None
+
+
+def _swallows(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    caught = handler.type is None or any(
+        isinstance(k, ast.Name) and k.id in _SWALLOWED for k in kinds
+    )
+    return caught and all(isinstance(n, ast.Pass | ast.Continue) for n in handler.body)
+
+
+def _last_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,146 @@
+"""The real anthropic client against an endpoint on loopback: cost, cap, memory, and what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from regreen.adapters.anthropic import AnthropicModel, LedgerEntry, price_of
+from regreen.errors import OutOfBudget, OutsideError
+from regreen.models import Message, ModelRequest, Tool, ToolResult
+from regreen.playground.model import Answer, Fails, Says, ScriptedModel, Use
+
+REPORT = Tool("report", "Report.", {"type": "object", "properties": {"n": {"type": "integer"}}})
+
+
+def request(text: str = "read this", **changed: object) -> ModelRequest:
+    defaults: dict[str, object] = {
+        "purpose": "test",
+        "system": "be brief",
+        "messages": (Message("user", text),),
+        "tools": (REPORT,),
+        "max_tokens": 100,
+    }
+    return ModelRequest(**(defaults | changed))  # type: ignore[arg-type]
+
+
+def model(url: str, **changed: object) -> AnthropicModel:
+    settings: dict[str, object] = {
+        "api_key": "k",
+        "name": "claude-sonnet-5-5",
+        "base_url": url,
+        "max_retries": 1,
+    }
+    return AnthropicModel(**(settings | changed))  # type: ignore[arg-type]
+
+
+def answering(*answers: Answer) -> Sequence[Answer]:
+    return answers
+
+
+def test_an_answer_comes_with_its_calls_and_its_price() -> None:
+    ledger: list[LedgerEntry] = []
+    says = Says(
+        ("thinking aloud", Use("report", {"n": 3})),
+        input_tokens=1000,
+        output_tokens=200,
+        cache_read=500,
+    )
+    with ScriptedModel(answering(says)) as endpoint:
+        answer = model(endpoint.url, ledger=ledger.append).ask(request())
+    assert (answer.text, answer.stop, answer.calls[0].input) == ("thinking aloud", "tool", {"n": 3})
+    price = price_of("claude-sonnet-5-5")
+    assert answer.cost.usd == pytest.approx(
+        (1000 * price.input + 500 * price.cache_read + 200 * price.output) / 1e6
+    )
+    assert [e.purpose for e in ledger] == ["test"]
+
+
+def test_the_same_question_is_paid_for_once() -> None:
+    kept: dict[str, str] = {}
+    with ScriptedModel(answering("first")) as endpoint:
+        asker = model(endpoint.url, recall=kept.get, remember=kept.__setitem__)
+        first, again = asker.ask(request()), asker.ask(request())
+    assert (first.text, again.text) == ("first", "first")
+    assert first.cost.calls == 1
+    assert again.cost.usd == 0
+    assert len(endpoint.asked) == 1
+
+
+def test_a_different_salt_is_a_different_question() -> None:
+    kept: dict[str, str] = {}
+    with ScriptedModel(answering("one", "two")) as endpoint:
+        asker = model(endpoint.url, recall=kept.get, remember=kept.__setitem__)
+        assert [asker.ask(request(salt=s)).text for s in ("a", "b", "a")] == ["one", "two", "one"]
+
+
+def test_nothing_is_sent_that_could_break_the_cap() -> None:
+    with (
+        ScriptedModel(answering("never")) as endpoint,
+        pytest.raises(OutOfBudget, match=r"\$0\.001 is left"),
+    ):
+        model(endpoint.url, budget_usd=lambda: 0.001).ask(request(max_tokens=50_000))
+    assert endpoint.asked == []
+
+
+def test_a_model_that_nobody_priced_counts_as_the_dearest() -> None:
+    assert price_of("somebody-elses-model").output == max(
+        price_of(n).output for n in ("claude-haiku-5-5", "claude-opus-5-5", "x")
+    )
+
+
+def test_a_report_spoken_as_text_is_understood_and_can_be_answered() -> None:
+    with ScriptedModel(answering('Here it is: {"n": 4}', "thanks")) as endpoint:
+        asker = model(endpoint.url)
+        answer = asker.ask(request(force="report"))
+        assert answer.calls[0].input == {"n": 4}
+        followed = (
+            Message("user", "go on"),
+            answer.as_message(),
+            Message("user", results=(ToolResult(answer.calls[0].id, "ok"),)),
+        )
+        asker.ask(request(messages=followed))
+    sent: Any = endpoint.asked[1]["messages"]
+    assert sent[1]["content"][-1]["type"] == "tool_use"
+    assert sent[2]["content"][0]["tool_use_id"] == sent[1]["content"][-1]["id"]
+
+
+def test_the_stable_prefix_is_marked_for_the_endpoints_cache() -> None:
+    with ScriptedModel(answering("ok")) as endpoint:
+        model(endpoint.url).ask(
+            request(messages=(Message("user", "long"), Message("user", "short")), cache_messages=1)
+        )
+    sent: Any = endpoint.asked[0]
+    assert "cache_control" in sent["system"][0]
+    assert "cache_control" in sent["messages"][0]["content"][-1]
+
+
+def test_a_busy_endpoint_is_asked_again_and_then_the_fallback() -> None:
+    busy = Fails(529, "overloaded_error", headers={"retry-after": "0"})
+    with ScriptedModel(answering(busy, busy, "from the fallback")) as endpoint:
+        answer = model(endpoint.url, fallback="claude-haiku-5-5").ask(request())
+    assert answer.text == "from the fallback"
+    assert [a["model"] for a in endpoint.asked] == [
+        "claude-sonnet-5-5",
+        "claude-sonnet-5-5",
+        "claude-haiku-5-5",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("failure", "word"),
+    [
+        (Fails(401, "authentication_error"), "ANTHROPIC_API_KEY"),
+        (Fails(400, "invalid_request_error", "too long"), "too long"),
+    ],
+)
+def test_a_refusal_says_what_to_do(failure: Fails, word: str) -> None:
+    with ScriptedModel(answering(failure)) as endpoint, pytest.raises(OutsideError, match=word):
+        model(endpoint.url).ask(request())
+
+
+def test_an_endpoint_that_is_not_there_is_named() -> None:
+    with pytest.raises(OutsideError, match="ANTHROPIC_BASE_URL"):
+        model("http://127.0.0.1:9", max_retries=0).ask(request())

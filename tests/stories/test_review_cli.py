@@ -1,0 +1,116 @@
+"""What somebody sees who runs `regreen review` before pushing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.changes import ENV
+from tests.unit.changes import Story as Repository
+
+BAD = "def f(x):\n    return y\n"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repository:
+    repo = Repository(tmp_path / "repo")
+    repo.change({"a.py": "def f(x):\n    return x\n"}, {"a.py": BAD})
+    return repo
+
+
+def regreen(
+    repo: Repository, *args: str, stdin: str = "", where: Path | None = None
+) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "regreen", "review", *args],
+        cwd=where or repo.root, env=ENV | {"HOME": str(repo.root.parent)}, input=stdin, capture_output=True,
+        text=True, check=False, timeout=250,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+def found(out: str) -> list[tuple[str, int]]:
+    data: dict[str, Any] = json.loads(out)
+    return [(f["path"], f["line"]) for f in data["findings"]]
+
+
+def test_the_branch_is_held_against_main(repo: Repository) -> None:
+    code, out, _ = regreen(repo)
+    assert code == 0
+    assert "a.py:2: high Undefined name `y`" in out
+    assert "skipped: model: no model" in out
+
+
+def test_json_stands_alone_on_standard_output(repo: Repository) -> None:
+    code, out, err = regreen(repo, "--format", "json", "--no-model")
+    assert (code, found(out)) == (0, [("a.py", 2)])
+    assert "reading: ruff" in err
+
+
+def test_files_that_are_not_committed_yet(repo: Repository) -> None:
+    (repo.root / "new.py").write_text("print(undefined1)\n")
+    _, out, _ = regreen(repo, "--head", "WORKTREE", "--format", "json")
+    assert found(out) == [("a.py", 2), ("new.py", 1)]
+    assert repo.run("status", "--short") == "?? new.py\n", "nothing of the user's is touched"
+
+
+def test_a_patch_with_and_without_its_repository(repo: Repository) -> None:
+    patch = repo.run("diff", "main", "change")
+    repo.run("checkout", "-q", "main")
+    _, out, _ = regreen(repo, "--diff", "-", "--repo", ".", "--format", "json", stdin=patch)
+    assert found(out) == [("a.py", 2)]
+    code, out, _ = regreen(repo, "--diff", "-", stdin=patch, where=repo.root.parent)
+    assert code == 0
+    assert "a bare patch: no repository to read around it" in out
+
+
+def test_blocking_findings_exit_1_by_the_rules_of_the_base(repo: Repository) -> None:
+    rules = {".github/regreen.yml": "review: {blocking: high}\n"}
+    repo.commit(rules)
+    assert regreen(repo)[0] == 0, "a change does not write its own rules"
+    repo.run("checkout", "-q", "main")
+    repo.commit(rules)
+    repo.run("checkout", "-q", "change")
+    repo.run("merge", "-q", "main", "-m", "m")
+    assert regreen(repo)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (["--base", "nope"], 2, "no such revision"),
+        (["--env", "X"], 2, "write NAME=VALUE"),
+        (["--repo", "/nonexistent"], 3, "name a repository with --repo"),
+        (["--diff", "/nonexistent"], 2, "cannot read the patch"),
+        (["--diff", "-"], 2, "holds no unified diff"),
+        (["--min-confidence", "2"], 2, "range"),
+        (["--format", "xml"], 2, "xml"),
+    ],
+)
+def test_wrong_use_is_answered_in_one_line(
+    repo: Repository, args: list[str], code: int, said: str
+) -> None:
+    got, out, err = regreen(repo, *args, stdin="hello\n")
+    assert (got, out) == (code, "")
+    assert said in err
+    assert "Traceback" not in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_all_formats(repo: Repository) -> None:
+    assert json.loads(regreen(repo, "--format", "sarif")[1])["version"] == "2.1.0"
+    assert "### Undefined name `y`" in regreen(repo, "--format", "markdown")[1]
+
+
+def test_thresholds_and_budget_can_be_set(repo: Repository) -> None:
+    _, out, _ = regreen(repo, "--max-comments", "0", "--format", "json")
+    assert [w["reason"] for w in json.loads(out)["withheld"] if w["rule"] == "ruff/F821"] == [
+        "budget"
+    ]
+    _, out, _ = regreen(repo, "--min-confidence", "1", "--format", "json")
+    assert found(out) == []

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regreen.codebase.graph import Graph
+from regreen.codebase.index import Index, SqliteStore, build, decode, encode
+from regreen.codebase.retrieve import chunks, retrieve, terms
+from regreen.codebase.symbols import enclosing, outline, words
+from regreen.reviewers.related import changed_definitions, related
+from tests.unit.changes import Files, Story
+
+SOURCES: dict[str, tuple[str, set[str], set[tuple[str, str]]]] = {
+    "a.py": (
+        "import os\nLIMIT = 3\n\n\nclass Box:\n    @property\n    def size(self):\n        return area(self)\n\n\ndef area(box):\n    def inner():\n        return os.getcwd()\n    return inner()\n",
+        {"LIMIT", "Box", "Box.size", "area", "area.inner"},
+        {
+            ("area", "Box.size"),
+            ("getcwd", "area.inner"),
+            ("inner", "area"),
+            ("property", "Box.size"),
+        },
+    ),
+    "a.js": (
+        "import x from './x';\nfunction f() { g(); }\nclass A { m() { this.f(); } n = () => { h(); } }\nconst k = () => new A();\n",
+        {"f", "A", "A.m", "A.n", "k"},
+        {("g", "f"), ("f", "A.m"), ("h", "A.n"), ("A", "k")},
+    ),
+    "a.ts": (
+        "interface I {}\nexport class A<T> { m(a: number): void { f(a); } }\nexport const k = async () => { await g(); };\nenum E { X }\n",
+        {"I", "A", "A.m", "k", "E"},
+        {("f", "A.m"), ("g", "k")},
+    ),
+    "a.tsx": ("const View = () => <b onClick={() => save()}/>;\n", {"View"}, {("save", "View")}),
+    "a.go": (
+        'package p\nimport "fmt"\ntype T[K any] struct{}\nfunc (t *T[K]) Do() { fmt.Println(f()) }\nfunc f() int { return 1 }\n',
+        {"T", "T.Do", "f"},
+        {("Println", "T.Do"), ("f", "T.Do")},
+    ),
+    "a.rs": (
+        "use std::io;\nstruct S<T>(T);\nimpl<T> S<T> { fn go(&self) { help(1); self.x(); } }\nfn help(n: i32) {}\n",
+        {"S", "S.go", "help"},
+        {("help", "S.go"), ("x", "S.go")},
+    ),
+    "A.java": (
+        "import a.B;\nclass A { A() { } int f() { return g(new B()); } }\n",
+        {"A", "A.A", "A.f"},
+        {("g", "A.f"), ("B", "A.f")},
+    ),
+    "a.rb": (
+        "module M\n  class A\n    def f(x)\n      g(x)\n    end\n    def self.k; end\n  end\nend\n",
+        {"M", "M.A", "M.A.f", "M.A.k"},
+        {("g", "M.A.f")},
+    ),
+}
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_definitions_and_calls_in_every_language(path: str) -> None:
+    text, definitions, calls = SOURCES[path]
+    found = outline(path, text.encode())
+    assert {d.name for d in found.definitions} == definitions
+    assert {(c.name, c.inside) for c in found.calls} == calls
+    assert not found.broken
+
+
+def test_broken_syntax_still_tells_what_it_can() -> None:
+    found = outline("a.py", b"def f():\n    return 1\n\ndef g(:\n    pass\n")
+    assert found.broken
+    assert "f" in {d.name for d in found.definitions}
+
+
+def test_what_a_line_stands_in() -> None:
+    text = SOURCES["a.py"][0]
+    assert [enclosing("a.py", text, n) for n in (1, 7, 8, 13, 14)] == [
+        "",
+        "Box.size",
+        "Box.size",
+        "area.inner",
+        "area",
+    ]
+    assert enclosing("a.txt", "x", 1) == ""
+
+
+def test_words_are_whole_and_in_parts() -> None:
+    found = words("parseHTTPHeader parse_http x")
+    assert {"parsehttpheader", "parse", "http", "header", "parse_http"} <= set(found)
+    assert "x" not in found
+
+
+@given(st.binary(max_size=300), st.sampled_from(sorted(SOURCES)))
+def test_no_bytes_make_it_fail(data: bytes, path: str) -> None:
+    one = outline(path, data)
+    assert decode(encode(one)) == one
+
+
+REPO: Files = {
+    "shop/__init__.py": "",
+    "shop/price.py": "def price(item):\n    return base(item) * 2\n\n\ndef base(item):\n    return item.cost\n",
+    "shop/cart.py": "from shop.price import price\n\n\ndef total(items):\n    return sum(price(i) for i in items)\n",
+    "shop/other.py": "class Till:\n    def price(self):\n        return 1\n\n\ndef unrelated_discount_table():\n    return {}\n",
+    "web/view.ts": "export function show() { return total(); }\n",
+    "settings.toml": "discount = 3\n",
+    "README.md": "discount discount discount\n",
+}
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    return Story(tmp_path / "repo")
+
+
+def index_of(story: Story, store: SqliteStore | None = None) -> Index:
+    return build(story.git, story.run("rev-parse", "HEAD").strip(), store)
+
+
+def test_a_push_reads_only_what_changed(story: Story, tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "cache" / "index.sqlite")
+    story.commit(REPO)
+    assert index_of(story, store).read == 5
+    assert index_of(story, store).read == 0
+    story.commit(
+        {
+            "shop/cart.py": "def total(items):\n    return 0\n",
+            "moved/price.py": REPO["shop/price.py"],
+        }
+    )
+    again = index_of(story, store)
+    assert again.read == 1, "the copied file has a known content"
+    assert [d.name for d in again.outlines["shop/cart.py"].definitions] == ["total"]
+    assert again.outlines == index_of(story).outlines
+
+
+def test_callers_and_callees(story: Story) -> None:
+    story.commit(REPO)
+    graph = Graph(index_of(story).outlines)
+    callers = graph.callers("shop/price.py", "price")
+    assert [(c.path, c.definition.name if c.definition else "", c.sure) for c in callers] == [
+        ("shop/cart.py", "total", True)
+    ]
+    callees = graph.callees("shop/cart.py", "total")
+    assert [(c.path, c.definition.name if c.definition else "") for c in callees] == [
+        ("shop/price.py", "price")
+    ]
+    assert graph.callers("shop/cart.py", "total") == [], "another language's total is another total"
+
+
+def test_retrieval_follows_the_graph_first_and_stays_in_its_budget(story: Story) -> None:
+    head = story.commit(REPO)
+    graph = Graph(index_of(story).outlines)
+    found = retrieve(
+        story.git, head, query="discount table", changed=[("shop/price.py", "price")], budget=200, graph=graph
+    )  # fmt: skip
+    assert (found[0].path, found[0].why) == ("shop/cart.py", "calls price")
+    assert "shop/other.py" in {c.path for c in found}
+    assert sum(c.tokens for c in found) <= 200
+    small = retrieve(story.git, head, query="discount", changed=[], budget=50)
+    assert sum(c.tokens for c in small) <= 50
+
+
+def test_related_code_speaks_of_what_the_change_touches(story: Story) -> None:
+    story.change(
+        REPO,
+        {
+            "shop/price.py": "def price(item):\n    return base(item) * 3\n\n\ndef base(item):\n    return item.cost\n"
+        },
+    )
+    context = story.context()
+    assert changed_definitions(context, context.files) == [("shop/price.py", "price")]
+    assert "--- shop/cart.py lines 4-5 (calls price)" in related(context, context.files, 500)
+
+
+def test_chunks_are_functions_small_configuration_and_windows() -> None:
+    assert list(chunks("a.py", SOURCES["a.py"][0])) == [(2, 2), (5, 8), (11, 14)]
+    assert list(chunks("a.toml", "a = 1\nb = 2\n")) == [(1, 3)]
+    assert list(chunks("a.md", "x\n" * 100))[:2] == [(1, 40), (31, 70)]
+    last = list(chunks("a.md", "x\n" * 100))[-1]
+    assert last[1] == 101
+
+
+def test_a_query_asks_for_identifiers_not_for_keywords() -> None:
+    assert terms("def parse_header(self): return header")[:2] == ("header", "parse_header")

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from regreen.codebase.trial import Trial
+from regreen.errors import NoSandbox
+from regreen.ports import Sandbox
+from regreen.reviewers.coverage import parse_report
+from tests.unit.changes import Files, Story
+
+BEFORE: Files = {
+    "shop/__init__.py": "",
+    "shop/price.py": "def price(n):\n    return n\n",
+    "tests/test_price.py": "from shop.price import price\n\nassert price(2) == 2\n",
+}
+AFTER = """\
+def price(n, vip=False):
+    if vip:
+        discount = 0.1
+        return n * (1 - discount)
+    if n < 0:
+        raise ValueError(n)
+    return n
+"""
+RUN = Trial(
+    command=("sh", "-c", "PYTHONPATH=$PYTHONPATH:. python3 tests/test_price.py"), timeout=120
+)
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    return Story(tmp_path / "repo")
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Sandbox:
+    from regreen.adapters.sandbox import choose
+
+    try:
+        return choose()
+    except NoSandbox as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.sandbox
+def test_new_lines_that_no_test_runs_are_named(story: Story, sandbox: Sandbox) -> None:
+    story.change(BEFORE, {"shop/price.py": AFTER, "shop/unused.py": "x = 1\ny = 2\n"})
+    result = story.review(sandbox=sandbox, tests=RUN, run_tests=True)
+    assert result.coverage is not None, result.skipped
+    assert {u.path: u.lines for u in result.coverage.uncovered} == {
+        "shop/price.py": (3, 4, 6),
+        "shop/unused.py": (1, 2),
+    }
+    assert (result.coverage.new_lines, result.coverage.covered) == (8, 3)
+    assert result.scores["coverage"] == 38
+    assert "3 of 8" in result.score_notes["coverage"]
+    assert not [f for f in result.findings if f.dimension == "coverage"], "coverage is no comment"
+
+
+@pytest.mark.sandbox
+def test_failing_tests_are_said_beside_the_score(story: Story, sandbox: Sandbox) -> None:
+    story.change(BEFORE, {"shop/price.py": AFTER.replace("return n\n", "return n + 1\n")})
+    result = story.review(sandbox=sandbox, tests=RUN, run_tests=True)
+    assert "the tests failed (exit 1)" in result.score_notes["coverage"]
+
+
+@pytest.mark.sandbox
+def test_tests_that_never_start_python_leave_no_score(story: Story, sandbox: Sandbox) -> None:
+    story.change(BEFORE, {"shop/price.py": AFTER})
+    result = story.review(sandbox=sandbox, tests=Trial(("true",), timeout=60), run_tests=True)
+    assert result.scores["coverage"] is None
+    assert any(s.reviewer == "coverage" and "no coverage" in s.reason for s in result.skipped)
+
+
+@pytest.mark.parametrize(("wanted", "reason"), [(False, "not asked for"), (True, "no sandbox")])
+def test_without_a_run_the_reason_is_said(story: Story, wanted: bool, reason: str) -> None:
+    story.change(BEFORE, {"shop/price.py": AFTER})
+    result = story.review(tests=RUN, run_tests=wanted)
+    assert result.scores["coverage"] is None
+    assert any(s.reviewer == "coverage" and reason in s.reason for s in result.skipped)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b"{}x", b'{"a": 1}', b'{"a": {"statements": ["x"]}}', b"[" * 100_000]
+)
+def test_what_the_box_wrote_may_be_anything(data: bytes) -> None:
+    assert parse_report(data) is None

@@ -1,0 +1,50 @@
+"""Names of packages: the known, the look-alikes, and the merely unknown."""
+
+from __future__ import annotations
+
+import pytest
+
+from regreen.codebase.packages import Ecosystem, is_popular, is_valid, look_alike
+
+
+@pytest.mark.parametrize("name", ["requests", "Flask", "ruamel.yaml", "typing_extensions", "boto3"])
+def test_popular_names_are_known_however_they_are_written(name: str) -> None:
+    assert is_popular("pypi", name)
+    assert look_alike("pypi", name) is None
+
+
+@pytest.mark.parametrize(
+    ("ecosystem", "name", "of"),
+    [
+        ("pypi", "reqeusts", "requests"),
+        ("pypi", "request", "requests"),
+        ("pypi", "djang0", "django"),
+        ("pypi", "nurnpy", "numpy"),
+        ("pypi", "urlib3", "urllib3"),
+        ("pypi", "jeIlyfish", "jellyfish"),
+        ("pypi", "python-requests", "requests"),
+        ("pypi", "colourama", "colorama"),
+        ("pypi", "\u0440andas", "pandas"),
+        ("npm", "crossenv", "cross-env"),
+        ("npm", "types-node", "@types/node"),
+        ("npm", "loadsh", "lodash"),
+    ],
+)
+def test_a_name_that_could_be_mistaken_is_named_with_the_one_it_imitates(
+    ecosystem: Ecosystem, name: str, of: str
+) -> None:
+    found = look_alike(ecosystem, name)
+    assert found is not None
+    assert found.of == of
+
+
+@pytest.mark.parametrize("name", ["acme-internal-billing", "my-company-utils", "zzz", "x", ""])
+def test_an_unknown_name_is_not_a_bad_one(name: str) -> None:
+    assert look_alike("pypi", name) is None
+
+
+def test_what_no_index_could_hold_is_told() -> None:
+    assert not is_valid("pypi", "a b")
+    assert not is_valid("pypi", "x" * 500)
+    assert is_valid("npm", "@scope/name")
+    assert not is_valid("npm", "../name")

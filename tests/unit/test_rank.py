@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from regreen.models import Dimension, Finding, Severity, WithheldReason
+from regreen.reviewers.context import Claim
+from regreen.reviewers.findings import Candidate, fingerprint
+from regreen.reviewers.memory import Memory
+from regreen.reviewers.rank import Policy, rank
+
+
+def candidate(
+    line: int = 1,
+    *,
+    rule: str = "tool/rule",
+    confidence: float = 0.9,
+    severity: Severity = "medium",
+    dimension: Dimension = "correctness",
+    title: str = "",
+    proven: bool = False,
+    quotes: str = "",
+    path: str = "a.py",
+) -> Candidate:
+    name = fingerprint(path, rule, f"code {line}", "")
+    said = title or f"fault {line}"
+    finding = Finding(
+        name[:8],
+        name,
+        dimension,
+        rule,
+        severity,
+        False,
+        confidence,
+        path,
+        line,
+        line,
+        "RIGHT",
+        said,
+        "",
+    )
+    claim = Claim(
+        dimension,
+        rule,
+        severity,
+        path,
+        line,
+        line,
+        said,
+        "",
+        confidence,
+        proven=proven,
+        quotes=quotes,
+    )
+    return Candidate(finding, claim)
+
+
+def reasons(
+    *candidates: Candidate, policy: Policy | None = None, memory: Memory | None = None
+) -> list[WithheldReason]:
+    return [w.reason for w in rank(candidates, policy or Policy(), memory).withheld]
+
+
+def test_nothing_below_the_threshold_is_said() -> None:
+    assert reasons(candidate(confidence=0.79)) == ["confidence"]
+    assert reasons(candidate(confidence=0.8)) == []
+
+
+@pytest.mark.parametrize(
+    ("dimension", "proven", "said"),
+    [("security", True, True), ("security", False, False), ("correctness", True, False)],
+)
+def test_proven_security_may_be_a_little_less_sure(
+    dimension: Dimension, proven: bool, said: bool
+) -> None:
+    one = candidate(confidence=0.72, dimension=dimension, proven=proven)
+    assert bool(rank([one], Policy()).findings) == said
+
+
+def test_style_is_said_only_with_the_repositorys_own_words() -> None:
+    assert reasons(candidate(dimension="style")) == ["confidence"]
+    assert reasons(candidate(dimension="style", quotes="docs say so")) == []
+
+
+def test_the_gravest_comes_first_and_the_rest_is_cut() -> None:
+    many = [candidate(n, severity="low") for n in range(1, 6)]
+    grave = candidate(9, severity="critical", confidence=0.82)
+    sure = candidate(8, severity="low", confidence=0.95)
+    ranking = rank([*many, grave, sure], Policy(max_comments=3))
+    assert [f.line for f in ranking.findings] == [9, 8, 1]
+    assert [w.reason for w in ranking.withheld] == ["budget"] * 4
+
+
+def test_what_a_person_dismissed_never_returns_and_what_stands_is_not_repeated() -> None:
+    one, two = candidate(1), candidate(2)
+    memory = Memory(frozenset({one.finding.fingerprint}), frozenset({two.finding.fingerprint}))
+    assert sorted(reasons(one, two, memory=memory)) == ["dismissed", "duplicate"]
+
+
+def test_feedback_moves_a_rules_threshold() -> None:
+    assert reasons(candidate(), memory=Memory(thresholds={"tool/rule": 0.95})) == ["confidence"]
+    assert reasons(candidate(confidence=0.7), memory=Memory(thresholds={"tool": 0.6})) == []
+
+
+def test_blocking_is_a_matter_of_the_configured_severity() -> None:
+    ranked = rank([candidate(1, severity="high"), candidate(2)], Policy(blocking="high")).findings
+    assert [f.blocking for f in ranked] == [True, False]
+    assert not rank([candidate(severity="critical")], Policy()).findings[0].blocking
+
+
+def test_two_tools_that_name_the_same_thing_are_one_finding_and_surer() -> None:
+    one = candidate(title="Undefined name `x`", confidence=0.7)
+    two = candidate(rule="other/undefined", title="`x` is not defined", confidence=0.6)
+    ranking = rank([one, two], Policy())
+    (said,) = ranking.findings
+    assert said.confidence == pytest.approx(0.88)
+    assert said.evidence[-1].kind == "vote"
+    assert [w.reason for w in ranking.withheld] == ["duplicate"]
+
+
+def test_the_same_tool_twice_is_no_second_witness() -> None:
+    one = candidate(title="`x` is bad", confidence=0.7)
+    two = candidate(rule="tool/second", title="`x` is odd", confidence=0.7)
+    assert rank([one, two], Policy()).findings == ()
+
+
+def test_two_faults_on_one_line_stay_two() -> None:
+    one = candidate(title="Undefined name `x`")
+    two = candidate(rule="other/rule", title="`y` is called with three arguments")
+    assert len(rank([one, two], Policy()).findings) == 2
+
+
+def test_other_lines_files_and_dimensions_are_other_faults() -> None:
+    base = candidate(title="`x`")
+    others = [candidate(2, title="`x`"), candidate(path="b.py", title="`x`"), candidate(title="`x`", rule="s/1", dimension="security")]  # fmt: skip
+    assert len(rank([base, *others], Policy()).findings) == 4
+
+
+def test_a_fingerprint_survives_what_a_formatter_does() -> None:
+    one = fingerprint("a.py", "r", "f(a,\n  'b',\n)", "C.m")
+    assert one == fingerprint("a.py", "r", 'f(a, "b")', "C.m")
+    others = [("b.py", "r", "f(a, 'b')", "C.m"), ("a.py", "q", "f(a, 'b')", "C.m"), ("a.py", "r", "f(a)", "C.m"), ("a.py", "r", "f(a, 'b')", "")]  # fmt: skip
+    assert all(one != fingerprint(*o) for o in others)
+
+
+def test_the_order_of_the_claims_does_not_matter() -> None:
+    some = [candidate(n, severity=s) for n, s in enumerate(("low", "high", "medium"), 1)]  # type: ignore[arg-type]
+    assert rank(some, Policy()) == rank(list(reversed(some)), Policy())
+    assert replace(some[0].finding) == some[0].finding

@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regreen.codebase.diff import FileChange, parse
+from regreen.models import DIMENSIONS
+from regreen.reviewers.document import document, fence, markdown, text
+from regreen.reviewers.review import ReviewJob, review
+from regreen.reviewers.sarif import sarif
+from regreen.reviewers.scope import compile_glob, is_test, select
+from regreen.reviewers.suggestion import parses, sound
+from regreen.settings import RepoConfig, ReviewConfig
+from tests.unit.changes import Files, Story
+
+GOOD = "def f(x):\n    return x\n"
+BAD = "def f(x):\n    return y\n"
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    return Story(tmp_path / "repo")
+
+
+def rules(story: Story, before: Files, after: Files) -> list[tuple[str, int, str]]:
+    story.change(before, after)
+    return [(f.path, f.line, f.rule) for f in story.review().findings]
+
+
+def test_a_new_fault_is_said_where_it_stands(story: Story) -> None:
+    assert rules(story, {"a.py": GOOD}, {"a.py": BAD}) == [("a.py", 2, "ruff/F821")]
+
+
+def test_two_analyzers_make_one_surer_finding(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.py": BAD})
+    (found,) = story.review(types=True).findings
+    assert found.confidence > 0.9
+    assert {e.kind for e in found.evidence} == {"analyzer", "vote"}
+
+
+def test_what_was_there_before_is_never_said(story: Story) -> None:
+    assert rules(story, {"a.py": BAD}, {"a.py": BAD + "\n\nz = 1\n"}) == []
+
+
+def test_a_fault_that_only_moved_is_not_blamed_on_the_mover(story: Story) -> None:
+    filler = "".join(f"x{n} = {n}\n" for n in range(40))
+    assert (
+        rules(
+            story,
+            {"a.py": BAD + filler, "b.py": "z = 1\n"},
+            {"a.py": filler, "b.py": "z = 1\n" + BAD},
+        )
+        == []
+    )
+
+
+def test_a_second_copy_of_an_old_fault_is_new(story: Story) -> None:
+    twice = BAD + "\n\ndef g(x):\n    return y\n"
+    assert rules(story, {"a.py": BAD}, {"a.py": twice}) == [("a.py", 6, "ruff/F821")]
+
+
+def test_a_clean_change_is_met_with_silence_and_scores(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.py": GOOD + "\n\ndef g(x):\n    return f(x)\n"})
+    result = story.review()
+    assert (result.findings, result.withheld) == ((), ())
+    assert result.scores["correctness"] == 100
+    assert result.scores["coverage"] is None
+    assert "ruff" in result.score_notes["correctness"]
+
+
+def test_what_no_model_read_is_said(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.py": GOOD + "\nz = 1\n"})
+    (skipped,) = [s for s in story.review().skipped if s.reviewer == "model"]
+    assert "no model" in skipped.reason
+
+
+def test_a_file_that_does_not_parse_is_reported_as_not_read(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.py": "def f(:\n"})
+    assert [(u.path, u.reason) for u in story.review().not_reviewed] == [
+        ("a.py", "does not parse as Python")
+    ]
+
+
+def test_a_file_too_large_to_read_is_named(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.py": GOOD + "z = 1\n" * 200_000})
+    assert [u.path for u in story.review().not_reviewed] == ["a.py"]
+
+
+def test_a_language_that_only_a_model_would_read_is_named(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.go": "package a\n"})
+    (skipped,) = [s for s in story.review().skipped if s.reviewer == "correctness"]
+    assert "a.go" in skipped.reason
+
+
+def test_the_same_fault_keeps_its_name_when_lines_move(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.py": BAD})
+    (before,) = story.review().findings
+    story.commit({"a.py": "import os\n\nprint(os)\n\n\n" + BAD})
+    (after,) = [f for f in story.review().findings if f.rule == "ruff/F821"]
+    assert (before.line, after.line) == (2, 7)
+    assert before.fingerprint == after.fingerprint
+
+
+def test_only_wanted_dimensions_are_read(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.py": BAD})
+    config = RepoConfig(review=ReviewConfig(dimensions=("style",)))
+    result = story.review(config)
+    assert result.findings == ()
+    assert {s.reviewer for s in result.skipped} >= {"correctness", "security", "coverage"}
+
+
+def test_blocking_follows_the_configuration(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.py": BAD})
+    config = RepoConfig(review=ReviewConfig(blocking="high"))
+    assert [f.blocking for f in story.review(config).findings] == [True]
+
+
+def test_an_empty_change_is_no_error(story: Story) -> None:
+    story.change({"a.py": GOOD}, {})
+    result = story.review()
+    assert (result.findings, result.summary) == ((), "Nothing changes between base and head.")
+
+
+def test_hostile_names_and_bytes_are_only_names_and_bytes(story: Story) -> None:
+    odd: Files = {
+        "ünï ☃.py": BAD,
+        "new\nline.py": BAD,
+        "-rf.py": BAD,
+        "pyrightconfig.json": '{"venvPath": "/"}',
+        "ruff.toml": "nonsense [",
+        "caf.py": b"x = '\xe9'\ny = undefined1\n",
+        "nul.py": b"x = 1\0\n",
+        "deep.py": "x = " + "(" * 3000 + ")" * 3000 + "\n",
+    }
+    story.change({"a.py": GOOD}, odd)
+    result = story.review(types=True, max_comments=50)
+    said = {f.path for f in result.findings}
+    assert {"ünï ☃.py", "new\nline.py", "-rf.py"} <= said
+    json.dumps(document(result)).encode("ascii")
+    document(result)["summary"].encode("utf-8")
+    text(result).encode("utf-8")
+    markdown(result).encode("utf-8")
+
+
+def test_every_comment_can_be_placed(story: Story) -> None:
+    body = "".join(f"def f{n}():\n    return missing{n}\n\n\n" for n in range(30))
+    story.change({"a.py": GOOD}, {"a.py": GOOD + body, "b.py": body})
+    result, change = story.review(max_comments=100), story.context().change
+    assert len(result.findings) == 60
+    assert all(change.anchor(f.path, f.start_line, f.line, f.side) for f in result.findings)
+
+
+def test_a_large_change_is_read_by_risk_and_the_rest_is_named(story: Story) -> None:
+    files: Files = {f"m{n}.py": "x = 1\n" for n in range(70)}
+    story.change({"a.py": GOOD}, {**files, "auth.py": "x = 1\n"})
+    result = story.review()
+    assert len(result.not_reviewed) == 11
+    assert "auth.py" not in {u.path for u in result.not_reviewed}
+    assert all("large" in u.reason for u in result.not_reviewed)
+
+
+def test_a_patch_alone_is_read_and_says_what_it_lacks() -> None:
+    diff = "diff --git a/n.py b/n.py\nnew file mode 100644\n--- /dev/null\n+++ b/n.py\n@@ -0,0 +1,2 @@\n+def f(x):\n+    return y\n"
+    result = review(ReviewJob(diff=diff), git=None, sandbox=None, model=None)
+    assert [(f.path, f.line) for f in result.findings] == [("n.py", 2)]
+    assert "repository" in {s.reviewer for s in result.skipped}
+
+
+def test_the_document_has_the_interfaces_keys(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.py": BAD})
+    data = document(story.review(max_comments=0))
+    assert data["version"] == 1
+    assert set(data) >= {
+        "base", "head", "merge_base", "summary", "risk", "scores", "findings", "withheld", "not_reviewed",
+        "skipped", "coverage", "cost", "seconds",
+    }  # fmt: skip
+    assert set(data["scores"]) == set(DIMENSIONS)
+    (withheld,) = [w for w in data["withheld"] if w["reason"] == "budget"]
+    assert set(withheld) == {
+        "id", "fingerprint", "dimension", "rule", "severity", "blocking", "confidence", "path", "start_line",
+        "line", "side", "title", "body", "suggestion", "evidence", "reason",
+    }  # fmt: skip
+    assert set(withheld["evidence"][0]) == {"kind", "command", "head", "base", "excerpt"}
+
+
+def test_sarif_names_rule_place_and_fingerprint(story: Story) -> None:
+    story.change({"a b.py": GOOD}, {"a b.py": BAD})
+    (run,) = sarif(story.review())["runs"]
+    (result,) = run["results"]
+    assert result["ruleId"] == "ruff/F821"
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a%20b.py"
+    assert [r["id"] for r in run["tool"]["driver"]["rules"]] == ["ruff/F821"]
+    assert list(result["partialFingerprints"]) == ["regreen/v1"]
+
+
+def test_a_fence_is_longer_than_any_inside() -> None:
+    assert fence("a ```` b").startswith("`````\n")
+
+
+def changed(path: str, body: str = "+x\n") -> FileChange:
+    count = body.count("\n")
+    (file,) = parse(f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{count} @@\n{body}").files
+    return file
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "reason"),
+    [
+        ("a.py", "+x\n", None),
+        ("vendor/x/a.py", "+x\n", "vendored"),
+        ("web/node_modules/x.js", "+x\n", "vendored"),
+        ("package-lock.json", "+x\n", "lock file"),
+        ("sub/poetry.lock", "+x\n", "lock file"),
+        ("api_pb2.py", "+x\n", "generated"),
+        ("dist/app.js", "+x\n", "generated"),
+        ("app.min.js", "+x\n", "generated"),
+        ("a.go", "+// Code generated by protoc. DO NOT EDIT.\n", "generated"),
+        ("a.py", "+# @generated by tool\n", "generated"),
+        ("a.js", "+" + "x" * 6000 + "\n", "minified"),
+        ("README.md", "+x\n", "prose"),
+        ("requirements.txt", "+x\n", None),
+        ("odd/secret.txt", "+x\n", "prose"),
+        ("gen/a.py", "+x\n", "ignored by the configuration"),
+    ],
+)
+def test_what_nobody_wants_reviewed_is_left_out_with_its_reason(
+    path: str, body: str, reason: str | None
+) -> None:
+    scope = select(parse("").__class__((changed(path, body),)), ignore=("gen/**",))
+    assert [u.reason for u in scope.unread] == ([reason] if reason else [])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "matches"),
+    [
+        ("vendor/**", "vendor/a/b.py", True),
+        ("vendor/**", "x/vendor/a.py", False),
+        ("**/gen/*.py", "a/b/gen/x.py", True),
+        ("**/gen/*.py", "gen/x.py", True),
+        ("**/foo/bar.py", "x/foo/bar.py", True),
+        ("*.py", "a/b.py", True),
+        ("a/*.py", "a/b/c.py", False),
+        ("a?.py", "ab.py", True),
+        ("docs/", "docs/x/y.md", True),
+        ("a.b", "axb", False),
+    ],
+)
+def test_path_patterns(pattern: str, path: str, matches: bool) -> None:
+    assert (compile_glob(pattern).fullmatch(path) is not None) == matches
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("tests/a.py", True), ("test_a.py", True), ("a_test.go", True), ("x.spec.ts", True), ("contest.py", False), ("latest/a.py", False)],
+)  # fmt: skip
+def test_what_counts_as_a_test(path: str, expected: bool) -> None:
+    assert is_test(path) == expected
+
+
+SOURCE = "def f():\n    a = 1\n    b = 2\n    return a\n"
+
+
+@pytest.mark.parametrize(
+    ("suggestion", "start", "line", "kept"),
+    [
+        ("    b = 3", 3, 3, "    b = 3"),
+        ("    b = 3\n", 3, 3, "    b = 3"),
+        ("    b = 2", 3, 3, None),
+        ("    b = 3\n    return a", 3, 3, "    b = 3"),
+        ("    a = 1\n    b = 3", 3, 3, "    b = 3"),
+        ("    b = (", 3, 3, None),
+        ("b = 3", 3, 3, None),
+        ("\n".join(f"    x = {n}" for n in range(6)), 3, 3, None),
+        ("    b = 3", 9, 9, None),
+        ("", 3, 3, ""),
+    ],
+)
+def test_a_suggestion_is_kept_only_when_it_can_be_committed(
+    suggestion: str, start: int, line: int, kept: str | None
+) -> None:
+    body = "".join(f"+{row}\n" for row in SOURCE.splitlines())
+    assert sound(suggestion, changed("a.py", body), SOURCE, start, line) == kept
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "well"),
+    [
+        ("a.json", "{", False), ("a.json", "{}", True), ("a.toml", "a = ", False), ("a.yml", "a: [", False),
+        ("a.yml", "a: [1]", True), ("a.py", "x =", False), ("a.bin", "\x00", True), ("a.py", "(" * 100_000, False),
+    ],
+)  # fmt: skip
+def test_what_parses(path: str, content: str, well: bool) -> None:
+    assert parses(path, content) == well

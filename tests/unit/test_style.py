@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from regreen.models import Review
+from regreen.reviewers.style import lint_rows
+from tests.unit.changes import Files, Story
+
+LOGGED = (
+    "import logging\n\nlog = logging.getLogger(__name__)\n\n\ndef run(n):\n"
+    + "    log.info('x')\n" * 8
+)
+HABIT: Files = {f"pkg/m{n}.py": LOGGED for n in range(5)}
+PRINTS = {"pkg/new.py": "def show(n):\n    print(n)\n"}
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    return Story(tmp_path / "repo")
+
+
+def style(result: Review) -> tuple[list[str], list[str]]:
+    """Rules posted, rules withheld."""
+    posted = [f.rule for f in result.findings if f.dimension == "style"]
+    return posted, [w.finding.rule for w in result.withheld if w.finding.dimension == "style"]
+
+
+def test_a_habit_alone_is_never_posted(story: Story) -> None:
+    story.change(HABIT, PRINTS)
+    result = story.review()
+    assert style(result) == ([], ["convention/messages-go-to-logging"])
+    (kept,) = [w.finding for w in result.withheld if w.finding.dimension == "style"]
+    assert "40 of 40 places" in kept.body
+
+
+def test_a_habit_that_the_repository_wrote_down_is_posted_with_the_quote(story: Story) -> None:
+    story.change({**HABIT, "CONTRIBUTING.md": "# How\n- Never use print: log it.\n"}, PRINTS)
+    result = story.review()
+    assert style(result) == (["convention/messages-go-to-logging"], [])
+    (said,) = [f for f in result.findings if f.dimension == "style"]
+    assert 'CONTRIBUTING.md says: "Never use print: log it"' in said.body
+
+
+def test_a_rule_that_nobody_keeps_is_not_enforced(story: Story) -> None:
+    habit = {**HABIT, "pkg/loud.py": "print(1)\n" * 20, "CONTRIBUTING.md": "Never use print.\n"}
+    story.change(habit, PRINTS)
+    assert style(story.review()) == ([], [])
+
+
+def test_a_rule_that_the_change_itself_writes_does_not_count(story: Story) -> None:
+    story.change(HABIT, {**PRINTS, "CONTRIBUTING.md": "Never use print.\n"})
+    assert style(story.review())[0] == []
+
+
+def test_the_repositorys_own_linter_waits_for_the_sandbox(story: Story) -> None:
+    story.change({"pyproject.toml": "[tool.ruff]\n"}, PRINTS)
+    skipped = {s.reviewer: s.reason for s in story.review().skipped}
+    assert "ruff is configured" in skipped["the repository's linter"]
+
+
+@pytest.mark.parametrize(
+    ("output", "rows"),
+    [
+        ('[{"filename": "/work/a.py", "location": {"row": 3}, "code": "E501", "message": "long"}]', [("a.py", 3, "E501 long")]),
+        ("./a.py:7:1: F401 unused\nnoise\n", [("a.py", 7, "F401 unused")]),
+        ("[1, {}, null]", []),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_both_linters_words_are_read(output: str, rows: list[tuple[str, int, str]]) -> None:
+    assert list(lint_rows(output)) == rows

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from regreen.reviewers.vacuous import Vacuous
+from tests.unit.changes import Story
+
+BEFORE = "def test_sum():\n    total = sum([1, 2])\n    assert total == 3\n"
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    return Story(tmp_path / "repo")
+
+
+def titles(story: Story, after: str, before: str = BEFORE) -> list[str]:
+    story.change({"tests/test_it.py": before}, {"tests/test_it.py": after})
+    context = story.context()
+    found = Vacuous().run(context).claims
+    assert all(context.change.anchor(c.path, c.start_line, c.line, c.side) for c in found)
+    return [c.title for c in found]
+
+
+@pytest.mark.parametrize(
+    ("after", "title"),
+    [
+        ("def test_sum():\n    total = sum([1, 2])\n    print(total)\n", "no longer asserts anything"),
+        ("def test_sum():\n    total = sum([1, 2])\n", "no longer asserts anything"),
+        ("def test_sum():\n    return\n    total = sum([1, 2])\n    assert total == 3\n", "never reached"),
+        ("def test_sum():\n    total = sum([1, 2])\n    assert total == 3 or True\n", "cannot fail"),
+        ("def test_sum():\n    total = sum([1, 2])\n    assert total == total\n", "cannot fail"),
+        (
+            "def test_sum():\n    total = sum([1, 2])\n    try:\n        assert total == 3\n    except Exception:\n        pass\n",
+            "cannot fail",
+        ),
+    ],
+)  # fmt: skip
+def test_a_test_that_lost_its_power(story: Story, after: str, title: str) -> None:
+    (found,) = titles(story, after)
+    assert title in found
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "def test_sum():\n    total = sum([1, 2, 3])\n    assert total == 6\n",
+        "def test_sum():\n    check_total(sum([1, 2]), 3)\n",
+        "def test_sum():\n    with pytest.raises(TypeError):\n        sum(1)\n",
+        "def test_sum():\n    if sum([1, 2]) != 3:\n        raise ValueError\n",
+        "def test_sum():\n    total = sum([1, 2])\n    assert total == 3 or total == 4\n",
+        "def test_sum():\n    assert next(it) == next(it)\n",
+        "def test_smoke():\n    main()\n",
+        "def test_sum():\n    try:\n        assert sum([1]) == 1\n    except Exception:\n        raise\n",
+        "def test_sum(\n",
+    ],
+)
+def test_a_test_that_can_still_fail(story: Story, after: str) -> None:
+    assert titles(story, after) == []
+
+
+def test_what_was_hollow_before_is_not_news(story: Story) -> None:
+    before = "def test_a():\n    run()\n\n\ndef test_b():\n    return\n    assert 1\n"
+    assert (
+        titles(story, before.replace("run()", "run(1)").replace("assert 1", "assert 2"), before)
+        == []
+    )
