@@ -1,0 +1,264 @@
+"""Acknowledging webhooks: requests per second and latency, ours beside a raw SQLite insert behind the same server.
+
+    python benchmarks/webhooks.py [--seconds 3] [--rounds 3] [--connections 1 16 64]
+
+Every server is gunicorn with one process of sixteen threads, checks the signature of the same 12 KB payload
+and answers 202. `raw` stores the body's delivery id and the parsed payload's repository in one SQLite insert
+(WAL, synchronous=FULL); `none` stores nothing; `ours` is Regreen's web application: delivery row, job row and
+queue row in one transaction. Rounds are interleaved, because a shared machine is never equally fast twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import hmac
+import http.client
+import json
+import os
+import signal
+import socket
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SECRET = "benchmark"  # noqa: S105 - of this file alone
+
+
+def payload() -> bytes:
+    """A push to a pull request that is closed: the cheapest job, so that accepting is what is measured."""
+    pull = {
+        "number": 7,
+        "draft": False,
+        "user": {"login": "ann", "type": "User"},
+        "head": {"sha": "a" * 40, "ref": "topic", "repo": {"id": 1}},
+        "base": {"sha": "b" * 40, "ref": "main", "repo": {"id": 1}},
+        "body": "x" * 11_000,
+    }
+    return json.dumps(
+        {
+            "action": "synchronize",
+            "pull_request": pull,
+            "repository": {"id": 1, "full_name": "octo/hello", "default_branch": "main"},
+            "installation": {"id": 3},
+            "sender": {"login": "ann", "type": "User"},
+        }
+    ).encode()
+
+
+# The servers, each run by `python webhooks.py --serve NAME PORT HOME`
+
+
+def application(name: str, home: Path) -> Any:
+    """The WSGI application of one contestant."""
+    if name == "ours":
+        return ours(home)
+    from flask import Flask, Response, request
+
+    local = threading.local()
+    database = home / "raw.sqlite"
+    if name == "raw":
+        with sqlite3.connect(database) as setup:
+            setup.execute("PRAGMA journal_mode=WAL")
+            setup.execute(
+                "CREATE TABLE IF NOT EXISTS d (id TEXT PRIMARY KEY, repo TEXT, body TEXT)"
+            )
+    flask = Flask("raw")
+
+    def insert(delivery: str, repo: str, body: str) -> None:
+        if not hasattr(local, "db"):
+            local.db = sqlite3.connect(database, timeout=30, isolation_level=None)
+            local.db.execute("PRAGMA synchronous=FULL")
+        local.db.execute("INSERT OR IGNORE INTO d VALUES (?, ?, ?)", (delivery, repo, body))
+
+    @flask.post("/webhooks/github")
+    def github() -> Response:
+        body = request.get_data()
+        digest = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+        if not hmac.compare_digest(request.headers["X-Hub-Signature-256"], f"sha256={digest}"):
+            return Response(status=401)
+        data = json.loads(body)
+        if name == "raw":
+            repo = data["repository"]["full_name"]
+            insert(request.headers["X-GitHub-Delivery"], repo, json.dumps(data["action"]))
+        return Response("accepted\n", status=202)
+
+    return flask
+
+
+def ours(home: Path) -> Any:
+    """Regreen's own web application, without its worker: what is measured is accepting."""
+    from pydantic import SecretStr
+
+    from regreen.bot.app import build
+    from regreen.settings import Settings
+
+    class Nowhere:
+        slug = "regreen"
+
+        def failed_deliveries(self, _since: object) -> list[object]:
+            return []
+
+        def installations(self) -> list[object]:
+            return []
+
+    settings = Settings(
+        home=home,
+        webhook_secret=SecretStr(SECRET),
+        review_delay_s=3600,
+        database_url=os.environ.get("BENCH_DATABASE_URL"),
+    )
+    app = build(settings, github=Nowhere())  # type: ignore[arg-type]  # GitHub is never asked here
+    worker = app.worker()  # its launch makes the engine's tables
+    worker.start()
+    return app.wsgi
+
+
+def serve(name: str, port: int, home: Path) -> None:
+    """Run one contestant under gunicorn."""
+    from gunicorn.app.base import BaseApplication
+
+    class Server(BaseApplication):  # type: ignore[misc]
+        def load_config(self) -> None:
+            options = {
+                "bind": [f"127.0.0.1:{port}"],
+                "workers": 1,
+                "worker_class": "gthread",
+                "threads": 16,
+                "loglevel": "error",
+                "keepalive": 30,
+            }
+            for key, value in options.items():
+                self.cfg.set(key, value)
+
+        def load(self) -> Any:
+            return application(name, home)
+
+    Server().run()
+
+
+# The load
+
+
+@dataclass(frozen=True)
+class Result:
+    """One cell."""
+
+    rate: float
+    p50: float
+    p99: float
+    bad: int
+
+
+def load(port: int, connections: int, seconds: float) -> Result:
+    """As many requests as `connections` can make one after the other."""
+    body = payload()
+    digest = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+    times: list[float] = []
+    bad = [0]
+    ended = time.monotonic() + seconds
+
+    def client() -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        while time.monotonic() < ended:
+            headers = {
+                "X-Hub-Signature-256": f"sha256={digest}",
+                "X-GitHub-Event": "pull_request",
+                "X-GitHub-Delivery": str(uuid.uuid4()),
+            }
+            started = time.monotonic()
+            connection.request("POST", "/webhooks/github", body, headers)
+            answer = connection.getresponse()
+            answer.read()
+            times.append(time.monotonic() - started)
+            if answer.status != 202:
+                bad[0] += 1
+        connection.close()
+
+    threads = [threading.Thread(target=client) for _ in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    times.sort()
+    return Result(
+        len(times) / seconds, times[len(times) // 2], times[int(len(times) * 0.99)], bad[0]
+    )
+
+
+def main() -> None:
+    """Measure, interleaved, and print a table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--connections", type=int, nargs="+", default=[1, 16, 64])
+    parser.add_argument("--serve", nargs=3, metavar=("NAME", "PORT", "HOME"))
+    options = parser.parse_args()
+    if options.serve:
+        name, port, home = options.serve
+        serve(name, int(port), Path(home))
+        return
+    names = ["none", "raw", "ours"]
+    running = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            home = Path(folder) / name
+            home.mkdir()
+            port = _free_port()
+            argv = [sys.executable, __file__, "--serve", name, str(port), str(home)]
+            running[name] = (port, subprocess.Popen(argv, start_new_session=True))
+        for port, _ in running.values():
+            _wait(port)
+        cells: dict[tuple[str, int], list[Result]] = {}
+        for _ in range(options.rounds):
+            for connections in options.connections:
+                for name in names:
+                    cell = load(running[name][0], connections, options.seconds)
+                    cells.setdefault((name, connections), []).append(cell)
+        for _, process in running.values():
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
+    print("| connections | server | requests/s | p50 ms | p99 ms | x raw | not 202 |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for connections in options.connections:
+        raw = [r.rate for r in cells["raw", connections]]
+        for name in names:
+            found = cells[name, connections]
+            ratio = statistics.median(r.rate / b for r, b in zip(found, raw, strict=True))
+            print(
+                f"| {connections} | {name} | {statistics.median(r.rate for r in found):.0f} | "
+                f"{1000 * statistics.median(r.p50 for r in found):.1f} | "
+                f"{1000 * statistics.median(r.p99 for r in found):.0f} | {ratio:.2f} | "
+                f"{sum(r.bad for r in found)} |"
+            )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait(port: int) -> None:
+    for _ in range(300):
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            time.sleep(5)  # let the first launch make its tables
+            return
+    raise SystemExit("a server did not start")
+
+
+if __name__ == "__main__":
+    main()

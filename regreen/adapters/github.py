@@ -1,0 +1,490 @@
+"""GitHub over its REST and GraphQL interfaces; satisfies `forge.GitHub` and `forge.App`."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import Any, cast
+from urllib.parse import quote
+
+import requests
+from github import Auth
+
+from regreen.adapters.github_wire import Json, Pace, Tokens, Wire
+from regreen.errors import OutsideError
+from regreen.forge import (
+    PERMISSIONS,
+    CheckRun,
+    Comment,
+    FailedDelivery,
+    Gone,
+    InlineComment,
+    Installation,
+    Issue,
+    Permission,
+    Pull,
+    Reaction,
+    Refused,
+    Repository,
+    Scope,
+    Thread,
+    WorkflowJob,
+    WorkflowRun,
+    WorkflowStep,
+)
+from regreen.ports import Clock
+
+MAX_COMMENT = 65_000
+_MAX_SUMMARY = 65_000
+_ANNOTATIONS_A_CALL = 50
+
+_THREADS = """
+query($owner: String!, $name: String!, $number: Int!, $after: String) {
+  repository(owner: $owner, name: $name) { pullRequest(number: $number) {
+    reviewThreads(first: 50, after: $after) {
+      pageInfo { hasNextPage endCursor }
+      nodes { id isResolved comments(first: 20) { nodes { databaseId body url author { login } } } }
+  } } } }
+"""
+_RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { id } } }"
+
+
+class GitHubApp:
+    """The App, with its private key."""
+
+    def __init__(self, *, app_id: int, private_key: str, api_url: str, clock: Clock) -> None:
+        jwt = Auth.AppAuth(app_id, private_key)
+        self._api_url = api_url
+        self._wire = Wire(api_url, lambda: jwt)
+        self._tokens = Tokens(self._wire, clock)
+        self._pace = Pace(clock)
+
+    @cached_property
+    def slug(self) -> str:
+        """The App's name in URLs; it writes as `SLUG[bot]`."""
+        return str(self._wire.get("/app")["slug"])
+
+    def github(self, repo: str, installation: int, scope: Scope) -> RepositoryClient:
+        """A client for one repository whose token can do no more than `scope`."""
+        return RepositoryClient(
+            repo=repo,
+            login=f"{self.slug}[bot]",
+            api_url=self._api_url,
+            auth=lambda: self._tokens.token(installation, repo, scope),
+            pace=self._pace,
+        )
+
+    def installation_of(self, repo: str) -> int:
+        """The installation that covers a repository."""
+        return int(self._wire.get(f"/repos/{repo}/installation")["id"])
+
+    def repositories(self, installation: int) -> list[Repository]:
+        """The repositories that an installation covers."""
+        body: dict[str, Json] = {"permissions": {"metadata": "read"}}
+        answer = self._wire.post(f"/app/installations/{installation}/access_tokens", body)
+        auth = Auth.Token(answer["token"])
+        wire = Wire(self._api_url, lambda: auth)
+        return [_repository(r) for r in wire.pages("/installation/repositories", "repositories")]
+
+    def installations(self) -> list[Installation]:
+        """Every installation."""
+        return [
+            Installation(
+                i["id"], (i.get("account") or {}).get("login", ""), bool(i.get("suspended_at"))
+            )
+            for i in self._wire.pages("/app/installations")
+        ]
+
+    def failed_deliveries(self, since: datetime) -> list[FailedDelivery]:
+        """Deliveries that failed and have not succeeded since, oldest first."""
+        arrived: set[str] = set()
+        failed: dict[str, FailedDelivery] = {}
+        for item in self._wire.cursor_pages("/app/hook/deliveries"):
+            at = _time(item["delivered_at"])
+            if at < since:
+                break
+            if 200 <= int(item["status_code"]) < 300:
+                arrived.add(item["guid"])
+            else:
+                failed[item["guid"]] = FailedDelivery(item["id"], item["guid"], item["event"], at)
+        return sorted((d for g, d in failed.items() if g not in arrived), key=lambda d: d.at)
+
+    def redeliver(self, delivery: FailedDelivery) -> None:
+        """Ask GitHub to deliver once more."""
+        self._wire.post(f"/app/hook/deliveries/{delivery.id}/attempts", {})
+
+
+class RepositoryClient:
+    """One repository, with a token for it alone."""
+
+    def __init__(
+        self,
+        *,
+        repo: str,
+        login: str,
+        api_url: str,
+        auth: Callable[[], Auth.Token],
+        pace: Pace,
+    ) -> None:
+        self.repo = repo
+        self._login = login
+        self._auth = auth
+        self._wire = Wire(api_url, auth, pace)
+        self._at = f"/repos/{repo}"
+
+    def token(self) -> str:
+        """The installation token, for git over HTTPS only."""
+        return self._auth().token
+
+    # Reading
+
+    def repository(self) -> Repository:
+        """The repository, under its present name."""
+        return _repository(self._wire.get(self._at))
+
+    def pull(self, number: int) -> Pull:
+        """A pull request."""
+        return _pull(self._wire.get(f"{self._at}/pulls/{number}"))
+
+    def pulls(self, *, head: str | None = None, head_sha: str | None = None) -> list[Pull]:
+        """Open pull requests, of one head branch of this repository, or with one head commit."""
+        if head_sha is not None:
+            found = self._wire.pages(f"{self._at}/commits/{head_sha}/pulls")
+            # this list leaves out what `pulls` has, so the numbers are looked up
+            numbers = [p["number"] for p in found if p["state"] == "open"]
+            return [p for p in map(self.pull, numbers) if p.head_sha == head_sha]
+        owner = self.repo.partition("/")[0]
+        wanted = f"{owner}:{head}" if head else None
+        found = self._wire.pages(f"{self._at}/pulls", state="open", head=wanted)
+        return [_pull(p) for p in found]
+
+    def file(self, path: str, ref: str) -> bytes | None:
+        """A file's bytes at a ref; None where there is none."""
+        try:
+            data = self._wire.get(f"{self._at}/contents/{quote(path)}", ref=ref)
+        except Gone:
+            return None
+        if not isinstance(data, dict) or data.get("type") != "file":
+            return None
+        return base64.b64decode(data.get("content") or "")
+
+    def permission(self, login: str) -> Permission:
+        """What somebody may do in the repository."""
+        try:
+            data = self._wire.get(f"{self._at}/collaborators/{quote(login, safe='')}/permission")
+        except Gone:
+            return "none"
+        role = data.get("role_name") or data.get("permission")
+        # a custom role is only known by the base it extends
+        name = role if role in PERMISSIONS else data.get("permission")
+        return cast("Permission", name) if name in PERMISSIONS else "none"
+
+    def threads(self, number: int) -> list[Thread]:
+        """The review threads of a pull request."""
+        return list(self._threads(number))
+
+    def _threads(self, number: int) -> Iterator[Thread]:
+        owner, _, name = self.repo.partition("/")
+        after = None
+        while True:
+            variables = {"owner": owner, "name": name, "number": number, "after": after}
+            data = self._wire.graphql(_THREADS, variables)
+            found = data["repository"]["pullRequest"]["reviewThreads"]
+            yield from (_thread(node) for node in found["nodes"])
+            if not found["pageInfo"]["hasNextPage"]:
+                return
+            after = found["pageInfo"]["endCursor"]
+
+    def workflow_run(self, run_id: int) -> WorkflowRun:
+        """One run of a workflow."""
+        return _run(self._wire.get(f"{self._at}/actions/runs/{run_id}"))
+
+    def jobs(self, run_id: int) -> list[WorkflowJob]:
+        """The jobs of a run's latest attempt."""
+        path = f"{self._at}/actions/runs/{run_id}/jobs"
+        return [_job(job) for job in self._wire.pages(path, "jobs", filter="latest")]
+
+    def job_log(self, job_id: int, limit: int = 16 * 1024 * 1024) -> bytes:
+        """A job's log, its last `limit` bytes."""
+        where = self._wire.location(f"{self._at}/actions/jobs/{job_id}/logs")
+        # GitHub's redirect carries its own signature: our token stays out of it
+        kept = bytearray()
+        try:
+            with requests.get(where, stream=True, timeout=30) as answer:
+                answer.raise_for_status()
+                for chunk in answer.iter_content(64 * 1024):
+                    kept += chunk
+                    if len(kept) > 2 * limit:
+                        del kept[:-limit]
+        except requests.RequestException as error:
+            msg = f"the log of job {job_id} cannot be fetched ({type(error).__name__})"
+            raise OutsideError(msg) from error
+        return bytes(kept[-limit:])
+
+    def runs(self, branch: str, path: str | None = None, limit: int = 50) -> list[WorkflowRun]:
+        """The completed workflow runs of a branch, newest first."""
+        data = self._wire.get(
+            f"{self._at}/actions/runs", branch=branch, status="completed", per_page=min(limit, 100)
+        )
+        runs = [_run(r) for r in data["workflow_runs"]]
+        return [r for r in runs if path is None or r.path == path]
+
+    def find_issue(self, marker: str) -> Issue | None:
+        """The open issue that carries `marker`."""
+        found = self._wire.pages(f"{self._at}/issues", state="open", creator=self._login)
+        for item in found:
+            if "pull_request" not in item and self._is_ours(item, marker):
+                return _issue(item)
+        return None
+
+    def issue_text(self, number: int) -> Issue:
+        """An issue, or a pull request as an issue."""
+        return _issue(self._wire.get(f"{self._at}/issues/{number}"))
+
+    # Writing; each finds what it wrote before, so that doing it twice does it once
+
+    def comment(self, number: int, marker: str, body: str) -> Comment:
+        """Write the comment that carries `marker`, or edit it where it is there."""
+        text = _with_marker(marker, body)
+        for item in self._wire.pages(f"{self._at}/issues/{number}/comments"):
+            if self._is_ours(item, marker):
+                if item["body"] == text:
+                    return _comment(item)
+                path = f"{self._at}/issues/comments/{item['id']}"
+                return _comment(self._wire.patch(path, {"body": text}))
+        return _comment(self._wire.post(f"{self._at}/issues/{number}/comments", {"body": text}))
+
+    def reply(self, number: int, comment_id: int, marker: str, body: str) -> Comment:
+        """Answer in a review thread, or edit the answer that carries `marker`."""
+        text = _with_marker(marker, body)
+        for item in self._wire.pages(f"{self._at}/pulls/{number}/comments"):
+            if self._is_ours(item, marker):
+                path = f"{self._at}/pulls/comments/{item['id']}"
+                return _comment(self._wire.patch(path, {"body": text}))
+        path = f"{self._at}/pulls/{number}/comments/{comment_id}/replies"
+        return _comment(self._wire.post(path, {"body": text}))
+
+    def react(self, comment_id: int, reaction: Reaction, *, review: bool) -> None:
+        """Put a reaction on a comment; the same one twice counts once on GitHub's side."""
+        kind = "pulls" if review else "issues"
+        path = f"{self._at}/{kind}/comments/{comment_id}/reactions"
+        self._wire.post(path, {"content": reaction})
+
+    def check_run(self, check: CheckRun) -> int:
+        """Make the check run with `external_id`, or bring it up to date; its id."""
+        there = self._find_check(check)
+        done = int(there["output"].get("annotations_count") or 0) if there else 0
+        left = list(check.annotations[done:])
+        first, rest = left[:_ANNOTATIONS_A_CALL], left[_ANNOTATIONS_A_CALL:]
+        body = _check(check, first)
+        if there:
+            check_id = int(there["id"])
+            self._wire.patch(f"{self._at}/check-runs/{check_id}", body)
+        else:
+            body |= {"head_sha": check.head_sha, "external_id": check.external_id}
+            check_id = int(self._wire.post(f"{self._at}/check-runs", body)["id"])
+        for i in range(0, len(rest), _ANNOTATIONS_A_CALL):
+            more = _check(check, rest[i : i + _ANNOTATIONS_A_CALL])
+            self._wire.patch(f"{self._at}/check-runs/{check_id}", more)
+        return check_id
+
+    def _find_check(self, check: CheckRun) -> Json:
+        path = f"{self._at}/commits/{check.head_sha}/check-runs"
+        found = self._wire.pages(path, "check_runs", check_name=check.name, filter="all")
+        return next((c for c in found if c.get("external_id") == check.external_id), None)
+
+    def review(
+        self, number: int, head_sha: str, marker: str, body: str, comments: Sequence[InlineComment]
+    ) -> None:
+        """Post one review pinned to `head_sha`, unless one with `marker` is there."""
+        path = f"{self._at}/pulls/{number}/reviews"
+        if any(self._is_ours(item, marker) for item in self._wire.pages(path)):
+            return
+        self._wire.post(
+            path,
+            {
+                "commit_id": head_sha,
+                "event": "COMMENT",
+                "body": _with_marker(marker, body),
+                "comments": [_inline(comment) for comment in comments],
+            },
+        )
+
+    def resolve(self, thread_id: str) -> None:
+        """Resolve a review thread."""
+        self._wire.graphql(_RESOLVE, {"id": thread_id})
+
+    def open_pull(self, *, head: str, base: str, title: str, body: str, draft: bool = True) -> Pull:
+        """Open a pull request from a branch of this repository, or bring the open one up to date."""
+        text = {"title": title[:250], "body": body[:MAX_COMMENT]}
+        there = self.pulls(head=head)
+        if there:
+            return _pull(self._wire.patch(f"{self._at}/pulls/{there[0].number}", text))
+        new = {**text, "head": head, "base": base, "draft": draft}
+        try:
+            return _pull(self._wire.post(f"{self._at}/pulls", new))
+        except Refused as error:
+            # free plans have no drafts in private repositories
+            if draft and "draft" in str(error).lower():
+                return _pull(self._wire.post(f"{self._at}/pulls", new | {"draft": False}))
+            raise
+
+    def close_pull(self, number: int) -> None:
+        """Close a pull request."""
+        self._wire.patch(f"{self._at}/pulls/{number}", {"state": "closed"})
+
+    def issue(self, marker: str, title: str, body: str, labels: Sequence[str] = ()) -> Issue:
+        """Open the issue that carries `marker`, or edit the open one that does."""
+        text = {"title": title[:250], "body": _with_marker(marker, body)}
+        there = self.find_issue(marker)
+        if there is not None:
+            return _issue(self._wire.patch(f"{self._at}/issues/{there.number}", text))
+        return _issue(self._wire.post(f"{self._at}/issues", {**text, "labels": list(labels)}))
+
+    def close_issue(self, number: int) -> None:
+        """Close an issue."""
+        done = {"state": "closed", "state_reason": "completed"}
+        self._wire.patch(f"{self._at}/issues/{number}", done)
+
+    def upload_sarif(self, commit: str, ref: str, sarif: str) -> None:
+        """Hand a SARIF document (gzip, base64) to code scanning."""
+        body = {"commit_sha": commit, "ref": ref, "sarif": sarif, "tool_name": "regreen"}
+        self._wire.post(f"{self._at}/code-scanning/sarifs", body)
+
+    def _is_ours(self, item: Json, marker: str) -> bool:
+        """A stranger who copies our marker must not be taken for us."""
+        author = (item.get("user") or {}).get("login", "")
+        return author == self._login and marker in (item.get("body") or "")
+
+
+def _with_marker(marker: str, body: str) -> str:
+    room = MAX_COMMENT - len(marker) - 2
+    cut = (
+        body if len(body) <= room else body[: room - 40].rstrip() + "\n\n… cut: too long for GitHub"
+    )
+    return f"{cut}\n\n{marker}"
+
+
+def _check(check: CheckRun, annotations: Sequence[Any]) -> dict[str, Json]:
+    output: dict[str, Json] = {"title": check.title, "summary": check.summary[:_MAX_SUMMARY]}
+    if check.text:
+        output["text"] = check.text[:_MAX_SUMMARY]
+    if annotations:
+        output["annotations"] = [
+            {
+                "path": a.path,
+                "start_line": a.start_line,
+                "end_line": a.end_line,
+                "annotation_level": a.level,
+                "title": a.title[:255],
+                "message": a.message[:60_000],
+            }
+            for a in annotations
+        ]
+    body: dict[str, Json] = {"name": check.name, "output": output}
+    if check.details_url:
+        body["details_url"] = check.details_url
+    if check.conclusion is None:
+        return {**body, "status": "in_progress"}
+    actions = [
+        {"label": b.label, "description": b.description, "identifier": b.identifier}
+        for b in check.buttons
+    ]
+    return {**body, "status": "completed", "conclusion": check.conclusion, "actions": actions}
+
+
+def _inline(comment: InlineComment) -> dict[str, Json]:
+    body: dict[str, Json] = {
+        "path": comment.path,
+        "line": comment.line,
+        "side": comment.side,
+        "body": comment.body[:MAX_COMMENT],
+    }
+    if comment.start_line < comment.line:
+        body |= {"start_line": comment.start_line, "start_side": comment.side}
+    return body
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _repository(data: Json) -> Repository:
+    return Repository(
+        full_name=data["full_name"],
+        id=data["id"],
+        default_branch=data.get("default_branch") or "main",
+        clone_url=data.get("clone_url") or f"{data['html_url']}.git",
+        private=bool(data.get("private")),
+        archived=bool(data.get("archived")),
+        html_url=data["html_url"],
+    )
+
+
+def _pull(data: Json) -> Pull:
+    head, base = data["head"], data["base"]
+    author = data.get("user") or {"login": "ghost"}
+    head_repo = (head.get("repo") or {}).get("id")
+    return Pull(
+        number=data["number"],
+        title=data["title"],
+        body=data.get("body") or "",
+        state=data["state"],
+        draft=bool(data.get("draft")),
+        merged=bool(data.get("merged_at")),
+        author=author["login"],
+        author_is_bot=author.get("type") == "Bot",
+        head_sha=head["sha"],
+        head_ref=head["ref"],
+        base_sha=base["sha"],
+        base_ref=base["ref"],
+        fork=head_repo is None or head_repo != base["repo"]["id"],
+        html_url=data.get("html_url", ""),
+    )
+
+
+def _comment(data: Json) -> Comment:
+    author = (data.get("user") or {}).get("login", "ghost")
+    return Comment(data["id"], data.get("body") or "", author, data.get("html_url", ""))
+
+
+def _thread(node: Json) -> Thread:
+    comments = tuple(
+        Comment(c["databaseId"], c["body"], (c.get("author") or {}).get("login", ""), c["url"])
+        for c in node["comments"]["nodes"]
+    )
+    return Thread(node["id"], bool(node["isResolved"]), comments)
+
+
+def _run(data: Json) -> WorkflowRun:
+    return WorkflowRun(
+        id=data["id"],
+        name=data.get("name") or "",
+        path=str(data.get("path") or "").partition("@")[0],
+        event=data["event"],
+        head_sha=data["head_sha"],
+        head_branch=data.get("head_branch") or "",
+        conclusion=data.get("conclusion"),
+        attempt=data.get("run_attempt") or 1,
+        html_url=data.get("html_url", ""),
+    )
+
+
+def _job(data: Json) -> WorkflowJob:
+    steps = tuple(
+        WorkflowStep(s["number"], s["name"], s.get("conclusion")) for s in data.get("steps") or ()
+    )
+    url = data.get("html_url") or ""
+    return WorkflowJob(data["id"], data["name"], data.get("conclusion"), steps, url)
+
+
+def _issue(data: Json) -> Issue:
+    return Issue(
+        data["number"],
+        data["title"],
+        data.get("body") or "",
+        data["state"],
+        data.get("html_url", ""),
+    )

@@ -1,0 +1,297 @@
+"""Requests to GitHub through PyGithub's requester: tokens, retries, paging, and our errors instead of its."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import requests
+from github import Auth, GithubException, GithubRetry
+from github.Requester import Requester
+
+from regreen import __version__
+from regreen.codebase.redaction import redact
+from regreen.errors import OutsideError
+from regreen.forge import Gone, NotAllowed, Refused, Scope
+from regreen.ports import Clock
+
+PAGE = 100
+MAX_PAGES = 30  # GitHub itself stops at 3,000 files of a pull request
+_TIMEOUT_S = 15
+_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+
+Json = Any
+
+
+class Pace:
+    """GitHub's limits on creating content, kept by all clients of this process together.
+
+    80 a minute and 500 an hour, one second apart; whoever goes on past them is locked out.
+    https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api
+    """
+
+    _LIMITS = ((1.0, 1), (60.0, 80), (3600.0, 500))
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._past: deque[float] = deque(maxlen=500)
+
+    def wait(self) -> None:
+        """Wait for the turn of one more write."""
+        with self._lock:
+            wait = self._wait_s(self._clock.monotonic())
+            if wait > 0:
+                self._clock.sleep(wait)
+            self._past.append(self._clock.monotonic())
+
+    def _wait_s(self, now: float) -> float:
+        longest = 0.0
+        for span, most in self._LIMITS:
+            if len(self._past) >= most:
+                longest = max(longest, self._past[-most] + span - now)
+        return longest
+
+
+class Wire:
+    """JSON requests with one kind of credential; a fresh one is asked for before it expires."""
+
+    def __init__(
+        self, base_url: str, auth: Callable[[], Auth.Auth], pace: Pace | None = None
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._auth = auth
+        self._pace = pace if urlsplit(base_url).hostname not in _LOOPBACK else None
+        self._lock = threading.Lock()
+        self._requester: Requester | None = None
+        self._used: Auth.Auth | None = None
+
+    def get(self, path: str, **parameters: Json) -> Json:
+        """One GET; None where the answer has no body."""
+        return self._send("GET", path, parameters=parameters)
+
+    def pages(self, path: str, key: str | None = None, **parameters: Json) -> Iterator[Json]:
+        """Every item of a list, page by page; `key` where the list is inside an object."""
+        for page in range(1, MAX_PAGES + 1):
+            data = self._send(
+                "GET", path, parameters={**parameters, "per_page": PAGE, "page": page}
+            )
+            items = data[key] if key else data
+            yield from items
+            if len(items) < PAGE:
+                return
+
+    def cursor_pages(self, path: str) -> Iterator[Json]:
+        """Every item of a list that is paged by a cursor, which only the Link header tells."""
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            headers, data = self._exchange("GET", path, {"per_page": PAGE, "cursor": cursor})
+            yield from data
+            cursor = _next_cursor(headers.get("link") or "")
+            if cursor is None:
+                return
+
+    def post(self, path: str, body: Mapping[str, Json]) -> Json:
+        """One POST; never repeated here: it may have taken effect."""
+        return self._send("POST", path, body=body)
+
+    def patch(self, path: str, body: Mapping[str, Json]) -> Json:
+        """One PATCH."""
+        return self._send("PATCH", path, body=body)
+
+    def graphql(self, query: str, variables: Mapping[str, Json]) -> Json:
+        """One GraphQL query or mutation; its `data`."""
+        requester = self._current()
+        try:
+            _, answer = requester.graphql_query(query, dict(variables))
+        except (GithubException, requests.RequestException) as error:
+            msg = "GraphQL"
+            raise _translated(msg, error) from error
+        return answer["data"]
+
+    def location(self, path: str) -> str:
+        """Where a GET redirects to, which is not followed."""
+        requester = self._current()
+        try:
+            headers, _ = requester.requestBlobAndCheck("GET", path)
+        except (GithubException, requests.RequestException) as error:
+            msg = f"GET {path}"
+            raise _translated(msg, error) from error
+        found = headers.get("location")
+        if not isinstance(found, str):
+            msg = f"GET {path}: GitHub answered without a redirect"
+            raise OutsideError(msg)
+        return found
+
+    def _current(self) -> Requester:
+        with self._lock:
+            auth = self._auth()
+            if self._requester is None or auth is not self._used:
+                self._used, self._requester = auth, _requester(self.base_url, auth)
+            return self._requester
+
+    def _send(
+        self,
+        verb: str,
+        path: str,
+        *,
+        parameters: Mapping[str, Json] | None = None,
+        body: Mapping[str, Json] | None = None,
+    ) -> Json:
+        return self._exchange(verb, path, parameters, body)[1]
+
+    def _exchange(
+        self,
+        verb: str,
+        path: str,
+        parameters: Mapping[str, Json] | None = None,
+        body: Mapping[str, Json] | None = None,
+    ) -> tuple[Mapping[str, str], Json]:
+        if self._pace is not None and verb != "GET":
+            self._pace.wait()
+        requester = self._current()
+        given = {k: v for k, v in (parameters or {}).items() if v is not None}
+        try:
+            headers, data = requester.requestJsonAndCheck(
+                verb,
+                path,
+                parameters=given or None,
+                input=_discreet(body) if body is not None else None,
+            )
+        except (GithubException, requests.RequestException, ValueError) as error:
+            msg = f"{verb} {path}"
+            raise _translated(msg, error) from error
+        return headers, data
+
+
+# What people read; the rest (ids, paths, branches) must go out as it is.
+_PROSE = frozenset({"body", "title", "summary", "text", "message"})
+
+
+def _discreet(value: Json) -> Json:
+    """What is written to GitHub, without credentials: the one way out for every comment, check and title."""
+    if isinstance(value, Mapping):
+        return {
+            key: redact(one) if key in _PROSE and isinstance(one, str) else _discreet(one)
+            for key, one in value.items()
+        }
+    return [_discreet(one) for one in value] if isinstance(value, list) else value
+
+
+def _requester(base_url: str, auth: Auth.Auth) -> Requester:
+    # PyGithub's own default repeats a POST after a 502, which makes duplicates.
+    retry = GithubRetry(total=3, allowed_methods={"GET", "HEAD"}, max_rate_limit_wait=60)
+    on_loopback = urlsplit(base_url).hostname in _LOOPBACK
+    return Requester(
+        auth=auth,
+        base_url=base_url,
+        timeout=_TIMEOUT_S,
+        user_agent=f"regreen/{__version__}",
+        per_page=PAGE,
+        verify=True,
+        retry=retry,
+        pool_size=None,
+        seconds_between_requests=0 if on_loopback else 0.25,
+        seconds_between_writes=0,  # `Pace` sees to that, for all clients together
+    )
+
+
+def _translated(doing: str, error: Exception) -> Exception:
+    if not isinstance(error, GithubException):
+        msg = f"{doing}: GitHub cannot be reached ({type(error).__name__})"
+        return OutsideError(msg)
+    said = _message(error.data)
+    text = f"{doing}: GitHub answered {error.status}" + (f": {said}" if said else "")
+    if error.status in {404, 410}:
+        return Gone(text)
+    if error.status == 422:
+        return Refused(text)
+    if error.status in {403, 429}:
+        wait = _retry_after(error.headers or {})
+        if wait is None and "rate limit" not in said.lower():
+            return NotAllowed(text)
+        return OutsideError(text, retry_after=wait or 60.0)
+    return OutsideError(text)
+
+
+def _next_cursor(link: str) -> str | None:
+    for part in link.split(","):
+        address, _, relation = part.partition(";")
+        if 'rel="next"' in relation:
+            query = parse_qs(urlsplit(address.strip().strip("<>")).query)
+            return query.get("cursor", [None])[0]
+    return None
+
+
+def _message(data: Json) -> str:
+    if not isinstance(data, dict):
+        return ""
+    details = data.get("errors")
+    more = f" ({details})" if details else ""
+    return f"{data.get('message', '')}{more}"[:500]
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    value = headers.get("retry-after")
+    if value is not None and value.isdigit():
+        return float(value)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    auth: Auth.Token
+    expires: datetime
+
+
+class Tokens:
+    """Installation tokens for one repository and scope each, kept until shortly before they expire."""
+
+    _EARLY = timedelta(minutes=5)
+
+    def __init__(self, app: Wire, clock: Clock) -> None:
+        self._app = app
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._kept: dict[tuple[int, str, tuple[tuple[str, str], ...]], _Kept] = {}
+
+    def token(self, installation: int, repo: str, scope: Scope) -> Auth.Token:
+        """A token that reaches one repository and may do no more than `scope`.
+
+        Raises:
+            NotAllowed: the installation has not granted it.
+        """
+        key = (installation, repo, tuple(sorted(scope.items())))
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is None or kept.expires - self._EARLY <= self._clock.now():
+                kept = self._kept[key] = self._ask(installation, repo, scope)
+            return kept.auth
+
+    def _ask(self, installation: int, repo: str, scope: Scope) -> _Kept:
+        body = {"repositories": [repo.partition("/")[2]], "permissions": dict(scope)}
+        try:
+            answer = self._app.post(f"/app/installations/{installation}/access_tokens", body)
+        except Refused as error:
+            granted = self._granted(installation)
+            missing = [f"{k}: {v}" for k, v in scope.items() if not _covers(granted.get(k), v)]
+            if not missing:
+                raise
+            msg = f"the App's installation lacks {', '.join(missing)}; an owner must accept it"
+            raise NotAllowed(msg) from error
+        expires = datetime.fromisoformat(str(answer["expires_at"]))
+        return _Kept(Auth.Token(answer["token"]), expires)
+
+    def _granted(self, installation: int) -> Mapping[str, str]:
+        granted = self._app.get(f"/app/installations/{installation}")["permissions"]
+        return granted if isinstance(granted, dict) else {}
+
+
+def _covers(granted: str | None, wanted: str) -> bool:
+    order = ("read", "write", "admin")
+    return granted in order and order.index(granted) >= order.index(wanted)

@@ -1,0 +1,25 @@
+"""`regreen demo`: plays the whole main job on loopback."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.option("--keep", is_flag=True, help="Leave everything running at the end.")
+@click.option(
+    "--port", default=0, type=click.IntRange(0, 65535), help="The playground's port; 0: a free one."
+)
+@click.option(
+    "--act",
+    "acts",
+    multiple=True,
+    type=click.IntRange(1, 4),
+    help="Only this act; may be given again. Default: all four.",
+)
+def command(keep: bool, port: int, acts: tuple[int, ...]) -> int:
+    """Play the whole main job on loopback, against the playground."""
+    from regreen.playground.demo import play
+
+    played = play(port=port, keep=keep, say=click.echo, acts=acts or (1, 2, 3, 4))
+    return 1 if played.missed else 0

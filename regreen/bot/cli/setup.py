@@ -1,0 +1,62 @@
+"""`regreen setup`: registers the GitHub App and writes the settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option("--public-url", prompt="Where GitHub reaches this server", help="https://HOST")
+@click.option("--name", default="Regreen", show_default=True, help="The App's name on GitHub.")
+@click.option("--organisation", default=None, help="Register it for an organisation.")
+@click.option("--port", default=0, type=click.IntRange(0, 65535), help="Port of the local page.")
+@click.option(
+    "--headless", is_flag=True, help="No browser here: write the page to a file, ask for the code."
+)
+@click.option("--code", default=None, help="The code from an earlier step (headless).")
+@click.option(
+    "--env-file", default=".env", show_default=True, type=click.Path(dir_okay=False, path_type=Path)
+)
+def command(
+    *,
+    public_url: str,
+    name: str,
+    organisation: str | None,
+    port: int,
+    headless: bool,
+    code: str | None,
+    env_file: Path,
+) -> int:
+    """Register the GitHub App by manifest and write the settings, readable by you alone."""
+    from regreen.bot import registering as r
+    from regreen.bot.environment import read_settings
+    from regreen.errors import UserError
+
+    settings = read_settings(env_file)
+    if not public_url.startswith(("https://", "http://127.0.0.1", "http://localhost")):
+        raise UserError("the public address must start with https://")
+    web = r.web_url_of(settings.github_api_url)
+
+    def page(redirect: str, state: str) -> str:
+        return r.form(web, organisation, r.manifest(name, public_url, redirect), state)
+
+    def say(text: str) -> None:
+        click.echo(text, err=True)
+
+    if code is None and headless:
+        file = Path("regreen-setup.html").absolute()
+        file.write_text(page(f"{public_url.rstrip('/')}/healthz", "headless"))
+        say(
+            f"open {file} in any browser, agree on GitHub, and copy `code=` from the address you land on"
+        )
+        code = click.prompt("code", err=True)
+    elif code is None:
+        code = r.wait_for_code(page, port, say)
+    app = r.convert(settings.github_api_url, str(code).strip())
+    api = settings.github_api_url
+    key = r.write_settings(settings.home, env_file, app, api_url=api, public_url=public_url)
+    say(f"wrote {env_file} and {key}")
+    say(f"now install it: {app.html_url}/installations/new, then run `regreen serve`")
+    return 0

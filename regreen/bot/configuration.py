@@ -1,0 +1,69 @@
+"""A repository's configuration: its own file, else its organisation's, else the defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from regreen.errors import OutsideError, UserError
+from regreen.forge import READ, App, GitHub, Repository
+from regreen.records import Store
+from regreen.settings import CONFIG_PATH, ConfigError, Problem, RepoConfig, parse_repo_config
+
+Source = Literal["repository", "organisation", "defaults", "last valid"]
+_SPACE = "config"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The configuration in force, where it comes from, and what is wrong with the file if it is not in force."""
+
+    config: RepoConfig
+    source: Source
+    problems: tuple[Problem, ...] = ()
+
+
+def load(
+    github: GitHub, repository: Repository, *, app: App, installation: int, store: Store
+) -> Loaded:
+    """Read the configuration from the default branch. A broken file leaves the last valid one in force."""
+    text = github.file(CONFIG_PATH, repository.default_branch)
+    source: Source = "repository"
+    if text is None:
+        text, source = _of_organisation(repository, app, installation), "organisation"
+    if text is None:
+        return Loaded(RepoConfig(), "defaults")
+    decoded = text.decode("utf-8", "replace")
+    try:
+        config = parse_repo_config(decoded)
+    except ConfigError as error:
+        last = store.get(_SPACE, repository.full_name)
+        if last is None:
+            return Loaded(RepoConfig(), "defaults", error.problems)
+        return Loaded(parse_repo_config(last), "last valid", error.problems)
+    if store.get(_SPACE, repository.full_name) != decoded:
+        store.put(_SPACE, repository.full_name, decoded)
+    return Loaded(config, source)
+
+
+def as_yaml(config: RepoConfig) -> str:
+    """A configuration as the file would have it."""
+    from io import StringIO
+
+    from ruamel.yaml import YAML
+
+    out = StringIO()
+    YAML(typ="safe", pure=True).dump(config.model_dump(mode="json"), out)
+    return out.getvalue()
+
+
+def _of_organisation(repository: Repository, app: App, installation: int) -> bytes | None:
+    owner, _, name = repository.full_name.partition("/")
+    if name == ".github":
+        return None
+    try:
+        # HEAD: whatever the default branch of that repository is called
+        return app.github(f"{owner}/.github", installation, READ).file(CONFIG_PATH, "HEAD")
+    except (OutsideError, UserError):
+        # most organisations have none, or have not given us that repository
+        return None

@@ -1,0 +1,82 @@
+"""The model for one job: capped by the repository's budget, its answers remembered, its cost written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from regreen.adapters.anthropic import AnthropicModel, LedgerEntry
+from regreen.bot.running import Job
+from regreen.models import Cost
+from regreen.ports import Clock, Model
+from regreen.records import LedgerLine, Store
+from regreen.settings import RepoConfig, Settings
+
+_EVER = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class Models:
+    """Makes models; satisfies `desk.ModelFor`."""
+
+    def __init__(self, settings: Settings, store: Store, clock: Clock) -> None:
+        self._settings = settings
+        self._store = store
+        self._clock = clock
+
+    def __call__(
+        self, job: Job, repo: str, number: int | None, config: RepoConfig
+    ) -> tuple[Model, Callable[[], Cost]] | None:
+        """A model for a job and what it has cost so far; None where the operator gave none."""
+        if not self._settings.has_model:
+            return None
+        spent = _Spent()
+        model = AnthropicModel(
+            api_key=_secret(self._settings),
+            name=self._settings.model,
+            fallback=self._settings.fallback_model,
+            base_url=self._settings.anthropic_base_url,
+            budget_usd=lambda: self._left(repo, number, config),
+            recall=self._store.answer,
+            remember=self._store.keep_answer,
+            ledger=lambda entry: self._charge(job, repo, number, entry, spent),
+        )
+        return model, lambda: spent.cost
+
+    def _left(self, repo: str, number: int | None, config: RepoConfig) -> float:
+        """What may still be spent: the tighter of the day's and the pull request's budget."""
+        today = self._clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        left = config.budget.usd_per_day - self._store.spent(repo, today)
+        if number is None:
+            return left
+        of_pull = config.budget.usd_per_pull_request - self._store.spent(repo, _EVER, number)
+        return min(left, of_pull)
+
+    def _charge(
+        self, job: Job, repo: str, number: int | None, entry: LedgerEntry, spent: _Spent
+    ) -> None:
+        spent.cost += entry.cost
+        if entry.remembered:
+            return
+        self._store.charge(
+            LedgerLine(
+                at=self._clock.now(),
+                job=job.record.id,
+                repo=repo,
+                number=number,
+                purpose=entry.purpose,
+                model=entry.model,
+                cost=entry.cost,
+            )
+        )
+
+
+class _Spent:
+    """What one job's calls have cost in this attempt."""
+
+    def __init__(self) -> None:
+        self.cost = Cost()
+
+
+def _secret(settings: Settings) -> str | None:
+    key = settings.anthropic_api_key
+    return key.get_secret_value() if key else None

@@ -1,0 +1,254 @@
+"""A pull request is reviewed: one check run always, one review only where there is something to say."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, replace
+from typing import Any
+
+from regreen.bot import say
+from regreen.bot.configuration import Loaded
+from regreen.bot.desk import Desk
+from regreen.bot.running import Job
+from regreen.codebase.trial import Trial
+from regreen.errors import Cancelled
+from regreen.forge import REVIEW, CheckRun, GitHub, Pull, Refused, Repository
+from regreen.models import Finding, Review
+from regreen.records import Document, JobRecord
+from regreen.reviewers.document import document
+from regreen.reviewers.memory import Memory
+from regreen.reviewers.review import ReviewJob, review
+from regreen.settings import RepoConfig
+from regreen.webhooks.events import ThreadChanged, Where
+
+_POSTED = "posted"
+_DISMISSED = "dismissed"
+_BLOCKED_AUTHORS = "bots are not reviewed"
+
+
+def review_pull(
+    desk: Desk, job: Job, where: Where, number: int, *, asked_by: str = "", full: bool = False
+) -> str:
+    """Review a pull request as it is now; one line on what came out. `asked_by` is empty for a push."""
+    github = desk.github(where, REVIEW)
+    pull = github.pull(number)
+    repository = github.repository()
+    loaded = desk.config(where, github, repository)
+    if (reason := _reason_not_to(pull, repository, loaded.config, asked_by)) is not None:
+        return reason
+    flow = _Flow(desk, job, github=github, repository=repository, pull=pull, loaded=loaded)
+    if loaded.problems and loaded.source == "defaults":
+        return flow.say_broken()
+    try:
+        return flow.run(asked_by or pull.author, full=full)
+    except Cancelled:
+        flow.say_cancelled()
+        raise
+
+
+def say_failed(desk: Desk, record: JobRecord, where: Where, number: int, reason: str) -> None:
+    """End the check run of a review that broke down: neutral, never green, with the reason."""
+    github = desk.github(where, REVIEW)
+    head = github.pull(number).head_sha
+    text = say.failed(reason, record.id)
+    github.check_run(say.not_reviewed(head, _external_id(record), "Not reviewed", text))
+
+
+def remember_feedback(desk: Desk, event: ThreadChanged) -> str:
+    """A person resolved or reopened a thread: kept beside the findings, for the thresholds to learn from."""
+    if event.actor.is_bot:
+        return "a bot's doing"
+    space = f"feedback/{event.where.repo}#{event.number}"
+    word = "resolved" if event.resolved else "reopened"
+    for comment in event.comments:
+        desk.store.put(space, str(comment), json.dumps([word, event.actor.login]))
+    return f"{word} by {event.actor.login}"
+
+
+def _external_id(record: JobRecord) -> str:
+    return "review-" + hashlib.sha256(record.id.encode()).hexdigest()[:24]
+
+
+def _reason_not_to(
+    pull: Pull, repository: Repository, config: RepoConfig, asked_by: str
+) -> str | None:
+    if pull.state != "open":
+        return "the pull request is closed"
+    if repository.archived:
+        return "the repository is archived"
+    if asked_by:
+        return None
+    if not config.review.enabled:
+        return "reviews are switched off"
+    if pull.draft and not config.review.drafts:
+        return "a draft"
+    return _BLOCKED_AUTHORS if pull.author_is_bot else None
+
+
+class _Flow:
+    """One review from the check run that announces it to the one that concludes it."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        job: Job,
+        *,
+        github: GitHub,
+        repository: Repository,
+        pull: Pull,
+        loaded: Loaded,
+    ) -> None:
+        self._desk = desk
+        self._job = job
+        self._github = github
+        self._repository = repository
+        self._pull = pull
+        self._loaded = loaded
+        self._external_id = _external_id(job.record)
+        self._space = f"{repository.full_name}#{pull.number}"
+
+    def say_broken(self) -> str:
+        """No valid configuration, now or before: say where it is wrong."""
+        text = say.broken_config(self._loaded.problems)
+        title = "The configuration cannot be read"
+        self._check(say.not_reviewed(self._pull.head_sha, self._external_id, title, text))
+        return title
+
+    def say_cancelled(self) -> None:
+        """A check run that was begun is ended."""
+        text = "A newer push came, or somebody cancelled this review."
+        check = say.not_reviewed(self._pull.head_sha, self._external_id, "Superseded", text)
+        self._github.check_run(check)
+
+    def run(self, asked_by: str, *, full: bool) -> str:
+        """Review, then publish; a review that is done already is only published."""
+        self._check(
+            say.reviewing(self._pull.head_sha, self._external_id, self._desk.page(self._job))
+        )
+        kept = self._desk.store.get("review", self._external_id)
+        found = _review_from(json.loads(kept)) if kept else self._review(full=full)
+        if not kept:
+            self._desk.store.put("review", self._external_id, json.dumps(asdict(found)))
+        self._publish(found, asked_by)
+        return f"{len(found.findings)} findings, {len(found.withheld)} withheld"
+
+    def _review(self, *, full: bool) -> Review:
+        desk, job, pull, config = self._desk, self._job, self._pull, self._loaded.config
+        job.say("fetching the repository")
+        head_ref = f"refs/pull/{pull.number}/head"
+        git = desk.mirrors.fetch(self._github, self._repository, [head_ref])
+        model = desk.model(job, self._repository.full_name, pull.number, config)
+        posted = set() if full else self._fingerprints(_POSTED)
+        trusted = not pull.fork or self._is_approved()
+        limit = config.review.max_comments_per_push if posted else config.review.max_comments
+        work = ReviewJob(
+            base=pull.base_sha,
+            head=pull.head_sha,
+            title=pull.title,
+            body=pull.body,
+            config=config,
+            max_comments=limit,
+            tests=tests_of(config, self._repository, fork=pull.fork) if trusted else None,
+            run_tests=bool(config.tests.command) and trusted,
+        )
+        memory = Memory(frozenset(posted), frozenset(self._fingerprints(_DISMISSED)))
+        found = review(
+            work,
+            git=git,
+            sandbox=desk.sandbox_or_none() if work.tests is not None else None,
+            model=model[0] if model else None,
+            memory=memory,
+            progress=job.say,
+            cancel=job.cancel,
+        )
+        return replace(found, cost=model[1]()) if model else found
+
+    def _is_approved(self) -> bool:
+        """Whether somebody let this very commit of a stranger run its tests."""
+        key = f"{self._pull.number}@{self._pull.head_sha}"
+        space = f"approved/{self._repository.full_name}"
+        return self._desk.store.get(space, key) is not None
+
+    def _publish(self, found: Review, asked_by: str) -> None:
+        pull, config = self._pull, self._loaded.config
+        note = say.broken_config(self._loaded.problems) if self._loaded.problems else ""
+        if found.findings:
+            self._job.check()
+            note = "\n\n".join(n for n in (note, self._post(found)) if n)
+        check = say.review_check(
+            found,
+            config,
+            external_id=self._external_id,
+            details_url=self._desk.page(self._job),
+            note=note,
+        )
+        self._check(check)
+        for finding in found.findings:
+            self._remember(finding)
+        self._keep(found)
+        detail = f"{len(found.findings)} findings at {pull.head_sha[:12]}, ${found.cost.usd:.3f}"
+        self._desk.log(self._job, asked_by, "review", detail)
+
+    def _post(self, found: Review) -> str:
+        """Post the review; a note for the check run where GitHub did not take its comments."""
+        mark = say.marker("review", self._pull.number, self._external_id)
+        body = say.review_body(found)
+        comments = [say.finding_comment(f) for f in found.findings]
+        head = self._pull.head_sha
+        try:
+            self._github.review(self._pull.number, head, mark, body, comments)
+        except Refused as error:
+            # Which comment it was GitHub does not say. What was found must still be seen.
+            self._desk.log(self._job, "", "review refused", str(error))
+            text = say.without_lines(found)
+            self._github.review(self._pull.number, head, mark, text, [])
+            return "GitHub refused the inline comments; the findings are in the review's text."
+        return ""
+
+    def _check(self, check: CheckRun) -> None:
+        self._job.check()
+        self._github.check_run(check)
+
+    def _fingerprints(self, what: str) -> set[str]:
+        return {key for key, _ in self._desk.store.items(f"{what}/{self._space}")}
+
+    def _remember(self, finding: Finding) -> None:
+        self._desk.store.put(
+            f"{_POSTED}/{self._space}", finding.fingerprint, json.dumps([finding.id, finding.title])
+        )
+
+    def _keep(self, found: Review) -> None:
+        self._desk.store.keep(
+            Document(
+                kind="review",
+                repo=self._repository.full_name,
+                number=self._pull.number,
+                subject=f"{self._pull.number}@{found.head}",
+                job=self._job.record.id,
+                at=self._desk.clock.now(),
+                body=document(found),
+            )
+        )
+
+
+def tests_of(config: RepoConfig, repository: Repository, *, fork: bool) -> Trial | None:
+    """How the repository's tests run. A stranger's tree gets its own prepared environments."""
+    if not config.tests.command:
+        return None
+    return Trial(
+        command=("bash", "-c", config.tests.command),
+        setup=config.tests.setup or None,
+        image=config.tests.image,
+        timeout=config.tests.timeout_minutes * 60,
+        trust="pull_request",
+        scope=f"{repository.full_name}/fork" if fork else repository.full_name,
+    )
+
+
+def _review_from(data: dict[str, Any]) -> Review:
+    """A review as it was kept between doing it and publishing it."""
+    from pydantic import TypeAdapter
+
+    kept: Review = TypeAdapter(Review).validate_python(data)
+    return kept

@@ -1,0 +1,146 @@
+"""One job from its row to its end: attempts, cancelling, what an error means."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from regreen.errors import Cancelled, OutsideError, UserError
+from regreen.forge import NotAllowed
+from regreen.ports import Clock
+from regreen.records import JobRecord, JobState, Store
+
+MAX_ATTEMPTS = 5
+_FIRST_WAIT_S = 5.0
+_LONGEST_WAIT_S = 15 * 60.0
+_AFTER_STOP_S = 3.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job while it runs. `cancel` is set when somebody cancels it or a newer one supersedes it."""
+
+    record: JobRecord
+    cancel: threading.Event
+    store: Store
+
+    def say(self, text: str) -> None:
+        """Show on the dashboard what is being done."""
+        self.store.note_progress(self.record.id, text)
+
+    def check(self) -> None:
+        """Stop here if the job is not wanted any more; asked before every write.
+
+        Raises:
+            Cancelled: it is not.
+        """
+        if self.cancel.is_set() or self.store.stopped([self.record.id]):
+            raise Cancelled("cancelled")
+
+
+Handle = Callable[[Job], str]
+"""Does a job's work and returns one line on what came out."""
+
+Failed = Callable[[JobRecord, str], None]
+"""Tells whoever asked that a job failed, in one sentence."""
+
+
+class Runner:
+    """Runs jobs by id, in the calling thread; knows which run now, so that they can be cancelled."""
+
+    def __init__(
+        self, *, store: Store, clock: Clock, handle: Handle, failed: Failed, worker: str
+    ) -> None:
+        self.worker = worker
+        self._store = store
+        self._clock = clock
+        self._handle = handle
+        self._failed = failed
+        self._lock = threading.Lock()
+        self._is_stopping = False
+        self._running: dict[str, threading.Event] = {}
+
+    def run(self, job_id: str) -> float | None:
+        """Run a job; None when it has ended, else the seconds after which it wants to be tried again."""
+        record = self._store.begin(job_id, self.worker)
+        if record is None:
+            return None
+        if record.attempts > MAX_ATTEMPTS:
+            self._give_up(record, f"stopped after {MAX_ATTEMPTS} attempts that did not end")
+            return None
+        cancel = threading.Event()
+        with self._lock:
+            self._running[job_id] = cancel
+        _log.info("job %s starts, attempt %d", job_id, record.attempts)
+        try:
+            return self._attempt(Job(record, cancel, self._store))
+        finally:
+            with self._lock:
+                del self._running[job_id]
+
+    def notice_cancelled(self) -> None:
+        """Set the cancel event of every running job that is not wanted any more."""
+        with self._lock:
+            running = dict(self._running)
+        for job_id in self._store.stopped(list(running)):
+            running[job_id].set()
+
+    def stop_all(self) -> None:
+        """Have every running job stop at its next check; their rows stay, so they run again later."""
+        with self._lock:
+            self._is_stopping = True
+            for event in self._running.values():
+                event.set()
+
+    def _attempt(self, job: Job) -> float | None:
+        record = job.record
+        try:
+            note = self._handle(job)
+        except Cancelled as error:
+            if self._is_stopping and not self._store.stopped([record.id]):
+                return self._take_up_later(record)
+            self._end(record, "cancelled", str(error))
+        except (UserError, NotAllowed) as error:
+            # what is not granted now will not be granted by asking again
+            self._give_up(record, str(error))
+        except OutsideError as error:
+            return self._again(record, error)
+        except Exception:  # noqa: BLE001 - see below
+            # The top: whatever gets here is a bug, and one bug must not end the worker.
+            _log.exception("job %s failed", record.id)
+            self._give_up(record, "something went wrong inside Regreen; the log has the details")
+        else:
+            self._end(record, "done", note)
+        return None
+
+    def _take_up_later(self, record: JobRecord) -> float:
+        """This process ends, the job does not: it is no attempt of its own."""
+        self._store.wait_again(record.id, self._clock.now(), "interrupted", counted=False)
+        return _AFTER_STOP_S
+
+    def _again(self, record: JobRecord, error: OutsideError) -> float | None:
+        if record.attempts >= MAX_ATTEMPTS:
+            self._give_up(record, f"gave up after {record.attempts} attempts: {error}")
+            return None
+        wait = error.retry_after or _FIRST_WAIT_S * 3 ** (record.attempts - 1)
+        wait = min(wait, _LONGEST_WAIT_S)
+        _log.warning("job %s is tried again in %.0f s: %s", record.id, wait, error)
+        due = self._clock.now() + timedelta(seconds=wait)
+        self._store.wait_again(record.id, due, str(error))
+        return wait
+
+    def _give_up(self, record: JobRecord, reason: str) -> None:
+        self._end(record, "failed", reason)
+        try:
+            self._failed(record, reason)
+        except (OutsideError, UserError) as error:
+            _log.warning("job %s: could not say that it failed: %s", record.id, error)
+
+    def _end(self, record: JobRecord, state: JobState, note: str) -> None:
+        self._store.end(record.id, state, note)
+        _log.info("job %s ends: %s (%s)", record.id, state, note[:200])

@@ -1,0 +1,92 @@
+"""The sandbox that foreign code may be let into: chosen when it is first needed, attacked, and only then trusted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Protocol, runtime_checkable
+
+from regreen.errors import NoSandbox, OutsideError
+from regreen.ports import Clock, Sandbox
+
+_LOOK_AGAIN = timedelta(minutes=10)
+
+
+@runtime_checkable
+class Sweeps(Protocol):
+    """A sandbox that can remove what a killed process left behind."""
+
+    def sweep(self) -> int:
+        """Remove boxes that nobody owns any more; how many there were."""
+        ...
+
+
+class Sandboxes:
+    """One sandbox for the whole process. A backend that lets one attack through is none.
+
+    Args:
+        choose: makes the sandbox; raises NoSandbox where there is none.
+        attack: attacks it; "" when it holds, else the first attack that got through.
+        clock: the time; a machine that failed is looked at again ten minutes later.
+    """
+
+    def __init__(
+        self, choose: Callable[[], Sandbox], attack: Callable[[Sandbox], str], clock: Clock
+    ) -> None:
+        self._choose = choose
+        self._attack = attack
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._held: Sandbox | None = None
+        self._missing = ""
+        self._looked: datetime | None = None
+
+    def __call__(self) -> Sandbox:
+        """The sandbox.
+
+        Raises:
+            NoSandbox: none works here, or it does not hold; the text says which attack got through.
+            OutsideError: the engine does not answer just now.
+        """
+        with self._lock:
+            if self._held is not None:
+                return self._held
+            now = self._clock.now()
+            if self._looked is None or now - self._looked >= _LOOK_AGAIN:
+                self._look()
+                self._looked = now
+            if self._held is None:
+                raise NoSandbox(self._missing)
+            return self._held
+
+    def _look(self) -> None:
+        try:
+            found = self._choose()
+        except NoSandbox as error:
+            self._missing = str(error)
+            return
+        through = self._attack(found)
+        if through:
+            self._missing = (
+                f"the sandbox '{found.name}' does not hold ({through}), so no foreign code is run; "
+                "see `regreen doctor`"
+            )
+        else:
+            self._held = found
+
+    def missing(self) -> str:
+        """Why no foreign code is run here; "" where it is."""
+        try:
+            self()
+        except (NoSandbox, OutsideError) as error:
+            return " ".join(str(error).split())
+        return ""
+
+    def sweep(self) -> int:
+        """Remove what killed processes left behind; how much that was."""
+        try:
+            sandbox = self()
+        except NoSandbox:
+            return 0
+        return sandbox.sweep() if isinstance(sandbox, Sweeps) else 0

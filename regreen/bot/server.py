@@ -1,0 +1,88 @@
+"""The App under gunicorn: one process of sixteen threads, the worker launched after the fork."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
+
+from regreen.codebase.redaction import redact_known
+from regreen.settings import Settings
+
+if TYPE_CHECKING:
+    from regreen.bot.app import App
+
+THREADS = 16
+_GRACEFUL_S = 20
+
+
+class _Server(BaseApplication):  # type: ignore[misc]
+    """Gunicorn with our settings instead of its command line."""
+
+    def __init__(self, make: Callable[[], App], options: dict[str, Any]) -> None:
+        self._make = make
+        self._options = options
+        self._app: App | None = None
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Take the options over."""
+        for key, value in self._options.items():
+            self.cfg.set(key, value)
+        self.cfg.set("post_worker_init", self._start)
+        self.cfg.set("worker_exit", self._stop)
+
+    def load(self) -> Any:
+        """The WSGI application; gunicorn calls this in the worker process, after the fork."""
+        self._app = self._make()
+        return self._app.wsgi
+
+    def _start(self, worker: Any) -> None:  # noqa: ARG002 - gunicorn's signature
+        assert self._app is not None  # noqa: S101 - load came first
+        self._worker = self._app.worker()
+        self._worker.start()
+        self._app.begin()
+
+    def _stop(self, server: Any, worker: Any) -> None:  # noqa: ARG002 - gunicorn's signature
+        if self._app is not None:
+            self._worker.stop()
+            self._app.close()
+
+
+def log_to_stderr() -> None:
+    """Have our log lines on standard error, with every known secret taken out."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Redacted("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+class _Redacted(logging.Formatter):
+    """The last thing before a line leaves the process."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact_known(super().format(record))
+
+
+def serve(settings: Settings, *, host: str, port: int) -> None:
+    """Serve until a signal ends it. What was running is taken up again at the next start."""
+    log_to_stderr()
+    options = {
+        "bind": [f"{host}:{port}"],
+        "workers": 1,
+        "worker_class": "gthread",
+        "threads": THREADS,
+        "timeout": 60,
+        "graceful_timeout": _GRACEFUL_S,
+        "loglevel": "warning",
+        "proc_name": "regreen",
+    }
+    _Server(lambda: _build(settings), options).run()
+
+
+def _build(settings: Settings) -> App:
+    # here, so that only the worker process carries what the App needs, not gunicorn's master too
+    from regreen.bot.app import build
+
+    return build(settings)

@@ -1,0 +1,74 @@
+"""Something is broken: the culprit is named, on demand and by schedule."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stories.story import Story
+from tests.stories.test_fixes import needs_sandbox
+
+_BROKEN = '"""Prices."""\n\n\ndef total(prices):\n    """The sum."""\n    return sum(prices[1:])\n'
+_TEST = "python -m unittest -q tests.test_prices"
+_SCHEDULE = f"""\
+review: {{enabled: false}}
+bisect:
+  schedules:
+    - {{name: nightly, cron: "0 3 * * *", branch: main, test: "{_TEST}"}}
+"""
+
+
+def _history(story: Story) -> str:
+    for i in range(3):
+        story.commits({f"notes/{i}.txt": "x\n"}, message=f"Note {i}")
+    culprit = story.commits({"shop/prices.py": _BROKEN}, message="Make total faster")
+    for i in range(3, 5):
+        story.commits({f"notes/{i}.txt": "x\n"}, message=f"Note {i}")
+    return culprit
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_bisect_names_the_commit_and_proves_it_in_one_comment(story: Story) -> None:
+    culprit = _history(story)
+    issue = story.issue("Totals are wrong")
+    story.says("alice", f'/bisect test="{_TEST}"', on=issue)
+    story.work()
+    (answer,) = issue.comments
+    assert f"**{culprit[:12]} broke it (verified, " in answer
+    assert "Make total faster" in answer
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_schedule_opens_one_issue_and_closes_it_when_green(story: Story) -> None:
+    story.configures(_SCHEDULE)
+    story.work()
+    _night(story)
+    assert story.issues == []
+    _history(story)
+    _night(story)
+    (issue,) = story.issues
+    assert issue.title == "main is red since “Make total faster”"
+    assert "This issue is closed by itself" in issue.body
+    _night(story)
+    assert len(story.issues) == 1
+    story.commits({"shop/prices.py": _BROKEN.replace("[1:]", "")}, message="Repair total")
+    _night(story)
+    assert issue.state == "closed"
+    assert issue.comments[0].startswith("Green again at ")
+
+
+def test_bisecting_between_nonsense_is_refused_in_one_sentence(story: Story) -> None:
+    issue = story.issue("Broken")
+    story.says("alice", '/bisect good=v99 test="true"', on=issue)
+    story.work()
+    assert issue.comments[0].startswith("That did not work: ")
+    assert "v99" in issue.comments[0]
+
+
+def _night(story: Story) -> None:
+    story.regreen.tick()
+    story.passes(days=1)
+    story.clock.pass_time(story.clock.now().replace(hour=3, minute=1) - story.clock.now())
+    story.regreen.tick()
+    story.work()

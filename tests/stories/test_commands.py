@@ -1,0 +1,138 @@
+"""Somebody writes a command: who may, what is answered, what happens once."""
+
+from __future__ import annotations
+
+from tests.stories.story import Story
+
+
+def test_a_stranger_is_refused(story: Story) -> None:
+    pull = story.pull(draft=True)
+    story.says("mallory", "/fix", on=pull)
+    story.work()
+    assert pull.comments == ["@mallory, only people with write access may do that."]
+
+
+def test_a_stranger_may_ask_for_help(story: Story) -> None:
+    pull = story.pull(draft=True)
+    story.says("mallory", "/help", on=pull)
+    story.work()
+    assert pull.comments[0].startswith("What I understand:")
+
+
+def test_the_repository_may_let_readers_in(story: Story) -> None:
+    story.configures("commands: {allow: triage}\n")
+    story.grants("tina", "triage")
+    pull = story.pull(draft=True)
+    story.says("tina", "/cancel", on=pull)
+    story.work()
+    assert pull.comments[0] in {"Stopped 1 job.", "Nothing is running or waiting here."}
+
+
+def test_a_comment_is_seen_at_once_and_answered_at_the_end(story: Story) -> None:
+    pull = story.pull(draft=True)
+    said = story.says("alice", "/config", on=pull)
+    story.work()
+    assert story.reactions(said) == ["eyes", "rocket"]
+
+
+def test_a_refusal_shows_on_the_comment_too(story: Story) -> None:
+    pull = story.pull(draft=True)
+    said = story.says("mallory", "/review", on=pull)
+    story.work()
+    assert story.reactions(said) == ["eyes", "confused"]
+
+
+def test_a_typo_is_answered_with_the_nearest(story: Story) -> None:
+    issue = story.issue("Slow")
+    story.says("alice", "/bisct", on=issue)
+    story.work()
+    assert issue.comments == ["That is not clear: there is no `/bisct`; did you mean `/bisect`?"]
+
+
+def test_several_commands_get_one_answer(story: Story) -> None:
+    pull = story.pull(draft=True)
+    story.says("alice", "/cancel\nthen\n/retry", on=pull)
+    story.work()
+    (answer,) = pull.comments
+    assert answer.count("\n\n") == 1
+
+
+def test_an_edited_comment_runs_only_what_is_new(story: Story) -> None:
+    issue = story.issue("Broken")
+    said = story.says("alice", "/config", on=issue)
+    story.work()
+    story.state.edit(said, "/config please?\n/config\n/help", by="alice")
+    story.work()
+    notes = [j.note for j in story.regreen.store.jobs() if j.number == issue.raw.number]
+    assert sorted(notes) == ["config", "unclear, help"]
+
+
+def test_quoted_and_fenced_commands_are_not_run(story: Story) -> None:
+    issue = story.issue("Broken")
+    story.says("alice", "> /fix\n\n```\n/bisect\n```\n", on=issue)
+    story.work()
+    assert issue.comments == []
+
+
+def test_our_own_words_are_no_command(story: Story) -> None:
+    issue = story.issue("Broken")
+    story.says("alice", "/help", on=issue)
+    story.work()
+    assert len(issue.comments) == 1
+
+
+def test_what_needs_a_model_says_so(story: Story) -> None:
+    pull = story.pull(draft=True)
+    story.says("alice", "/explain", on=pull)
+    story.says("alice", "/ask why?", on=pull)
+    story.says("alice", "/test", on=pull)
+    story.work()
+    assert [c.split(" ", 1)[0] for c in pull.comments] == ["`/explain`", "`/ask`", "`/test`"]
+    assert all("has none" in c for c in pull.comments)
+
+
+def test_a_review_of_an_issue_makes_no_sense(story: Story) -> None:
+    issue = story.issue("Broken")
+    story.says("alice", "/review", on=issue)
+    story.work()
+    assert issue.comments == [
+        "That is not clear: that works on pull requests, and this is an issue."
+    ]
+
+
+def test_bisect_without_a_test_says_what_it_needs(story: Story) -> None:
+    issue = story.issue("Broken")
+    story.says("alice", "/bisect", on=issue)
+    story.work()
+    assert "which test? say /bisect test=" in issue.comments[0]
+
+
+def test_nothing_waits_for_an_approval(story: Story) -> None:
+    pull = story.pull(draft=True)
+    story.says("alice", "/approve", on=pull)
+    story.work()
+    assert pull.comments == ["Nothing here waits for an approval."]
+
+
+def test_dismissing_what_is_not_there(story: Story) -> None:
+    pull = story.pull(draft=True)
+    story.says("alice", "/dismiss nonsense", on=pull)
+    story.work()
+    assert pull.comments == ["There is no finding here to dismiss."]
+
+
+def test_more_than_thirty_in_an_hour_is_too_many(story: Story) -> None:
+    issue = story.issue("Broken")
+    for _ in range(4):
+        story.says("alice", "/help\n" * 10, on=issue)
+        story.work()
+    assert "more than 30 commands in an hour" in issue.comments[-1]
+
+
+def test_the_audit_log_names_who_asked(story: Story) -> None:
+    pull = story.pull(draft=True)
+    story.says("mallory", "/fix", on=pull)
+    story.says("alice", "/config", on=pull)
+    story.work()
+    who = {(a.asked_by, a.action) for a in story.regreen.store.actions()}
+    assert {("mallory", "refused"), ("alice", "/config")} <= who

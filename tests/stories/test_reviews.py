@@ -1,0 +1,158 @@
+"""A pull request is opened: what its author sees."""
+
+from __future__ import annotations
+
+from tests.stories.conftest import Tell
+from tests.stories.story import Story
+
+FAULT = {
+    "shop/run.py": (
+        '"""Runs."""\n\nimport subprocess\n\nfrom flask import request\n\n\n'
+        'def run():\n    """Run."""\n'
+        '    return subprocess.run("echo " + request.args["name"], shell=True, check=False)\n'
+    )
+}
+
+
+def test_a_fault_is_remarked_on_its_line_and_on_the_check(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    assert [path for path, _, _ in pull.remarks] == ["shop/run.py"] * len(pull.remarks)
+    assert pull.remarks
+    assert len(pull.reviews) == 1
+    assert pull.checks == {"Regreen": "neutral"}
+
+
+def test_a_clean_pull_request_gets_a_check_and_no_word(story: Story) -> None:
+    pull = story.pull()
+    story.work()
+    assert not pull.comments + pull.reviews
+    assert not pull.remarks
+    assert list(pull.checks) == ["Regreen"]
+
+
+def test_without_a_model_the_check_says_so_and_is_not_green(story: Story) -> None:
+    pull = story.pull()
+    story.work()
+    assert pull.checks == {"Regreen": "neutral"}
+    assert "no model" in (pull.check.summary or "")
+
+
+def test_a_draft_waits_until_it_is_ready(story: Story) -> None:
+    pull = story.pull(draft=True)
+    story.work()
+    assert pull.checks == {}
+    story.state.set_draft(pull.raw, draft=False)
+    story.work()
+    assert list(pull.checks) == ["Regreen"]
+
+
+def test_a_newer_push_supersedes_the_older_review(story: Story) -> None:
+    pull = story.pull()
+    story.deliver()
+    story.pushes(pull, {"shop/bulk.py": "BULK = 200\n"})
+    story.work()
+    reviews = [j.state for j in story.regreen.store.jobs() if j.kind == "review"]
+    assert sorted(reviews) == ["done", "superseded"]
+    assert list(pull.checks) == ["Regreen"]
+
+
+def test_a_finding_is_said_once_over_two_pushes(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    said = len(pull.remarks)
+    story.pushes(pull, {"shop/other.py": "X = 1\n"})
+    story.work()
+    assert len(pull.remarks) == said
+
+
+def test_a_dismissed_finding_never_returns(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    finding = pull.remarks[0][2].split("/dismiss ")[1].split("`")[0]
+    story.says("alice", f"/dismiss {finding} it is a test server", on=pull)
+    story.work()
+    assert pull.comments[-1].startswith("Dismissed: ")
+    before = len(pull.remarks)
+    story.says("alice", "/review full", on=pull)
+    story.work()
+    assert len(pull.remarks) <= max(before, 2 * before - 1)
+    assert all(finding not in text for _, _, text in pull.remarks[before:])
+
+
+def test_a_broken_configuration_names_the_line_and_the_nearest_key(story: Story) -> None:
+    story.configures("review:\n  drafst: true\n")
+    pull = story.pull()
+    story.work()
+    assert pull.checks == {"Regreen": "neutral"}
+    assert "line 2: `review.drafst`: unknown key; did you mean 'drafts'?" in (
+        pull.check.summary or ""
+    )
+
+
+def test_a_broken_configuration_leaves_the_last_valid_one_in_force(story: Story) -> None:
+    story.configures("review: {drafts: true}\n")
+    story.work()
+    story.configures("review: {drafts: maybe}\n")
+    pull = story.pull(draft=True)
+    story.work()
+    assert pull.checks == {"Regreen": "neutral"}
+    assert "line 1: `review.drafts`" in (pull.check.summary or "")
+
+
+def test_reviews_can_be_switched_off_and_asked_for(story: Story) -> None:
+    story.configures("review: {enabled: false}\n")
+    pull = story.pull()
+    story.work()
+    assert pull.checks == {}
+    story.says("alice", "/review", on=pull)
+    story.work()
+    assert list(pull.checks) == ["Regreen"]
+
+
+def test_blocking_fails_the_check_where_the_repository_wants_it(story: Story) -> None:
+    story.configures("review: {blocking: low}\n")
+    pull = story.pull(FAULT)
+    story.work()
+    assert pull.checks == {"Regreen": "failure"}
+
+
+def test_rerequesting_the_check_reviews_again(story: Story) -> None:
+    pull = story.pull()
+    story.work()
+    story.state.rerequest(pull.check)
+    story.work()
+    reviews = [j for j in story.regreen.store.jobs() if j.id.startswith("comment/")]
+    assert any("findings" in j.note for j in reviews)
+
+
+def test_the_merge_queue_gets_the_same_check(story: Story) -> None:
+    pull = story.pull()
+    story.work()
+    story.state.queue_merge(pull.raw)
+    story.work()
+    notes = [j.note for j in story.regreen.store.jobs()]
+    assert "said that each pull request was reviewed" in notes
+
+
+def test_a_fork_is_reviewed_without_running_its_code(story: Story) -> None:
+    story.configures('tests: {command: "false"}\n')
+    story.state.fork("acme/shop", "mallory")
+    name = "mallory/shop"
+    story.state.commit(name, {"shop/new.py": "A = 1\n"}, branch="change", by="mallory")
+    raw = story.state.open_pull("acme/shop", "change", by="mallory", title="Mine", from_fork=name)
+    story.work()
+    (check,) = story.state.checks_on("acme/shop", raw.head_sha)
+    assert check.conclusion == "neutral"
+
+
+def test_a_closed_pull_request_is_not_reviewed(story: Story) -> None:
+    pull = story.pull()
+    story.deliver()
+    story.state.close(pull.raw)
+    story.work()
+    assert pull.checks == {}
+
+
+def test_two_stories_share_nothing(tell: Tell) -> None:
+    assert tell(None).pulls == []

@@ -1,0 +1,115 @@
+"""A machine whose sandbox does not hold: it reviews, and runs nothing of anybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from threading import Event
+
+import pytest
+
+from regreen.bot.sandboxes import Sandboxes
+from regreen.errors import NoSandbox
+from regreen.models import Check, Env, EnvSpec, Limits
+from regreen.ports import Box, Sandbox
+from tests.stories.conftest import Tell
+from tests.stories.story import Story, StoryClock
+from tests.stories.test_reviews import FAULT
+
+_TESTS = 'tests: {command: "python -m unittest -q"}\n'
+
+
+class _Leaky:
+    """A backend that is there, and that nothing may ever be let into."""
+
+    name = "leaky"
+
+    def prepare(self, spec: EnvSpec, tree: Iterable[bytes], cancel: Event | None = None) -> Env:
+        raise AssertionError("foreign code was let in")
+
+    def open(self, env: Env, tree: Iterable[bytes], limits: Limits | None = None) -> Box:  # noqa: ARG002
+        raise AssertionError("foreign code was let in")
+
+    def pythons(self) -> tuple[str, ...]:
+        return ("3.11",)
+
+    def doctor(self) -> list[Check]:
+        return []
+
+
+def _leaky() -> Sandboxes:
+    return Sandboxes(_Leaky, lambda _: "reads the host's files: GOT /etc/shadow", StoryClock())
+
+
+def _none() -> Sandboxes:
+    def choose() -> Sandbox:
+        raise NoSandbox("nothing here can run foreign code; install Docker")
+
+    return Sandboxes(choose, lambda _: "", StoryClock())
+
+
+@pytest.fixture
+def leaky(tell: Tell) -> Story:
+    story = tell(None, _leaky())
+    story.configures(_TESTS)
+    return story
+
+
+def test_reviews_go_on(leaky: Story) -> None:
+    pull = leaky.pull(FAULT)
+    leaky.work()
+    assert pull.remarks
+    assert "no sandbox" in (pull.check.summary or "")
+
+
+def test_a_fix_is_refused_with_the_attack_that_got_through(leaky: Story) -> None:
+    pull = leaky.pull(draft=True)
+    said = leaky.says("alice", "/fix", on=pull)
+    leaky.work()
+    (answer,) = pull.comments
+    assert "the sandbox 'leaky' does not hold (reads the host's files: GOT /etc/shadow)" in answer
+    assert leaky.reactions(said) == ["eyes", "confused"]
+
+
+def test_a_bisection_is_refused_where_there_is_no_sandbox(tell: Tell) -> None:
+    story = tell(None, _none())
+    issue = story.issue("Broken")
+    story.says("alice", '/bisect test="true"', on=issue)
+    story.work()
+    assert "nothing here can run foreign code; install Docker" in issue.comments[0]
+
+
+def test_the_dashboard_says_so_from_the_start(leaky: Story) -> None:
+    leaky.regreen.begin()
+    leaky.work()
+    page = leaky.regreen.wsgi.test_client()
+    assert "No repairs and no bisections, reviews run no tests: the sandbox" in page.get("/").text
+    assert "sandbox: the sandbox 'leaky' does not hold" in page.get("/readyz").text
+
+
+def test_the_sandbox_is_swept_at_start_and_every_hour(tell: Tell) -> None:
+    swept: list[int] = []
+
+    class Sweeping(_Leaky):
+        def sweep(self) -> int:
+            swept.append(1)
+            return 0
+
+    story = tell(None, Sandboxes(Sweeping, lambda _: "", StoryClock()))
+    story.regreen.begin()
+    story.work()
+    for _ in range(2):
+        story.passes(hours=1)
+        story.regreen.tick()
+        story.regreen.tick()
+        story.work()
+    assert len(swept) == 3
+
+
+def test_a_machine_that_was_mended_is_found_again() -> None:
+    clock, through = StoryClock(), ["a leak"]
+    sandboxes = Sandboxes(_Leaky, lambda _: through[0], clock)
+    assert "a leak" in sandboxes.missing()
+    through[0] = ""
+    assert "a leak" in sandboxes.missing(), "not attacked anew for every question"
+    clock.sleep(601)
+    assert sandboxes.missing() == ""

@@ -1,0 +1,77 @@
+"""What arrives, arrives once; what is forged or not for us does nothing."""
+
+from __future__ import annotations
+
+import json
+
+from regreen.bot.plan import orders
+from regreen.playground.outbox import Answer
+from regreen.webhooks.events import Tick, Where
+from tests.stories.story import REPO, Story
+
+
+def test_a_forged_delivery_does_nothing(story: Story) -> None:
+    story.work()
+    before = len(story.regreen.store.jobs())
+    door = story.regreen.wsgi.test_client()
+    headers = {"X-GitHub-Event": "pull_request", "X-GitHub-Delivery": "forged"}
+    headers["X-Hub-Signature-256"] = "sha256=" + "0" * 64
+    answer = door.post("/webhooks/github", data=json.dumps({"action": "opened"}), headers=headers)
+    assert answer.status_code == 401
+    assert len(story.regreen.store.jobs()) == before
+
+
+def test_a_redelivery_reviews_nothing_twice(story: Story) -> None:
+    pull = story.pull()
+    story.work()
+    work = story.regreen.store.jobs()
+    for delivery in story.app.deliveries:
+        story.regreen.store.delivery(delivery.guid)
+    assert story.deliver() == 0
+    assert len(story.regreen.store.jobs()) == len(work)
+    assert list(pull.checks) == ["Regreen"]
+
+
+def test_a_delivery_that_came_while_we_were_down_is_asked_for_again(story: Story) -> None:
+    story.work()
+    story.regreen.store.engine.dispose()
+    pull = story.pull()
+    story.state.flush(lambda *_: _gone())
+    story.work()
+    assert pull.checks == {}
+    story.regreen.begin()
+    story.work()
+    assert list(pull.checks) == ["Regreen"]
+    story.app.deliveries[:] = [d for d in story.app.deliveries if d.status_code < 300]
+
+
+def test_what_was_accepted_survives_a_restart(story: Story) -> None:
+    pull = story.pull()
+    story.deliver()
+    story.restart()
+    story.work()
+    assert list(pull.checks) == ["Regreen"]
+
+
+def test_an_uninstalled_repository_has_no_schedules_left(story: Story) -> None:
+    story.configures(
+        'bisect:\n  schedules:\n    - {name: nightly, cron: "0 3 * * *", test: "true"}\n'
+    )
+    story.work()
+    assert len(story.regreen.store.items("schedules")) == 1
+    story.configures("review: {enabled: false}\n")
+    story.work()
+    assert story.regreen.store.items("schedules") == []
+
+
+def test_a_tick_for_a_schedule_that_is_gone_ends_quietly(story: Story) -> None:
+    story.work()
+    installation = next(j.installation for j in story.regreen.store.jobs() if j.installation)
+    story.regreen.order(orders(Tick(Where(REPO, 0, installation), "gone", "x"), "t"))
+    story.work()
+    (job,) = [j for j in story.regreen.store.jobs() if j.kind == "tick"]
+    assert (job.state, job.note) == ("done", "the schedule is gone")
+
+
+def _gone() -> Answer:
+    return Answer(502, {}, "")

@@ -1,0 +1,106 @@
+"""Deliveries that come together are written together, and none is answered before it is written."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from regreen.bot.accepting import GroupCommit, Item
+from regreen.errors import OutsideError
+from regreen.records import DeliveryRecord
+
+
+class _Database:
+    """Keeps ids; refuses "poison", and everything while it is full."""
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+        self.batches: list[int] = []
+        self.is_full = False
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def accept_all(self, items: Sequence[Item]) -> list[bool]:
+        self.gate.wait(5)
+        self.batches.append(len(items))
+        names = [delivery.id for delivery, _ in items]
+        if self.is_full:
+            raise OutsideError("disk full")
+        if "poison" in names:
+            raise ValueError("cannot be encoded")
+        answers = [name not in self.kept for name in names]
+        self.kept += names
+        return answers
+
+
+@pytest.fixture
+def database() -> _Database:
+    return _Database()
+
+
+@pytest.fixture
+def door(database: _Database) -> Iterator[GroupCommit]:
+    door = GroupCommit(database.accept_all)
+    yield door
+    door.close()
+
+
+def _delivery(name: str) -> DeliveryRecord:
+    return DeliveryRecord(name, "ping", None, "{}", datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def _together(door: GroupCommit, names: list[str]) -> dict[str, bool | str]:
+    said: dict[str, bool | str] = {}
+
+    def accept(name: str) -> None:
+        try:
+            said[name] = door.accept(_delivery(name), ())
+        except OutsideError as error:
+            said[name] = str(error)
+
+    threads = [threading.Thread(target=accept, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return said
+
+
+def test_new_and_known_are_told_apart(door: GroupCommit) -> None:
+    assert door.accept(_delivery("a"), ())
+    assert not door.accept(_delivery("a"), ())
+
+
+def test_what_comes_meanwhile_shares_one_transaction(
+    door: GroupCommit, database: _Database
+) -> None:
+    database.gate.clear()
+    opener = threading.Timer(0.3, database.gate.set)
+    opener.start()
+    said = _together(door, [f"d{i}" for i in range(20)])
+    opener.join()
+    assert all(said.values())
+    assert len(database.batches) < 20
+
+
+def test_a_full_disk_is_told_to_everybody(door: GroupCommit, database: _Database) -> None:
+    database.is_full = True
+    assert set(_together(door, ["a", "b"]).values()) == {"disk full"}
+    database.is_full = False
+    assert door.accept(_delivery("a"), ())
+
+
+def test_one_that_cannot_be_written_takes_no_other_with_it(
+    door: GroupCommit, database: _Database
+) -> None:
+    database.gate.clear()
+    opener = threading.Timer(0.3, database.gate.set)
+    opener.start()
+    said = _together(door, ["a", "poison", "b", "c"])
+    opener.join()
+    assert said.pop("poison") == "the delivery cannot be written"
+    assert said == {"a": True, "b": True, "c": True}
+    assert door.accept(_delivery("later"), ())

@@ -1,0 +1,182 @@
+"""One job from its row to its end, on a real store."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from regreen.adapters.connection import engine_for
+from regreen.adapters.database import Database
+from regreen.bot.inline import InlineEngine
+from regreen.bot.running import MAX_ATTEMPTS, Job, Runner
+from regreen.errors import Cancelled, OutsideError, UserError
+from regreen.forge import NotAllowed
+from regreen.records import JobRecord, Order
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.time = datetime(2026, 1, 10, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time.timestamp()
+
+    def sleep(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+
+
+class _Bench:
+    """A store, a runner whose work can be set, and what was told to users."""
+
+    def __init__(self, home: Path) -> None:
+        self.clock = _Clock()
+        self.store = Database(engine_for(f"sqlite:///{home / 'x.sqlite'}"), self.clock)
+        self.store.create()
+        self.told: list[str] = []
+        self.does: Callable[[Job], str] = lambda _: "fine"
+        self.runner = Runner(
+            store=self.store,
+            clock=self.clock,
+            handle=self._handle,
+            failed=lambda _record, reason: self.told.append(reason),
+            worker="w",
+        )
+        self.engine = InlineEngine(self.store, self.runner)
+
+    def _handle(self, job: Job) -> str:
+        return self.does(job)
+
+    def order(self, name: str = "a", replaces: str | None = None) -> None:
+        order = Order(
+            id=name,
+            kind="review",
+            repo="octo/hello",
+            number=7,
+            installation=2,
+            queue="review",
+            key="octo/hello#7",
+            priority=1,
+            event="{}",
+            replaces=replaces,
+        )
+        self.store.order([order], self.engine.enqueue)
+
+    def job(self, name: str = "a") -> JobRecord:
+        found = self.store.job(name)
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[_Bench]:
+    made = _Bench(tmp_path)
+    yield made
+    made.store.engine.dispose()
+
+
+def _raises(error: Exception) -> Callable[[Job], str]:
+    def work(job: Job) -> str:
+        raise error
+
+    return work
+
+
+def test_a_job_is_done_once(bench: _Bench) -> None:
+    bench.order()
+    assert bench.runner.run("a") is None
+    assert (bench.job().state, bench.job().note, bench.job().attempts) == ("done", "fine", 1)
+    assert bench.runner.run("a") is None
+    assert bench.job().attempts == 1
+
+
+def test_what_somebody_can_put_right_is_told_and_not_tried_again(bench: _Bench) -> None:
+    bench.order()
+    bench.does = _raises(UserError("set tests.command"))
+    assert bench.runner.run("a") is None
+    assert (bench.job().state, bench.told) == ("failed", ["set tests.command"])
+
+
+def test_a_permission_that_is_not_granted_is_told_at_once(bench: _Bench) -> None:
+    bench.order()
+    bench.does = _raises(NotAllowed("the installation lacks issues: write"))
+    assert bench.runner.run("a") is None
+    assert bench.told == ["the installation lacks issues: write"]
+
+
+def test_the_outside_world_is_given_time_and_then_given_up(bench: _Bench) -> None:
+    bench.order()
+    bench.does = _raises(OutsideError("502"))
+    waits = []
+    while (wait := bench.runner.run("a")) is not None:
+        waits.append(wait)
+    assert waits == [5.0, 15.0, 45.0, 135.0]
+    assert bench.told == ["gave up after 5 attempts: 502"]
+
+
+def test_github_says_how_long_to_wait(bench: _Bench) -> None:
+    bench.order()
+    bench.does = _raises(OutsideError("rate limit", retry_after=77))
+    assert bench.runner.run("a") == 77
+
+
+def test_a_bug_ends_the_job_and_not_the_worker(
+    bench: _Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.order()
+    bench.does = _raises(ZeroDivisionError("x"))
+    assert bench.runner.run("a") is None
+    assert "went wrong inside Regreen" in bench.told[0]
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_job_that_kills_its_worker_is_stopped_with_a_reason(bench: _Bench) -> None:
+    bench.order()
+    for _ in range(MAX_ATTEMPTS):
+        bench.store.begin("a", "a worker that died")
+    assert bench.runner.run("a") is None
+    assert bench.told == [f"stopped after {MAX_ATTEMPTS} attempts that did not end"]
+
+
+def test_a_newer_job_stops_the_older_one_while_it_runs(bench: _Bench) -> None:
+    bench.order(replaces="r")
+    seen = threading.Event()
+
+    def work(job: Job) -> str:
+        bench.order("b", replaces="r")
+        bench.runner.notice_cancelled()
+        assert job.cancel.is_set()
+        seen.set()
+        job.check()
+        return "never"
+
+    bench.does = work
+    assert bench.runner.run("a") is None
+    assert seen.is_set()
+    assert bench.job().state == "superseded"
+    assert bench.told == []
+
+
+def test_a_stop_of_the_process_is_no_end_of_the_job(bench: _Bench) -> None:
+    bench.order()
+
+    def work(job: Job) -> str:
+        bench.runner.stop_all()
+        raise Cancelled("the box was killed")
+
+    bench.does = work
+    assert bench.runner.run("a") is not None
+    assert (bench.job().state, bench.job().attempts) == ("waiting", 0)
+
+
+def test_the_inline_engine_runs_retries_in_their_own_time(bench: _Bench) -> None:
+    bench.order()
+    bench.does = _raises(OutsideError("502"))
+    assert bench.engine.work(bench.clock.now()) == 5
+    assert bench.job().state == "failed"
