@@ -45,6 +45,7 @@ _CLEAN = {
 }
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _FORMAT = "%H%x00%P%x00%T%x00%an%x00%ae%x00%ct%x00%s%x00"
+_NO_COMMITS = "this repository has no commits yet (HEAD names none); commit something first"
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
@@ -75,11 +76,7 @@ class GitRepository:
             ["-C", str(path), "rev-parse", "--absolute-git-dir", "--git-common-dir"], check=False
         )
         if found.returncode != 0:
-            reason = _text(found.stderr).strip().removeprefix("fatal: ") or "no git here"
-            message = (
-                f"{path} is not a git repository ({reason.splitlines()[0]}); name one with --repo"
-            )
-            raise NotARepository(message)
+            raise NotARepository(_no_repository(path, _first_line(found.stderr)))
         git_dir, common = _text(found.stdout).split("\n")[:2]
         objects = (
             Path(common) if Path(common).is_absolute() else Path(path) / common
@@ -163,7 +160,7 @@ class GitRepository:
         # rev-parse echoes --end-of-options before git 2.44 did away with it
         out = _text(done.stdout).replace("--end-of-options", "").strip()
         if done.returncode != 0 or not _SHA.fullmatch(out):
-            raise UserError(_unknown(rev))
+            raise UserError(_unknown(rev) if rev != "HEAD" else _NO_COMMITS)
         return out
 
     def snapshot(self, work_tree: Path, parent: str) -> str:
@@ -554,6 +551,14 @@ def _commits(text: str) -> list[Commit]:
         )
         for i in range(0, len(fields) - 1, 7)
     ]
+
+
+def _no_repository(path: Path, reason: str) -> str:
+    if not path.is_dir():
+        what = "is not a folder" if path.exists() else "does not exist"
+        return f"{path} {what}; name a repository with --repo"
+    why = "" if "not a git repository" in reason else f" that can be used ({reason})"
+    return f"{path.absolute()} is not in a git repository{why}; name one with --repo"
 
 
 def _unknown(rev: str) -> str:

@@ -254,7 +254,7 @@ class Hunt:
         if not self.barred:
             return False
         mask, mass = self.state.likeliest_group()
-        if mass < self.confidence:
+        if mass < self.confidence or mask.bit_count() == 1:
             return False
         return not any(
             0 != mask & self.history.contains[at] != mask

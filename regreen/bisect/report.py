@@ -112,7 +112,9 @@ def headline(found: Bisection) -> str:
         case "before":
             return f"it failed before this range already ({found.probability:.1%}); give an older --good"
         case "not_reproduced":
-            return "not reproduced: the command did not fail where it should"
+            last = found.observations[-1] if found.observations else None
+            why = f" ({last.reason})" if last and last.outcome == "untestable" else ""
+            return f"not reproduced: the command did not fail where it should{why}"
         case "undecided":
             return (
                 f"undecided after {found.tests} tests; {len(found.credible_set)} commits are left"

@@ -13,7 +13,7 @@ from regreen.bisect import signature as signatures
 from regreen.bisect.memory import Ran, Run
 from regreen.bisect.result import Seen
 from regreen.bisect.signature import Signature
-from regreen.codebase.trial import Trial, prepare
+from regreen.codebase.trial import Trial, missing_tool, prepare
 from regreen.errors import Cancelled, OutsideError, SetupFailed, UserError
 from regreen.models import RunResult
 from regreen.ports import Git, Sandbox
@@ -80,6 +80,8 @@ class Runner:
         if result.ended == "cancelled":
             raise Cancelled("stopped")
         ran, reason = _meaning(result)
+        if tool := missing_tool(self.trial.command, result):
+            ran, reason = "untestable", f"{tool} is not installed; --setup says what installs it"
         seen = signatures.read(result) if ran == "fail" else None
         if seen and self.wanted and self.wanted.search(f"{result.stdout}\n{result.stderr}"):
             reason = _FOUND

@@ -95,8 +95,7 @@ def _revert(hunt: Hunt, culprit: str, git: Git, runner: Runs, bad: str) -> _Reve
     """Take the commit back on the bad end, whole and then its source alone; run that."""
     tried: list[str] = []
     spent = 0
-    paths = tuple(path for path in git.changed_paths(culprit) if _is_source(path))
-    for what, chosen in (("whole", ()), ("its source alone", paths)):
+    for what, chosen in (("whole", ()), ("its source alone", source_of(git, culprit))):
         if what != "whole" and not chosen:
             continue
         commit = git.revert(culprit, bad, paths=chosen)
@@ -126,6 +125,11 @@ def _until_doubt(hunt: Hunt, runner: Runs, commit: str) -> list[Run]:
         if hunt.outcome(runs[-1])[0] != wanted:
             break
     return runs
+
+
+def source_of(git: Git, sha: str) -> tuple[str, ...]:
+    """The paths of a commit that are neither test nor document."""
+    return tuple(path for path in git.changed_paths(sha) if _is_source(path))
 
 
 def _is_source(path: str) -> bool:

@@ -17,14 +17,15 @@ from regreen.bot.asks import Bisect as BisectAsk
 from regreen.bot.desk import Desk
 from regreen.bot.memories import BisectMemory
 from regreen.bot.replies import Reply
+from regreen.bot.reverting import Revert
 from regreen.bot.reviewing import tests_of
 from regreen.bot.running import Job
 from regreen.codebase.trial import Trial, open_box
 from regreen.errors import Cancelled, UserError
-from regreen.forge import BISECT, GitHub, Repository
+from regreen.forge import BISECT, GitHub, Pull, Repository
 from regreen.records import Document
 from regreen.settings import RepoConfig, Schedule
-from regreen.webhooks.events import Tick
+from regreen.webhooks.events import Tick, Where
 
 _EDIT_EVERY_S = 15.0
 _MAX_MINUTES = 120.0
@@ -52,7 +53,10 @@ def bisect_asked(desk: Desk, job: Job, ask: BisectAsk) -> str:
     except Cancelled:
         reply.say(say.was_cancelled())
         raise
-    reply.say(say.bisected(report.markdown(found)))
+    wanted = config.bisect.revert_pr and (pull is None or not pull.fork)
+    revert = Revert(desk, job, ask.where, repository, git, repository.default_branch, trial, found)
+    opened = revert.offer() if wanted else None
+    reply.say(say.bisected(report.markdown(found), opened.number if opened else None))
     reply.react("rocket")
     desk.log(job, ask.asked_by, "bisect", _summary(found))
     return _summary(found)
@@ -66,24 +70,33 @@ def look_at_schedule(desk: Desk, job: Job, tick: Tick) -> str:
     schedule = next((s for s in config.bisect.schedules if s.name == tick.schedule), None)
     if schedule is None or repository.archived:
         return "the schedule is gone"
-    flow = _Scheduled(desk, job, github, repository, schedule)
-    return flow.run(_trial(config, repository, schedule.test, fork=False))
+    flow = _Scheduled(desk, job, github, repository, schedule, where=tick.where)
+    trial = _trial(config, repository, schedule.test, fork=False)
+    return flow.run(trial, revert=config.bisect.revert_pr)
 
 
 class _Scheduled:
     """One look of one schedule."""
 
     def __init__(
-        self, desk: Desk, job: Job, github: GitHub, repository: Repository, schedule: Schedule
+        self,
+        desk: Desk,
+        job: Job,
+        github: GitHub,
+        repository: Repository,
+        schedule: Schedule,
+        *,
+        where: Where,
     ) -> None:
         self._desk = desk
         self._job = job
         self._github = github
         self._repository = repository
         self._schedule = schedule
+        self._where = where
         self._space = f"schedule/{repository.full_name}/{schedule.name}"
 
-    def run(self, trial: Trial) -> str:
+    def run(self, trial: Trial, *, revert: bool) -> str:
         """Run the test at the branch's head, and look for the culprit where it fails."""
         desk, job = self._desk, self._job
         git = desk.mirrors.fetch(self._github, self._repository)
@@ -99,7 +112,10 @@ class _Scheduled:
         if found.outcome == "not_reproduced":
             return "failed once and not again: flaky"
         job.check()
-        return self._tell(found, head)
+        offer = Revert(
+            desk, job, self._where, self._repository, git, self._schedule.branch, trial, found
+        )
+        return self._tell(found, head, offer.offer() if revert else None)
 
     def _search(self, trial: Trial, git: GitRepository, head: str) -> Bisection:
         store = self._desk.store
@@ -129,13 +145,14 @@ class _Scheduled:
         store.delete(self._space, "red")
         return f"green again: closed #{number}"
 
-    def _tell(self, found: Bisection, head: str) -> str:
+    def _tell(self, found: Bisection, head: str, opened: Pull | None) -> str:
         culprit = found.culprit.sha if found.culprit else "unknown"
         mark = say.marker("regression", self._schedule.name, culprit)
         title = say.regression_title(
             self._schedule.branch, found.culprit.subject if found.culprit else None
         )
-        body = say.regression_body(self._schedule.name, self._schedule.test, report.markdown(found))
+        told = say.bisected(report.markdown(found), opened.number if opened else None)
+        body = say.regression_body(self._schedule.name, self._schedule.test, told)
         issue = self._github.issue(mark, title, body)
         red = json.dumps({"head": head, "issue": issue.number, "culprit": culprit})
         self._desk.store.put(self._space, "red", red)

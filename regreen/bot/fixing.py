@@ -20,13 +20,14 @@ from regreen.bot.running import Job
 from regreen.errors import Cancelled, UserError
 from regreen.fixers.fix import Fix, FixJob, fix
 from regreen.fixers.report import markdown
-from regreen.forge import FIX, GitHub, Pull, Repository, WorkflowRun
-from regreen.records import Document
+from regreen.forge import FIX, CheckRun, GitHub, Pull, Repository, WorkflowRun
+from regreen.records import Document, JobRecord
 from regreen.settings import RepoConfig, Rung
 from regreen.webhooks.events import CheckFailed, CheckPassed, Where
 
 _ATTEMPTS_A_DAY = 5
 _PENDING = "pending"
+_QUIET = frozenset({"fixed", "already_green"})
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,22 @@ def close_needless_fix(desk: Desk, job: Job, event: CheckPassed) -> str:
     return f"closed #{kept}"
 
 
+def say_broken_down(desk: Desk, record: JobRecord, event: CheckFailed, reason: str) -> None:
+    """A repair that nobody asked for broke down: one quiet check run on the red commit, no comment.
+
+    Drafts and forks get nothing: the one is not done, the other we could not repair anyway.
+    """
+    github = desk.github(event.where, FIX)
+    target = _target_of(github, event)
+    if target is None or target.fork or event.fork or (target.pull and target.pull.draft):
+        return
+    github.check_run(_no_repair(target, say.failed(reason, record.id)))
+
+
+def _no_repair(target: _Target, text: str) -> CheckRun:
+    return say.not_repaired(target.sha, f"repair-{target.sha[:24]}", text)
+
+
 class _Flow:
     """One repair from the red run to the draft pull request or the reason."""
 
@@ -239,6 +256,8 @@ class _Flow:
             answer = say.no_fix(red.step or red.name, markdown(found))
         if reply is not None:
             reply.say(answer)
+        elif found.outcome not in _QUIET:
+            self._github.check_run(_no_repair(self._target, answer))
         self._desk.log(
             self._job, asked_by, "fix", f"{found.outcome} at {self._target.sha[:12]} ({red.name})"
         )

@@ -17,6 +17,7 @@ from regreen.bot.fixing import (
     fix_asked,
     fix_failed_check,
     publish_approved,
+    say_broken_down,
 )
 from regreen.bot.replies import Reply
 from regreen.bot.reviewing import remember_feedback, review_pull, say_failed
@@ -110,6 +111,8 @@ class Handler:
         match unpack(record.event):
             case PullRequestChanged() | Review() as work:
                 say_failed(self._desk, record, work.where, work.number, reason)
+            case CheckFailed() as event:
+                say_broken_down(self._desk, record, event, reason)
             case Fix() | Bisect() | WriteTest() | Ask() as ask:
                 github = self._desk.github(ask.where, TALK)
                 reply = Reply(github, self._desk.store, ask.number, ask.comment, record.id)

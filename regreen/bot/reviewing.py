@@ -5,25 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, replace
+from functools import cached_property
 from typing import Any
 
+from regreen.adapters.git import GitRepository
 from regreen.bot import say
 from regreen.bot.configuration import Loaded
 from regreen.bot.desk import Desk
+from regreen.bot.remembering import Remembered, resolve_threads
 from regreen.bot.running import Job
 from regreen.codebase.trial import Trial
 from regreen.errors import Cancelled
 from regreen.forge import REVIEW, CheckRun, GitHub, Pull, Refused, Repository
-from regreen.models import Finding, Review
+from regreen.models import Review
 from regreen.records import Document, JobRecord
 from regreen.reviewers.document import document
-from regreen.reviewers.memory import Memory
 from regreen.reviewers.review import ReviewJob, review
 from regreen.settings import RepoConfig
 from regreen.webhooks.events import ThreadChanged, Where
 
-_POSTED = "posted"
-_DISMISSED = "dismissed"
 _BLOCKED_AUTHORS = "bots are not reviewed"
 
 
@@ -106,7 +106,7 @@ class _Flow:
         self._pull = pull
         self._loaded = loaded
         self._external_id = _external_id(job.record)
-        self._space = f"{repository.full_name}#{pull.number}"
+        self._remembered = Remembered(desk.store, f"{repository.full_name}#{pull.number}")
 
     def say_broken(self) -> str:
         """No valid configuration, now or before: say where it is wrong."""
@@ -135,13 +135,10 @@ class _Flow:
 
     def _review(self, *, full: bool) -> Review:
         desk, job, pull, config = self._desk, self._job, self._pull, self._loaded.config
-        job.say("fetching the repository")
-        head_ref = f"refs/pull/{pull.number}/head"
-        git = desk.mirrors.fetch(self._github, self._repository, [head_ref])
         model = desk.model(job, self._repository.full_name, pull.number, config)
-        posted = set() if full else self._fingerprints(_POSTED)
+        memory = self._remembered.memory(full=full)
         trusted = not pull.fork or self._is_approved()
-        limit = config.review.max_comments_per_push if posted else config.review.max_comments
+        limit = config.review.max_comments_per_push if memory.posted else config.review.max_comments
         work = ReviewJob(
             base=pull.base_sha,
             head=pull.head_sha,
@@ -152,10 +149,9 @@ class _Flow:
             tests=tests_of(config, self._repository, fork=pull.fork) if trusted else None,
             run_tests=bool(config.tests.command) and trusted,
         )
-        memory = Memory(frozenset(posted), frozenset(self._fingerprints(_DISMISSED)))
         found = review(
             work,
-            git=git,
+            git=self._git,
             sandbox=desk.sandbox_or_none() if work.tests is not None else None,
             model=model[0] if model else None,
             memory=memory,
@@ -176,16 +172,23 @@ class _Flow:
         if found.findings:
             self._job.check()
             note = "\n\n".join(n for n in (note, self._post(found)) if n)
+        gone = self._remembered.gone(found, self._text)
+        if gone:
+            self._job.check()
+            resolve_threads(self._github, pull.number, gone)
+            self._remembered.forget(gone)
         check = say.review_check(
             found,
             config,
             external_id=self._external_id,
             details_url=self._desk.page(self._job),
             note=note,
+            standing=self._remembered.standing(found),
+            gone=len(gone),
         )
         self._check(check)
         for finding in found.findings:
-            self._remember(finding)
+            self._remembered.remember(finding, self._text)
         self._keep(found)
         detail = f"{len(found.findings)} findings at {pull.head_sha[:12]}, ${found.cost.usd:.3f}"
         self._desk.log(self._job, asked_by, "review", detail)
@@ -210,13 +213,15 @@ class _Flow:
         self._job.check()
         self._github.check_run(check)
 
-    def _fingerprints(self, what: str) -> set[str]:
-        return {key for key, _ in self._desk.store.items(f"{what}/{self._space}")}
+    @cached_property
+    def _git(self) -> GitRepository:
+        self._job.say("fetching the repository")
+        refs = [f"refs/pull/{self._pull.number}/head"]
+        return self._desk.mirrors.fetch(self._github, self._repository, refs)
 
-    def _remember(self, finding: Finding) -> None:
-        self._desk.store.put(
-            f"{_POSTED}/{self._space}", finding.fingerprint, json.dumps([finding.id, finding.title])
-        )
+    def _text(self, path: str) -> str | None:
+        data = self._git.show(self._pull.head_sha, path)
+        return None if data is None else data.decode("utf-8", "replace")
 
     def _keep(self, found: Review) -> None:
         self._desk.store.keep(

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
+from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
 
 from regreen.codebase.redaction import redact_known
+from regreen.errors import OutsideError, UserError
 from regreen.settings import Settings
 
 if TYPE_CHECKING:
     from regreen.bot.app import App
+
+_log = logging.getLogger(__name__)
 
 THREADS = 16
 _GRACEFUL_S = 20
@@ -36,7 +41,11 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Any:
         """The WSGI application; gunicorn calls this in the worker process, after the fork."""
-        self._app = self._make()
+        try:
+            self._app = self._make()
+        except (UserError, OutsideError) as error:
+            _log.error("cannot start: %s", error)
+            sys.exit(Arbiter.WORKER_BOOT_ERROR)  # so that gunicorn's master ends too
         return self._app.wsgi
 
     def _start(self, worker: Any) -> None:  # noqa: ARG002 - gunicorn's signature

@@ -13,6 +13,7 @@ from regreen.bot.configuration import Loaded, as_yaml
 from regreen.bot.desk import Desk
 from regreen.bot.envelope import unpack
 from regreen.bot.plan import orders
+from regreen.bot.remembering import resolve_threads
 from regreen.bot.replies import Reply
 from regreen.bot.running import Job
 from regreen.forge import TALK, GitHub
@@ -199,10 +200,7 @@ class Talk:
         store.put(
             f"dismissed/{subject}", fingerprint, json.dumps([event.actor.login, reason[:500]])
         )
-        for thread in github.threads(event.number):
-            texts = [c.body for c in thread.comments]
-            if not thread.resolved and any(f"finding:{fingerprint}" in t for t in texts):
-                github.resolve(thread.id)
+        resolve_threads(github, event.number, {fingerprint})
 
     def _finding_of_thread(
         self, github: GitHub, event: CommentPosted, posted: dict[str, tuple[str, str]]
@@ -217,7 +215,7 @@ class Talk:
         items = self._desk.store.items(f"posted/{event.where.repo}#{event.number}")
         found = {}
         for fingerprint, value in items:
-            finding_id, title = json.loads(value)
+            finding_id, title, *_ = json.loads(value)
             found[fingerprint] = (str(finding_id), str(title))
         return found
 

@@ -27,7 +27,7 @@ from regreen.codebase.fstrings import Unparsable
 
 _LARGEST = 5_000_000
 _REQUIREMENTS = re.compile(
-    r"(?i)(?:^|/)(?:[\w.-]*requirements[\w.-]*\.(?:txt|in)|requirements/[\w.-]+\.(?:txt|in)|constraints[\w.-]*\.txt)$"
+    r"(?i)(?:^|/)(?:[\w.-]*requirements[\w.-]*\.(?:txt|in)|requirements/[\w.-]+\.(?:txt|in)|constraints[\w.-]*\.txt|(?:[\w.-]*[-_.])?(?:reqs|deps)(?:[-_.][\w.-]*)?\.(?:txt|in))$"
 )
 
 

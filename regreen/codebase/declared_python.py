@@ -186,19 +186,34 @@ def setup_py(text: str) -> Declared:
             isinstance(t, ast.Name) and "requires" in t.id.lower() for t in node.targets
         )
         if isinstance(node, ast.keyword | ast.Assign) and (named or assigned):
-            for part in ast.walk(node.value):
-                is_key = (
-                    isinstance(part, ast.Constant)
-                    and isinstance(part.value, str)
-                    and re.search(r"[\w.-]", part.value)
-                )
-                if (
-                    is_key
-                    and isinstance(part, ast.Constant)
-                    and (one := requirement(str(part.value), part.lineno))
-                ):
+            for written, line in _literals(node.value):
+                one = requirement(written, line)
+                if one is not None and re.search(r"[\w.-]", written):
                     found.append(one)
     return Declared(tuple(found))
+
+
+def _literals(node: ast.expr) -> Iterator[tuple[str, int]]:
+    """The requirements that an expression spells out, each with its line; what it computes or reads is left alone."""
+    match node:
+        case ast.Constant(value=str(text)):
+            for offset, row in enumerate(text.split("\n")):
+                yield row, node.lineno + offset
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+            for part in parts:
+                yield from _literals(part)
+        case ast.Dict(values=parts):  # the keys of extras_require are names of extras
+            for part in parts:
+                yield from _literals(part)
+        case ast.BinOp(left=left, right=right) | ast.IfExp(body=left, orelse=right):
+            yield from _literals(left)
+            yield from _literals(right)
+        case ast.Starred(value=part):
+            yield from _literals(part)
+        case ast.Call(func=ast.Attribute(value=part, attr="split" | "splitlines")):
+            yield from _literals(part)
+        case _:
+            return
 
 
 def python_lock(text: str) -> Declared:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Event
 
 from regreen.codebase.manifests import setup_inputs
-from regreen.models import Env, EnvSpec, Limits, TreeEntry, Trust
+from regreen.models import Env, EnvSpec, Limits, RunResult, TreeEntry, Trust
 from regreen.ports import Box, Git, Sandbox
 
 
@@ -38,6 +38,32 @@ class Trial:
         if len(self.command) == 3 and self.command[0] in {"bash", "sh"} and self.command[1] == "-c":
             return self.command[2]
         return shlex.join(self.command)
+
+
+_TOOLS = frozenset(
+    {
+        "black",
+        "coverage",
+        "flake8",
+        "isort",
+        "mypy",
+        "nose2",
+        "nox",
+        "pylint",
+        "pyright",
+        "pytest",
+        "ruff",
+        "tox",
+    }
+)
+
+
+def missing_tool(command: Sequence[str], result: RunResult) -> str | None:
+    """The tool of `python -m TOOL` where the box lacks it: such a run says nothing of the code."""
+    if len(command) < 3 or command[1] != "-m" or command[2] not in _TOOLS or result.passed:
+        return None
+    there_is_none = result.stderr.rstrip().endswith(f"No module named {command[2]}")
+    return command[2] if there_is_none else None
 
 
 def prepare(

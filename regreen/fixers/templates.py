@@ -302,6 +302,8 @@ def _statement(source: Source, scope: Scope, node: ast.stmt) -> Iterator[Edit]:
                     0.6 if name not in words else 0.3,
                 )
                 yield _edit(source, value, f"{wrap}(0, {words})", "bound", 0.5)
+            if isinstance(target, ast.Name) and name not in words:
+                yield _edit(source, node, f"{name} += {words}", "operator", 0.45)
             if isinstance(target, ast.Subscript):
                 yield from _targets(source, scope, target)
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=attr), args=[argument])):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from regreen.codebase.trial import Trial
+from regreen.codebase.trial import Trial, missing_tool
 from regreen.errors import SetupFailed
 from regreen.fixers.case import Before, FixJob, FixOutcome
 from regreen.fixers.runs import Seen, run_fresh, uses_pytest, widened
@@ -44,6 +44,8 @@ def triage(
             stop()
             listen = bool(runs) and uses_pytest(trial, runs[0].output)
             runs.append(run_fresh(trial, rev, git=git, sandbox=sandbox, listen=listen))
+            if tool := missing_tool(trial.command, runs[-1].result):
+                return _without_tool(trial, runs[-1], tool)
             if not runs[-1].counts:
                 return _not_reproduced(trial, runs[-1])
     except SetupFailed as error:
@@ -92,6 +94,11 @@ def look_wider(
     if found.result.ended != "exit" or not found.tests:
         return seen
     return replace(seen, tests=MappingProxyType({**found.tests, **seen.tests}), wide=wide)
+
+
+def _without_tool(trial: Trial, seen: Seen, tool: str) -> Triage:
+    what = f"{tool} is not installed in the sandbox; say what installs it with --setup"
+    return Triage(Before(trial.shown, seen.result.exit_code), "not_reproduced", what, seen.output)
 
 
 def _not_reproduced(trial: Trial, seen: Seen) -> Triage:

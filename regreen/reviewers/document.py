@@ -25,7 +25,7 @@ def text(review: Review) -> str:
     if review.coverage:
         lines.append(_coverage_line(review))
     lines += [f"withheld: {len(review.withheld)} ({_reasons(review)})"] if review.withheld else []
-    lines += [f"not read: {u.path}: {u.reason}" for u in review.not_reviewed]
+    lines += [f"not read: {_one_line(u.path)}: {u.reason}" for u in review.not_reviewed]
     lines += [f"skipped: {s.reviewer}: {s.reason}" for s in review.skipped]
     return _utf8("\n".join(lines).rstrip() + "\n")
 
@@ -72,7 +72,7 @@ def fence(content: str, info: str = "") -> str:
 def _finding_lines(finding: Finding) -> list[str]:
     mark = " [blocking]" if finding.blocking else ""
     lines = [
-        f"{finding.path}:{_span(finding)}: {finding.severity} {finding.title} "
+        f"{_one_line(finding.path)}:{_span(finding)}: {finding.severity} {finding.title} "
         f"({finding.rule}, {finding.confidence:.2f}){mark}",
         *(f"    {row}" for row in finding.body.split("\n")),
     ]
@@ -119,6 +119,10 @@ def _ranges(numbers: tuple[int, ...]) -> str:
         else:
             spans.append([number, number])
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
+
+
+def _one_line(path: str) -> str:
+    return path.replace("\n", "\\n")
 
 
 def _span(finding: Finding) -> str:

@@ -15,10 +15,14 @@ from regreen.reviewers.suggestion import sound
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A finding on its way to the ranking, with the claim it came from."""
+    """A finding on its way to the ranking, with the claim it came from.
+
+    `place` is a second name for it, which lasts where a model words the same finding anew; see `place_of`.
+    """
 
     finding: Finding
     claim: Claim
+    place: str = ""
 
 
 def settle(claims: list[Claim], context: ReviewContext) -> tuple[list[Candidate], list[Withheld]]:
@@ -32,7 +36,9 @@ def settle(claims: list[Claim], context: ReviewContext) -> tuple[list[Candidate]
         if file is None or not _is_new(claim, file):
             outside.append(Withheld(finding, "outside_diff"))
         else:
-            candidates.append(Candidate(finding, claim))
+            source = sources.of(claim, file)
+            place = place_of(finding, source.text if source else None)
+            candidates.append(Candidate(finding, claim, place))
     return candidates, outside
 
 
@@ -40,6 +46,21 @@ def fingerprint(path: str, rule: str, code: str, symbol: str) -> str:
     """A name for a finding that stays when lines move, commits are squashed or the code is re-indented."""
     parts = "\0".join((path, rule, normalise(code), symbol))
     return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def place_of(finding: Finding, text: str | None) -> str:
+    """What a finding is told by besides its fingerprint: a model's by the code it stands on, whatever the words.
+
+    `text` is the file's, on the finding's side.
+    """
+    if text is None or not finding.rule.startswith("model/"):
+        return finding.fingerprint
+    return fingerprint(finding.path, "model", code_of(finding, text), "")
+
+
+def code_of(finding: Finding, text: str) -> str:
+    """The lines that a finding stands on."""
+    return "\n".join(text.split("\n")[finding.start_line - 1 : finding.line])
 
 
 def normalise(code: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Memory:
-    """The fingerprints that count for one pull request, and what feedback made of the thresholds.
+    """The names (fingerprints and places) that count for one pull request, and what feedback made of the thresholds.
 
     `posted` are findings that stand on the pull request already, `dismissed` those a person turned down (they
     never return). `thresholds` raises or lowers the confidence that a rule needs, by rule, then by its tool.

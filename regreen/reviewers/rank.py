@@ -55,9 +55,10 @@ def rank(candidates: Sequence[Candidate], policy: Policy, memory: Memory | None 
 
 def _why_withheld(candidate: Candidate, policy: Policy, memory: Memory) -> WithheldReason | None:
     finding, claim = candidate.finding, candidate.claim
-    if finding.fingerprint in memory.dismissed:
+    names = {finding.fingerprint, candidate.place}
+    if names & memory.dismissed:
         return "dismissed"
-    if finding.fingerprint in memory.posted:
+    if names & memory.posted:
         return "duplicate"
     least = memory.threshold(finding.rule, policy.min_confidence)
     if claim.proven and (finding.dimension == "security" or claim.data_loss):
@@ -116,10 +117,12 @@ def _same_fault(one: Candidate, other: Candidate) -> bool:
 
 
 def _alike(a: Finding, b: Finding) -> bool:
-    """Whether two findings on the same lines speak of the same thing: the same code named, or the same words."""
+    """Whether two findings on the same lines speak of the same thing: the same code, the same harm or the same words."""
     named_a, named_b = set(_CODE.findall(a.title)), set(_CODE.findall(b.title))
     if named_a and named_b:
         return bool(named_a & named_b)
+    if a.body and a.body == b.body:
+        return True
     words_a, words_b = set(_WORD.findall(a.title.lower())), set(_WORD.findall(b.title.lower()))
     return 2 * len(words_a & words_b) >= len(words_a | words_b) > 0
 
@@ -144,7 +147,7 @@ def _joined(one: Candidate, other: Candidate) -> Candidate:
         data_loss=one.claim.data_loss or other.claim.data_loss,
         quotes=one.claim.quotes or other.claim.quotes,
     )
-    return Candidate(finding, claim)
+    return Candidate(finding, claim, one.place)
 
 
 _CODE = re.compile(r"`([^`\n]{1,80})`")

@@ -23,12 +23,12 @@ from regreen.models import (
     Unread,
 )
 from regreen.ports import Git, Model, Sandbox
-from regreen.reviewers.context import Report, ReviewContext, Reviewer
+from regreen.reviewers.context import LARGEST_FILE, Report, ReviewContext, Reviewer
 from regreen.reviewers.findings import settle
 from regreen.reviewers.memory import Memory
 from regreen.reviewers.meter import Meter
 from regreen.reviewers.rank import Policy, rank
-from regreen.reviewers.scope import Scope, risk_of, select
+from regreen.reviewers.scope import UNREADABLE, Scope, risk_of, select
 from regreen.reviewers.score import scores
 from regreen.reviewers.summary import summary
 from regreen.reviewers.table import REVIEWERS, Table
@@ -90,7 +90,7 @@ def review(
         head=context.head,
         merge_base=context.merge_base,
         summary=summary(context, scope, ranking.findings),
-        risk=risk_of(context.files),
+        risk=risk_of(context.files, ranking.findings),
         scores=valued,
         findings=ranking.findings,
         withheld=withheld,
@@ -133,7 +133,8 @@ def context_of(
         run_tests=job.run_tests,
         index=job.index,
     )
-    scope = select(change, ignore=job.config.review.ignore, text_of=whole.after)
+    large = {entry.path for entry in whole.tree if (entry.size or 0) > LARGEST_FILE}
+    scope = select(change, ignore=job.config.review.ignore, text_of=whole.after, too_large=large)
     return replace(whole, files=scope.files), scope
 
 
@@ -176,7 +177,7 @@ def _unread(
 ) -> tuple[Unread, ...]:
     """Every file somebody could not read, once, with the first reason given."""
     found = {
-        f.path: Unread(f.path, "larger than 1 MiB, or no text")
+        f.path: Unread(f.path, UNREADABLE)
         for f in context.files
         if context.git and f.status != "deleted" and context.after(f.path) is None
     }

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from regreen.codebase.diff import Change, FileChange
 from regreen.codebase.language import PROSE, language_of
-from regreen.models import Risk, Unread
+from regreen.models import Finding, Risk, Severity, Unread
 
 MOST_FILES = 60
 MOST_LINES = 3000
+UNREADABLE = "larger than 1 MiB, or no text"
+_RISKS: dict[Severity, Risk] = {
+    "critical": "high",
+    "high": "high",
+    "medium": "medium",
+    "low": "low",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +36,20 @@ def select(
     *,
     ignore: Sequence[str] = (),
     text_of: Callable[[str], str | None] = lambda _path: None,
+    too_large: Container[str] = (),
 ) -> Scope:
     """Choose what to read: no binary, generated, vendored, lock or prose file; at most 60 files or 3,000 lines.
 
-    `text_of` gives a file's text afterwards, for the marks that generators leave in it.
+    `text_of` gives a file's text afterwards, for the marks that generators leave in it. The paths in `too_large`
+    nobody reads, so they take nothing of the limits: one huge file must not keep the others from being read.
     """
     patterns = [compile_glob(p) for p in ignore]
     wanted: list[FileChange] = []
     unread: list[Unread] = []
     for file in change.files:
         reason = _why_not(file, patterns, text_of)
+        if reason is None and file.path in too_large:
+            reason = UNREADABLE
         if reason:
             unread.append(Unread(file.path, reason))
         else:
@@ -62,8 +73,14 @@ def risk_of_file(file: FileChange) -> int:
     return value + min(6, file.changed // 40)
 
 
-def risk_of(files: Sequence[FileChange]) -> Risk:
-    """Low, medium or high, from what is touched and how much of it."""
+def risk_of(files: Sequence[FileChange], findings: Sequence[Finding] = ()) -> Risk:
+    """Low, medium or high: from what is touched and how much of it, and never below the worst finding."""
+    by_size = _risk_by_size(files)
+    worst = {by_size, *(_RISKS[finding.severity] for finding in findings)}
+    return next(risk for risk in ("high", "medium", "low") if risk in worst)
+
+
+def _risk_by_size(files: Sequence[FileChange]) -> Risk:
     code = [f for f in files if not is_test(f.path) and language_of(f.path) not in {None, *PROSE}]
     lines = sum(f.changed for f in code)
     if lines > 400 or any(_SENSITIVE.search(f.path.lower()) and f.changed > 20 for f in code):

@@ -136,22 +136,24 @@ def _claim(flow: Flow, context: ReviewContext) -> Claim:
     rule = RULES[flow.rule]
     place = _place(flow, context) or (flow.rule, flow.path, flow.line)
     _, path, line = place
-    way = "\n".join(f"{n}. `{s.path}:{s.line}` {s.what}" for n, s in enumerate(flow.steps, 1))
+    end = flow.end_line if (path, line) == (flow.path, flow.line) else line
     origin = f"{flow.origin_what} reaches {flow.sink}" if flow.origin != "code" else flow.sink
     body = f"{rule.harm} {rule.mend} (CWE-{rule.cwe})"
     if len(flow.steps) > 1:
-        body += f"\n\nFrom source to sink:\n{way}"
+        way = [f"{n}. `{s.path}:{s.line}` {s.what}" for n, s in enumerate(flow.steps, 1)]
+        body += "\n\nFrom source to sink:\n" + "\n".join(way)
+    shown = "\n".join((context.after(path) or "").split("\n")[line - 1 : end])[:500]
     return Claim(
         "security",
         f"taint/{flow.rule}",
         rule.severity,
         path,
         line,
-        flow.end_line if (path, line) == (flow.path, flow.line) else line,
+        end,
         title=f"{rule.title}: {origin}",
         body=body,
         confidence=_prior(flow),
-        evidence=(Evidence("analyzer", way, _TOOL, head=origin, base="not reported"),),
+        evidence=(Evidence("analyzer", shown, _TOOL, head=origin, base="not reported"),),
     )
 
 

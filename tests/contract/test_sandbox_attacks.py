@@ -14,7 +14,7 @@ from regreen.adapters.attacks import CANARY, bait, breach, host_breach, self_tes
 from regreen.adapters.host_attacks import HOST_ATTACKS, HostAttack
 from tests.contract.sandboxes import BACKENDS, plain_env, sandbox_or_skip
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.soak]
 CONTROLLED = [one for one in ATTACKS if one.control != "never"]
 
 

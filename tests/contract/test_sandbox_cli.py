@@ -68,7 +68,7 @@ def test_a_timeout_is_a_no_and_takes_the_files_along(kind: str) -> None:
     ("arguments", "says"),
     [
         (["--"], "COMMAND"),
-        (["--env", "novalue", "--", "true"], "NAME=VALUE"),
+        (["--env", "novalue", "--", "true"], "K=V"),
         (["--memory", "5", "--", "true"], "memory of at least"),
         (["--tree", "/no/such/place", "--", "true"], "/no/such/place"),
         (["--sandbox", "none", "--", "true"], "none"),

@@ -72,3 +72,54 @@ def _night(story: Story) -> None:
     story.clock.pass_time(story.clock.now().replace(hour=3, minute=1) - story.clock.now())
     story.regreen.tick()
     story.work()
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_proven_culprit_is_taken_back_in_one_draft(story: Story) -> None:
+    story.configures("review: {enabled: false}\nbisect: {revert_pr: true}\n")
+    culprit = _history(story)
+    issue = story.issue("Totals are wrong")
+    story.says("alice", f'/bisect test="{_TEST}"', on=issue)
+    story.work()
+    (patch,) = story.pulls
+    assert patch.raw.draft
+    assert patch.raw.head_ref == f"regreen/revert-{culprit[:12]}"
+    assert patch.raw.issue.title == "Revert “Make total faster”"
+    assert f"#{patch.number} takes that commit back, as a draft" in issue.comments[0]
+    story.says("alice", f'/bisect test="{_TEST}"', on=issue)
+    story.work()
+    assert len(story.pulls) == 1
+    assert f"#{patch.number} takes that commit back" in issue.comments[1]
+    story.state.close(patch.raw)
+    story.says("alice", f'/bisect test="{_TEST}" ', on=issue)
+    story.work()
+    assert len(story.pulls) == 1, "a person closed it, and it is not offered again"
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_what_a_revert_does_not_mend_opens_nothing(story: Story) -> None:
+    story.configures("review: {enabled: false}\nbisect: {revert_pr: true}\n")
+    _history(story)
+    story.commits({"shop/prices.py": _BROKEN + "\n\nLIMIT = 2\n"}, message="Build on it")
+    story.commits({"shop/prices.py": _BROKEN.replace("[1:]", "[2:]")}, message="Faster still")
+    issue = story.issue("Totals are wrong")
+    story.says("alice", f'/bisect test="{_TEST}"', on=issue)
+    story.work()
+    assert story.pulls == []
+    assert "broke it" in issue.comments[0]
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_repository_gets_four_reverts_a_day_at_the_most(story: Story) -> None:
+    story.configures("review: {enabled: false}\nbisect: {revert_pr: true}\n")
+    _history(story)
+    for i in range(4):
+        story.regreen.store.put("reverts/acme/shop/2026-03-02", f"earlier-{i}", "1")
+    issue = story.issue("Totals are wrong")
+    story.says("alice", f'/bisect test="{_TEST}"', on=issue)
+    story.work()
+    assert story.pulls == []
+    assert "(verified, " in issue.comments[0]

@@ -174,7 +174,7 @@ def test_a_missing_dependency_is_declared_and_needs_a_person(repository: Reposit
     [
         ([], "say what fails"),
         (["--rungs", "prayer", "--", "true"], "--rungs takes some of"),
-        (["--env", "nonsense", "--", "true"], "--env takes NAME=VALUE"),
+        (["--env", "nonsense", "--", "true"], "is not K=V"),
         (["--rev", "nowhere", "--", "true"], "nowhere"),
         (["--overlay", "missing.py", "--", "true"], "missing.py"),
     ],
@@ -292,3 +292,15 @@ def test_the_gate_looks_beyond_the_failing_test(repository: Repository, tmp_path
 def test_a_patch_that_does_not_apply_is_denied(repository: Repository, tmp_path: Path) -> None:
     code, document = judged(repository, tmp_path, GOOD, run=False)
     assert (code, document["verdict"], document["reasons"][0]["check"]) == (1, "deny", "applies")
+
+
+def test_what_was_red_from_the_first_commit_on_ends_with_a_reason(repository: Repository) -> None:
+    repository.commit("readme", {"README.md": "hello\n"})
+    code, document = fixed(repository, "--rungs", "revert", "--", "sh", "-c", "exit 1")
+    assert (code, document["outcome"], document["patch"]) == (1, "gave_up", None)
+
+
+def test_a_command_whose_tool_is_not_installed_is_told_so(repository: Repository) -> None:
+    code, out, _ = regreen("fix", "--repo", str(repository.path), "--", "python", "-m", "tox")
+    assert code == 1
+    assert "tox is not installed in the sandbox; say what installs it with --setup" in out

@@ -24,10 +24,10 @@ class _Leaky:
     name = "leaky"
 
     def prepare(self, spec: EnvSpec, tree: Iterable[bytes], cancel: Event | None = None) -> Env:
-        raise AssertionError("foreign code was let in")
+        raise AssertionError("foreign code was let in", spec, tree, cancel)
 
-    def open(self, env: Env, tree: Iterable[bytes], limits: Limits | None = None) -> Box:  # noqa: ARG002
-        raise AssertionError("foreign code was let in")
+    def open(self, env: Env, tree: Iterable[bytes], limits: Limits | None = None) -> Box:
+        raise AssertionError("foreign code was let in", env, tree, limits)
 
     def pythons(self) -> tuple[str, ...]:
         return ("3.11",)
@@ -113,3 +113,20 @@ def test_a_machine_that_was_mended_is_found_again() -> None:
     assert "a leak" in sandboxes.missing(), "not attacked anew for every question"
     clock.sleep(601)
     assert sandboxes.missing() == ""
+
+
+def test_a_repair_nobody_asked_for_says_quietly_why_it_broke_down(leaky: Story) -> None:
+    pull = leaky.pull(FAULT)
+    leaky.ci_fails(pull.raw.head_sha, job="test", steps=["Test"], failed="Test", log=b"red\n")
+    leaky.work()
+    assert pull.checks["Regreen repair"] == "neutral"
+    assert "does not hold" in (pull.check.summary or "")
+    assert pull.comments == []
+
+
+def test_a_draft_hears_nothing_of_it(leaky: Story) -> None:
+    pull = leaky.pull(draft=True)
+    leaky.ci_fails(pull.raw.head_sha, job="test", steps=["Test"], failed="Test", log=b"red\n")
+    leaky.work()
+    assert pull.checks == {}
+    assert pull.comments == []

@@ -29,6 +29,9 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--good", "nowhere", "--", "true"], 2, "nowhere"),
         (["--env", "x", "--", "true"], 2, "K=V"),
         (["--overlay", "/does/not/exist", "--", "true"], 2, "--overlay"),
+        (["--overlay", f"{__file__}:/etc/x", "--", "true"], 2, "inside the checkout"),
+        (["--overlay", f"{__file__}:a/.git/x", "--", "true"], 2, "inside the checkout"),
+        (["--overlay", "", "--", "true"], 2, "--overlay"),
         (["--signature", "(", "--", "true"], 2, "regular expression"),
         (["--jobs", "0", "--", "true"], 2, "--jobs"),
         (["--confidence", "2", "--", "true"], 2, "--confidence"),
@@ -56,3 +59,13 @@ def test_no_repository_is_the_environments_fault(
         main(["bisect", "--repo", str(tmp_path), "--", "true"])
     assert ended.value.code == 3
     assert "git repository" in capsys.readouterr().err
+
+
+def test_a_home_that_cannot_be_written_is_answered_with_the_setting_to_change(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("REGREEN_HOME", "/proc/nowhere")
+    with pytest.raises(SystemExit) as ended:
+        main(["bisect", "--repo", str(repo), "--", "true"])
+    assert ended.value.code == 2
+    assert "set REGREEN_HOME" in capsys.readouterr().err

@@ -48,6 +48,12 @@ def test_every_command_explains_itself(name: str) -> None:
         ("config", "chek"),
         ("review", "--repo", "/nonexistent"),
         ("fix",),
+        ("fix", "--repo", "/nonexistent", "--", "true"),
+        ("fix", "--patch-out", "/nonexistent/a.patch", "--", "true"),
+        ("fix", "--overlay", f"{__file__}:.git/config", "--", "true"),
+        ("gate", "--repo", "/nonexistent", "--base", "HEAD", "--patch", "-"),
+        ("sandbox", "--env", "x", "--", "true"),
+        ("review", "--diff", __file__),
     ],
 )
 def test_a_mistake_is_answered_in_one_line(args: tuple[str, ...]) -> None:
@@ -56,6 +62,37 @@ def test_a_mistake_is_answered_in_one_line(args: tuple[str, ...]) -> None:
     assert done.stdout == ""
     assert done.stderr.startswith("regreen: ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (("review",), 2, "no commits yet"),
+        (("bisect", "--", "true"), 2, "no commits yet"),
+        (("fix", "--", "true"), 2, "no commits yet"),
+        (("review", "--repo", "nowhere"), 3, "nowhere does not exist"),
+        (("fix", "--repo", "nowhere", "--", "true"), 3, "nowhere does not exist"),
+        (("bisect", "--repo", "file", "--", "true"), 3, "file is not a folder"),
+    ],
+)
+def test_a_repository_without_commits_or_none_at_all_is_named_as_what_it_is(
+    args: tuple[str, ...], code: int, said: str, tmp_path: Path
+) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / "file").touch()
+    done = regreen(*args, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_patch_without_hunks_is_none_and_an_empty_one_changes_nothing(tmp_path: Path) -> None:
+    patch, empty = tmp_path / "a.patch", tmp_path / "b.patch"
+    patch.write_text("@@ -1 +1 @@\n neither file nor change\n")
+    empty.touch()
+    assert "holds no unified diff" in regreen("review", "--diff", str(patch)).stderr
+    done = regreen("review", "--diff", str(empty), "--format", "json")
+    assert json.loads(done.stdout)["findings"] == []
 
 
 def test_a_valid_configuration_passes_and_a_broken_one_is_explained_line_by_line(

@@ -44,6 +44,19 @@ def test_what_deceives_or_escapes_the_index_is_found(
     assert expected in kinds(path, "{}" if path.endswith("json") else "", after)
 
 
+def test_what_setup_py_reads_or_computes_is_no_package() -> None:
+    text = """from setuptools import setup
+extra_requires = {"dev": ["pytest"], "docs": ["sphinx"]}
+setup(
+    install_requires=open("requirements.txt", "r").read().splitlines() + ["flask>=2"],
+    tests_require=[line.strip() for line in open("tests.txt", encoding="utf-8")],
+    setup_requires="wheel\\ncython".split(),
+)
+"""
+    names = {one.name for one in declared("setup.py", text).dependencies}
+    assert names == {"pytest", "sphinx", "flask", "wheel", "cython"}
+
+
 def test_a_lost_hash_is_found_and_a_kept_one_is_not() -> None:
     before = "flask==3.0 --hash=sha256:aa\nclick==8.1 \\\n    --hash=sha256:bb\n"
     assert kinds("requirements.txt", before, "flask==3.1\nclick==8.2 \\\n  --hash=sha256:cc\n") == {

@@ -88,7 +88,7 @@ def test_the_faulty_line_is_among_the_most_suspect(case: Case) -> None:
 
 
 def test_the_template_search_finds_the_repair(case: Case) -> None:
-    found, _ = search(case, Engine(case), seconds=60, most_plausible=2)
+    found, _ = search(case, Engine(case), seconds=90, most_plausible=12)
     assert any(
         "result += value" in text or "result + value" in text or "value + result" in text
         for _, _, text in found

@@ -148,3 +148,17 @@ def test_the_order_of_the_claims_does_not_matter() -> None:
     some = [candidate(n, severity=s) for n, s in enumerate(("low", "high", "medium"), 1)]  # type: ignore[arg-type]
     assert rank(some, Policy()) == rank(list(reversed(some)), Policy())
     assert replace(some[0].finding) == some[0].finding
+
+
+def test_two_tools_that_tell_the_same_harm_of_the_same_line_are_one_finding() -> None:
+    never = "The assertion cannot fail."
+    ruff, pyright = (
+        replace(one, finding=replace(one.finding, body=never))
+        for one in (
+            candidate(rule="ruff/F631", title="Assert test is a non-empty tuple: always `True`"),
+            candidate(rule="pyright/always", title="Assert expression always evaluates to true"),
+        )
+    )
+    ranking = rank([ruff, pyright], Policy())
+    assert len(ranking.findings) == 1
+    assert [w.reason for w in ranking.withheld] == ["duplicate"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import pytest
 from inline_snapshot import snapshot
@@ -12,10 +13,13 @@ from regreen.adapters.anthropic import AnthropicModel
 from regreen.adapters.clock import SystemClock
 from regreen.adapters.connection import engine_for
 from regreen.adapters.database import Database
+from regreen.bot.ci import red_of_run
 from regreen.codebase.redaction import redact, redact_known
+from regreen.forge import GitHub, WorkflowJob, WorkflowRun, WorkflowStep
 from regreen.models import Message, ModelRequest, ToolResult
 from regreen.playground.model import ScriptedModel
 from regreen.records import Document
+from tests.unit.changes import Story as Repository
 
 # Put together here, so that no scanner takes this file for a leak.
 OLD_GITHUB = "ghp_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA2"
@@ -85,3 +89,30 @@ def test_no_kept_result_carries_one(tmp_path: Path) -> None:
     store.engine.dispose()
     assert leaks(str(kept.body)) == []
     assert kept.body["before"]["line"] == 3
+
+
+class _Hub:
+    """A run with one failed job, and its log."""
+
+    repo = "acme/shop"
+
+    def jobs(self, _run: int) -> list[WorkflowJob]:
+        return [WorkflowJob(1, "test", "failure", (WorkflowStep(1, "Test", "failure"),))]
+
+    def job_log(self, _job: int, _limit: int = 0) -> bytes:
+        return (
+            "FAILED tests/test_a.py::test_a - AssertionError: "
+            f"{OLD_GITHUB} {AWS} https://bot:{URL}@git.corp.net/a\n"
+            "=== 1 failed in 0.1s ===\n"
+        ).encode()
+
+
+def test_no_failure_read_from_a_log_carries_one(tmp_path: Path) -> None:
+    story = Repository(tmp_path / "repo")
+    story.change({"a.py": ""}, {"a.py": "x = 1\n"})
+    run = WorkflowRun(1, "CI", "", "push", "HEAD", "main", "failure", 1)
+    (red,) = red_of_run(
+        cast("GitHub", _Hub()), story.git, run, scope="s", trust="pull_request", pythons=("3.11",)
+    )
+    assert red.failures[0].test.startswith("tests/test_a.py::test_a")
+    assert leaks(str(red)) == []

@@ -152,6 +152,22 @@ def test_every_comment_can_be_placed(story: Story) -> None:
     assert all(change.anchor(f.path, f.start_line, f.line, f.side) for f in result.findings)
 
 
+def test_the_risk_is_never_below_the_worst_finding(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.py": BAD})
+    review = story.review()
+    assert [f.severity for f in review.findings] == ["high"]
+    assert review.risk == "high"
+
+
+def test_a_huge_file_does_not_keep_the_others_from_being_read(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.py": BAD, "data.py": "x = 1\n" * 200_000})
+    review = story.review()
+    assert [f.path for f in review.findings] == ["a.py"]
+    assert [(u.path, u.reason) for u in review.not_reviewed] == [
+        ("data.py", "larger than 1 MiB, or no text")
+    ]
+
+
 def test_a_large_change_is_read_by_risk_and_the_rest_is_named(story: Story) -> None:
     files: Files = {f"m{n}.py": "x = 1\n" for n in range(70)}
     story.change({"a.py": GOOD}, {**files, "auth.py": "x = 1\n"})

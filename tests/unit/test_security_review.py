@@ -55,6 +55,7 @@ def test_a_sink_that_a_change_opens_is_reached_from_an_unchanged_file(story: Sto
     assert (claim.rule, claim.path, claim.line) == ("taint/sql-injection", "store.py", 2)
     assert "`web.py:9` `request.args`" in claim.body
     assert "CWE-89" in claim.body
+    assert claim.evidence[0].excerpt == UNSAFE.splitlines()[1]  # the way stands in the body, once
 
 
 def test_a_source_that_is_joined_to_an_old_sink_is_named_where_the_change_is(story: Story) -> None:

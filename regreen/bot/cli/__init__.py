@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from regreen import __version__
+from regreen.bot.cli.terminal import harmless
 from regreen.errors import NoSandbox, NotARepository, OutsideError, UserError
 
 COMMANDS = {
@@ -79,6 +80,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _fail(code: int, message: str) -> NoReturn:
-    one_line = " ".join(message.split())
+    one_line = harmless(" ".join(message.split()))
     click.echo(f"regreen: {one_line}", err=True)
     sys.exit(code)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from regreen.bot.cli.arguments import check_folder_of, overlay_of, variables_of
+from regreen.bot.cli.terminal import harmless, say
 from regreen.errors import UserError
 
 if TYPE_CHECKING:
@@ -109,17 +110,16 @@ def command(
     from regreen.bisect import endpoints, report, runner
     from regreen.bisect.memory import File
     from regreen.bisect.run import BisectJob, bisect
+    from regreen.bot.environment import read_settings, writable_home
     from regreen.codebase.trial import Trial
 
-    if plot and not plot.absolute().parent.is_dir():
-        message = f"--plot {plot}: there is no such folder"
-        raise UserError(message)
+    check_folder_of(plot, "--plot")
     runner.pattern(signature)
     trial = Trial(
         command=argv,
         setup=setup,
-        env=tuple(sorted(_variable(item) for item in variables)),
-        overlay=dict(_laid(item) for item in overlay),
+        env=tuple(sorted(variables_of(variables))),
+        overlay=overlay_of(overlay),
         timeout=timeout,
         python=python,
     )
@@ -144,7 +144,7 @@ def command(
         reuse=not fresh,
     )
     screen = _Screen(live=sys.stderr.isatty())
-    memory = File(_home() / "bisect.db")
+    memory = File(writable_home(read_settings()) / "bisect.db")
     try:
         found = bisect(
             job,
@@ -169,7 +169,7 @@ def _print(found: Bisection, form: str) -> None:
     if form == "json":
         click.echo(json.dumps({"version": 1, **asdict(found)}))
     else:
-        click.echo(report.markdown(found) if form == "markdown" else report.text(found))
+        click.echo(report.markdown(found) if form == "markdown" else harmless(report.text(found)))
 
 
 class _Screen:
@@ -181,7 +181,7 @@ class _Screen:
 
     def say(self, line: str) -> None:
         self._wipe()
-        click.echo(line, err=True)
+        say(line)
         self._draw()
 
     def show(self, view: View) -> None:
@@ -214,32 +214,3 @@ def _sparkline(posterior: tuple[float, ...], width: int = 40) -> str:
     masses = [sum(posterior[at : at + size]) for at in range(0, len(posterior), size)]
     most = max(*masses, 1e-9)
     return "".join(_BARS[round(8 * mass / most)] for mass in masses)
-
-
-def _variable(item: str) -> tuple[str, str]:
-    name, equals, value = item.partition("=")
-    if not equals or not name:
-        message = f"--env {item!r} is not K=V"
-        raise UserError(message)
-    return name, value
-
-
-def _laid(item: str) -> tuple[str, bytes]:
-    """A file of --overlay: where it goes, and what it holds."""
-    name, _, place = item.partition(":")
-    path = Path(name)
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        message = f"--overlay {name}: {error.strerror or error}"
-        raise UserError(message) from error
-    place = place or path.name
-    parts = Path(place).parts
-    if Path(place).is_absolute() or ".." in parts or parts[:1] == (".git",) or not parts:
-        message = f"--overlay {item}: DEST is a path inside the checkout"
-        raise UserError(message)
-    return Path(place).as_posix(), content
-
-
-def _home() -> Path:
-    return Path(os.environ.get("REGREEN_HOME") or Path.home() / ".regreen")

@@ -10,7 +10,9 @@ from types import MappingProxyType
 
 import click
 
+from regreen.bot.cli.arguments import check_folder_of, overlay_of, variables_of
 from regreen.bot.cli.model import model_of
+from regreen.bot.cli.terminal import harmless, say
 from regreen.codebase.manifests import python_for
 from regreen.codebase.trial import Trial
 from regreen.errors import UserError
@@ -23,7 +25,7 @@ _HAPPY = {"fixed", "already_green"}
 @click.command("fix")
 @click.option(
     "--repo",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     default=Path(),
     metavar="DIR",
 )
@@ -106,6 +108,7 @@ def command(
         raise UserError("say what fails: either -- COMMAND..., or --workflow FILE --job ID")
     variables = variables_of(env)
     laid = overlay_of(overlay)
+    check_folder_of(patch_out, "--patch-out")
     git = GitRepository.open(repo)
     at = git.resolve(rev)
     sandbox = choose(kind)
@@ -137,10 +140,10 @@ def command(
         git=git,
         sandbox=sandbox,
         model=model_of(max_usd) if "model" in chosen else None,
-        progress=lambda line: click.echo(line, err=True),
+        progress=say,
     )
     if patch_out is not None and result.patch:
-        patch_out.write_text(result.patch)
+        patch_out.write_bytes(result.patch.encode("utf-8", "surrogateescape"))
     if apply_it and result.patch and result.outcome == "fixed":
         apply_to(repo, result.patch)
     click.echo(shown(result, form))
@@ -152,43 +155,6 @@ def shell_of(argv: tuple[str, ...]) -> tuple[str, ...]:
     if len(argv) == 1 and any(char in argv[0] for char in " \t\n;&|<>$`"):
         return ("bash", "-c", argv[0])
     return argv
-
-
-def variables_of(items: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Read K=V pairs.
-
-    Raises:
-        UserError: an item is no pair.
-    """
-    pairs: list[tuple[str, str]] = []
-    for item in items:
-        name, equals, value = item.partition("=")
-        if not equals or not name.isidentifier():
-            msg = f"--env takes NAME=VALUE, not {item!r}"
-            raise UserError(msg)
-        pairs.append((name, value))
-    return tuple(pairs)
-
-
-def overlay_of(items: tuple[str, ...]) -> dict[str, bytes]:
-    """Read the files to lay over every checkout; FILE:DEST, or FILE alone for the root.
-
-    Raises:
-        UserError: a file cannot be read, or would land outside the checkout.
-    """
-    laid: dict[str, bytes] = {}
-    for item in items:
-        source, _, dest = item.partition(":")
-        target = Path(dest or Path(source).name)
-        if target.is_absolute() or ".." in target.parts:
-            msg = f"--overlay {item}: the destination must lie inside the checkout"
-            raise UserError(msg)
-        try:
-            laid[target.as_posix()] = Path(source).read_bytes()
-        except OSError as error:
-            msg = f"--overlay {item}: {error.strerror}"
-            raise UserError(msg) from error
-    return laid
 
 
 def python_of(git: Git, rev: str, sandbox: Sandbox) -> str | None:
@@ -214,7 +180,7 @@ def apply_to(repo: Path, patch: str) -> None:
             "--whitespace=nowarn",
             "-",
         ],
-        input=patch.encode(),
+        input=patch.encode("utf-8", "surrogateescape"),
         capture_output=True,
         check=False,
     )
@@ -229,7 +195,7 @@ def shown(result: Fix, form: str) -> str:
 
     if form == "json":
         return json.dumps({"version": 1, **asdict(result)}, indent=2)
-    return markdown(result) if form == "markdown" else text(result)
+    return markdown(result) if form == "markdown" else harmless(text(result))
 
 
 def _rungs(listed: str, *, no_model: bool) -> tuple[RungName, ...]:

@@ -10,7 +10,9 @@ from types import MappingProxyType
 
 import click
 
-from regreen.bot.cli.fix import overlay_of, python_of, variables_of
+from regreen.bot.cli.arguments import overlay_of, variables_of
+from regreen.bot.cli.fix import python_of
+from regreen.bot.cli.terminal import harmless, say
 from regreen.codebase.trial import Trial
 from regreen.errors import UserError
 from regreen.fixers.gate import PROTECTED, GateReport
@@ -20,7 +22,7 @@ from regreen.ports import Sandbox
 @click.command("gate")
 @click.option(
     "--repo",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     default=Path(),
     metavar="DIR",
 )
@@ -77,7 +79,8 @@ def command(
     variables = variables_of(env)
     git = GitRepository.open(repo)
     rev = git.resolve(base)
-    patch = sys.stdin.read() if str(patch_file) == "-" else patch_file.read_text(errors="replace")
+    data = sys.stdin.buffer.read() if str(patch_file) == "-" else patch_file.read_bytes()
+    patch = data.decode("utf-8", "surrogateescape")  # as git has it: any encoding, any line ends
     before = before_of(_document(failures_file)) if failures_file else None
     trial: Trial | None = None
     sandbox: Sandbox | None = None
@@ -101,7 +104,7 @@ def command(
         trial=trial,
         sandbox=sandbox,
         protected=protected,
-        say=lambda line: click.echo(line, err=True),
+        say=say,
     )
     click.echo(_shown(report, form))
     return 0 if report.verdict == "allow" else 1
@@ -128,4 +131,4 @@ def _shown(report: GateReport, form: str) -> str:
         report.verdict,
         *(f"  {reason.check} ({reason.level}): {reason.detail}" for reason in report.reasons),
     ]
-    return "\n".join(lines)
+    return harmless("\n".join(lines))

@@ -23,7 +23,7 @@ def model_of(max_usd: float) -> Model | None:
     a month, so a command given twice is paid for once.
     """
     from regreen.adapters.anthropic import AnthropicModel
-    from regreen.bot.environment import read_settings
+    from regreen.bot.environment import read_settings, writable_home
 
     settings = read_settings()
     if not settings.has_model:
@@ -34,7 +34,7 @@ def model_of(max_usd: float) -> Model | None:
         spent[0] += entry.cost.usd
 
     key = settings.anthropic_api_key
-    answers = Answers(settings.home / "answers.sqlite", settings.anthropic_base_url or "")
+    answers = Answers(writable_home(settings) / "answers.sqlite", settings.anthropic_base_url or "")
     return AnthropicModel(
         api_key=key.get_secret_value() if key else None,
         name=settings.model,
@@ -51,7 +51,6 @@ class Answers:
     """Answers of one endpoint in an SQLite file, for several threads."""
 
     def __init__(self, path: Path, endpoint: str) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._endpoint = endpoint
         self._lock = threading.Lock()
         self._database = sqlite3.connect(

@@ -19,10 +19,10 @@ def command(delivery: str, event: str | None) -> int:
 
     from regreen.bot.app import build
     from regreen.bot.envelope import unpack
-    from regreen.bot.environment import read_settings
+    from regreen.bot.environment import app_settings
     from regreen.bot.plan import orders
 
-    app = build(read_settings(), worker="replay", durable=False)
+    app = build(app_settings(), worker="replay", durable=False)
     try:
         work: Work | None = _from_file(Path(delivery), event) if event else None
         if work is None:

@@ -9,14 +9,18 @@ from pathlib import Path
 import click
 
 from regreen.adapters.git import GitRepository
+from regreen.bot.cli.arguments import variables_of
 from regreen.bot.cli.model import model_of
+from regreen.bot.cli.terminal import harmless, say
+from regreen.bot.environment import read_settings
+from regreen.codebase.diff import parse
 from regreen.codebase.index import SqliteStore
 from regreen.codebase.trial import Trial
-from regreen.errors import NoSandbox, NotARepository, UserError
+from regreen.errors import NoSandbox, UserError
 from regreen.models import Review
 from regreen.ports import Sandbox
 from regreen.reviewers.review import ReviewJob, review
-from regreen.settings import CONFIG_PATH, ConfigError, RepoConfig, Settings, parse_repo_config
+from regreen.settings import CONFIG_PATH, ConfigError, RepoConfig, parse_repo_config
 
 WORKTREE = "WORKTREE"
 _DEFAULTS = ("origin/HEAD", "upstream/HEAD", "origin/main", "origin/master", "main", "master")
@@ -76,7 +80,7 @@ def command(
     envs: tuple[str, ...],
 ) -> int:
     """Read a change and say what can be backed up. Exit 1 only for blocking findings."""
-    environment = _environment(envs)
+    environment = variables_of(envs)
     diff = _read_diff(diff_file) if diff_file is not None else None
     git = _repository(repo, needed=diff is None)
     base_sha, head_sha = _revisions(git, repo or Path.cwd(), base, head, diff)
@@ -93,7 +97,7 @@ def command(
         max_comments=max_comments,
         tests=_tests(config, setup, environment) if git else None,
         run_tests=wants_tests,
-        index=None if no_model else SqliteStore(Settings().home / "index.sqlite"),
+        index=None if no_model else SqliteStore(read_settings().home / "index.sqlite"),
     )
     model = None if no_model else model_of(config.budget.usd_per_pull_request)
     # a model's claims are tried by running: worth a sandbox wherever somebody said how tests run
@@ -103,7 +107,7 @@ def command(
         git=git,
         sandbox=_sandbox(wants_tests or for_claims),
         model=model,
-        progress=lambda s: click.echo(s, err=True),
+        progress=say,
     )
     click.echo(_shown(result, fmt), nl=False)
     return 1 if any(f.blocking for f in result.findings) else 0
@@ -120,18 +124,7 @@ def _shown(result: Review, fmt: str) -> str:
         case "markdown":
             return document.markdown(result)
         case _:
-            return document.text(result)
-
-
-def _environment(envs: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    pairs = []
-    for entry in envs:
-        name, equals, value = entry.partition("=")
-        if not equals or not name:
-            message = f"--env {entry!r}: write NAME=VALUE"
-            raise UserError(message)
-        pairs.append((name, value))
-    return tuple(pairs)
+            return harmless(document.text(result))
 
 
 def _read_diff(name: str) -> str:
@@ -141,8 +134,8 @@ def _read_diff(name: str) -> str:
         message = f"cannot read the patch {name}: {error.strerror}"
         raise UserError(message) from error
     text = data.decode("utf-8", "surrogateescape")
-    if text.strip() and "@@" not in text and "diff --git " not in text:
-        message = f"{'standard input' if name == '-' else name} holds no unified diff"
+    if text.strip() and not parse(text).files:
+        message = f"{'standard input' if name == '-' else name} holds no unified diff; make one with `git diff`"
         raise UserError(message)
     return text
 
@@ -151,11 +144,7 @@ def _repository(repo: Path | None, *, needed: bool) -> GitRepository | None:
     """The repository; with a patch only when one is named."""
     if not needed and repo is None:
         return None
-    where = repo or Path.cwd()
-    if not where.exists():
-        message = f"{where} does not exist; name a repository with --repo"
-        raise NotARepository(message)
-    return GitRepository.open(where)
+    return GitRepository.open(repo or Path.cwd())
 
 
 def _revisions(
@@ -169,6 +158,8 @@ def _revisions(
             message = "--diff and --head exclude each other: the patch is the head"
             raise UserError(message)
         base_sha = git.resolve(base or "HEAD")
+        if not diff.strip():
+            return base_sha, base_sha
         head_sha = git.apply(base_sha, diff, "The patch under review")
         if head_sha is None:
             message = f"the patch does not apply to {base or 'HEAD'}; name the commit it was made for with --base"
@@ -182,7 +173,7 @@ def _revisions(
 
 
 def _default_base(git: GitRepository, head: str) -> str:
-    """The default branch, upstream's before our own; the head's parent where the head is on it."""
+    """The default branch, upstream's before our own; none where the head stands on it."""
     for name in _DEFAULTS:
         try:
             sha = git.resolve(name)
@@ -190,7 +181,7 @@ def _default_base(git: GitRepository, head: str) -> str:
             continue
         if sha != head:
             return sha
-    message = "cannot tell what this change goes into; name it with --base"
+    message = "cannot tell what this change goes into; name it, for instance with --base HEAD~1"
     raise UserError(message)
 
 
@@ -230,7 +221,7 @@ def _sandbox(wanted: bool) -> Sandbox | None:
     from regreen.adapters.sandbox import choose
 
     try:
-        settings = Settings()
+        settings = read_settings()
         return choose(settings.sandbox, settings.sandbox_runtime)
     except NoSandbox as error:
         click.echo(f"no tests are run: {error}", err=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -11,11 +10,11 @@ from pathlib import Path
 
 import click
 
+from regreen.bot.cli.arguments import variables_of
+from regreen.bot.cli.terminal import harmless
 from regreen.codebase.manifests import setup_inputs
 from regreen.errors import Cancelled, OutsideError
 from regreen.models import EnvSpec, Limits, RunResult
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @click.command("sandbox")
@@ -61,7 +60,7 @@ def command(  # noqa: PLR0917 - click passes one argument an option
     from regreen.adapters import sandbox as sandboxes
     from regreen.adapters import tree as directory
 
-    variables = dict(_variable(item) for item in env)
+    variables = dict(variables_of(env))
     sandbox = sandboxes.choose(kind)
     limits = _limits(memory, disk, pids, output_limit)
     pack = partial(directory.pack, tree, limits.disk) if tree else tuple
@@ -87,14 +86,6 @@ def _inputs(setup: str, tree: Path) -> str:
     from regreen.adapters import tree as directory
 
     return setup_inputs(setup, directory.entries(tree), partial(directory.read, tree))
-
-
-def _variable(item: str) -> tuple[str, str]:
-    name, equals, value = item.partition("=")
-    if not name or not equals:
-        msg = f"{item!r} is not NAME=VALUE"
-        raise click.BadParameter(msg, param_hint="--env")
-    return name, value
 
 
 def _limits(memory: int | None, disk: int | None, pids: int | None, output: int | None) -> Limits:
@@ -130,16 +121,12 @@ def _document(
 
 def _show(result: RunResult, files: Mapping[str, str | None]) -> None:
     """For a person's terminal, which foreign output must not steer."""
-    click.echo(_harmless(result.stdout), nl=False)
-    click.echo(_harmless(result.stderr), nl=False, err=True)
+    click.echo(harmless(result.stdout), nl=False)
+    click.echo(harmless(result.stderr), nl=False, err=True)
     for path, text in files.items():
         click.echo(f"--- {path}" + (" (no such file)" if text is None else ""))
-        click.echo(_harmless(text or ""), nl=False)
+        click.echo(harmless(text or ""), nl=False)
     how = (
         f"exit {result.exit_code}" if result.ended == "exit" else f"{result.ended}: {result.detail}"
     )
     click.echo(f"{how}, {result.seconds:.2f} s", err=True)
-
-
-def _harmless(text: str) -> str:
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -17,8 +17,8 @@ import click
 )
 def command(host: str, port: int, config: Path | None) -> int:
     """Run the App: webhooks, dashboard, workers."""
-    from regreen.bot.environment import read_settings
+    from regreen.bot.environment import app_settings
     from regreen.bot.server import serve
 
-    serve(read_settings(config), host=host, port=port)
+    serve(app_settings(config), host=host, port=port)
     return 0

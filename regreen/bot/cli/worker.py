@@ -20,7 +20,7 @@ def command(name: str | None) -> int:
     import threading
 
     from regreen.bot.app import MAIN_WORKER, build
-    from regreen.bot.environment import read_settings
+    from regreen.bot.environment import app_settings
     from regreen.bot.server import log_to_stderr
 
     worker = name or f"{socket.gethostname()}-{os.getpid()}"
@@ -31,7 +31,7 @@ def command(name: str | None) -> int:
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
-    app = build(read_settings(), worker=worker)
+    app = build(app_settings(), worker=worker)
     running = app.worker()
     running.start()
     click.echo(f"worker {worker} is running", err=True)

@@ -120,10 +120,12 @@ def _standing(case: Case, sha: str) -> tuple[list[str], list[dict[str, str]]]:
     words: list[str] = []
     alone: list[dict[str, str]] = []
     files: list[dict[str, str]] = []
-    parent = case.git.commit(sha).parents[0]
+    parents = case.git.commit(sha).parents
+    if not parents:  # the first commit: nothing was there before it to go back to
+        return [], []
     for path in case.git.changed_paths(sha):
         text = original(case, path)
-        then, after = case.git.show(parent, path), case.git.show(sha, path)
+        then, after = case.git.show(parents[0], path), case.git.show(sha, path)
         if text is None or then is None or after is None or is_test(path) or _is_log(path):
             continue
         before, since = then.decode("utf-8", "replace"), after.decode("utf-8", "replace")

@@ -1,0 +1,144 @@
+"""What was said on a pull request: no finding twice, its thread resolved when it is gone, none back once dismissed."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import astuple, dataclass
+
+from regreen.errors import OutsideError, UserError
+from regreen.forge import GitHub
+from regreen.models import Finding, Review
+from regreen.records import Store
+from regreen.reviewers.findings import code_of, normalise, place_of
+from regreen.reviewers.memory import Memory
+
+_MOST_CODE = 2000
+_log = logging.getLogger(__name__)
+
+TextOf = Callable[[str], str | None]
+"""A file's text at the reviewed head; None where there is no such file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A finding that was posted: enough to know it again, and to see that it is gone. A row of the store."""
+
+    id: str
+    title: str
+    path: str = ""
+    rule: str = ""
+    dimension: str = ""
+    place: str = ""
+    code: str = ""
+
+
+class Remembered:
+    """What was posted and dismissed on one pull request; `subject` is "owner/name#number"."""
+
+    def __init__(self, store: Store, subject: str) -> None:
+        self._store = store
+        self._posted = f"posted/{subject}"
+        self._dismissed = f"dismissed/{subject}"
+
+    def posted(self) -> dict[str, Said]:
+        """Every finding that stands on the pull request, by fingerprint."""
+        return {key: Said(*json.loads(value)) for key, value in self._store.items(self._posted)}
+
+    def memory(self, *, full: bool) -> Memory:
+        """For a review; `full`: as if nothing had been posted. What was dismissed stays dismissed."""
+        posted = self.posted()
+        dismissed = {key for key, _ in self._store.items(self._dismissed)}
+        return Memory(
+            frozenset() if full else frozenset(_names(posted, posted)),
+            frozenset(dismissed | _names(posted, dismissed)),
+        )
+
+    def remember(self, finding: Finding, text_of: TextOf) -> None:
+        """A finding was posted."""
+        text = text_of(finding.path) if finding.side == "RIGHT" else None
+        said = Said(
+            finding.id,
+            finding.title,
+            finding.path,
+            finding.rule,
+            finding.dimension,
+            place_of(finding, text),
+            normalise(code_of(finding, text))[:_MOST_CODE] if text is not None else "",
+        )
+        self._store.put(self._posted, finding.fingerprint, json.dumps(astuple(said)))
+
+    def standing(self, found: Review) -> tuple[Finding, ...]:
+        """What was posted earlier and is still there: it is not said again, and the check is not green."""
+        posted = self.posted()
+        names = _names(posted, posted)
+        kept = {w.finding.fingerprint: w.finding for w in found.withheld if w.reason == "duplicate"}
+        new = {f.fingerprint for f in found.findings}
+        return tuple(
+            finding
+            for name, finding in kept.items()
+            if name not in new and (name in names or _place_in(finding, posted))
+        )
+
+    def gone(self, found: Review, text_of: TextOf) -> set[str]:
+        """The posted findings that this review would have found again if they were still there."""
+        there = [*found.findings, *(w.finding for w in found.withheld)]
+        names = {f.fingerprint for f in there}
+        unread = {u.path for u in found.not_reviewed}
+        skipped = {s.reviewer.partition("/")[0] for s in found.skipped}
+        return {
+            name
+            for name, said in self.posted().items()
+            if name not in names
+            and said.path
+            and said.path not in unread
+            and _is_gone(said, there, text_of(said.path), skipped)
+        }
+
+    def forget(self, fingerprints: Collection[str]) -> None:
+        """These are gone: if they come back, that is news."""
+        for name in fingerprints:
+            self._store.delete(self._posted, name)
+
+
+def resolve_threads(github: GitHub, number: int, fingerprints: Collection[str]) -> int:
+    """Resolve the threads that findings of ours opened; how many. None of them is worth a job's failure."""
+    resolved = 0
+    try:
+        for thread in github.threads(number):
+            first = thread.comments[0].body if thread.comments else ""
+            if not thread.resolved and any(f"finding:{name}" in first for name in fingerprints):
+                github.resolve(thread.id)
+                resolved += 1
+    except (OutsideError, UserError) as error:
+        _log.warning("threads of %s#%d stay open: %s", github.repo, number, error)
+    return resolved
+
+
+def _names(posted: dict[str, Said], chosen: Collection[str]) -> set[str]:
+    return {*(name for name in chosen if name in posted)} | {
+        posted[name].place for name in chosen if name in posted and posted[name].place
+    }
+
+
+def _place_in(finding: Finding, posted: dict[str, Said]) -> bool:
+    """A model's finding that was worded anew: known by its file, tool and dimension."""
+    return any(
+        (said.path, said.dimension) == (finding.path, finding.dimension)
+        and said.rule.startswith("model/")
+        and finding.rule.startswith("model/")
+        for said in posted.values()
+    )
+
+
+def _is_gone(said: Said, there: Collection[Finding], text: str | None, skipped: set[str]) -> bool:
+    """An analyzer that says it no more is believed; a model only where the code itself is gone."""
+    if text is None:
+        return True
+    changed = bool(said.code) and said.code not in normalise(text)
+    if said.rule.startswith("model/"):
+        same = any(f.path == said.path and f.rule.startswith("model/") for f in there)
+        return changed and not same
+    tool = said.rule.partition("/")[0]
+    return changed or not skipped & {tool, said.dimension}

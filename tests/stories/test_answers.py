@@ -1,0 +1,76 @@
+"""What only a model can answer: a question, an explanation, a test."""
+
+from __future__ import annotations
+
+import pytest
+
+from regreen.playground.model import Use
+from tests.stories.conftest import Tell
+from tests.stories.test_fixes import needs_sandbox
+from tests.unit.test_redaction import LEAK, leaks
+
+_TESTS = 'review: {enabled: false}\ntests: {command: "python -m unittest -q"}\n'
+_RED = "from shop.bulk import BULK\n\n\ndef test_bulk():\n    assert BULK == 99\n"
+_GREEN = _RED.replace("99", "100")
+
+
+def test_a_question_is_answered_from_the_change(tell: Tell) -> None:
+    story = tell(["It sells a hundred at once: `shop/bulk.py` line 1."])
+    pull = story.pull(draft=True)
+    said = story.says("alice", "/ask how many are sold?", on=pull)
+    story.work()
+    assert pull.comments[0].startswith("It sells a hundred at once: `shop/bulk.py` line 1.")
+    assert "A model's answer, from this page alone" in pull.comments[0]
+    assert story.reactions(said) == ["eyes", "rocket"]
+    assert story.model is not None
+    assert "BULK = 100" in str(story.model.asked[0])
+    assert "how many are sold?" in str(story.model.asked[0])
+
+
+def test_an_explanation_of_an_issue(tell: Tell) -> None:
+    story = tell(["A customer pays twice."])
+    issue = story.issue("Paid twice", "The card was charged twice.")
+    story.says("alice", "/explain", on=issue)
+    story.work()
+    assert issue.comments[0].startswith("A customer pays twice.")
+
+
+def test_no_credential_leaves_with_a_question_or_an_answer(tell: Tell) -> None:
+    story = tell([f"It holds this: {LEAK}"])
+    pull = story.pull({"shop/keys.py": LEAK}, body=LEAK, draft=True)
+    story.says("alice", "/explain", on=pull)
+    story.work()
+    assert story.model is not None
+    assert "plain words stay" in str(story.model.asked)
+    assert leaks(str(story.model.asked)) == []
+    assert "plain words stay" in pull.comments[0]
+    assert leaks(pull.raw.issue.comments[0].body) == []
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_test_is_proposed_once_it_passes(tell: Tell) -> None:
+    tries = [
+        Use("propose_test", {"path": "tests/test_bulk.py", "code": code, "why": "how many"})
+        for code in (_RED, _GREEN)
+    ]
+    story = tell(list(tries))
+    story.configures(_TESTS.replace("unittest -q", "pytest -q").replace(
+        "tests: {", 'tests: {setup: "pip install -q pytest", '))  # fmt: skip
+    pull = story.pull(draft=True)
+    story.says("alice", "/test shop/bulk.py", on=pull)
+    story.work()
+    (answer,) = pull.comments
+    assert "A test for this change: how many" in answer
+    assert "assert BULK == 100" in answer
+    assert "It was run in the sandbox and passes" in answer
+    assert story.model is not None
+    assert "assert 100 == 99" in str(story.model.asked[1]), "the failure went back to the model"
+
+
+def test_a_test_needs_to_know_how_tests_run(tell: Tell) -> None:
+    story = tell([])
+    pull = story.pull(draft=True)
+    story.says("alice", "/test", on=pull)
+    story.work()
+    assert "how do the tests run? set tests.setup and tests.command" in pull.comments[0]

@@ -1,0 +1,82 @@
+"""The command line with a model: what is paid for twice, and what its claims are tried in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regreen.playground.model import Answer, ScriptedModel, Use
+from regreen.playground.things import Json
+from tests.stories.test_fixes import needs_sandbox
+from tests.unit.changes import ENV
+from tests.unit.changes import Story as Repository
+
+BEFORE = "def half(x):\n    return x / 2\n"
+AFTER = "def half(x):\n    return x / 3\n"
+CLAIM = {
+    "path": "a.py", "line": 2, "quote": "    return x / 3", "kind": "wrong-result", "severity": "high", "dimension": "correctness",
+    "title": "`half` divides by three", "input": "half(6)", "wrong": "gives 2.0, not 3.0", "sure": 0.9,
+}  # fmt: skip
+TEST = "from a import half\n\n\ndef test_half():\n    assert half(6) == 3\n"
+
+
+def script(asked: Json) -> Answer:
+    """A careful reader: it finds the fault, holds to it, and writes the test that shows it."""
+    request: dict[str, Any] = dict(asked)
+    tools: list[dict[str, Any]] = request.get("tools") or []
+    if not tools:
+        return "Nothing to say."
+    tool, properties = tools[0]["name"], tools[0]["input_schema"]["properties"]
+    if "verdicts" in properties:
+        row = {"claim": 1, "verdict": "holds", "certainty": 0.95, "traced": "6 / 3 is 2"}
+        return Use(tool, {"verdicts": [row]})
+    if "code" in properties:
+        return Use(tool, {"code": TEST})
+    return Use(tool, {name: [CLAIM] for name in properties})
+
+
+def review(repo: Repository, endpoint: ScriptedModel, *args: str) -> str:
+    env = ENV | {
+        "HOME": str(repo.root.parent),
+        "REGREEN_HOME": str(repo.root.parent / "regreen"),
+        "ANTHROPIC_BASE_URL": endpoint.url,
+        "ANTHROPIC_API_KEY": "scripted",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "regreen", "review", *args],
+        cwd=repo.root, env=env, capture_output=True, text=True, check=False, timeout=250,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repository:
+    repo = Repository(tmp_path / "repo")
+    repo.change({"a.py": BEFORE}, {"a.py": AFTER})
+    return repo
+
+
+def test_the_same_command_is_paid_for_once(repo: Repository) -> None:
+    with ScriptedModel(script) as endpoint:
+        first = review(repo, endpoint, "--no-run-tests")
+        asked = len(endpoint.asked)
+        again = review(repo, endpoint, "--no-run-tests")
+        assert asked > 0
+        assert len(endpoint.asked) == asked
+    assert "divides by three" in first
+    assert "divides by three" in again
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_claim_is_tried_in_the_sandbox_where_somebody_said_how_tests_run(
+    repo: Repository,
+) -> None:
+    with ScriptedModel(script) as endpoint:
+        told = review(repo, endpoint, "--setup", "pip install -q pytest", "--format", "json")
+    assert '"kind": "test"' in told

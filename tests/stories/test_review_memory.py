@@ -1,0 +1,90 @@
+"""A pull request over several pushes: nothing is said twice, what is mended is closed, what was dismissed stays away."""
+
+from __future__ import annotations
+
+from tests.stories.story import SeenPull, Story
+from tests.stories.test_reviews import FAULT
+
+PATH = "shop/run.py"
+SHELL = FAULT[PATH]
+MOVED = SHELL.replace("def run", "LIMIT = 3\n\n\ndef run")
+MENDED = '"""Runs."""\n\n\ndef run():\n    """Run."""\n    return 0\n'
+
+
+def threads(pull: SeenPull) -> list[bool]:
+    return [thread.resolved_by is not None for thread in pull.raw.threads]
+
+
+def finding(pull: SeenPull) -> str:
+    return pull.remarks[0][2].split("/dismiss ")[1].split("`")[0]
+
+
+def test_a_finding_that_moves_is_not_said_again_and_keeps_the_check_from_green(
+    story: Story,
+) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    said = len(pull.remarks)
+    story.pushes(pull, {PATH: MOVED})
+    story.work()
+    assert len(pull.remarks) == said
+    assert threads(pull) == [False] * said
+    assert "Said before, and still there:" in (pull.check.summary or "")
+    assert pull.check.title == f"Nothing new; {said} earlier findings not mended".replace(
+        "1 earlier findings", "1 earlier finding"
+    )
+
+
+def test_a_mended_finding_has_its_thread_resolved(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    assert not any(threads(pull))
+    story.pushes(pull, {PATH: MENDED})
+    story.work()
+    assert all(threads(pull))
+    assert "Mended since: " in (pull.check.summary or "")
+
+
+def test_only_what_is_mended_is_resolved(story: Story) -> None:
+    other = {"shop/other.py": SHELL.replace("def run", "def other")}
+    pull = story.pull({**FAULT, **other})
+    story.work()
+    story.pushes(pull, {PATH: MENDED})
+    story.work()
+    by_path = {c.path: t.resolved_by is not None for t in pull.raw.threads for c in t.comments}
+    assert by_path == {PATH: True, "shop/other.py": False}
+
+
+def test_what_comes_back_after_it_was_mended_is_news(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    said = len(pull.remarks)
+    for text in (MENDED, SHELL):
+        story.pushes(pull, {PATH: text})
+        story.work()
+    assert len(pull.remarks) == 2 * said
+
+
+def test_a_dismissed_finding_stays_away_over_every_push(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    wanted = finding(pull)
+    story.says("alice", f"/dismiss {wanted} a test server", on=pull)
+    story.work()
+    said = len(pull.remarks)
+    for text in (MOVED, MENDED, SHELL):
+        story.pushes(pull, {PATH: text})
+        story.work()
+    assert not [text for _, _, text in pull.remarks[said:] if wanted in text]
+
+
+def test_a_blocking_finding_goes_on_blocking(story: Story) -> None:
+    story.configures("review: {blocking: low}\n")
+    pull = story.pull(FAULT)
+    story.work()
+    story.pushes(pull, {"shop/more.py": "X = 1\n"})
+    story.work()
+    assert pull.checks == {"Regreen": "failure"}
+    story.pushes(pull, {PATH: MENDED})
+    story.work()
+    assert pull.checks == {"Regreen": "neutral"}
