@@ -147,7 +147,7 @@ def text(found: Bisection) -> str:
     good = found.range.good[:12] if found.range.good else "the beginning"
     lines += [
         f"  range    {good}..{found.range.bad[:12]}: {found.range.commits} commits, {found.range.merges} merges",
-        f"  cost     {found.tests} tests in {found.rounds} rounds, {found.builds} environments, "
+        f"  cost     {found.tests} tests in {found.rounds} rounds, {found.builds} environment{'' if found.builds == 1 else 's'}, "
         f"{found.seconds:.0f} s" + (f", Python {found.python}" if found.python else ""),
     ]
     if found.untestable:
@@ -177,7 +177,7 @@ def markdown(found: Bisection) -> str:
     lines += [
         f"- fails in {_share(found.rates.fail_if_bad)} of runs with it, in {_share(found.rates.fail_if_good)} without",
         f"- {found.tests} tests over {found.range.commits} commits ({found.range.merges} merges), "
-        f"{found.builds} environments, {found.seconds:.0f} s",
+        f"{found.builds} environment{'' if found.builds == 1 else 's'}, {found.seconds:.0f} s",
     ]
     if found.untestable:
         lines += [f"- {len(found.untestable)} commits could not be tested"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -75,7 +76,12 @@ class _Redacted(logging.Formatter):
 
 
 def serve(settings: Settings, *, host: str, port: int) -> None:
-    """Serve until a signal ends it. What was running is taken up again at the next start."""
+    """Serve until a signal ends it. What was running is taken up again at the next start.
+
+    Raises:
+        OutsideError: nothing can listen there.
+    """
+    _can_listen(host, port)
     log_to_stderr()
     options = {
         "bind": [f"{host}:{port}"],
@@ -88,6 +94,18 @@ def serve(settings: Settings, *, host: str, port: int) -> None:
         "proc_name": "regreen",
     }
     _Server(lambda: _build(settings), options).run()
+
+
+def _can_listen(host: str, port: int) -> None:
+    """Gunicorn tries a taken port for seconds and then says so in five lines; we say it in one."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except (OSError, OverflowError) as error:
+        message = f"cannot listen on {host}:{port} ({error}); choose another with --host and --port"
+        raise OutsideError(message) from error
 
 
 def _build(settings: Settings) -> App:

@@ -8,6 +8,8 @@ from typing import Any
 
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
+from regreen.errors import OutsideError
+
 Wsgi = Callable[..., Iterable[bytes]]
 
 
@@ -27,7 +29,11 @@ class Loopback:
     """Serves until it is closed; `url` is where."""
 
     def __init__(self, application: Wsgi, port: int = 0, name: str = "loopback") -> None:
-        self._server = _Server("127.0.0.1", port, application, handler=_Quiet)
+        try:
+            self._server = _Server("127.0.0.1", port, application, handler=_Quiet)
+        except (OSError, OverflowError, SystemExit) as error:  # werkzeug exits on a taken port
+            message = f"cannot listen on 127.0.0.1:{port}; choose another with --port"
+            raise OutsideError(message) from error
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(
             target=self._server.serve_forever,

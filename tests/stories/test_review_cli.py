@@ -84,7 +84,7 @@ def test_blocking_findings_exit_1_by_the_rules_of_the_base(repo: Repository) -> 
     ("args", "code", "said"),
     [
         (["--base", "nope"], 2, "no such revision"),
-        (["--env", "X"], 2, "write NAME=VALUE"),
+        (["--env", "X"], 2, "is not K=V"),
         (["--repo", "/nonexistent"], 3, "name a repository with --repo"),
         (["--diff", "/nonexistent"], 2, "cannot read the patch"),
         (["--diff", "-"], 2, "holds no unified diff"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -119,3 +120,10 @@ def test_what_the_documents_say_is_what_the_program_says(kind: str, page: str) -
     done = regreen("config", kind)
     assert done.returncode == 0, done.stderr
     assert done.stdout == (DOCS / page).read_text(), f"regreen config {kind} > docs/{page}"
+
+
+def test_a_taken_port_is_answered_in_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = regreen("playground", "--port", str(taken.getsockname()[1]), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "choose another with --port" in done.stderr
