@@ -179,6 +179,14 @@ class Store(Protocol):
         """Put a running job back, to be tried again; not `counted`: as if this attempt had not been."""
         ...
 
+    def overdue(self, before: datetime, limit: int = 200) -> list[JobRecord]:
+        """Jobs that are not ended and were due before then, those that run first."""
+        ...
+
+    def got_further(self, job_id: str) -> None:
+        """A running job has something that outlives it: its attempts count from here again."""
+        ...
+
     def note_progress(self, job_id: str, text: str) -> None:
         """What a job is doing now."""
         ...

@@ -74,7 +74,12 @@ def build(
         settings=settings,
         mirrors=Mirrors(settings.home / "mirrors"),
         sandbox=sandbox
-        or Sandboxes(lambda: choose(settings.sandbox, settings.sandbox_runtime), self_test, clock),
+        or Sandboxes(
+            lambda: choose(settings.sandbox, settings.sandbox_runtime),
+            self_test,
+            clock,
+            settings.home / "sandbox-held",
+        ),
         model=Models(settings, store, clock),
     )
     return App(desk, store, worker=worker, durable=durable)

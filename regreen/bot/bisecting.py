@@ -18,7 +18,7 @@ from regreen.bot.desk import Desk
 from regreen.bot.memories import BisectMemory
 from regreen.bot.replies import Reply
 from regreen.bot.reverting import Revert
-from regreen.bot.reviewing import tests_of
+from regreen.bot.reviewing import rules_of, tests_of
 from regreen.bot.running import Job
 from regreen.codebase.trial import Trial, open_box
 from regreen.errors import Cancelled, UserError
@@ -40,7 +40,9 @@ def bisect_asked(desk: Desk, job: Job, ask: BisectAsk) -> str:
     reply = Reply(github, desk.store, ask.number, ask.comment, job.record.id)
     on_pull = ask.bad is None and _is_pull(github, ask.number)
     pull = github.pull(ask.number) if on_pull else None
-    trial = _trial(config, repository, ask.test, fork=pull is not None and pull.fork)
+    base = pull.base_sha if pull else repository.default_branch
+    fork = pull is not None and pull.fork
+    trial = _trial(config, repository, ask.test, fork=fork, base=base)
     refs = [f"refs/pull/{ask.number}/head"] if pull else []
     git = desk.mirrors.fetch(github, repository, refs)
     bad = ask.bad or (pull.head_sha if pull else repository.default_branch)
@@ -71,7 +73,7 @@ def look_at_schedule(desk: Desk, job: Job, tick: Tick) -> str:
     if schedule is None or repository.archived:
         return "the schedule is gone"
     flow = _Scheduled(desk, job, github, repository, schedule, where=tick.where)
-    trial = _trial(config, repository, schedule.test, fork=False)
+    trial = _trial(config, repository, schedule.test, fork=False, base=schedule.branch)
     return flow.run(trial, revert=config.bisect.revert_pr)
 
 
@@ -160,8 +162,10 @@ class _Scheduled:
         return f"red: #{issue.number}, {_summary(found)}"
 
 
-def _trial(config: RepoConfig, repository: Repository, test: str | None, *, fork: bool) -> Trial:
-    configured = tests_of(config, repository, fork=fork)
+def _trial(
+    config: RepoConfig, repository: Repository, test: str | None, *, fork: bool, base: str
+) -> Trial:
+    configured = tests_of(config, repository, fork=fork, base=base)
     if test is None:
         if configured is None:
             raise UserError(
@@ -175,6 +179,8 @@ def _trial(config: RepoConfig, repository: Repository, test: str | None, *, fork
         image=config.tests.image,
         trust="pull_request" if fork else "default_branch",
         scope=f"{repository.full_name}/fork" if fork else repository.full_name,
+        base=base,
+        rules=rules_of(config),
     )
     return replace(configured, command=given.command) if configured else given
 
@@ -182,7 +188,7 @@ def _trial(config: RepoConfig, repository: Repository, test: str | None, *, fork
 def _search(
     desk: Desk, job: Job, git: GitRepository, task: BisectJob, progress: Callable[[str], None]
 ) -> Bisection:
-    memory = BisectMemory(desk.store)
+    memory = BisectMemory(job)
     return bisect(
         task,
         git=git,

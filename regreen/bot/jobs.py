@@ -16,13 +16,20 @@ from pathlib import Path
 from typing import IO, Any
 
 import sqlalchemy as sa
-from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, EnqueueOptions
+from dbos import (
+    DBOS,
+    DBOSClient,
+    DBOSConfig,
+    DBOSPortableJSONSerializer,
+    EnqueueOptions,
+    WorkflowStatus,
+)
 
 from regreen.bot.plan import QUEUES
 from regreen.bot.running import Runner
 from regreen.errors import UserError
 from regreen.ports import Clock
-from regreen.records import Order, Store
+from regreen.records import JobRecord, Order, Store
 
 # Another value strands every job that runs during the deploy: change it only when nothing else will do.
 APPLICATION_VERSION = "1"
@@ -34,6 +41,9 @@ _BEAT_S = 10.0
 _TICK_S = 20.0
 _DEAD_AFTER = timedelta(seconds=60)
 _GRACE_S = 5
+_LOST_AFTER = timedelta(seconds=60)
+_OVER = frozenset({"SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"})
+_AGAIN = "~"  # no job's id has one
 _PRUNE_S = 3600.0
 _KEEP = timedelta(days=14)
 
@@ -54,17 +64,7 @@ class Queue:
 
     def enqueue(self, connection: Any, order: Order) -> None:
         """Enqueue an order; it exists when `connection`'s transaction is committed."""
-        options: EnqueueOptions = {
-            "workflow_name": _WORKFLOW,
-            "queue_name": order.queue,
-            "workflow_id": order.id,
-            "queue_partition_key": order.key,
-            "priority": order.priority,
-            "app_version": APPLICATION_VERSION,
-        }
-        if order.delay > 0:
-            options["delay_seconds"] = order.delay
-        self._client.enqueue_in_transaction(connection, options, order.id)
+        self._client.enqueue_in_transaction(connection, _options(order), _job_of(order.id))
 
     def close(self) -> None:
         """Let go of the client's resources; the database engine is the caller's."""
@@ -94,6 +94,7 @@ class Worker:
         self._clock = clock
         self._home = home
         self._tick = tick
+        self._queue = Queue(engine)
         self._stop = threading.Event()
         self._lock: IO[str] | None = None
         self._thread = threading.Thread(target=self._beat, name="regreen-beat", daemon=True)
@@ -145,6 +146,7 @@ class Worker:
         self._runner.stop_all()
         self._thread.join(timeout=5)
         DBOS.destroy(workflow_completion_timeout_sec=_GRACE_S)
+        self._queue.close()
         if self._lock is not None:
             self._lock.close()
 
@@ -159,6 +161,7 @@ class Worker:
                     beaten = now
                 if now - ticked >= _TICK_S:
                     self._sweep()
+                    self._mend()
                     self._tick()
                     ticked = now
                 if now - pruned >= _PRUNE_S:
@@ -183,10 +186,73 @@ class Worker:
             if worker == self._runner.worker:
                 continue
             for workflow in DBOS.list_workflows(status="PENDING", executor_id=worker):
-                job = self._store.job(workflow.workflow_id)
+                job = self._store.job(_job_of(workflow.workflow_id))
                 if job is not None:
                     _log.warning("worker %s is gone: taking over %s", worker, job.id)
-                    DBOS.resume_workflow(job.id, queue_name=job.queue)
+                    DBOS.resume_workflow(workflow.workflow_id, queue_name=job.queue)
+
+    def _mend(self) -> None:
+        """Put jobs back into the engine that it has lost.
+
+        Where a full disk or a lost connection keeps the engine from writing down how a workflow goes on, the
+        workflow's thread ends, and nothing would run the job again before the next start.
+        """
+        overdue = self._store.overdue(self._clock.now() - _LOST_AFTER)
+        idle = [job for job in overdue if not self._runner.holds(job.id)]
+        if not idle:
+            return
+        first = {w.workflow_id: w for w in _workflows(workflow_ids=[job.id for job in idle])}
+        for job in idle:
+            known = [first[job.id]] if job.id in first else []
+            if known and known[0].status in _OVER:
+                found = _workflows(workflow_id_prefix=job.id, sort_desc=True)
+                known = [w for w in found if _job_of(w.workflow_id) == job.id]
+            last = known[0] if known else None
+            if last is None or last.status in _OVER:
+                _log.warning("the engine has lost %s: enqueued again", job.id)
+                again = f"{job.id}{_AGAIN}{len(known)}"
+                with self._engine.begin() as connection:
+                    self._queue.enqueue(connection, _order_of(job, again))
+            elif last.status == "PENDING" and last.executor_id == self._runner.worker:
+                _log.warning("%s has no thread any more: taken up again", job.id)
+                DBOS.resume_workflow(last.workflow_id, queue_name=job.queue)
+
+
+def _workflows(**which: Any) -> list[WorkflowStatus]:
+    return DBOS.list_workflows(load_input=False, load_output=False, **which)
+
+
+def _options(order: Order) -> EnqueueOptions:
+    options: EnqueueOptions = {
+        "workflow_name": _WORKFLOW,
+        "queue_name": order.queue,
+        "workflow_id": order.id,
+        "queue_partition_key": order.key,
+        "priority": order.priority,
+        "app_version": APPLICATION_VERSION,
+    }
+    if order.delay > 0:
+        options["delay_seconds"] = order.delay
+    return options
+
+
+def _order_of(job: JobRecord, workflow_id: str) -> Order:
+    return Order(
+        id=workflow_id,
+        kind=job.kind,
+        repo=job.repo,
+        number=job.number,
+        installation=job.installation,
+        queue=job.queue,
+        key=job.key,
+        priority=job.priority,
+        event=job.event,
+    )
+
+
+def _job_of(workflow_id: str) -> str:
+    """The job that a workflow runs; a job that the engine lost has a second workflow."""
+    return workflow_id.partition(_AGAIN)[0]
 
 
 def _locked(home: Path, worker: str) -> IO[str]:

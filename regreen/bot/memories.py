@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regreen.records import Store
+from regreen.bot.running import Job
 
 
 class BisectMemory:
     """Satisfies `bisect.memory.Memory` with the store."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, job: Job) -> None:
+        self._store = job.store
+        self._job = job
 
     def get(self, key: str) -> Sequence[str]:
         """Every line under `key`, oldest first."""
@@ -20,3 +21,4 @@ class BisectMemory:
     def append(self, key: str, line: str) -> None:
         """One more line under `key`."""
         self._store.append(f"bisect/{key}", line)
+        self._job.got_further()

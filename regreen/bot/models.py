@@ -57,6 +57,7 @@ class Models:
         spent.cost += entry.cost
         if entry.remembered:
             return
+        job.got_further()
         self._store.charge(
             LedgerLine(
                 at=self._clock.now(),

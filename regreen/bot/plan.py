@@ -117,7 +117,7 @@ def _order(
         priority=priority,
         event=pack(work),
         delay=delay,
-        replaces=replaces,
+        replaces=_fitting(replaces) if replaces else None,
     )
 
 
@@ -140,3 +140,10 @@ def _short(source: str) -> str:
     if len(source) <= 64:
         return source
     return hashlib.sha256(source.encode()).hexdigest()[:32]
+
+
+def _fitting(key: str) -> str:
+    """Branches and workflows may have names of any length; a column has not."""
+    if len(key) <= 300:
+        return key
+    return key[:200] + hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()

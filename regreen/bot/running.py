@@ -17,6 +17,7 @@ MAX_ATTEMPTS = 5
 _FIRST_WAIT_S = 5.0
 _LONGEST_WAIT_S = 15 * 60.0
 _AFTER_STOP_S = 3.0
+_SUSPECT_FROM = 2
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +33,11 @@ class Job:
     def say(self, text: str) -> None:
         """Show on the dashboard what is being done."""
         self.store.note_progress(self.record.id, text)
+
+    def got_further(self) -> None:
+        """Say that what was done so far will not be done again: only attempts that get nowhere are counted."""
+        if self.record.attempts > 1:
+            self.store.got_further(self.record.id)
 
     def check(self) -> None:
         """Stop here if the job is not wanted any more; asked before every write.
@@ -62,11 +68,39 @@ class Runner:
         self._handle = handle
         self._failed = failed
         self._lock = threading.Lock()
+        self._suspects = threading.Lock()
         self._is_stopping = False
         self._running: dict[str, threading.Event] = {}
+        self._held: set[str] = set()
 
     def run(self, job_id: str) -> float | None:
         """Run a job; None when it has ended, else the seconds after which it wants to be tried again."""
+        with self._lock:
+            self._held.add(job_id)
+        try:
+            before = self._store.job(job_id)
+            if before is None or before.state != "running" or before.attempts < _SUSPECT_FROM:
+                return self._begin(job_id)
+            # One of those that ran when the process died has killed it, maybe more than once. They run one
+            # after the other now, so that only the guilty one's attempts are used up.
+            with self._suspects:
+                return self._begin(job_id)
+        except OutsideError as error:
+            # only the database fails here, so nothing can be written down, and nothing is counted
+            _log.warning("job %s waits for the database: %s", job_id, error)
+            return _FIRST_WAIT_S
+        finally:
+            with self._lock:
+                self._held.discard(job_id)
+
+    def holds(self, job_id: str) -> bool:
+        """Whether a thread of this process has the job in hand."""
+        with self._lock:
+            return job_id in self._held
+
+    def _begin(self, job_id: str) -> float | None:
+        if self._is_stopping:
+            return _AFTER_STOP_S
         record = self._store.begin(job_id, self.worker)
         if record is None:
             return None
@@ -124,10 +158,11 @@ class Runner:
         return _AFTER_STOP_S
 
     def _again(self, record: JobRecord, error: OutsideError) -> float | None:
-        if record.attempts >= MAX_ATTEMPTS:
-            self._give_up(record, f"gave up after {record.attempts} attempts: {error}")
+        now = self._store.job(record.id) or record  # it may have got further, which counts anew
+        if now.attempts >= MAX_ATTEMPTS:
+            self._give_up(record, f"gave up after {now.attempts} attempts: {error}")
             return None
-        wait = error.retry_after or _FIRST_WAIT_S * 3 ** (record.attempts - 1)
+        wait = error.retry_after or _FIRST_WAIT_S * 3 ** (now.attempts - 1)
         wait = min(wait, _LONGEST_WAIT_S)
         _log.warning("job %s is tried again in %.0f s: %s", record.id, wait, error)
         due = self._clock.now() + timedelta(seconds=wait)

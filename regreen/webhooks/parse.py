@@ -35,6 +35,7 @@ _PULL_CHANGES = {
     "closed",
 }
 _FAILED = {"failure", "timed_out", "startup_failure"}
+_LONGEST_NAME = 200  # GitHub allows 39 and 100 characters
 _ACTIONS_APP = "github-actions"
 
 
@@ -68,17 +69,21 @@ class _Node:
         value = self._data.get(key)
         if not isinstance(value, str):
             raise self._missing(key, "a string")
-        return value
+        return _storable(value)
 
     def text_or(self, key: str, default: str = "") -> str:
         value = self._data.get(key)
         return default if value is None else self.text(key)
 
-    def number(self, key: str) -> int:
+    def number(self, key: str, below: int = 2**63) -> int:
         value = self._data.get(key)
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < below:
             raise self._missing(key, "a number")
         return value
+
+    def issue(self) -> int:
+        """The number of an issue or pull request, which fits a column of numbers."""
+        return self.number("number", below=2**31)
 
     def has(self, key: str) -> bool:
         return self._data.get(key) is not None
@@ -109,6 +114,13 @@ class _Node:
         return tuple(_Node(item, f"{self._at}/{key}/{i}") for i, item in enumerate(value))
 
 
+def _storable(text: str) -> str:
+    """JSON can spell what no database and no UTF-8 file takes: NUL, and half a surrogate pair."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
 def _where(root: _Node) -> Where:
     repository = root.node("repository")
     installation = root.node_or_none("installation")
@@ -122,7 +134,11 @@ def _where(root: _Node) -> Where:
 
 def _full_name(repository: _Node) -> str:
     name = repository.text("full_name")
-    if name.count("/") != 1 or not all(_is_plain(part) for part in name.split("/")):
+    if (
+        len(name) > _LONGEST_NAME
+        or name.count("/") != 1
+        or not all(_is_plain(part) for part in name.split("/"))
+    ):
         raise Malformed("/repository/full_name is not OWNER/NAME")
     return name
 
@@ -146,11 +162,11 @@ def _actor(node: _Node | None) -> Actor:
     """Deleted accounts are null in payloads: GitHub shows them as "ghost"."""
     if node is None:
         return Actor("ghost", is_bot=False)
-    return Actor(node.text("login"), is_bot=node.text_or("type", "User") == "Bot")
+    return Actor(node.text("login")[:_LONGEST_NAME], is_bot=node.text_or("type", "User") == "Bot")
 
 
 def _pulls(node: _Node) -> tuple[int, ...]:
-    return tuple(pull.number("number") for pull in node.nodes("pull_requests"))
+    return tuple(pull.issue() for pull in node.nodes("pull_requests"))
 
 
 def _is_fork(pull: _Node) -> bool:
@@ -172,7 +188,7 @@ def _pull_request(root: _Node) -> Event | None:
     return PullRequestChanged(
         where=_where(root),
         actor=_actor(root.node_or_none("sender")),
-        number=pull.number("number"),
+        number=pull.issue(),
         change=cast("PullChange", action),
         head_sha=_sha(pull.node("head"), "sha"),
         head_ref=pull.node("head").text("ref"),
@@ -192,7 +208,7 @@ def _issue_comment(root: _Node) -> Event | None:
     return CommentPosted(
         where=_where(root),
         actor=_actor(root.node_or_none("sender")),
-        number=issue.number("number"),
+        number=issue.issue(),
         on_pull=issue.node_or_none("pull_request") is not None,
         review=False,
         comment_id=comment.number("id"),
@@ -210,7 +226,7 @@ def _review_comment(root: _Node) -> Event | None:
     return CommentPosted(
         where=_where(root),
         actor=_actor(root.node_or_none("sender")),
-        number=pull.number("number"),
+        number=pull.issue(),
         on_pull=True,
         review=True,
         comment_id=comment.number("id"),
@@ -228,7 +244,7 @@ def _thread(root: _Node) -> Event | None:
     return ThreadChanged(
         where=_where(root),
         actor=_actor(root.node_or_none("sender")),
-        number=root.node("pull_request").number("number"),
+        number=root.node("pull_request").issue(),
         comments=tuple(c.number("id") for c in root.node("thread").nodes("comments")),
         resolved=action == "resolved",
     )

@@ -255,3 +255,22 @@ def test_sqlite_is_set_up_to_keep_what_it_committed(tmp_path: Path) -> None:
         for pragma, value in (("journal_mode", "wal"), ("synchronous", 2), ("busy_timeout", 30000)):
             assert connection.exec_driver_sql(f"PRAGMA {pragma}").scalar_one() == value
     engine.dispose()
+
+
+def test_what_was_due_and_is_not_done_is_found(store: Database, clock: _Clock) -> None:
+    store.order([_order("a"), _order("later", delay=600), _order("done")], _nothing)
+    store.begin("done", "w")
+    store.end("done", "done", "")
+    clock.sleep(120)
+    assert [j.id for j in store.overdue(clock.now() - timedelta(seconds=60))] == ["a"]
+
+
+def test_getting_further_counts_attempts_anew(store: Database) -> None:
+    store.order([_order("a")], _nothing)
+    store.got_further("a")
+    for _ in range(4):
+        store.begin("a", "w")
+    store.got_further("a")
+    again = store.begin("a", "w")
+    assert again is not None
+    assert again.attempts == 2

@@ -144,6 +144,64 @@ def test_a_job_that_kills_its_worker_is_stopped_with_a_reason(bench: _Bench) -> 
     assert bench.told == [f"stopped after {MAX_ATTEMPTS} attempts that did not end"]
 
 
+def test_one_that_kills_its_worker_does_not_take_its_neighbours_along(bench: _Bench) -> None:
+    """Both were running when the process died, twice. The guilty one is tried alone from then on."""
+    for name in ("guilty", "neighbour"):
+        bench.order(name)
+        for _ in range(2):
+            bench.store.begin(name, "a worker that died")
+    running: list[str] = []
+    together: list[tuple[str, ...]] = []
+
+    def work(job: Job) -> str:
+        running.append(job.record.id)
+        together.append(tuple(running))
+        threading.Event().wait(0.05)
+        running.remove(job.record.id)
+        return "fine"
+
+    bench.does = work
+    threads = [
+        threading.Thread(target=bench.runner.run, args=(n,)) for n in ("guilty", "neighbour")
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(together) == [("guilty",), ("neighbour",)]
+
+
+def test_only_attempts_that_get_nowhere_are_counted(bench: _Bench) -> None:
+    bench.order()
+
+    def work(job: Job) -> str:
+        job.got_further()
+        raise OutsideError("502")
+
+    bench.does = work
+    waits = [bench.runner.run("a") for _ in range(12)]
+    assert None not in waits
+    assert bench.job().state == "waiting"
+
+
+def test_a_database_that_fails_costs_no_attempt(tmp_path: Path) -> None:
+    bench = _Bench(tmp_path)
+    bench.order()
+    bench.store.engine.dispose()
+    database = tmp_path / "x.sqlite"
+    kept = database.read_bytes()
+    for left in tmp_path.glob("x.sqlite-*"):
+        left.unlink()
+    database.write_bytes(b"no database at all" * 100)
+    assert bench.runner.run("a") == 5.0
+    assert not bench.runner.holds("a")
+    bench.store.engine.dispose()
+    database.write_bytes(kept)
+    assert bench.runner.run("a") is None
+    assert bench.job().attempts == 1
+    bench.store.engine.dispose()
+
+
 def test_a_newer_job_stops_the_older_one_while_it_runs(bench: _Bench) -> None:
     bench.order(replaces="r")
     seen = threading.Event()
