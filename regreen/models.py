@@ -16,6 +16,8 @@ Risk = Literal["low", "medium", "high"]
 EvidenceKind = Literal["test", "analyzer", "coverage", "vote", "model"]
 WithheldReason = Literal["confidence", "budget", "duplicate", "dismissed", "outside_diff"]
 Trust = Literal["default_branch", "pull_request", "local"]
+Verdict = Literal["holds", "unsure", "refuted", "unread"]
+Proof = Literal["proven", "red_on_head", "not_run", "disproven"]
 
 DIMENSIONS: tuple[Dimension, ...] = ("correctness", "security", "style", "coverage")
 
@@ -52,6 +54,26 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Signals:
+    """What supports a model's claim; its confidence is computed from these alone.
+
+    Attributes:
+        readers: independent readings that made it, of `readings`.
+        verdict: what a second reader said who saw code and claim, not the first one's reasons.
+        certainty: that reader's own, 0 to 1.
+        sure: the claimants' own, 0 to 1; it moves little, since it is worth little.
+        proof: what a test showed.
+    """
+
+    readers: int
+    readings: int
+    verdict: Verdict = "unread"
+    certainty: float = 0.5
+    sure: float = 0.5
+    proof: Proof = "not_run"
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One defect at one place of a change. Lines are 1-based, `start_line <= line`, on `side`."""
 
@@ -70,6 +92,7 @@ class Finding:
     body: str
     suggestion: str | None = None
     evidence: tuple[Evidence, ...] = ()
+    signals: Signals | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +236,8 @@ class EnvSpec:
     `inputs` is a digest of everything in the tree that the setup's result depends on (lock and manifest
     bytes, or the whole tree where the setup copies it); `scope` (repository) and `trust` keep prepared
     environments apart, so that a pull request never writes what the default branch will run.
-    `timeout_s` bounds the setup.
+    `timeout_s` bounds the setup. `checked`: the dependency guard has judged the setup together with its tree, so
+    the sandbox need not judge the command alone.
     """
 
     image: str | None = None
@@ -224,6 +248,7 @@ class EnvSpec:
     scope: str = "local"
     env: tuple[tuple[str, str], ...] = ()
     timeout_s: float = 900.0
+    checked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,6 +187,10 @@ class TestsConfig(_Section):
     """Container image to run them in; default: a slim Python."""
     timeout_minutes: float = Field(15, gt=0, le=360)
     """Time for one run of the command."""
+    allow_packages: tuple[str, ...] = ()
+    """Packages that pull requests and repairs may bring in though few projects use them."""
+    allow_indexes: tuple[str, ...] = ()
+    """Hosts beside the public registries that they may install from."""
 
 
 class FixConfig(_Section):

@@ -25,10 +25,10 @@ from regreen.adapters.environments import (
     Guard,
     choose_python,
     environment_key,
-    look_alikes,
     raise_if_failed,
     refuse_if_guarded,
     short_version,
+    unknown_names,
 )
 from regreen.errors import NoSandbox, OutsideError, UserError
 from regreen.models import Check, Env, EnvSpec, Limits
@@ -45,13 +45,13 @@ class BwrapSandbox:
 
     name = "bwrap"
 
-    def __init__(self, home: Path, guards: tuple[Guard, ...] = (look_alikes,)) -> None:
+    def __init__(self, home: Path, guards: tuple[Guard, ...] = (unknown_names,)) -> None:
         self._home = home
         self._guards = guards
         self._locks: defaultdict[str, Lock] = defaultdict(Lock)
 
     @classmethod
-    def connect(cls, home: Path, guards: tuple[Guard, ...] = (look_alikes,)) -> BwrapSandbox:
+    def connect(cls, home: Path, guards: tuple[Guard, ...] = (unknown_names,)) -> BwrapSandbox:
         """The sandbox, its environments kept below `home`.
 
         Raises:
@@ -242,7 +242,9 @@ class BwrapSandbox:
                 fresh = place.with_name(f"{place.name}-{uuid.uuid4().hex[:8]}")
                 with tarfile.open(fileobj=io.BytesIO(content)) as tar:
                     members = [member for member in tar if member.name.startswith("etc")]
-                    tar.extractall(fresh, members=members, filter="fully_trusted")  # noqa: S202 - a tar file of our own making
+                    # Set, not passed: the argument is younger than Python 3.11.0.
+                    tar.extraction_filter = getattr(tarfile, "fully_trusted_filter", None)
+                    tar.extractall(fresh, members=members)  # noqa: S202 - a tar file of our own making
                 with suppress(OSError):
                     fresh.rename(place)
         return place / "etc"

@@ -24,10 +24,10 @@ from regreen.adapters.environments import (
     Guard,
     choose_python,
     environment_key,
-    look_alikes,
     raise_if_failed,
     refuse_if_guarded,
     short_version,
+    unknown_names,
 )
 from regreen.errors import NoSandbox, OutsideError, UserError
 from regreen.models import Check, Env, EnvSpec, Limits
@@ -68,7 +68,7 @@ class DockerSandbox:
         self,
         client: APIClient,
         runtime: str | None = None,
-        guards: tuple[Guard, ...] = (look_alikes,),
+        guards: tuple[Guard, ...] = (unknown_names,),
     ) -> None:
         self._client = client
         self._guards = guards
@@ -80,7 +80,7 @@ class DockerSandbox:
 
     @classmethod
     def connect(
-        cls, runtime: str | None = None, guards: tuple[Guard, ...] = (look_alikes,)
+        cls, runtime: str | None = None, guards: tuple[Guard, ...] = (unknown_names,)
     ) -> DockerSandbox:
         """The engine that DOCKER_HOST names, or this machine's own.
 

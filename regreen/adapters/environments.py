@@ -7,8 +7,7 @@ import json
 from collections.abc import Callable, Iterable
 
 from regreen.adapters import host
-from regreen.codebase.packages import look_alike
-from regreen.codebase.setup_command import named_packages
+from regreen.codebase.setup_guard import Tree, explained, refusals
 from regreen.errors import Cancelled, OutsideError, SetupFailed, UserError
 from regreen.models import EnvSpec, RunResult
 
@@ -25,14 +24,12 @@ Guard = Callable[[EnvSpec], str]
 """Says why a setup may not run; "" where it may. Asked before anything is downloaded."""
 
 
-def look_alikes(spec: EnvSpec) -> str:
-    """The guard that is always there: a pull request may not ask for a name that imitates a popular package."""
-    if spec.trust != "pull_request":
+def unknown_names(spec: EnvSpec) -> str:
+    """The guard that is always there: a pull request's command, where nobody has judged it with its tree."""
+    if spec.trust != "pull_request" or spec.checked or not spec.setup:
         return ""
-    for name in named_packages(spec.setup or ""):
-        if (imitated := look_alike("pypi", name)) is not None:
-            return f"{name!r} looks like the popular {imitated.of!r} ({imitated.how})"
-    return ""
+    found = refusals(spec.setup, spec.env, Tree({}, lambda _: None), None)
+    return explained(found) if found else ""
 
 
 def refuse_if_guarded(spec: EnvSpec, guards: Iterable[Guard]) -> None:

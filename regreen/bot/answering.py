@@ -64,7 +64,7 @@ def write_test(desk: Desk, job: Job, ask: WriteTest) -> str:
     table = _Table.laid(desk, job, ask.where.repo, ask.number, ask)
     assert table.pull is not None  # noqa: S101 - commands.py lets /test pass on pull requests only
     reply = Reply(table.github, desk.store, ask.number, ask.comment, job.record.id)
-    trial = tests_of(table.config, table.repository, fork=table.pull.fork)
+    trial = tests_of(table.config, table.repository, fork=table.pull.fork, base=table.pull.base_sha)
     if trial is None:
         raise UserError("how do the tests run? set tests.setup and tests.command in regreen.yml")
     desk.sandbox()  # before the model is paid for a test that could not be run

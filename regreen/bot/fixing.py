@@ -15,7 +15,7 @@ from regreen.bot.configuration import Loaded
 from regreen.bot.desk import Desk
 from regreen.bot.plan import BRANCH_PREFIX
 from regreen.bot.replies import Reply
-from regreen.bot.reviewing import tests_of
+from regreen.bot.reviewing import rules_of, tests_of
 from regreen.bot.running import Job
 from regreen.errors import Cancelled, UserError
 from regreen.fixers.fix import Fix, FixJob, fix
@@ -234,12 +234,20 @@ class _Flow:
             found = red_of_run(
                 self._github, git, run, scope=scope, trust="pull_request", pythons=pythons
             )
-            if found and found[0].trial is not None:
-                return found[0]
+            if found and (planned := found[0].trial) is not None:
+                # the workflow file is the tree's own, so its commands are judged as the tree is
+                rules = rules_of(self._config, trusts_command=False)
+                return replace(found[0], trial=replace(planned, base=self._trusted(), rules=rules))
             reason = found[0].reason if found else "the run has no failed job"
-        trial = tests_of(self._config, self._repository, fork=self._target.fork)
+        trial = tests_of(
+            self._config, self._repository, fork=self._target.fork, base=self._trusted()
+        )
         name = run.name if run else "tests.command"
         return Red(name, "", run.html_url if run else "", trial, reason=reason)
+
+    def _trusted(self) -> str:
+        """The revision whose dependencies need no permission: a pull request's base, or the broken branch itself."""
+        return self._target.pull.base_sha if self._target.pull else self._target.sha
 
     def _publish(self, found: Fix, red: Red, asked_by: str, reply: Reply | None) -> str:
         self._job.check()

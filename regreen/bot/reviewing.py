@@ -14,6 +14,7 @@ from regreen.bot.configuration import Loaded
 from regreen.bot.desk import Desk
 from regreen.bot.remembering import Remembered, resolve_threads
 from regreen.bot.running import Job
+from regreen.codebase.setup_guard import Rules
 from regreen.codebase.trial import Trial
 from regreen.errors import Cancelled
 from regreen.forge import REVIEW, CheckRun, GitHub, Pull, Refused, Repository
@@ -146,7 +147,9 @@ class _Flow:
             body=pull.body,
             config=config,
             max_comments=limit,
-            tests=tests_of(config, self._repository, fork=pull.fork) if trusted else None,
+            tests=tests_of(config, self._repository, fork=pull.fork, base=pull.base_sha)
+            if trusted
+            else None,
             run_tests=bool(config.tests.command) and trusted,
         )
         found = review(
@@ -237,8 +240,11 @@ class _Flow:
         )
 
 
-def tests_of(config: RepoConfig, repository: Repository, *, fork: bool) -> Trial | None:
-    """How the repository's tests run. A stranger's tree gets its own prepared environments."""
+def tests_of(config: RepoConfig, repository: Repository, *, fork: bool, base: str) -> Trial | None:
+    """How the repository's tests run. A stranger's tree gets its own prepared environments.
+
+    What `base` does not ask to be installed, a tree may only under the configuration's rules.
+    """
     if not config.tests.command:
         return None
     return Trial(
@@ -248,6 +254,17 @@ def tests_of(config: RepoConfig, repository: Repository, *, fork: bool) -> Trial
         timeout=config.tests.timeout_minutes * 60,
         trust="pull_request",
         scope=f"{repository.full_name}/fork" if fork else repository.full_name,
+        base=base,
+        rules=rules_of(config),
+    )
+
+
+def rules_of(config: RepoConfig, *, trusts_command: bool = True) -> Rules:
+    """What a tree may ask to be installed beyond what is known, by the default branch's configuration."""
+    return Rules(
+        frozenset(config.tests.allow_packages),
+        frozenset(host.lower() for host in config.tests.allow_indexes),
+        trusts_command,
     )
 
 

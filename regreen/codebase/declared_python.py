@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from configparser import ConfigParser
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from regreen.codebase.dependency import (
@@ -22,6 +23,8 @@ from regreen.codebase.dependency import (
     table,
 )
 from regreen.codebase.fstrings import parse_python
+from regreen.codebase.packages import normal
+from regreen.codebase.requirement_file import lines_of
 
 _REQUIREMENT = re.compile(
     r"^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(?:@\s*(\S+)|([^;#]*))"
@@ -29,29 +32,21 @@ _REQUIREMENT = re.compile(
 
 
 def requirements(text: str) -> Declared:
-    """A requirements or constraints file, continued lines joined."""
+    """A requirements or constraints file, read as pip reads it."""
     found: list[Dependency] = []
     indexes: list[tuple[str, int]] = []
-    pending, start = "", 0
-    for number, raw in enumerate([*text.split("\n"), ""], 1):
-        line = re.sub(r"(?:^|\s)#.*$", "", raw.rstrip("\r")).strip()
-        start = start or number
-        if line.endswith("\\"):
-            pending += line[:-1] + " "
-            continue
-        whole, at = pending + line, start
-        pending, start = "", 0
-        if not whole:
-            continue
-        option = re.match(r"(?:--(extra-)?index-url|-i|--find-links|-f)[ =]\s*(\S+)", whole)
-        if option is not None:
-            indexes.append(
-                (f"extra:{option[2]}" if option[1] or "-f" in whole[:12] else option[2], at)
-            )
-            continue
-        one = requirement(whole, at)
-        if one is not None:
-            found.append(one)
+    for line in lines_of(text):
+        hashed = any(name == "--hash" for name, _ in line.options)
+        named = [line.requirement, *(value for name, value in line.options if name == "-e")]
+        for written in named:
+            one = requirement(written, line.number)
+            if one is not None:
+                found.append(replace(one, hashed=one.hashed or hashed))
+        indexes += [
+            (value if name == "-i" else f"extra:{value}", line.number)
+            for name, value in line.options
+            if name in {"-i", "-f", "--extra-index-url"}
+        ]
     return Declared(tuple(found), tuple(indexes))
 
 
@@ -108,23 +103,40 @@ def pyproject(text: str) -> Declared:
         texts += group if isinstance(group, list) else []
     for group in table(data, "dependency-groups").values():
         texts += group if isinstance(group, list) else []
-    texts += rows(table(tool, "uv"), "dev-dependencies")
+    uv = table(tool, "uv")
+    for key in ("dev-dependencies", "override-dependencies", "constraint-dependencies"):
+        texts += rows(uv, key)
+    for group in table(table(tool, "pdm"), "dev-dependencies").values():
+        texts += group if isinstance(group, list) else []
+    for env in table(table(tool, "hatch"), "envs").values():
+        texts += (
+            [*rows(env, "dependencies"), *rows(env, "extra-dependencies")]
+            if isinstance(env, dict)
+            else []
+        )
     found = [
         one
         for item in texts
         if isinstance(item, str) and (one := requirement(item, line_of(text, item[:40])))
     ]
     found += _poetry(table(tool, "poetry"), text)
-    sources = table(table(tool, "uv"), "sources")
-    found = [sourced(one, sources.get(one.name), text) for one in found]
+    sources = {normal("pypi", name): spec for name, spec in table(uv, "sources").items()}
+    found = [_from_one_of(one, sources.get(normal("pypi", one.name)), text) for one in found]
     return Declared(tuple(found), tuple(_pyproject_indexes(tool, text)))
+
+
+def _from_one_of(one: Dependency, source: object, text: str) -> Dependency:
+    """A dependency with its source; of several, one a platform, the first that is no index."""
+    specs = source if isinstance(source, list) else [source]
+    found = [sourced(one, spec, text) for spec in specs]
+    return next((it for it in found if it.source != "index"), one)
 
 
 def _poetry(poetry: dict[str, object], text: str) -> list[Dependency]:
     tables = [table(poetry, "dependencies"), table(poetry, "dev-dependencies")]
     tables += [table(group, "dependencies") for group in table(poetry, "group").values()]
     return [
-        sourced(
+        _from_one_of(
             Dependency(
                 name, "pypi", spec if isinstance(spec, str) else "", line=line_of(text, name)
             ),
@@ -147,14 +159,13 @@ def _pyproject_indexes(tool: dict[str, object], text: str) -> Iterator[tuple[str
         if isinstance(row, dict) and isinstance(row.get("url"), str):
             yield (f"extra:{row['url']}", line_of(text, row["url"]))
     uv = table(tool, "uv")
-    for key in ("index-url", "extra-index-url", "find-links"):
-        value = uv.get(key)
-        for address in value if isinstance(value, list) else [value]:
-            if isinstance(address, str):
-                yield (
-                    address if key == "index-url" else f"extra:{address}",
-                    line_of(text, address),
-                )
+    for place in (uv, table(uv, "pip")):
+        for key in ("index-url", "default-index", "extra-index-url", "find-links"):
+            value = place.get(key)
+            for address in value if isinstance(value, list) else [value]:
+                if isinstance(address, str):
+                    first = key in {"index-url", "default-index"}
+                    yield (address if first else f"extra:{address}", line_of(text, address))
 
 
 def setup_cfg(text: str) -> Declared:
@@ -171,9 +182,15 @@ def setup_cfg(text: str) -> Declared:
         line.strip()
         for block in blocks
         for line in block.split("\n")
-        if line.strip() and not line.strip().startswith("#")
+        if line.strip() and not line.strip().startswith(("#", "file:"))
     ]
-    return Declared(tuple(one for line in lines if (one := requirement(line, line_of(text, line)))))
+    found = [one for line in lines if (one := requirement(line, line_of(text, line)))]
+    places = [
+        (f"extra:{address}", line_of(text, address))
+        for key in ("index_url", "index-url", "find_links", "find-links")
+        for address in parser.get("easy_install", key, fallback="").split()
+    ]
+    return Declared(tuple(found), tuple(places))
 
 
 def setup_py(text: str) -> Declared:

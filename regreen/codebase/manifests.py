@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from regreen.codebase.setup_command import Needs, needs
+from regreen.codebase.setup_command import needs
+from regreen.codebase.setup_needs import Needs
 from regreen.models import TreeEntry
 from regreen.ports import Git
 

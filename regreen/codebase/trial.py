@@ -9,6 +9,8 @@ from hashlib import sha256
 from threading import Event
 
 from regreen.codebase.manifests import setup_inputs
+from regreen.codebase.setup_guard import Rules, Tree, explained, refusals
+from regreen.errors import SetupFailed
 from regreen.models import Env, EnvSpec, Limits, RunResult, TreeEntry, Trust
 from regreen.ports import Box, Git, Sandbox
 
@@ -18,7 +20,10 @@ class Trial:
     """A command (argv, run at the root of a fresh checkout) with its preparation.
 
     Exit 0 is good, 125 means "cannot be tried here", anything else is a failure. `setup` is a shell command for
-    the network phase; `overlay` maps paths to bytes that are laid over every checkout; `timeout` is in seconds.
+    the network phase; `overlay` maps paths to bytes that are laid over every checkout; `timeout` is in seconds;
+    `title` is how people know the command, where that is not how it is run.
+    `base` is a trusted revision: what a tree that does not descend to it asks to be installed beyond what `base`
+    has must pass the dependency guard under `rules`, and so must all that a pull request's tree asks for.
     """
 
     command: tuple[str, ...]
@@ -31,10 +36,15 @@ class Trial:
     trust: Trust = "local"
     scope: str = "local"
     limits: Limits = field(default_factory=Limits)
+    base: str | None = None
+    rules: Rules = field(default_factory=Rules)
+    title: str | None = None
 
     @property
     def shown(self) -> str:
         """The command as a person would type it."""
+        if self.title is not None:
+            return self.title
         if len(self.command) == 3 and self.command[0] in {"bash", "sh"} and self.command[1] == "-c":
             return self.command[2]
         return shlex.join(self.command)
@@ -72,19 +82,56 @@ def prepare(
     """The environment that `trial` needs at `rev`; found again where nothing it depends on has changed.
 
     Raises:
-        SetupFailed: the setup command failed at this commit.
+        SetupFailed: the setup command failed at this commit, or asks for what may not be installed.
         OutsideError: the sandbox engine failed.
     """
-    spec = EnvSpec(
+    spec = spec_of(trial, rev, git=git)
+    return sandbox.prepare(spec, git.archive(rev, trial.overlay), cancel)
+
+
+def spec_of(trial: Trial, rev: str, *, git: Git, inputs: str | None = None) -> EnvSpec:
+    """What `prepare` asks the sandbox for, once the dependency guard has let it pass.
+
+    Raises:
+        SetupFailed: the guard refuses; the text says which name, why, and what to do.
+    """
+    refuse_unknown(trial, rev, git)
+    if inputs is None:
+        inputs = _inputs(trial.setup, trial.overlay, rev, git) if trial.setup else ""
+    return EnvSpec(
         image=trial.image,
         python=trial.python,
         setup=trial.setup,
-        inputs=_inputs(trial.setup, trial.overlay, rev, git) if trial.setup else "",
+        inputs=inputs,
         trust=trial.trust,
         scope=trial.scope,
         env=trial.env,
+        checked=True,
     )
-    return sandbox.prepare(spec, git.archive(rev, trial.overlay), cancel)
+
+
+def refuse_unknown(trial: Trial, rev: str, git: Git) -> None:
+    """Ask the dependency guard about what a tree wants installed.
+
+    Raises:
+        SetupFailed: it refuses.
+    """
+    base = trial.base
+    if not trial.setup or (base is None and trial.trust != "pull_request"):
+        return
+    if base is not None and (rev == base or git.is_ancestor(rev, base)):
+        return
+    trusted = _tree(base, git) if base is not None else None
+    found = refusals(trial.setup, trial.env, _tree(rev, git), trusted, trial.rules)
+    if found:
+        reason = explained(found)
+        message = f"the setup was not run: {reason}"
+        raise SetupFailed(message, reason)
+
+
+def _tree(rev: str, git: Git) -> Tree:
+    files = {entry.path: entry.sha for entry in git.tree(rev) if entry.mode.startswith("100")}
+    return Tree(files, lambda path: git.show(rev, path) if path in files else None)
 
 
 def _inputs(setup: str, overlay: Mapping[str, bytes], rev: str, git: Git) -> str:

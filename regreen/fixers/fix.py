@@ -26,7 +26,7 @@ from regreen.fixers.case import (
 from regreen.fixers.engine import Engine
 from regreen.fixers.finish import minimised, strength
 from regreen.fixers.rungs.rung import Rung
-from regreen.fixers.triage import Triage, look_wider, triage
+from regreen.fixers.triage import Triage, look_wider, red_base, triage
 from regreen.fixers.verify_patch import Verified, verify
 from regreen.models import Cost
 from regreen.ports import Git, Model, Sandbox
@@ -81,13 +81,24 @@ def fix(
     stop = Stop(started + job.max_minutes * 60, cancel, now)
     rev = git.resolve(job.rev)
     base = _base(git, job, rev)
+    if job.trial.base is None:
+        # what a repair wants installed is compared with the commit that it repairs, whoever's that is
+        job = replace(job, trial=replace(job.trial, base=rev))
     say(f"running {job.trial.shown} at {rev[:12]}, {job.reruns} times")
     seen = triage(job, rev, git=git, sandbox=sandbox, stop=stop.check)
     if seen.outcome is not None:
         return Fix(seen.outcome, before=seen.before, reason=seen.reason, seconds=now() - started)
-    seen = look_wider(seen, job.trial, rev, git=git, sandbox=sandbox, seconds=stop.left)
+    if base is not None and base != rev:
+        say(f"running it at the base {base[:12]}")
+        if not_ours := red_base(seen, job, base, git=git, sandbox=sandbox):
+            return Fix("gave_up", before=seen.before, reason=not_ours, seconds=now() - started)
+    if seen.setup_failed:
+        job = replace(job, rungs=tuple(name for name in job.rungs if name == "recipe"))
+    else:
+        seen = look_wider(seen, job.trial, rev, git=git, sandbox=sandbox, seconds=stop.left)
     case = _case(job, rev, base, seen, git=git, sandbox=sandbox, model=model, stop=stop, say=say)
-    return replace(_Ladder(case).climb(), seconds=now() - started)
+    climbed = _Ladder(case).climb()
+    return replace(climbed, reason=climbed.reason or seen.reason, seconds=now() - started)
 
 
 def _base(git: Git, job: FixJob, rev: str) -> str | None:
@@ -125,6 +136,7 @@ def _case(
         hints=(job.hint,) if job.hint else (),
         flaky=seen.flaky,
         wide=seen.wide,
+        setup_failed=seen.setup_failed,
     )
 
 

@@ -13,8 +13,9 @@ import click
 from regreen.bot.cli.arguments import variables_of
 from regreen.bot.cli.terminal import harmless
 from regreen.codebase.manifests import setup_inputs
-from regreen.errors import Cancelled, OutsideError
-from regreen.models import EnvSpec, Limits, RunResult
+from regreen.codebase.setup_guard import Tree, explained, refusals
+from regreen.errors import Cancelled, OutsideError, SetupFailed
+from regreen.models import EnvSpec, Limits, RunResult, Trust
 
 
 @click.command("sandbox")
@@ -37,6 +38,17 @@ from regreen.models import EnvSpec, Limits, RunResult
     "--env", multiple=True, metavar="K=V", help="A variable for the setup and the command."
 )
 @click.option("--read", "paths", multiple=True, metavar="PATH", help="A file to bring back.")
+@click.option(
+    "--trust",
+    type=click.Choice(["local", "default_branch", "pull_request"]),
+    default="local",
+    help="Whose tree it is: a pull request's may not have just anything installed.",
+)
+@click.option(
+    "--base-tree",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A trusted tree: what it has installed, a pull request's may too.",
+)
 @click.option("--sandbox", "kind", type=click.Choice(["auto", "docker", "bwrap"]), default="auto")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND...")
@@ -52,6 +64,8 @@ def command(  # noqa: PLR0917 - click passes one argument an option
     output_limit: int | None,
     env: tuple[str, ...],
     paths: tuple[str, ...],
+    trust: Trust,
+    base_tree: Path | None,
     kind: str,
     form: str,
     argv: tuple[str, ...],
@@ -69,8 +83,12 @@ def command(  # noqa: PLR0917 - click passes one argument an option
         python=python,
         setup=setup,
         inputs=_inputs(setup, tree) if setup and tree else "",
+        trust=trust,
         env=tuple(sorted(variables.items())),
+        checked=True,
     )
+    if trust == "pull_request":
+        _refuse_unknown(spec, tree, base_tree)
     environment = sandbox.prepare(spec, pack())
     with sandbox.open(environment, pack(), limits) as box:
         result = box.run(argv, timeout=timeout, env=variables)
@@ -86,6 +104,22 @@ def _inputs(setup: str, tree: Path) -> str:
     from regreen.adapters import tree as directory
 
     return setup_inputs(setup, directory.entries(tree), partial(directory.read, tree))
+
+
+def _refuse_unknown(spec: EnvSpec, tree: Path | None, base: Path | None) -> None:
+    found = refusals(spec.setup or "", spec.env, _tree(tree), _tree(base) if base else None)
+    if found:
+        message = f"the setup was not run: {explained(found)}"
+        raise SetupFailed(message, message)
+
+
+def _tree(folder: Path | None) -> Tree:
+    from regreen.adapters import tree as directory
+
+    if folder is None:
+        return Tree({}, lambda _: None)
+    files = {entry.path: entry.sha for entry in directory.entries(folder)}
+    return Tree(files, partial(directory.read, folder))
 
 
 def _limits(memory: int | None, disk: int | None, pids: int | None, output: int | None) -> Limits:

@@ -1,0 +1,38 @@
+"""A repository of one commit around a tree in a box, for commands that ask git what there is or what changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from regreen.codebase.trial import Trial
+
+_ASKS = re.compile(
+    r"(?:^|[\s;&|(`'\"/])(?:git|pre-commit|prek|lefthook|lint-staged|check-manifest|make|just|tox|nox|npm|pnpm|yarn|darker)(?:\s|$|['\"`])"
+)
+# Real history never enters a box: one commit of the tree as it was brought, like a checkout of depth one.
+_BEGIN = """
+if [ ! -e .git ] && command -v git >/dev/null 2>&1; then
+  (
+    export GIT_AUTHOR_NAME=regreen GIT_AUTHOR_EMAIL=regreen@localhost
+    export GIT_COMMITTER_NAME=regreen GIT_COMMITTER_EMAIL=regreen@localhost
+    git init -q . && printf '%s\\n' '.regreen*' >> .git/info/exclude
+    git add -A . && git commit -q -m tree --no-verify && git tag -a -m tree v999.0.0
+  ) >/dev/null 2>&1
+fi
+"""
+
+
+def asks_git(command: str) -> bool:
+    """Whether a command line is likely to need a repository around it."""
+    return bool(_ASKS.search(command))
+
+
+def in_git(command: Sequence[str]) -> tuple[str, ...]:
+    """The same command, with a repository made around the tree first."""
+    return ("sh", "-c", f'{_BEGIN}\nexec "$@"', "sh", *command)
+
+
+def argv_of(trial: Trial) -> tuple[str, ...]:
+    """What to run in a box for a trial: its command, with a repository around the tree if it asks git."""
+    return in_git(trial.command) if asks_git(" ".join(trial.command)) else trial.command
