@@ -146,7 +146,7 @@ class FileChange:
 
     def can_suggest(self, start: int, line: int) -> bool:
         """Whether a suggestion may replace these lines: anchored, and no removed line shown between them."""
-        if self.status == "deleted" or not self.can_anchor(start, line, "RIGHT"):
+        if not self.can_anchor(start, line, "RIGHT"):
             return False
         hunk = next(h for h in self.hunks if h.holds(start, "RIGHT"))
         numbers = [x.new for x in hunk.lines]
@@ -160,7 +160,7 @@ class FileChange:
             if new < hunk.new_start + (hunk.new_count == 0):
                 break
             if hunk.holds(new, "RIGHT"):
-                return next((x.old for x in hunk.lines if x.new == new), None)
+                return next(x.old for x in hunk.lines if x.new == new)
             old_end = hunk.old_start + hunk.old_count + (hunk.old_count == 0)
             new_end = hunk.new_start + hunk.new_count + (hunk.new_count == 0)
             shift = old_end - new_end

@@ -98,8 +98,8 @@ def _files(lines: Sequence[str]) -> Iterator[FileChange]:
 class _Draft:
     """What the headers of one file have said so far."""
 
-    old: str = ""
-    new: str = ""
+    old: str
+    new: str
     status: Status = "modified"
     old_mode: str | None = None
     new_mode: str | None = None
@@ -127,8 +127,8 @@ def _git_file(lines: Sequence[str], at: int) -> tuple[FileChange, int]:
         path = unquote(header.split(" ", 2)[2])
         at = _next_file(lines, at + 1, plain=False)
         return FileChange(path, path, "modified", problem="a merge's combined diff"), at
-    draft = _Draft()
-    draft.old, draft.new, prefixed = _header_paths(header.removeprefix("diff --git "))
+    old, new, prefixed = _header_paths(header.removeprefix("diff --git "))
+    draft = _Draft(old, new)
     at += 1
     while at < len(lines) and not lines[at].startswith(("@@", *_GIT_HEADERS)):
         if lines[at].startswith("GIT binary patch"):
@@ -140,7 +140,7 @@ def _git_file(lines: Sequence[str], at: int) -> tuple[FileChange, int]:
     found, at = _hunks(lines, at, plain=False)
     if draft.status == "modified" and draft.old != draft.new:
         draft.status = "renamed"
-    if not draft.old and not draft.new:
+    if not draft.old or not draft.new:
         draft.problem = "its name could not be read"
     return _file(draft, found), at
 
