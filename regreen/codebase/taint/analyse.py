@@ -13,7 +13,7 @@ from regreen.codebase.taint.program import Program
 from regreen.codebase.taint.run import NODES_PER_ROOT, Entry, Flow, Frame, OutOfSteps, Run
 from regreen.codebase.taint.sinks import Arguments
 from regreen.codebase.taint.state import State
-from regreen.codebase.taint.values import NOTHING, ClassRef, FunctionRef, Value, thing
+from regreen.codebase.taint.values import NOTHING, UNKNOWN, ClassRef, FunctionRef, Value, thing
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,9 @@ def _check_models(run: Run, function: FunctionRef, state: State) -> None:
             continue
         kind = expressions.resolved(run, names.get(argument.annotation.id, NOTHING))
         for one in kind.things:
-            if isinstance(one, ClassRef):
+            if isinstance(one, ClassRef) and entries.is_choice(one.node):
+                state.names[argument.arg] = UNKNOWN
+            elif isinstance(one, ClassRef):
                 for field in entries.numbers_of(one.node):
                     for taint in state.names[argument.arg].taints:
                         state.check((*taint.mark, ("attribute", field)), ALL)
@@ -112,5 +114,5 @@ def _self(  # noqa: PLR0917
         return thing(cls)
     value = invocation.instance(run, frame, owner, cls, Arguments(), state)
     if entry is not None:
-        expressions.give_request(value, entry.framework, state)
+        entries.give_request(value, entry.framework, frame, function.node.lineno, state)
     return value

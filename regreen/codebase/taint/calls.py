@@ -110,6 +110,12 @@ def _called_object(  # noqa: PLR0917
     run: Run, frame: Frame, node: ast.Call, handle: Handle, args: Arguments, state: State
 ) -> list[Value]:
     heaped = state.at(handle.key)
+    if heaped is not None and heaped.kind == "partial":
+        given = {k[1]: v for k, v in heaped.entries.items() if isinstance(k, tuple)}
+        whole = Arguments(
+            (*(heaped.items or ()), *args.positional), {**given, **args.keywords}, args.spread
+        )
+        return [_function(run, frame, node, heaped.entries["function"], whole, state)]
     if heaped is None or not isinstance(heaped.of, ClassRef):
         return []
     return [
@@ -189,6 +195,9 @@ def _object_method(  # noqa: PLR0911, PLR0917
         return None
     if heaped.kind == "parser" and name in {"setFeature", "setProperty"}:
         state.heap[handle.key] = texts.featured(heaped, args)
+        return NONE
+    if heaped.kind == "parser" and name == "parse":
+        sinks.parsed(run, frame, node, heaped, args, state)
         return NONE
     if heaped.kind == "pattern" and name in {"match", "fullmatch", "search"} and args.positional:
         pattern = heaped.entries.get("pattern", UNKNOWN)

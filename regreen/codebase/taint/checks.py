@@ -14,6 +14,7 @@ _HOST_PARTS = ("netloc", "hostname", "host")
 _ONLY_PLAIN = frozenset({"isdigit", "isalnum", "isnumeric", "isdecimal", "isidentifier", "isalpha"})
 _HOSTED = re.compile(r"https?://[^/]+/", re.IGNORECASE)
 _LEADS, _TRAILS, _NO_QUOTE = "leads with a quote", "trails with a quote", "no quote inside"
+_ONE_SLASH, _NOT_TWO = "leads with a slash", "does not lead with two slashes"
 _CHECKS = re.compile(
     r"(?i)^_?(?:is|has|check|validate|verify|ensure|assert|allowed?)_?\w*(?:safe|valid|allow|permit|trust|white|local|clean|legal)"
     r"|^_?(?:validate|sanitize|allowed)_\w+$|^url_has_allowed_host_and_scheme$|^is_safe_url$"
@@ -112,6 +113,9 @@ def method(value: Value, name: str, args: list[Value], state: State) -> None:  #
         if text is not None and _HOSTED.match(text):
             for mark in _marks(value):
                 state.check(mark, HOSTS)
+        if text == "/":
+            for mark in _marks(value):
+                _local(mark, _ONE_SLASH, state)
         for taint in value.taints:
             if "normal" in taint.safe and not args[0].taints:
                 state.check(taint.mark, PATH)
@@ -121,6 +125,25 @@ def method(value: Value, name: str, args: list[Value], state: State) -> None:  #
     elif name == "endswith" and text in {"'", '"'}:
         for mark in _marks(value):
             _literal(mark, _TRAILS, state)
+
+
+def denied(value: Value, name: str, args: list[Value], state: State) -> None:
+    """`value.name(...)` is false."""
+    if name != "startswith" or not args:
+        return
+    for key in (None, *args[0].handles()):
+        heaped = state.at(key) if key is not None else None
+        options = [args[0]] if key is None else list((heaped.items if heaped else None) or ())
+        if any(one.text == "//" for one in options):
+            for mark in _marks(value):
+                _local(mark, _NOT_TWO, state)
+
+
+def _local(mark: Mark, fact: str, state: State) -> None:
+    """One slash at the start and not two: a place on this host, whatever follows."""
+    state.check(mark, frozenset({fact}))
+    if {_ONE_SLASH, _NOT_TWO} <= state.checked[mark]:
+        state.check(mark, frozenset({"open-redirect"}))
 
 
 def _literal(mark: Mark, fact: str, state: State) -> None:

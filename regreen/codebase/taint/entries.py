@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
 from regreen.codebase.taint import sources
 from regreen.codebase.taint.run import Entry, Frame, Run
+from regreen.codebase.taint.state import State
 from regreen.codebase.taint.values import UNKNOWN, FunctionRef, Value, external
 
 _ROUTES = frozenset(
@@ -22,6 +24,10 @@ _PLAIN_TYPES = frozenset(
 _VIEW_METHODS = frozenset(
     {"get", "post", "put", "patch", "delete", "head", "options", "dispatch", "get_queryset"}
 )
+_SERVERS = re.compile(
+    r"\b(?:Base|SimpleHTTP|CGIHTTP|BaseHTTP|Stream|Datagram|SimpleXMLRPC)RequestHandler\b"
+)
+_LITERAL = re.compile(r"(?:Optional\[)?(?:\w+\.)?Literal\[[^\]]*\](?:\]| \| None)?")
 _INJECTED = frozenset({"Depends", "Security", "Inject"})
 
 
@@ -42,7 +48,8 @@ def entry_of(run: Run, function: FunctionRef, owner: ast.ClassDef | None) -> Ent
     text = module.text if module is not None else ""
     route = _route(node)
     if route is not None:
-        return _routed(text, route)
+        found = _routed(text, route)
+        return replace(found, html=True) if found and _answers_html(node) else found
     if owner is not None:
         return _view_class(owner, node)
     return _view_function(node, text, function.module)
@@ -66,6 +73,16 @@ def _route(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str] | None:
     return paths
 
 
+def _answers_html(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """`@app.get("/", response_class=HTMLResponse)`."""
+    return any(
+        keyword.arg == "response_class" and "HTML" in ast.unparse(keyword.value)
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call)
+        for keyword in decorator.keywords
+    )
+
+
 def _routed(text: str, routes: list[str]) -> Entry | None:
     fixed = tuple(routes) if not any(c in route for route in routes for c in "<{*") else ()
     if "fastapi" in text or "starlette" in text:
@@ -77,6 +94,8 @@ def _routed(text: str, routes: list[str]) -> Entry | None:
 
 def _view_class(owner: ast.ClassDef, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Entry | None:
     bases = " ".join(ast.unparse(base) for base in owner.bases[:8])
+    if _SERVERS.search(bases) and (node.name == "handle" or node.name.startswith("do_")):
+        return Entry("server", html=False)
     if node.name not in _VIEW_METHODS:
         return None
     if "RequestHandler" in bases:
@@ -164,7 +183,8 @@ def _from_outside(
         return sources.parameter(argument.arg, frame, argument.lineno)
     if entry.framework == "web" or argument.arg in converted:
         return UNKNOWN
-    if default in _INJECTED or any(word in annotation for word in _INJECTED):
+    fixed = _LITERAL.fullmatch(annotation) is not None
+    if fixed or default in _INJECTED or any(word in annotation for word in _INJECTED):
         return UNKNOWN
     words = set(re.findall(r"\w+", annotation)) - {
         "Optional",
@@ -177,6 +197,34 @@ def _from_outside(
     if words and words <= _PLAIN_TYPES:
         return UNKNOWN
     return sources.parameter(argument.arg, frame, argument.lineno)
+
+
+def give_request(value: Value, framework: str, frame: Frame, line: int, state: State) -> None:
+    """Let a view object hold its request."""
+    given: dict[str, Value] = {"request": external("web.request")}
+    if framework == "tornado":
+        names = ("get_argument", "get_arguments", "get_query_argument", "get_body_argument")
+        given |= {name: external(f"tornado.handler.{name}") for name in names}
+    elif framework == "server":
+        given = {
+            name: sources.source(
+                "web", ("server", name), f"`self.{name}` of the request", frame, line
+            )
+            for name in ("rfile", "path", "headers", "requestline")
+        }
+        given["request"] = external("socket.socket()")
+    for key in value.handles():
+        heaped = state.at(key)
+        if heaped is not None:
+            for name, held in given.items():
+                heaped = heaped.with_entry(name, held)
+            state.heap[key] = heaped
+
+
+def is_choice(cls: ast.ClassDef) -> bool:
+    """Whether a parameter of this class can only be one of its own members."""
+    bases = {ast.unparse(base).rpartition(".")[2] for base in cls.bases}
+    return bool(bases & {"Enum", "StrEnum", "IntEnum", "TextChoices", "IntegerChoices"})
 
 
 def numbers_of(cls: ast.ClassDef) -> tuple[str, ...]:

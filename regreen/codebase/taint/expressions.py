@@ -397,20 +397,3 @@ def member(run: Run, path: str, name: str, depth: int = 0) -> Value:
         return resolved(run, value, depth)
     inside = run.program.submodule(path, name)
     return module_value(inside) if inside is not None else UNKNOWN
-
-
-def give_request(value: Value, framework: str, state: State) -> None:
-    """Let a view object hold its request."""
-    for key in value.handles():
-        heaped = state.at(key)
-        if heaped is not None:
-            heaped = heaped.with_entry("request", external("web.request"))
-            if framework == "tornado":
-                for name in (
-                    "get_argument",
-                    "get_arguments",
-                    "get_query_argument",
-                    "get_body_argument",
-                ):
-                    heaped = heaped.with_entry(name, external(f"tornado.handler.{name}"))
-            state.heap[key] = heaped

@@ -86,6 +86,7 @@ def refined(run: Run, frame: Frame, test: ast.expr, state: State) -> tuple[State
             _compared(run, frame, test, true, false)
         case ast.Call():
             _called(run, frame, test, true)
+            _refused(run, frame, test, false)
         case ast.Name() | ast.NamedExpr():
             _truthy(run, frame, test, true)
         case ast.UnaryOp(op=ast.Not()):
@@ -141,6 +142,13 @@ def _called(run: Run, frame: Frame, test: ast.Call, true: State) -> None:
     checks.function(callee.names(), args, true)
     if isinstance(test.func, ast.Name):
         checks.named_like_a_check(test.func.id, callee, args, true)
+
+
+def _refused(run: Run, frame: Frame, test: ast.Call, false: State) -> None:
+    if isinstance(test.func, ast.Attribute) and test.func.attr == "startswith":
+        owner = _quietly(run, frame, test.func.value, false)
+        args = [_quietly(run, frame, arg, false) for arg in test.args]
+        checks.denied(owner, test.func.attr, args, false)
 
 
 def _truthy(run: Run, frame: Frame, test: ast.Name | ast.NamedExpr, true: State) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from regreen.codebase.taint import calls, expressions, guards, heap, sinks, statements
 from regreen.codebase.taint.run import DEEPEST_CALL, Frame, Run
@@ -16,6 +17,7 @@ from regreen.codebase.taint.values import (
     External,
     FunctionRef,
     Handle,
+    ModuleRef,
     Step,
     Taint,
     Value,
@@ -90,9 +92,7 @@ def class_member(run: Run, cls: ClassRef, name: str, bound: Value | None, depth:
         return UNKNOWN
     outside: list[Value] = []
     for base in cls.node.bases:
-        value = UNKNOWN
-        if isinstance(base, ast.Name):
-            value = expressions.resolved(run, environment.get(base.id, UNKNOWN))
+        value = _base_class(run, environment, base)
         for one in value.things:
             if isinstance(one, ClassRef) and one != cls:
                 found = class_member(run, one, name, bound, depth + 1)
@@ -101,6 +101,21 @@ def class_member(run: Run, cls: ClassRef, name: str, bound: Value | None, depth:
             elif isinstance(one, External):
                 outside.append(external(f"{one.name}.{name}"))
     return join(*outside) if outside else UNKNOWN
+
+
+def _base_class(run: Run, environment: Mapping[str, Value], base: ast.expr) -> Value:
+    """What a base class is: a name, or a name in modules."""
+    if isinstance(base, ast.Name):
+        return expressions.resolved(run, environment.get(base.id, UNKNOWN))
+    if not isinstance(base, ast.Attribute):
+        return UNKNOWN
+    found: list[Value] = []
+    for one in _base_class(run, environment, base.value).things:
+        if isinstance(one, ModuleRef):
+            found.append(expressions.resolved(run, expressions.member(run, one.name, base.attr)))
+        elif isinstance(one, External):
+            found.append(external(f"{one.name}.{base.attr}"))
+    return join(*found) if found else UNKNOWN
 
 
 def _class_attribute(run: Run, cls: ClassRef, node: ast.expr) -> Value:

@@ -103,7 +103,7 @@ ORIGINS: dict[str, float] = {
     "web": 1.0,
     "weak-random": 1.0,
     "code": 1.0,
-    "network": 0.85,
+    "network": 0.9,
     "input": 0.55,
     "environment": 0.45,
     "argv": 0.5,

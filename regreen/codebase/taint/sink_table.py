@@ -22,6 +22,10 @@ LDAP_METHODS = frozenset(
     {"search", "search_s", "search_st", "search_ext", "search_ext_s", "paged_search"}
 )
 
+LDAP3_METHODS = frozenset({"search", "paged_search"})
+XPATH_METHODS = frozenset({"find", "findall", "findtext", "iterfind"})
+XML_LIBRARIES = ("xml.etree.", "lxml.etree.", "lxml.objectify.", "defusedxml.")
+
 
 def _each(
     rule: str, names: str, *arguments: int | str, when: str = "", by_shell: bool = False
@@ -164,6 +168,9 @@ BY_METHOD = _merged(
     _each("sql-injection", "executescript executemany", 0, "sql", "operation", "query"),
     _each("sql-injection", "execute", 0, "sql", "operation", "query", "statement"),
     _each("sql-injection", "mogrify raw fetchrow fetchval", 0, "query"),
+    _each("sql-injection", "extra", "select"),
+    _each("sql-injection", "extra", "where"),
+    _each("sql-injection", "extra", "tables"),
     _each("path-traversal", "save", 0, "dst"),
     _each("xpath-injection", "xpath", 0, "_path", "query"),
     _each(

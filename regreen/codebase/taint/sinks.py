@@ -8,8 +8,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from regreen.codebase.taint.run import Frame, Run
-from regreen.codebase.taint.sink_table import BY_METHOD, BY_NAME, LDAP_METHODS, SHELLS, Where
-from regreen.codebase.taint.state import State
+from regreen.codebase.taint.sink_table import (
+    BY_METHOD,
+    BY_NAME,
+    LDAP3_METHODS,
+    LDAP_METHODS,
+    SHELLS,
+    XML_LIBRARIES,
+    XPATH_METHODS,
+    Where,
+)
+from regreen.codebase.taint.state import Heaped, State
 from regreen.codebase.taint.values import External, Taint, Value, join
 
 _FIXED_HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\\\s]+[/?#]", re.IGNORECASE)
@@ -77,15 +86,13 @@ def check(  # noqa: PLR0917
         for where in (*BY_NAME.get(name, ()), *BY_METHOD.get(method, ())):
             _check(run, frame, node, name, where, args, state)
         if method in LDAP_METHODS and "ldap" in _source_text(run, frame):
-            _check(
-                run,
-                frame,
-                node,
-                name,
-                Where("ldap-injection", (1, "search_filter", "filterstr", 2)),
-                args,
-                state,
-            )
+            # ldap3 takes (base, filter), python-ldap (base, scope, filter)
+            first = (1, "search_filter") if method in LDAP3_METHODS else (2, "filterstr")
+            filters = Where("ldap-injection", (*first, "search_filter", "filterstr"))
+            _check(run, frame, node, name, filters, args, state)
+        if method in XPATH_METHODS and name.startswith(XML_LIBRARIES):
+            where = Where("xpath-injection", (0, "path", "match"))
+            _check(run, frame, node, name, where, args, state)
         if method == "set_cookie":
             _cookie(run, frame, node, args, state)
 
@@ -108,6 +115,16 @@ def _check(  # noqa: PLR0917
     taints = harmful(deep(state, value), where.rule)
     if taints and not _harmless_prefix(where.rule, value):
         run.report(where.rule, frame.path, node, f"`{_readable(name)}(...)`", taints)
+
+
+def parsed(  # noqa: PLR0917
+    run: Run, frame: Frame, node: ast.Call, parser: Heaped, args: Arguments, state: State
+) -> None:
+    """`parser.parse(document)`, where the parser was told to follow external entities."""
+    document = args.get(0, "source")
+    if document is not None and "external entities" in parser.entries:
+        taints = harmful(deep(state, document), "xxe")
+        run.report("xxe", frame.path, node, "`parse(...)` with external entities on", taints)
 
 
 def _readable(name: str) -> str:

@@ -126,9 +126,11 @@ def call(name: str, frame: Frame, line: int) -> Value | None:  # noqa: PLR0911
     if method in _METHODS and _METHODS[method] == "web" and dotted.startswith("tornado.handler"):
         return source("web", (dotted, frame.path, line), f"`{method}`", frame, line)
     if method in _RESPONSE_PARTS and name.startswith(_RESPONSES):
-        return source(
+        found = source(
             "network", (dotted, frame.path, line), f"`{method}` of a response", frame, line
         )
+        # returned from a handler, decoded JSON is sent as JSON again
+        return made_safe(found, frozenset({"xss"})) if method == "json()" else found
     return None
 
 

@@ -167,6 +167,16 @@ def modelled(  # noqa: C901, PLR0911, PLR0912, PLR0917
             | "configparser.SafeConfigParser"
         ):
             return heap.allocate(frame, node, Heaped("config"), state)
+        case "socket.socket().accept" | "socket.create_server().accept":
+            pair = Heaped("tuple", items=(external("socket.socket()"), UNKNOWN))
+            return heap.allocate(frame, node, pair, state)
+        case "functools.partial" if first is not None:
+            bound = Heaped(
+                "partial",
+                items=args.positional[1:],
+                entries={"function": first, **{("given", k): v for k, v in args.keywords.items()}},
+            )
+            return heap.allocate(frame, node, bound, state)
         case "io.StringIO" | "io.BytesIO":
             made = Heaped(
                 "buffer", entries={"content": first if first is not None else constant("")}

@@ -1,0 +1,28 @@
+"""Taint in the idioms of web frameworks, servers and command lines: what would be posted, and what must not be."""
+
+from __future__ import annotations
+
+import pytest
+
+from regreen.codebase.taint.analyse import analyse
+from regreen.codebase.taint.program import Program
+from regreen.codebase.taint.rules import confidence
+from tests.unit import flows_safe, flows_vulnerable
+
+POSTED = 0.8
+UNPOSTED = {"log-injection"}
+
+
+def found(code: str, least: float = POSTED) -> set[str]:
+    flows = analyse(Program.of({"app/views.py": code}), ["app/views.py"]).flows
+    return {f.rule for f in flows if confidence(f.rule, f.origin, certain=f.certain) >= least}
+
+
+@pytest.mark.parametrize(("rule", "code"), flows_vulnerable.CASES)
+def test_harm_is_found(rule: str, code: str) -> None:
+    assert rule in found(code, 0.4 if rule in UNPOSTED else POSTED)
+
+
+@pytest.mark.parametrize(("rule", "code"), flows_safe.CASES)
+def test_what_the_documentation_advises_is_left_alone(rule: str, code: str) -> None:
+    assert found(code) == set(), f"safe against {rule}"
