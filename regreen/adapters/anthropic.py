@@ -168,7 +168,7 @@ class AnthropicModel:
             model=name,
             max_tokens=request.max_tokens,
             system=[
-                {"type": "text", "text": _system(request), "cache_control": {"type": "ephemeral"}}
+                {"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}
             ],
             messages=_messages(request),
             tools=_tools(request.tools),
@@ -195,19 +195,10 @@ def request_hash(model: str, request: ModelRequest) -> str:
 
 
 def _ceiling(request: ModelRequest, price: Price) -> float:
-    size = len(_system(request)) + len(
-        json.dumps([asdict(m) for m in request.messages], default=str)
-    )
+    size = len(request.system) + len(json.dumps([asdict(m) for m in request.messages], default=str))
     size += len(json.dumps([asdict(t) for t in request.tools], default=str))
     tokens_in = size / _CHARACTERS_PER_TOKEN + 500
     return (tokens_in * price.cache_write + request.max_tokens * price.output) / 1e6
-
-
-def _system(request: ModelRequest) -> str:
-    if request.force is None:
-        return request.system
-    # Some models refuse a forced tool choice, so the wish is spoken and a plain JSON answer is understood too.
-    return f"{request.system}\n\nGive your whole answer as one call of the tool `{request.force}`."
 
 
 def _tools(tools: Sequence[Tool]) -> Any:
@@ -220,6 +211,11 @@ def _messages(request: ModelRequest) -> Any:
     for at in {request.cache_messages - 1, len(sent) - 1}:
         if 0 <= at < len(sent) and sent[at]["content"] and not request.messages[at].raw:
             sent[at]["content"][-1]["cache_control"] = {"type": "ephemeral"}
+    if request.force is not None and sent and sent[-1]["role"] == "user":
+        # Some models refuse a forced tool choice, so the wish is spoken and a plain JSON answer is understood too.
+        # It is said last: tools, system and the first messages stay the same from question to question, and cached.
+        wish = f"Give your whole answer as one call of the tool `{request.force}`."
+        sent[-1]["content"].append({"type": "text", "text": wish})
     return sent
 
 

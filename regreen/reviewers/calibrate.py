@@ -3,32 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
 
-Verdict = Literal["holds", "unsure", "refuted", "unread"]
-Proof = Literal["proven", "red_on_head", "not_run", "disproven"]
-
-
-@dataclass(frozen=True, slots=True)
-class Signals:
-    """What supports a claim.
-
-    Attributes:
-        readers: independent readings that made it, of `readings`.
-        verdict: what a second reader said who saw code and claim, not the first one's reasons.
-        certainty: that reader's own, 0 to 1.
-        sure: the claimants' own, 0 to 1; it moves little, since it is worth little.
-        proof: what a test showed.
-    """
-
-    readers: int
-    readings: int
-    verdict: Verdict = "unread"
-    certainty: float = 0.5
-    sure: float = 0.5
-    proof: Proof = "not_run"
-
+from regreen.models import Proof, Signals, Verdict
 
 # The prior: of the issues that one of twelve review tools raised alone .20 held, of those that two others raised
 # too .62; a reader that tries to refute and cannot is worth about as much again. A test that fails on the head and

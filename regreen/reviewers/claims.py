@@ -7,146 +7,74 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, get_args
 
-from regreen.codebase.diff import FileChange
-from regreen.models import DIMENSIONS, Dimension, Severity, Tool
+from regreen.codebase.diff import FileChange, Line
+from regreen.models import Dimension, Severity, Side
+from regreen.reviewers.prompts import Kind, Reach
 
 T = TypeVar("T")
-SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+KINDS: tuple[Kind, ...] = get_args(Kind)
+REACHES: tuple[Reach, ...] = get_args(Reach)
+LONGEST_REPLACEMENT = 2000
 
+_MOST_CLAIMS = 12
 _NEAR = 3
+_SNAP = 6
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
-
-REPORT = Tool(
-    "report",
-    "Hand in everything you found. An empty list is a good answer.",
-    {
-        "type": "object",
-        "required": ["findings"],
-        "properties": {
-            "findings": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": [
-                        "path",
-                        "line",
-                        "quote",
-                        "title",
-                        "input",
-                        "wrong",
-                        "severity",
-                        "sure",
-                    ],
-                    "properties": {
-                        "path": {
-                            "type": "string",
-                            "description": "The file, as its heading names it.",
-                        },
-                        "line": {
-                            "type": "integer",
-                            "description": "The number of the faulty line.",
-                        },
-                        "quote": {"type": "string", "description": "That line, copied exactly."},
-                        "title": {
-                            "type": "string",
-                            "description": "The defect in at most 12 words, naming the code.",
-                        },
-                        "input": {
-                            "type": "string",
-                            "description": "A concrete input or state that goes wrong.",
-                        },
-                        "wrong": {
-                            "type": "string",
-                            "description": "What then happens, and what should.",
-                        },
-                        "mend": {
-                            "type": "string",
-                            "description": "How to put it right, in one sentence.",
-                        },
-                        "replacement": {
-                            "type": ["string", "null"],
-                            "description": "Exact text for the quoted line alone (may be several lines), if that is the whole fix.",
-                        },
-                        "kind": {
-                            "type": "string",
-                            "description": "One or two words: off-by-one, none-deref, encoding, wrong-argument, race, ...",
-                        },
-                        "dimension": {"type": "string", "enum": list(DIMENSIONS)},
-                        "severity": {"type": "string", "enum": list(SEVERITIES)},
-                        "sure": {
-                            "type": "number",
-                            "description": "0 to 1: would a maintainer who tries it agree?",
-                        },
-                    },
-                },
-            }
-        },
-    },
+_COMMON = frozenset(
+    """the and for with that this not but when will from are instead does should which has have was its into value
+    values return returns returned function method line code argument arguments called call calls""".split()  # noqa: SIM905 - reads better without quotes
 )
+_GRAVE = frozenset({"security", "data-loss"})
+_SEVERITY: dict[tuple[bool, Reach], Severity] = {
+    (True, "usual"): "critical",
+    (True, "sometimes"): "high",
+    (True, "rare"): "medium",
+    (False, "usual"): "high",
+    (False, "sometimes"): "medium",
+    (False, "rare"): "low",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One claim of one or more readers, placed at a line of the file afterwards."""
+    """One claim of one or more readers, with the line it stands on: of the file before on side LEFT."""
 
     path: str
     line: int
     title: str
     input: str
-    wrong: str
+    happens: str
+    should: str
     mend: str
     replacement: str | None
-    kind: str
-    dimension: Dimension
-    severity: Severity
+    kind: Kind
+    reach: Reach
     sure: float
     readers: tuple[str, ...]
+    side: Side = "RIGHT"
 
     @property
     def words(self) -> frozenset[str]:
         """The identifiers it speaks of."""
-        return frozenset(_WORD.findall(f"{self.title} {self.wrong}".lower())) - _COMMON
+        return frozenset(_WORD.findall(f"{self.title} {self.happens}".lower())) - _COMMON
 
+    @property
+    def severity(self) -> Severity:
+        """How grave it is, by rule: what kind of harm, and how often it is met."""
+        return _SEVERITY[self.kind in _GRAVE, self.reach]
 
-_COMMON = frozenset(
-    [
-        "the",
-        "and",
-        "for",
-        "with",
-        "that",
-        "this",
-        "not",
-        "but",
-        "when",
-        "will",
-        "from",
-        "are",
-        "instead",
-        "does",
-        "should",
-        "which",
-        "has",
-        "have",
-        "was",
-        "its",
-        "into",
-        "value",
-        "values",
-        "return",
-        "returns",
-        "returned",
-        "function",
-        "method",
-        "line",
-        "code",
-        "argument",
-        "arguments",
-        "called",
-        "call",
-        "calls",
-    ]
-)
+    @property
+    def dimension(self) -> Dimension:
+        """Which score it belongs to."""
+        return "security" if self.kind == "security" else "correctness"
+
+    @property
+    def told(self) -> str:
+        """The claim for somebody who is to try it."""
+        return (
+            f"{self.path}, line {self.line}{' before the change' * (self.side == 'LEFT')}: {self.title}\n"
+            f"Input: {self.input}\nHappens: {self.happens}\nShould: {self.should}"
+        )
 
 
 def read_claims(
@@ -158,7 +86,8 @@ def read_claims(
     """
     rows = answer.get("findings")
     by_path = {f.path: f for f in files}
-    said = (_claim(row, reader, by_path) for row in (rows if isinstance(rows, list) else [])[:30])
+    listed = rows[:_MOST_CLAIMS] if isinstance(rows, list) else []
+    said = (_claim(row, reader, by_path) for row in listed)
     return tuple(s for s in said if s is not None)
 
 
@@ -173,14 +102,16 @@ def merge(said: Iterable[Said]) -> tuple[Said, ...]:
         known = merged[at]
         best, other = (known, claim) if known.sure >= claim.sure else (claim, known)
         readers = tuple(dict.fromkeys(known.readers + claim.readers))
-        merged[at] = replace(
-            best, readers=readers, replacement=best.replacement or other.replacement
-        )
+        same_line = (best.line, best.side) == (other.line, other.side)
+        replacement = best.replacement or (other.replacement if same_line else None)
+        merged[at] = replace(best, readers=readers, replacement=replacement)
     return tuple(sorted(merged, key=lambda m: (-len(m.readers), -m.sure)))
 
 
 def _same(one: Said, other: Said) -> bool:
-    if one.path != other.path or abs(one.line - other.line) > _NEAR * 3:
+    if (one.path, one.side) != (other.path, other.side):
+        return False
+    if abs(one.line - other.line) > _NEAR * 3:
         return False
     shared = len(one.words & other.words) / max(1, min(len(one.words), len(other.words)))
     return shared >= (0.34 if abs(one.line - other.line) <= _NEAR else 0.5)
@@ -193,50 +124,70 @@ def _claim(row: object, reader: str, by_path: dict[str, FileChange]) -> Said | N
     number, sure = row.get("line"), row.get("sure")
     if file is None or not isinstance(number, int) or not isinstance(sure, int | float):
         return None
-    line = place(file, number, str(row.get("quote", "")))
-    title = _one_line(row.get("title"), 120)
-    if line is None or not title:
+    found = place(file, number, str(row.get("quote", "")))
+    title = _one_line(row.get("title"), 140)
+    if found is None or not title:
         return None
+    side, line = found
     replacement = row.get("replacement")
+    fits = isinstance(replacement, str) and len(replacement) < LONGEST_REPLACEMENT
     return Said(
         path=file.path,
         line=line,
+        side=side,
         title=title,
         input=_text(row.get("input"), 600),
-        wrong=_text(row.get("wrong"), 800),
+        happens=_text(row.get("happens"), 800),
+        should=_text(row.get("should"), 500),
         mend=_text(row.get("mend"), 400),
-        replacement=replacement
-        if isinstance(replacement, str) and len(replacement) < 2000
-        else None,
-        kind=re.sub(r"[^a-z0-9]+", "-", _one_line(row.get("kind"), 30).lower()).strip("-")
-        or "defect",
-        dimension=_one_of(row.get("dimension"), DIMENSIONS, "correctness"),
-        severity=_one_of(row.get("severity"), SEVERITIES, "medium"),
-        sure=min(1.0, max(0.0, float(sure))),
+        replacement=replacement if fits and _stands_on(file, line, row.get("quote")) else None,
+        kind=_one_of(row.get("kind"), KINDS, "wrong-result"),
+        reach=_one_of(row.get("reach"), REACHES, "sometimes"),
+        sure=float(min(1, max(0, sure))),
         readers=(reader,),
     )
 
 
-def place(file: FileChange, number: int, quote: str) -> int | None:
-    """The line of the file afterwards that a claim means: the quoted one nearest to the number it gave.
+def place(file: FileChange, number: int, quote: str) -> tuple[Side, int] | None:
+    """Where a claim stands: the quoted line nearest to the number it gave, else the number if the change shows it.
 
-    Models count badly and copy well. Without a quote that is found, the number counts if the change shows it.
+    Models count badly and copy well. A claim belongs on what the change brings: one that quotes an unchanged line
+    moves to the changed line next to it.
     """
-    shown = [x for h in file.hunks for x in h.lines if x.new is not None]
+    shown = [x for h in file.hunks for x in h.lines]
+    for side, kinds in (("RIGHT", "+"), ("LEFT", "-"), ("RIGHT", " ")):
+        found = _quoted([x for x in shown if x.kind in kinds], quote)
+        if not found:
+            continue
+        numbers = [n for x in found if (n := x.new if side == "RIGHT" else x.old) is not None]
+        best = min(numbers, key=lambda n: abs(n - number))
+        if kinds != " ":
+            return ("RIGHT" if side == "RIGHT" else "LEFT"), best
+        return _snapped(file, best, _SNAP)
+    return _snapped(file, number, _NEAR)
+
+
+def _quoted(lines: Sequence[Line], quote: str) -> list[Line]:
+    """The lines that a quote was copied from: equal but for white space, else holding it."""
     wanted = " ".join(quote.split())
-    if wanted:
-        same = [x.new for x in shown if x.new is not None and " ".join(x.text.split()) == wanted]
-        held = [
-            x.new
-            for x in shown
-            if x.new is not None and len(wanted) > 8 and wanted in " ".join(x.text.split())
-        ]
-        if found := same or held:
-            return min(found, key=lambda n: abs(n - number))
-    if file.touches(number, number):
-        return number
-    near = [n for n in file.added_lines if abs(n - number) <= _NEAR]
-    return min(near, key=lambda n: abs(n - number)) if near else None
+    if not wanted:
+        return []
+    same = [x for x in lines if " ".join(x.text.split()) == wanted]
+    if same or len(wanted) <= 8:
+        return same
+    return [x for x in lines if wanted in " ".join(x.text.split())]
+
+
+def _snapped(file: FileChange, number: int, most: int) -> tuple[Side, int] | None:
+    """The added line nearest to a number, where one is near enough."""
+    near = [n for n in file.added_lines if abs(n - number) <= most]
+    return ("RIGHT", min(near, key=lambda n: abs(n - number))) if near else None
+
+
+def _stands_on(file: FileChange, line: int, quote: object) -> bool:
+    """Whether a replacement for the quoted line is one for the line that the claim was placed at."""
+    lines = [x for h in file.hunks for x in h.lines if x.new == line]
+    return isinstance(quote, str) and bool(lines) and lines[0].text.strip() == quote.strip()
 
 
 def _one_of(value: object, allowed: Sequence[T], default: T) -> T:

@@ -17,6 +17,7 @@ from regreen.models import (
     Evidence,
     Severity,
     Side,
+    Signals,
     Skipped,
     TreeEntry,
     Unread,
@@ -36,7 +37,7 @@ class Claim:
     prior: the share of such claims that hold. `symbol` is the function or class around the place (found when left
     empty). `code` is what makes two claims of one rule differ besides their place, default: the lines' text.
     `proven` says that something was run and showed it. `quotes` is the repository's own rule, which style needs.
-    `anywhere` lets a claim stand on a line that the change did not add (a caller it breaks, say); it is anchored at
+    `signals` is what a model's claim rests on. `anywhere` lets a claim stand on a line that the change did not add (a caller it breaks, say); it is anchored at
     `path`/`line` all the same, so it must lie inside a hunk.
     """
 
@@ -58,6 +59,7 @@ class Claim:
     data_loss: bool = False
     quotes: str = ""
     anywhere: bool = False
+    signals: Signals | None = None
 
 
 @dataclass(frozen=True, slots=True)

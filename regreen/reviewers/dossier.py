@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 
-from regreen.codebase.diff import FileChange, parse
+from regreen.codebase.diff import FileChange, Line, parse
+from regreen.codebase.symbols import outline
 from regreen.models import Unread
 from regreen.reviewers.context import ReviewContext
+from regreen.reviewers.scope import is_test
 
 _WIDEST_LINE = 400
-_CONTEXT_LINES = 25
+_WHOLE_FILE = 1_000_000
+_SMALL_FILE = 250
+_LONGEST_FUNCTION = 150
+_AROUND = 12
+_NARROW = 3
 CHARACTERS_PER_TOKEN = 3.5
 
 Related = Callable[[ReviewContext, Sequence[FileChange], int], str]
@@ -25,6 +33,13 @@ class Dossier:
 
     text: str
     files: tuple[FileChange, ...]
+
+    @property
+    def added(self) -> str:
+        """The lines that the change adds."""
+        return "\n".join(
+            x.text for f in self.files for h in f.hunks for x in h.lines if x.kind == "+"
+        )
 
 
 def dossiers(
@@ -89,8 +104,8 @@ def _dossier(
     parts = [
         "# The pull request, in its author's words\n"
         + fence("author", f"{context.title}\n\n{context.body[:4000]}"),
-        "# The change\nEach line: its number in the file afterwards, `+` added, `-` removed (no number), else kept.\n"
-        + "\n\n".join(text for _, text in portion),
+        "# The change\nEach line: its number in the file afterwards, `+` added, `-` removed (no number), else kept. "
+        "`...` stands for lines left out.\n" + "\n\n".join(text for _, text in portion),
     ]
     if context.config.review.instructions:
         parts.insert(
@@ -104,20 +119,69 @@ def _dossier(
 
 
 def _file(context: ReviewContext, file: FileChange, room: int) -> str | None:
-    for lines_around in (_CONTEXT_LINES, 3):
-        wide = _widened(context, file, lines_around)
+    """A file's change with as much around it as there is room for; None where even the hunks alone are too much."""
+    whole = _whole(context, file)
+    for wide in (_with_functions(context, whole), file) if whole is not None else (file,):
         text = f"## {visible(file.path)} ({file.status})\n" + fence("diff", "\n".join(_rows(wide)))
         if len(text) <= room:
             return text
     return None
 
 
-def _widened(context: ReviewContext, file: FileChange, lines_around: int) -> FileChange:
-    if context.git is None or lines_around <= 3:
-        return file
+def _whole(context: ReviewContext, file: FileChange) -> FileChange | None:
+    """The change with the whole file around it."""
+    if context.git is None:
+        return None
     paths = [file.path] if file.old_path in {"", file.path} else [file.old_path, file.path]
-    diff = context.git.diff(context.merge_base, context.head, paths=paths, context=lines_around)
-    return next((f for f in parse(diff).files if f.path == file.path), file)
+    diff = context.git.diff(context.merge_base, context.head, paths=paths, context=_WHOLE_FILE)
+    return next((f for f in parse(diff).files if f.path == file.path), None)
+
+
+def _with_functions(context: ReviewContext, file: FileChange) -> FileChange:
+    """Of a file, what one needs to judge the change: the functions around it whole, its imports, its class headers.
+
+    A small file is shown from end to end.
+    """
+    lines = [x for h in file.hunks for x in h.lines]
+    if len(lines) <= _SMALL_FILE and not is_test(file.path):
+        return file
+    wanted = _wanted(context, file, lines)
+    hunks = []
+    for near, stretch in groupby(enumerate(lines), lambda item: item[0] in wanted):
+        if near:
+            kept = tuple(line for _, line in stretch)
+            hunks.append(replace(file.hunks[0], lines=kept))
+    return replace(file, hunks=tuple(hunks))
+
+
+def _wanted(context: ReviewContext, file: FileChange, lines: Sequence[Line]) -> set[int]:
+    """Positions in `lines` that are worth showing."""
+    changed = [i for i, x in enumerate(lines) if x.kind != " "]
+    around = _NARROW if is_test(file.path) else _AROUND
+    wanted = {
+        j for i in changed for j in range(max(0, i - around), min(len(lines), i + around + 1))
+    }
+    at = {x.new: i for i, x in enumerate(lines) if x.new is not None}
+    text = context.after(file.path) or ""
+    shape = outline(file.path, text.encode("utf-8", "surrogateescape"))
+    touched = {n for i in changed if (n := _number_near(lines, i)) is not None}
+    for definition in shape.definitions:
+        if not any(definition.start <= n <= definition.end for n in touched):
+            continue
+        inner = definition.kind != "class" and not is_test(file.path)
+        whole = inner and definition.end - definition.start <= _LONGEST_FUNCTION
+        end = definition.end if whole else definition.start
+        wanted |= {at[n] for n in range(definition.start, end + 1) if n in at}
+    wanted |= {i for i, x in enumerate(lines) if _IMPORT.match(x.text)}
+    # a gap of a line or two costs more than it saves
+    return wanted | {
+        i for i in range(len(lines)) if wanted & {i - 1, i - 2} and wanted & {i + 1, i + 2}
+    }
+
+
+def _number_near(lines: Sequence[Line], position: int) -> int | None:
+    """The number, in the file afterwards, of a line or of the one that now stands where it was."""
+    return next((x.new for x in lines[position:] if x.new is not None), None)
 
 
 def _rows(file: FileChange) -> Iterator[str]:
@@ -127,3 +191,6 @@ def _rows(file: FileChange) -> Iterator[str]:
         for line in hunk.lines:
             number = "" if line.new is None else str(line.new)
             yield f"{number:>5} {line.kind} {line.text[:_WIDEST_LINE]}"
+
+
+_IMPORT = re.compile(r"(?:import|from|use|require|const \w+ = require|#include|using|package)\b")

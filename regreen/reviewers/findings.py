@@ -143,4 +143,5 @@ def _finding(claim: Claim, file: FileChange | None, sources: _Sources) -> Findin
         body=claim.body,
         suggestion=suggestion if claim.side == "RIGHT" else None,
         evidence=claim.evidence,
+        signals=claim.signals,
     )

@@ -18,8 +18,8 @@ from tests.unit.changes import Story as Repository
 BEFORE = "def half(x):\n    return x / 2\n"
 AFTER = "def half(x):\n    return x / 3\n"
 CLAIM = {
-    "path": "a.py", "line": 2, "quote": "    return x / 3", "kind": "wrong-result", "severity": "high", "dimension": "correctness",
-    "title": "`half` divides by three", "input": "half(6)", "wrong": "gives 2.0, not 3.0", "sure": 0.9,
+    "path": "a.py", "line": 2, "quote": "    return x / 3", "kind": "wrong-result", "reach": "usual",
+    "title": "`half` divides by three", "input": "half(6)", "happens": "gives 2.0", "should": "give 3.0", "sure": 0.9,
 }  # fmt: skip
 TEST = "from a import half\n\n\ndef test_half():\n    assert half(6) == 3\n"
 
@@ -27,16 +27,19 @@ TEST = "from a import half\n\n\ndef test_half():\n    assert half(6) == 3\n"
 def script(asked: Json) -> Answer:
     """A careful reader: it finds the fault, holds to it, and writes the test that shows it."""
     request: dict[str, Any] = dict(asked)
-    tools: list[dict[str, Any]] = request.get("tools") or []
-    if not tools:
-        return "Nothing to say."
-    tool, properties = tools[0]["name"], tools[0]["input_schema"]["properties"]
-    if "verdicts" in properties:
-        row = {"claim": 1, "verdict": "holds", "certainty": 0.95, "traced": "6 / 3 is 2"}
-        return Use(tool, {"verdicts": [row]})
-    if "code" in properties:
-        return Use(tool, {"code": TEST})
-    return Use(tool, {name: [CLAIM] for name in properties})
+    wish = request["messages"][-1]["content"][-1]["text"]
+    if "`verdicts`" in wish:
+        row = {
+            "claim": 1,
+            "verdict": "holds",
+            "certainty": 0.95,
+            "traced": "6 / 3 is 2",
+            "before": "right",
+        }
+        return Use("verdicts", {"verdicts": [row]})
+    if "`write_test`" in wish:
+        return Use("write_test", {"code": TEST})
+    return Use("report", {"about": "Halves.", "findings": [CLAIM]})
 
 
 def review(repo: Repository, endpoint: ScriptedModel, *args: str) -> str:

@@ -1,0 +1,243 @@
+"""Have a model read the PR sets, case after case, and score what the whole review would post. Figures: review.md.
+
+python benchmarks/read_prs.py run OUT [--cases IDS.txt] [--only-model] [--setup CMD] [BUGS CLEAN]
+    The endpoint comes from ANTHROPIC_BASE_URL (and REGREEN_SECOND_URL, where the second reader is somebody else).
+    Answers are kept in OUT/answers by the hash of their question: a run that broke off, or a changed ranking, asks
+    nothing twice. The model sees a repository without name or history; cases come in an order that tells nothing.
+python benchmarks/read_prs.py score OUT [--cases IDS.txt] [BUGS CLEAN]
+    OUT/posted.jsonl (what would be posted), OUT/all.jsonl (withheld ones too), OUT/outcomes.jsonl (signals and
+    whether the claim was right: it names the labelled fault within 3 lines, or OUT/judged.json says so), tokens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from review import SHARED, cases, repository
+
+from regreen.adapters.anthropic import AnthropicModel, LedgerEntry
+from regreen.adapters.git import GitRepository
+from regreen.codebase.trial import Trial
+from regreen.models import ModelAnswer, ModelRequest
+from regreen.ports import Model, Sandbox
+from regreen.reviewers.document import document
+from regreen.reviewers.review import ReviewJob, review
+from regreen.reviewers.table import REVIEWERS
+
+MOST_COMMENTS = 3
+MOST_WAIT = 4 * 3600.0
+
+
+class Answers:
+    """What was answered before, in a folder, by the hash of the question; and the questions, to be read again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def recall(self, key: str) -> str | None:
+        path = self._folder / f"{key}.json"
+        return path.read_text() if path.exists() else None
+
+    def remember(self, key: str, answer: str) -> None:
+        draft = self._folder / f"{key}.draft"
+        draft.write_text(answer)
+        draft.rename(self._folder / f"{key}.json")
+
+
+class Exchange:
+    """A model that routes the second reading to its own endpoint and keeps every question with its answer."""
+
+    def __init__(self, first: Model, second: Model, transcript: Path) -> None:
+        self._first, self._second, self._transcript = first, second, transcript
+        self._lock = threading.Lock()
+        transcript.unlink(missing_ok=True)
+
+    def ask(self, request: ModelRequest) -> ModelAnswer:
+        to = self._second if request.purpose == "review/second-reader" else self._first
+        answer = to.ask(request)
+        row = {"purpose": request.purpose, "asked": asdict(request), "answer": asdict(answer)}
+        with self._lock, self._transcript.open("a") as out:
+            out.write(json.dumps(row, default=str) + "\n")
+        return answer
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("verb", choices=["run", "score"])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--cases", type=Path, help="a file of case ids; default: all")
+    parser.add_argument("--only-model", action="store_true", help="without the static reviewers")
+    parser.add_argument("--setup", help="install command: with it claims are tried in the sandbox")
+    parser.add_argument("sets", nargs="*", type=Path)
+    args = parser.parse_args()
+    sets = args.sets or [SHARED / f"data/review/{k}_prs.public.jsonl.gz" for k in ("bug", "clean")]
+    kinds = {c["id"]: (kind, c) for kind, p in zip(("bug", "clean"), sets, strict=True) for c in cases(p)}  # fmt: skip
+    wanted = args.cases.read_text().split() if args.cases else list(kinds)
+    chosen = {i: kinds[i] for i in sorted(wanted, key=_name)}
+    args.out.mkdir(parents=True, exist_ok=True)
+    if args.verb == "run":
+        run(args, [case for _, case in chosen.values()])
+    else:
+        score(args.out, chosen)
+
+
+def run(args: argparse.Namespace, chosen: Sequence[Mapping[str, Any]]) -> None:
+    kept = Answers(args.out / "answers")
+    ledger: list[LedgerEntry] = []
+    first = _model(os.environ.get("ANTHROPIC_BASE_URL"), kept, ledger)
+    second = _model(os.environ.get("REGREEN_SECOND_URL"), kept, ledger) if os.environ.get("REGREEN_SECOND_URL") else first  # fmt: skip
+    sandbox = _sandbox() if args.setup else None
+    (args.out / "reviews").mkdir(exist_ok=True)
+    (args.out / "transcripts").mkdir(exist_ok=True)
+    for number, case in enumerate(chosen, 1):
+        name = _name(case["id"])
+        print(f"case {number} of {len(chosen)} ({name})", flush=True)
+        ledger.clear()
+        model = Exchange(first, second, args.out / "transcripts" / f"{name}.jsonl")
+        done = _review(case, model, sandbox, args)
+        gaps = [s["reason"] for s in done["skipped"] if s["reviewer"].startswith("model")]
+        if gaps:
+            print(f"  not finished: {gaps[0]}; run again", flush=True)
+            continue
+        done["calls"] = [e.purpose for e in ledger]
+        (args.out / "reviews" / f"{name}.json").write_text(json.dumps(done, indent=1))
+
+
+def _review(
+    case: Mapping[str, Any], model: Model, sandbox: Sandbox | None, args: argparse.Namespace
+) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "project"
+        root.mkdir()
+        base, head = repository(dict(case), root)
+        job = ReviewJob(
+            base=base,
+            head=head,
+            title=case["title"],
+            body=case["body"] or "",
+            max_comments=MOST_COMMENTS,
+            tests=Trial(("python", "-m", "pytest", "-q"), setup=args.setup) if sandbox else None,
+        )
+        table = tuple(r for r in REVIEWERS if r[1].name == "model") if args.only_model else REVIEWERS  # fmt: skip
+        found = review(job, git=GitRepository.open(root, Path(folder) / "view"), sandbox=sandbox, model=model, reviewers=table)  # fmt: skip
+    return document(found)
+
+
+def _model(url: str | None, kept: Answers, ledger: list[LedgerEntry]) -> AnthropicModel:
+    return AnthropicModel(
+        api_key=os.environ.get("ANTHROPIC_API_KEY", "any"),
+        name=os.environ.get("REGREEN_MODEL", "claude-sonnet-5"),
+        base_url=url,
+        recall=kept.recall,
+        remember=kept.remember,
+        ledger=ledger.append,
+        timeout=MOST_WAIT,
+        max_retries=0,
+    )
+
+
+def _sandbox() -> Sandbox:
+    from regreen.adapters.sandbox import choose  # only where claims are to be tried
+
+    return choose("auto")
+
+
+def score(out: Path, chosen: Mapping[str, tuple[str, Mapping[str, Any]]]) -> None:
+    scorer = _scorer()
+    judged = json.loads((out / "judged.json").read_text()) if (out / "judged.json").exists() else {}
+    posted, everything, outcomes, read = [], [], [], {}
+    tokens: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)
+    for key, (kind, case) in chosen.items():
+        path = out / "reviews" / f"{_name(key)}.json"
+        if not path.exists():
+            continue
+        done = json.loads(path.read_text())
+        read[key] = (kind, case)
+        posted.append({"id": key, "comments": [_comment(f) for f in done["findings"]]})
+        kept = [f for f in done["withheld"] if f["reason"] in {"confidence", "budget"}]
+        everything.append(
+            {"id": key, "comments": [_comment(f) for f in (*done["findings"], *kept)]}
+        )
+        for finding in (*done["findings"], *done["withheld"]):
+            if finding["signals"] is None or finding["reason" if "reason" in finding else "id"] == "duplicate":  # fmt: skip
+                continue
+            comment = _comment(finding)
+            hit = kind == "bug" and scorer.near(comment, case) and scorer.names(comment["body"], case)  # fmt: skip
+            right = judged.get(finding["fingerprint"], hit)
+            outcomes.append(
+                {"case": key, "fingerprint": finding["fingerprint"], "right": bool(right), "judged": finding["fingerprint"] in judged,
+                 "signals": finding["signals"], "confidence": finding["confidence"], "title": finding["title"], "kind": kind}
+            )  # fmt: skip
+        tokens[_size(case)].append(_tokens(out / "transcripts" / f"{_name(key)}.jsonl"))
+    for name, rows in (("posted", posted), ("all", everything), ("outcomes", outcomes)):
+        (out / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    bugs = [c for kind, c in read.values() if kind == "bug"]
+    clean = [c for kind, c in read.values() if kind == "clean"]
+    if not bugs or not clean:
+        sys.exit(f"{len(bugs)} bug and {len(clean)} clean cases read: both are needed for a score")
+    for name, rows, cuts in (("posted", posted, (0.0,)), ("all", everything, (0.0, 0.5, 0.8))):
+        for cut in cuts:
+            got = scorer.score(rows, bugs, clean, cut)
+            print(f"{name} >= {cut}:", {k: round(v, 3) for k, v in got.items()})
+    right = sum(o["right"] for o in outcomes)
+    print(f"claims: {len(outcomes)}, right {right}, judged by hand {sum(o['judged'] for o in outcomes)}")  # fmt: skip
+    for size, found in sorted(tokens.items()):
+        calls, fresh, answered = (mean(c) for c in zip(*found, strict=True))
+        print(f"changed lines {size}: {len(found)} PRs, {calls:.1f} calls, {fresh:.0f} tokens in (a repeated beginning counted at a tenth), {answered:.0f} out")  # fmt: skip
+
+
+def _comment(finding: Mapping[str, Any]) -> dict[str, Any]:
+    body = f"{finding['title']}\n{finding['body']}"
+    return {"path": finding["path"], "line": finding["line"], "body": body, "confidence": finding["confidence"]}  # fmt: skip
+
+
+def _tokens(transcript: Path) -> tuple[int, int, int]:
+    """Calls, tokens in, tokens out, at four characters a token; what the endpoint has in its cache costs a tenth."""
+    rows = [json.loads(line) for line in transcript.read_text().splitlines()]
+    seen: set[str] = set()
+    fresh = answered = 0.0
+    for row in rows:
+        asked = row["asked"]
+        first = json.dumps([asked["system"], asked["tools"], asked["messages"][0]])
+        rest = json.dumps(asked["messages"][1:])
+        fresh += len(first) / 4 * (0.1 if first in seen else 1.25) + len(rest) / 4
+        seen.add(first)
+        answered += len(json.dumps([c["input"] for c in row["answer"]["calls"]])) / 4
+    return len(rows), round(fresh), round(answered)
+
+
+def _size(case: Mapping[str, Any]) -> str:
+    lines = sum(x[:1] in "+-" and x[:3] not in {"+++", "---"} for x in case["diff"].split("\n") if x)  # fmt: skip
+    return next(name for most, name in ((30, " 1-30"), (100, "31-100"), (10**9, "over 100")) if lines <= most)  # fmt: skip
+
+
+def _name(case: str) -> str:
+    """A case's name that says neither where it is from nor which set it is of."""
+    return hashlib.sha256(f"reading:{case}".encode()).hexdigest()[:8]
+
+
+def _scorer() -> Any:
+    spec = importlib.util.spec_from_file_location("score_prs", SHARED / "tools" / "score_prs.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+if __name__ == "__main__":
+    main()
