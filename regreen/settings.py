@@ -98,6 +98,13 @@ class Settings(BaseSettings):
     sandbox_runtime: str | None = Field(
         None, description="OCI runtime for Docker boxes (runsc, kata)."
     )
+    environment_days: float = Field(
+        14.0, gt=0, description="Days after which a prepared environment goes that nobody used."
+    )
+    environment_gigabytes: int = Field(
+        20, ge=1, description="What prepared environments may take together; the longest unused go."
+    )
+    environment_count: int = Field(200, ge=1, description="How many of them are kept.")
     public_url: str | None = Field(None, description="Where people reach the dashboard.")
     dashboard_auth: SecretStr | None = Field(
         None, description="Token that opens the dashboard; none: from this machine only."

@@ -10,6 +10,7 @@ import io
 import os
 import shutil
 import tarfile
+import time
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable
@@ -30,6 +31,7 @@ from regreen.adapters.environments import (
     short_version,
     unknown_names,
 )
+from regreen.adapters.retention import Kept, Ledger, Retention, check, surplus
 from regreen.errors import NoSandbox, OutsideError, UserError
 from regreen.models import Check, Env, EnvSpec, Limits
 
@@ -47,6 +49,7 @@ class BwrapSandbox:
 
     def __init__(self, home: Path, guards: tuple[Guard, ...] = (unknown_names,)) -> None:
         self._home = home
+        self._ledger = Ledger(home / "used")
         self._guards = guards
         self._locks: defaultdict[str, Lock] = defaultdict(Lock)
 
@@ -69,7 +72,10 @@ class BwrapSandbox:
             msg = "bubblewrap boxes need a merged /usr on this machine; use Docker"
             raise NoSandbox(msg)
         cgroup.sweep()
-        return cls(home, guards)
+        sandbox = cls(home, guards)
+        if sandbox._ledger.is_due():
+            sandbox.prune()
+        return sandbox
 
     def pythons(self) -> tuple[str, ...]:
         """The Python versions an environment may ask for."""
@@ -88,11 +94,13 @@ class BwrapSandbox:
             raise UserError(msg)
         python = choose_python(short_version(spec.python))
         base = self._base(python)
+        self._ledger.touch(base)
         if not spec.setup:
             return Env(base, "bwrap", python.version, base)
         key = environment_key(base, spec)
         with self._locks[key]:
             if self._is_there(key):
+                self._ledger.touch(key)
                 return Env(key, "bwrap", python.version, key)
             refuse_if_guarded(spec, self._guards)
             return self._set_up(key, base, spec, tree, cancel)
@@ -103,13 +111,9 @@ class BwrapSandbox:
         Raises:
             OutsideError: the kernel would not, or the environment is gone.
         """
-        if not self._is_there(env.image):
-            msg = "the prepared environment is gone; prepare it again"
-            raise OutsideError(msg)
         python = choose_python(env.python)
         asked = boxes.check_limits(limits or Limits())
-        plan = Plan(self._shown(python), self._directory(env.image), str(python.exe))
-        box = CellBox(BwrapCell.launch(plan, asked), asked)
+        box = CellBox(self._held_cell(env.image, python, asked), asked)
         try:
             box.lay_out(tree, from_setup=not env.image.startswith(_BASE))
         except BaseException:
@@ -121,7 +125,51 @@ class BwrapSandbox:
         """Attack a box of this kernel; one line for each attack."""
         from regreen.adapters.attacks import attack
 
-        return attack(self)
+        return [check(self.kept()), *attack(self)]
+
+    def sweep(self) -> int:
+        """Remove the control groups of boxes that outlived their Regreen; how many there were."""
+        return cgroup.sweep()
+
+    def kept(self) -> list[Kept]:
+        """The prepared environments."""
+        place = self._home / "environments"
+        names = [path.name for path in place.iterdir()] if place.is_dir() else []
+        return [
+            Kept(name, self._ledger.size(name), self._ledger.used(name, _made(place / name)))
+            for name in names
+        ]
+
+    def prune(self, rules: Retention | None = None) -> int:
+        """Remove environments that nobody has used for long, or that are too many; how many went."""
+        removed = 0
+        for one in surplus(self.kept(), rules or Retention(), time.time()):
+            with self._ledger.unheld(one.name) as free:
+                if free:
+                    unfinished = self._unfinished(one.name)
+                    unfinished.parent.mkdir(parents=True, exist_ok=True)
+                    self._directory(one.name).rename(unfinished)
+                    self._discard(one.name, choose_python(None))
+                    self._ledger.forget(one.name)
+                    removed += 1
+        return removed
+
+    def _held_cell(self, name: str, python: host.HostPython, limits: Limits) -> BwrapCell:
+        """A cell that shows an environment, which stays for as long as the cell does."""
+        held = self._ledger.hold(name)
+        try:
+            cell = BwrapCell.launch(self._plan_with(name, python), limits)
+        except BaseException:
+            os.close(held)
+            raise
+        cell.held = held
+        return cell
+
+    def _plan_with(self, name: str, python: host.HostPython) -> Plan:
+        if not self._is_there(name):
+            msg = "the prepared environment is gone; prepare it again"
+            raise OutsideError(msg)
+        return Plan(self._shown(python), self._directory(name), str(python.exe))
 
     # -- environments -----------------------------------------------------------------------------------------
 
@@ -206,6 +254,17 @@ class BwrapSandbox:
         """Make a finished environment findable: a rename, which looks at nothing inside."""
         self._directory(name).parent.mkdir(parents=True, exist_ok=True)
         self._unfinished(name).rename(self._directory(name))
+        self._ledger.touch(name, self._measured(name))
+
+    def _measured(self, name: str) -> int:
+        """Its bytes, counted inside of a box."""
+        plan = Plan(
+            self._shown(python := choose_python(None)), self._directory(name), str(python.exe)
+        )
+        with CellBox(BwrapCell.launch(plan, boxes.SETUP_LIMITS), boxes.SETUP_LIMITS) as box:
+            said = box.execute(["/usr/bin/du", "-sk", scripts.ENV], timeout=120.0, env={}).stdout
+        number = said.split("\t")[0]
+        return int(number) * 1024 if number.isdigit() else 0
 
     def _discard(self, name: str, python: host.HostPython) -> None:
         """Empty an unfinished environment from inside a box: the host never walks what foreign code wrote."""
@@ -248,3 +307,10 @@ class BwrapSandbox:
                 with suppress(OSError):
                     fresh.rename(place)
         return place / "etc"
+
+
+def _made(place: Path) -> float:
+    try:
+        return place.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -80,6 +80,7 @@ class BwrapCell:
         self._ready = Event()
         self._destroyed = False
         self._ooms = 0
+        self.held = -1  # a descriptor that is closed when the cell has ended
         Thread(target=self._listen, daemon=True, name="regreen-bwrap").start()
 
     @classmethod
@@ -180,6 +181,8 @@ class BwrapCell:
             self._link.shutdown(socket.SHUT_RDWR)
         self._gone.wait(5.0)
         self._link.close()
+        if self.held >= 0:
+            os.close(self.held)
 
     def _wait_until_ready(self) -> None:
         if self._ready.wait(_READY_S) and not self._gone.is_set():

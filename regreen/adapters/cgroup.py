@@ -77,14 +77,17 @@ def unavailable() -> str:
     return f"{missing[0]} cannot be written to" if missing else ""
 
 
-def sweep() -> None:
-    """Remove groups whose Regreen is gone."""
+def sweep() -> int:
+    """Remove groups whose Regreen is gone; how many boxes they held."""
+    gone: set[str] = set()
     for parent in {ROOT / _NAME, *(ROOT / name / _NAME for name in ("memory", "pids", "cpu"))}:
         with suppress(OSError):
             for directory in parent.iterdir():
                 owner = directory.name.partition("-")[0]
                 if directory.is_dir() and owner.isdigit() and not Path("/proc", owner).exists():
                     _removed(directory)
+                    gone.add(directory.name)
+    return len(gone)
 
 
 def _removed(directory: Path) -> bool:

@@ -7,6 +7,7 @@ import shutil
 from hashlib import sha256
 from pathlib import Path
 
+from regreen.adapters.retention import Ledger
 from regreen.errors import NoSandbox, UserError
 from regreen.ports import Sandbox
 
@@ -51,7 +52,7 @@ def _first(runtime: str | None) -> Sandbox:
 def _docker(runtime: str | None) -> Sandbox:
     from regreen.adapters.docker import DockerSandbox
 
-    return DockerSandbox.connect(runtime)
+    return DockerSandbox.connect(runtime, ledger=Ledger(_home() / "used"))
 
 
 def _bwrap() -> Sandbox:

@@ -13,6 +13,7 @@ from regreen.adapters.clock import SystemClock
 from regreen.adapters.connection import engine_for
 from regreen.adapters.database import Database
 from regreen.adapters.github import GitHubApp
+from regreen.adapters.retention import GiB, Retention
 from regreen.adapters.sandbox import choose
 from regreen.bot import care
 from regreen.bot.accepting import GroupCommit
@@ -79,6 +80,11 @@ def build(
             self_test,
             clock,
             settings.home / "sandbox-held",
+            Retention(
+                settings.environment_days,
+                settings.environment_gigabytes * GiB,
+                settings.environment_count,
+            ),
         ),
         model=Models(settings, store, clock),
     )

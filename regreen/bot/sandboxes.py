@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from regreen import __version__
+from regreen.adapters.retention import Retention
 from regreen.errors import NoSandbox, OutsideError
 from regreen.ports import Clock, Sandbox
 
@@ -25,6 +26,15 @@ class Sweeps(Protocol):
         ...
 
 
+@runtime_checkable
+class Prunes(Protocol):
+    """A sandbox that keeps what it prepared, and can remove what nobody uses."""
+
+    def prune(self, rules: Retention | None = None) -> int:
+        """Remove environments that have to go; how many went."""
+        ...
+
+
 class Sandboxes:
     """One sandbox for the whole process. A backend that lets one attack through is none.
 
@@ -34,6 +44,7 @@ class Sandboxes:
         clock: the time; a machine that failed is looked at again ten minutes later.
         proof: a file that says that the sandbox held, so that a start soon after another one does not attack it
             again; None: every process attacks.
+        retention: which prepared environments are kept.
     """
 
     def __init__(
@@ -42,11 +53,13 @@ class Sandboxes:
         attack: Callable[[Sandbox], str],
         clock: Clock,
         proof: Path | None = None,
+        retention: Retention | None = None,
     ) -> None:
         self._choose = choose
         self._attack = attack
         self._clock = clock
         self._proof = proof
+        self._retention = retention
         self._lock = threading.Lock()
         self._held: Sandbox | None = None
         self._missing = ""
@@ -116,11 +129,13 @@ class Sandboxes:
         return ""
 
     def sweep(self) -> int:
-        """Remove what killed processes left behind; how much that was."""
+        """Remove what killed processes left behind, and environments that nobody uses; how many boxes that were."""
         try:
             sandbox = self()
         except NoSandbox:
             return 0
+        if isinstance(sandbox, Prunes):
+            sandbox.prune(self._retention)
         return sandbox.sweep() if isinstance(sandbox, Sweeps) else 0
 
 

@@ -1,0 +1,67 @@
+"""Prepared environments go when nobody has used them for long, and stay while somebody does."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from regreen.adapters.bubblewrap import BwrapSandbox
+from regreen.adapters.docker import DockerSandbox
+from regreen.adapters.docker_images import REPOSITORY
+from regreen.adapters.retention import Ledger
+from regreen.errors import OutsideError
+from regreen.models import Env, EnvSpec
+from tests.contract.sandboxes import sandbox_or_skip
+
+pytestmark = pytest.mark.sandbox
+_LONG_AGO = time.time() - 30 * 86400
+
+
+def aged(used: Path, name: str) -> None:
+    """As if it had last been used a month ago."""
+    os.utime(used / name.replace("/", "_"), (_LONG_AGO, _LONG_AGO))
+
+
+@pytest.fixture(params=["docker", "bwrap"])
+def kept(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> tuple[DockerSandbox | BwrapSandbox, Path]:
+    """A sandbox with a ledger of its own: no other test's environments are old for it."""
+    sandbox_or_skip(request.param)
+    used = tmp_path / "used"
+    if request.param == "docker":
+        return DockerSandbox.connect(ledger=Ledger(used)), used
+    return BwrapSandbox.connect(tmp_path), used
+
+
+def test_an_environment_that_nobody_used_for_a_month_goes(
+    kept: tuple[DockerSandbox | BwrapSandbox, Path], tmp_path: Path
+) -> None:
+    sandbox, used = kept
+    # unlike any other's, and written to where the environment is kept
+    spec = EnvSpec(setup=f"head -c 3000000 /dev/zero > /env/large; : {tmp_path.name} {time.time()}")
+    env = sandbox.prepare(spec, ())
+    name = _name(env)
+    (listed,) = [one for one in sandbox.kept() if one.name == name]
+    assert listed.size > 2_900_000
+    assert sandbox.prune() == 0
+
+    with sandbox.open(env, ()) as box:
+        aged(used, name)
+        assert sandbox.prune() == 0, "it is in use"
+        assert box.run(["test", "-s", "/env/large"], timeout=30).passed
+    aged(used, name)
+    assert sandbox.prune() == 1
+    assert name not in {one.name for one in sandbox.kept()}
+    with pytest.raises(OutsideError, match="prepare it again"):
+        sandbox.open(env, ())
+    sandbox.prepare(spec, ())
+    aged(used, name)
+    assert sandbox.prune() == 1
+
+
+def _name(env: Env) -> str:
+    return f"{REPOSITORY}:{env.key}" if env.backend == "docker" else env.key

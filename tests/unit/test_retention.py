@@ -1,0 +1,65 @@
+"""Which prepared environments go."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from regreen.adapters.retention import Kept, Ledger, Retention, check, surplus
+
+NOW = 1_000_000_000.0
+DAY = 86400.0
+
+
+def names(kept: list[Kept], rules: Retention) -> list[str]:
+    return [one.name for one in surplus(kept, rules, NOW)]
+
+
+def test_what_nobody_has_used_for_long_goes() -> None:
+    kept = [Kept("old", 1, NOW - 15 * DAY), Kept("young", 1, NOW - 13 * DAY)]
+    assert names(kept, Retention(days=14)) == ["old"]
+
+
+def test_over_the_size_the_longest_unused_go_until_the_rest_fits() -> None:
+    kept = [Kept(str(days), 10, NOW - days * DAY) for days in (1, 2, 3, 4)]
+    assert names(kept, Retention(days=30, most_bytes=20)) == ["4", "3"]
+
+
+def test_over_the_count_the_longest_unused_go() -> None:
+    kept = [Kept(str(days), 10, NOW - days * DAY) for days in (1, 2, 3)]
+    assert names(kept, Retention(days=30, count=2)) == ["3"]
+
+
+def test_what_was_used_within_the_hour_stays_whatever_its_size() -> None:
+    assert names([Kept("huge", 10**15, NOW - 1800)], Retention(most_bytes=1, count=0)) == []
+
+
+def test_the_ledger_remembers_use_and_size(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "used")
+    assert ledger.used("regreen-env:x", 7.0) == 7.0
+    ledger.touch("regreen-env:x", 42)
+    ledger.touch("regreen-env:x")
+    assert ledger.size("regreen-env:x") == 42
+    assert time.time() - ledger.used("regreen-env:x", 0.0) < 60
+
+
+def test_what_is_held_is_not_free_and_then_is(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    held = ledger.hold("one")
+    with ledger.unheld("one") as free:
+        assert not free
+    os.close(held)
+    with ledger.unheld("one") as free:
+        assert free
+
+
+def test_one_look_a_day(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    assert ledger.is_due()
+    assert not ledger.is_due()
+
+
+def test_doctor_says_how_many_and_how_large() -> None:
+    line = check([Kept("a", 3 * 1024**3, time.time() - 2 * DAY)])
+    assert line.detail == "1, 3.0 GiB together, the longest unused for 2.0 days"
