@@ -1,6 +1,6 @@
 """QuixBugs without a model: a smoke test of the warm engine and the templates, not a claim about real bugs.
 
-python -m benchmarks.quixbugs --mirror GIT_DIR [--only NAME] [--seconds 60] > results.jsonl
+python -m benchmarks.quixbugs --mirror GIT_DIR [--only NAME,NAME] [--seconds 60] > results.jsonl
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ def main() -> None:
     parser.add_argument("--mirror", type=Path, required=True)
     parser.add_argument("--only", default="")
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--sandbox", default="auto")
     given = parser.parse_args()
     git = GitRepository.open(given.mirror)
     rev = git.resolve("HEAD")
-    sandbox = choose()
+    sandbox = choose(given.sandbox)
     names = [
         e.path.split("/")[-1][5:-3]
         for e in git.tree(rev)
         if e.path.startswith("python_testcases/test_")
     ]
     for name in sorted(names):
-        if given.only in name:
+        if not given.only or name in given.only.split(","):
             print(json.dumps(run(name, rev, git, sandbox, given.seconds)), flush=True)
 
 
@@ -47,12 +48,12 @@ def run(
     case = bare(trial, rev, git, sandbox, {})
     started = time.monotonic()
     engine = Engine(case)
-    engine.per_test = {"*": 1.0}
+    engine.per_test = {"*": 0.5}
     seen = engine.baseline([test], 60)
     case = bare(trial, rev, git, sandbox, {one: word for one, (word, _) in seen.items()})
     engine = Engine(case)
     slowest = max([took for word, took in seen.values() if word == "passed"], default=0.1)
-    engine.per_test = {"*": max(0.3, 3 * slowest)}
+    engine.per_test = {"*": max(0.1, 4 * slowest)}
     found, exhausted = search(case, engine, seconds=seconds)
     correct = (git.show(rev, f"correct_python_programs/{name}.py") or b"").decode()
     texts = [text for _, _, text in found]
@@ -67,6 +68,8 @@ def run(
         "first": line_of(found[0][2], (git.show(rev, source) or b"").decode()) if found else None,
         "all": [line_of(text, (git.show(rev, source) or b"").decode()) for text in texts],
         "exhausted": exhausted,
+        "tried": engine.tried,
+        "cpu": round(engine.cpu, 1),
         "seconds": round(time.monotonic() - started, 1),
     }
 

@@ -221,6 +221,7 @@ class Case:
     culprit: Culprit | None = None
     flaky: frozenset[str] = frozenset()
     wide: Trial | None = None
+    setup_failed: bool = False
     found: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property

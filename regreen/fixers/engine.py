@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
 
+from regreen.codebase.in_git import argv_of
 from regreen.codebase.trial import open_box
 from regreen.fixers.case import Case
 from regreen.fixers.runs import simple_pytest
@@ -26,6 +27,7 @@ Candidate = Mapping[str, str]
 _FOLDER = ".regreen-engine"
 _MOST_PASSING = 400
 _PER_TEST = 5.0
+_SHORTEST = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class Engine:
 
     def __init__(self, case: Case, *, most_passing: int = _MOST_PASSING) -> None:
         self.per_test: dict[str, float] = {"*": _PER_TEST}
+        self.tried, self.cpu = 0, 0.0
         self.case = case
         self.failing = sorted(test for test, word in case.passing.items() if word == "failed")
         passing = [
@@ -59,23 +62,38 @@ class Engine:
         return self.python is not None and bool(self.failing)
 
     def try_all(
-        self, candidates: Sequence[Candidate], *, stop_at_green: bool = False, seconds: float = 60.0
+        self,
+        candidates: Sequence[Candidate],
+        *,
+        stop_at_green: bool = False,
+        most_green: int = 0,
+        seconds: float = 60.0,
     ) -> list[Verdict]:
-        """The verdicts on the first candidates, as many as the time allows; up to the first green one if asked."""
+        """The verdicts on the first candidates, as many as the time allows; up to the first green ones if asked."""
+        most_green = 1 if stop_at_green else most_green
         seconds = min(seconds, self.case.stop.left)
         if not candidates or seconds <= 0:
             return []
         if self.is_warm:
-            found = self._warm("candidates", candidates, seconds, stop_at_green=stop_at_green)
+            found = self._warm("candidates", candidates, seconds, most_green=most_green)
             verdicts = found.get("verdicts")
             if isinstance(verdicts, list):
-                return [_verdict(one) for one in verdicts]
-        return self._by_command(candidates, seconds, stop_at_green=stop_at_green)
+                return self._counted([_verdict(one) for one in verdicts])
+        return self._by_command(candidates, seconds, most_green=most_green)
+
+    def calibrate(self, seconds: float = 30.0) -> None:
+        """Limit each test to a few times what the slowest of the passing ones costs: candidates hang often."""
+        if not self.is_warm:
+            return
+        seen = self.baseline(self._homes(), seconds)
+        slowest = max((took for word, took in seen.values() if word == "passed"), default=0.0)
+        if seen:
+            self.per_test = {"*": min(self.per_test["*"], max(_SHORTEST, 5 * slowest))}
 
     def baseline(
         self, paths: Sequence[str], seconds: float = 120.0
     ) -> dict[str, tuple[str, float]]:
-        """How each test of some files ends by itself, and in how many seconds; one that hangs has failed."""
+        """How each test of some files ends by itself, and its seconds on the CPU; one that hangs has failed."""
         if self.python is None:
             return {}
         tests = self._warm("baseline", (), seconds, paths=paths).get("tests")
@@ -99,7 +117,7 @@ class Engine:
         candidates: Sequence[Candidate],
         seconds: float,
         *,
-        stop_at_green: bool = False,
+        most_green: int = 0,
         passing: Sequence[str] | None = None,
         paths: Sequence[str] | None = None,
     ) -> dict[str, list[dict[str, object]] | object]:
@@ -114,7 +132,7 @@ class Engine:
             "args": [],
             "candidates": [dict(one) for one in candidates],
             "seconds": seconds,
-            "stop_at_green": stop_at_green,
+            "most_green": most_green,
             "per_test": self.per_test,
             "per_candidate": max(20.0, 2 * self.per_test["*"]),
             "per_fresh": slowest,
@@ -140,11 +158,16 @@ class Engine:
             return {}
         return found if isinstance(found, dict) else {}
 
+    def _counted(self, verdicts: list[Verdict]) -> list[Verdict]:
+        self.tried += len(verdicts)
+        self.cpu += sum(verdict.cpu for verdict in verdicts)
+        return verdicts
+
     def _homes(self) -> list[str]:
         return sorted({test.split("::")[0] for test in [*self.failing, *self.passing]})
 
     def _by_command(
-        self, candidates: Sequence[Candidate], seconds: float, *, stop_at_green: bool
+        self, candidates: Sequence[Candidate], seconds: float, *, most_green: int
     ) -> list[Verdict]:
         """The command itself, in a warm box; a new box after each end that kills one."""
         ended = self.case.stop.now() + seconds
@@ -168,7 +191,7 @@ class Engine:
                         result.seconds,
                     )
                 )
-                if result.passed and stop_at_green:
+                if 0 < most_green <= sum(verdict.green for verdict in verdicts):
                     break
         finally:
             if box is not None:
@@ -180,7 +203,7 @@ class Engine:
         box.write({path: text.encode() for path, text in candidate.items()})
         env = {**dict(trial.env), "PYTHONDONTWRITEBYTECODE": "1"}
         result = box.run(
-            trial.command, timeout=trial.timeout, env=env, cancel=self.case.stop.cancel
+            argv_of(trial), timeout=trial.timeout, env=env, cancel=self.case.stop.cancel
         )
         if result.ended == "exit":
             back = {path: original(self.case, path) for path in candidate}

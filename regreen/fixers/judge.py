@@ -68,7 +68,7 @@ def _case(
     say(f"running {trial.shown} at {rev[:12]}")
     job = FixJob(trial, rev, reruns=2)
     seen = triage(job, rev, git=git, sandbox=sandbox, stop=lambda: None)
-    if seen.outcome in {"not_reproduced", "flaky"}:
+    if seen.setup_failed or seen.outcome in {"not_reproduced", "flaky"}:
         return Reason("verified", f"not made: {seen.reason}", "needs_human")
     stop = Stop(time.monotonic() + minutes * 60)
     seen = look_wider(seen, trial, rev, git=git, sandbox=sandbox, seconds=stop.left)

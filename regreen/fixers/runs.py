@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 from types import MappingProxyType
 
+from regreen.codebase.in_git import argv_of
 from regreen.codebase.trial import Trial, open_box
 from regreen.fixers.ci_log import failures_in
 from regreen.models import Failure, RunResult
@@ -93,7 +94,7 @@ def run_in(box: Box, trial: Trial, *, listen: bool = False, cancel: Event | None
             part for part in (env.get("PYTHONPATH", ""), f"/work/{_FOLDER}") if part
         )
         env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} -p regreen_listen".strip()
-    result = box.run(trial.command, timeout=trial.timeout, env=env, cancel=cancel)
+    result = box.run(argv_of(trial), timeout=trial.timeout, env=env, cancel=cancel)
     told = box.read(f"{_FOLDER}/{_FOLDER}.txt", 8 * 1024 * 1024) if listen else None
     output = f"{result.stdout}\n{result.stderr}"
     failures = () if result.passed else failures_in(output)

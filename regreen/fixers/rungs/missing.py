@@ -16,8 +16,19 @@ from regreen.fixers.checks.paths import is_test
 
 Read = Callable[[str], str | None]
 _MISSING = re.compile(
-    r"(?:ModuleNotFoundError|ImportError): No module named '?([A-Za-z_][\w.]{0,100})'?"
+    r"(?:(?:ModuleNotFoundError|ImportError): |/python[\d.]*: )No module named '?([A-Za-z_][\w.]{0,100})'?"
 )
+_NO_COMMAND = re.compile(
+    r"(?:^|: )(pytest|ruff|mypy|black|isort|flake8|coverage|tox|nox|pylint|pyright): (?:command )?not found",
+    re.MULTILINE,
+)
+_HINT = re.compile(
+    r"(?:pip3?|uv pip) install (?:-U |--upgrade )?[\"'`]?([A-Za-z0-9][\w.-]{0,80})(\[[\w,. -]{1,80}\])?",
+    re.IGNORECASE,
+)
+_NEEDS = re.compile(r"Error|error|not installed|required|missing|hint|note:", re.IGNORECASE)
+_MARKS = {"asyncio": "pytest-asyncio", "anyio": "anyio", "trio": "pytest-trio", "django_db": "pytest-django", "benchmark": "pytest-benchmark", "timeout": "pytest-timeout", "flaky": "pytest-rerunfailures", "twisted": "pytest-twisted"}  # fmt: skip
+_UNKNOWN_MARK = re.compile(r"Unknown pytest\.mark\.(\w{1,40})|'(\w{1,40})' not found in `markers`")
 _DISTRIBUTIONS = {
     "yaml": "PyYAML", "PIL": "Pillow", "cv2": "opencv-python", "sklearn": "scikit-learn", "bs4": "beautifulsoup4",
     "dateutil": "python-dateutil", "attr": "attrs", "jwt": "PyJWT", "dotenv": "python-dotenv", "Crypto": "pycryptodome",
@@ -43,10 +54,16 @@ _OPTION_PLUGINS = {"--cov": "pytest-cov", "--timeout": "pytest-timeout", "--nump
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A distribution that something needs; `module` is how it is imported."""
+    """A distribution that something needs; `module` is how it is imported, `extra` which of its extras is missing."""
 
     distribution: str
     module: str
+    extra: str = ""
+
+    @property
+    def requirement(self) -> str:
+        """As a manifest names it."""
+        return f"{self.distribution}{self.extra}"
 
 
 def missing_in(output: str, files: Sequence[str]) -> tuple[Missing, ...]:
@@ -60,6 +77,9 @@ def missing_in(output: str, files: Sequence[str]) -> tuple[Missing, ...]:
         found.append(
             Missing(_DISTRIBUTIONS.get(module, _DISTRIBUTIONS.get(top, top.replace("_", "-"))), top)
         )
+    found += [Missing(match[1], match[1]) for match in _NO_COMMAND.finditer(output)]
+    marks = [match[1] or match[2] for match in _UNKNOWN_MARK.finditer(output)]
+    found += [Missing(_MARKS[mark], mark) for mark in marks if mark in _MARKS]
     asked = [match[1] for match in _FIXTURE.finditer(output)]
     found += [Missing(_FIXTURES[name], name) for name in asked if name in _FIXTURES]
     for match in _OPTIONS.finditer(output):
@@ -74,7 +94,42 @@ def missing_in(output: str, files: Sequence[str]) -> tuple[Missing, ...]:
         )
         if plugin:
             found.append(Missing(plugin, name))
-    return tuple({one.distribution: one for one in found}.values())
+    found += _hinted(output)
+    return tuple({canonicalize_name(one.distribution): one for one in found}.values())
+
+
+def _hinted(output: str) -> Iterator[Missing]:
+    """What a library says to install, where it says so in an error: `pip install httpx[http2]`."""
+    for line in output.splitlines():
+        match = _HINT.search(line) if len(line) < 2000 and _NEEDS.search(line) else None
+        if (
+            match
+            and not match[1].startswith("-")
+            and match[1].lower() not in {"pip", "the", "a", "it"}
+        ):
+            yield Missing(
+                match[1].rstrip("."), match[1].replace("-", "_"), (match[2] or "").replace(" ", "")
+            )
+
+
+def build_additions(missing: Sequence[Missing], read: Read) -> Iterator[tuple[dict[str, str], str]]:
+    """`build-system.requires` with what building the project itself imports and nobody declared."""
+    text = read("pyproject.toml")
+    head = re.search(r"^\[build-system\][^\n]*\n", text or "", re.MULTILINE)
+    entry = (
+        re.search(r"^requires\s*=\s*\[", text[head.end() :], re.MULTILINE)
+        if text and head
+        else None
+    )
+    if text is None or head is None or entry is None:
+        return
+    for one in missing:
+        changed = _into_list(text, head.end() + entry.end(), one.requirement)
+        if changed is not None:
+            yield (
+                {"pyproject.toml": changed},
+                f"building needs {one.distribution}, which build-system.requires does not name",
+            )
 
 
 def _is_own(top: str, files: Sequence[str]) -> bool:
@@ -97,6 +152,11 @@ def additions(
         if text is None:
             continue
         have = declared(path, text)
+        with_extra = _with_extras(text, [one for one in missing if one.extra])
+        if with_extra != text:
+            names = ", ".join(one.requirement for one in missing if one.extra)
+            yield {path: with_extra}, f"{names} is needed, and {path} declares it without the extra"
+            continue
         wanted = [one for one in missing if canonicalize_name(one.distribution) not in have]
         if not wanted:
             continue
@@ -104,6 +164,19 @@ def additions(
         if changed is not None and changed != text:
             names = ", ".join(one.distribution for one in wanted)
             yield {path: changed}, f"{names} is imported but {path} does not declare it"
+
+
+def _with_extras(text: str, wanted: Sequence[Missing]) -> str:
+    """The manifest with the missing extras added to what it declares already."""
+    for one in wanted:
+        loose = re.sub(r"[-_.]+", "[-_.]+", one.distribution)
+        text = re.sub(
+            rf"(?im)((?:^|[\"'\s,]){loose})(?=\s*(?:[\"'<>=~!;,]|$))",
+            rf"\g<1>{one.extra}",
+            text,
+            count=1,
+        )
+    return text
 
 
 def _imported_by_source(module: str, files: Sequence[str], read: Read) -> bool:
@@ -125,7 +198,9 @@ def _manifests(files: Sequence[str], setup: str) -> list[str]:
     ]
     packages = [path for path in files if path in {"pyproject.toml", "setup.cfg", "setup.py"}]
     named = [path for path in names if path in setup]
-    return [*named, *packages, *(path for path in names if path not in named)][:6]
+    project = re.search(r"(?:^|[\s'\"])\.(?:\[|['\"\s]|$)", setup)
+    first = [*packages, *named] if project else [*named, *packages]
+    return [*first, *(path for path in names if path not in named)][:6]
 
 
 def _add(path: str, text: str, wanted: Sequence[Missing], used: set[str], setup: str) -> str | None:
@@ -133,16 +208,16 @@ def _add(path: str, text: str, wanted: Sequence[Missing], used: set[str], setup:
         if "--hash=" in text:
             return None
         gap = "" if not text or text.endswith("\n") else "\n"
-        return text + gap + "".join(f"{one.distribution}\n" for one in wanted)
+        return text + gap + "".join(f"{one.requirement}\n" for one in wanted)
     for one in wanted:
         group = "" if one.distribution in used else _installed_group(path, text, setup)
         changed = (
-            _add_to_toml(text, one.distribution, group)
+            _add_to_toml(text, one.requirement, group)
             if path == "pyproject.toml"
-            else _add_to_list(path, text, one.distribution)
+            else _add_to_list(path, text, one.requirement)
         )
         if changed is None and group:
-            changed = _add_to_toml(text, one.distribution, "") if path == "pyproject.toml" else None
+            changed = _add_to_toml(text, one.requirement, "") if path == "pyproject.toml" else None
         if changed is None:
             return None
         text = changed

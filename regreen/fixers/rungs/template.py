@@ -32,6 +32,7 @@ class Template:
         engine = Engine(case)
         if not engine.is_warm:
             return Climbed(note="template search needs a plain pytest command", outcome="skipped")
+        engine.calibrate()
         plausible, exhausted = search(case, engine)
         if not plausible:
             return Climbed(note="no one-line edit turns the tests green")
@@ -80,23 +81,14 @@ def search(
     todo.sort(key=lambda one: -one[0])
     exhausted = len(todo) <= _MOST
     todo = todo[:_MOST]
-    found: list[Found] = []
-    ended = case.stop.now() + min(seconds, case.stop.left)
-    at = 0
-    while at < len(todo) and case.stop.now() < ended and len(found) < most_plausible:
-        batch = todo[at:]
-        verdicts = engine.try_all(
-            [{path: text} for _, path, _, text in batch],
-            stop_at_green=True,
-            seconds=ended - case.stop.now(),
-        )
-        if not verdicts:
-            break
-        if verdicts[-1].green:
-            _, path, edit, text = batch[len(verdicts) - 1]
-            found.append((path, edit, text))
-        at += len(verdicts)
-    return rank(case, found), exhausted and at >= len(todo)
+    verdicts = engine.try_all(
+        [{path: text} for _, path, _, text in todo],
+        most_green=most_plausible,
+        seconds=min(seconds, case.stop.left),
+    )
+    green = [todo[at] for at, verdict in enumerate(verdicts) if verdict.green]
+    found = [(path, edit, text) for _, path, edit, text in green]
+    return rank(case, found), exhausted and len(verdicts) == len(todo)
 
 
 def rank(case: Case, found: Sequence[Found]) -> list[Found]:

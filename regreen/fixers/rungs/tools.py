@@ -12,7 +12,8 @@ from dataclasses import dataclass
 class Remedy:
     """A shell script that should make the failure go away, and what to say about it.
 
-    `network` scripts run in the preparation phase; `approval` names why a person must agree.
+    `network` scripts run in the preparation phase, and what they write into `writes` counts too, beside lock files;
+    `approval` names why a person must agree.
     """
 
     name: str
@@ -20,6 +21,7 @@ class Remedy:
     cause: str
     network: bool = False
     approval: str | None = None
+    writes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ _TOOLS: dict[str, _Tool] = {
     "usort check": _Tool(rename=(("check", "format"),), what="the imports are not sorted the way {name} wants them"),
     "usort diff": _Tool(rename=(("diff", "format"),), what="the imports are not sorted the way {name} wants them"),
     "ufmt check": _Tool(rename=(("check", "format"),), what=_FORMAT),
+    "cog": _Tool(("--check", "--diff"), ("-r",), "the generated parts are out of date"),
     "pyproject-fmt": _Tool(("--check",), what=_FORMAT),
     "toml-sort": _Tool(("--check",), ("--in-place",), _FORMAT),
     "taplo fmt": _Tool(("--check", "--diff"), what=_FORMAT),
@@ -135,8 +138,8 @@ def remedies(command: str, output: str) -> tuple[Remedy, ...]:
 def _from_command(command: str) -> Iterator[Remedy]:
     whole: list[str] = []
     causes: list[str] = []
-    for line in simple_commands(command):
-        remedy = _writing(line)
+    for line, raw in _calls(command):
+        remedy = _writing(line, raw)
         if remedy is not None:
             yield remedy
             whole.append(remedy.script)
@@ -150,24 +153,46 @@ def _from_command(command: str) -> Iterator[Remedy]:
         )
 
 
+_WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""")
+_INNER = re.compile(r"\$\(([^()\n]{1,400})\)|`([^`\n]{1,400})`")
+
+
 def simple_commands(script: str) -> Iterator[list[str]]:
     """The simple commands of a shell script, as words; what cannot be read is left out."""
+    for words, _ in _calls(script):
+        yield words
+
+
+def _calls(script: str) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """The simple commands as words, with each word as it was written: quotes and globs mean something."""
     joined = script.replace("\\\n", " ")
-    for line in re.split(r"\n|;|&&|\|\||\|", joined):
+    lines = re.split(r"\n|;|&&|\|\||\|", joined)
+    inner = [one or other for one, other in _INNER.findall(joined)]
+    for line in [*lines, *inner]:
         try:
             words = shlex.split(line, comments=True)
+            raw = _WORD.findall(line)
         except ValueError:
             continue
+        written = dict(zip(words, raw, strict=True)) if len(words) == len(raw) else {}
         while words and (
             re.fullmatch(r"[A-Za-z_]\w*=.*", words[0])
-            or words[0] in {"!", "then", "do", "else", "(", "{"}
+            or words[0] in {"!", "then", "do", "else", "if", "(", "{"}
+            or words[0].startswith(("@", "-@"))
         ):
+            if words[0].lstrip("-@") and words[0].startswith(("@", "-@")):
+                words[0] = words[0].lstrip("-@")  # a line of a Makefile that is not echoed
+                break
             words = words[1:]
         if words:
-            yield words
+            yield words, written
 
 
-def _writing(words: Sequence[str]) -> Remedy | None:
+def _joined(words: Sequence[str], written: dict[str, str]) -> str:
+    return " ".join(written.get(word, shlex.quote(word)) for word in words)
+
+
+def _writing(words: Sequence[str], written: dict[str, str]) -> Remedy | None:
     """The call that writes what this call checks; None where the words are no checker of ours."""
     before, call = split_runner(words)
     if not call:
@@ -187,7 +212,7 @@ def _writing(words: Sequence[str]) -> Remedy | None:
     where = kept.index(renames.get(sub, sub)) + 1 if " " in key and sub else 0
     added = [flag for flag in tool.add if flag not in kept]
     kept[where:where] = added
-    script = shlex.join([*before, call[0], *kept])
+    script = _joined([*before, call[0], *kept], written)
     return Remedy(key, script, tool.what.format(name=key), approval=tool.approval)
 
 
@@ -202,6 +227,17 @@ def _kept(flags: Sequence[str], tool: _Tool) -> list[str]:
         ):
             kept.append(word)
     return kept
+
+
+_SELF_MENDING = re.compile(
+    r"\b(?:pre-commit run|prek run|lefthook run|lint-staged|pyupgrade|end-of-file-fixer|trailing-whitespace-fixer|add-trailing-comma"
+    r"|reorder-python-imports|pyproject-fmt|setup-cfg-fmt|--exit-non-zero-on-fix|--exit-non-zero-on-format|git (?:[^\n;&|]{0,60} )?(?:diff|status))\b"
+)
+
+
+def mends_itself(command: str) -> bool:
+    """Whether the command leaves the files as it wants them when it fails: hooks, and generators before a `git diff`."""
+    return bool(_SELF_MENDING.search(command))
 
 
 def split_runner(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -1,0 +1,127 @@
+"""Runs a remedy in the sandbox and brings back the files that it wrote, as far as they belong to the repository."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from regreen.codebase.in_git import asks_git, in_git
+from regreen.codebase.trial import Trial, prepare
+from regreen.errors import SetupFailed
+from regreen.fixers.case import Case
+from regreen.fixers.rungs.tools import Remedy
+from regreen.models import EnvSpec
+from regreen.ports import Box
+
+Changes = Mapping[str, bytes]
+_MAX_FILE = 16 * 1024 * 1024
+_SUMS = "find . -type f -not -path './.git/*' -not -path '*/__pycache__/*' -not -path '*/node_modules/*' -exec sha1sum {} + 2>/dev/null | LC_ALL=C sort -k 2"
+_MARK = "--regreen-changed--"
+# Tools that the job's own runners keep to themselves are found too, after those of the environment.
+_PATHS = 'PATH="$PATH:$(echo /work/node_modules/.bin /work/.tox/*/bin /work/.nox/*/bin /work/.venv/bin | tr " " ":")"; export PATH'
+
+
+def mended_by(case: Case, remedy: Remedy) -> Changes:
+    """The tracked files as the remedy leaves them; nothing where it could not be run."""
+    case.stop.check()
+    tracked = {
+        entry.path for entry in case.git.tree(case.rev) if entry.mode in {"100644", "100755"}
+    }
+    try:
+        changed = _with_network(case, remedy) if remedy.network else _in_box(case, remedy.script)
+    except SetupFailed as error:
+        case.say(f"{remedy.name}: {error}")
+        return {}
+    return {
+        path: data for path, data in changed.items() if path in tracked or path in remedy.writes
+    }
+
+
+def read_after_setup(case: Case, laid: Changes, script: str, path: str) -> str:
+    """Lay files over the tree, run the setup and then a script with network, and read one file that it wrote."""
+    trial = replace(case.trial, overlay=MappingProxyType({**case.trial.overlay, **laid}))
+    try:
+        with _prepared(case, trial, f"({trial.setup or 'true'}) && {script}") as box:
+            data = box.read(path, _MAX_FILE)
+    except SetupFailed as error:
+        case.say(f"recipe: {error}")
+        return ""
+    return (data or b"").decode("utf-8", "replace")
+
+
+def _in_box(case: Case, script: str) -> dict[str, bytes]:
+    env = prepare(case.trial, case.rev, git=case.git, sandbox=case.sandbox, cancel=case.stop.cancel)
+    archive = case.git.archive(case.rev, case.trial.overlay)
+    with case.sandbox.open(env, archive, case.trial.limits) as box:
+        return _changes(box, case, script)
+
+
+def _changes(box: Box, case: Case, script: str) -> dict[str, bytes]:
+    before = "/tmp/regreen-before"  # noqa: S108 - inside the box
+    lines = (
+        f"{_SUMS} > {before}\n{_PATHS}\n({script}\n) >/tmp/regreen-said 2>&1 </dev/null\n"
+        f"echo {shlex.quote(_MARK)}\n{_SUMS} | diff {before} - | grep '^>' | cut -c 3-\n"
+    )
+    argv = ("bash", "-c", lines)
+    result = box.run(
+        in_git(argv) if asks_git(script) else argv,
+        timeout=case.trial.timeout,
+        env=dict(case.trial.env),
+        cancel=case.stop.cancel,
+    )
+    changed: dict[str, bytes] = {}
+    for line in result.stdout.partition(_MARK)[2].splitlines():
+        path = line[40:].strip().removeprefix("./")
+        data = box.read(path, _MAX_FILE) if path and not line.startswith("\\") else None
+        if data is not None and len(data) < _MAX_FILE:
+            changed[path] = data
+    return changed
+
+
+def _with_network(case: Case, remedy: Remedy) -> dict[str, bytes]:
+    """Run the remedy as a part of the setup: the only phase that has a network; then read what it wrote."""
+    tracked = [entry.path for entry in case.git.tree(case.rev)]
+    wanted = [*(path for path in tracked if _is_lock(path)), *remedy.writes]
+    changed: dict[str, bytes] = {}
+    setup = f"({case.trial.setup or 'true'}) || true\n{remedy.script}"
+    with _prepared(case, case.trial, setup) as box:
+        for path in dict.fromkeys(wanted):
+            data = box.read(path, _MAX_FILE)
+            if data is not None and len(data) < _MAX_FILE and data != case.git.show(case.rev, path):
+                changed[path] = data
+    return changed
+
+
+def _prepared(case: Case, trial: Trial, setup: str) -> Box:
+    spec = EnvSpec(
+        image=trial.image,
+        python=trial.python,
+        setup=setup,
+        inputs=_inputs(case, trial),
+        trust=trial.trust,
+        scope=trial.scope,
+        env=trial.env,
+    )
+    archive = case.git.archive(case.rev, trial.overlay)
+    env = case.sandbox.prepare(spec, archive, case.stop.cancel)
+    return case.sandbox.open(env, archive, trial.limits)
+
+
+def _inputs(case: Case, trial: Trial) -> str:
+    from hashlib import sha256
+
+    laid = sha256()
+    for path in sorted(trial.overlay):
+        laid.update(path.encode() + b"\0" + trial.overlay[path] + b"\0")
+    return f"{case.git.tree_id(case.rev) or case.rev} {laid.hexdigest()}"
+
+
+def _is_lock(path: str) -> bool:
+    name = path.rsplit("/", 1)[-1]
+    return (
+        name.endswith((".lock", "-lock.json", "-lock.yaml"))
+        or name in {"go.sum", "go.mod", "npm-shrinkwrap.json"}
+        or (name.endswith(".txt") and "requirements" in path)
+    )

@@ -1,0 +1,117 @@
+"""What a developer reads where there is nothing to repair here: another's fault, or a setup that fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from regreen.bot.cli import cli
+from tests.unit.repairs import CALC, GREEN, SETUP, Repository, sandbox_or_skip
+
+pytestmark = pytest.mark.sandbox
+BROKEN = CALC.replace("result += value", "result = value")
+SUM = "import sys\n\nfrom pkg.calc import total\n\nsys.exit(total([1, 2]) != 3)\n"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    sandbox_or_skip()
+    return Repository(tmp_path / "repo")
+
+
+def fixed(repository: Repository, *argv: str) -> dict[str, Any]:
+    given = ("fix", "--repo", str(repository.path), "--no-model", "--format", "json", *argv)
+    done = CliRunner().invoke(cli, given, standalone_mode=False, catch_exceptions=False)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_base_that_is_red_in_the_same_way_is_not_this_changes_fault(
+    repository: Repository,
+) -> None:
+    base = repository.commit("broken", {**GREEN, "pkg/calc.py": BROKEN})
+    repository.commit("readme", {"README.md": "hello\n"})
+    found = fixed(repository, "--base", base, "--setup", SETUP, "--", "pytest", "-q")
+    assert (found["outcome"], found["patch"], found["attempts"]) == ("gave_up", None, [])
+    assert f"the base {base[:12]} is red too" in found["reason"]
+
+
+def test_a_base_that_is_red_otherwise_does_not_excuse_the_change(repository: Repository) -> None:
+    off = {"tests/test_calc.py": GREEN["tests/test_calc.py"].replace("== 0", "== 1")}
+    base = repository.commit("another is red", {**GREEN, **off})
+    repository.commit("broken", {"pkg/calc.py": BROKEN})
+    found = fixed(
+        repository, "--base", base, "--setup", SETUP, "--rungs", "recipe", "--", "pytest", "-q"
+    )
+    assert (found["outcome"], found["reason"]) == ("gave_up", "")
+    assert [one["rung"] for one in found["attempts"]] == ["recipe"]
+
+
+def test_commands_that_name_no_test_are_compared_by_how_they_end(repository: Repository) -> None:
+    base = repository.commit("broken", {**GREEN, "pkg/calc.py": BROKEN, "check.py": SUM})
+    repository.commit("readme", {"README.md": "hello\n"})
+    command = ("--", "env", "PYTHONPATH=.", "python", "check.py")
+    assert "is red too" in fixed(repository, "--base", base, *command)["reason"]
+
+
+def test_a_setup_that_fails_is_what_is_said_to_be_red(repository: Repository) -> None:
+    repository.commit("start", GREEN)
+    found = fixed(repository, "--setup", "echo no compiler here >&2; exit 3", "--", "true")
+    assert found["outcome"] == "gave_up"
+    assert "the setup failed" in found["reason"]
+    assert "no compiler here" in found["reason"]
+    assert found["before"] == {
+        "command": "true",
+        "exit_code": None,
+        "failures": [
+            {
+                "test": "setup",
+                "kind": "SetupFailed",
+                "message": "exit 3",
+                "path": None,
+                "line": None,
+                "frames": [],
+            }
+        ],
+    }
+
+
+def test_a_setup_without_a_network_is_no_fault_of_the_code(repository: Repository) -> None:
+    repository.commit("start", GREEN)
+    setup = "echo 'Temporary failure in name resolution' >&2; exit 1"
+    found = fixed(repository, "--setup", setup, "--", "true")
+    assert found["outcome"] == "not_reproduced"
+    assert "could not reach" in found["reason"]
+
+
+GENERATE = "open('names.py', 'w').write('NAMES = %r\\n' % open('names.txt').read().split())\n"
+
+
+def test_a_generated_file_that_is_out_of_date_is_generated_anew(repository: Repository) -> None:
+    stale = {"gen.py": GENERATE, "names.txt": "a\nb\n", "names.py": "NAMES = ['a']\n"}
+    repository.commit("stale", {**GREEN, **stale})
+    command = "python gen.py && git diff --exit-code"
+    found = fixed(repository, "--rungs", "recipe", "--", command)
+    assert (found["outcome"], found["rung"]) == ("fixed", "recipe")
+    assert "+NAMES = ['a', 'b']" in found["patch"]
+
+
+def test_what_the_failure_says_to_run_is_run(repository: Repository) -> None:
+    check = "import sys\nwant = 'NAMES = %r\\n' % open('names.txt').read().split()\nif open('names.py').read() != want:\n    sys.exit('names.py is stale, please run `python gen.py` first')\n"
+    stale = {"gen.py": GENERATE, "check.py": check, "names.txt": "a\nb\n", "names.py": "NAMES = ['a']\n"}  # fmt: skip
+    repository.commit("stale", {**GREEN, **stale})
+    found = fixed(repository, "--rungs", "recipe", "--", "python", "check.py")
+    assert (found["outcome"], found["attempts"][0]["summary"]) == ("fixed", "ran python gen.py")
+
+
+def test_expected_results_that_a_command_writes_are_for_a_person(repository: Repository) -> None:
+    write = "open('tests/expected.txt', 'w').write(open('names.txt').read())\n"
+    stale = {"gen.py": write, "names.txt": "a\nb\n", "tests/expected.txt": "a\n"}
+    repository.commit("stale", {**GREEN, **stale})
+    found = fixed(repository, "--rungs", "recipe", "--", "python gen.py && git diff --exit-code")
+    assert found["outcome"] == "needs_human"
+    assert any(one["check"] == "approval" for one in found["gate"]["reasons"])

@@ -1,0 +1,188 @@
+"""What recipes read: scripts behind a command, what a failure says to run, pins, comments that silence nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from regreen.codebase.in_git import asks_git
+from regreen.fixers.rungs.locks import lock_remedies
+from regreen.fixers.rungs.missing import Missing, additions, build_additions, missing_in
+from regreen.fixers.rungs.pins import blamed, loosened, repinned, version_in
+from regreen.fixers.rungs.scripts import spelled_out
+from regreen.fixers.rungs.suppressions import without_unused
+from regreen.fixers.rungs.told import told
+from regreen.fixers.rungs.tools import mends_itself, remedies
+
+MAKEFILE = """SRC = pkg tests
+check: style types
+\t@echo done
+style:
+\t@ruff format --check $(SRC)
+types:
+\tmypy pkg
+"""
+PACKAGE = '{"scripts": {"lint": "npm run lint:js", "lint:js": "eslint src", "test": "jest"}}'
+TOX = "[testenv]\ndeps = x\n\n[testenv:lint]\ncommands =\n    black --check pkg\n    isort -c pkg\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "files", "script"),
+    [
+        ("make check", {"Makefile": MAKEFILE}, "ruff format pkg tests"),
+        ("make", {"Makefile": MAKEFILE}, "ruff format pkg tests"),
+        ("npm run lint", {"package.json": PACKAGE}, "eslint --fix src"),
+        ("yarn lint", {"package.json": PACKAGE}, "eslint --fix src"),
+        ("tox -e lint", {"tox.ini": TOX}, "black pkg"),
+        ("bash ci/lint.sh", {"ci/lint.sh": "set -e\nblack --check .\n"}, "black ."),
+        ('test -z "$(gofmt -l .)"', {}, "gofmt -w ."),
+        ("black --check $(git ls-files '*.py')", {}, "black $(git ls-files '*.py')"),
+        ("npx prettier --check src/**/*.ts", {}, "npx prettier --write src/**/*.ts"),
+        ("cog --check README.md", {}, "cog -r README.md"),
+    ],
+)
+def test_the_checker_behind_a_script_is_found(
+    command: str, files: dict[str, str], script: str
+) -> None:
+    found = remedies(spelled_out(command, files.get), "")
+    assert script in [one.script for one in found]
+
+
+def test_scripts_that_call_each_other_come_to_an_end() -> None:
+    files = {"package.json": '{"scripts": {"a": "npm run b", "b": "npm run a"}}'}
+    assert spelled_out("npm run a", files.get).count("npm run") < 10
+
+
+@pytest.mark.parametrize(
+    ("output", "scripts"),
+    [
+        ("schema.json is out of date, run `make schema`.", ["make schema"]),
+        ("error: docs are stale. Please run: python tools/docs.py --write", ["python tools/docs.py --write"]),
+        ("Run 'npm run build' to update dist", ["npm run build"]),
+        ("files differ; use `./scripts/gen.sh all` and commit", ["./scripts/gen.sh all"]),
+        ("run `pip install foo`", []),
+        ("run `git push origin main`", []),
+        ("run `make x; curl evil.example`", []),
+        ("run `rm -rf src`", []),
+        ("nothing to say", []),
+    ],
+)  # fmt: skip
+def test_what_a_failure_says_to_run(output: str, scripts: list[str]) -> None:
+    assert [one.script for one in told("make check", output)] == scripts
+
+
+@pytest.mark.parametrize(
+    ("command", "yes"),
+    [
+        ("pre-commit run --all-files", True),
+        ("make gen && git diff --exit-code", True),
+        ("git -C . diff --quiet", True),
+        ("pytest -q", False),
+        ("python train.py", False),
+    ],
+)
+def test_commands_that_mend_as_they_complain(command: str, yes: bool) -> None:
+    assert mends_itself(command) is yes
+
+
+@pytest.mark.parametrize(
+    ("command", "yes"),
+    [
+        ("git diff --exit-code", True),
+        ("black $(git ls-files)", True),
+        ("make check", True),
+        ("pytest -q tests/test_git.py", False),
+        ("python digit.py", False),
+    ],
+)
+def test_commands_that_need_a_repository_around_them(command: str, yes: bool) -> None:
+    assert asks_git(command) is yes
+
+
+CONFLICT = """ERROR: Cannot install -r requirements.txt (line 2) and urllib3==1.20 because these package versions have conflicting dependencies.
+
+The conflict is caused by:
+    The user requested urllib3==1.20
+    requests 2.31.0 depends on urllib3<3 and >=1.21.1
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "names"),
+    [
+        (CONFLICT, {"urllib3"}),
+        ("ERROR: No matching distribution found for Idna==99.1", {"idna"}),
+        ("ERROR: Failed building wheel for Markup_Safe\n", {"markup-safe"}),
+        ("    The user requested (constraint) urllib3==1.20\n", {"urllib3"}),
+        ("ERROR: Failed to build installable wheels for some pyproject.toml based projects", set()),
+    ],
+)
+def test_which_pin_the_installer_complains_about(output: str, names: set[str]) -> None:
+    assert set(blamed(output)) == names
+
+
+def test_a_pin_is_loosened_and_set_again_where_it_stands() -> None:
+    text = '[project]\ndependencies = ["Idna[x]==99.1; python_version > \'3\'", "idna-other==1"]\n'
+    assert loosened(text, "idna") == text.replace("==99.1", "")
+    assert repinned(text, "idna", "3.10") == text.replace("==99.1", "==3.10")
+    assert loosened(text, "click") is None
+    assert version_in("Click==8.1\nidna==3.10\n", "idna") == "3.10"
+
+
+def test_comments_that_silence_nothing_are_taken_away() -> None:
+    files = {"pkg/a.py": "x = 1  # type: ignore[assignment]  # why\ny = 2  # type: ignore\nz = 3  # type: ignore\n"}  # fmt: skip
+    output = 'pkg/a.py:1: error: Unused "type: ignore" comment  [unused-ignore]\npkg/a.py:2: error: Unused "type: ignore" comment'
+    assert without_unused(output, files.get) == {
+        "pkg/a.py": "x = 1  # why\ny = 2\nz = 3  # type: ignore\n"
+    }
+    assert without_unused('../../etc/x.py:1: error: Unused "type: ignore"', files.get) == {}
+
+
+@pytest.mark.parametrize(
+    ("output", "requirement"),
+    [
+        ("/env/bin/python: No module named pytest", "pytest"),
+        ("bash: line 1: ruff: command not found", "ruff"),
+        ("ImportError: email-validator is not installed, run `pip install 'pydantic[email]'`", "pydantic[email]"),
+        ("E   ImportError: h2 is missing. Make sure to install httpx using `pip install httpx[http2]`.", "httpx[http2]"),
+        ('note: Hint: "python3 -m pip install types-PyYAML"', "types-PyYAML"),
+        ("PytestUnknownMarkWarning: Unknown pytest.mark.asyncio - is this a typo?", "pytest-asyncio"),
+    ],
+)  # fmt: skip
+def test_more_ways_of_saying_what_is_missing(output: str, requirement: str) -> None:
+    assert requirement in [one.requirement for one in missing_in(output, [])]
+
+
+def test_an_extra_is_added_to_what_is_declared() -> None:
+    files = {"pyproject.toml": '[project]\ndependencies = ["httpx>=0.27", "httpx-ws"]\n'}
+    wanted = [Missing("httpx", "httpx", "[http2]")]
+    changed, _ = next(additions(wanted, list(files), files.get, "pip install ."))
+    assert changed["pyproject.toml"] == files["pyproject.toml"].replace("httpx>=", "httpx[http2]>=")
+
+
+def test_what_building_needs_is_a_build_requirement() -> None:
+    text = '[build-system]\nrequires = ["setuptools"]\n\n[project]\nname = "x"\ndependencies = []\n'
+    found = list(build_additions([Missing("packaging", "packaging")], {"pyproject.toml": text}.get))
+    assert found[0][0] == {
+        "pyproject.toml": text.replace('["setuptools"]', '["setuptools", "packaging"]')
+    }
+
+
+@pytest.mark.parametrize(
+    ("output", "files", "setup", "script"),
+    [
+        ("Error: Cannot find module 'ms'", ["package.json", "package-lock.json"], "npm ci", "npm install ms --ignore-scripts --no-audit --no-fund"),
+        ("a.go:3:8: no required module provides package github.com/x/y; to add it:\n\tgo get github.com/x/y", ["go.mod"], "", "go mod tidy"),
+        ("ERR_PNPM_OUTDATED_LOCKFILE  Cannot install", ["pnpm-lock.yaml"], "npx --yes pnpm@9 install --frozen-lockfile", "npx --yes pnpm@9 install --lockfile-only --ignore-scripts"),
+    ],
+)  # fmt: skip
+def test_package_managers_write_what_is_theirs(
+    output: str, files: list[str], setup: str, script: str
+) -> None:
+    found = list(lock_remedies("node a.js", output, files, setup))
+    assert [one.script for one in found] == [script]
+    assert found[0].network
+
+
+def test_modules_of_node_and_of_the_repository_are_not_installed() -> None:
+    for output in ("Cannot find module './own'", "Cannot find module 'fs'"):
+        assert list(lock_remedies("node a.js", output, ["package.json"])) == []
