@@ -197,7 +197,8 @@ def _skipped(
     if context.model is None and "correctness" in wanted and (files := _only_for_a_model(context)):
         more = f" and {len(files) - 5} more" if len(files) > 5 else ""
         names = ", ".join(files[:5])
-        found.append(Skipped("correctness", f"no analyzer here reads {names}{more}; a model would"))
+        what = "beyond their syntax and the names they share, only a model reads"
+        found.append(Skipped("correctness", f"{what} {names}{more}"))
     return tuple(dict.fromkeys(found))
 
 

@@ -8,8 +8,11 @@ from regreen.reviewers.contracts import Contracts
 from regreen.reviewers.correctness import Pyright, Ruff
 from regreen.reviewers.coverage import Coverage
 from regreen.reviewers.dependencies import Dependencies
+from regreen.reviewers.go_contracts import GoContracts
+from regreen.reviewers.parsing import Parsing
 from regreen.reviewers.readers import Readers
 from regreen.reviewers.related import related
+from regreen.reviewers.script_contracts import ScriptContracts
 from regreen.reviewers.secrets import Secrets
 from regreen.reviewers.security import Security
 from regreen.reviewers.style import Conventions, OwnLinter
@@ -21,7 +24,10 @@ Table = tuple[tuple[Dimension, Reviewer], ...]
 REVIEWERS: Table = (
     ("correctness", Ruff()),
     ("correctness", Pyright()),
+    ("correctness", Parsing()),
     ("correctness", Contracts()),
+    ("correctness", ScriptContracts()),
+    ("correctness", GoContracts()),
     ("correctness", Vacuous()),
     ("correctness", Readers(related=related)),
     ("security", Security()),

@@ -162,3 +162,16 @@ def test_only_an_added_file_is_known_whole() -> None:
         FileChange("n", "n", "added", row, problem="cut off"),
     ):
         assert Change((file,)).text_after("n") is None
+
+
+def test_numbers_go_on_behind_hunks_that_only_add_or_only_remove() -> None:
+    (file,) = parse("--- a/x\n+++ b/x\n@@ -2,0 +3,2 @@\n+p\n+q\n@@ -8,3 +9,0 @@\n-r\n-s\n-t\n").files
+    assert [file.old_line(n) for n in (2, 3, 4, 5, 9, 10)] == [2, None, None, 3, 7, 11]
+    assert file.fit(1, 9, "LEFT") == (8, 9)
+    assert file.fit(1, 9, "RIGHT") == (3, 4)
+
+
+def test_a_suggestion_counts_in_the_lines_afterwards(file: FileChange) -> None:
+    assert file.can_suggest(21, 21) is False  # shown, but only as it was before
+    (longer,) = parse("--- a/x\n+++ b/x\n@@ -1,1 +1,3 @@\n a\n+b\n+c\n").files
+    assert longer.can_suggest(2, 3) is True
