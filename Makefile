@@ -2,9 +2,10 @@
 PYTHON ?= $(firstword $(foreach v,python3.13 python3.12 python3.11 python3.14 python3 python,$(if $(shell $(v) -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null && echo yes),$(v))))
 UV_VERSION = 0.13.9
 BIN = .venv/bin
+IMAGE_PYTHON ?= 3.12
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types layers tests soak bench lock clean
+.PHONY: help setup demo test check lint types layers tests soak bench image lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -49,8 +50,15 @@ soak: setup ## the long suites: kills, attacks, load
 bench: setup ## measures what benchmarks/ reports
 	@ls benchmarks/*.py
 
+wheels: requirements.lock | .uv/bin/uv ## the locked wheels, for building the image where no index answers
+	@.uv/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: --python-version $(IMAGE_PYTHON) --dest wheels -r requirements.lock
+	@touch wheels
+
+image: ## the App's image
+	docker build --tag regreen .
+
 lock: | .uv/bin/uv ## resolves the dependencies anew
 	.uv/bin/uv pip compile --quiet --universal --generate-hashes --group dev --python-version 3.11 --upgrade pyproject.toml -o requirements.lock
 
 clean: ## removes what setup made
-	rm -rf .venv .uv
+	rm -rf .venv .uv wheels

@@ -92,6 +92,7 @@ def serve(settings: Settings, *, host: str, port: int) -> None:
         "graceful_timeout": _GRACEFUL_S,
         "loglevel": "warning",
         "proc_name": "regreen",
+        "control_socket_disable": True,  # a door that nobody uses
     }
     _Server(lambda: _build(settings), options).run()
 

@@ -49,6 +49,12 @@ _DEFAULTS = ("origin/HEAD", "upstream/HEAD", "origin/main", "origin/master", "ma
     show_default=True,
 )
 @click.option(
+    "--sarif-out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    help="Write SARIF to this file too.",
+)
+@click.option(
     "--min-confidence",
     type=click.FloatRange(0, 1),
     default=None,
@@ -72,6 +78,7 @@ def command(
     title: str,
     body: str,
     fmt: str,
+    sarif_out: Path | None,
     min_confidence: float | None,
     max_comments: int | None,
     no_model: bool,
@@ -110,6 +117,8 @@ def command(
         progress=say,
     )
     click.echo(_shown(result, fmt), nl=False)
+    if sarif_out is not None:
+        _write(sarif_out, _shown(result, "sarif"))
     return 1 if any(f.blocking for f in result.findings) else 0
 
 
@@ -125,6 +134,14 @@ def _shown(result: Review, fmt: str) -> str:
             return document.markdown(result)
         case _:
             return harmless(document.text(result))
+
+
+def _write(place: Path, text: str) -> None:
+    try:
+        place.write_text(text, encoding="utf-8")
+    except OSError as error:
+        message = f"cannot write {place}: {error.strerror}"
+        raise UserError(message) from error
 
 
 def _read_diff(name: str) -> str:
