@@ -127,6 +127,7 @@ FORMATS: tuple[Format, ...] = (
     _known("Sentry token", "sntry", r"sntry[su]_[\w+/=-]{40,300}"),
     _known("New Relic key", "NRAK-", r"NRAK-[A-Z0-9]{27}"),
     _known("Heroku key", "HRKU-", r"HRKU-[\w-]{36,70}"),
+    _known("Heroku key", "HEROKU_", r"HEROKU_(?:API_)?(?:KEY|TOKEN)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", 0.9),
     _known("Pulumi token", "pul-", r"pul-[a-f0-9]{40}"),
     _known("PlanetScale token", "pscale_", r"pscale_(?:tkn|pw|oauth)_[\w.-]{32,64}"),
     _known("Postman key", "PMAK-", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from regreen.codebase.secret_formats import FORMATS, Format
 
@@ -25,12 +26,14 @@ _URL = re.compile(
     re.IGNORECASE,
 )
 _ASSIGNED = re.compile(
-    r"""(?P<key>[A-Za-z_][\w.\-]{0,60})["'`]?\]?\s{0,8}(?:=>|:=|==|=|:(?!:)|,(?=\s*["']))\s{0,8}
+    r"""(?P<key>[A-Za-z_][\w.\-]{0,60})["'`]?\]?
+    (?:\s{0,4}:\s{0,4}&?(?:'\w{1,20}\s)?[A-Za-z][\w.<>?]{0,40}(?=\s{0,4}=)|\sstring(?=\s{0,4}=))?
+    \s{0,8}(?:=>|:=|==|=|\|\||\?\?|:(?!:)|,(?=\s*["']))\s{0,8}
     (?:\(\s{0,4})?(?:[rbuf]{0,2})(?P<quote>["'`])(?P<value>[^"'`\s]{6,512})(?P=quote)""",
     re.VERBOSE,
 )
 _BARE = re.compile(
-    r"^\s{0,20}(?:export\s+|-\s+|set\s+)?(?P<key>[A-Za-z_][\w.\-]{0,60})\s{0,8}[=:]\s{0,8}(?P<value>[^\s\"'#;,]{6,512})\s*(?:[#;].{0,200})?$"
+    r"^\s{0,20}(?:export\s+|-\s+|set\s+|ENV\s+|ARG\s+)?(?P<key>[A-Za-z_][\w.\-]{0,60})\s{0,8}[=:]\s{0,8}(?P<value>[^\s\"'#;,][^\s\"';,]{5,511})\s*(?:[#;].{0,200})?$"
 )
 _BARE_FILES = re.compile(
     r"(?i)(?:^|/)(?:\.env[\w.]*|[\w.-]*\.env|[\w.-]+\.(?:ya?ml|ini|cfg|conf|properties|toml|tfvars|npmrc|pypirc|netrc|envrc|config)|\.npmrc|\.pypirc|\.envrc|dockerfile[\w.]*|credentials)$"
@@ -39,7 +42,14 @@ _HEADER = re.compile(
     r"(?i)\b(?:authorization|x-api-key|api-key|x-auth-token)[\"']?\s{0,4}[:=,]\s{0,4}[\"']?(?:(?:bearer|token|basic)\s+)?(?P<value>[A-Za-z0-9+/_.~=-]{16,512})"
 )
 _FLAG = re.compile(
-    r"(?:\s|^)--?(?:password|token|api-?key|secret|auth-?token)[= ](?P<value>[^\s\"'$<>{}]{8,256})"
+    r"(?:\s|^)--?(?P<key>password|passwd|token|api-?key|secret|auth-?token)[= ](?P<value>[^\s\"'$<>{}]{8,256})"
+)
+_USER = re.compile(
+    r"\bcurl\b.{0,300}?\s(?:-u|--user)[= ]?[\"']?(?P<name>[\w.@-]{1,64}):(?P<value>[^\s\"'$<>{}]{6,256})"
+)
+# `Server=...;User Id=sa;Password=...;` inside a text
+_CONNECTION = re.compile(
+    r"(?i)[;\"'](?P<key>password|pwd|accountkey|sharedaccesskey)\s?=\s?(?P<value>[^;\"'\s{}$<>]{6,256})(?=[;\"'])"
 )
 
 _SECRET_KEY = re.compile(
@@ -68,6 +78,8 @@ _WORDS = re.compile(r"^[A-Za-z]+(?:[-_. /:][A-Za-z]+)*\d{0,2}$")
 _IDENTIFIER = re.compile(
     r"^[a-z]+(?:[A-Z][a-z]+)+\d{0,2}$|^[A-Z][a-z]+(?:[A-Z][a-z]+)+\d{0,2}$|^[A-Z]+(?:_[A-Z0-9]+)+$|^[a-z]+(?:_[a-z0-9]+)+$|^[a-z]+(?:-[a-z0-9]{1,8}){1,6}$"
 )
+# an account of a blockchain; a regular expression
+_NO_SECRET = re.compile(r"^0x[0-9a-fA-F]{40}$|\[\^?(?:a-z|A-Z|0-9|\\w)|\(\?[=!:<]")
 _HEX = re.compile(r"(?i)^(?:0x)?[0-9a-f]+$")
 _HASH = re.compile(
     r"(?i)^(?:sha(?:1|256|384|512)[-:]|md5[-:]|\$2[aby]\$|\$argon2|\$pbkdf2|\$[156]\$|pbkdf2[:_]|scrypt:|bcrypt|\{SSHA\})"
@@ -239,7 +251,11 @@ def _repeats(text: str) -> bool:
 def _in_urls(line: str, path: str) -> Iterator[_Found]:
     for match in _URL.finditer(line):
         user, password, host = match.groups()[1:]
-        if _REFERENCE.search(password) or _is_example(match[0]) or _PLACEHOLDER.search(password):
+        if (
+            _REFERENCE.search(password)
+            or _is_example(match[0])
+            or _PLACEHOLDER.search(unquote(password))
+        ):
             continue
         if password.lower() in {
             user.lower(),
@@ -271,13 +287,15 @@ def _assigned(line: str, path: str) -> Iterator[_Found]:
             if sure:
                 kind = "password" if _PASSWORD_KEY.search(match["key"]) else "secret"
                 yield _Found(kind, match.start("value"), match.end("value"), match["value"], sure)
-    for pattern in (_HEADER, _FLAG):
+    for pattern, key in (
+        (_HEADER, "token"), (_FLAG, None), (_USER, "password"), (_CONNECTION, None)
+    ):  # fmt: skip
         for match in pattern.finditer(line):
-            sure = _generic("token", match["value"], path)
+            name = key or match["key"]
+            sure = _generic(name, match["value"], path)
             if sure:
-                yield _Found(
-                    "secret", match.start("value"), match.end("value"), match["value"], sure
-                )
+                kind = "password" if _PASSWORD_KEY.search(name) else "secret"
+                yield _Found(kind, match.start("value"), match.end("value"), match["value"], sure)
 
 
 def _generic(key: str, value: str, path: str) -> float:
@@ -295,6 +313,7 @@ def _not_random(value: str) -> bool:
     return bool(
         _PLACEHOLDER.search(value)
         or _REFERENCE.search(value)
+        or _NO_SECRET.search(value)
         or _UUID.match(value)
         or _HASH.match(value)
         or _DATE.match(value)

@@ -54,6 +54,39 @@ def test_a_fixture_in_a_test_is_left_alone_but_a_real_token_still_counts_a_littl
     assert max(secret.confidence for secret in found) < 0.8
 
 
+RANDOM = "q7Wz2Lk9Xv4Rt8Bn3Mp6Jc1Hd5Gf0Sa7"
+WRITTEN = [
+    ("k.ts", f"const secret = process.env.JWT_SECRET || '{RANDOM}';"),
+    ("k.ts", f"const apiKey: string = '{RANDOM}';"),
+    ("k.rs", f'const API_KEY: &str = "{RANDOM}";'),
+    ("K.kt", f'private val apiKey: String = "{RANDOM}"'),
+    ("k.go", f'var apiSecret string = "{RANDOM}"'),
+    ("Dockerfile", f"ENV API_TOKEN={RANDOM}"),
+    ("deploy.sh", f"curl -sS -u svc:{RANDOM} https://api.acme.io"),
+    ("backup.sh", "mysqldump -u root --password=tR7uK9#mQx2w app > dump.sql"),
+    ("appsettings.json", '"Default": "Server=db;User Id=sa;Password=tR7uK9#mQx2w;"'),
+    (".env", "DB_PASSWORD=tR7uK#9mQx2w"),
+    (".env", "HEROKU_API_KEY=3f1c9a52-7be0-4d6e-9c11-5a0e8d27b46f"),
+]
+UNWRITTEN = [
+    ("a.ts", 'const token = "0x8f3Cf7ad23Cd3CaDbD9735AFf958023239c6A063";'),
+    ("a.py", 'TOKEN_RE = r"^[A-Za-z0-9_-]{20,}$"'),
+    ("a.py", 'PASSWORD_PATTERN = "(?=.*[A-Z])(?=.*[0-9]).{8,}"'),
+    ("a.py", 'url = "https://jo:a%20secret@acme.io/path"'),
+    ("a.ts", 'const apiKey = process.env.API_KEY ?? throwMissing("API_KEY");'),
+]
+
+
+@pytest.mark.parametrize(("path", "text"), WRITTEN)
+def test_a_credential_is_seen_however_a_language_writes_it(path: str, text: str) -> None:
+    assert is_found(path, text)
+
+
+@pytest.mark.parametrize(("path", "text"), UNWRITTEN)
+def test_what_only_has_the_name_of_a_secret_is_left_alone(path: str, text: str) -> None:
+    assert not is_found(path, text)
+
+
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "text",
