@@ -54,12 +54,23 @@ BISECT: Scope = MappingProxyType(
 )
 
 
+# GitHub counts the resolving of a thread as writing contents, for Apps:
+# https://github.com/orgs/community/discussions/44650
+RESOLVE: Scope = MappingProxyType(
+    {"contents": "write", "metadata": "read", "pull_requests": "write"}
+)
+
+
 class Gone(OutsideError):
     """What was asked for is not there (any more), or hidden from us: 404, 410."""
 
 
 class NotAllowed(OutsideError):
     """The installation has not granted what this needs; the text names the permission."""
+
+
+class Paced(OutsideError):
+    """Our own pace: the write is put off until GitHub's limits on creating content allow it."""
 
 
 class Refused(UserError):
@@ -155,6 +166,20 @@ class Comment:
     body: str
     author: str
     html_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A comment on a line of a pull request, the one it answers, and who put a thumb up or down."""
+
+    id: int
+    body: str
+    author: str
+    by_bot: bool
+    ours: bool
+    reply_to: int | None
+    up: tuple[str, ...] = ()
+    down: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +309,10 @@ class GitHub(Protocol):
 
     def threads(self, number: int) -> list[Thread]:
         """The review threads of a pull request."""
+        ...
+
+    def remarks(self, number: int) -> list[Remark]:
+        """Every comment on the lines of a pull request; thumbs are read on our own."""
         ...
 
     def resolve(self, thread_id: str) -> None:

@@ -112,6 +112,11 @@ class Settings(BaseSettings):
     review_delay_s: float = Field(
         60.0, ge=0, description="Seconds after the last push before a review starts."
     )
+    jobs_per_installation: int = Field(
+        16,
+        ge=1,
+        description="How many reviews, and how many repairs and bisections, of one installation run at once.",
+    )
 
     @field_validator("home")
     @classmethod

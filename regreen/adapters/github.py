@@ -6,16 +6,34 @@ import base64
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 from urllib.parse import quote
 
 import requests
 from github import Auth
 
-from regreen.adapters.github_wire import Json, Pace, Tokens, Wire
+from regreen.adapters.github_shapes import (
+    MAX_COMMENT,
+    check_body,
+    comment_of,
+    inline_body,
+    issue_of,
+    job_of,
+    pull_of,
+    remark_of,
+    repository_of,
+    run_of,
+    thread_of,
+    time_of,
+    with_marker,
+)
+from regreen.adapters.github_tokens import Tokens
+from regreen.adapters.github_wire import Json, Wire
+from regreen.adapters.pace import Pace, Turn
 from regreen.errors import OutsideError
 from regreen.forge import (
     PERMISSIONS,
+    RESOLVE,
     CheckRun,
     Comment,
     FailedDelivery,
@@ -27,17 +45,15 @@ from regreen.forge import (
     Pull,
     Reaction,
     Refused,
+    Remark,
     Repository,
     Scope,
     Thread,
     WorkflowJob,
     WorkflowRun,
-    WorkflowStep,
 )
 from regreen.ports import Clock
 
-MAX_COMMENT = 65_000
-_MAX_SUMMARY = 65_000
 _ANNOTATIONS_A_CALL = 50
 
 _THREADS = """
@@ -54,12 +70,15 @@ _RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { t
 class GitHubApp:
     """The App, with its private key."""
 
-    def __init__(self, *, app_id: int, private_key: str, api_url: str, clock: Clock) -> None:
+    def __init__(
+        self, *, app_id: int, private_key: str, api_url: str, clock: Clock, turn: Turn
+    ) -> None:
         jwt = Auth.AppAuth(app_id, private_key)
         self._api_url = api_url
         self._wire = Wire(api_url, lambda: jwt)
         self._tokens = Tokens(self._wire, clock)
-        self._pace = Pace(clock)
+        self._clock = clock
+        self._turn = turn
 
     @cached_property
     def slug(self) -> str:
@@ -73,7 +92,8 @@ class GitHubApp:
             login=f"{self.slug}[bot]",
             api_url=self._api_url,
             auth=lambda: self._tokens.token(installation, repo, scope),
-            pace=self._pace,
+            resolving=lambda: self._tokens.token(installation, repo, RESOLVE),
+            pace=Pace(self._clock, self._turn, f"installation/{installation}"),
         )
 
     def installation_of(self, repo: str) -> int:
@@ -86,7 +106,7 @@ class GitHubApp:
         answer = self._wire.post(f"/app/installations/{installation}/access_tokens", body)
         auth = Auth.Token(answer["token"])
         wire = Wire(self._api_url, lambda: auth)
-        return [_repository(r) for r in wire.pages("/installation/repositories", "repositories")]
+        return [repository_of(r) for r in wire.pages("/installation/repositories", "repositories")]
 
     def installations(self) -> list[Installation]:
         """Every installation."""
@@ -102,7 +122,7 @@ class GitHubApp:
         arrived: set[str] = set()
         failed: dict[str, FailedDelivery] = {}
         for item in self._wire.cursor_pages("/app/hook/deliveries"):
-            at = _time(item["delivered_at"])
+            at = time_of(item["delivered_at"])
             if at < since:
                 break
             if 200 <= int(item["status_code"]) < 300:
@@ -126,12 +146,14 @@ class RepositoryClient:
         login: str,
         api_url: str,
         auth: Callable[[], Auth.Token],
+        resolving: Callable[[], Auth.Token],
         pace: Pace,
     ) -> None:
         self.repo = repo
         self._login = login
         self._auth = auth
         self._wire = Wire(api_url, auth, pace)
+        self._resolving = Wire(api_url, resolving, pace)
         self._at = f"/repos/{repo}"
 
     def token(self) -> str:
@@ -142,11 +164,11 @@ class RepositoryClient:
 
     def repository(self) -> Repository:
         """The repository, under its present name."""
-        return _repository(self._wire.get(self._at))
+        return repository_of(self._wire.get(self._at))
 
     def pull(self, number: int) -> Pull:
         """A pull request."""
-        return _pull(self._wire.get(f"{self._at}/pulls/{number}"))
+        return pull_of(self._wire.get(f"{self._at}/pulls/{number}"))
 
     def pulls(self, *, head: str | None = None, head_sha: str | None = None) -> list[Pull]:
         """Open pull requests, of one head branch of this repository, or with one head commit."""
@@ -158,7 +180,7 @@ class RepositoryClient:
         owner = self.repo.partition("/")[0]
         wanted = f"{owner}:{head}" if head else None
         found = self._wire.pages(f"{self._at}/pulls", state="open", head=wanted)
-        return [_pull(p) for p in found]
+        return [pull_of(p) for p in found]
 
     def file(self, path: str, ref: str) -> bytes | None:
         """A file's bytes at a ref; None where there is none."""
@@ -192,19 +214,30 @@ class RepositoryClient:
             variables = {"owner": owner, "name": name, "number": number, "after": after}
             data = self._wire.graphql(_THREADS, variables)
             found = data["repository"]["pullRequest"]["reviewThreads"]
-            yield from (_thread(node) for node in found["nodes"])
+            yield from (thread_of(node) for node in found["nodes"])
             if not found["pageInfo"]["hasNextPage"]:
                 return
             after = found["pageInfo"]["endCursor"]
 
+    def remarks(self, number: int) -> list[Remark]:
+        """Every comment on the lines of a pull request; thumbs are read on our own."""
+        return [self._remark(item) for item in self._wire.pages(f"{self._at}/pulls/{number}/comments")]
+
+    def _remark(self, item: Json) -> Remark:
+        ours = self._is_ours(item, "")
+        counts = item.get("reactions") or {}
+        asked = ours and (counts.get("+1") or counts.get("-1"))
+        path = f"{self._at}/pulls/comments/{item['id']}/reactions"
+        return remark_of(item, ours=ours, reactions=list(self._wire.pages(path)) if asked else [])
+
     def workflow_run(self, run_id: int) -> WorkflowRun:
         """One run of a workflow."""
-        return _run(self._wire.get(f"{self._at}/actions/runs/{run_id}"))
+        return run_of(self._wire.get(f"{self._at}/actions/runs/{run_id}"))
 
     def jobs(self, run_id: int) -> list[WorkflowJob]:
         """The jobs of a run's latest attempt."""
         path = f"{self._at}/actions/runs/{run_id}/jobs"
-        return [_job(job) for job in self._wire.pages(path, "jobs", filter="latest")]
+        return [job_of(job) for job in self._wire.pages(path, "jobs", filter="latest")]
 
     def job_log(self, job_id: int, limit: int = 16 * 1024 * 1024) -> bytes:
         """A job's log, its last `limit` bytes."""
@@ -228,7 +261,7 @@ class RepositoryClient:
         data = self._wire.get(
             f"{self._at}/actions/runs", branch=branch, status="completed", per_page=min(limit, 100)
         )
-        runs = [_run(r) for r in data["workflow_runs"]]
+        runs = [run_of(r) for r in data["workflow_runs"]]
         return [r for r in runs if path is None or r.path == path]
 
     def find_issue(self, marker: str) -> Issue | None:
@@ -236,35 +269,35 @@ class RepositoryClient:
         found = self._wire.pages(f"{self._at}/issues", state="open", creator=self._login)
         for item in found:
             if "pull_request" not in item and self._is_ours(item, marker):
-                return _issue(item)
+                return issue_of(item)
         return None
 
     def issue_text(self, number: int) -> Issue:
         """An issue, or a pull request as an issue."""
-        return _issue(self._wire.get(f"{self._at}/issues/{number}"))
+        return issue_of(self._wire.get(f"{self._at}/issues/{number}"))
 
     # Writing; each finds what it wrote before, so that doing it twice does it once
 
     def comment(self, number: int, marker: str, body: str) -> Comment:
         """Write the comment that carries `marker`, or edit it where it is there."""
-        text = _with_marker(marker, body)
+        text = with_marker(marker, body)
         for item in self._wire.pages(f"{self._at}/issues/{number}/comments"):
             if self._is_ours(item, marker):
                 if item["body"] == text:
-                    return _comment(item)
+                    return comment_of(item)
                 path = f"{self._at}/issues/comments/{item['id']}"
-                return _comment(self._wire.patch(path, {"body": text}))
-        return _comment(self._wire.post(f"{self._at}/issues/{number}/comments", {"body": text}))
+                return comment_of(self._wire.patch(path, {"body": text}))
+        return comment_of(self._wire.post(f"{self._at}/issues/{number}/comments", {"body": text}))
 
     def reply(self, number: int, comment_id: int, marker: str, body: str) -> Comment:
         """Answer in a review thread, or edit the answer that carries `marker`."""
-        text = _with_marker(marker, body)
+        text = with_marker(marker, body)
         for item in self._wire.pages(f"{self._at}/pulls/{number}/comments"):
             if self._is_ours(item, marker):
                 path = f"{self._at}/pulls/comments/{item['id']}"
-                return _comment(self._wire.patch(path, {"body": text}))
+                return comment_of(self._wire.patch(path, {"body": text}))
         path = f"{self._at}/pulls/{number}/comments/{comment_id}/replies"
-        return _comment(self._wire.post(path, {"body": text}))
+        return comment_of(self._wire.post(path, {"body": text}))
 
     def react(self, comment_id: int, reaction: Reaction, *, review: bool) -> None:
         """Put a reaction on a comment; the same one twice counts once on GitHub's side."""
@@ -278,7 +311,7 @@ class RepositoryClient:
         done = int(there["output"].get("annotations_count") or 0) if there else 0
         left = list(check.annotations[done:])
         first, rest = left[:_ANNOTATIONS_A_CALL], left[_ANNOTATIONS_A_CALL:]
-        body = _check(check, first)
+        body = check_body(check, first)
         if there:
             check_id = int(there["id"])
             self._wire.patch(f"{self._at}/check-runs/{check_id}", body)
@@ -286,7 +319,7 @@ class RepositoryClient:
             body |= {"head_sha": check.head_sha, "external_id": check.external_id}
             check_id = int(self._wire.post(f"{self._at}/check-runs", body)["id"])
         for i in range(0, len(rest), _ANNOTATIONS_A_CALL):
-            more = _check(check, rest[i : i + _ANNOTATIONS_A_CALL])
+            more = check_body(check, rest[i : i + _ANNOTATIONS_A_CALL])
             self._wire.patch(f"{self._at}/check-runs/{check_id}", more)
         return check_id
 
@@ -307,28 +340,28 @@ class RepositoryClient:
             {
                 "commit_id": head_sha,
                 "event": "COMMENT",
-                "body": _with_marker(marker, body),
-                "comments": [_inline(comment) for comment in comments],
+                "body": with_marker(marker, body),
+                "comments": [inline_body(comment) for comment in comments],
             },
         )
 
     def resolve(self, thread_id: str) -> None:
         """Resolve a review thread."""
-        self._wire.graphql(_RESOLVE, {"id": thread_id})
+        self._resolving.graphql(_RESOLVE, {"id": thread_id})
 
     def open_pull(self, *, head: str, base: str, title: str, body: str, draft: bool = True) -> Pull:
         """Open a pull request from a branch of this repository, or bring the open one up to date."""
         text = {"title": title[:250], "body": body[:MAX_COMMENT]}
         there = self.pulls(head=head)
         if there:
-            return _pull(self._wire.patch(f"{self._at}/pulls/{there[0].number}", text))
+            return pull_of(self._wire.patch(f"{self._at}/pulls/{there[0].number}", text))
         new = {**text, "head": head, "base": base, "draft": draft}
         try:
-            return _pull(self._wire.post(f"{self._at}/pulls", new))
+            return pull_of(self._wire.post(f"{self._at}/pulls", new))
         except Refused as error:
             # free plans have no drafts in private repositories
             if draft and "draft" in str(error).lower():
-                return _pull(self._wire.post(f"{self._at}/pulls", new | {"draft": False}))
+                return pull_of(self._wire.post(f"{self._at}/pulls", new | {"draft": False}))
             raise
 
     def close_pull(self, number: int) -> None:
@@ -337,11 +370,11 @@ class RepositoryClient:
 
     def issue(self, marker: str, title: str, body: str, labels: Sequence[str] = ()) -> Issue:
         """Open the issue that carries `marker`, or edit the open one that does."""
-        text = {"title": title[:250], "body": _with_marker(marker, body)}
+        text = {"title": title[:250], "body": with_marker(marker, body)}
         there = self.find_issue(marker)
         if there is not None:
-            return _issue(self._wire.patch(f"{self._at}/issues/{there.number}", text))
-        return _issue(self._wire.post(f"{self._at}/issues", {**text, "labels": list(labels)}))
+            return issue_of(self._wire.patch(f"{self._at}/issues/{there.number}", text))
+        return issue_of(self._wire.post(f"{self._at}/issues", {**text, "labels": list(labels)}))
 
     def close_issue(self, number: int) -> None:
         """Close an issue."""
@@ -357,134 +390,3 @@ class RepositoryClient:
         """A stranger who copies our marker must not be taken for us."""
         author = (item.get("user") or {}).get("login", "")
         return author == self._login and marker in (item.get("body") or "")
-
-
-def _with_marker(marker: str, body: str) -> str:
-    room = MAX_COMMENT - len(marker) - 2
-    cut = (
-        body if len(body) <= room else body[: room - 40].rstrip() + "\n\n… cut: too long for GitHub"
-    )
-    return f"{cut}\n\n{marker}"
-
-
-def _check(check: CheckRun, annotations: Sequence[Any]) -> dict[str, Json]:
-    output: dict[str, Json] = {"title": check.title, "summary": check.summary[:_MAX_SUMMARY]}
-    if check.text:
-        output["text"] = check.text[:_MAX_SUMMARY]
-    if annotations:
-        output["annotations"] = [
-            {
-                "path": a.path,
-                "start_line": a.start_line,
-                "end_line": a.end_line,
-                "annotation_level": a.level,
-                "title": a.title[:255],
-                "message": a.message[:60_000],
-            }
-            for a in annotations
-        ]
-    body: dict[str, Json] = {"name": check.name, "output": output}
-    if check.details_url:
-        body["details_url"] = check.details_url
-    if check.conclusion is None:
-        return {**body, "status": "in_progress"}
-    actions = [
-        {"label": b.label, "description": b.description, "identifier": b.identifier}
-        for b in check.buttons
-    ]
-    return {**body, "status": "completed", "conclusion": check.conclusion, "actions": actions}
-
-
-def _inline(comment: InlineComment) -> dict[str, Json]:
-    body: dict[str, Json] = {
-        "path": comment.path,
-        "line": comment.line,
-        "side": comment.side,
-        "body": comment.body[:MAX_COMMENT],
-    }
-    if comment.start_line < comment.line:
-        body |= {"start_line": comment.start_line, "start_side": comment.side}
-    return body
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text)
-
-
-def _repository(data: Json) -> Repository:
-    return Repository(
-        full_name=data["full_name"],
-        id=data["id"],
-        default_branch=data.get("default_branch") or "main",
-        clone_url=data.get("clone_url") or f"{data['html_url']}.git",
-        private=bool(data.get("private")),
-        archived=bool(data.get("archived")),
-        html_url=data["html_url"],
-    )
-
-
-def _pull(data: Json) -> Pull:
-    head, base = data["head"], data["base"]
-    author = data.get("user") or {"login": "ghost"}
-    head_repo = (head.get("repo") or {}).get("id")
-    return Pull(
-        number=data["number"],
-        title=data["title"],
-        body=data.get("body") or "",
-        state=data["state"],
-        draft=bool(data.get("draft")),
-        merged=bool(data.get("merged_at")),
-        author=author["login"],
-        author_is_bot=author.get("type") == "Bot",
-        head_sha=head["sha"],
-        head_ref=head["ref"],
-        base_sha=base["sha"],
-        base_ref=base["ref"],
-        fork=head_repo is None or head_repo != base["repo"]["id"],
-        html_url=data.get("html_url", ""),
-    )
-
-
-def _comment(data: Json) -> Comment:
-    author = (data.get("user") or {}).get("login", "ghost")
-    return Comment(data["id"], data.get("body") or "", author, data.get("html_url", ""))
-
-
-def _thread(node: Json) -> Thread:
-    comments = tuple(
-        Comment(c["databaseId"], c["body"], (c.get("author") or {}).get("login", ""), c["url"])
-        for c in node["comments"]["nodes"]
-    )
-    return Thread(node["id"], bool(node["isResolved"]), comments)
-
-
-def _run(data: Json) -> WorkflowRun:
-    return WorkflowRun(
-        id=data["id"],
-        name=data.get("name") or "",
-        path=str(data.get("path") or "").partition("@")[0],
-        event=data["event"],
-        head_sha=data["head_sha"],
-        head_branch=data.get("head_branch") or "",
-        conclusion=data.get("conclusion"),
-        attempt=data.get("run_attempt") or 1,
-        html_url=data.get("html_url", ""),
-    )
-
-
-def _job(data: Json) -> WorkflowJob:
-    steps = tuple(
-        WorkflowStep(s["number"], s["name"], s.get("conclusion")) for s in data.get("steps") or ()
-    )
-    url = data.get("html_url") or ""
-    return WorkflowJob(data["id"], data["name"], data.get("conclusion"), steps, url)
-
-
-def _issue(data: Json) -> Issue:
-    return Issue(
-        data["number"],
-        data["title"],
-        data.get("body") or "",
-        data["state"],
-        data.get("html_url", ""),
-    )

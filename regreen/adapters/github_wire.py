@@ -1,12 +1,9 @@
-"""Requests to GitHub through PyGithub's requester: tokens, retries, paging, and our errors instead of its."""
+"""Requests to GitHub through PyGithub's requester: retries, paging, and our errors instead of its."""
 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,10 +12,10 @@ from github import Auth, GithubException, GithubRetry
 from github.Requester import Requester
 
 from regreen import __version__
+from regreen.adapters.pace import Pace
 from regreen.codebase.redaction import redact
 from regreen.errors import OutsideError
-from regreen.forge import Gone, NotAllowed, Refused, Scope
-from regreen.ports import Clock
+from regreen.forge import Gone, NotAllowed, Refused
 
 PAGE = 100
 MAX_PAGES = 30  # GitHub itself stops at 3,000 files of a pull request
@@ -26,36 +23,6 @@ _TIMEOUT_S = 15
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 Json = Any
-
-
-class Pace:
-    """GitHub's limits on creating content, kept by all clients of this process together.
-
-    80 a minute and 500 an hour, one second apart; whoever goes on past them is locked out.
-    https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api
-    """
-
-    _LIMITS = ((1.0, 1), (60.0, 80), (3600.0, 500))
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._past: deque[float] = deque(maxlen=500)
-
-    def wait(self) -> None:
-        """Wait for the turn of one more write."""
-        with self._lock:
-            wait = self._wait_s(self._clock.monotonic())
-            if wait > 0:
-                self._clock.sleep(wait)
-            self._past.append(self._clock.monotonic())
-
-    def _wait_s(self, now: float) -> float:
-        longest = 0.0
-        for span, most in self._LIMITS:
-            if len(self._past) >= most:
-                longest = max(longest, self._past[-most] + span - now)
-        return longest
 
 
 class Wire:
@@ -106,6 +73,8 @@ class Wire:
 
     def graphql(self, query: str, variables: Mapping[str, Json]) -> Json:
         """One GraphQL query or mutation; its `data`."""
+        if self._pace is not None and query.lstrip().startswith("mutation"):
+            self._pace.wait()
         requester = self._current()
         try:
             _, answer = requester.graphql_query(query, dict(variables))
@@ -241,57 +210,3 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     if value is not None and value.isdigit():
         return float(value)
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    auth: Auth.Token
-    expires: datetime
-
-
-class Tokens:
-    """Installation tokens for one repository and scope each, kept until shortly before they expire."""
-
-    _EARLY = timedelta(minutes=5)
-
-    def __init__(self, app: Wire, clock: Clock) -> None:
-        self._app = app
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._kept: dict[tuple[int, str, tuple[tuple[str, str], ...]], _Kept] = {}
-
-    def token(self, installation: int, repo: str, scope: Scope) -> Auth.Token:
-        """A token that reaches one repository and may do no more than `scope`.
-
-        Raises:
-            NotAllowed: the installation has not granted it.
-        """
-        key = (installation, repo, tuple(sorted(scope.items())))
-        with self._lock:
-            kept = self._kept.get(key)
-            if kept is None or kept.expires - self._EARLY <= self._clock.now():
-                kept = self._kept[key] = self._ask(installation, repo, scope)
-            return kept.auth
-
-    def _ask(self, installation: int, repo: str, scope: Scope) -> _Kept:
-        body = {"repositories": [repo.partition("/")[2]], "permissions": dict(scope)}
-        try:
-            answer = self._app.post(f"/app/installations/{installation}/access_tokens", body)
-        except Refused as error:
-            granted = self._granted(installation)
-            missing = [f"{k}: {v}" for k, v in scope.items() if not _covers(granted.get(k), v)]
-            if not missing:
-                raise
-            msg = f"the App's installation lacks {', '.join(missing)}; an owner must accept it"
-            raise NotAllowed(msg) from error
-        expires = datetime.fromisoformat(str(answer["expires_at"]))
-        return _Kept(Auth.Token(answer["token"]), expires)
-
-    def _granted(self, installation: int) -> Mapping[str, str]:
-        granted = self._app.get(f"/app/installations/{installation}")["permissions"]
-        return granted if isinstance(granted, dict) else {}
-
-
-def _covers(granted: str | None, wanted: str) -> bool:
-    order = ("read", "write", "admin")
-    return granted in order and order.index(granted) >= order.index(wanted)

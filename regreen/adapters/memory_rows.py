@@ -5,7 +5,10 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from regreen.adapters import tables as t
+from regreen.adapters.pace import Limits, wait_for
 from regreen.adapters.rows import Rows
+
+_TURNS_LOCK = 0x7475726E  # "turn"
 
 
 class MemoryRows(Rows):
@@ -65,3 +68,24 @@ class MemoryRows(Rows):
         row = {"key": key, "line": line, "at": self._now()}
         with self._begin() as connection:
             connection.execute(sa.insert(t.lines).values(row))
+
+    # Turns, which all processes take from the same row of them
+
+    def turn(self, name: str, limits: Limits, longest: float) -> float:
+        """Take the next turn of `name`; the seconds until it comes. Longer than `longest`: none was taken."""
+        now = self._now()
+        with self._begin() as connection:
+            if self.engine.dialect.name == "postgresql":
+                lock = sa.text("SELECT pg_advisory_xact_lock(:space, hashtext(:name))")
+                connection.execute(lock, {"space": _TURNS_LOCK, "name": name})
+            # writing first is what locks SQLite before it is read
+            past = now - max(span for span, _ in limits)
+            connection.execute(
+                sa.delete(t.turns).where(t.turns.c.name == name, t.turns.c.at < past)
+            )
+            query = sa.select(t.turns.c.at).where(t.turns.c.name == name)
+            newest = query.order_by(t.turns.c.at.desc()).limit(max(most for _, most in limits))
+            wait = wait_for(list(connection.execute(newest).scalars()), limits, now)
+            if wait <= longest:
+                connection.execute(sa.insert(t.turns).values(name=name, at=now + wait))
+        return wait

@@ -108,6 +108,15 @@ lines = sa.Table(
     sa.Column("at", sa.Float, nullable=False),
 )
 
+turns = sa.Table(
+    "turns",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("name", sa.String(128), nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.Index("turns_by_name", "name", "at"),
+)
+
 actions = sa.Table(
     "actions",
     metadata,

@@ -17,6 +17,7 @@ from regreen.adapters.retention import GiB, Retention
 from regreen.adapters.sandbox import choose
 from regreen.bot import care
 from regreen.bot.accepting import GroupCommit
+from regreen.bot.admission import Admission
 from regreen.bot.asks import Care
 from regreen.bot.dashboard.pages import dashboard
 from regreen.bot.desk import Desk
@@ -69,7 +70,7 @@ def build(
     store = Database(engine, clock)
     store.create()
     desk = Desk(
-        app=github or _github(settings, clock),
+        app=github or _github(settings, store, clock),
         store=store,
         clock=clock,
         settings=settings,
@@ -91,14 +92,18 @@ def build(
     return App(desk, store, worker=worker, durable=durable)
 
 
-def _github(settings: Settings, clock: Clock) -> GitHubSide:
+def _github(settings: Settings, store: Database, clock: Clock) -> GitHubSide:
     key = settings.private_key_pem()
     if settings.app_id is None or key is None:
         raise UserError(
             "REGREEN_APP_ID and REGREEN_PRIVATE_KEY are not set; `regreen setup` registers the App"
         )
     return GitHubApp(
-        app_id=settings.app_id, private_key=key, api_url=settings.github_api_url, clock=clock
+        app_id=settings.app_id,
+        private_key=key,
+        api_url=settings.github_api_url,
+        clock=clock,
+        turn=store.turn,
     )
 
 
@@ -113,6 +118,7 @@ class App:
             store=store, clock=desk.clock, handle=handler, failed=handler.failed, worker=worker
         )
         self._durable = durable
+        self._admission = Admission(desk.clock, desk.settings.jobs_per_installation)
 
     @cached_property
     def wsgi(self) -> Flask:
@@ -141,11 +147,11 @@ class App:
             event=pack(delivery.event),
             received=self.desk.clock.now(),
         )
-        return self._door.accept(record, work)
+        return self._door.accept(record, self._admission.admit(work))
 
     def order(self, work: tuple[Order, ...]) -> None:
         """Enqueue work that no delivery brought."""
-        self.store.order(work, self._queue.enqueue)
+        self.store.order(self._admission.admit(work), self._queue.enqueue)
 
     def tick(self) -> int:
         """Order what schedules and our own upkeep are due for; how much that is. Call it every few seconds."""

@@ -24,7 +24,7 @@ from regreen.webhooks.events import (
     Where,
 )
 
-ASKED, PUSHED, SCHEDULED = 1, 10, 100
+ASKED, PUSHED, SCHEDULED = 1, 1001, 2001  # `admission` puts orders up to 900 places back
 BRANCH_PREFIX = "regreen/"
 _HIDDEN_WORK = frozenset({"converted_to_draft", "closed"})
 

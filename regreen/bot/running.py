@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from regreen.errors import Cancelled, OutsideError, UserError
-from regreen.forge import NotAllowed
+from regreen.forge import NotAllowed, Paced
 from regreen.ports import Clock
 from regreen.records import JobRecord, JobState, Store
 
@@ -137,11 +137,14 @@ class Runner:
             note = self._handle(job)
         except Cancelled as error:
             if self._is_stopping and not self._store.stopped([record.id]):
-                return self._take_up_later(record)
+                return self._put_off(record, "interrupted", _AFTER_STOP_S)
             self._end(record, "cancelled", str(error))
         except (UserError, NotAllowed) as error:
             # what is not granted now will not be granted by asking again
             self._give_up(record, str(error))
+        except Paced as error:
+            wait = error.retry_after or _FIRST_WAIT_S
+            return self._put_off(record, str(error), wait)
         except OutsideError as error:
             return self._again(record, error)
         except Exception:  # noqa: BLE001 - see below
@@ -152,10 +155,11 @@ class Runner:
             self._end(record, "done", note)
         return None
 
-    def _take_up_later(self, record: JobRecord) -> float:
-        """This process ends, the job does not: it is no attempt of its own."""
-        self._store.wait_again(record.id, self._clock.now(), "interrupted", counted=False)
-        return _AFTER_STOP_S
+    def _put_off(self, record: JobRecord, reason: str, wait: float) -> float:
+        """Run it later; it is no attempt of its own."""
+        due = self._clock.now() + timedelta(seconds=wait)
+        self._store.wait_again(record.id, due, reason, counted=False)
+        return wait
 
     def _again(self, record: JobRecord, error: OutsideError) -> float | None:
         now = self._store.job(record.id) or record  # it may have got further, which counts anew

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
 
+from regreen.bot.slow_clients import InTime, plain_body
 from regreen.codebase.redaction import redact_known
 from regreen.errors import OutsideError, UserError
 from regreen.settings import Settings
@@ -47,7 +48,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
         except (UserError, OutsideError) as error:
             _log.error("cannot start: %s", error)
             sys.exit(Arbiter.WORKER_BOOT_ERROR)  # so that gunicorn's master ends too
-        return self._app.wsgi
+        return plain_body(self._app.wsgi)
 
     def _start(self, worker: Any) -> None:  # noqa: ARG002 - gunicorn's signature
         assert self._app is not None  # noqa: S101 - load came first
@@ -86,7 +87,7 @@ def serve(settings: Settings, *, host: str, port: int) -> None:
     options = {
         "bind": [f"{host}:{port}"],
         "workers": 1,
-        "worker_class": "gthread",
+        "worker_class": InTime,
         "threads": THREADS,
         "timeout": 60,
         "graceful_timeout": _GRACEFUL_S,

@@ -327,6 +327,8 @@ def _find_node(call: Call, arguments: Json) -> Node:
 
 def _resolve_thread(call: Call, resolved: bool, arguments: Json) -> Node:
     pull, thread = _find_thread(call, _input(arguments).get("threadId"), "POST")
+    # https://github.com/orgs/community/discussions/44650
+    _may(call, pull.base, "contents:write", "POST")
     reviews.resolve(call.world, pull, thread, call.user, resolved)
     return {"__typename": "Payload", "thread": _thread(call, pull, thread)}
 

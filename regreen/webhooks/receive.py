@@ -61,13 +61,18 @@ def blueprint(*, secrets: Sequence[str], accept: Accept) -> Blueprint:
 
 
 def _answer(incoming: Request, secrets: Sequence[str], accept: Accept) -> Response:
-    incoming.max_content_length = MAX_BODY
+    # one more than the limit, or a body in chunks would be cut there and taken for whole
+    incoming.max_content_length = MAX_BODY + 1
     try:
         body = incoming.get_data(cache=False)
     except RequestEntityTooLarge:
         return _say(413, "larger than 25 MiB")
     except ClientDisconnected:
         return _say(400, "the body was cut off")
+    except OSError:
+        return _say(400, "the body did not arrive, or not in time")
+    if len(body) > MAX_BODY:
+        return _say(413, "larger than 25 MiB")
     if not is_signed(body, incoming.headers.get("X-Hub-Signature-256", ""), secrets):
         return _say(401, "the signature does not match")
     return _read(incoming, body, accept)

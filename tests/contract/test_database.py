@@ -11,6 +11,7 @@ import pytest
 
 from regreen.adapters.connection import engine_for
 from regreen.adapters.database import Database
+from regreen.adapters.pace import LIMITS
 from regreen.errors import OutsideError, UserError
 from regreen.models import Cost
 from regreen.records import Action, DeliveryRecord, Document, LedgerLine, Order
@@ -274,3 +275,41 @@ def test_getting_further_counts_attempts_anew(store: Database) -> None:
     again = store.begin("a", "w")
     assert again is not None
     assert again.attempts == 2
+
+
+def test_turns_are_taken_from_one_row_by_all_processes(url: str, store: Database) -> None:
+    """Two processes, each with a store of its own, write as one would: a second apart, 80 a minute."""
+    clock = _Clock()
+    ours = Database(engine_for(url), clock)
+    theirs = Database(engine_for(url), clock)
+    waits = [
+        one.turn("installation/1", LIMITS, 3600.0) for _ in range(45) for one in (ours, theirs)
+    ]
+    assert waits[:80] == [float(i) for i in range(80)]
+    assert waits[80:82] == [80.0, 81.0]
+    assert ours.turn("installation/2", LIMITS, 3600.0) == 0.0
+    assert ours.turn("installation/1", LIMITS, 30.0) > 30.0
+    clock.sleep(7200)
+    assert theirs.turn("installation/1", LIMITS, 30.0) == 0.0
+    ours.engine.dispose()
+    theirs.engine.dispose()
+
+
+def test_turns_taken_at_the_same_instant_are_apart(url: str, store: Database) -> None:
+    clock, taken, lock = _Clock(), list[float](), threading.Lock()
+    stores = [Database(engine_for(url), clock) for _ in range(4)]
+
+    def take(one: Database) -> None:
+        for _ in range(10):
+            wait = one.turn("installation/1", LIMITS, 3600.0)
+            with lock:
+                taken.append(wait)
+
+    threads = [threading.Thread(target=take, args=(one,)) for one in stores]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for one in stores:
+        one.engine.dispose()
+    assert sorted(taken) == [float(i) for i in range(40)]

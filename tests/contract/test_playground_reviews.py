@@ -141,7 +141,7 @@ def test_a_thread_is_resolved_and_answered(hub: Hub) -> None:
     review(hub, pull.number, on(19))
     node = threads(hub, pull.number)["nodes"][0]["id"]
     resolve = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
-    done = graphql(hub, resolve, hub.token(pull_requests="write"), id=node)
+    done = graphql(hub, resolve, hub.token(pull_requests="write", contents="write"), id=node)
     assert done == {"data": {"resolveReviewThread": {"thread": {"isResolved": True}}}}
     reply = (
         "mutation($id: ID!, $text: String!) { addPullRequestReviewThreadReply(input: "
@@ -160,4 +160,7 @@ def test_reading_is_not_resolving(hub: Hub) -> None:
     resolve = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { id } } }"
     refused = graphql(hub, resolve, hub.token(pull_requests="read"), id=node)
     assert refused["errors"][0]["type"] == "FORBIDDEN"
+    half = hub.token(pull_requests="write", contents="read")
+    refused = graphql(hub, resolve, half, id=node)
+    assert refused["errors"][0]["type"] == "FORBIDDEN", "GitHub wants contents: write for this"
     assert pull.threads[0].resolved_by is None

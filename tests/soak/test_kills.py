@@ -1,22 +1,27 @@
-"""Kill -9 at any instant: nothing acknowledged is lost, nothing is written twice.
+"""Kill -9 at any instant: nothing acknowledged is lost, nothing is said twice, nothing finished is done again.
 
-Long; `make soak` runs it. REGREEN_SOAK_KILLS says how many kills (200), REGREEN_SOAK_PAUSE_S how far apart they
-are at most (10): further apart than a job takes, or every job looks like poison.
+Long; `make soak` runs it. Reviews, repairs, bisections, schedules and commands go on while `regreen serve` is
+killed: the whole of it or its worker alone, at work or while it starts, with the database locked now and then.
+
+    REGREEN_SOAK_KILLS    how many kills (200)
+    REGREEN_SOAK_SECONDS  stop killing after so many seconds, even if there were fewer (no limit)
+    REGREEN_SOAK_SEED     what happens when (20261121)
+    REGREEN_SOAK_DRAIN_S  how long what is left may take after the last kill (1200)
+    REGREEN_SOAK_REPORT   a file to which a line of JSON on each run is appended
 """
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
+import threading
 import time
-import urllib.error
-import urllib.request
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,54 +29,19 @@ import sqlalchemy as sa
 
 from regreen.adapters.connection import engine_for
 from regreen.playground import Playground, serve
-from regreen.playground.things import Pull
+from regreen.playground.model import ScriptedModel
+from regreen.playground.things import Json
+from tests.soak import reckoning
+from tests.soak.scenes import Scene
+from tests.soak.served import Nursery, Served, environment, free_port
 
-REPO = "acme/shop"
 KILLS = int(os.environ.get("REGREEN_SOAK_KILLS", "200"))
-PAUSE_S = float(os.environ.get("REGREEN_SOAK_PAUSE_S", "10"))
-_STOPPED = "stopped after 5 attempts that did not end"
-_FAULT = "import subprocess\n\n\ndef run(name):\n    subprocess.run('echo ' + name, shell=True)\n"
+SECONDS = float(os.environ.get("REGREEN_SOAK_SECONDS", "inf"))
+SEED = int(os.environ.get("REGREEN_SOAK_SEED", "20261121"))
+_AT_ONCE = 6
+_DRAIN_S = float(os.environ.get("REGREEN_SOAK_DRAIN_S", "1200"))
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(4 * 3600)]
-
-
-class _Served:
-    """`regreen serve` as its own process group, killed and started again."""
-
-    def __init__(self, port: int, env: dict[str, str], home: Path) -> None:
-        self._port, self._env, self._home = port, env, home
-        self._log = (home / "serve.log").open("ab")
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        argv = [sys.executable, "-m", "regreen", "serve", "--port", str(self._port)]
-        self._process = subprocess.Popen(
-            argv,
-            env=self._env,
-            cwd=self._home,
-            stdout=self._log,
-            stderr=self._log,
-            start_new_session=True,
-        )
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/healthz", timeout=5):
-                    return
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.1)
-        raise AssertionError((self._home / "serve.log").read_text()[-3000:])
-
-    def kill(self) -> None:
-        assert self._process is not None
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-
-    def close(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        self._log.close()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -84,72 +54,157 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def playground() -> Iterator[Playground]:
     with serve(port=0) as running:
-        running.state.create(REPO, {"shop.py": "PRICE = 1\n"})
-        running.state.grant("alice", REPO, "write")
         yield running
 
 
-def test_two_hundred_kills(url: str, playground: Playground, tmp_path: Path) -> None:
-    state = playground.state
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    made = Nursery()
+    yield made
+    made.close()
+
+
+class _Witness:
+    """A model that never says the same thing twice, so that one can tell which of its answers was kept."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self.first: dict[str, str] = {}
+        self.model = ScriptedModel(self._answer)
+
+    def _answer(self, asked: Json) -> str:
+        text = f"Answer number {next(self._numbers)}."
+        self.first.setdefault(json.dumps(asked, sort_keys=True), text)
+        return text
+
+
+def test_two_hundred_kills(
+    url: str, playground: Playground, nursery: Nursery, tmp_path: Path
+) -> None:
+    state, dice, witness = playground.state, random.Random(SEED), _Witness()
+    port, scene = free_port(), Scene(playground, dice)
+    names = scene.set_up()
     app, key = state.app("Regreen", hook_url=f"http://127.0.0.1:{port}/webhooks/github")
-    env = _environment(tmp_path, url, app.id, key, app.secret, playground.api_url)
-    dice = random.Random(20261121)
-    served = _Served(port, env, tmp_path)
-    served.start()
-    state.install(app, REPO)
-    pulls: list[Pull] = []
+    env = environment(tmp_path, url, playground, app, key) | {
+        "ANTHROPIC_API_KEY": "scripted",
+        "ANTHROPIC_BASE_URL": witness.model.url,
+    }
+    served = Served(nursery, port, env, tmp_path)
+    began, kills = time.monotonic(), 0
     try:
-        for kill in range(KILLS):
-            pulls += _something_happens(playground, dice, kill)
-            time.sleep(dice.uniform(0.05, PAUSE_S))
-            served.kill()
-            served.start()
-        _drain(url)
+        served.start()
+        state.install(app, *names)
+        while kills < KILLS and time.monotonic() - began < SECONDS:
+            if reckoning.live_jobs(url) < _AT_ONCE:
+                scene.something_happens()
+            _one_kill(served, url, dice)
+            kills += 1
+        killing = time.monotonic() - began
+        reckoning.drain(url, _DRAIN_S)
     finally:
-        served.close()
-    acknowledged = {d.guid for d in app.deliveries if d.status_code == 202}
-    _nothing_is_lost(url, acknowledged)
-    for pull in pulls:
-        _nothing_is_doubled(playground, pull)
+        served.kill()
+        witness.model.close()
+        _report(url, kills, tmp_path, killing=time.monotonic() - began)
+    reckoning.nothing_is_lost(url, app)
+    for repository in scene.repositories():
+        reckoning.nothing_is_doubled(repository)
+    reckoning.nothing_finished_runs_again(url, witness.model, witness.first)
     assert state.surprises == []
+    assert killing > 0
+
+
+def _one_kill(served: Served, url: str, dice: random.Random) -> None:
+    how = dice.random()
+    if how < 0.1:
+        with _locked(url):
+            time.sleep(dice.uniform(0.2, 3.0))
+            served.kill()
+    elif how < 0.3:
+        time.sleep(dice.expovariate(1 / 3))
+        served.kill_worker(dice)
+        served.answers()
+        return
+    else:
+        time.sleep(0.02 + dice.expovariate(1 / 4))
+        served.kill()
+    # now and then it is killed again before it answers
+    served.start(wait=dice.random() > 0.15)
+
+
+class _locked:  # noqa: N801 - reads as a statement
+    """Somebody else holds the database meanwhile, as a backup does."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = engine_for(url)
+
+    def __enter__(self) -> None:
+        self._connection = self._engine.connect()
+        if self._engine.dialect.name == "sqlite":
+            self._connection.execute(sa.text("UPDATE jobs SET note = note WHERE 1 = 0"))
+        else:
+            lock = "LOCK TABLE jobs, deliveries, memory IN ACCESS EXCLUSIVE MODE"
+            self._connection.execute(sa.text(lock))
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.rollback()
+        self._connection.close()
+        self._engine.dispose()
+
+
+def _report(url: str, kills: int, home: Path, killing: float) -> None:
+    log = (home / "serve.log").read_text(errors="replace")
+    line = {
+        "database": url.partition(":")[0],
+        "seed": SEED,
+        "kills": kills,
+        "seconds": round(killing),
+        "jobs": reckoning.jobs_by_kind(url),
+        "attempts_at_most": reckoning.most_attempts(url),
+        "taken_up_by_mending": log.count("enqueued again") + log.count("taken up again"),
+    }
+    where = os.environ.get("REGREEN_SOAK_REPORT")
+    if where:
+        with Path(where).open("a") as report:
+            report.write(json.dumps(line) + "\n")
 
 
 def test_a_dead_workers_jobs_are_taken_over(
-    postgres: str, playground: Playground, tmp_path: Path
+    postgres: str, playground: Playground, nursery: Nursery, tmp_path: Path
 ) -> None:
-    state = playground.state
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    state, port = playground.state, free_port()
+    scene = Scene(playground, random.Random(1))
+    names = scene.set_up()
     app, key = state.app("Regreen", hook_url=f"http://127.0.0.1:{port}/webhooks/github")
-    env = _environment(tmp_path, postgres, app.id, key, app.secret, playground.api_url)
-    served = _Served(port, env, tmp_path)
+    env = environment(tmp_path, postgres, playground, app, key)
+    served = Served(nursery, port, env, tmp_path)
     served.start()
     argv = [sys.executable, "-m", "regreen", "worker", "--id", "second"]
     log = (tmp_path / "worker.log").open("ab")
     worker = subprocess.Popen(argv, env=env, cwd=tmp_path, stdout=log, stderr=log)
     try:
-        state.install(app, REPO)
-        pulls = [p for i in range(8) for p in _something_happens(playground, random.Random(i), i)]
-        deadline = time.monotonic() + 240
-        while not _holds_jobs(postgres, "second"):
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+        state.install(app, *names)
+        for _ in range(8):
+            scene.something_happens()
+        _until(lambda: _holds_jobs(postgres, "second"), 240)
         worker.kill()
         assert worker.wait() == -signal.SIGKILL
-        _drain(postgres)
+        reckoning.drain(postgres, _DRAIN_S)
     finally:
         worker.kill()
         worker.wait()
         log.close()
-        served.close()
-    assert b"worker second is gone: taking over" in (tmp_path / "serve.log").read_bytes()
-    _nothing_is_lost(postgres, {d.guid for d in app.deliveries if d.status_code == 202})
-    for pull in pulls:
-        _nothing_is_doubled(playground, pull)
+        served.kill()
+    assert b"worker second is gone: taking over" in served.log.read_bytes()
+    reckoning.nothing_is_lost(postgres, app)
+    for repository in scene.repositories():
+        reckoning.nothing_is_doubled(repository)
+
+
+def _until(holds: Callable[[], bool], seconds: float) -> None:
+    deadline, over = time.monotonic() + seconds, threading.Event()
+    while not holds():
+        assert time.monotonic() < deadline
+        over.wait(0.2)
 
 
 def _holds_jobs(url: str, worker: str) -> bool:
@@ -159,70 +214,3 @@ def _holds_jobs(url: str, worker: str) -> bool:
         held = connection.execute(query, {"w": worker}).scalar_one()
     engine.dispose()
     return bool(held)
-
-
-def _environment(  # noqa: PLR0917 - one a setting
-    home: Path, url: str, app_id: int, key: str, secret: str, api_url: str
-) -> dict[str, str]:
-    (home / "key.pem").write_text(key)
-    return {
-        **os.environ,
-        "REGREEN_HOME": str(home / "home"),
-        "REGREEN_DATABASE_URL": url,
-        "REGREEN_APP_ID": str(app_id),
-        "REGREEN_PRIVATE_KEY_PATH": str(home / "key.pem"),
-        "REGREEN_WEBHOOK_SECRET": secret,
-        "REGREEN_GITHUB_API_URL": api_url,
-        "REGREEN_REVIEW_DELAY_S": "0",
-    }
-
-
-def _something_happens(playground: Playground, dice: random.Random, kill: int) -> list[Pull]:
-    state = playground.state
-    branch = f"change-{kill}"
-    text = _FAULT if dice.random() < 0.5 else f"X = {kill}\n"
-    state.commit(REPO, {f"new_{kill}.py": text}, branch=branch, message="New", by="alice")
-    pull = state.open_pull(REPO, branch, by="alice", title=f"Change {kill}")
-    state.comment(pull, dice.choice(["/config", "/help\n/cancel", "/retry"]), by="alice")
-    return [pull]
-
-
-def _drain(url: str) -> None:
-    """Wait until every job has ended."""
-    engine = engine_for(url)
-    deadline = time.monotonic() + 1800
-    left = -1
-    while left != 0 and time.monotonic() < deadline:
-        with engine.connect() as connection:
-            query = sa.text("SELECT count(*) FROM jobs WHERE state IN ('waiting', 'running')")
-            left = connection.execute(query).scalar_one()
-        time.sleep(1)
-    engine.dispose()
-    assert left == 0
-
-
-def _nothing_is_lost(url: str, acknowledged: set[str]) -> None:
-    engine = engine_for(url)
-    with engine.connect() as connection:
-        kept = set(connection.execute(sa.text("SELECT id FROM deliveries")).scalars())
-        states = Counter(connection.execute(sa.text("SELECT state FROM jobs")).scalars())
-        failed = connection.execute(
-            sa.text("SELECT id, note FROM jobs WHERE state = 'failed'")
-        ).all()
-    engine.dispose()
-    assert acknowledged <= kept
-    # a job that was killed in five attempts running is taken for poison, and says so
-    assert {note for _, note in failed} <= {_STOPPED}
-    assert len(failed) <= states["done"] // 20
-
-
-def _nothing_is_doubled(playground: Playground, pull: Pull) -> None:
-    checks = playground.state.checks_on(REPO, pull.head_sha)
-    assert len(checks) <= len({c.external_id for c in checks})
-    reviews = Counter(_marker(r.body) for r in pull.reviews if r.body)
-    comments = Counter(_marker(c.body) for c in pull.issue.comments if c.user.type == "Bot")
-    assert all(n == 1 for n in (reviews + comments).values()), (pull.number, reviews, comments)
-
-
-def _marker(body: str) -> str:
-    return body[body.rfind("<!-- regreen:") :]

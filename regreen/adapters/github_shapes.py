@@ -1,0 +1,188 @@
+"""GitHub's JSON as our values, and ours as its; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from regreen.forge import (
+    CheckRun,
+    Comment,
+    InlineComment,
+    Issue,
+    Pull,
+    Remark,
+    Repository,
+    Thread,
+    WorkflowJob,
+    WorkflowRun,
+    WorkflowStep,
+)
+
+Json = Any
+
+MAX_COMMENT = 65_000
+_MAX_SUMMARY = 65_000
+
+
+def with_marker(marker: str, body: str) -> str:
+    """A text that fits GitHub, with the marker by which it is found again."""
+    room = MAX_COMMENT - len(marker) - 2
+    cut = (
+        body if len(body) <= room else body[: room - 40].rstrip() + "\n\n… cut: too long for GitHub"
+    )
+    return f"{cut}\n\n{marker}"
+
+
+def check_body(check: CheckRun, annotations: Sequence[Any]) -> dict[str, Json]:
+    """What GitHub is told of a check run."""
+    output: dict[str, Json] = {"title": check.title, "summary": check.summary[:_MAX_SUMMARY]}
+    if check.text:
+        output["text"] = check.text[:_MAX_SUMMARY]
+    if annotations:
+        output["annotations"] = [
+            {
+                "path": a.path,
+                "start_line": a.start_line,
+                "end_line": a.end_line,
+                "annotation_level": a.level,
+                "title": a.title[:255],
+                "message": a.message[:60_000],
+            }
+            for a in annotations
+        ]
+    body: dict[str, Json] = {"name": check.name, "output": output}
+    if check.details_url:
+        body["details_url"] = check.details_url
+    if check.conclusion is None:
+        return {**body, "status": "in_progress"}
+    actions = [
+        {"label": b.label, "description": b.description, "identifier": b.identifier}
+        for b in check.buttons
+    ]
+    return {**body, "status": "completed", "conclusion": check.conclusion, "actions": actions}
+
+
+def inline_body(comment: InlineComment) -> dict[str, Json]:
+    """What GitHub is told of one comment on lines."""
+    body: dict[str, Json] = {
+        "path": comment.path,
+        "line": comment.line,
+        "side": comment.side,
+        "body": comment.body[:MAX_COMMENT],
+    }
+    if comment.start_line < comment.line:
+        body |= {"start_line": comment.start_line, "start_side": comment.side}
+    return body
+
+
+def time_of(text: str) -> datetime:
+    """GitHub's time."""
+    return datetime.fromisoformat(text)
+
+
+def repository_of(data: Json) -> Repository:
+    """A repository as GitHub tells it."""
+    return Repository(
+        full_name=data["full_name"],
+        id=data["id"],
+        default_branch=data.get("default_branch") or "main",
+        clone_url=data.get("clone_url") or f"{data['html_url']}.git",
+        private=bool(data.get("private")),
+        archived=bool(data.get("archived")),
+        html_url=data["html_url"],
+    )
+
+
+def pull_of(data: Json) -> Pull:
+    """A pull request as GitHub tells it."""
+    head, base = data["head"], data["base"]
+    author = data.get("user") or {"login": "ghost"}
+    head_repo = (head.get("repo") or {}).get("id")
+    return Pull(
+        number=data["number"],
+        title=data["title"],
+        body=data.get("body") or "",
+        state=data["state"],
+        draft=bool(data.get("draft")),
+        merged=bool(data.get("merged_at")),
+        author=author["login"],
+        author_is_bot=author.get("type") == "Bot",
+        head_sha=head["sha"],
+        head_ref=head["ref"],
+        base_sha=base["sha"],
+        base_ref=base["ref"],
+        fork=head_repo is None or head_repo != base["repo"]["id"],
+        html_url=data.get("html_url", ""),
+    )
+
+
+def comment_of(data: Json) -> Comment:
+    """A comment as GitHub tells it."""
+    author = (data.get("user") or {}).get("login", "ghost")
+    return Comment(data["id"], data.get("body") or "", author, data.get("html_url", ""))
+
+
+def remark_of(data: Json, *, ours: bool, reactions: Sequence[Json]) -> Remark:
+    """A comment on a line as GitHub tells it, with the people behind its thumbs."""
+    user = data.get("user") or {}
+
+    def thumbs(content: str) -> tuple[str, ...]:
+        people = (r.get("user") or {} for r in reactions if r["content"] == content)
+        return tuple(p["login"] for p in people if p.get("type") == "User")
+
+    return Remark(
+        id=data["id"],
+        body=data.get("body") or "",
+        author=user.get("login", "ghost"),
+        by_bot=user.get("type") != "User",
+        ours=ours,
+        reply_to=data.get("in_reply_to_id"),
+        up=thumbs("+1"),
+        down=thumbs("-1"),
+    )
+
+
+def thread_of(node: Json) -> Thread:
+    """A review thread as GraphQL tells it."""
+    comments = tuple(
+        Comment(c["databaseId"], c["body"], (c.get("author") or {}).get("login", ""), c["url"])
+        for c in node["comments"]["nodes"]
+    )
+    return Thread(node["id"], bool(node["isResolved"]), comments)
+
+
+def run_of(data: Json) -> WorkflowRun:
+    """A workflow run as GitHub tells it."""
+    return WorkflowRun(
+        id=data["id"],
+        name=data.get("name") or "",
+        path=str(data.get("path") or "").partition("@")[0],
+        event=data["event"],
+        head_sha=data["head_sha"],
+        head_branch=data.get("head_branch") or "",
+        conclusion=data.get("conclusion"),
+        attempt=data.get("run_attempt") or 1,
+        html_url=data.get("html_url", ""),
+    )
+
+
+def job_of(data: Json) -> WorkflowJob:
+    """A job of a workflow run as GitHub tells it."""
+    steps = tuple(
+        WorkflowStep(s["number"], s["name"], s.get("conclusion")) for s in data.get("steps") or ()
+    )
+    url = data.get("html_url") or ""
+    return WorkflowJob(data["id"], data["name"], data.get("conclusion"), steps, url)
+
+
+def issue_of(data: Json) -> Issue:
+    """An issue as GitHub tells it."""
+    return Issue(
+        data["number"],
+        data["title"],
+        data.get("body") or "",
+        data["state"],
+        data.get("html_url", ""),
+    )
