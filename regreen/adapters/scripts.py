@@ -87,13 +87,16 @@ command -v "$1" >/dev/null || exit 0
 exit 0
 """
 
-# Prints at most $2 bytes of the regular file $1, with no symbolic link anywhere on the way; else fails.
+# Prints at most $2 bytes of the regular file $1, with no symbolic link anywhere on the way; else fails. What is looked at is what
+# was opened: a program that goes on running may put another file at the path at any moment.
 READ = """
 [ -f "$1" ] || exit 3
-real=$(readlink -f -- "$1" && echo x) || exit 3
+exec 3<"$1" || exit 3
+[ -f /proc/self/fd/3 ] || exit 3
+real=$(readlink -- /proc/self/fd/3 && echo x) || exit 3
 [ "$real" = "$1
 x" ] || exit 3
-exec head -c "$2" -- "$1"
+exec head -c "$2" <&3
 """
 
 WRITE = "cd /work && exec tar -xf -"
