@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain
 
 from regreen.codebase.language import language_of
@@ -16,11 +17,13 @@ from regreen.ports import Git
 from regreen.reviewers import pyright, ruff
 from regreen.reviewers.context import Claim, Report, ReviewContext
 from regreen.reviewers.fresh import Hit, fresh
+from regreen.reviewers.names import names_taken_away
 from regreen.reviewers.rules import PYRIGHT, RUFF, Rule
 
 _ALL_AROUND = 400
 _MOST_AROUND = 1500
 _IMPORT_STEPS = 2
+_SURE = 0.82
 
 
 class Ruff:
@@ -37,9 +40,12 @@ class Ruff:
         found = ruff.hits(files, rules)
         broken = {h.path for h in found if h.rule == ruff.SYNTAX}
         sound = [h for h in found if h.path not in broken]
-        new = fresh(context, sound, lambda: ruff.hits(python_before(context), rules))
+        base = cache(lambda: ruff.hits(python_before(context), rules))
+        new = fresh(context, sound, base, sure=lambda h: RUFF[h.rule].confidence >= _SURE)
+        claims = [claim(h, context, "ruff", RUFF) for h in new]
+        claims += names_taken_away(context, [h for h in sound if h not in new], base)
         return Report(
-            claims=tuple(claim(h, context, "ruff", RUFF) for h in new),
+            claims=tuple(claims),
             read=f"ruff's bug rules on {len(files) - len(broken)} Python files",
             unread=tuple(Unread(p, "does not parse as Python") for p in sorted(broken)),
         )
@@ -63,6 +69,7 @@ class Pyright:
                 context,
                 found,
                 lambda: pyright.hits(_around(context, context.merge_base, old), tuple(old), rules),
+                sure=lambda h: PYRIGHT[h.rule].confidence >= _SURE,
             )
         except OutsideError as error:
             return Report(skipped=(Skipped(self.name, str(error)),))
@@ -119,6 +126,7 @@ def claim(hit: Hit, context: ReviewContext, tool: str, rules: Mapping[str, Rule]
         body=rule.why,
         confidence=confidence,
         evidence=(shown,),
+        anywhere=True,  # `fresh` has looked: what is not on an added line was caused from beside
     )
 
 

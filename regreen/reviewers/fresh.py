@@ -29,20 +29,27 @@ def fresh(
     context: ReviewContext,
     head_hits: Sequence[Hit],
     base_hits: Callable[[], Sequence[Hit]],
+    *,
+    sure: Callable[[Hit], bool] = lambda _hit: False,
 ) -> list[Hit]:
-    """The head's hits on added lines that the merge base did not have, by rule and by the code they stand on.
+    """The head's hits that the merge base did not have, by rule and by the code they stand on.
 
-    `base_hits` is only called when there is something to compare; its paths are the base's. The change's own
-    files, deleted ones included, should be in it, so that moved code is recognised.
+    On added lines all of them; on lines that the change only shows around its own those of `sure` rules, which it
+    caused from beside. `base_hits` is only called when there is something to compare; its paths are the base's.
+    The change's own files, deleted ones included, should be in it, so that moved code is recognised.
     """
     touched = [h for h in head_hits if _touches(context, h)]
-    if not touched:
+    beside = [
+        h for h in head_hits if sure(h) and not _touches(context, h) and _is_shown(context, h)
+    ]
+    if not touched and not beside:
         return []
-    old = Counter(_key(h, context.before(h.path)) for h in base_hits())
+    before = Counter(_key(h, context.before(h.path)) for h in base_hits())
     untouched = Counter(
         _key(h, context.after(h.path)) for h in head_hits if not _touches(context, h)
     )
-    old -= untouched  # what still stands where it stood cannot have moved as well
+    caused = untouched - before
+    old = before - untouched  # what still stands where it stood cannot have moved as well
     new: list[Hit] = []
     for hit in touched:
         key = _key(hit, context.after(hit.path))
@@ -50,7 +57,17 @@ def fresh(
             old[key] -= 1
         else:
             new.append(hit)
+    for hit in beside:
+        key = _key(hit, context.after(hit.path))
+        if caused[key] > 0:
+            caused[key] -= 1
+            new.append(hit)
     return new
+
+
+def _is_shown(context: ReviewContext, hit: Hit) -> bool:
+    file = context.change.by_path.get(hit.path)
+    return file is not None and file.can_anchor(hit.line, hit.end_line, "RIGHT")
 
 
 def _touches(context: ReviewContext, hit: Hit) -> bool:

@@ -1,12 +1,9 @@
-"""Style: the repository's habits and its own linter. Counted and scored; said only where the repository wrote it down."""
+"""Style: the repository's habits. Counted and scored; said only where the repository wrote the rule down."""
 
 from __future__ import annotations
 
 import ast
-import json
 import re
-import shlex
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,13 +11,11 @@ from regreen.codebase.conventions import Habit, Habits, Sighting, learn, sightin
 from regreen.codebase.diff import FileChange
 from regreen.codebase.python_code import parse_python
 from regreen.codebase.sources import sources
-from regreen.codebase.trial import open_box
 from regreen.models import Evidence, Skipped
 from regreen.reviewers.context import Claim, Report, ReviewContext
 from regreen.reviewers.scope import is_test
 
 _SAMPLE = 300
-_LINT_SECONDS = 120.0
 
 
 class Conventions:
@@ -40,105 +35,6 @@ class Conventions:
         claims = [c for f in files for c in _claims(f, habits, rules, context)]
         known = sum(habits.holds(h) for h in set(habits.kept))
         return Report(claims=tuple(claims), read=f"{known} habits learned from the repository")
-
-
-class OwnLinter:
-    """Runs the repository's own ruff or flake8, as its setup installs it, in the sandbox: its configuration is code."""
-
-    name = "the repository's linter"
-
-    def run(self, context: ReviewContext) -> Report:
-        """Report what it says of new lines. It says so in CI as well, so nothing of this is posted."""
-        files = [f for f in context.files if f.path.endswith(".py") and f.status != "deleted"]
-        tool = _configured(context)
-        if not files or tool is None:
-            return Report()
-        if not context.run_tests or context.sandbox is None or context.tests is None:
-            reason = (
-                f"{tool} is configured; it runs in the sandbox, with --run-tests and tests.setup"
-            )
-            return Report(skipped=(Skipped(self.name, reason),))
-        assert context.git is not None  # noqa: S101 - without one no configuration was found
-        paths = " ".join(shlex.quote(f"./{f.path}") for f in files)
-        with open_box(
-            context.tests,
-            context.head,
-            git=context.git,
-            sandbox=context.sandbox,
-            cancel=context.cancel,
-        ) as box:
-            ran = box.run(("sh", "-c", f"{_COMMANDS[tool]} {paths}"), timeout=_LINT_SECONDS)
-        if ran.ended != "exit" or ran.exit_code not in {0, 1}:
-            reason = f"{tool} is configured but did not run: does tests.setup install it?"
-            return Report(skipped=(Skipped(self.name, reason),))
-        said = [
-            (file, line, text)
-            for path, line, text in lint_rows(ran.stdout)
-            if (file := context.change.by_path.get(path)) and file.touches(line, line)
-        ]
-        claims = tuple(_linted(f, line, text, tool) for f, line, text in said)
-        return Report(claims=claims, read=f"its own {tool} on {len(files)} files")
-
-
-def lint_rows(output: str) -> Iterator[tuple[str, int, str]]:
-    """Path, line and words of what a linter printed: ruff's JSON, or flake8's lines."""
-    try:
-        rows = json.loads(output)
-    except (ValueError, RecursionError):
-        rows = None
-    if isinstance(rows, list):
-        for row in rows:
-            if isinstance(row, dict) and isinstance(row.get("location"), dict):
-                path = str(row.get("filename", "")).removeprefix("/work/").removeprefix("./")
-                yield (
-                    path,
-                    int(row["location"].get("row", 0)),
-                    f"{row.get('code')} {row.get('message')}",
-                )
-        return
-    for line in output.split("\n"):
-        if match := _FLAKE8.fullmatch(line):
-            yield match[1].removeprefix("./"), int(match[2]), match[3]
-
-
-_COMMANDS = {
-    "ruff": "ruff check --no-cache --force-exclude --output-format json",
-    "flake8": "flake8 --format default",
-}
-_FLAKE8 = re.compile(r"([^:\n]{1,400}):(\d{1,7}):\d{1,7}: (.{1,400})")
-
-
-def _configured(context: ReviewContext) -> str | None:
-    """The linter that the base configures; a change cannot bring its own."""
-    if context.git is None:
-        return None
-    names = {e.path for e in context.base_tree if "/" not in e.path}
-    if names & {"ruff.toml", ".ruff.toml"}:
-        return "ruff"
-    try:
-        pyproject = tomllib.loads(context.before("pyproject.toml") or "")
-    except (tomllib.TOMLDecodeError, RecursionError):
-        pyproject = {}
-    if "ruff" in pyproject.get("tool", {}):
-        return "ruff"
-    settings = f"{context.before('setup.cfg') or ''}\n{context.before('tox.ini') or ''}"
-    return "flake8" if ".flake8" in names or "[flake8]" in settings else None
-
-
-def _linted(file: FileChange, line: int, text: str, tool: str) -> Claim:
-    rule = text.split(" ", maxsplit=1)[0]
-    return Claim(
-        "style",
-        f"own-{tool}/{rule}",
-        "low",
-        file.path,
-        line,
-        line,
-        title=text[:200],
-        body=f"The repository's own {tool} reports it, and will in CI.",
-        confidence=0.6,
-        evidence=(Evidence("analyzer", text[:200], _COMMANDS[tool]),),
-    )
 
 
 def _trees(context: ReviewContext) -> Iterator[ast.Module]:

@@ -9,13 +9,15 @@ from regreen.reviewers.correctness import Pyright, Ruff
 from regreen.reviewers.coverage import Coverage
 from regreen.reviewers.dependencies import Dependencies
 from regreen.reviewers.go_contracts import GoContracts
+from regreen.reviewers.mistakes import Mistakes
+from regreen.reviewers.own_linters import OwnLinters
 from regreen.reviewers.parsing import Parsing
 from regreen.reviewers.readers import Readers
 from regreen.reviewers.related import related
 from regreen.reviewers.script_contracts import ScriptContracts
 from regreen.reviewers.secrets import Secrets
 from regreen.reviewers.security import Security
-from regreen.reviewers.style import Conventions, OwnLinter
+from regreen.reviewers.style import Conventions
 from regreen.reviewers.vacuous import Vacuous
 from regreen.reviewers.workflows import Workflows
 
@@ -24,6 +26,7 @@ Table = tuple[tuple[Dimension, Reviewer], ...]
 REVIEWERS: Table = (
     ("correctness", Ruff()),
     ("correctness", Pyright()),
+    ("correctness", Mistakes()),
     ("correctness", Parsing()),
     ("correctness", Contracts()),
     ("correctness", ScriptContracts()),
@@ -35,6 +38,6 @@ REVIEWERS: Table = (
     ("security", Dependencies()),
     ("security", Workflows()),
     ("style", Conventions()),
-    ("style", OwnLinter()),
+    ("style", OwnLinters()),
     ("coverage", Coverage()),
 )

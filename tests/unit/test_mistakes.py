@@ -1,0 +1,71 @@
+"""Faults whose line looks fine: a default that is changed, a text that nothing fills, a name taken from under its users."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from regreen.reviewers.mistakes import mistakes
+from tests.unit.changes import Story
+
+SEEN = [
+    ("shared-default", "def f(x, seen=[]):\n    seen.append(x)\n    return seen\n"),
+    ("shared-default", "def f(*, opts=dict()):\n    opts['a'] = 1\n    return opts\n"),
+    ("unfilled-text", "def f(name):\n    raise ValueError('no {name}')\n"),
+    ("unfilled-text", "def f(log, n):\n    total = n\n    log.info('got {total} of {n}')\n"),
+]
+LEFT = [
+    "def f(x, seen=[]):\n    return x in seen\n",
+    "def f(x, seen=[]):\n    seen = list(seen)\n    seen.append(x)\n",
+    "def f(x, _cache={}):\n    _cache[x] = 1\n",
+    "def f(x, seen=None):\n    seen.append(x)\n",
+    "def f(name):\n    raise ValueError('no {name}'.format(name=name))\n",
+    "def f(log, name):\n    log.info('no {name}', name)\n",
+    "def f(name):\n    raise ValueError('{other} and {name}')\n",
+    "def f(name):\n    raise ValueError('a set like {1, 2} or {}')\n",
+    "def f(name):\n    route('/x/{name}')\n",
+    "def f(name):\n    raise ValueError(f'no {name}')\n",
+]
+
+
+@pytest.mark.parametrize(("rule", "code"), SEEN)
+def test_it_is_seen(rule: str, code: str) -> None:
+    assert [h.rule for h in mistakes("a.py", code)] == [rule]
+
+
+@pytest.mark.parametrize("code", LEFT)
+def test_it_is_left_alone(code: str) -> None:
+    assert list(mistakes("a.py", code)) == []
+
+
+def said(story: Story) -> list[tuple[str, int, str]]:
+    return [(f.rule, f.line, f.side) for f in story.review().findings]
+
+
+def test_an_import_that_is_removed_and_still_used_is_said_where_it_stood(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    code = (
+        "import os\nimport re\n"
+        + "\n" * 20
+        + "def f(s):\n    return re.sub('a', 'b', os.sep + s)\n"
+    )
+    story.change({"a.py": code}, {"a.py": code.replace("import re\n", "")})
+    assert said(story) == [("ruff/F821", 2, "LEFT")]
+
+
+def test_a_handler_that_a_new_one_hides_is_said_though_its_line_stayed(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    old = "def f(d):\n    try:\n        return d['x']\n    except KeyError:\n        return None\n"
+    new = old.replace(
+        "    except KeyError", "    except KeyError:\n        return 0\n    except KeyError"
+    )
+    story.change({"a.py": old}, {"a.py": new})
+    assert [rule for rule, _, _ in said(story)] == ["ruff/B025"]
+
+
+def test_what_was_wrong_before_is_left_alone_beside_a_change(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    old = "def f(d):\n    print(missing)\n    return d is 'x'\n"
+    story.change({"a.py": old}, {"a.py": old.replace("def f(d):", "def f(d):\n    d = d or 'y'")})
+    assert said(story) == []
