@@ -65,6 +65,24 @@ class Box(Protocol):
         """
         ...
 
+    def afresh(
+        self,
+        tree: Iterable[bytes],
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        env: Mapping[str, str] | None = None,
+        cancel: Event | None = None,
+    ) -> RunResult:
+        """Kill and delete whatever earlier commands left, lay `tree` out at /work, and run one command there.
+
+        A fifth of a fresh box's price. Enough to explore; what is to be relied on is run in a fresh box.
+
+        Raises:
+            OutsideError: the box is gone, or could not be made new.
+        """
+        ...
+
     def read(self, path: str, limit: int = 1024 * 1024) -> bytes | None:
         """The first `limit` bytes of a regular file in the box (relative to /work), None where there is none."""
         ...

@@ -1,6 +1,6 @@
 """One box, whatever holds it: runs commands under watch, kills it whole, and never trusts what comes out.
 
-What differs between Docker and bubblewrap is behind `Cell`: starting a process inside, and ending them all.
+What differs between Docker and bubblewrap is behind `Cell`.
 """
 
 from __future__ import annotations
@@ -8,64 +8,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from secrets import token_hex
 from threading import Event, Thread
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from regreen.adapters import boxes, scripts
+from regreen.adapters.cell import Cell, CellGoneError, Running
+from regreen.adapters.relay import Relay, start_relay
 from regreen.adapters.watch import Stream, Tap, watch
 from regreen.errors import Cancelled, OutsideError, UserError
 from regreen.models import Ended, Limits, RunResult
-
-
-class CellGoneError(Exception):
-    """The cell ended although nobody here ended it."""
-
-
-class Running(Protocol):
-    """One process in a cell."""
-
-    def chunks(self) -> Iterator[tuple[Stream, bytes]]:
-        """What it prints, until the end."""
-        ...
-
-    def feed(self, chunks: Iterable[bytes]) -> None:
-        """Write its standard input, then close it. A reader that went away is no error."""
-        ...
-
-    def exit_code(self) -> int | None:
-        """None while it runs.
-
-        Raises:
-            CellGoneError: the cell has ended.
-        """
-        ...
-
-
-class Cell(Protocol):
-    """An isolated place that is already running."""
-
-    path: str
-
-    def start(self, argv: Sequence[str], env: Mapping[str, str], stdin: bool) -> Running:
-        """Start a process.
-
-        Raises:
-            CellGoneError: the cell has ended, or has no room for a process.
-        """
-        ...
-
-    def oom_kills(self) -> int:
-        """How often the kernel killed for memory in here so far."""
-        ...
-
-    def died_of_memory(self) -> bool:
-        """Whether memory was what ended the cell."""
-        ...
-
-    def destroy(self) -> None:
-        """End everything in it and leave nothing behind. Safe to call twice, from any thread."""
-        ...
 
 
 class CellBox:
@@ -77,6 +30,8 @@ class CellBox:
         self._ooms = 0
         self._dead = ""
         self._cancelled = False
+        self._relay: Relay | None = None
+        self._asked_for_relay = cell.quick
 
     def __enter__(self) -> Self:
         return self
@@ -140,14 +95,70 @@ class CellBox:
             return self._gone(tap, begun, f"the command could not be started: {error}")
         tap.start(running.chunks())
         feeder = _Feeder(running, stdin)
+        ended = self._watched(running, tap, begun, timeout=timeout, cancel=cancel)
+        if ended.ended not in boxes.WHY:
+            feeder.raise_if_failed()
+        return ended
+
+    def _watched(
+        self, running: Running, tap: Tap, begun: float, *, timeout: float, cancel: Event | None
+    ) -> RunResult:
+        """Wait for a command; what ends it before it has ended takes the box along."""
         why = watch(tap, timeout=timeout, cancel=cancel, has_exited=lambda: _has_exited(running))
         if why is not None:
             self._kill(why)
             tap.join(5.0)
             return boxes.result(why, None, tap, begun, boxes.WHY[why])
-        ended = self._ended(running, tap, begun)
-        feeder.raise_if_failed()
-        return ended
+        return self._ended(running, tap, begun)
+
+    def afresh(
+        self,
+        tree: Iterable[bytes],
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        env: Mapping[str, str] | None = None,
+        cancel: Event | None = None,
+    ) -> RunResult:
+        """Empty the box, lay `tree` out in it, and run one command; see `ports.Box.afresh`.
+
+        Raises:
+            Cancelled: an earlier command of this box was cancelled.
+            OutsideError: this box is gone, or could not be made new.
+        """
+        boxes.check_command(argv, env or {})
+        self._refuse_if_dead()
+        mark = token_hex(16)
+        since = time.monotonic()
+        tap = Tap(self._limits.output, self._limits.flood)
+        try:
+            running = self._start_afresh(mark, argv, env or {})
+        except CellGoneError as error:
+            return self._gone(tap, since, f"the command could not be started: {error}")
+        begun = _Begun(mark)
+        tap.start(begun.behind(running.chunks()))
+        feeder = _Feeder(running, tree)
+        if not begun.wait(tap.news, boxes.HELPER_TIMEOUT_S, cancel):
+            feeder.raise_if_failed()
+            self._kill("cancelled" if cancel is not None and cancel.is_set() else "timeout")
+            if self._cancelled:
+                return boxes.result("cancelled", None, tap, since, boxes.WHY["cancelled"])
+            message = (
+                f"the box could not be made new: {tap.out.text()[-200:]}{tap.err.text()[-300:]}"
+            )
+            raise OutsideError(message)
+        return self._watched(running, tap, begun.at, timeout=timeout, cancel=cancel)
+
+    def _start_afresh(self, mark: str, argv: Sequence[str], env: Mapping[str, str]) -> Running:
+        """Start our script, through an agent in the box where the engine's own way takes long."""
+        if not self._asked_for_relay:
+            self._asked_for_relay = True
+            self._relay = start_relay(self.cell)
+        own = boxes.environment(self.cell.path)
+        if self._relay is None:
+            return self.cell.start(boxes.afresh(mark, argv, env, kills=True), own, True)
+        self._relay.clear()
+        return self._relay.start(boxes.afresh(mark, argv, env, kills=False), own, True)
 
     def read(self, path: str, limit: int = 1024 * 1024) -> bytes | None:
         """The first bytes of a regular file in the box; see `ports.Box.read`."""
@@ -239,6 +250,41 @@ class CellBox:
         if self._dead:
             message = f"this box is gone: {self._dead}"
             raise OutsideError(message)
+
+
+class _Begun:
+    """Tells when the mark has been printed: what comes before it is ours, what follows is the command's."""
+
+    def __init__(self, mark: str) -> None:
+        self.at = 0.0
+        self._mark = f"{mark}\n".encode()
+        self._seen = Event()
+
+    def behind(self, chunks: Iterable[tuple[Stream, bytes]]) -> Iterator[tuple[Stream, bytes]]:
+        """The stream, without the mark."""
+        head = b""
+        for stream, chunk in chunks:
+            if stream == 2 or self._seen.is_set():
+                yield stream, chunk
+                continue
+            head += chunk
+            if head.startswith(self._mark):
+                self.at = time.monotonic()
+                self._seen.set()
+                yield stream, head[len(self._mark) :]
+            elif not self._mark.startswith(head):
+                yield stream, head
+                head = b""
+
+    def wait(self, ended: Event, timeout: float, cancel: Event | None) -> bool:
+        """Whether it came, before the stream's end, a cancel, or the time is up."""
+        deadline = time.monotonic() + timeout
+        while not self._seen.wait(0.05):
+            if ended.is_set() or (cancel is not None and cancel.is_set()):
+                break
+            if time.monotonic() >= deadline:
+                break
+        return self._seen.is_set()
 
 
 class _Feeder:

@@ -60,6 +60,20 @@ def in_shell(argv: Sequence[str], cwd: str) -> list[str]:
     return ["/bin/sh", "-c", scripts.RUN, "sh", str(PurePosixPath(scripts.WORK, cwd)), *argv]
 
 
+def afresh(mark: str, argv: Sequence[str], env: Mapping[str, str], *, kills: bool) -> list[str]:
+    """The command that empties a box, takes a tree, prints `mark` and then is `argv` with its variables."""
+    if env:
+        # not the variables of our own script: one of them may be PATH or HOME
+        argv = ["env", *(f"{name}={value}" for name, value in env.items()), *_named(argv)]
+    first = "kill" if kills else "-"
+    return ["/bin/sh", "-c", scripts.AFRESH, "sh", first, mark, scripts.WORK, *argv]
+
+
+def _named(argv: Sequence[str]) -> Sequence[str]:
+    """The command, so that `env` cannot take its name for one more variable."""
+    return ["/bin/sh", "-c", 'exec "$@"', "sh", *argv] if "=" in argv[0] else argv
+
+
 def reading(path: str, limit: int) -> list[str]:
     """The command that prints the first bytes of a regular file."""
     return ["/bin/sh", "-c", scripts.READ, "sh", _plain(path), str(limit)]

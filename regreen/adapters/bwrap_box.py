@@ -17,7 +17,7 @@ from threading import Event, Lock, Thread
 from typing import Self
 
 from regreen.adapters import boxes, scripts
-from regreen.adapters.box import CellGoneError
+from regreen.adapters.cell import CellGoneError
 from regreen.adapters.cgroup import ControlGroup
 from regreen.adapters.host import UID
 from regreen.adapters.seccomp import bpf_program
@@ -63,9 +63,10 @@ class Plan:
 
 
 class BwrapCell:
-    """See `box.Cell`."""
+    """See `cell.Cell`."""
 
     path = boxes.DEFAULT_PATH
+    quick = True
 
     def __init__(
         self, process: subprocess.Popen[bytes], group: ControlGroup, link: socket.socket
@@ -119,7 +120,7 @@ class BwrapCell:
         return cell
 
     def start(self, argv: Sequence[str], env: Mapping[str, str], stdin: bool) -> BwrapProcess:
-        """Start a process; see `box.Cell.start`."""
+        """Start a process; see `cell.Cell.start`."""
         out, err = os.pipe(), os.pipe()
         into = os.pipe() if stdin else (os.open(os.devnull, os.O_RDONLY), -1)
         theirs = (into[0], out[1], err[1])
@@ -219,7 +220,7 @@ class BwrapCell:
 
 
 class BwrapProcess:
-    """See `box.Running`: pipes to a process inside, and the agent's word on its end."""
+    """See `cell.Running`: pipes to a process inside, and the agent's word on its end."""
 
     def __init__(self, cell: BwrapCell, number: int, out: int, err: int, into: int) -> None:
         self._cell = cell
@@ -261,7 +262,7 @@ class BwrapProcess:
             return
 
     def exit_code(self) -> int | None:
-        """None while it runs; see `box.Running.exit_code`."""
+        """None while it runs; see `cell.Running.exit_code`."""
         code = self._cell.code(self._number)
         if code == _NOT_STARTED:
             msg = "the box had no room left for a process"

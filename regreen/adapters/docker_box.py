@@ -25,7 +25,7 @@ from docker.types import LogConfig, Ulimit
 from requests.exceptions import RequestException
 
 from regreen.adapters import boxes, scripts
-from regreen.adapters.box import CellGoneError
+from regreen.adapters.cell import CellGoneError
 from regreen.adapters.host import KEEPER_UID, UID
 from regreen.adapters.seccomp import docker_profile
 from regreen.adapters.watch import Stream
@@ -56,7 +56,9 @@ class Plan:
 
 
 class DockerCell:
-    """See `box.Cell`. Made by `start`; the container exists from then until `destroy`."""
+    """See `cell.Cell`. Made by `start`; the container exists from then until `destroy`."""
+
+    quick = False
 
     def __init__(self, client: APIClient, container: str, keeper: socket.socket, path: str) -> None:
         self.path = path
@@ -94,7 +96,7 @@ class DockerCell:
         return cls(client, container, keeper, plan.path)
 
     def start(self, argv: Sequence[str], env: Mapping[str, str], stdin: bool) -> DockerProcess:
-        """Start a process; see `box.Cell.start`."""
+        """Start a process; see `cell.Cell.start`."""
         try:
             made = self._client.exec_create(
                 self.container,
@@ -155,7 +157,7 @@ class DockerCell:
 
 
 class DockerProcess:
-    """See `box.Running`: one exec, and the socket its streams come and go through."""
+    """See `cell.Running`: one exec, and the socket its streams come and go through."""
 
     def __init__(self, client: APIClient, identity: str, sock: socket.socket) -> None:
         self._client = client
@@ -184,7 +186,7 @@ class DockerProcess:
             self._sock.shutdown(socket.SHUT_WR)
 
     def exit_code(self) -> int | None:
-        """None while it runs; see `box.Running.exit_code`."""
+        """None while it runs; see `cell.Running.exit_code`."""
         try:
             seen = self._client.exec_inspect(self._id)
         except _FAILURES as error:

@@ -15,7 +15,7 @@ RUN = 'cd -- "$1" || exit 126; shift; exec "$@"'
 
 # The tree comes on standard input, or as the file $2. What the setup left in the tree lies in the environment's own tar files:
 # `new` under the tree (the tree wins), `changed` over it where the tree still holds what the setup saw.
-UNPACK = """
+_LAY_OUT = """
 set -e
 cd /work
 mkdir -p "$HOME" 2>/dev/null || true
@@ -28,7 +28,33 @@ if [ -s /env/.regreen/changed.sums ]; then
     if [ "${now%% *}" = "$sum" ]; then cp -p "/env/.regreen/changed/$number" "$name"; fi
   done < /env/.regreen/changed.sums
 fi
-exit 0
+"""
+UNPACK = f"{_LAY_OUT}exit 0\n"
+
+# Makes a used box as good as new, then runs argv ($4 ...) in a directory ($3). Every process but this one ends (if $1 is
+# "kill": else it was seen to); all that
+# this user can write to is emptied, and what would not go is an error; the tree comes on standard input; then the mark
+# ($2) is printed, so that the host knows where the command's own output and time begin.
+AFRESH = f"""
+if [ "$1" = kill ]; then kill -9 -1 2>/dev/null; fi
+shift
+places=
+for place in /work /tmp /dev/shm /dev/mqueue {HOME}; do [ -d "$place" ] && places="$places $place"; done
+find $places -mindepth 1 -delete 2>/dev/null || {{
+  chmod -R u+rwx $places 2>/dev/null
+  find $places -mindepth 1 -delete
+  if [ -n "$(find $places -mindepth 1 2>&1 | head -n 1)" ]; then echo "the box cannot be emptied"; exit 1; fi
+}}
+chmod 755 /work {HOME} 2>/dev/null
+command -v ipcrm >/dev/null && ipcrm -a 2>/dev/null
+set -- tree "" "$@"
+{_LAY_OUT}
+set +e
+shift 2
+printf '%s\\n' "$1"
+cd -- "$2" || exit 126
+shift 2
+exec "$@" </dev/null
 """
 
 # Unpacks the tree (where $2 is "tree"), runs the setup ($1), and keeps what it left in the tree and in the home directory. Tools

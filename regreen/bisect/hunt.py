@@ -20,6 +20,7 @@ from regreen.ports import Git
 NOWHERE = 0.95
 """Probability at which "nothing here broke it" or "it was broken before" is the answer."""
 
+_NEAR = 0.9  # so sure of one commit, the next run will most likely be one of its proof
 _OFF_TRUNK = 1.1  # CI has tested the first parents, and one of them names the pull request
 _SECOND_CHANCES = 3
 _TROUBLE = 3  # so many runs in a row that the sandbox failed end the bisection
@@ -66,6 +67,7 @@ class Hunt:
     say: Callable[[str], None]
     watch: Callable[[View], None] | None
     started: float
+    verify: bool = True
     commits: tuple[Commit, ...] = ()
     good: str | None = None
     rounds: int = 0
@@ -108,7 +110,7 @@ class Hunt:
         step = 1
         while not limit.passed(self.tests):
             at = max(0, len(trunk) - 1 - step)
-            runs = self.log.at(trunk[at]) or [self.log.record(self.runner(trunk[at]))]
+            runs = self.log.at(trunk[at]) or [self.log.record(self._explore(trunk[at]))]
             outcome, reason = self.judge(runs[0])
             self.say(f"{trunk[at][:12]} {outcome} ({reason}), {step} back")
             if outcome == "pass":
@@ -210,9 +212,10 @@ class Hunt:
             if limit.passed(self.tests + len(flying)) and not flying:
                 return self._unsure()
             for point in again or self._choose(flying, limit):
-                flying[pool.submit(self.runner, self.sha(point))] = (point, depth + 1)
+                flying[pool.submit(self._explore, self.sha(point))] = (point, depth + 1)
             if not flying:
                 return "narrowed"
+            self._expect_proof()
             done, _ = wait(flying, return_when=FIRST_COMPLETED)
             for future in done:
                 _, at_depth = flying.pop(future)
@@ -224,6 +227,21 @@ class Hunt:
                 if trouble >= _TROUBLE:
                     message = f"the sandbox keeps failing: {run.reason}"
                     raise OutsideError(message)
+
+    def _explore(self, sha: str) -> Run:
+        """A run for the search. A failure unlike the one looked for is seen in a fresh box before it is believed."""
+        run = self.runner.explore(sha)
+        if run.used and run.ran == "fail" and self.judge(run)[0] == "untestable":
+            return self.runner(sha)
+        return run
+
+    def _expect_proof(self) -> None:
+        """Near the end: the boxes that will be needed to prove the likeliest commit."""
+        best, probability = self.state.best()
+        if self.verify and probability > _NEAR:
+            self.runner.expect(self.sha(best))
+            for parent in self.commits[best].parents[:1]:
+                self.runner.expect(parent)
 
     def _choose(self, flying: dict[Future[Run], tuple[int, int]], limit: Stop) -> list[int]:
         free = self.jobs - len(flying)

@@ -33,7 +33,7 @@ class Memory(Protocol):
 class Run:
     """One run of the command at one commit, before anybody judged it: "fail" is any failure at all.
 
-    `inside` is how long the command itself took, without its box.
+    `inside` is how long the command itself took, without its box; `used`: that box had run other commits.
     """
 
     sha: str
@@ -44,6 +44,7 @@ class Run:
     python: str | None = None
     session: str = ""
     inside: float = 0.0
+    used: bool = False
 
     def to_line(self) -> str:
         """For `Memory`."""

@@ -50,11 +50,9 @@ def settle(
         if python in known:
             continue
         attempt = runner.with_python(python)
-        runs = [attempt(broken)]
+        runs = _at_ends(attempt, broken, fixed)
         known |= {python, runs[0].python}
         if not _is_foreign(runs[0]):
-            if fixed is not None:
-                runs.append(attempt(fixed))
             fits = not _is_foreign(runs[-1]) and not _is_alike(runs)
             if fallback is None or fits:
                 fallback = (attempt, runs)
@@ -71,6 +69,19 @@ def settle(
         say(f"{run.sha[:12]} {_shown(run)}, {run.seconds:.1f} s, an end of the range")
     notes = (*tried, f"tested with Python {runs[0].python}") if tried else ()
     return Chosen(chosen, notes)
+
+
+def _at_ends(attempt: Runner, broken: str, fixed: str | None) -> list[Run]:
+    """A run at the broken end; one at the other, unless the first already says that this is the wrong interpreter."""
+    attempt.expect(broken)
+    if fixed is not None:
+        attempt.expect(fixed)
+    runs = [attempt(broken)]
+    if not _is_foreign(runs[0]):
+        attempt.expect_search(broken)
+        if fixed is not None:
+            runs.append(attempt(fixed))
+    return runs
 
 
 def _candidates(git: Git, sandbox: Sandbox, rev: str) -> list[str | None]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from threading import Event
 
 from regreen.bisect import dependencies, endpoints, pythons, report
+from regreen.bisect.boxes import Boxes
 from regreen.bisect.endpoints import Ends
 from regreen.bisect.graph import BEFORE
 from regreen.bisect.hunt import Hunt, Stop, View
@@ -109,7 +110,10 @@ def bisect(
         cancel=cancel,
         started=started,
     )
-    return work.result()
+    try:
+        return work.result()
+    finally:
+        work.boxes.close()
 
 
 class _Work:
@@ -139,7 +143,8 @@ class _Work:
         )
         rule = job.signature if job.slower is None else f"slower than {ends.good} {job.slower}"
         self.log = Log(memory, key, rule, resume=job.resume, reuse=job.reuse)
-        plain = Runner(job.trial, git, sandbox, cancel, pattern(job.signature))
+        self.boxes = Boxes(git, sandbox, cancel, in_turn=job.slower is not None)
+        plain = Runner(job.trial, self.boxes, cancel, pattern(job.signature))
         self.plain = plain
         self.runner: Runs = plain
         self.sandbox = sandbox
@@ -182,6 +187,7 @@ class _Work:
             say=self.say,
             watch=self.watch,
             started=self.started,
+            verify=self.job.verify,
         )
         limit = Stop(self.job.max_tests, self._deadline())
         hunt.open(self.ends.good, self.ends.bad, limit)

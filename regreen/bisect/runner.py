@@ -1,22 +1,22 @@
-"""One run of the command at one commit, in a fresh box, and what it means."""
+"""One run of the command at one commit, and what it means."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event, Lock
 from typing import Protocol
 
 from regreen.bisect import signature as signatures
+from regreen.bisect.boxes import Boxes
 from regreen.bisect.memory import Ran, Run
 from regreen.bisect.result import Seen
 from regreen.bisect.signature import Signature
-from regreen.codebase.trial import Trial, missing_tool, prepare
+from regreen.codebase.trial import Trial, missing_tool
 from regreen.errors import Cancelled, OutsideError, SetupFailed, UserError
-from regreen.models import RunResult
-from regreen.ports import Git, Sandbox
+from regreen.models import Env, RunResult
 
 _ATTEMPTS = 3
 _UNTESTABLE = 125
@@ -30,7 +30,15 @@ class Runs(Protocol):
     environments: set[str]
 
     def __call__(self, sha: str) -> Run:
-        """Run once at `sha`."""
+        """Run once at `sha`, so that the outcome can be relied on."""
+        ...
+
+    def explore(self, sha: str) -> Run:
+        """Run once at `sha`, as cheaply as can be: evidence for the search."""
+        ...
+
+    def expect(self, sha: str) -> None:
+        """Be told that `sha` is likely to be run next."""
         ...
 
 
@@ -43,34 +51,51 @@ class Runner:
     """
 
     trial: Trial
-    git: Git
-    sandbox: Sandbox
+    boxes: Boxes
     cancel: Event | None = None
     wanted: re.Pattern[str] | None = None
     environments: set[str] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)
 
     def __call__(self, sha: str) -> Run:
-        """Run once at `sha`; trouble with the sandbox is tried again, and never counts against the commit.
+        """Run once at `sha` in a fresh box.
+
+        Trouble with the sandbox is tried again, and never counts against the commit.
 
         Raises:
             Cancelled: somebody asked for the work to stop.
         """
-        run = self._once(sha)
+        run = self._once(sha, self.boxes.run)
         for _ in range(_ATTEMPTS - 1):
             if run.ran != "infra":
                 break
-            run = self._once(sha)
+            self.boxes.forget()
+            run = self._once(sha, self.boxes.run)
         return run
+
+    def explore(self, sha: str) -> Run:
+        """Run once at `sha` in a box that was emptied; where anything is odd about that, in a fresh one."""
+        run = self._once(sha, self.boxes.run_again)
+        if run.ran == "infra":
+            return self(sha)
+        return replace(run, used=True)
+
+    def expect(self, sha: str) -> None:
+        """Open the fresh box that a run at `sha` will need."""
+        self.boxes.expect(self.trial, sha)
+
+    def expect_search(self, sha: str) -> None:
+        """Open a box for `explore` at commits like `sha`."""
+        self.boxes.expect_search(self.trial, sha)
 
     def with_python(self, python: str | None) -> Runner:
         """The same with another interpreter."""
         return replace(self, trial=replace(self.trial, python=python))
 
-    def _once(self, sha: str) -> Run:
+    def _once(self, sha: str, run: Callable[[Trial, str], tuple[RunResult, Env]]) -> Run:
         started = time.monotonic()
         try:
-            result, python = self._in_box(sha)
+            result, env = run(self.trial, sha)
         except SetupFailed as error:
             return self._run(sha, "untestable", started, f"setup failed: {_last_line(error)}")
         except OutsideError as error:
@@ -79,6 +104,8 @@ class Runner:
             return self._run(sha, "infra", started, str(error))
         if result.ended == "cancelled":
             raise Cancelled("stopped")
+        with self._lock:
+            self.environments.add(env.key)
         ran, reason = _meaning(result)
         if tool := missing_tool(self.trial.command, result):
             ran, reason = "untestable", f"{tool} is not installed; --setup says what installs it"
@@ -88,22 +115,9 @@ class Runner:
         return replace(
             self._run(sha, ran, started, reason),
             signature=seen,
-            python=python,
+            python=env.python,
             inside=result.seconds,
         )
-
-    def _in_box(self, sha: str) -> tuple[RunResult, str | None]:
-        trial = self.trial
-        env = prepare(trial, sha, git=self.git, sandbox=self.sandbox, cancel=self.cancel)
-        with self._lock:
-            self.environments.add(env.key)
-        archive = self.git.archive(sha, trial.overlay)
-        with self.sandbox.open(env, archive, trial.limits) as box:
-            variables = dict(trial.env)
-            result = box.run(
-                trial.command, timeout=trial.timeout, env=variables, cancel=self.cancel
-            )
-        return result, env.python
 
     def _run(self, sha: str, ran: Ran, started: float, reason: str) -> Run:
         return Run(sha, ran, None, time.monotonic() - started, reason, self.trial.python)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Literal
 
 from regreen.bisect.hunt import Hunt
 from regreen.bisect.memory import Run
@@ -28,6 +29,11 @@ class Proof:
 
 def prove(hunt: Hunt, culprit: int, *, git: Git, runner: Runs, bad: str) -> Proof:
     """Run the culprit and its parents again; if the search still blames it, revert it on the bad end."""
+    for sha in (hunt.sha(culprit), *git.commit(hunt.sha(culprit)).parents[:1]):
+        runner.expect(sha)
+    reverted = git.revert(hunt.sha(culprit), bad)
+    if reverted is not None:
+        runner.expect(reverted)
     runs = _rerun(hunt, culprit, git, runner)
     doubtful = [run for run in runs if not _as_expected(hunt, culprit, run)]
     if doubtful:
@@ -42,13 +48,12 @@ def prove(hunt: Hunt, culprit: int, *, git: Git, runner: Runs, bad: str) -> Proo
             True, Verified((), False, "neither it nor its parents could be run again", len(runs))
         )
     detail = f"run again: {_tally(hunt, runs)}"
-    reverted = _revert(hunt, hunt.sha(culprit), git, runner, bad)
-    spent = len(runs) + reverted.runs
-    if reverted.works:
-        return Proof(
-            True, Verified(("rerun", "revert"), True, f"{detail}; {reverted.detail}", spent)
-        )
-    return Proof(True, Verified(("rerun",), True, f"{detail}; {reverted.detail}", spent))
+    taken_back = _revert(hunt, hunt.sha(culprit), git, runner, bad)
+    spent = len(runs) + taken_back.runs
+    by: tuple[Literal["rerun", "revert"], ...] = (
+        ("rerun", "revert") if taken_back.works else ("rerun",)
+    )
+    return Proof(True, Verified(by, True, f"{detail}; {taken_back.detail}", spent))
 
 
 @dataclass(frozen=True, slots=True)

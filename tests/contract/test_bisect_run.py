@@ -314,6 +314,29 @@ def test_a_good_commit_on_another_branch_leads_to_the_merge_base(
     assert "merge base" in found.notes[0]
 
 
+def test_what_one_run_leaves_behind_does_not_reach_the_next(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    left = "test ! -e /tmp/left || exit 1; touch /tmp/left; test ! -e broken\n"
+    good = history.commit("begin", check__sh=left)
+    history.grow(5)
+    culprit = history.commit("break it", broken="yes\n")
+    history.grow(4)
+    found = find(good=good)
+    assert (found.outcome, found.culprit and found.culprit.sha) == ("found", culprit)
+
+
+def test_a_command_that_kills_all_it_can_reach_is_no_trouble(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    good = history.commit("begin", check__sh="test ! -e broken || exit 1; kill -9 -1\nexit 0\n")
+    history.grow(3)
+    culprit = history.commit("break it", broken="yes\n")
+    history.grow(3)
+    found = find(good=good, verify=False, trial=Trial(("sh", "check.sh"), timeout=60.0))
+    assert (found.outcome, found.culprit and found.culprit.sha) == ("found", culprit)
+
+
 class _Dies(Forgetful):
     """Memory of a process that is killed after so many lines."""
 
