@@ -97,6 +97,8 @@ REFUSED: dict[str, str] = {
 # The address families of `socket`: within the box, the internet (there is none in a box, one in a setup), and
 # netlink, which glibc asks for the list of interfaces. AF_VSOCK, AF_ALG, AF_PACKET and forty more stay out.
 _FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
+# `socketpair` makes the socket before it finds that most families have no pairs: only the one that everybody uses.
+_PAIRED = (_FAMILIES["AF_UNIX"],)
 # `clone` makes threads and processes, but no namespace: CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID,
 # NEWNET. `clone3` hides its flags in memory, where no filter can look: ENOSYS makes every libc use `clone`.
 _NAMESPACES = 0x7E020000
@@ -114,6 +116,7 @@ def docker_profile() -> str:
         _docker_rule("clone", "SCMP_CMP_MASKED_EQ", _NAMESPACES),
     ]
     rules += [_docker_rule("socket", "SCMP_CMP_EQ", family) for family in _FAMILIES.values()]
+    rules += [_docker_rule("socketpair", "SCMP_CMP_EQ", family) for family in _PAIRED]
     rules += [_docker_rule("personality", "SCMP_CMP_EQ", value) for value in _PERSONALITIES]
     return json.dumps(
         {
@@ -144,6 +147,7 @@ _SPECIAL = {
     "clone": (56, 220),
     "clone3": (435, 435),
     "socket": (41, 198),
+    "socketpair": (53, 199),
     "personality": (135, 92),
 }
 _NEWEST = 462  # calls beyond it are not known here
@@ -176,6 +180,7 @@ def _program(architecture: int) -> Iterator[Instruction]:
     yield _RETURN, 0, 0, _KILL
     yield _LOAD, 0, 0, _NUMBER
     yield from _with_argument(_SPECIAL["socket"][architecture], tuple(_FAMILIES.values()))
+    yield from _with_argument(_SPECIAL["socketpair"][architecture], _PAIRED)
     yield from _with_argument(_SPECIAL["personality"][architecture], _PERSONALITIES)
     # clone: the flags' lower half, without any namespace
     yield _IF_EQUAL, 0, 5, _SPECIAL["clone"][architecture]

@@ -57,7 +57,7 @@ setgroups:116:159 setitimer:38:103 setpgid:109:154 setpriority:141:140 setregid:
 setresgid:119:149 setresuid:117:147 setreuid:113:145 setrlimit:160:164 setsid:112:157
 setsockopt:54:208 setuid:105:146 setxattr:188:5 shmat:30:196 shmctl:31:195 shmdt:67:197
 shmget:29:194 shutdown:48:210 sigaltstack:131:132 signalfd:282:- signalfd4:289:74
-socketpair:53:199 splice:275:76 stat:4:- statfs:137:43 statx:332:291 symlink:88:-
+splice:275:76 stat:4:- statfs:137:43 statx:332:291 symlink:88:-
 symlinkat:266:36 sync:162:81 sync_file_range:277:84 syncfs:306:267 sysinfo:99:179 tee:276:77
 tgkill:234:131 time:201:- timer_create:222:107 timer_delete:226:111 timer_getoverrun:225:109
 timer_gettime:224:108 timer_settime:223:110 timerfd_create:283:85 timerfd_gettime:287:87

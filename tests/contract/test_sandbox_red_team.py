@@ -81,6 +81,29 @@ def test_system_calls_of_another_architecture_are_the_end_of_the_process(kind: s
     assert done.exit_code == 128 + 31  # SIGSYS
 
 
+PAIRS = """
+import errno, socket
+for family in (30, 38, 40, 31, 21, 16):
+    try:
+        socket.socketpair(family, socket.SOCK_SEQPACKET)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOSYS):
+            print("GOT as far as the kernel's own answer:", family, errno.errorcode[error.errno])
+    else:
+        print("GOT a pair", family)
+one, other = socket.socketpair()
+print("unix pairs work")
+"""
+
+
+def test_pairs_of_sockets_are_of_one_family(kind: str) -> None:
+    assert tried(kind, PAIRS).stdout == "unix pairs work\n"
+    outside = subprocess.run(
+        [sys.executable, "-c", PAIRS], capture_output=True, text=True, check=True
+    )
+    assert "GOT" in outside.stdout, "the control: nothing else refuses them"
+
+
 SOCKETS = """
 import os, socket, time
 for _ in range(20):
