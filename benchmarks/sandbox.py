@@ -1,6 +1,6 @@
 """How long boxes take, as ratios to starting Python: every row of one round measured before the next round.
 
-    python benchmarks/sandbox.py [--rounds 25] [--sandbox docker|bwrap|auto]
+    python benchmarks/sandbox.py [--rounds 15] [--sandbox both|docker|bwrap|auto]
 
 Machines and their load differ; a ratio within one interleaved run says what a box costs on top of the work.
 """
@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from regreen.adapters.sandbox import choose
+from regreen.errors import NoSandbox
 from regreen.models import Env, EnvSpec, Limits
 from regreen.ports import Sandbox
 
@@ -29,22 +30,32 @@ Times = dict[str, list[float]]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=25)
-    parser.add_argument("--sandbox", default="auto")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--sandbox", default="both")
     options = parser.parse_args()
-    sandbox = choose(options.sandbox)
+    for kind in ("docker", "bwrap") if options.sandbox == "both" else (options.sandbox,):
+        begun = time.perf_counter()
+        try:
+            measure(choose(kind), options.rounds)
+        except NoSandbox as error:
+            print(f"no {kind} here: {error}")
+        print(f"({time.perf_counter() - begun:.0f} s)\n", flush=True)
+
+
+def measure(sandbox: Sandbox, rounds: int) -> None:
+    """Every row of the table, for one backend."""
     env = sandbox.prepare(EnvSpec(), ())
     times: Times = defaultdict(list)
     files = five_thousand_files()
     with sandbox.open(env, ()) as warm:
-        for _ in range(options.rounds):
+        for _ in range(rounds):
             with timed(times, "python -c pass"):
                 subprocess.run([sys.executable, "-c", "pass"], check=True)
             with timed(times, "command in a warm box"):
                 assert warm.run(["true"], timeout=60).passed
             with timed(times, "fresh box, command, close"):
                 fresh(sandbox, env)
-    for _ in range(max(3, options.rounds // 5)):
+    for _ in range(max(3, rounds // 5)):
         name = "fresh box with 5,000 files, command, a report out"
         with timed(times, name), sandbox.open(env, files) as box:
             assert box.run(["true"], timeout=60).passed

@@ -287,7 +287,7 @@ def test_a_setup_has_a_deadline_and_can_be_cancelled(sandbox: Sandbox) -> None:
 
 def test_a_pull_request_may_not_ask_for_a_look_alike(sandbox: Sandbox) -> None:
     spec = EnvSpec(setup="pip install reqeusts", trust="pull_request", scope="tests")
-    with pytest.raises(SetupFailed, match="looks like the popular 'requests'"):
+    with pytest.raises(SetupFailed, match="looks like the popular `requests`"):
         sandbox.prepare(spec, tree({"a": "b"}))
 
 

@@ -154,7 +154,7 @@ def test_a_regreen_that_is_killed_takes_its_box_along(kind: str) -> None:
     plain_env(kind)
     seconds = f"6{time.time_ns() % 10**7:07d}"
     argv = [
-        Path(sys.executable).with_name("regreen"),
+        str(Path(sys.executable).with_name("regreen")),
         "sandbox",
         "--sandbox",
         kind,
