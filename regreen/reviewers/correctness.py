@@ -18,7 +18,7 @@ from regreen.reviewers import pyright, ruff
 from regreen.reviewers.context import Claim, Report, ReviewContext
 from regreen.reviewers.fresh import Hit, fresh
 from regreen.reviewers.names import names_taken_away
-from regreen.reviewers.rules import PYRIGHT, RUFF, Rule
+from regreen.reviewers.rules import PYRIGHT, RUFF, Rule, prior
 
 _ALL_AROUND = 400
 _MOST_AROUND = 1500
@@ -69,7 +69,7 @@ class Pyright:
                 context,
                 found,
                 lambda: pyright.hits(_around(context, context.merge_base, old), tuple(old), rules),
-                sure=lambda h: PYRIGHT[h.rule].confidence >= _SURE,
+                sure=lambda h: prior(PYRIGHT[h.rule], h.rule, h.message) >= _SURE,
             )
         except OutsideError as error:
             return Report(skipped=(Skipped(self.name, str(error)),))
@@ -114,7 +114,8 @@ def claim(hit: Hit, context: ReviewContext, tool: str, rules: Mapping[str, Rule]
         head=message,
         base="not reported",
     )
-    confidence = min(rule.confidence, 0.55) if _is_unsure(hit, rows) else rule.confidence
+    likely = prior(rule, hit.rule, hit.message)
+    confidence = min(likely, 0.55) if _is_unsure(hit, rows) else likely
     return Claim(
         "correctness",
         f"{tool}/{hit.rule}",

@@ -6,6 +6,7 @@ maintainer would want to hear of. What stays under the posting threshold still c
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from regreen.models import Severity
@@ -34,7 +35,7 @@ RUFF: dict[str, Rule] = {
     "F632": Rule(
         "medium", 0.92, "Identity of literals is an accident of the interpreter: equality is meant."
     ),
-    "F601": Rule("low", 0.6, "The later entry replaces the earlier one."),
+    "F601": Rule("medium", 0.82, "The later entry replaces the earlier one."),
     "F622": Rule("high", 0.95, "This assignment is a syntax error."),
     "F631": Rule("high", 0.97, _NEVER_FAILS),
     "F634": Rule("high", 0.97, "A tuple that is not empty is always true, so this branch is always taken."),
@@ -60,7 +61,7 @@ RUFF: dict[str, Rule] = {
     "B003": Rule("medium", 0.85, "Assigning to `os.environ` does not clear the environment."),
     "B005": Rule("medium", 0.7, "`strip` takes a set of characters, not a prefix or suffix."),
     "B006": Rule("medium", 0.55, "The default is made once and shared by all calls."),
-    "B012": Rule("medium", 0.7, "Jumping out of `finally` swallows the exception on its way."),
+    "B012": Rule("medium", 0.82, "Jumping out of `finally` swallows the exception on its way."),
     "B015": Rule("medium", 0.9, "The comparison's result is thrown away."),
     "B016": Rule("high", 0.95, "Raising a literal raises `TypeError` instead."),
     "B018": Rule("low", 0.55, "The expression's value is thrown away."),
@@ -141,3 +142,17 @@ PYRIGHT: dict[str, Rule] = {
     "reportArgumentType": Rule("medium", 0.45, "The callee does not expect this kind of value."),
     "reportTypedDictNotRequiredAccess": Rule("medium", 0.6, "Where the key is missing this raises `KeyError`."),
 }  # fmt: skip
+
+
+_BUILT_IN = r"(?:Literal\[[^\]\n]{1,80}\]|int|str|bytes|float|bool|list\[[^\"\n]{1,80}\]|dict\[[^\"\n]{1,80}\]|set\[[^\"\n]{1,80}\])"
+_PLAIN_TYPES = re.compile(rf'not supported for types "{_BUILT_IN}" and "{_BUILT_IN}"')
+_OF_VALUES = frozenset({"reportOperatorIssue", "reportAttributeAccessIssue", "reportIndexIssue"})
+
+
+def prior(rule: Rule, code: str, message: str) -> float:
+    """A rule's confidence, raised where its words leave no doubt of the types: a coroutine, or built-in ones."""
+    if code in _OF_VALUES and "CoroutineType[" in message:
+        return 0.92
+    if code == "reportOperatorIssue" and _PLAIN_TYPES.search(message):
+        return 0.86
+    return rule.confidence

@@ -14,8 +14,26 @@ SEEN = [
     ("shared-default", "def f(*, opts=dict()):\n    opts['a'] = 1\n    return opts\n"),
     ("unfilled-text", "def f(name):\n    raise ValueError('no {name}')\n"),
     ("unfilled-text", "def f(log, n):\n    total = n\n    log.info('got {total} of {n}')\n"),
+    (
+        "not-awaited",
+        "async def ok():\n    return True\n\nasync def f():\n    if ok():\n        return 1\n",
+    ),
+    ("not-awaited", "async def n():\n    return 1\n\nasync def f():\n    return n() + 1\n"),
+    (
+        "no-such-attribute",
+        "class A:\n    def __init__(self):\n        self.count = 0\n\n    def f(self):\n        return self.cuont\n",
+    ),
+    ("no-such-attribute", "class A:\n    def f(self):\n        return self._g()\n"),
 ]
 LEFT = [
+    "async def ok():\n    return True\n\nasync def f():\n    return ok()\n",
+    "async def ok():\n    return True\n\nasync def f(ok):\n    if ok():\n        return 1\n",
+    "class A(B):\n    def f(self):\n        return self.x\n",
+    "class A:\n    def f(self):\n        return self.x\n\nclass B(A):\n    pass\n",
+    "class A:\n    def f(self):\n        return self.x\n\na = A()\na.x = 1\n",
+    "class A:\n    def __getattr__(self, n):\n        return n\n\n    def f(self):\n        return self.x\n",
+    "class A:\n    x: int\n\n    def f(self):\n        return self.x, self.__class__\n",
+    "class A:\n    def f(self):\n        try:\n            return self.x\n        except AttributeError:\n            return 1\n",
     "def f(x, seen=[]):\n    return x in seen\n",
     "def f(x, seen=[]):\n    seen = list(seen)\n    seen.append(x)\n",
     "def f(x, _cache={}):\n    _cache[x] = 1\n",
@@ -69,3 +87,20 @@ def test_what_was_wrong_before_is_left_alone_beside_a_change(tmp_path: Path) -> 
     old = "def f(d):\n    print(missing)\n    return d is 'x'\n"
     story.change({"a.py": old}, {"a.py": old.replace("def f(d):", "def f(d):\n    d = d or 'y'")})
     assert said(story) == []
+
+
+def test_a_class_that_others_complete_may_use_what_it_lacks(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    part = "class Part:\n    def f(self):\n        return 1\n"
+    story.change(
+        {"a.py": part, "b.py": "from a import Part\n\n\nclass Whole(Part):\n    x = 1\n"},
+        {"a.py": part.replace("return 1", "return self.x")},
+    )
+    assert said(story) == []
+
+
+def test_a_method_that_is_removed_from_under_its_caller_is_said(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    old = "class A:\n    def f(self):\n        return self._g()\n\n    def _g(self):\n        return 1\n"
+    story.change({"a.py": old}, {"a.py": old[: old.index("\n    def _g")]})
+    assert said(story) == [("mistakes/no-such-attribute", 3, "RIGHT")]

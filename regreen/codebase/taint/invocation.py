@@ -74,20 +74,13 @@ def instance(  # noqa: PLR0917
 def class_member(run: Run, cls: ClassRef, name: str, bound: Value | None, depth: int = 0) -> Value:
     """A class's attribute, looked up along its bases; methods come bound."""
     environment = expressions.environment(run, cls.module)
-    for item in cls.node.body:
-        if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and item.name == name:
-            plain = any(
-                isinstance(d, ast.Name) and d.id == "staticmethod" for d in item.decorator_list
-            )
-            by_class = any(
-                isinstance(d, ast.Name) and d.id == "classmethod" for d in item.decorator_list
-            )
-            owner = None if plain else thing(cls) if by_class else bound
-            return thing(FunctionRef(item, cls.module, cls.closure, owner))
-        if isinstance(item, ast.Assign | ast.AnnAssign) and item.value is not None:
-            wanted = item.targets if isinstance(item, ast.Assign) else [item.target]
-            if any(isinstance(t, ast.Name) and t.id == name for t in wanted):
-                return _class_attribute(run, cls, item.value)
+    item = _items(run, cls.node).get(name)
+    if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
+        kinds = {d.id for d in item.decorator_list if isinstance(d, ast.Name)}
+        owner = None if "staticmethod" in kinds else thing(cls) if "classmethod" in kinds else bound
+        return thing(FunctionRef(item, cls.module, cls.closure, owner))
+    if isinstance(item, ast.expr):
+        return _class_attribute(run, cls, item)
     if depth > 5:
         return UNKNOWN
     outside: list[Value] = []
@@ -101,6 +94,23 @@ def class_member(run: Run, cls: ClassRef, name: str, bound: Value | None, depth:
             elif isinstance(one, External):
                 outside.append(external(f"{one.name}.{name}"))
     return join(*outside) if outside else UNKNOWN
+
+
+def _items(run: Run, node: ast.ClassDef) -> dict[str, ast.expr | ast.stmt]:
+    """What a class's body gives each name first: a method, or an expression."""
+    known = run.members.get(node)
+    if known is not None:
+        return known
+    found: dict[str, ast.expr | ast.stmt] = {}
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.setdefault(item.name, item)
+        elif isinstance(item, ast.Assign | ast.AnnAssign) and item.value is not None:
+            for target in item.targets if isinstance(item, ast.Assign) else [item.target]:
+                if isinstance(target, ast.Name):
+                    found.setdefault(target.id, item.value)
+    run.members[node] = found
+    return found
 
 
 def _base_class(run: Run, environment: Mapping[str, Value], base: ast.expr) -> Value:

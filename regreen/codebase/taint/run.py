@@ -97,6 +97,7 @@ class Run:
     left: int = NODES_PER_ROOT
     nesting: int = 0
     unfinished: set[str] = field(default_factory=set)
+    members: dict[ast.ClassDef, dict[str, ast.expr | ast.stmt]] = field(default_factory=dict)
     talking: dict[str, bool] = field(default_factory=dict)
     answers: list[tuple[dict[Mark, frozenset[str]], dict[Mark, frozenset[str]]]] = field(
         default_factory=list

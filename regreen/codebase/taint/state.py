@@ -134,7 +134,8 @@ def _meet(one: State, other: State) -> State:
     heap = dict(one.heap)
     for key, heaped in other.heap.items():
         here = heap.get(key)
-        heap[key] = heaped if here is None else join_heaped(here, heaped)
+        if here is not heaped:  # nearly all are the same on both ways
+            heap[key] = heaped if here is None else join_heaped(here, heaped)
     checked = {
         mark: both
         for mark, classes in one.checked.items()
