@@ -31,11 +31,11 @@ def main() -> None:
     try:
         trial = trial_for(job, options.step, pythons=sandbox.pythons(), timeout=options.timeout)
         if options.show:
-            print(trial.setup, "\n--- command\n", trial.shown)
+            print(trial.setup, "\n--- command\n", trial.command[-1])
         seen = reproduce(trial, rev, git=git, sandbox=sandbox, runs=1)
         said = f"{seen.verdict}: {seen.detail}"
         if options.show:
-            print("\n".join(run.output[-3000:] for run in seen.runs))
+            print("\n--- output\n" + "\n".join(run.output[-6000:] for run in seen.runs))
         if seen.runs and seen.runs[0].exit_code == 0:
             said = "passes"
     except (UserError, OutsideError) as error:

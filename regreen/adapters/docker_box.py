@@ -253,7 +253,6 @@ def _config(client: APIClient, plan: Plan, limits: Limits) -> dict[str, object]:
         "AttachStdin": True,
         "Tty": False,
         "Healthcheck": {"Test": ["NONE"]},
-        "NetworkDisabled": not plan.network,
         "Labels": {LABEL: str(os.getpid()), DEADLINE_LABEL: str(int(time.time()) + LIFETIME_S)},
         "HostConfig": host_config,
     }

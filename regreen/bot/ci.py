@@ -9,7 +9,13 @@ from regreen.codebase.redaction import redact_known
 from regreen.codebase.trial import Trial
 from regreen.errors import OutsideError, UserError
 from regreen.fixers import ci_log
-from regreen.fixers.reproduce import default_step, failed_step, trial_for
+from regreen.fixers.ci_trial import (
+    as_it_went,
+    default_step,
+    failed_step,
+    trial_for,
+    versions_of_the_day,
+)
 from regreen.fixers.workflow import JobPlan, plan
 from regreen.forge import GitHub, WorkflowJob, WorkflowRun
 from regreen.models import Failure, Trust
@@ -64,10 +70,12 @@ def _red(
             event=run.event,
             files=lambda path: git.show(run.head_sha, path),
             repository=github.repo,
+            shown=job.name,
         )
     except UserError as error:
         return replace(red, reason=str(error))
-    return _planned(red, plans, job, command=log.command, scope=scope, trust=trust, pythons=pythons)
+    held = versions_of_the_day(log.installed, lambda path: git.show(run.head_sha, path))
+    return _planned(red, plans, job, log=log, held=held, scope=scope, trust=trust, pythons=pythons)
 
 
 def _planned(
@@ -75,7 +83,8 @@ def _planned(
     plans: Sequence[JobPlan],
     job: WorkflowJob,
     *,
-    command: str,
+    log: ci_log.CiLog,
+    held: Sequence[str],
     scope: str,
     trust: Trust,
     pythons: Sequence[str],
@@ -87,11 +96,12 @@ def _planned(
     if not chosen.supported:
         what = "; ".join(f"{u.what}: {u.why}" for u in chosen.unsupported)
         return replace(red, reason=what)
-    step = failed_step(chosen, red.step, command=command) or default_step(chosen)
+    chosen = as_it_went(chosen, [(step.name, step.conclusion) for step in job.steps])
+    step = failed_step(chosen, red.step, command=log.command) or default_step(chosen)
     if step is None:
         return replace(red, reason="the job has no step that runs a command")
     try:
-        trial = trial_for(chosen, step, trust=trust, scope=scope, pythons=pythons)
+        trial = trial_for(chosen, step, trust=trust, scope=scope, pythons=pythons, constraints=held)
     except UserError as error:
         return replace(red, reason=str(error))
     return replace(red, trial=trial)

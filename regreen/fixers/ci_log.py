@@ -19,6 +19,7 @@ from regreen.fixers.logs.environment import (
     EnvironmentReader,
     InfraReader,
 )
+from regreen.fixers.logs.installed import InstalledReader
 from regreen.fixers.logs.javascript import JestReader, MochaReader, NodeReader, VitestReader
 from regreen.fixers.logs.linters import LintReader, PreCommitReader, TypeReader
 from regreen.fixers.logs.pytest_log import PytestReader
@@ -48,7 +49,8 @@ _ERROR_BLOCK = 20
 class CiLog:
     """What a job's log says: the failing step, its command, the kind of failure, every failure found.
 
-    `exit_code` is None where the log does not hold it; `truncated` says that the log ends before the job does.
+    `exit_code` is None where the log does not hold it; `truncated` says that the log ends before the job does;
+    `installed` are the versions that pip and uv put in, as `name==version`.
     """
 
     step: str
@@ -57,6 +59,7 @@ class CiLog:
     command: str = ""
     exit_code: int | None = None
     truncated: bool = False
+    installed: tuple[str, ...] = ()
 
 
 def parse(lines: Iterable[bytes] | bytes, *, step: str | None = None) -> CiLog:
@@ -199,6 +202,7 @@ class _Job:
         self._github = False
         self._ended = False
         self._continues = False
+        self._installed = InstalledReader()
 
     def feed(self, raw: bytes) -> None:
         """Take the next raw line."""
@@ -212,7 +216,7 @@ class _Job:
         self._close()
         section = self._chosen or self._suspect
         if section is None and self._github and self._ended:
-            return CiLog("", "unknown", ())
+            return CiLog("", "unknown", (), installed=self._installed.versions())
         if section is None and self._last is not None:
             section = self._last[0]
         section = section or self._now
@@ -222,7 +226,15 @@ class _Job:
         kind, failures = section.result(strong_only=strong_only)
         command = "\n".join(section.command)
         truncated = self._github and not self._ended and not section.failed
-        return CiLog(section.step, kind, failures, command, section.exit_code, truncated)
+        return CiLog(
+            section.step,
+            kind,
+            failures,
+            command,
+            section.exit_code,
+            truncated,
+            self._installed.versions(),
+        )
 
     def _line(self, text: str) -> None:
         if tabbed := _TABBED.match(text):
@@ -240,6 +252,7 @@ class _Job:
         elif self._now.in_header:
             self._header(line)
         else:
+            self._installed.feed(line)
             self._now.feed(line)
 
     def _marked(self, what: str, text: str) -> None:

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 from regreen.fixers.expressions import Call, Node, parse, split
 from regreen.fixers.runtime_shell import HELPERS, Compiler
-from regreen.fixers.workflow import WORKSPACE, Step
+from regreen.fixers.services import starting
+from regreen.fixers.shims import BEGIN, OFFLINE, SHIMS, UNSUPPORTED_MARK
+from regreen.fixers.workflow import WORKSPACE, Service, Step
 
 COULD_NOT_GET_THERE = 125
 """An earlier step failed: the step in question was never reached."""
@@ -38,8 +40,9 @@ RUNNER_ENV = {
     "PRE_COMMIT_HOME": "/env/pre-commit",
     "GOMODCACHE": "/env/go/mod",
     "UV_LINK_MODE": "copy",
-    "UV_PYTHON": "/env/bin/python",
+    "UV_PYTHON_PREFERENCE": "only-system",
     "UV_PYTHON_DOWNLOADS": "never",
+    "pythonLocation": "/env",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
 }
 """What every step sees; tools' stores lie where the network phase's result is kept."""
@@ -91,6 +94,8 @@ rg_run() {
   pairs+=("${rg_pairs[@]}")
   local path=$PATH
   while IFS= read -r line; do [ -n "$line" ] && path="$line:$path"; done < "$RG/path"
+  rg_shims "$path"
+  path="$RG/bin:$path"
   rm -f "$RG/now.output" "$RG/now.env" "$RG/now.path" "$RG/now.summary" "$RG/now.state"
   : > "$RG/now.output"; : > "$RG/now.env"; : > "$RG/now.path"; : > "$RG/now.summary"; : > "$RG/now.state"
   pairs+=("GITHUB_OUTPUT=$RG/now.output" "GITHUB_ENV=$RG/now.env" "GITHUB_PATH=$RG/now.path")
@@ -123,7 +128,15 @@ rg_run() {
 )
 
 
-def script(steps: Sequence[Step], *, target: int | None = None, fresh: bool = True) -> str:
+def script(
+    steps: Sequence[Step],
+    *,
+    target: int | None = None,
+    fresh: bool = True,
+    offline: bool = False,
+    builds: bool = False,
+    services: tuple[Service, ...] = (),
+) -> str:
     """A bash script that runs `steps`.
 
     Args:
@@ -131,6 +144,9 @@ def script(steps: Sequence[Step], *, target: int | None = None, fresh: bool = Tr
         target: the step whose exit status is the script's; an earlier failure exits 125. None: the first
             failure's status is the script's.
         fresh: whether the job starts here, or goes on from what an earlier script kept.
+        offline: whether tools are to take what an earlier script fetched, and not to look for a network.
+        builds: whether what builds this project is fetched too, for tools that build it again without a network.
+        services: what the job wants to run beside it.
 
     Raises:
         NotAtRunTime: an expression needs what only GitHub knows.
@@ -142,7 +158,12 @@ def script(steps: Sequence[Step], *, target: int | None = None, fresh: bool = Tr
         lines.append(
             'rm -rf "$RG/outputs" "$RG/env" "$RG/failed" "$RG/path"; mkdir -p "$RG/outputs" "$RG/env"; touch "$RG/path"'
         )
-    lines.append(_SHIMS)
+    if any("-m pip" in step.calls for step in steps):
+        lines.append("rg_python_too=1")
+    lines += [SHIMS, OFFLINE if offline else BEGIN]
+    if builds and not offline:
+        lines.append("rg_build_tools")
+    lines += starting(services)
     for step in steps:
         lines += _step(step)
     lines.append(_ending(target))
@@ -262,30 +283,4 @@ def _ending(target: int | None) -> str:
     )
 
 
-UNSUPPORTED_MARK = "regreen: unsupported: "
-"""A shim prints this where a job asks for what no box can give."""
-
-# A box has no root, so system packages cannot be installed; those that are there already satisfy the step.
-_SHIMS = r"""
-PATH="$RG/bin:$PATH"
-cat > "$RG/bin/apt-get" <<'RG_APT'
-#!/bin/sh
-verb=; for word; do case "$word" in -*|*=*) ;; *) if [ -z "$verb" ]; then verb=$word; fi;; esac; done
-[ "$verb" = install ] || exit 0
-missing=
-for word; do
-  case "$word" in -*|install|*=*) continue;; esac
-  dpkg -s "$word" >/dev/null 2>&1 || type "$word" >/dev/null 2>&1 || ls /usr/share/doc/"$word" >/dev/null 2>&1 || missing="$missing $word"
-done
-[ -z "$missing" ] && exit 0
-echo "MARKapt-get install$missing: system packages cannot be installed in the sandbox" >&2
-exit 100
-RG_APT
-cp "$RG/bin/apt-get" "$RG/bin/apt"
-cat > "$RG/bin/sudo" <<'RG_SUDO'
-#!/bin/sh
-while :; do case "$1" in -u|-g) shift 2;; -*|*=*) shift;; *) break;; esac; done
-exec "$@"
-RG_SUDO
-chmod +x "$RG/bin/apt-get" "$RG/bin/apt" "$RG/bin/sudo"
-""".replace("MARK", UNSUPPORTED_MARK).strip("\n")
+__all__ = ["COULD_NOT_GET_THERE", "RUNNER_ENV", "UNSUPPORTED_MARK", "script"]

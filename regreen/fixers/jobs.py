@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from regreen.fixers.expressions import UNKNOWN, EvaluationFailed, Value, to_string, value_of
 from regreen.fixers.matrix import cells, default_name
+from regreen.fixers.matrix_names import cell_shown, spoken_of
 from regreen.fixers.plan_context import (
     Context,
     Mappings,
@@ -21,6 +22,7 @@ from regreen.fixers.plan_context import (
     need_mapping,
     text_of,
 )
+from regreen.fixers.services import kind_of, ports_of, service
 from regreen.fixers.steps import Draft, StepPlanner, looks_like_a_test, runs_checks
 from regreen.fixers.workflow import Files, JobPlan, Service, Step, Unsupported
 from regreen.fixers.workflow_yaml import load
@@ -46,9 +48,12 @@ class Planner:
         github: Mappings,
         files: Files,
         inputs: Mappings | None = None,
+        *,
         depth: int = 0,
+        shown: str = "",
     ) -> None:
         self._document = document
+        self._shown = shown
         self._files = files
         self._depth = depth
         self._github = github
@@ -79,6 +84,8 @@ class Planner:
         context = self._base_context()
         matrix = deep_value(mapping(job.get("strategy")).get("matrix"), context)
         dynamic = is_dynamic(matrix)
+        if dynamic and (told := self._told(name, job, matrix)) is not None:
+            matrix, dynamic = told, False
         every: list[dict[str, Value]] = (
             [{}] if matrix is None or dynamic else cells(mapping(matrix))
         )
@@ -98,6 +105,13 @@ class Planner:
                 yield from self._called(name, job, context, cell, blocked)
             else:
                 yield self._planned(name, job, context, cell, blocked)
+
+    def _told(self, name: str, job: Mappings, matrix: Value) -> Mappings | None:
+        """A matrix of the one cell that the name on GitHub tells; other values of it stay unknown."""
+        shown = self._shown.split(" / ")[0] if "uses" in job else self._shown
+        template = to_string(job.get("name")) if job.get("name") is not None else ""
+        cell = cell_shown(name, template, matrix, spoken_of(job), shown) if shown else None
+        return None if cell is None else {key: [value] for key, value in cell.items()}
 
     def _know_outputs(self, name: str, job: Mappings, draft: Draft) -> None:
         """What later jobs may ask of this one, as far as its steps' outputs are known without running them."""
@@ -164,7 +178,10 @@ class Planner:
             yield JobPlan(name, shown, cell, False, tuple(blocked), "", (), ())
             return
         given = {key: deep_value(value, context) for key, value in mapping(job.get("with")).items()}
-        inner = Planner(document, self._github, self._files, given, self._depth + 1)
+        rest = self._shown.removeprefix(f"{shown} / ")
+        inner = Planner(
+            document, self._github, self._files, given, depth=self._depth + 1, shown=rest
+        )
         for one in inner.jobs(None):
             yield _renamed(
                 one, f"{name}/{one.id}", f"{shown} / {one.name}", cell | one.matrix, tuple(blocked)
@@ -188,6 +205,11 @@ class Planner:
         context["env"] = dict(env)
         image, services, containers = _containers(job, context)
         blocked += containers
+        context["job"] = {
+            "*": UNKNOWN,
+            "status": UNKNOWN,
+            "services": {one.name: {"ports": ports_of(one), "*": UNKNOWN} for one in services},
+        }
         run_defaults = mapping(mapping(self._document.get("defaults")).get("run")) | mapping(
             mapping(job.get("defaults")).get("run")
         )
@@ -306,18 +328,20 @@ def _containers(
     job: Mappings, context: Context
 ) -> tuple[str, tuple[Service, ...], list[Unsupported]]:
     image = _image(job.get("container"), context)
+    declared = mapping(deep_value(job.get("services"), context))
     services = tuple(
-        Service(name, _image(service, context))
-        for name, service in mapping(deep_value(job.get("services"), context)).items()
+        service(name, shown, mapping(one))
+        for name, one in declared.items()
+        if (shown := _image(one, context))
     )
     blocked = [
-        Unsupported(
-            f"service {service.name} ({service.image})", "service containers are not started here"
-        )
-        for service in services
-        if service.image
+        Unsupported(f"service {one.name} ({one.image})", "no server of this kind is started here")
+        for one in services
+        if not kind_of(one.image)
     ]
-    return image, tuple(service for service in services if service.image), blocked
+    if image and services and not blocked:
+        blocked = [Unsupported("services", "a container job reaches them by their own names")]
+    return image, services, blocked
 
 
 def _image(asked: Value, context: Context) -> str:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import Literal
 
+from regreen.codebase.in_git import argv_of
 from regreen.codebase.trial import Trial, prepare
-from regreen.errors import SetupFailed, UserError
+from regreen.errors import SetupFailed
 from regreen.fixers import driver
 from regreen.fixers.ci_log import CiLog, failures_in, parse
-from regreen.fixers.phases import Phases, phases
-from regreen.fixers.workflow import JobPlan, Step
-from regreen.models import Env, Failure, Limits, RunResult, Trust
+from regreen.fixers.ci_trial import Unsupported, default_step, failed_step, trial_for
+from regreen.models import Env, Failure, RunResult
 from regreen.ports import Git, Sandbox
 
 Verdict = Literal["reproduced", "flaky", "not_reproduced", "unsupported", "infra"]
+BaseState = Literal["green", "red", "red_otherwise"]
 
 
 @dataclass(frozen=True)
@@ -52,216 +52,7 @@ class Reproduction:
     failures: tuple[Failure, ...] = ()
     runs: tuple[Run, ...] = ()
     rate: float = 0.0
-    base: Literal["green", "red", "red_otherwise"] | None = None
-
-
-def failed_step(
-    job: JobPlan, name: str | None = None, number: int | None = None, command: str = ""
-) -> Step | None:
-    """The planned step that a log or the API means: by name, else by its command, else by number.
-
-    GitHub counts the job's own set-up as step 1, so that its numbers are one more than the file's; names decide first.
-    """
-    runnable = [step for step in job.steps if step.kind != "skip" and step.run.strip()]
-    for wanted in (name, command and f"Run {command.splitlines()[0]}"):
-        if not wanted:
-            continue
-        bare = wanted.removeprefix("Run ").strip()
-        for step in runnable:
-            first = next(iter(step.run.strip().splitlines()), "").strip()
-            if step.name == wanted or bare in {step.name, first, step.uses}:
-                return step
-    return next((step for step in runnable if step.number == number), None)
-
-
-def default_step(job: JobPlan) -> Step | None:
-    """The step most likely to be meant where nobody said: the last one that runs a test or a check."""
-    from regreen.fixers.steps import looks_like_a_test
-
-    runs = [step for step in job.steps if step.kind == "run"] or [
-        step for step in job.steps if step.run and step.kind != "skip"
-    ]
-    return next(
-        (step for step in reversed(runs) if looks_like_a_test(step)), runs[-1] if runs else None
-    )
-
-
-def trial_for(
-    job: JobPlan,
-    step: Step | int | None = None,
-    *,
-    timeout: float | None = None,
-    trust: Trust = "local",
-    scope: str = "local",
-    pythons: Sequence[str] = (),
-    limits: Limits | None = None,
-    constraints: Sequence[str] = (),
-) -> Trial:
-    """The trial that runs one step of a job as GitHub did.
-
-    Args:
-        job: the plan of one matrix cell.
-        step: the step that failed (or its number in the plan); the last test-like one where None.
-        timeout: seconds for the command; the job's own limit where None.
-        trust: whose code this is, for the environment's cache.
-        scope: the repository, for the environment's cache.
-        pythons: the interpreters that the sandbox has ("3.11"); a plan that asks for another is refused by name.
-        limits: the box's limits.
-        constraints: `name==version` of the day, from the log; pip and uv are held to them.
-
-    Raises:
-        Unsupported: the job needs what cannot be had here; the text names it.
-    """
-    chosen = _chosen(job, step)
-    standing = [one for one in job.unsupported if one.step is None or one.step <= chosen.number]
-    if standing:
-        message = "; ".join(f"unsupported: {one.what}, because {one.why}" for one in standing)
-        raise Unsupported(message)
-    cut = phases(job.steps, chosen.number)
-    constraints_env = _constrained(constraints)
-    minutes = chosen.timeout_minutes or job.timeout_minutes
-    seconds = timeout if timeout is not None else min((minutes or 30.0) * 60, 3600.0)
-    overlay = {_CONSTRAINTS: "\n".join(constraints).encode() + b"\n"} if constraints else {}
-    plain = _plain_command(cut)
-    return Trial(
-        command=("bash", "-c", plain if plain is not None else _command(cut, chosen.number)),
-        setup=_setup(cut),
-        env=(*_runner_env(cut.command[-1] if plain is not None else None), *constraints_env),
-        overlay=overlay,
-        timeout=seconds,
-        python=_python(job, chosen.number, pythons),
-        image=job.image if "/" in job.image or ":" in job.image else None,
-        trust=trust,
-        scope=scope,
-        limits=limits or Limits(),
-    )
-
-
-class Unsupported(UserError):
-    """A job that cannot be run here; the text names what stands in the way."""
-
-
-def _chosen(job: JobPlan, step: Step | int | None) -> Step:
-    if isinstance(step, Step):
-        return step
-    found = (
-        default_step(job)
-        if step is None
-        else next((one for one in job.steps if one.number == step), None)
-    )
-    if found is None or not found.run.strip():
-        message = f"job {job.id!r} has no such step to run; it has {', '.join(str(one.number) for one in job.steps if one.run)}"
-        raise UserError(message)
-    return found
-
-
-_CONSTRAINTS = ".regreen-constraints.txt"
-
-
-def _constrained(constraints: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    if not constraints:
-        return ()
-    return (("PIP_CONSTRAINT", f"/work/{_CONSTRAINTS}"), ("UV_CONSTRAINT", f"/work/{_CONSTRAINTS}"))
-
-
-def _python(job: JobPlan, until: int, available: Sequence[str]) -> str | None:
-    asked = [step.python for step in job.steps if step.python and step.number <= until]
-    if not asked:
-        return None
-    wanted = asked[-1]
-    if wanted == "3":
-        return max(available, key=_version, default=None)
-    if available and wanted not in available:
-        message = f"unsupported: Python {wanted}, because this machine has {', '.join(available)}"
-        raise Unsupported(message)
-    return wanted
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdigit())
-
-
-def _setup(cut: Phases) -> str | None:
-    if not any(step.kind != "skip" and step.run.strip() for step in cut.setup):
-        return None
-    if (plain := _plain(cut.setup)) is not None:
-        return plain
-    return _as_file(driver.script(cut.setup))
-
-
-def _command(cut: Phases, target: int) -> str:
-    fresh = (
-        not any(step.kind != "skip" and step.run.strip() for step in cut.setup)
-        or _plain(cut.setup) is not None
-    )
-    return driver.script(cut.command, target=target, fresh=fresh)
-
-
-def _runner_env(step: Step | None) -> tuple[tuple[str, str], ...]:
-    """What the runner sets; and what the step sets, where no driver does it."""
-    return tuple((driver.RUNNER_ENV | (step.env if step is not None else {})).items())
-
-
-def _plain_command(cut: Phases) -> str | None:
-    """A command of one simple step as its own script, so that people read what ran; None where it takes more."""
-    steps = [step for step in cut.command if step.kind != "skip" and step.run.strip()]
-    if len(steps) != 1 or (cut.setup and _setup(cut) is not None and _plain(cut.setup) is None):
-        return None
-    step = steps[0]
-    if _needs_runner(step):
-        return None
-    lines = step.run.strip("\n")
-    options = []
-    if "\n" in lines.strip() or ";" in lines or step.timeout_minutes:
-        options.append("set -e")
-    if "pipefail" in step.shell and "|" in lines:
-        options = ["set -e -o pipefail"]
-    if step.working_directory != ".":
-        options.append(f"cd {shlex.quote(step.working_directory)}")
-    return "\n".join([*options, lines])
-
-
-def _needs_runner(step: Step) -> bool:
-    """Whether a step asks for more than a shell: the runner's files, values of the run, another shell."""
-    return (
-        any(word in step.run for word in _MEDDLES)
-        or not step.shell.startswith("bash")
-        or step.condition not in {"success()", "true"}
-        or any("${{" in value for value in step.env.values())
-    )
-
-
-def _as_file(script: str) -> str:
-    """The driver as a file, so that its own standard input stays free."""
-    mark = "REGREEN_DRIVER_END"
-    return f'cat > "$HOME/.ci-driver.sh" <<\'{mark}\'\n{script}{mark}\nbash "$HOME/.ci-driver.sh"'
-
-
-_MEDDLES = ("GITHUB_", "${{", "RUNNER_", "sudo", "apt", "<<", "node")
-
-
-def _plain(steps: Sequence[Step]) -> str | None:
-    """A setup of simple steps as the simple lines they are: then its result is keyed by the manifests it reads.
-
-    None where a step needs the runner's bookkeeping.
-    """
-    lines = ["set -e"]
-    exported: dict[str, str] = {}
-    for step in steps:
-        if step.kind == "skip" or not step.run.strip():
-            continue
-        if _needs_runner(step) or step.continues or step.working_directory != ".":
-            return None
-        changed = {
-            name: value
-            for name, value in ({"CI": "true"} | step.env).items()
-            if exported.get(name) != value
-        }
-        lines += [f"export {name}={shlex.quote(value)}" for name, value in changed.items()]
-        lines += [f"unset {name}" for name in exported if name not in step.env and name != "CI"]
-        exported = {"CI": "true"} | step.env
-        lines.append(step.run)
-    return "\n".join(lines)
+    base: BaseState | None = None
 
 
 # --- running it -------------------------------------------------------------------------------------------------------
@@ -301,9 +92,8 @@ def reproduce(
     result = verdict(seen, expected)
     if base is None or result.verdict not in {"reproduced", "flaky"}:
         return result
-    return replace(
-        result, base=_on_base(trial, base, result, git=git, sandbox=sandbox, cancel=cancel)
-    )
+    judged = on_base(trial, base, result.failures, git=git, sandbox=sandbox, cancel=cancel)
+    return replace(result, base=judged)
 
 
 def run_once(
@@ -311,7 +101,7 @@ def run_once(
 ) -> Run:
     """One run in a fresh box, its output read into failures."""
     with sandbox.open(env, git.archive(rev, trial.overlay), trial.limits) as box:
-        result = box.run(trial.command, timeout=trial.timeout, env=dict(trial.env), cancel=cancel)
+        result = box.run(argv_of(trial), timeout=trial.timeout, env=dict(trial.env), cancel=cancel)
     return read_run(result)
 
 
@@ -432,16 +222,25 @@ def _setup_failed(error: SetupFailed, expected: CiLog | None) -> Reproduction:
     )
 
 
-def _on_base(
+def on_base(
     trial: Trial,
     base: str,
-    result: Reproduction,
+    failures: Sequence[Failure],
     *,
     git: Git,
     sandbox: Sandbox,
-    cancel: Event | None,
-) -> Literal["green", "red", "red_otherwise"]:
-    """How the base does: green, red in the same tests, or red in others."""
+    cancel: Event | None = None,
+) -> BaseState:
+    """How the same command does on a base revision: green, red in the same tests, or red in others.
+
+    Args:
+        trial: the command that fails on the head.
+        base: the revision to compare with.
+        failures: what fails on the head.
+        git: the repository.
+        sandbox: where it runs.
+        cancel: set to stop.
+    """
     try:
         env = prepare(trial, base, git=git, sandbox=sandbox, cancel=cancel)
     except SetupFailed:
@@ -449,8 +248,17 @@ def _on_base(
     run = run_once(trial, base, env, git=git, sandbox=sandbox, cancel=cancel)
     if not run.failed:
         return "green"
-    ours = {failure.test for failure in result.failures}
+    ours = {failure.test for failure in failures}
     return "red" if ours <= {failure.test for failure in run.failures} else "red_otherwise"
 
 
-__all__ = ["Reproduction", "Run", "Unsupported", "failed_step", "reproduce", "trial_for", "verdict"]
+__all__ = [
+    "Reproduction",
+    "Run",
+    "Unsupported",
+    "default_step",
+    "failed_step",
+    "reproduce",
+    "trial_for",
+    "verdict",
+]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from regreen.fixers import actions, artifacts
+from regreen.fixers.called import called
 from regreen.fixers.expressions import (
     UNKNOWN,
     Node,
@@ -16,7 +16,6 @@ from regreen.fixers.expressions import (
     from_plain,
     show,
     to_string,
-    truthy,
     value_of,
 )
 from regreen.fixers.plan_context import (
@@ -33,6 +32,14 @@ from regreen.fixers.plan_context import (
 )
 from regreen.fixers.plan_context import (
     asked as _asked,
+)
+from regreen.fixers.planned_step import (
+    Common,
+    continues,
+    default_name,
+    env_context,
+    inside,
+    minutes,
 )
 from regreen.fixers.workflow import WORKSPACE, Files, JobPlan, Step, Unsupported
 from regreen.fixers.workflow_yaml import WorkflowError, load
@@ -110,17 +117,17 @@ class StepPlanner:
             asked = joined(self._gate, asked)
         env = environment(step.get("env"), context, draft.env)
         inner = draft.env | env
-        context = {**context, "env": _Layered.of(inner, draft.writes_env)}
+        context = {**context, "env": env_context(inner, draft.writes_env)}
         id_ = to_string(step.get("id"))
-        common = _Common(
+        common = Common(
             number=len(draft.steps) + 1,
-            name=text_of(step.get("name"), context) or _default_step_name(step, context),
+            name=text_of(step.get("name"), context) or default_name(step, context),
             env=inner,
             own=tuple(env),
             id=f"{self._prefix}{id_}" if id_ else "",
             condition=show(asked),
-            continues=_continues(step.get("continue-on-error"), context),
-            timeout=_minutes(step.get("timeout-minutes"), context),
+            continues=continues(step.get("continue-on-error"), context),
+            timeout=minutes(step.get("timeout-minutes"), context),
         )
         if is_false(asked):
             self._skip(
@@ -137,7 +144,7 @@ class StepPlanner:
             message = f"step {common.number}: neither `run` nor `uses`"
             raise WorkflowError(message)
 
-    def _run(self, step: Mappings, common: _Common, context: Context, id_: str) -> None:
+    def _run(self, step: Mappings, common: Common, context: Context, id_: str) -> None:
         draft = self._draft
         script = text_of(step.get("run"), context, keep=True)
         shell = text_of(step.get("shell"), context) or draft.shell
@@ -151,19 +158,21 @@ class StepPlanner:
             Unsupported(name, "comes from another job", common.number)
             for name in unresolved(script)
         ]
+        where = inside(directory)
+        calls = called(script, where, self._files)
         draft.steps.append(
-            common.step("run", run=script, shell=line or shell, directory=_inside(directory))
+            common.step("run", run=script, shell=line or shell, directory=where, calls=calls)
         )
         if re.search(r"GITHUB_ENV|set-env|::set-env", script):
             draft.writes_env = True
         self._know(id_, {"outputs": {"*": UNKNOWN}, "outcome": UNKNOWN, "conclusion": UNKNOWN})
 
     def _uses(
-        self, step: Mappings, common: _Common, context: Context, id_: str, asked: Node
+        self, step: Mappings, common: Common, context: Context, id_: str, asked: Node
     ) -> None:
         uses = text_of(step.get("uses"), context)
         given = {
-            key.lower(): _input(value, context) for key, value in mapping(step.get("with")).items()
+            key.lower(): text_of(value, context) for key, value in mapping(step.get("with")).items()
         }
         if uses.startswith("./"):
             self._local(uses, given, common, id_, asked)
@@ -192,7 +201,7 @@ class StepPlanner:
                 "setup",
                 run=meant.run,
                 shell=BASH,
-                directory=_inside(directory),
+                directory=inside(directory),
                 uses=uses,
                 why=meant.why,
                 outputs=dict(meant.outputs),
@@ -218,7 +227,7 @@ class StepPlanner:
 
     def _skip(
         self,
-        common: _Common,
+        common: Common,
         uses: str,
         why: str,
         outputs: dict[str, str] | None = None,
@@ -237,7 +246,7 @@ class StepPlanner:
     # -- composite actions -----------------------------------------------------------------------------------------
 
     def _local(
-        self, uses: str, given: dict[str, str], common: _Common, id_: str, asked: Node
+        self, uses: str, given: dict[str, str], common: Common, id_: str, asked: Node
     ) -> None:
         base = posixpath.normpath(uses)
         content = next(
@@ -274,7 +283,7 @@ class StepPlanner:
         document: Mappings,
         runs: Mappings,
         given: dict[str, str],
-        common: _Common,
+        common: Common,
         id_: str,
         asked: Node,
     ) -> None:
@@ -322,95 +331,3 @@ class StepPlanner:
 
 def _output(value: Value, context: Context) -> Value:
     return value_of(value, context) if isinstance(value, str) else value
-
-
-@dataclass(frozen=True)
-class _Common:
-    """What every step has, whatever it does."""
-
-    number: int
-    name: str
-    env: dict[str, str]
-    own: tuple[str, ...]
-    id: str
-    condition: str
-    continues: bool
-    timeout: float | None
-
-    def step(
-        self,
-        kind: Literal["run", "setup", "skip"],
-        *,
-        run: str = "",
-        shell: str = "",
-        directory: str = ".",
-        uses: str = "",
-        why: str = "",
-        outputs: dict[str, str] | None = None,
-        python: str | None = None,
-        pythons: tuple[str, ...] = (),
-        env: dict[str, str] | None = None,
-        inputs: dict[str, str] | None = None,
-    ) -> Step:
-        """The step, with what kind it is and what it does."""
-        return Step(
-            number=self.number,
-            name=self.name,
-            kind=kind,
-            run=run,
-            shell=shell,
-            env=self.env | (env or {}),
-            own_env=self.own,
-            working_directory=directory,
-            id=self.id,
-            uses=uses,
-            condition=self.condition,
-            continues=self.continues,
-            timeout_minutes=self.timeout,
-            why=why,
-            outputs=outputs or {},
-            python=python,
-            pythons=pythons,
-            inputs=inputs or {},
-        )
-
-
-class _Layered:
-    """The `env` context of a step."""
-
-    @staticmethod
-    def of(env: Mapping[str, str], written: bool) -> Value:
-        """The environment's values; after somebody wrote GITHUB_ENV, names that nobody declared are unknown."""
-        values: dict[str, Value] = {
-            name: UNKNOWN if "${{" in text else text for name, text in env.items()
-        }
-        return {"*": UNKNOWN, **values} if written else values
-
-
-def _default_step_name(step: Mappings, context: Context) -> str:
-    if "run" in step:
-        lines = text_of(step.get("run"), context).strip().splitlines()
-        return f"Run {lines[0]}" if lines else "Run"
-    return f"Run {to_string(step.get('uses'))}"
-
-
-def _continues(value: Value, context: Context) -> bool:
-    found = deep_value(value, context)
-    return truthy(found) if found is not UNKNOWN else False
-
-
-def _minutes(value: Value, context: Context) -> float | None:
-    found = deep_value(value, context)
-    return found if isinstance(found, float) and not isinstance(found, bool) else None
-
-
-def _inside(directory: str) -> str:
-    """A working directory, relative to the workspace where it lies in it."""
-    path = directory.strip() or "."
-    if path == WORKSPACE or path.startswith(f"{WORKSPACE}/"):
-        path = path[len(WORKSPACE) :].lstrip("/") or "."
-    return posixpath.normpath(path)
-
-
-def _input(value: Value, context: Context) -> str:
-    return text_of(value, context)

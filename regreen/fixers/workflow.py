@@ -28,10 +28,12 @@ class Unsupported:
 
 @dataclass(frozen=True)
 class Service:
-    """A service container that a job asks for."""
+    """A service container that a job asks for: its variables, its ports as the workflow writes them."""
 
     name: str
     image: str
+    env: dict[str, str] = field(default_factory=dict)
+    ports: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Step:
     `kind` "run" is a command of the workflow's own, "setup" what an action comes to (`run` may be empty), "skip"
     what is left out. `shell` is the command line that GitHub uses; `continues` says that its failure is let pass.
     `own_env` names what the step itself declares: GITHUB_ENV written earlier yields to that, not to the job's.
-    `inputs` are what `with:` gives. `why` explains a setup or a skip; `outputs` are what a left-out action is taken to have said.
+    `inputs` are what `with:` gives. `calls` is the text of the scripts and rules of the tree that `run` calls. `why` explains a setup or a skip; `outputs` are what a left-out action is taken to have said.
     """
 
     number: int
@@ -62,6 +64,7 @@ class Step:
     pythons: tuple[str, ...] = ()
     own_env: tuple[str, ...] = ()
     inputs: dict[str, str] = field(default_factory=dict)
+    calls: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ def plan(
     event: str = "push",
     files: Files = no_files,
     repository: str | None = None,
+    shown: str = "",
 ) -> tuple[JobPlan, ...]:
     """Every job of a workflow, one plan a matrix cell, in the file's order.
 
@@ -109,6 +113,7 @@ def plan(
         event: what triggered the run.
         files: gives a file of the repository, for local actions, reusable workflows, version files.
         repository: "owner/name", where it is known.
+        shown: the name of the job in question on GitHub; it tells the values of a matrix that another job computed.
 
     Raises:
         WorkflowError: GitHub would refuse the file; the message says where.
@@ -120,7 +125,7 @@ def plan(
     if not isinstance(document, dict) or not isinstance(listed, dict):
         message = "not a workflow: a mapping with `jobs:` is needed"
         raise WorkflowError(message)
-    planner = Planner(document, github_context(event, repository), files)
+    planner = Planner(document, github_context(event, repository), files, shown=shown)
     plans = tuple(planner.jobs(job))
     if job is not None and not plans:
         known = ", ".join(listed)

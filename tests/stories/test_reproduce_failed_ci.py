@@ -198,3 +198,50 @@ def test_a_failing_test_is_cut_down_to_what_it_needs(
     assert small.removed == 2
     assert small.source is not None
     assert "y = 2" not in small.source
+
+
+DATABASE = """\
+on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    services:
+      db:
+        image: postgres:16
+        env: {POSTGRES_USER: me, POSTGRES_PASSWORD: secret, POSTGRES_DB: shop}
+        ports: ["5433:5432"]
+        options: --health-cmd pg_isready
+    steps:
+      - run: psql -h localhost -p ${{ job.services.db.ports['5432'] }} -U me -d shop -Atc 'select current_database()' > name
+      - run: test "$(cat name)" = shop && exit 7
+"""
+
+
+@pytest.mark.skipif(
+    not any(Path("/usr/lib/postgresql").glob("*/bin/initdb")), reason="no PostgreSQL server here"
+)
+def test_a_service_runs_beside_the_job(tmp_path: Path, commit: Commit, sandbox: Sandbox) -> None:
+    head = commit({"readme": "x"})
+    trial = trial_for(plan(DATABASE)[0], 2)
+    seen = reproduce(trial, head, git=GitRepository.open(tmp_path), sandbox=sandbox, runs=1)
+    assert (seen.verdict, seen.runs[0].exit_code) == ("reproduced", 7), seen.runs[0].output
+
+
+INSTALLS_IN_A_RULE = JOB.format(steps="      - run: make check\n")
+
+
+def test_what_a_make_rule_installs_is_there_without_a_network(
+    tmp_path: Path, commit: Commit, sandbox: Sandbox
+) -> None:
+    head = commit({
+        "Makefile": "check: deps\n\tpython -m unittest\ndeps:\n\tpython -m pip install --quiet iniconfig\n",
+        "test_it.py": "import unittest, iniconfig\nclass T(unittest.TestCase):\n    def test_no(self): self.fail('x')\n",
+    })  # fmt: skip
+    seen = reproduce(
+        trial_for(plan(INSTALLS_IN_A_RULE)[0]),
+        head,
+        git=GitRepository.open(tmp_path),
+        sandbox=sandbox,
+        runs=1,
+    )
+    assert [failure.test for failure in seen.failures] == ["test_it.T.test_no"]

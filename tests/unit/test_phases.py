@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.fixers.phases import needs_network, offline, phases, split_script, warm_up
+from regreen.fixers.phases import needs_network, phases, split_script
+from regreen.fixers.warming import offline, warm_up
 from regreen.fixers.workflow import Step, plan
 
 
@@ -67,7 +68,7 @@ def test_a_script_that_installs_and_tests_is_split(script: str, install: str, te
         ("tox -e py312 -- -k x", "tox -e py312 --notest"), ("python -m tox run -f lint", "python -m tox -f lint --notest"),
         ("nox -s tests", "nox -s tests --install-only"), ("uv run --group dev pytest -q", "uv run --group dev python -c pass"),
         ("uv run tox -e py", "uv run tox -e py --notest"), ("pre-commit run -a", "pre-commit install-hooks"), ("cargo test", "cargo fetch"),
-        ("go test ./...", "go mod download"), ("uvx --with a ruff check", "uv tool install --with a ruff"), ("pytest", ""), ("hatch run test:all", "hatch env create test"),
+        ("go test ./...", "go mod download"), ("uvx --with a ruff check", "uvx --with a --from ruff python -c pass"), ("uvx nox -s lint -- x", "uvx nox -s lint --install-only"), ("pipx run nox -s tests", "pipx run nox -s tests --install-only"), ("pytest", ""), ("hatch run test:all", "hatch env create test"),
     ],
 )  # fmt: skip
 def test_tools_that_install_while_testing_are_warmed_up(script: str, warm: str) -> None:
@@ -75,7 +76,7 @@ def test_tools_that_install_while_testing_are_warmed_up(script: str, warm: str) 
 
 
 def test_nox_is_told_to_take_what_is_there() -> None:
-    assert offline("nox -s tests") == "nox -R -s tests"
+    assert offline("nox -s tests") == "nox ${RG_NOX:--R} -s tests"
     assert offline("echo nox") == "echo nox"
 
 

@@ -6,7 +6,14 @@ import pytest
 
 from regreen.fixers import driver
 from regreen.fixers.ci_log import CiLog
-from regreen.fixers.reproduce import Run, Unsupported, failed_step, trial_for, verdict
+from regreen.fixers.ci_trial import (
+    Unsupported,
+    as_it_went,
+    failed_step,
+    trial_for,
+    versions_of_the_day,
+)
+from regreen.fixers.reproduce import Run, verdict
 from regreen.fixers.workflow import JobPlan, plan
 from regreen.models import Failure
 
@@ -77,7 +84,8 @@ def test_a_step_that_asks_for_outputs_gets_the_runners_bookkeeping() -> None:
             "      - {id: v, run: echo a=1 >> $GITHUB_OUTPUT}\n      - run: pytest ${{ steps.v.outputs.a }}\n"
         )
     )
-    assert "rg_output v a" in trial.shown
+    assert "rg_output v a" in trial.command[-1]
+    assert trial.shown == "pytest ${{ steps.v.outputs.a }}"
     assert trial.setup is None
 
 
@@ -111,9 +119,35 @@ def test_the_failed_step_is_found_by_what_the_log_calls_it() -> None:
     assert failed_step(planned, "nothing of the kind") is None
 
 
-def test_versions_of_the_day_are_held() -> None:
+def test_versions_of_the_day_are_held_where_they_still_fit() -> None:
     trial = trial_for(
         job("      - run: pip install pytest\n      - run: pytest\n"), constraints=["pytest==8.0.0"]
     )
-    assert dict(trial.env)["PIP_CONSTRAINT"].endswith(".regreen-constraints.txt")
-    assert trial.overlay[".regreen-constraints.txt"] == b"pytest==8.0.0\n"
+    (path, content), *_ = trial.overlay.items()
+    assert content == b"pytest==8.0.0\n"
+    assert dict(trial.env)["PIP_CONSTRAINT"] == f"/work/{path}"
+    assert (trial.setup or "").count("pip install pytest") == 2  # the second time without them
+
+
+def test_the_project_itself_is_not_held_to_the_version_of_the_day() -> None:
+    files = {"pyproject.toml": b'[project]\nname = "My_Project"\n'}
+    held = versions_of_the_day(["my-project==0.1", "attrs==25.1.0"], files.get)
+    assert held == ("attrs==25.1.0",)
+
+
+def test_what_github_recorded_decides_about_conditions() -> None:
+    planned = job(
+        "      - {name: One, if: \"github.event.x == 'y'\", run: make one}\n"
+        "      - {name: Two, if: failure(), run: make two}\n      - run: pytest\n"
+    )
+    went = as_it_went(
+        planned,
+        [
+            ("Set up job", "success"),
+            ("One", "skipped"),
+            ("Two", "success"),
+            ("Run pytest", "failure"),
+        ],
+    )
+    assert [step.kind for step in went.steps] == ["skip", "run", "run"]
+    assert went.steps[1].condition == "always()"

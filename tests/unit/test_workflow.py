@@ -226,10 +226,15 @@ def test_a_matrix_of_another_job_is_said() -> None:
     assert plan(text)[0].unsupported[0].what == "matrix"
 
 
-def test_services_are_named() -> None:
-    planned = job("      - run: pytest\n", "    services: {redis: {image: 'redis:7'}}\n")
-    assert [one.image for one in planned.services] == ["redis:7"]
-    assert "redis" in planned.unsupported[0].what
+def test_services_are_named_and_those_no_box_can_have_are_refused() -> None:
+    services = "{cache: {image: 'redis:7', ports: ['6380:6379']}, db: {image: 'mysql:8'}}"
+    planned = job(
+        "      - run: pytest\n        env: {PORT: \"${{ job.services.cache.ports['6379'] }}\"}\n",
+        f"    services: {services}\n",
+    )
+    assert [one.image for one in planned.services] == ["redis:7", "mysql:8"]
+    assert [one.what for one in planned.unsupported] == ["service db (mysql:8)"]
+    assert planned.steps[0].env["PORT"] == "6380"
 
 
 ACTION = """

@@ -5,6 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from regreen.fixers.logs.pytest_ids import (
+    EXCEPTION,
+    is_id,
+    kind_of,
+    name_in_heading,
+    split_entry,
+    without_kind,
+)
 from regreen.fixers.logs.reader import (
     MAX_FAILURES,
     Kind,
@@ -30,9 +38,6 @@ _PLACE = re.compile(
 )
 _CAPTURED = re.compile(r"^-{3,} ?Captured (?:stdout|stderr|log)\b.* -{3,}$")
 _LINE_STYLE = re.compile(r"^(\S[^:]*\.\w{1,4}):(\d+): ([A-Za-z_][\w.]*)(?:: (.*))?$")
-_EXCEPTION = re.compile(
-    r"^([A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit|Interrupt|Failed|Timeout|Failure|Skipped)\w*)(?::\s*(.*))?$"
-)
 _FIXTURE_FILE = re.compile(r"^file (\S.*), line (\d+)$")
 _NATIVE_FRAME = re.compile(r'^ {2,}File "([^"]+)", line (\d+)(?:, in (.+))?$')
 _CONFTEST = re.compile(r"^ImportError while loading conftest '([^']+)'\.?$")
@@ -69,9 +74,7 @@ class _Block:
             self._place(place)
         elif frame := _FIXTURE_FILE.match(line) or _NATIVE_FRAME.match(line):
             self.frames.append(Frame(relative(frame[1]), number(frame[2]), _function(frame)))
-        elif (
-            not line.startswith((" ", ">")) and (named := _EXCEPTION.match(line)) and not self.said
-        ):
+        elif not line.startswith((" ", ">")) and (named := EXCEPTION.match(line)) and not self.said:
             self.kind = named[1]
             self.said.append(line.strip())
 
@@ -124,6 +127,7 @@ class PytestReader:
         self._section = ""
         self._nested = False
         self._running = False
+        self._doubtful = False
 
     def feed(self, line: str) -> None:
         """Take the next line."""
@@ -159,6 +163,9 @@ class PytestReader:
         if title in {"FAILURES", "ERRORS"}:
             self._section = "blocks"
         elif lowered == "short test summary info":
+            if self._doubtful:
+                self._session.entries.clear()
+            self._doubtful = self._section == "blocks" and self._in_captured()
             self._section = "summary"
         elif self._section != "blocks" or not self._in_captured():
             self._section = ""
@@ -179,7 +186,7 @@ class PytestReader:
             self._done.extend(_told(self._session))
         self._session = _Session()
         self._section = ""
-        self._running = False
+        self._running = self._doubtful = False
 
     def _body(self, line: str) -> None:
         session = self._session
@@ -198,6 +205,12 @@ class PytestReader:
             self._outside(line)
 
     def _summary(self, line: str) -> None:
+        if self._doubtful and (_HEADING.match(line) or _CAPTURED.match(line)):
+            # a test had printed somebody else's summary: the blocks go on
+            self._session.entries.clear()
+            self._section, self._doubtful = "blocks", False
+            self._block(line)
+            return
         entry = _ENTRY.match(line)
         if entry and len(self._session.entries) < MAX_FAILURES:
             self._session.entries.append((entry[1], entry[2].strip(), entry[3]))
@@ -242,9 +255,9 @@ def _is_pytest_usage(text: str) -> bool:
 
 def _internal(session: _Session, said: str) -> None:
     """Keep the last exception line of an internal error."""
-    if session.notes and session.notes[-1].test == "pytest" and not _EXCEPTION.match(said):
+    if session.notes and session.notes[-1].test == "pytest" and not EXCEPTION.match(said):
         return
-    kind = named[1] if (named := _EXCEPTION.match(said)) else "InternalError"
+    kind = named[1] if (named := EXCEPTION.match(said)) else "InternalError"
     note = Failure("pytest", kind.rsplit(".", 1)[-1], shorten(said))
     session.notes = [*[one for one in session.notes if one.test != "pytest"], note]
 
@@ -286,7 +299,7 @@ def _from_entries(session: _Session) -> list[Failure]:
     found: dict[str, Failure] = {}
     for word, label, text in session.entries:
         test, message = split_entry(text, names)
-        if not _is_id(test):
+        if not is_id(test):
             continue
         told = _take(blocks, test, word)
         failure = (
@@ -344,7 +357,7 @@ def _bare(test: str, message: str) -> Failure:
     return Failure(
         test,
         kind_of(message, []),
-        shorten(_without_kind(message)),
+        shorten(without_kind(message)),
         relative(test.split("::", 1)[0]) or None,
     )
 
@@ -370,51 +383,3 @@ def _made_up(block: _Block, near: str) -> str:
     return "::".join(
         part for part in (path, name.replace(".", "::") + bracket + parameters) if part
     )
-
-
-def name_in_heading(test: str) -> str:
-    """How pytest titles the block of a node id: `a.py::Class::test[x]` is `Class.test[x]`."""
-    _, _, inside = test.partition("::")
-    name, bracket, parameters = inside.partition("[")
-    return name.replace("::", ".") + bracket + parameters
-
-
-def split_entry(text: str, names: frozenset[str] = frozenset()) -> tuple[str, str]:
-    """Split `node id - message`; either may hold ' - ', so the blocks' names and the brackets decide."""
-    cuts = [match.start() for match in re.finditer(" - ", text)][:200]
-    if names:
-        for cut in (*reversed(cuts), None):
-            test = text if cut is None else text[:cut]
-            if name_in_heading(test) in names or test in names:
-                return test.strip(), "" if cut is None else text[cut + 3 :]
-    for cut in cuts:
-        test = text[:cut]
-        inside = test.partition("::")[2]
-        if "[" not in inside or test.endswith("]"):
-            return test.strip(), text[cut + 3 :]
-    return text.strip(), ""
-
-
-def _is_id(test: str) -> bool:
-    path = test.split("::", 1)[0]
-    return "::" in test or "." in path or "/" in path
-
-
-def kind_of(message: str, said: list[str]) -> str:
-    """The exception's name from what was said of it."""
-    for text in (*said[:1], message, *said[1:3]):
-        if named := _EXCEPTION.match(text):
-            return named[1].rsplit(".", 1)[-1]
-        if text.startswith("assert ") or text == "assert False":
-            return "AssertionError"
-        if text.startswith("fixture '"):
-            return "FixtureLookupError"
-        if text.startswith("Failed: "):
-            return "Failed"
-    first = re.match(r"^([A-Z][\w.]*)(?::|$)", message)
-    return first[1].rsplit(".", 1)[-1] if first else "error"
-
-
-def _without_kind(message: str) -> str:
-    named = _EXCEPTION.match(message)
-    return (named[2] or message) if named else message

@@ -1,0 +1,70 @@
+"""Actions that may be left out, with what they are taken to have said, and those that cannot be had, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_CACHE = "caches start empty"
+_REPORT = "reports to a service"
+_GITHUB = "talks to GitHub"
+SKIPPED: dict[str, str] = {
+    "peter-evans/create-pull-request": _GITHUB, "tiangolo/pr-submit": _GITHUB, "stefanzweifel/git-auto-commit-action": _GITHUB,
+    "pypa/gh-action-pypi-publish": "publishes", "softprops/action-gh-release": "publishes", "casperdcl/deploy-pypi": "publishes",
+    "peaceiris/actions-gh-pages": "publishes", "actions/deploy-pages": "publishes", "actions/configure-pages": "publishes",
+    "samuelcolvin/check-python-version": "checks a release's tag", "ncipollo/release-action": "publishes",
+    "actions/cache": _CACHE, "actions/cache/restore": _CACHE, "actions/cache/save": _CACHE,
+    "swatinem/rust-cache": _CACHE, "useblacksmith/cache": _CACHE, "hendrikmuhs/ccache-action": _CACHE,
+    "mozilla-actions/sccache-action": _CACHE, "awalsh128/cache-apt-pkgs-action": "system packages come with the image",
+    "codecov/codecov-action": _REPORT, "codecov/test-results-action": _REPORT, "coverallsapp/github-action": _REPORT,
+    "codspeedhq/action": _REPORT, "deepsourcelabs/test-coverage-action": _REPORT, "qltysh/qlty-action/coverage": _REPORT,
+    "paambaati/codeclimate-action": _REPORT, "sonarsource/sonarcloud-github-action": _REPORT,
+    "sonarsource/sonarqube-scan-action": _REPORT, "datadog/test-visibility-github-action": _REPORT,
+    "5monkeys/cobertura-action": _REPORT, "irongut/codecoveragesummary": _REPORT, "mikepenz/action-junit-report": _REPORT,
+    "dorny/test-reporter": _REPORT, "enricomi/publish-unit-test-result-action": _REPORT, "test-summary/action": _REPORT,
+    "py-cov-action/python-coverage-comment-action": _REPORT, "insightsengineering/coverage-action": _REPORT,
+    "pmeier/pytest-results-action": _REPORT, "bencherdev/bencher": _REPORT, "benchmark-action/github-action-benchmark": _REPORT,
+    "actions/upload-artifact": "keeps files for people", "actions/upload-pages-artifact": "keeps files for people",
+    "step-security/harden-runner": "guards GitHub's runner", "actions/github-script": _GITHUB, "actions/labeler": _GITHUB,
+    "marocchino/sticky-pull-request-comment": _GITHUB, "peter-evans/create-or-update-comment": _GITHUB,
+    "peter-evans/find-comment": _GITHUB, "thollander/actions-comment-pull-request": _GITHUB,
+    "rlespinasse/github-slug-action": "names for GitHub's refs", "styfle/cancel-workflow-action": _GITHUB,
+    "tj-actions/changed-files": "everything counts as changed", "dorny/paths-filter": "everything counts as changed",
+    "jlumbroso/free-disk-space": "frees GitHub's disk", "easimon/maximize-build-space": "frees GitHub's disk",
+    "endbug/add-and-commit": _GITHUB, "slackapi/slack-github-action": "tells people", "8398a7/action-slack": "tells people",
+    "crazy-max/ghaction-dump-context": "prints", "hmarr/debug-action": "prints", "mxschmitt/action-tmate": "a shell for people",
+    "reviewdog/action-setup": _REPORT, "rui314/setup-mold": "a faster linker", "github/codeql-action/upload-sarif": _REPORT,
+    "liskin/gh-problem-matcher-wrap": "marks lines", "pre-commit-ci/lite-action": _GITHUB,
+    "pyvista/setup-headless-display-action": "a display", "aganders3/headless-gui": "a display", "re-actors/alls-green": _GITHUB,
+    "technote-space/get-diff-action": "everything counts as changed", "actions/attest-build-provenance": "signs",
+    "kenchan0130/actions-system-info": "prints", "sebastian-palma/show-actions-summary": "prints",
+    "kolpav/purge-artifacts-action": _GITHUB, "c-hive/gha-yarn-cache": _CACHE,
+}  # fmt: skip
+SKIPPED_OUTPUTS: dict[str, Mapping[str, str]] = {
+    "tj-actions/changed-files": {
+        "any_changed": "true",
+        "any_modified": "true",
+        "only_changed": "true",
+    },
+    "dorny/paths-filter": {},
+    "actions/cache": {"cache-hit": ""},
+    "actions/cache/restore": {"cache-hit": ""},
+}
+
+_DOCKER = "needs a container engine inside the sandbox"
+REFUSED: dict[str, str] = {
+    "actions/download-artifact": "needs what another job made", "dawidd6/action-download-artifact": "needs what another run made",
+    "docker/setup-buildx-action": _DOCKER, "docker/build-push-action": _DOCKER, "docker/login-action": _DOCKER,
+    "docker/setup-qemu-action": _DOCKER, "docker/metadata-action": _DOCKER, "docker/bake-action": _DOCKER,
+    "pypa/cibuildwheel": _DOCKER, "pyo3/maturin-action": "builds in a container of its own",
+    "conda-incubator/setup-miniconda": "conda's channels are not reached from the sandbox",
+    "mamba-org/setup-micromamba": "conda's channels are not reached from the sandbox",
+    "mamba-org/provision-with-micromamba": "conda's channels are not reached from the sandbox",
+    "cypress-io/github-action": "needs a browser", "browser-actions/setup-chrome": "needs a browser",
+    "github/codeql-action/init": "CodeQL is not to be had in the sandbox",
+    "github/codeql-action/analyze": "CodeQL is not to be had in the sandbox",
+        "google-github-actions/auth": "needs a credential", "aws-actions/configure-aws-credentials": "needs a credential",
+    "azure/login": "needs a credential", "actions/create-github-app-token": "needs a credential",
+    "cachix/install-nix-action": "Nix is not to be had in the sandbox", "vmactions/freebsd-vm": "another operating system",
+    "supercharge/redis-github-action": _DOCKER, "supercharge/mongodb-github-action": _DOCKER,
+    "uraimo/run-on-arch-action": "another processor", "r-lib/actions/setup-r": "R is not to be had in the sandbox",
+}  # fmt: skip

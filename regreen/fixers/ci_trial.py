@@ -1,0 +1,315 @@
+"""Makes the trial that runs one planned step of a job as GitHub ran it: what is prepared, what is run, with what."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+from regreen.codebase.trial import Trial
+from regreen.errors import UserError
+from regreen.fixers import driver
+from regreen.fixers.phases import Phases, phases, runs_tests
+from regreen.fixers.steps import looks_like_a_test
+from regreen.fixers.workflow import WORKSPACE, Files, JobPlan, Service, Step
+from regreen.models import Limits, Trust
+
+JOB_LIMITS = Limits(memory=4 * 1024**3, disk=3 * 1024**3, tmp=1024**3, pids=1024)
+"""A job brings its environments along (node_modules, .tox) in the tree, which is held in memory."""
+
+
+def failed_step(
+    job: JobPlan, name: str | None = None, number: int | None = None, command: str = ""
+) -> Step | None:
+    """The planned step that a log or the API means: by name, else by its command, else by number.
+
+    GitHub counts the job's own set-up as step 1, so that its numbers are one more than the file's; names decide first.
+    """
+    runnable = [step for step in job.steps if step.kind != "skip" and step.run.strip()]
+    for wanted in (name, command and f"Run {command.splitlines()[0]}"):
+        if not wanted:
+            continue
+        bare = wanted.removeprefix("Run ").strip()
+        for step in runnable:
+            first = next(iter(step.run.strip().splitlines()), "").strip()
+            if step.name == wanted or bare in {step.name, first, step.uses}:
+                return step
+    return next((step for step in runnable if step.number == number), None)
+
+
+def default_step(job: JobPlan) -> Step | None:
+    """The step most likely to be meant where nobody said: the last one that runs a test or a check."""
+    runs = [step for step in job.steps if step.kind == "run"] or [
+        step for step in job.steps if step.run and step.kind != "skip"
+    ]
+    for asked in (runs_tests, looks_like_a_test):
+        if (found := next((step for step in reversed(runs) if asked(step)), None)) is not None:
+            return found
+    return runs[-1] if runs else None
+
+
+def as_it_went(job: JobPlan, steps: Sequence[tuple[str, str | None]]) -> JobPlan:
+    """The plan with what GitHub recorded: a step that was skipped there is skipped, one that ran there runs.
+
+    Args:
+        job: the plan of the job's matrix cell.
+        steps: the names of the job's steps on GitHub with their conclusions, in order.
+    """
+    left = list(steps)
+    planned: list[Step] = []
+    for step in job.steps:
+        at = next((at for at, (name, _) in enumerate(left) if name == step.name), None)
+        if at is None:
+            planned.append(step)
+            continue
+        conclusion = left[at][1]
+        del left[: at + 1]
+        planned.append(_recorded(step, conclusion))
+    return replace(job, steps=tuple(planned))
+
+
+def _recorded(step: Step, conclusion: str | None) -> Step:
+    if conclusion == "skipped" and step.kind != "skip":
+        return replace(step, kind="skip", why="it was skipped in the run on GitHub")
+    if conclusion in {"success", "failure"} and step.condition not in {"success()", "always()"}:
+        return replace(step, condition="always()" if "failure()" in step.condition else "success()")
+    return step
+
+
+def trial_for(
+    job: JobPlan,
+    step: Step | int | None = None,
+    *,
+    timeout: float | None = None,
+    trust: Trust = "local",
+    scope: str = "local",
+    pythons: Sequence[str] = (),
+    limits: Limits | None = None,
+    constraints: Sequence[str] = (),
+) -> Trial:
+    """The trial that runs one step of a job as GitHub did.
+
+    Args:
+        job: the plan of one matrix cell.
+        step: the step that failed (or its number in the plan); the last test-like one where None.
+        timeout: seconds for the command; the job's own limit where None.
+        trust: whose code this is, for the environment's cache.
+        scope: the repository, for the environment's cache.
+        pythons: the interpreters that the sandbox has ("3.11"); a plan that asks for another is refused by name.
+        limits: the box's limits.
+        constraints: `name==version` of the day, from the log; pip and uv are held to them.
+
+    Raises:
+        Unsupported: the job needs what cannot be had here; the text names it.
+    """
+    chosen = _chosen(job, step)
+    standing = [one for one in job.unsupported if one.step is None or one.step <= chosen.number]
+    if standing:
+        message = "; ".join(f"unsupported: {one.what}, because {one.why}" for one in standing)
+        raise Unsupported(message)
+    cut = phases(job.steps, chosen.number)
+    minutes = chosen.timeout_minutes or job.timeout_minutes
+    seconds = timeout if timeout is not None else min((minutes or 30.0) * 60, 3600.0)
+    held = _held(constraints)
+    beside = tuple(job.services)
+    plain = _plain_command(cut) if not beside else None
+    command = plain if plain is not None else _command(cut, chosen.number, beside)
+    return Trial(
+        command=("bash", "-c", command),
+        setup=_setup(cut, beside, bool(held)),
+        env=(*_runner_env(cut.command[-1] if plain is not None else None), *_pointing(held)),
+        overlay=held,
+        title=None if plain is not None else _title(chosen),
+        timeout=seconds,
+        python=_python(job, chosen.number, pythons),
+        image=job.image if "/" in job.image or ":" in job.image else None,
+        trust=trust,
+        scope=scope,
+        limits=limits or JOB_LIMITS,
+    )
+
+
+class Unsupported(UserError):
+    """A job that cannot be run here; the text names what stands in the way."""
+
+
+def _chosen(job: JobPlan, step: Step | int | None) -> Step:
+    if isinstance(step, Step):
+        return step
+    found = (
+        default_step(job)
+        if step is None
+        else next((one for one in job.steps if one.number == step), None)
+    )
+    if found is None or not found.run.strip():
+        message = f"job {job.id!r} has no such step to run; it has {', '.join(str(one.number) for one in job.steps if one.run)}"
+        raise UserError(message)
+    return found
+
+
+def versions_of_the_day(installed: Sequence[str], files: Files) -> tuple[str, ...]:
+    """What of the log's versions today's installation can be held to: all but the project itself.
+
+    Args:
+        installed: `name==version`, from the log.
+        files: gives a file of the tree.
+    """
+    names = set()
+    for path in ("pyproject.toml", "setup.cfg", "setup.py"):
+        text = (files(path) or b"").decode("utf-8", "replace")
+        names |= {_plain_name(one) for one in _PROJECT_NAME.findall(text)}
+    return tuple(one for one in installed if one.partition("==")[0] not in names)
+
+
+_PROJECT_NAME = re.compile(r"^\s*name\s*=\s*[\"']?([A-Za-z0-9][\w.-]*)", re.MULTILINE)
+
+
+def _plain_name(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _held(constraints: Sequence[str]) -> dict[str, bytes]:
+    """The versions of the day as a file; its name changes with what it says, for the environment is known by it."""
+    if not constraints:
+        return {}
+    content = "\n".join(constraints).encode() + b"\n"
+    return {f".regreen-constraints-{sha256(content).hexdigest()[:12]}.txt": content}
+
+
+def _pointing(held: Mapping[str, bytes]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (name, f"{WORKSPACE}/{path}")
+        for path in held
+        for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT")
+    )
+
+
+def _python(job: JobPlan, until: int, available: Sequence[str]) -> str | None:
+    reached = [step for step in job.steps if step.number <= until]
+    asked = [step.python for step in reached if step.python] or _of_uv(reached)
+    if not asked:
+        return None
+    wanted = asked[-1]
+    if wanted == "3":
+        return max(available, key=_version, default=None)
+    if available and wanted not in available:
+        message = f"unsupported: Python {wanted}, because this machine has {', '.join(available)}"
+        raise Unsupported(message)
+    return wanted
+
+
+_UV_PYTHON = re.compile(
+    r"\buv (?:run|venv|sync|tool run|python (?:install|pin))\b[^\n]{0,200}?(?:--python[ =]|-p |install |pin )[\"']?(3\.\d{1,2})\b"
+)
+
+
+def _of_uv(steps: Sequence[Step]) -> list[str]:
+    """The interpreters that uv is asked for where no action sets one up."""
+    found: list[str] = []
+    for step in steps:
+        found += _UV_PYTHON.findall(step.run)
+        found += re.findall(r"^(3\.\d{1,2})", step.env.get("UV_PYTHON", ""))
+    return found
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())
+
+
+def _setup(cut: Phases, beside: tuple[Service, ...] = (), held: bool = False) -> str | None:
+    if not any(step.kind != "skip" and step.run.strip() for step in cut.setup):
+        return None
+    if not beside and (plain := _plain(cut.setup)) is not None:
+        return _without_if_need_be(plain) if held else plain
+    return _as_file(driver.script(cut.setup, builds=cut.warmed, services=beside))
+
+
+def _without_if_need_be(script: str) -> str:
+    """The script once more without the versions of the day, where they fit no longer."""
+    return f"(\n{script}\n) || (\nunset PIP_CONSTRAINT UV_CONSTRAINT\n{script}\n)"
+
+
+def _command(cut: Phases, target: int, beside: tuple[Service, ...]) -> str:
+    prepared = any(step.kind != "skip" and step.run.strip() for step in cut.setup)
+    fresh = not prepared or (not beside and _plain(cut.setup) is not None)
+    return driver.script(
+        cut.command, target=target, fresh=fresh, offline=cut.warmed, services=beside
+    )
+
+
+def _title(step: Step) -> str:
+    """The step's own words: what a person would type to run it."""
+    lines = step.run.strip()
+    return lines if step.working_directory == "." else f"cd {step.working_directory}\n{lines}"
+
+
+def _runner_env(step: Step | None) -> tuple[tuple[str, str], ...]:
+    """What the runner sets; and what the step sets, where no driver does it."""
+    return tuple((driver.RUNNER_ENV | (step.env if step is not None else {})).items())
+
+
+def _plain_command(cut: Phases) -> str | None:
+    """A command of one simple step as its own script, so that people read what ran; None where it takes more."""
+    steps = [step for step in cut.command if step.kind != "skip" and step.run.strip()]
+    if len(steps) != 1 or (cut.setup and _setup(cut) is not None and _plain(cut.setup) is None):
+        return None
+    step = steps[0]
+    if _needs_runner(step):
+        return None
+    lines = step.run.strip("\n")
+    options = []
+    if "\n" in lines.strip() or ";" in lines or step.timeout_minutes:
+        options.append("set -e")
+    if "pipefail" in step.shell and "|" in lines:
+        options = ["set -e -o pipefail"]
+    if step.working_directory != ".":
+        options.append(f"cd {shlex.quote(step.working_directory)}")
+    return "\n".join([*options, lines])
+
+
+def _needs_runner(step: Step) -> bool:
+    """Whether a step asks for more than a shell: the runner's files, values of the run, another shell."""
+    return (
+        bool(_MEDDLES.search(step.run))
+        or bool(step.calls and _MEDDLES.search(step.calls))
+        or not step.shell.startswith("bash")
+        or step.condition not in {"success()", "true"}
+        or any("${{" in value for value in step.env.values())
+    )
+
+
+def _as_file(script: str) -> str:
+    """The driver as a file, so that its own standard input stays free."""
+    mark = "REGREEN_DRIVER_END"
+    return f'cat > "$HOME/.ci-driver.sh" <<\'{mark}\'\n{script}{mark}\nbash "$HOME/.ci-driver.sh"'
+
+
+_MEDDLES = re.compile(
+    r"GITHUB_|\$\{\{|RUNNER_|\bsudo\b|\bapt\b|apt-get|<<|node|\b(?:uvx?|pipx|tox|nox|git|pre-commit|prek|make|just|hatch|npx)\b"
+)
+
+
+def _plain(steps: Sequence[Step]) -> str | None:
+    """A setup of simple steps as the simple lines they are: then its result is keyed by the manifests it reads.
+
+    None where a step needs the runner's bookkeeping.
+    """
+    lines = ["set -e"]
+    exported: dict[str, str] = {}
+    for step in steps:
+        if step.kind == "skip" or not step.run.strip():
+            continue
+        if _needs_runner(step) or step.continues or step.working_directory != ".":
+            return None
+        changed = {
+            name: value
+            for name, value in ({"CI": "true"} | step.env).items()
+            if exported.get(name) != value
+        }
+        lines += [f"export {name}={shlex.quote(value)}" for name, value in changed.items()]
+        lines += [f"unset {name}" for name in exported if name not in step.env and name != "CI"]
+        exported = {"CI": "true"} | step.env
+        lines.append(step.run)
+    return "\n".join(lines)

@@ -1,0 +1,64 @@
+"""What a step's command calls in the tree, and which of it installs."""
+
+from __future__ import annotations
+
+import pytest
+
+from regreen.fixers.called import called, rules
+from regreen.fixers.installs import install_lines
+
+MAKEFILE = """\
+PIP ?= python -m pip
+
+.PHONY: all
+all: deps test
+
+deps:
+\t@$(PIP) install -r requirements.txt
+test: deps | other
+\tpytest -q
+other:
+\tcd docs && \\
+\tnpm ci
+"""
+FILES = {
+    "Makefile": MAKEFILE.encode(),
+    "scripts/install": b'#!/bin/sh -e\nPIP=pip\n"$PIP" install -U pip\nif [ -f x ]; then\n  pip install x\nfi\n',
+    "scripts/deep": b"#!/bin/sh\n./scripts/install\n",
+    "scripts/tool": b"#!/usr/bin/env python\nprint('pip install x')\n",
+    "package.json": b'{"scripts": {"test": "npm run lint && jest", "lint": "eslint .", "pretest": "npm ci"}}',
+    "sub/Makefile": b"check:\n\ttox -e py\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        ("make test", "python -m pip install -r requirements.txt\ncd docs && npm ci\npytest -q"),
+        ("make -C sub check", "cd sub\ntox -e py"),
+        ("sudo make PIP=pip3 deps", "pip3 install -r requirements.txt"),
+        ("npm test", "npm ci\nnpm run lint && jest\neslint ."),
+        ("scripts/tool", ""),
+        ("bash ../outside.sh", ""),
+        ("pytest -q", ""),
+    ],
+)
+def test_the_text_of_what_is_called(script: str, text: str) -> None:
+    assert called(script, ".", FILES.get).split() == text.split()
+
+
+def test_a_script_that_calls_a_script() -> None:
+    assert "-U pip" in called("./scripts/deep", ".", FILES.get)
+
+
+def test_the_first_rule_is_meant_where_none_is_named() -> None:
+    assert rules(MAKEFILE, []).endswith("pytest -q")
+
+
+def test_lines_that_install_are_taken_out_with_what_they_need() -> None:
+    text = called("scripts/install", ".", FILES.get)
+    assert install_lines(text) == ["PIP=pip", '"$PIP" install -U pip', "pip install x"]
+
+
+def test_a_rule_that_needs_itself_ends() -> None:
+    assert rules("a: b\n\techo a\nb: a\n\techo b\n", ["a"]) == "echo b\necho a"
