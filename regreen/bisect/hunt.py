@@ -154,6 +154,8 @@ class Hunt:
     def _count(self, run: Run) -> None:
         outcome, _ = self.judge(run)
         point = self.point(run.sha)
+        if point == BEFORE and self.log.since is not None and run.sha != self.good:
+            return  # another fault, that was mended since
         if outcome == "untestable" and point != BEFORE:
             self.barred.add(point)
         elif outcome in {"pass", "fail"}:

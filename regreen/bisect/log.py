@@ -31,6 +31,7 @@ class Log:
         self.reused: list[Run] = []
         self.spent_on_proof: list[Run] = []
         self.session = ""
+        self.since: str | None = None
         for line in memory.get(key) if resume else ():
             self._replay(line)
         self.resumed = len(self.runs)
@@ -41,7 +42,9 @@ class Log:
     def _replay(self, line: str) -> None:
         value = json.loads(line)
         if value.get("begins"):
-            self.session, self.runs = value["session"], []
+            self.session, self.runs, self.since = value["session"], [], None
+        elif "since" in value:
+            self.since = value["since"]
         elif "ran" in value:
             self.runs.append(from_line(line))
 
@@ -65,6 +68,11 @@ class Log:
                     run = from_line(line)
                     if run.session != self.session:
                         self.reused.append(replace(run, sha=commit.sha))
+
+    def begin_at(self, sha: str) -> None:
+        """Remember that the search goes on from here: what is older fails for another reason."""
+        self.since = sha
+        self._memory.append(self._key, json.dumps({"since": sha}))
 
     def at(self, sha: str) -> list[Run]:
         """The runs of this bisection at a commit."""

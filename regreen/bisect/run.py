@@ -21,7 +21,7 @@ from regreen.bisect.memory import Forgetful, Memory, session_key
 from regreen.bisect.performance import Paired
 from regreen.bisect.result import Bisection, Dependency, Outcome, Verified
 from regreen.bisect.runner import Judge, Runner, Runs, pattern
-from regreen.bisect.verify import Proof, prove
+from regreen.bisect.verify import Proof, prove, since
 from regreen.codebase.trial import Trial
 from regreen.errors import UserError
 from regreen.ports import Git, Sandbox
@@ -174,6 +174,10 @@ class _Work:
         self.log.start(self.runner.trial)
         if not self._reproduce(broken):
             return self._report(None, "not_reproduced", None)
+        limit = Stop(self.job.max_tests, self._deadline())
+        return self._search(broken, limit)
+
+    def _open(self, broken: str, good: str | None, limit: Stop) -> Hunt:
         hunt = Hunt(
             self.git,
             self.runner,
@@ -189,9 +193,8 @@ class _Work:
             started=self.started,
             verify=self.job.verify,
         )
-        limit = Stop(self.job.max_tests, self._deadline())
-        hunt.open(self.ends.good, self.ends.bad, limit)
-        return self._search(hunt, limit)
+        hunt.open(good, self.ends.bad, limit)
+        return hunt
 
     def _timed(self, threshold: float) -> Runs:
         """Runs that are judged by how long they take, against the end that is fast."""
@@ -219,7 +222,8 @@ class _Work:
             outcome, reason = self.judge(run)
             self.say(f"{broken[:12]} {outcome} ({reason}) {run.seconds:.1f} s, an end of the range")
 
-    def _search(self, hunt: Hunt, limit: Stop) -> Bisection:
+    def _search(self, broken: str, limit: Stop) -> Bisection:
+        hunt = self._open(broken, self.log.since or self.ends.good, limit)
         for _ in range(_CONTRADICTIONS):
             outcome = hunt.search(limit)
             if outcome != "found" or not self.job.verify:
@@ -229,12 +233,35 @@ class _Work:
                 return self._report(hunt, outcome, None)
             self.say("found; proving it")
             proof = self._prove(hunt)
-            if proof.holds:
+            if not proof.holds:
+                self.say("the proof contradicts it; searching on")
+                self.notes.append(proof.verified.detail)
+                continue
+            mended = None if "revert" in proof.verified.by else self._mended(hunt)
+            if mended is not None:
+                self.log.begin_at(mended)
+                hunt = self._open(broken, mended, limit)
+            elif hunt.answer() == "found":
                 found = self._report(hunt, outcome, proof.verified)
                 return replace(found, dependency=self._dependency(hunt))
-            self.say("the proof contradicts it; searching on")
-            self.notes.append(proof.verified.detail)
         return self._report(hunt, "undecided", None)
+
+    def _mended(self, hunt: Hunt) -> str | None:
+        """A commit after the culprit where all is well: then the fault that is there now is a later one."""
+        culprit, _ = hunt.state.best()
+        self.say("taking it back settles nothing; looking whether it failed throughout since")
+        looked = since(hunt, culprit, self.runner)
+        if looked.mended is None:
+            hunt.add(looked.runs)
+            return None
+        for run in looked.runs:
+            self.log.record(run)
+        self.notes.append(
+            f"{hunt.sha(culprit)[:12]} broke it as well, but {looked.mended[:12]} works again; "
+            "searched from there"
+        )
+        self.say(self.notes[-1])
+        return looked.mended
 
     def _prove(self, hunt: Hunt) -> Proof:
         culprit, _ = hunt.state.best()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -16,6 +17,7 @@ from regreen.ports import Git
 
 _ODDS = 99.0
 _MOST_RUNS = 20
+_LOOKS = 4
 _DOCUMENTS = frozenset({".md", ".rst", ".txt"})
 
 
@@ -61,6 +63,61 @@ class _Reverted:
     works: bool
     detail: str
     runs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """A look at the commits after a culprit; `mended` is one that does not fail, though it contains the culprit."""
+
+    runs: tuple[Run, ...]
+    mended: str | None = None
+
+
+def since(hunt: Hunt, culprit: int, runner: Runs) -> Since:
+    """Look whether it failed throughout since the culprit, where the search has looked least.
+
+    Another fault that looks the same may have come and gone before the one that is there now: then a commit in
+    between passes, again and again.
+    """
+    needed = max(2, _needed(hunt)[1])
+    runs: list[Run] = []
+    seen = {hunt.point(run.sha) for run in hunt.log.runs}
+    for at in _least_seen(hunt, culprit, seen):
+        runs.append(runner.explore(hunt.sha(at)))
+        if not _is_mended(hunt, runs[-1]):
+            continue
+        again = [runner(hunt.sha(at)) for _ in range(needed)]
+        runs += again
+        mended = all(_is_mended(hunt, run) for run in again)
+        return Since(tuple(runs), hunt.sha(at) if mended else None)
+    return Since(tuple(runs))
+
+
+def _is_mended(hunt: Hunt, run: Run) -> bool:
+    outcome, _ = hunt.outcome(run)
+    return outcome == ("fail" if hunt.find_fix else "pass")
+
+
+def _least_seen(hunt: Hunt, culprit: int, seen: set[int]) -> list[int]:
+    """Commits that contain the culprit, each in the middle of the longest stretch that nobody looked at."""
+    last = len(hunt.history) - 1
+    line = [
+        at
+        for at in range(culprit, last + 1)
+        if hunt.history.contains[at] >> culprit & 1
+        and (at in {culprit, last} or at not in hunt.barred)
+    ]
+    looked = sorted({0, len(line) - 1} | {at for at, point in enumerate(line) if point in seen})
+    chosen: list[int] = []
+    for _ in range(_LOOKS):
+        gaps = [(after - before, before) for before, after in pairwise(looked)]
+        width, start = max(gaps, default=(0, 0))
+        if width < 2:
+            break
+        middle = start + width // 2
+        chosen.append(line[middle])
+        looked = sorted([*looked, middle])
+    return chosen
 
 
 def _rerun(hunt: Hunt, culprit: int, git: Git, runner: Runs) -> list[Run]:

@@ -337,6 +337,23 @@ def test_a_command_that_kills_all_it_can_reach_is_no_trouble(
     assert (found.outcome, found.culprit and found.culprit.sha) == ("found", culprit)
 
 
+def test_a_fault_that_came_and_went_is_not_taken_for_the_one_that_is_there_now(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    good = history.commit("begin", check__sh="test ! -e broken -a ! -e other\n")
+    history.grow(2)
+    history.commit("break it for a while", other="yes\n")
+    history.grow(12)
+    (history.path / "other").unlink()
+    history.commit("mend that", check__sh="test ! -e broken -a ! -e other # and\n")
+    for at in range(3):
+        history.commit(f"work on {at}", **{f"work{at}__txt": "1\n"})
+    culprit = history.commit("break it", broken="yes\n")
+    history.commit("after", after__txt="1\n")
+    found = find(good=good)
+    assert (found.outcome, found.culprit and found.culprit.sha) == ("found", culprit)
+
+
 class _Dies(Forgetful):
     """Memory of a process that is killed after so many lines."""
 
