@@ -183,12 +183,13 @@ class DockerSandbox:
         if spec.image:
             return self._base_of_image(spec.image, python=None)
         version = short_version(spec.python)
-        if (slim := self._images.slim(version or host.own_version())) is not None:
+        wanted = version or host.own_version()
+        if (slim := self._images.slim(wanted)) is not None:
             return self._base_of_image(slim, python=version)
         if not self._has_skeleton():
             msg = (
                 "no image to run in: the registry cannot be reached and this machine's /usr cannot stand in; "
-                "set an image, or run `docker pull python:3.12-slim`"
+                f"set an image (`tests.image`), or run `docker pull python:{wanted}-slim`"
             )
             raise UserError(msg)
         return self._base_of_skeleton(version)

@@ -19,7 +19,8 @@ BASE = "regreen-base"
 LABELS = "regreen."
 # Trusted code alone: Debian's own packages, as root, before anything of a repository is near.
 _TOOLS = """FROM {}
-RUN apt-get update && apt-get install -y --no-install-recommends git make && rm -rf /var/lib/apt/lists/*
+RUN {{ command -v git && command -v make; }} >/dev/null || \\
+    {{ apt-get update && apt-get install -y --no-install-recommends git make && rm -rf /var/lib/apt/lists/*; }}
 """
 
 
@@ -30,6 +31,9 @@ class Images:
         self._client = client
         self._ledger = ledger
         self._no_registry = False
+        self._bare: set[str] = (
+            set()
+        )  # images that the tools could not be put into: not tried at every box
 
     def touch(self, tag: str) -> None:
         """Note that an image is used now."""
@@ -113,6 +117,8 @@ class Images:
         tag = f"regreen-tools:{image.replace(':', '-')}"
         if self.find(tag) is not None:
             return tag
+        if image in self._bare:
+            return image
         try:
             steps = self._client.build(
                 fileobj=io.BytesIO(_TOOLS.format(image).encode()),
@@ -124,7 +130,10 @@ class Images:
             built = not any("error" in step for step in steps)
         except (DockerException, RequestException):
             built = False
-        return tag if built and self.find(tag) is not None else image
+        if built and self.find(tag) is not None:
+            return tag
+        self._bare.add(image)
+        return image
 
     def pulled(self, image: str) -> str:
         """The id of an image, pulled if it is not here.
