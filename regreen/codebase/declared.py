@@ -14,6 +14,7 @@ from regreen.codebase.declared_elsewhere import (
     package_json,
     package_lock,
 )
+from regreen.codebase.declared_locks import go_sum, pnpm_lock, yarn_lock
 from regreen.codebase.declared_python import (
     pipfile,
     pyproject,
@@ -74,7 +75,10 @@ _BY_NAME: dict[str, Callable[[str], Declared]] = {
     "package.json": package_json,
     "package-lock.json": package_lock,
     "npm-shrinkwrap.json": package_lock,
+    "yarn.lock": yarn_lock,
+    "pnpm-lock.yaml": pnpm_lock,
     "go.mod": go_mod,
+    "go.sum": go_sum,
     "cargo.toml": cargo_toml,
     "gemfile": gemfile,
 }

@@ -15,7 +15,8 @@ from regreen.reviewers.context import Claim, Report, ReviewContext
 
 _LOCKS = {
     "pyproject.toml": ("uv.lock", "poetry.lock", "pdm.lock"),
-    "package.json": ("package-lock.json", "npm-shrinkwrap.json"),
+    "package.json": ("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml"),
+    "go.mod": ("go.sum",),
     "cargo.toml": ("Cargo.lock",),
 }
 _TITLES = {
@@ -109,6 +110,7 @@ def _claim(file: FileChange, concern: Concern) -> Claim:
             ),
         ),
         code=f"{concern.kind} {concern.name}",
+        anywhere=not file.added_lines,  # a sum that is only removed
     )
 
 
