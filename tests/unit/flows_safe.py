@@ -762,4 +762,187 @@ def x():
     return {"r": con.execute(f"select * from t where id = '{key}'").fetchall()}
 """,
     ),
+    (
+        "sql-injection",
+        """\
+from quart import Quart, request
+import asyncpg
+app = Quart(__name__)
+@app.get("/x")
+async def x():
+    conn = await asyncpg.connect("postgres://")
+    return {"r": await conn.fetch("SELECT * FROM t WHERE name = $1", request.args.get("name"))}
+""",
+    ),
+    (
+        "sql-injection",
+        """\
+from flask import Flask, request
+import sqlite3
+app = Flask(__name__)
+ALLOWED = ("name", "date", "size")
+@app.get("/x")
+def x():
+    col = request.args.get("sort", "name")
+    if col not in ALLOWED:
+        col = "name"
+    d = "DESC" if request.args.get("desc") else "ASC"
+    return {"r": sqlite3.connect("x").execute(f"select * from t order by {col} {d}").fetchall()}
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+from pathlib import Path
+from flask import Flask, request, abort, send_file
+app = Flask(__name__)
+ROOT = Path("/srv").resolve()
+@app.get("/f")
+def f():
+    p = (ROOT / request.args["n"]).resolve()
+    if ROOT not in p.parents:
+        abort(404)
+    return send_file(p)
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+import os
+from fastapi import FastAPI, HTTPException
+from fastapi.responses import FileResponse
+app = FastAPI()
+@app.get("/f/{name}")
+def f(name: str):
+    path = os.path.abspath(os.path.join("/srv", name))
+    if not path.startswith("/srv/"):
+        raise HTTPException(400)
+    return FileResponse(path)
+""",
+    ),
+    (
+        "command-injection",
+        """\
+from enum import Enum
+from fastapi import FastAPI
+import subprocess
+app = FastAPI()
+class Mode(str, Enum):
+    a = "a"
+    b = "b"
+@app.post("/x")
+def x(mode: Mode, n: int):
+    subprocess.run(f"tool --{mode.value} {n}", shell=True)
+    return {}
+""",
+    ),
+    (
+        "xss",
+        """\
+from django.shortcuts import render
+def v(request):
+    return render(request, "a.html", {"name": request.GET.get("name")})
+""",
+    ),
+    (
+        "xss",
+        """\
+from flask import Flask, request, Response
+import json
+app = Flask(__name__)
+@app.get("/j")
+def j():
+    return Response(json.dumps({"q": request.args.get("q")}), content_type="application/json")
+""",
+    ),
+    (
+        "ssrf",
+        """\
+import requests
+from flask import Flask, request, abort
+from urllib.parse import urlparse
+app = Flask(__name__)
+HOSTS = frozenset({"api.example.com"})
+@app.get("/p")
+def p():
+    u = urlparse(request.args["u"])
+    if u.scheme != "https" or u.hostname not in HOSTS:
+        abort(400)
+    return requests.get(u.geturl(), timeout=3).text
+""",
+    ),
+    (
+        "open-redirect",
+        """\
+from flask import Flask, request, redirect, url_for
+app = Flask(__name__)
+@app.post("/o")
+def o():
+    page = request.form["page"]
+    return redirect(url_for("show", page=page))
+""",
+    ),
+    (
+        "unsafe-deserialization",
+        """\
+from fastapi import FastAPI, Request
+import json, hmac, hashlib, os, pickle
+app = FastAPI()
+@app.post("/p")
+async def p(request: Request):
+    return json.loads(await request.body())
+""",
+    ),
+    (
+        "code-injection",
+        """\
+from flask import Flask, request
+import operator
+app = Flask(__name__)
+OPS = {"+": operator.add, "-": operator.sub}
+@app.get("/c")
+def c():
+    f = OPS[request.args["op"]]
+    return {"r": f(float(request.args["a"]), float(request.args["b"]))}
+""",
+    ),
+    (
+        "template-injection",
+        """\
+from flask import Flask, request, render_template
+app = Flask(__name__)
+PAGES = {"a": "a.html", "b": "b.html"}
+@app.get("/t")
+def t():
+    return render_template(PAGES.get(request.args["p"], "a.html"), x=request.args.get("x"))
+""",
+    ),
+    (
+        "command-injection",
+        """\
+import subprocess, re
+from flask import Flask, request, abort
+app = Flask(__name__)
+BRANCH = re.compile(r"[A-Za-z0-9._-]+")
+@app.post("/b")
+def b():
+    name = request.form["branch"]
+    if not BRANCH.fullmatch(name):
+        abort(400)
+    subprocess.run(f"git checkout {name}", shell=True, check=True)
+    return {}
+""",
+    ),
+    (
+        "sql-injection",
+        """\
+from sqlalchemy import text
+from flask import Flask, request
+app = Flask(__name__)
+@app.get("/x")
+def x():
+    stmt = text("select * from t where a = :a and b = :b").bindparams(a=request.args["a"], b=request.args["b"])
+    return {"r": app.session.execute(stmt).all()}
+""",
+    ),
 ]

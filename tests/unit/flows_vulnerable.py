@@ -724,4 +724,262 @@ def run():
     return {"r": mod.run()}
 """,
     ),
+    (
+        "sql-injection",
+        """\
+from quart import Quart, request
+import asyncpg
+app = Quart(__name__)
+@app.get("/x")
+async def x():
+    conn = await asyncpg.connect("postgres://")
+    name = request.args.get("name")
+    return {"r": await conn.fetch(f"SELECT * FROM t WHERE name = '{name}'")}
+""",
+    ),
+    (
+        "sql-injection",
+        """\
+import pymysql
+from flask import request, Flask
+app = Flask(__name__)
+@app.route("/u")
+def u():
+    conn = pymysql.connect(host="h")
+    cur = conn.cursor(pymysql.cursors.DictCursor)
+    sql = "SELECT * FROM users WHERE id=" + request.args.get("id", "0")
+    cur.execute(sql)
+    return {"u": cur.fetchone()}
+""",
+    ),
+    (
+        "sql-injection",
+        """\
+from django.db.models.expressions import RawSQL
+from django.http import JsonResponse
+from .models import Book
+def books(request):
+    q = request.GET["q"]
+    found = Book.objects.annotate(v=RawSQL("select count(*) from x where n = '" + q + "'", []))
+    return JsonResponse({"n": found.count()})
+""",
+    ),
+    (
+        "command-injection",
+        """\
+from fastapi import APIRouter
+from pydantic import BaseModel
+import os
+router = APIRouter()
+class Job(BaseModel):
+    name: str
+    args: list[str] = []
+@router.post("/jobs")
+def create(job: Job):
+    os.system("run " + job.name)
+    return {}
+""",
+    ),
+    (
+        "command-injection",
+        """\
+import paramiko
+from flask import Flask, request
+app = Flask(__name__)
+@app.post("/x")
+def x():
+    c = paramiko.SSHClient()
+    c.connect("h")
+    stdin, out, err = c.exec_command("ls " + request.form["d"])
+    return {"o": out.read().decode()}
+""",
+    ),
+    (
+        "command-injection",
+        """\
+import sys, subprocess
+from sanic import Sanic, json
+app = Sanic("a")
+@app.get("/ping")
+async def ping(request):
+    host = request.args.get("host")
+    subprocess.call("ping " + host, shell=True)
+    return json({})
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+from pathlib import Path
+from aiohttp import web
+BASE = Path("/srv")
+async def show(request):
+    name = request.query.get("name", "")
+    return web.FileResponse(BASE / name)
+app = web.Application()
+app.router.add_get("/", show)
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+import os
+from flask import Flask, request, send_file
+app = Flask(__name__)
+@app.get("/f")
+def f():
+    name = request.args["n"].replace("../", "")
+    return send_file("/srv/" + name)
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+import tarfile
+from django.http import HttpResponse
+def up(request):
+    f = request.FILES["f"]
+    with open("/uploads/" + f.name, "wb") as out:
+        for c in f.chunks():
+            out.write(c)
+    return HttpResponse("ok")
+""",
+    ),
+    (
+        "ssrf",
+        """\
+import aiohttp
+from aiohttp import web
+async def fetch(request):
+    data = await request.json()
+    async with aiohttp.ClientSession() as session:
+        async with session.get(data["url"]) as r:
+            return web.Response(text=await r.text())
+app = web.Application()
+app.router.add_post("/", fetch)
+""",
+    ),
+    (
+        "ssrf",
+        """\
+from rest_framework.decorators import api_view
+from rest_framework.response import Response
+import requests
+@api_view(["POST"])
+def probe(request):
+    r = requests.head(request.data.get("target"), timeout=2)
+    return Response({"status": r.status_code})
+""",
+    ),
+    (
+        "xss",
+        """\
+from starlette.responses import HTMLResponse
+from starlette.applications import Starlette
+from starlette.routing import Route
+async def home(request):
+    name = request.query_params.get("name", "x")
+    return HTMLResponse("<h1>" + name + "</h1>")
+app = Starlette(routes=[Route("/", home)])
+""",
+    ),
+    (
+        "xss",
+        """\
+from flask import Flask, request, Markup
+app = Flask(__name__)
+@app.route("/c")
+def c():
+    rows = [Markup("<li>%s</li>" % x) for x in request.args.getlist("x")]
+    return {"n": len(rows)}
+""",
+    ),
+    (
+        "open-redirect",
+        """\
+from flask import Flask, request, redirect
+from urllib.parse import urlparse
+app = Flask(__name__)
+@app.route("/o")
+def o():
+    u = request.args["u"]
+    if urlparse(u).path.startswith("/"):
+        return redirect(u)
+    return "no"
+""",
+    ),
+    (
+        "unsafe-deserialization",
+        """\
+import jsonpickle
+from fastapi import FastAPI, Request
+app = FastAPI()
+@app.post("/p")
+async def p(request: Request):
+    body = await request.body()
+    obj = jsonpickle.decode(body)
+    return {"t": str(type(obj))}
+""",
+    ),
+    (
+        "template-injection",
+        """\
+from django.template import Template, Context
+from django.http import HttpResponse
+def t(request):
+    return HttpResponse(Template(request.POST["tpl"]).render(Context({})))
+""",
+    ),
+    (
+        "code-injection",
+        """\
+from flask import Flask, request
+app = Flask(__name__)
+OPS = {}
+@app.post("/def")
+def define():
+    src = request.json["src"]
+    ns = {}
+    exec(compile("def f(x):\\n    return " + src, "<user>", "exec"), ns)
+    return {"r": ns["f"](1)}
+""",
+    ),
+    (
+        "xpath-injection",
+        """\
+from lxml import etree
+from django.http import JsonResponse
+def f(request):
+    tree = etree.parse("x.xml")
+    q = "//book[author/text()='%s']" % request.GET.get("a")
+    return JsonResponse({"n": len(tree.xpath(q))})
+""",
+    ),
+    (
+        "ldap-injection",
+        """\
+from ldap3 import Server, Connection
+from fastapi import FastAPI
+app = FastAPI()
+@app.get("/who/{uid}")
+def who(uid: str):
+    with Connection(Server("h")) as c:
+        c.search("ou=x", "(&(objectClass=person)(uid=" + uid + "))", attributes=["cn"])
+        return {"n": len(c.entries)}
+""",
+    ),
+    (
+        "sql-injection",
+        """\
+from flask import Flask, request
+import sqlite3
+app = Flask(__name__)
+def where(filters):
+    return " AND ".join("%s='%s'" % kv for kv in filters.items())
+@app.get("/s")
+def s():
+    con = sqlite3.connect("x")
+    return {"r": con.execute("select * from t where " + where(request.args)).fetchall()}
+""",
+    ),
 ]

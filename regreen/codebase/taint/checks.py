@@ -127,6 +127,13 @@ def method(value: Value, name: str, args: list[Value], state: State) -> None:  #
             _literal(mark, _TRAILS, state)
 
 
+def below(value: Value, folder: Value, state: State) -> None:
+    """`folder in value.parents`, a folder of ours and a path that was resolved."""
+    for taint in value.taints if not folder.taints else ():
+        if "normal" in taint.safe:
+            state.check(taint.mark, PATH)
+
+
 def denied(value: Value, name: str, args: list[Value], state: State) -> None:
     """`value.name(...)` is false."""
     if name != "startswith" or not args:

@@ -108,6 +108,9 @@ def _compared(run: Run, frame: Frame, test: ast.Compare, true: State, false: Sta
         _narrow(test.left, right, holds)
         checks.empty(left, right, holds)
     elif isinstance(op, ast.In | ast.NotIn):
+        inside = test.comparators[0]
+        if isinstance(inside, ast.Attribute) and inside.attr == "parents":
+            checks.below(_quietly(run, frame, inside.value, holds), left, holds)
         checks.member(left, right, holds)
         checks.contains(test, left, right, fails)
 

@@ -102,7 +102,7 @@ _NUMBER_METHODS = frozenset(
         "find", "rfind", "index", "rindex", "count", "startswith", "endswith", "isdigit", "isalnum", "isalpha",
         "isnumeric", "isdecimal", "isidentifier", "isspace", "isupper", "islower", "isascii", "bit_length",
         "is_file", "is_dir", "exists", "is_absolute", "is_relative_to", "has_key", "fileno", "tell", "fetchone",
-        "fetchall", "fetchmany", "execute", "executemany", "commit", "set_cookie", "timestamp",
+        "fetchall", "fetchmany", "execute", "executemany", "commit", "set_cookie", "timestamp", "bindparams",
     }
 )  # fmt: skip
 EXTRACTORS = frozenset(

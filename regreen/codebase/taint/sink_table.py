@@ -151,8 +151,9 @@ BY_NAME = _merged(
     _each(
         "sql-injection",
         "sqlalchemy.text sqlalchemy.sql.text django.db.models.expressions.RawSQL pandas.read_sql pandas.read_sql_query "
-        "sqlalchemy.sql.expression.text",
-        0, "sql",
+        "sqlalchemy.sql.expression.text asyncpg.connect().fetch asyncpg.create_pool().fetch "
+        "asyncpg.create_pool().acquire().fetch",
+        0, "sql", "query",
     ),
     _each(
         "log-injection",
