@@ -22,6 +22,8 @@ from regreen.fixers.logs.environment import (
 from regreen.fixers.logs.installed import InstalledReader
 from regreen.fixers.logs.javascript import JestReader, MochaReader, NodeReader, VitestReader
 from regreen.fixers.logs.linters import LintReader, PreCommitReader, TypeReader
+from regreen.fixers.logs.more_linters import GroupedReader
+from regreen.fixers.logs.other_tests import OtherTestsReader
 from regreen.fixers.logs.pytest_log import PytestReader
 from regreen.fixers.logs.reader import Kind, Reader, shorten
 from regreen.fixers.logs.unittest_log import TracebackReader, UnittestReader
@@ -34,6 +36,7 @@ _STAMP = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z ?")
 _TABBED = re.compile(r"^\ufeff?[^\t]{1,300}\t(?P<step>[^\t]{1,300})\t(?=\ufeff?\d{4}-\d\d-\d\dT)")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _MARK = re.compile(r"^##\[(?P<what>\w+(?:-\w+)?)\](?P<text>.*)$")
+_COMMAND = re.compile(r"^::error(?: [^\n]{0,1000}?)?::(?P<text>.*)$")
 _EXIT = re.compile(r"^Process completed with exit code (?P<code>-?\d+)\.?$")
 _CODE = re.compile(
     r"^(?:Error: )?(?:The process '.*' failed with exit code|Process completed with exit code) (\d+)"
@@ -115,7 +118,8 @@ class _Section:
         self._unittest = UnittestReader()
         self._readers: tuple[Reader, ...] = (
             JestReader(), VitestReader(), MochaReader(), NodeReader(), CargoReader(), GoReader(),
-            TypeReader(), PreCommitReader(), LintReader(), RustBuildReader(), GoBuildReader(), BuildReader(),
+            TypeReader(), PreCommitReader(), LintReader(), GroupedReader(), RustBuildReader(), GoBuildReader(),
+            BuildReader(), OtherTestsReader(),
             DependencyReader(),
         )  # fmt: skip
         self._infra = InfraReader()
@@ -251,6 +255,8 @@ class _Job:
             self._start("")
         elif self._now.in_header:
             self._header(line)
+        elif line.startswith("::error") and (command := _COMMAND.match(line)):
+            self._error(command["text"].replace("%0A", "\n").replace("%25", "%").split("\n")[0])
         else:
             self._installed.feed(line)
             self._now.feed(line)

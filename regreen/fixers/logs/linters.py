@@ -57,6 +57,10 @@ _TSC_PRETTY = re.compile(
     r"^(?P<path>[^\s:]+\.[cm]?[jt]sx?):(?P<line>\d+):(?P<col>\d+) - error (?P<code>TS\d+): (?P<message>.*)$"
 )
 _TY_HEAD = re.compile(r"^error\[(?P<code>[a-z][\w-]*)\]: (?P<message>\S.*)$")
+_TY_CONCISE = re.compile(
+    rf"^{_PATH}:(?P<line>\d+):(?P<col>\d+): error\[(?P<code>[a-z][\w-]*)\] (?P<message>\S.*)$"
+)
+_COMPILED = re.compile(r"\.(?:c|cc|cpp|cxx|h|hh|hpp|m|mm|java|kt|swift|f90|cu)$")
 _MYPY_CRASH = re.compile(
     r"^(?:mypy: )?(?P<message>.*(?:error: INTERNAL ERROR|can't read file|is not a valid Python package name).*)$"
 )
@@ -196,8 +200,9 @@ class TypeReader:
                 or _PYRIGHT.match(line)
                 or _TSC.match(line)
                 or _TSC_PRETTY.match(line)
+                or _TY_CONCISE.match(line)
             )
-            if finding and not _is_shellcheck(finding):
+            if finding and not _is_another(finding):
                 self._start(finding)
             elif "INTERNAL ERROR" in line or line.startswith("mypy: "):
                 self._crash(line)
@@ -270,8 +275,9 @@ class TypeReader:
 _RULE_AT_END = re.compile(r"(?:\[(?P<code>[a-z][\w-]*)\]|\((?P<report>report\w+)\))$")
 
 
-def _is_shellcheck(finding: re.Match[str]) -> bool:
-    return bool(re.fullmatch(r"SC\d+", finding["code"] or ""))
+def _is_another(finding: re.Match[str]) -> bool:
+    """Whether shellcheck or a compiler speaks the same way."""
+    return bool(re.fullmatch(r"SC\d+", finding["code"] or "") or _COMPILED.search(finding["path"]))
 
 
 _HOOK_DETAIL = re.compile(
