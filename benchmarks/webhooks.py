@@ -1,11 +1,15 @@
-"""Acknowledging webhooks: requests per second and latency, ours beside a raw SQLite insert behind the same server.
+"""Acknowledging webhooks: requests per second and latency, ours beside others that check and keep the same delivery.
 
-    python benchmarks/webhooks.py [--seconds 3] [--rounds 3] [--connections 1 16 64]
+    python benchmarks/webhooks.py [--peers PYTHON] [--seconds 2] [--rounds 3] [--connections 1 16 64]
 
-Every server is gunicorn with one process of sixteen threads, checks the signature of the same 12 KB payload
-and answers 202. `raw` stores the body's delivery id and the parsed payload's repository in one SQLite insert
-(WAL, synchronous=FULL); `none` stores nothing; `ours` is Regreen's web application: delivery row, job row and
-queue row in one transaction. Rounds are interleaved, because a shared machine is never equally fast twice.
+Every server checks the signature of the same 12 KB payload and answers 2xx. `none` stores nothing; `raw` stores
+the delivery's id and repository in one SQLite insert (WAL, synchronous=FULL); `ours` is Regreen's web application:
+delivery row, job row and queue row in one transaction, with its worker running in the same process. These three,
+and `celery`, are gunicorn with one process of sixteen threads. With `--peers`, an interpreter that has flask,
+gunicorn, celery, redis and pr-agent installed, two more are started for real: `celery` enqueues a task in Redis
+(append-only, fsync always; `redis-server` has to be installed), and `pr-agent` is PR-Agent's own server with its
+own gunicorn settings and one worker, which keeps nothing durable. Rounds are interleaved, because a shared machine
+is never equally fast twice.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ import tempfile
 import threading
 import time
 import uuid
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +66,7 @@ def application(name: str, home: Path) -> Any:
     """The WSGI application of one contestant."""
     if name == "ours":
         return ours(home)
+    task = _celery_task() if name == "celery" else None
     from flask import Flask, Response, request
 
     local = threading.local()
@@ -89,9 +95,27 @@ def application(name: str, home: Path) -> Any:
         if name == "raw":
             repo = data["repository"]["full_name"]
             insert(request.headers["X-GitHub-Delivery"], repo, json.dumps(data["action"]))
+        if task is not None:
+            delivery = request.headers["X-GitHub-Delivery"]
+            task.apply_async(
+                (delivery, data["repository"]["full_name"], data["action"]), retry=False
+            )
         return Response("accepted\n", status=202)
 
     return flask
+
+
+def _celery_task() -> Any:
+    from celery import Celery  # type: ignore[import-not-found]
+
+    celery = Celery("peer", broker=os.environ["BENCH_REDIS"])
+    celery.conf.task_ignore_result = True
+
+    @celery.task(name="job")
+    def job(*_: str) -> None:
+        """What a worker would do."""
+
+    return job
 
 
 def ours(home: Path) -> Any:
@@ -158,7 +182,7 @@ class Result:
     bad: int
 
 
-def load(port: int, connections: int, seconds: float) -> Result:
+def load(port: int, path: str, connections: int, seconds: float) -> Result:
     """As many requests as `connections` can make one after the other."""
     body = payload()
     digest = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
@@ -173,13 +197,14 @@ def load(port: int, connections: int, seconds: float) -> Result:
                 "X-Hub-Signature-256": f"sha256={digest}",
                 "X-GitHub-Event": "pull_request",
                 "X-GitHub-Delivery": str(uuid.uuid4()),
+                "Content-Type": "application/json",
             }
             started = time.monotonic()
-            connection.request("POST", "/webhooks/github", body, headers)
+            connection.request("POST", path, body, headers)
             answer = connection.getresponse()
             answer.read()
             times.append(time.monotonic() - started)
-            if answer.status != 202:
+            if answer.status >= 300:
                 bad[0] += 1
         connection.close()
 
@@ -197,7 +222,8 @@ def load(port: int, connections: int, seconds: float) -> Result:
 def main() -> None:
     """Measure, interleaved, and print a table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--peers", help="an interpreter with what the peers need")
+    parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 16, 64])
     parser.add_argument("--serve", nargs=3, metavar=("NAME", "PORT", "HOME"))
@@ -206,29 +232,81 @@ def main() -> None:
         name, port, home = options.serve
         serve(name, int(port), Path(home))
         return
-    names = ["none", "raw", "ours"]
-    running = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for name in names:
-            home = Path(folder) / name
-            home.mkdir()
-            port = _free_port()
-            argv = [sys.executable, __file__, "--serve", name, str(port), str(home)]
-            running[name] = (port, subprocess.Popen(argv, start_new_session=True))
-        for port, _ in running.values():
-            _wait(port)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as ends:
+        servers = _start_all(Path(folder), options.peers, ends)
         cells: dict[tuple[str, int], list[Result]] = {}
         for _ in range(options.rounds):
             for connections in options.connections:
-                for name in names:
-                    cell = load(running[name][0], connections, options.seconds)
+                for name, (port, path) in servers.items():
+                    cell = load(port, path, connections, options.seconds)
                     cells.setdefault((name, connections), []).append(cell)
-        for _, process in running.values():
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait()
-    print("| connections | server | requests/s | p50 ms | p99 ms | x raw | not 202 |")
+    _table(list(servers), options.connections, cells)
+
+
+def _start_all(home: Path, peers: str | None, ends: ExitStack) -> dict[str, tuple[int, str]]:
+    """Start every server; its port and path."""
+    interpreters = dict.fromkeys(("none", "raw", "ours"), sys.executable)
+    env = dict(os.environ)
+    servers: dict[str, tuple[int, str]] = {}
+    if peers is not None:
+        interpreters["celery"] = peers
+        redis = _free_port()
+        env["BENCH_REDIS"] = f"redis://127.0.0.1:{redis}/0"
+        keep = ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--dir", str(home)]
+        argv = ["redis-server", "--port", str(redis), "--loglevel", "warning", *keep]
+        _run(argv, env, ends)
+        port = _free_port()
+        servers["pr-agent"] = (port, "/api/v1/github_webhooks")
+        _run(_pr_agent(peers, port), env | _PR_AGENT_ENV, ends)
+    for name, interpreter in interpreters.items():
+        (home / name).mkdir()
+        port = _free_port()
+        argv = [interpreter, __file__, "--serve", name, str(port), str(home / name)]
+        _run(argv, env, ends)
+        servers[name] = (port, "/webhooks/github")
+    for port, _ in servers.values():
+        _wait(port)
+    time.sleep(5)  # let the first launch make its tables
+    return {name: servers[name] for name in (*interpreters, *servers) if name in servers}
+
+
+_PR_AGENT_ENV = {
+    "GITHUB__WEBHOOK_SECRET": SECRET,
+    "GITHUB__DEPLOYMENT_TYPE": "app",
+    "GUNICORN_WORKERS": "1",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+}
+
+
+def _pr_agent(peers: str, port: int) -> list[str]:
+    """PR-Agent's server as its own image starts it, but on one worker, as all others."""
+    bound = ["-k", "uvicorn.workers.UvicornWorker", "-b", f"127.0.0.1:{port}", "-w", "1"]
+    return [
+        peers,
+        "-m",
+        "gunicorn",
+        *bound,
+        "--log-level",
+        "error",
+        "pr_agent.servers.github_app:app",
+    ]
+
+
+def _run(argv: list[str], env: dict[str, str], ends: ExitStack) -> None:
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(argv, env=env, start_new_session=True, stdout=quiet, stderr=quiet)
+
+    def end() -> None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    ends.callback(end)
+
+
+def _table(names: list[str], sizes: list[int], cells: dict[tuple[str, int], list[Result]]) -> None:
+    print("| connections | server | requests/s | p50 ms | p99 ms | x raw | refused |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for connections in options.connections:
+    for connections in sizes:
         raw = [r.rate for r in cells["raw", connections]]
         for name in names:
             found = cells[name, connections]
@@ -249,13 +327,12 @@ def _free_port() -> int:
 
 
 def _wait(port: int) -> None:
-    for _ in range(300):
+    for _ in range(900):
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
             time.sleep(0.1)
         else:
-            time.sleep(5)  # let the first launch make its tables
             return
     raise SystemExit("a server did not start")
 

@@ -199,6 +199,16 @@ class Store(Protocol):
         """Cancel what waits or runs for an issue or pull request; the ids."""
         ...
 
+    def abandon(
+        self, *, repo: str | None = None, installation: int | None = None, except_job: str = ""
+    ) -> list[str]:
+        """Cancel what waits or runs for a repository or an installation that is out of reach; the ids."""
+        ...
+
+    def rename(self, before: str, after: str) -> None:
+        """A repository has another name: what is remembered of it goes along."""
+        ...
+
     def beat(self, worker: str, now: datetime) -> None:
         """A worker is alive."""
         ...

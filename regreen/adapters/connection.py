@@ -30,6 +30,7 @@ def engine_for(url: str) -> sa.Engine:
             max_overflow=10,
             pool_pre_ping=True,
             pool_timeout=10,
+            connect_args={"connect_timeout": 10},
         )
     msg = f"REGREEN_DATABASE_URL: {parsed.get_backend_name()} is not supported; use sqlite or postgresql"
     raise UserError(msg)

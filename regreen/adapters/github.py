@@ -30,6 +30,7 @@ from regreen.adapters.github_shapes import (
 from regreen.adapters.github_tokens import Tokens
 from regreen.adapters.github_wire import Json, Wire
 from regreen.adapters.pace import Pace, Turn
+from regreen.adapters.written import Written, Wrote
 from regreen.errors import OutsideError
 from regreen.forge import (
     PERMISSIONS,
@@ -79,6 +80,7 @@ class GitHubApp:
         self._tokens = Tokens(self._wire, clock)
         self._clock = clock
         self._turn = turn
+        self._written = Written()
 
     @cached_property
     def slug(self) -> str:
@@ -94,6 +96,7 @@ class GitHubApp:
             auth=lambda: self._tokens.token(installation, repo, scope),
             resolving=lambda: self._tokens.token(installation, repo, RESOLVE),
             pace=Pace(self._clock, self._turn, f"installation/{installation}"),
+            written=self._written,
         )
 
     def installation_of(self, repo: str) -> int:
@@ -148,12 +151,14 @@ class RepositoryClient:
         auth: Callable[[], Auth.Token],
         resolving: Callable[[], Auth.Token],
         pace: Pace,
+        written: Written,
     ) -> None:
         self.repo = repo
         self._login = login
         self._auth = auth
         self._wire = Wire(api_url, auth, pace)
         self._resolving = Wire(api_url, resolving, pace)
+        self._written = written
         self._at = f"/repos/{repo}"
 
     def token(self) -> str:
@@ -221,7 +226,9 @@ class RepositoryClient:
 
     def remarks(self, number: int) -> list[Remark]:
         """Every comment on the lines of a pull request; thumbs are read on our own."""
-        return [self._remark(item) for item in self._wire.pages(f"{self._at}/pulls/{number}/comments")]
+        return [
+            self._remark(item) for item in self._wire.pages(f"{self._at}/pulls/{number}/comments")
+        ]
 
     def _remark(self, item: Json) -> Remark:
         ours = self._is_ours(item, "")
@@ -280,24 +287,34 @@ class RepositoryClient:
 
     def comment(self, number: int, marker: str, body: str) -> Comment:
         """Write the comment that carries `marker`, or edit it where it is there."""
-        text = with_marker(marker, body)
-        for item in self._wire.pages(f"{self._at}/issues/{number}/comments"):
-            if self._is_ours(item, marker):
-                if item["body"] == text:
-                    return comment_of(item)
-                path = f"{self._at}/issues/comments/{item['id']}"
-                return comment_of(self._wire.patch(path, {"body": text}))
-        return comment_of(self._wire.post(f"{self._at}/issues/{number}/comments", {"body": text}))
+        lists = f"{self._at}/issues/{number}/comments"
+        return self._say(marker, body, lists, f"{self._at}/issues/comments", lists)
 
     def reply(self, number: int, comment_id: int, marker: str, body: str) -> Comment:
         """Answer in a review thread, or edit the answer that carries `marker`."""
+        lists = f"{self._at}/pulls/{number}/comments"
+        return self._say(
+            marker, body, lists, f"{self._at}/pulls/comments", f"{lists}/{comment_id}/replies"
+        )
+
+    def _say(self, marker: str, body: str, lists: str, edits: str, posts: str) -> Comment:
+        """Write or edit the text with `marker`: where texts are listed, edited and posted."""
         text = with_marker(marker, body)
-        for item in self._wire.pages(f"{self._at}/pulls/{number}/comments"):
-            if self._is_ours(item, marker):
-                path = f"{self._at}/pulls/comments/{item['id']}"
-                return comment_of(self._wire.patch(path, {"body": text}))
-        path = f"{self._at}/pulls/{number}/comments/{comment_id}/replies"
-        return comment_of(self._wire.post(path, {"body": text}))
+        known = self._written.get(lists, marker)
+        if known is not None:
+            try:
+                return comment_of(self._wire.patch(f"{edits}/{known.id}", {"body": text}))
+            except Gone:
+                self._written.forget(lists, marker)  # somebody deleted it
+        there = next((i for i in self._wire.pages(lists) if self._is_ours(i, marker)), None)
+        if there is None:
+            said = comment_of(self._wire.post(posts, {"body": text}))
+        elif there["body"] == text:
+            said = comment_of(there)
+        else:
+            said = comment_of(self._wire.patch(f"{edits}/{there['id']}", {"body": text}))
+        self._written.put(Wrote(said.id), lists, marker)
+        return said
 
     def react(self, comment_id: int, reaction: Reaction, *, review: bool) -> None:
         """Put a reaction on a comment; the same one twice counts once on GitHub's side."""
@@ -307,35 +324,42 @@ class RepositoryClient:
 
     def check_run(self, check: CheckRun) -> int:
         """Make the check run with `external_id`, or bring it up to date; its id."""
-        there = self._find_check(check)
-        done = int(there["output"].get("annotations_count") or 0) if there else 0
-        left = list(check.annotations[done:])
-        first, rest = left[:_ANNOTATIONS_A_CALL], left[_ANNOTATIONS_A_CALL:]
-        body = check_body(check, first)
-        if there:
-            check_id = int(there["id"])
-            self._wire.patch(f"{self._at}/check-runs/{check_id}", body)
-        else:
-            body |= {"head_sha": check.head_sha, "external_id": check.external_id}
-            check_id = int(self._wire.post(f"{self._at}/check-runs", body)["id"])
-        for i in range(0, len(rest), _ANNOTATIONS_A_CALL):
-            more = check_body(check, rest[i : i + _ANNOTATIONS_A_CALL])
-            self._wire.patch(f"{self._at}/check-runs/{check_id}", more)
-        return check_id
+        key = (f"{self._at}/check-runs/{check.head_sha}", check.external_id)
+        known = self._written.get(*key) or self._find_check(check)
+        done = int(known.so_far) if known else 0
+        pieces = [
+            check.annotations[i : i + _ANNOTATIONS_A_CALL]
+            for i in range(done, len(check.annotations), _ANNOTATIONS_A_CALL)
+        ]
+        for piece in pieces or [()]:
+            body = check_body(check, piece)
+            if known:
+                self._wire.patch(f"{self._at}/check-runs/{known.id}", body)
+            else:
+                body |= {"head_sha": check.head_sha, "external_id": check.external_id}
+                known = Wrote(int(self._wire.post(f"{self._at}/check-runs", body)["id"]), "0")
+            known = Wrote(known.id, str(int(known.so_far) + len(piece)))
+            self._written.put(known, *key)
+        assert known is not None  # noqa: S101 - there is one piece at least
+        return known.id
 
-    def _find_check(self, check: CheckRun) -> Json:
+    def _find_check(self, check: CheckRun) -> Wrote | None:
         path = f"{self._at}/commits/{check.head_sha}/check-runs"
-        found = self._wire.pages(path, "check_runs", check_name=check.name, filter="all")
-        return next((c for c in found if c.get("external_id") == check.external_id), None)
+        for run in self._wire.pages(path, "check_runs", check_name=check.name, filter="all"):
+            if run.get("external_id") == check.external_id:
+                return Wrote(int(run["id"]), str(run["output"].get("annotations_count") or 0))
+        return None
 
     def review(
         self, number: int, head_sha: str, marker: str, body: str, comments: Sequence[InlineComment]
     ) -> None:
         """Post one review pinned to `head_sha`, unless one with `marker` is there."""
         path = f"{self._at}/pulls/{number}/reviews"
+        if self._written.get(path, marker) is not None:
+            return
         if any(self._is_ours(item, marker) for item in self._wire.pages(path)):
             return
-        self._wire.post(
+        made = self._wire.post(
             path,
             {
                 "commit_id": head_sha,
@@ -344,6 +368,7 @@ class RepositoryClient:
                 "comments": [inline_body(comment) for comment in comments],
             },
         )
+        self._written.put(Wrote(int(made["id"])), path, marker)
 
     def resolve(self, thread_id: str) -> None:
         """Resolve a review thread."""
@@ -359,6 +384,9 @@ class RepositoryClient:
         try:
             return pull_of(self._wire.post(f"{self._at}/pulls", new))
         except Refused as error:
+            if "already exists" in str(error):
+                msg = f"GitHub's list does not show the pull request from {head} yet"
+                raise OutsideError(msg, retry_after=5) from error
             # free plans have no drafts in private repositories
             if draft and "draft" in str(error).lower():
                 return pull_of(self._wire.post(f"{self._at}/pulls", new | {"draft": False}))
@@ -371,10 +399,16 @@ class RepositoryClient:
     def issue(self, marker: str, title: str, body: str, labels: Sequence[str] = ()) -> Issue:
         """Open the issue that carries `marker`, or edit the open one that does."""
         text = {"title": title[:250], "body": with_marker(marker, body)}
+        place = f"{self._at}/issues"
         there = self.find_issue(marker)
-        if there is not None:
-            return issue_of(self._wire.patch(f"{self._at}/issues/{there.number}", text))
-        return issue_of(self._wire.post(f"{self._at}/issues", {**text, "labels": list(labels)}))
+        known = self._written.get(place, marker)
+        if there is None and known is not None:
+            there = self.issue_text(known.id)
+        if there is not None and there.state == "open":
+            return issue_of(self._wire.patch(f"{place}/{there.number}", text))
+        made = issue_of(self._wire.post(place, {**text, "labels": list(labels)}))
+        self._written.put(Wrote(made.number), place, marker)
+        return made
 
     def close_issue(self, number: int) -> None:
         """Close an issue."""

@@ -220,12 +220,19 @@ class JobRows(Rows):
 
     def cancel(self, repo: str, number: int | None, except_job: str = "") -> list[str]:
         """Cancel what waits or runs for an issue or pull request; the ids."""
-        where = (
-            t.jobs.c.repo == repo,
-            t.jobs.c.number == number,
-            t.jobs.c.id != except_job,
-            t.jobs.c.state.in_(LIVE),
+        return self._cancel(
+            t.jobs.c.repo == repo, t.jobs.c.number == number, t.jobs.c.id != except_job
         )
+
+    def abandon(
+        self, *, repo: str | None = None, installation: int | None = None, except_job: str = ""
+    ) -> list[str]:
+        """Cancel what waits or runs for a repository or an installation that is out of reach; the ids."""
+        which = t.jobs.c.repo == repo if repo is not None else t.jobs.c.installation == installation
+        return self._cancel(which, t.jobs.c.id != except_job)
+
+    def _cancel(self, *which: sa.ColumnElement[bool]) -> list[str]:
+        where = (*which, t.jobs.c.state.in_(LIVE))
         with self._begin() as connection:
             ids = list(connection.execute(sa.select(t.jobs.c.id).where(*where)).scalars())
             connection.execute(

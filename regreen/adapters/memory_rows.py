@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import sqlalchemy as sa
 
 from regreen.adapters import tables as t
@@ -68,6 +70,27 @@ class MemoryRows(Rows):
         row = {"key": key, "line": line, "at": self._now()}
         with self._begin() as connection:
             connection.execute(sa.insert(t.lines).values(row))
+
+    def rename(self, before: str, after: str) -> None:
+        """A repository has another name: what is remembered of it goes along."""
+        named = re.compile(rf"(?:^|(?<=/)){re.escape(before)}(?=$|[#/@])")
+        table, holds = t.memory, f"%{before}%"
+        with self._begin() as connection:
+            for row in connection.execute(
+                sa.select(table).where(sa.or_(table.c.space.like(holds), table.c.key.like(holds)))
+            ).all():
+                place = (named.sub(after, row.space), named.sub(after, row.key))
+                if place == (row.space, row.key):
+                    continue
+                here = (table.c.space == row.space) & (table.c.key == row.key)
+                taken = (table.c.space == place[0]) & (table.c.key == place[1])
+                connection.execute(sa.delete(table).where(taken))
+                moved = sa.update(table).where(here).values(space=place[0], key=place[1])
+                connection.execute(moved)
+            for owned in (t.documents, t.ledger, t.jobs):
+                connection.execute(
+                    sa.update(owned).where(owned.c.repo == before).values(repo=after)
+                )
 
     # Turns, which all processes take from the same row of them
 

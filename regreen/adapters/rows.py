@@ -34,7 +34,8 @@ class Rows:
         except (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError):
             raise  # ours, not the database's
         except (sa.exc.DatabaseError, sa.exc.InterfaceError, sa.exc.TimeoutError) as error:
-            msg = f"the database failed: {type(error).__name__}"
+            said = str(getattr(error, "orig", None) or error).split("\n", 1)[0][:200]
+            msg = f"the database failed: {said}"
             raise OutsideError(msg) from error
 
     def _is_new(self, connection: sa.Connection, table: sa.Table, row: dict[str, Any]) -> bool:

@@ -31,7 +31,7 @@ from regreen.bot.plan import orders
 from regreen.bot.running import Runner
 from regreen.bot.sandboxes import Sandboxes
 from regreen.bot.schedule import due
-from regreen.errors import UserError
+from regreen.errors import OutsideError, UserError
 from regreen.forge import App as GitHubSide
 from regreen.ports import Clock
 from regreen.records import DeliveryRecord, Order
@@ -64,11 +64,12 @@ def build(
 
     Raises:
         UserError: a setting is missing or wrong.
+        OutsideError: the database does not answer.
     """
     clock = clock or SystemClock()
     engine = engine_for(settings.database)
     store = Database(engine, clock)
-    store.create()
+    _create(store)
     desk = Desk(
         app=github or _github(settings, store, clock),
         store=store,
@@ -90,6 +91,18 @@ def build(
         model=Models(settings, store, clock),
     )
     return App(desk, store, worker=worker, durable=durable)
+
+
+def _create(store: Database) -> None:
+    try:
+        store.create()
+    except OutsideError as error:
+        where = store.engine.url.render_as_string()  # the password is left out
+        message = (
+            f"the database {where} cannot be used ({error}); start it, or set REGREEN_DATABASE_URL to one that "
+            "answers (without it, SQLite below REGREEN_HOME is used); `regreen doctor` tries it"
+        )
+        raise OutsideError(message) from error
 
 
 def _github(settings: Settings, store: Database, clock: Clock) -> GitHubSide:

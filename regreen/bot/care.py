@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from datetime import timedelta
 
+from regreen.bot.asks import Care
 from regreen.bot.configuration import load
 from regreen.bot.desk import Desk
+from regreen.bot.envelope import unpack
+from regreen.bot.plan import orders
+from regreen.bot.running import Job
 from regreen.errors import OutsideError, UserError
 from regreen.forge import READ
+from regreen.records import Order
 from regreen.settings import Schedule
-from regreen.webhooks.events import InstallationChanged, RepositoryChanged, Where
+from regreen.webhooks.events import InstallationChanged, Pinged, RepositoryChanged, Where
 
 SANDBOX_NOTE = ("health", "sandbox")
 """Where the store says why no foreign code is run here; empty: it is."""
@@ -54,12 +60,15 @@ def schedules(desk: Desk) -> dict[Where, tuple[Schedule, ...]]:
     return found
 
 
-def installation_changed(desk: Desk, event: InstallationChanged) -> str:
+def installation_changed(desk: Desk, job: Job, event: InstallationChanged) -> str:
     """Learn the new repositories, forget the ones that are gone."""
     if event.change in {"deleted", "suspend"}:
         gone = [w.repo for w in schedules(desk) if w.installation == event.installation]
+        desk.store.abandon(installation=event.installation, except_job=job.record.id)
     else:
         gone = list(event.removed)
+        for repo in gone:
+            desk.store.abandon(repo=repo)
     for repo in gone:
         forget(desk, repo)
     if event.change not in {"created", "added", "unsuspend", "new_permissions_accepted"}:
@@ -70,12 +79,30 @@ def installation_changed(desk: Desk, event: InstallationChanged) -> str:
     return f"learnt {_learn_all(desk, known, event.installation)} repositories"
 
 
-def repository_changed(desk: Desk, event: RepositoryChanged) -> str:
+def repository_changed(
+    desk: Desk, job: Job, event: RepositoryChanged, order: Callable[[tuple[Order, ...]], None]
+) -> str:
     """A repository has another name, or is gone."""
     forget(desk, event.before or event.where.repo)
     if event.change in {"deleted", "archived"}:
-        return "forgotten"
+        stopped = desk.store.abandon(repo=event.where.repo, except_job=job.record.id)
+        return f"forgotten; stopped {len(stopped)} jobs"
+    if event.before is not None:
+        order(_under_its_new_name(desk, job, event.before, event.where))
+        desk.store.rename(event.before, event.where.repo)
     return learn(desk, event.where)
+
+
+def _under_its_new_name(desk: Desk, job: Job, before: str, where: Where) -> tuple[Order, ...]:
+    """What waited for the repository, asked for again: the jobs themselves name one that is no more."""
+    found: list[Order] = []
+    for stopped in desk.store.abandon(repo=before, except_job=job.record.id):
+        record = desk.store.job(stopped)
+        work = unpack(record.event) if record is not None else None
+        if work is not None and not isinstance(work, InstallationChanged | Pinged | Care):
+            moved = replace(work, where=where)
+            found += orders(moved, f"renamed/{stopped}")
+    return tuple(found)
 
 
 def read_schedules_anew(desk: Desk) -> str:

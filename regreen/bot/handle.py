@@ -50,6 +50,7 @@ class Handler:
 
     def __init__(self, desk: Desk, order: OrderWork) -> None:
         self._desk = desk
+        self._order = order
         self._talk = Talk(desk, order, partial(publish_approved, desk))
 
     def __call__(self, job: Job) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a kind of work
@@ -60,7 +61,7 @@ class Handler:
                 stopped = desk.store.cancel(event.where.repo, event.number, job.record.id)
                 return f"stopped {len(stopped)} jobs"
             case PullRequestChanged() as event:
-                return review_pull(desk, job, event.where, event.number)
+                return review_pull(desk, job, event.where, event.number, pushed=event.head_sha)
             case Review() as ask:
                 return review_pull(
                     desk, job, ask.where, ask.number, asked_by=ask.asked_by, full=ask.full
@@ -90,9 +91,9 @@ class Handler:
             case Pushed() as event:
                 return care.learn(desk, event.where)
             case InstallationChanged() as event:
-                return care.installation_changed(desk, event)
+                return care.installation_changed(desk, job, event)
             case RepositoryChanged() as event:
-                return care.repository_changed(desk, event)
+                return care.repository_changed(desk, job, event, self._order)
             case ThreadChanged() as event:
                 return remember_feedback(desk, event)
             case Care(task="redeliver"):

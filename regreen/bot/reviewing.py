@@ -16,7 +16,7 @@ from regreen.bot.remembering import Remembered, resolve_threads
 from regreen.bot.running import Job
 from regreen.codebase.setup_guard import Rules
 from regreen.codebase.trial import Trial
-from regreen.errors import Cancelled
+from regreen.errors import Cancelled, OutsideError
 from regreen.forge import REVIEW, CheckRun, GitHub, Pull, Refused, Repository
 from regreen.models import Review
 from regreen.records import Document, JobRecord
@@ -25,15 +25,26 @@ from regreen.reviewers.review import ReviewJob, review
 from regreen.settings import RepoConfig
 from regreen.webhooks.events import ThreadChanged, Where
 
+_LOOKS_FOR_PUSH = 3
 _BLOCKED_AUTHORS = "bots are not reviewed"
 
 
 def review_pull(
-    desk: Desk, job: Job, where: Where, number: int, *, asked_by: str = "", full: bool = False
+    desk: Desk,
+    job: Job,
+    where: Where,
+    number: int,
+    *,
+    asked_by: str = "",
+    full: bool = False,
+    pushed: str = "",
 ) -> str:
     """Review a pull request as it is now; one line on what came out. `asked_by` is empty for a push."""
     github = desk.github(where, REVIEW)
     pull = github.pull(number)
+    if pushed not in {"", pull.head_sha} and job.record.attempts < _LOOKS_FOR_PUSH:
+        # either a newer push came, and its event supersedes this job, or GitHub's answer is an old one
+        raise OutsideError("GitHub does not show the push yet", retry_after=2)
     repository = github.repository()
     loaded = desk.config(where, github, repository)
     if (reason := _reason_not_to(pull, repository, loaded.config, asked_by)) is not None:

@@ -25,7 +25,7 @@ THREADS = 16
 _GRACEFUL_S = 20
 
 
-class _Server(BaseApplication):  # type: ignore[misc]
+class Server(BaseApplication):  # type: ignore[misc]
     """Gunicorn with our settings instead of its command line."""
 
     def __init__(self, make: Callable[[], App], options: dict[str, Any]) -> None:
@@ -84,7 +84,12 @@ def serve(settings: Settings, *, host: str, port: int) -> None:
     """
     _can_listen(host, port)
     log_to_stderr()
-    options = {
+    Server(lambda: _build(settings), options(host, port)).run()
+
+
+def options(host: str, port: int) -> dict[str, Any]:
+    """Gunicorn's settings: one process, because SQLite has one writer and a worker's id one owner."""
+    return {
         "bind": [f"{host}:{port}"],
         "workers": 1,
         "worker_class": InTime,
@@ -95,7 +100,6 @@ def serve(settings: Settings, *, host: str, port: int) -> None:
         "proc_name": "regreen",
         "control_socket_disable": True,  # a door that nobody uses
     }
-    _Server(lambda: _build(settings), options).run()
 
 
 def _can_listen(host: str, port: int) -> None:

@@ -153,8 +153,8 @@ class Talk:
             reply.say(say.no_model(f"`/{command.name}`"))
             reply.react("confused")
             return "no model"
-        if command.name != "review":
-            # a review answers by itself, with its check run
+        if command.name != "review" and said.event.comment_id:
+            # a review answers by itself, with its check run; a button has no comment to be answered twice
             reply.say(say.on_it(_ORDERED[command.name]))
         self._order(orders(demand, f"{said.job.record.id}/{command.line}"))
         return f"ordered {command.name}"

@@ -304,6 +304,7 @@ class Repository:
     created: datetime
     description: str | None = None
     parent: Repository | None = None
+    archived: bool = False
     collaborators: dict[str, Level] = field(default_factory=dict)
     labels: dict[str, Label] = field(default_factory=dict)
     issues: dict[int, Issue] = field(default_factory=dict)

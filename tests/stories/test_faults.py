@@ -1,100 +1,90 @@
-"""GitHub fails in every way it can: before a write took effect, after it did, in the middle of an answer."""
+"""GitHub fails in every way it can, and every job ends right: nothing is doubled, nothing is left undone."""
 
 from __future__ import annotations
 
-import random
-from collections import Counter
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from regreen.playground.application import is_api
-from regreen.playground.loopback import Wsgi
+from regreen.playground.things import ReviewComment
 from tests.stories.conftest import app_key, checked, violations
+from tests.stories.flaky import Flaky
 from tests.stories.story import SeenPull, Story
 from tests.stories.test_reviews import FAULT
 
 
-class Flaky:
-    """Stands before the playground's API and breaks a share of the exchanges, repeatably."""
+class Weather:
+    """A story over a GitHub whose share of broken exchanges can be set."""
 
-    def __init__(self, inside: Wsgi, share: float, seed: int) -> None:
-        self._inside = inside
-        self.share = share
-        self._dice = random.Random(seed)
-        self.broken: Counter[str] = Counter()
+    def __init__(self, home: Path, seed: int) -> None:
+        self._log = home / "violations.jsonl"
+        self._flaky: list[Flaky] = []
+        self._seed = seed
+        self.story = Story(home, self._wrap, None, app_key())
+        self.story.work()
 
-    def __call__(self, environ: dict[str, Any], start: Any) -> Iterable[bytes]:
-        if not is_api(environ["PATH_INFO"]) or self._dice.random() >= self.share:
-            return self._inside(environ, start)
-        kind = self._dice.choice(["before", "after", "truncated", "limited", "secondary"])
-        self.broken[kind] += 1
-        headers = [("Content-Type", "application/json")]
-        if kind == "before":
-            start("502 Bad Gateway", headers)
-            return [b'{"message": "Server Error"}']
-        if kind == "limited":
-            start("429 Too Many Requests", [*headers, ("Retry-After", "1")])
-            return [b'{"message": "You have exceeded a secondary rate limit"}']
-        if kind == "secondary":
-            start("403 Forbidden", [*headers, ("Retry-After", "1")])
-            return [b'{"message": "You have exceeded a secondary rate limit"}']
-        return self._after(environ, start, kind)
+    def _wrap(self, application: object) -> Flaky:
+        self._flaky.append(Flaky(checked(self._log)(application), 0.0, self._seed))  # type: ignore[arg-type]
+        return self._flaky[0]
 
-    def _after(self, environ: dict[str, Any], start: Any, kind: str) -> Iterable[bytes]:
-        """The request takes effect, and the answer is lost or cut."""
-        said: list[tuple[str, list[tuple[str, str]]]] = []
+    def turns_bad(self, share: float = 0.08) -> None:
+        """From now on this share of exchanges breaks."""
+        self._flaky[0].share = share
 
-        def remember(
-            status: str, headers: list[tuple[str, str]], *_: object
-        ) -> Callable[..., None]:
-            said.append((status, headers))
-            return lambda _data: None
+    def passes(self) -> None:
+        """Everything is tried again while it is bad, and once more when it is good."""
+        for _ in range(3):
+            self.story.work()
+            self.story.passes(hours=1)
+        assert self._flaky[0].broken.total() > 0
+        self._flaky[0].share = 0.0
+        self.story.work()
 
-        body = b"".join(self._inside(environ, remember))
-        if kind == "after":
-            start("502 Bad Gateway", [("Content-Type", "application/json")])
-            return [b'{"message": "Server Error"}']
-        status, headers = said[0]
-        cut = body[: len(body) // 2]
-        kept = [(k, v) for k, v in headers if k.lower() != "content-length"]
-        start(status, [*kept, ("Content-Length", str(len(cut)))])
-        return [cut]
+    def ends(self) -> None:
+        """Whatever happened, no job failed and no exchange was against GitHub's description."""
+        jobs = self.story.regreen.store.jobs()
+        assert [(j.id, j.note) for j in jobs if j.state not in {"done", "superseded"}] == []
+        self.story.end()
+        assert violations(self._log) == []
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_every_job_ends_right_and_nothing_is_doubled(tmp_path: Path, seed: int) -> None:
-    log = tmp_path / "violations.jsonl"
-    flaky: list[Flaky] = []
-
-    def wrap(application: Wsgi) -> Wsgi:
-        flaky.append(Flaky(checked(log)(application), 0.0, seed))
-        return flaky[0]
-
-    story = Story(tmp_path, wrap, None, app_key())
-    story.work()
-    flaky[0].share = 0.08
+@pytest.mark.parametrize("seed", range(6))
+def test_reviews_and_commands_end_right(tmp_path: Path, seed: int) -> None:
+    weather = Weather(tmp_path, seed)
+    story = weather.story
+    weather.turns_bad()
     pull = story.pull(FAULT)
     story.says("alice", "/config\n/help", on=pull)
     issue = story.issue("Slow")
     story.says("mallory", "/fix", on=issue)
-    for _ in range(3):
-        story.work()
-        story.passes(hours=1)
-    assert flaky[0].broken.total() > 0
-    flaky[0].share = 0.0
-    _right(story, pull)
-    assert issue.comments == ["@mallory, only people with write access may do that."]
-    story.end()
-    assert violations(log) == []
-
-
-def _right(story: Story, pull: SeenPull) -> None:
-    failed = [(j.id, j.note) for j in story.regreen.store.jobs() if j.state == "failed"]
-    assert failed == []
-    assert len(pull.reviews) == 1
+    weather.passes()
+    _reviewed_once(story, pull)
     assert len(pull.comments) == 1
+    assert issue.comments == ["@mallory, only people with write access may do that."]
+    weather.ends()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pushes_dismissals_and_buttons_end_right(tmp_path: Path, seed: int) -> None:
+    weather = Weather(tmp_path, 100 + seed)
+    story = weather.story
+    pull = story.pull(FAULT)
+    story.work()
+    weather.turns_bad()
+    story.pushes(pull, {"shop/more.py": "X = 1\n"})
+    story.state.press(pull.check, "dismiss", by="alice")
+    story.says("alice", "/review full", on=pull)
+    story.state.queue_merge(pull.raw)
+    weather.passes()
+    first: list[ReviewComment] = [thread.comments[0] for thread in pull.raw.threads]
+    assert len({(one.path, one.line, one.body) for one in first}) == len(first)
+    runs = story.state.checks_on("acme/shop", pull.raw.head_sha)
+    assert {run.status for run in runs} == {"completed"}
+    assert len(runs) == len({run.external_id for run in runs})
+    weather.ends()
+
+
+def _reviewed_once(story: Story, pull: SeenPull) -> None:
+    assert len(pull.reviews) == 1
     assert pull.checks == {"Regreen": "neutral"}
     assert len(story.state.checks_on(pull.raw.base.full_name, pull.raw.head_sha)) == 1

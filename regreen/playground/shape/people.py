@@ -154,7 +154,7 @@ def repository(world: World, one: Repository) -> Json:
         "has_pages": False,
         "has_downloads": True,
         "has_discussions": False,
-        "archived": False,
+        "archived": one.archived,
         "disabled": False,
         "visibility": "private" if one.private else "public",
         "license": None,

@@ -1,0 +1,48 @@
+"""`regreen serve` with a clock that runs faster: `python -m tests.soak.fast_serve PORT FACTOR`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+
+from regreen.bot.app import App, build
+from regreen.bot.environment import app_settings
+from regreen.bot.server import Server, log_to_stderr, options
+
+
+class FastClock:
+    """So many seconds a second."""
+
+    def __init__(self, factor: float) -> None:
+        self._factor = factor
+        self._began = time.monotonic()
+        self._at = datetime.now(UTC)
+
+    def now(self) -> datetime:
+        """The hastened time."""
+        return self._at + timedelta(seconds=self.monotonic())
+
+    def monotonic(self) -> float:
+        """The hastened seconds."""
+        return (time.monotonic() - self._began) * self._factor
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep as much less."""
+        time.sleep(seconds / self._factor)
+
+
+def main() -> None:
+    """Serve until a signal ends it."""
+    port, factor = int(sys.argv[1]), float(sys.argv[2])
+    settings = app_settings()
+    log_to_stderr()
+
+    def make() -> App:
+        return build(settings, clock=FastClock(factor))
+
+    Server(make, options("127.0.0.1", port)).run()
+
+
+if __name__ == "__main__":
+    main()
