@@ -1,6 +1,6 @@
 """The recipe class as a set: small real repositories whose failure has a known remedy, through `regreen fix`.
 
-    python -m benchmarks.recipes [--kind python|missing|pins|locks|script|snapshots] [--only NAME] > results.jsonl
+    python -m benchmarks.recipes [--kind python|missing|pins|locks|script|snapshots] [--only NAME,NAME] > results.jsonl
 
 Packages come from their indexes in the setup, with the network phase; the failing command itself has no network.
 A case counts where the command is green with the patch: at once, or (`person`) once a person has agreed.
@@ -30,7 +30,7 @@ def main() -> None:
     given = parser.parse_args()
     totals: Counter[str] = Counter()
     for case in CASES:
-        if given.kind in case.kind and given.only in case.name:
+        if given.kind in case.kind and (not given.only or case.name in given.only.split(",")):
             row = run(case, patches=given.patches, sandbox=given.sandbox)
             totals["mended" if row["mended"] else "not"] += 1
             print(json.dumps(row), flush=True)

@@ -13,10 +13,11 @@ from regreen.bot.desk import Desk
 from regreen.bot.replies import Reply
 from regreen.bot.reviewing import tests_of
 from regreen.bot.running import Job
-from regreen.codebase.trial import Trial, open_box
+from regreen.codebase.trial import Trial
 from regreen.errors import UserError
+from regreen.fixers.new_test import Worth, weigh
 from regreen.forge import TALK, GitHub, Pull, Repository
-from regreen.models import Cost, Message, ModelRequest, RunResult, Tool, ToolResult
+from regreen.models import Cost, Message, ModelRequest, Tool, ToolResult
 from regreen.ports import Model
 from regreen.settings import RepoConfig
 
@@ -139,10 +140,11 @@ def _try_tests(desk: Desk, job: Job, table: _Table, trial: Trial, wanted: str) -
         problem = "path and code must be text; path a new .py file inside the repository"
         if proposed is not None:
             job.say(f"running {proposed.path}")
-            result = _run(desk, job, table, trial, proposed)
-            if result.passed:
-                return proposed
-            problem = (result.stdout + result.stderr)[-4000:]
+            worth = _weighed(desk, job, table, trial, proposed, wanted=wanted)
+            if worth.problem is None:
+                told = f"{proposed.why} It notices {worth.killed} of {worth.mutants} faults put into the changed lines."
+                return replace(proposed, why=told)
+            problem = worth.problem
         messages = (
             *messages,
             Message("assistant", answer.text, answer.calls),
@@ -163,16 +165,24 @@ def _proposed(given: Mapping[str, object]) -> _Proposed | None:
     return _Proposed(str(parts), code, why, f"python -m pytest -q {parts}")
 
 
-def _run(desk: Desk, job: Job, table: _Table, trial: Trial, proposed: _Proposed) -> RunResult:
+def _weighed(
+    desk: Desk, job: Job, table: _Table, trial: Trial, proposed: _Proposed, *, wanted: str
+) -> Worth:
     assert table.pull is not None  # noqa: S101 - see write_test
-    work = replace(
-        trial,
-        command=("python", "-m", "pytest", "-q", proposed.path),
-        overlay={proposed.path: proposed.code.encode()},
-    )
     head = table.pull.head_sha
-    with open_box(work, head, git=table.git, sandbox=desk.sandbox(), cancel=job.cancel) as box:
-        return box.run(work.command, timeout=work.timeout, cancel=job.cancel)
+    base = table.git.merge_base(table.pull.base_sha, head) or table.pull.base_sha
+    about = wanted if wanted.endswith(".py") else ""
+    return weigh(
+        trial,
+        base,
+        head,
+        proposed.path,
+        proposed.code,
+        git=table.git,
+        sandbox=desk.sandbox(),
+        about=about,
+        cancel=job.cancel,
+    )
 
 
 def _data(text: str) -> str:

@@ -215,6 +215,7 @@ class _Flow:
             protected_paths=config.fix.protected_paths,
             max_changed_lines=config.fix.max_changed_lines,
             hint=hint,
+            attempts_before=self._attempts_before(),
         )
         found = fix(
             work,
@@ -225,6 +226,16 @@ class _Flow:
             cancel=job.cancel,
         )
         return (replace(found, cost=model[1]()) if model else found), red
+
+    def _attempts_before(self) -> int:
+        """How many other repairs were tried at this very commit; a job that goes on after a crash is one."""
+        space = f"fix-attempts/{self._repository.full_name}"
+        own = f"{self._target.sha}/{self._job.record.id}"
+        earlier = [
+            key for key, _ in self._desk.store.items(space, f"{self._target.sha}/") if key != own
+        ]
+        self._desk.store.put(space, own, "1")
+        return len(earlier)
 
     def _red(self, git: GitRepository, run: WorkflowRun | None) -> Red:
         scope = self._repository.full_name

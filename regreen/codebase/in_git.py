@@ -16,7 +16,7 @@ if [ ! -e .git ] && command -v git >/dev/null 2>&1; then
   (
     export GIT_AUTHOR_NAME=regreen GIT_AUTHOR_EMAIL=regreen@localhost
     export GIT_COMMITTER_NAME=regreen GIT_COMMITTER_EMAIL=regreen@localhost
-    git init -q . && printf '%s\\n' '.regreen*' >> .git/info/exclude
+    git init -q . && printf '%s\\n' '.regreen*' node_modules .venv .tox .nox __pycache__ '*.egg-info' >> .git/info/exclude
     git add -A . && git commit -q -m tree --no-verify && git tag -a -m tree v999.0.0
   ) >/dev/null 2>&1
 fi

@@ -49,7 +49,7 @@ class FixJob:
     `base` is where the change under repair starts (a pull request's base, or the last good commit); without
     it there is nothing to shrink, and the revert rung looks for a good commit by going back. `given_tests`
     are paths that are the specification: never touched. `good` is a commit known to be green, where a
-    nightly run remembers one.
+    nightly run remembers one. `attempts_before` counts the repairs that were tried at this commit already.
     """
 
     trial: Trial
@@ -64,6 +64,7 @@ class FixJob:
     given_tests: tuple[str, ...] = ()
     hint: str = ""
     reruns: int = 3
+    attempts_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ _FOLDER = ".regreen-engine"
 _MOST_PASSING = 400
 _PER_TEST = 5.0
 _SHORTEST = 0.1
+_PATIENCE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,23 @@ class Verdict:
     cpu: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """How one test ends by itself, and its seconds on the CPU; `ended` is False where it was cut off."""
+
+    outcome: str
+    seconds: float
+    ended: bool
+
+
 class Engine:
     """Tries candidates against the failing and the passing tests of a case."""
 
-    def __init__(self, case: Case, *, most_passing: int = _MOST_PASSING) -> None:
+    def __init__(
+        self, case: Case, *, most_passing: int = _MOST_PASSING, exact: bool = False
+    ) -> None:
+        """`exact` runs a new pytest for every candidate: dear, and what the cheap verdicts are held against."""
+        self.exact = exact
         self.per_test: dict[str, float] = {"*": _PER_TEST}
         self.tried, self.cpu = 0, 0.0
         self.case = case
@@ -67,39 +81,58 @@ class Engine:
         *,
         stop_at_green: bool = False,
         most_green: int = 0,
+        as_long_again: bool = False,
         seconds: float = 60.0,
     ) -> list[Verdict]:
-        """The verdicts on the first candidates, as many as the time allows; up to the first green ones if asked."""
+        """The verdicts on the first candidates, as many as the time allows; up to the first green ones if asked.
+
+        With `as_long_again` the search ends when it has gone on after the first green one for as long as it took.
+        """
         most_green = 1 if stop_at_green else most_green
         seconds = min(seconds, self.case.stop.left)
         if not candidates or seconds <= 0:
             return []
         if self.is_warm:
-            found = self._warm("candidates", candidates, seconds, most_green=most_green)
+            found = self._warm(
+                "candidates",
+                candidates,
+                seconds,
+                most_green=most_green,
+                as_long_again=as_long_again,
+            )
             verdicts = found.get("verdicts")
             if isinstance(verdicts, list):
                 return self._counted([_verdict(one) for one in verdicts])
         return self._by_command(candidates, seconds, most_green=most_green)
 
     def calibrate(self, seconds: float = 30.0) -> None:
-        """Limit each test to a few times what the slowest of the passing ones costs: candidates hang often."""
-        if not self.is_warm:
-            return
-        seen = self.baseline(self._homes(), seconds)
-        slowest = max((took for word, took in seen.values() if word == "passed"), default=0.0)
-        if seen:
-            self.per_test = {"*": min(self.per_test["*"], max(_SHORTEST, 5 * slowest))}
+        """Limit each test to a few times what it, or the slowest passing one, costs: candidates hang often."""
+        if self.is_warm:
+            self.limit(self.baseline(self._homes(), seconds))
 
-    def baseline(
-        self, paths: Sequence[str], seconds: float = 120.0
-    ) -> dict[str, tuple[str, float]]:
-        """How each test of some files ends by itself, and its seconds on the CPU; one that hangs has failed."""
+    def limit(self, seen: Mapping[str, Timed]) -> None:
+        """Take the limits from how long the tests run by themselves."""
+        usual = max((one.seconds for one in seen.values() if one.outcome == "passed"), default=0.0)
+        if not seen:
+            return
+        most = self.per_test["*"]
+        own = {test: max(usual, one.seconds) for test, one in seen.items() if one.ended}
+        self.per_test = {
+            test: min(most, max(_SHORTEST, _PATIENCE * took)) for test, took in own.items()
+        }
+        self.per_test["*"] = min(most, max(_SHORTEST, _PATIENCE * usual))
+
+    def baseline(self, paths: Sequence[str], seconds: float = 120.0) -> dict[str, Timed]:
+        """How each test of some files ends by itself; one that hangs has failed."""
         if self.python is None:
             return {}
         tests = self._warm("baseline", (), seconds, paths=paths).get("tests")
         if not isinstance(tests, list):
             return {}
-        return {one["test"]: (one["outcome"], one["seconds"]) for one in tests}
+        return {
+            one["test"]: Timed(one["outcome"], one["seconds"], one["ended"] is True)
+            for one in tests
+        }
 
     def spectrum(
         self, seconds: float = 60.0, most: int = 40
@@ -118,6 +151,7 @@ class Engine:
         seconds: float,
         *,
         most_green: int = 0,
+        as_long_again: bool = False,
         passing: Sequence[str] | None = None,
         paths: Sequence[str] | None = None,
     ) -> dict[str, list[dict[str, object]] | object]:
@@ -133,8 +167,10 @@ class Engine:
             "candidates": [dict(one) for one in candidates],
             "seconds": seconds,
             "most_green": most_green,
+            "as_long_again": as_long_again,
+            "exact": self.exact,
             "per_test": self.per_test,
-            "per_candidate": max(20.0, 2 * self.per_test["*"]),
+            "per_candidate": max(20.0, 2 * max(self.per_test.values())),
             "per_fresh": slowest,
         }
         driver = files("regreen.fixers").joinpath("data", "engine_driver.txt").read_bytes()

@@ -9,8 +9,8 @@ from regreen.fixers.checks.change import FileChange
 from regreen.fixers.checks.paths import is_source
 from regreen.fixers.diffs import diff_files
 from regreen.fixers.engine import Engine
+from regreen.fixers.faults import mutants
 from regreen.fixers.hunks import Piece, pieces, smallest, with_only
-from regreen.fixers.templates import mutants
 
 _MOST_PIECES = 24
 _MOST_MUTANTS = 12

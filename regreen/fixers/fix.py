@@ -12,6 +12,7 @@ from regreen.fixers.case import (
     RUNGS,
     Attempt,
     AttemptOutcome,
+    Before,
     Case,
     Climbed,
     Culprit,
@@ -25,6 +26,7 @@ from regreen.fixers.case import (
 )
 from regreen.fixers.engine import Engine
 from regreen.fixers.finish import minimised, strength
+from regreen.fixers.gate import ATTEMPTS_A_HEAD
 from regreen.fixers.rungs.rung import Rung
 from regreen.fixers.triage import Triage, look_wider, red_base, triage
 from regreen.fixers.verify_patch import Verified, verify
@@ -84,6 +86,9 @@ def fix(
     if job.trial.base is None:
         # what a repair wants installed is compared with the commit that it repairs, whoever's that is
         job = replace(job, trial=replace(job.trial, base=rev))
+    if job.attempts_before >= ATTEMPTS_A_HEAD:
+        reason = f"{job.attempts_before} repairs were tried at this commit already; push a new one, or take the last patch up by hand"
+        return Fix("gave_up", before=Before(job.trial.shown, None), reason=reason)
     say(f"running {job.trial.shown} at {rev[:12]}, {job.reruns} times")
     seen = triage(job, rev, git=git, sandbox=sandbox, stop=stop.check)
     if seen.outcome is not None:

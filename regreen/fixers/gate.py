@@ -11,9 +11,11 @@ from typing import Literal
 
 from regreen.fixers.checks.change import FileChange, Reason
 from regreen.fixers.checks.dependencies import dependencies_kept
+from regreen.fixers.checks.limits import limits_kept
 from regreen.fixers.checks.lint import lint_clean
 from regreen.fixers.checks.paths import applies_well, is_source, is_test, sensitive
 from regreen.fixers.checks.reach import no_new_reach, small_enough
+from regreen.fixers.checks.shadow import nothing_hidden, nothing_shadowed
 from regreen.fixers.checks.silence import nothing_silenced
 from regreen.fixers.checks.special import no_special_case
 from regreen.fixers.checks.tests_kept import assertions_kept, existing_tests_kept
@@ -91,6 +93,8 @@ def gate(
     failing = tuple(failure.test for failure in failures)
     reasons = [
         *applies_well(files, tree),
+        *nothing_hidden(files),
+        *nothing_shadowed(files, tree),
         *(_revert_tests(files) if rules.rung == "revert" else ()),
         *(
             ()
@@ -117,6 +121,7 @@ def gate(
             else small_enough(files, max_lines=rules.max_changed_lines)
         ),
         *(() if rules.rung == "revert" else lint_clean(files)),
+        *(() if rules.rung in {"revert", "shrink", "recipe"} else limits_kept(files)),
         *_taken_back(files, change, rules),
         *_rate(rules),
         *_proven(proof),

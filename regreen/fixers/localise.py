@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from regreen.codebase.symbols import Definition, outline
+from regreen.fixers.background import dependency_delta, last_touched, skeletons
 from regreen.fixers.case import Case
 from regreen.fixers.checks.paths import is_source, is_test
 from regreen.fixers.runs import uses_pytest
@@ -14,6 +15,7 @@ from regreen.fixers.workspace import clipped, original
 from regreen.models import Failure, Frame
 
 _AROUND = 8
+_WHOLE = 120
 _FAILURES = 5
 _SECRET = re.compile(
     r"AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{40,90}|xox[abprs]-[A-Za-z0-9-]{10,80}|sk-ant-[\w-]{20,120}"
@@ -42,18 +44,25 @@ def fence(case: Case, text: str) -> str:
 
 def _sections(case: Case) -> Iterator[tuple[str, str]]:
     frames = suspect_frames(case)
+    tests = _tests(case)
     yield "The failing command", f"{case.before.command}\nexit {case.before.exit_code}"
     yield (
         "What failed",
         "\n\n".join(_failure(failure) for failure in case.before.failures[:_FAILURES]),
     )
     yield "The end of its output", clipped(case.output, 5000)
-    yield "The failing tests", "\n\n".join(_tests(case))
-    yield "Source on the failing path", "\n\n".join(_around(case, frame) for frame in frames[:6])
+    yield "The failing tests", "\n\n".join(tests)
+    # a test is shown once, whole: its frames would show it again
+    inside = [frame for frame in frames if is_source(frame.path) or not tests]
+    yield "Source on the failing path", "\n\n".join(_around(case, frame) for frame in inside[:6])
+    yield "Source of what the failing tests name", "\n\n".join(_mentioned(case))
     yield (
         "Suspect lines, most suspect first (run by failing tests and seldom by passing ones)",
         "\n".join(suspicion(case)),
     )
+    yield "What is missing, as the tests use it", skeletons(case)
+    yield "Who last touched those lines", last_touched(case, frames)
+    yield "What the change did to the dependencies", dependency_delta(case)
     yield "What the change under repair did there", _change(case, [frame.path for frame in frames])
     yield "What the culprit commit did", _culprit(case)
     yield "What cheaper ways found", "\n".join(f"- {hint}" for hint in case.hints)
@@ -135,7 +144,7 @@ def _around(case: Case, frame: Frame) -> str:
     lines = text.splitlines()
     around = outline(frame.path, text.encode()).at(frame.line)
     start, end = frame.line - _AROUND, frame.line + _AROUND
-    if around is not None and around.end - around.start <= 60:
+    if around is not None and around.end - around.start <= _WHOLE:
         start, end = around.start, around.end
     start, end = max(1, start), min(len(lines), end)
     shown = "\n".join(

@@ -389,29 +389,3 @@ def _alike(one: str, other: str) -> bool:
         one.rsplit("_", 1)[-1] == other.rsplit("_", 1)[-1]
         or one.split("_", maxsplit=1)[0] == other.split("_", maxsplit=1)[0]
     )
-
-
-MUTATIONS = {
-    "comparison",
-    "operator",
-    "boolean",
-    "negation",
-    "constant",
-    "off by one",
-    "arguments",
-    "sibling",
-    "deletion",
-}
-
-
-def mutants(text: str, lines: Sequence[int], most: int = 12) -> list[Edit]:
-    """Small faults put into the given lines, a few a line: what tests that mean those lines should notice."""
-    found = [edit for edit in edits(text, lines) if edit.name in MUTATIONS]
-    chosen: list[Edit] = []
-    for number in dict.fromkeys(lines):
-        here = [edit for edit in found if edit.line == number]
-        kinds: dict[str, Edit] = {}
-        for edit in here:
-            kinds.setdefault(edit.name, edit)
-        chosen += list(kinds.values())[:4]
-    return chosen[:most]

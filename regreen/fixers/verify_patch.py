@@ -60,6 +60,7 @@ def verify(case: Case, patch: str, rung: str, *, approval: str | None = None) ->
         protected=case.job.protected_paths,
         max_changed_lines=case.job.max_changed_lines,
         given_tests=case.job.given_tests,
+        attempts_before=case.job.attempts_before,
         approval=approval,
     )
     silent = _judge(case, applied, rules, Proof(0, 0))
@@ -249,6 +250,7 @@ _NODE = re.compile(r"^(?P<path>[^:\n]+?\.py)::(?P<names>[^\[\n]+)")
 def failing_sources(git: Git, rev: str, trial: Trial, failures: Sequence[Failure]) -> list[str]:
     """The sources of the failing tests: the function alone where it can be found, else nothing."""
     found: list[str] = []
+    shown: set[str] = set()
     for failure in failures[:20]:
         node = _NODE.match(failure.test)
         path = (
@@ -263,8 +265,11 @@ def failing_sources(git: Git, rev: str, trial: Trial, failures: Sequence[Failure
         data = trial.overlay.get(path) or git.show(rev, path)
         text = data.decode("utf-8", "replace") if data else ""
         name = node.group("names").split("::")[-1].strip() if node else ""
-        found.append(function_source(text, name) or ("" if len(text) > 20_000 else text))
-    named = [path for path in trial.overlay if path in trial.shown]
+        source = function_source(text, name)
+        if source:
+            shown.add(path)
+        found.append(source or ("" if len(text) > 20_000 else text))
+    named = [path for path in trial.overlay if path in trial.shown and path not in shown]
     found += [trial.overlay[path].decode("utf-8", "replace")[:20_000] for path in named]
     return [text for text in dict.fromkeys(found) if text]
 

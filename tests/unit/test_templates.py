@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from regreen.fixers.checks.change import parse_python
-from regreen.fixers.templates import edits, mutants
+from regreen.fixers.faults import mutants
+from regreen.fixers.templates import edits
 
 GCD = "def gcd(a, b):\n    if b == 0:\n        return a\n    else:\n        return gcd(a % b, b)\n"
 

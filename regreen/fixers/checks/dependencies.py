@@ -16,6 +16,7 @@ LOCKS = (
     "pnpm-lock.yaml", "bun.lockb", "Cargo.lock", "go.sum", "Gemfile.lock", "composer.lock", "pixi.lock",
 )  # fmt: skip
 _HASH = re.compile(r"--hash=|sha(?:256|512)[:-]")
+_EXTRA = re.compile(r"([A-Za-z0-9][\w.-]{0,80})\[([\w,. -]{1,80})\]")
 _UNCHECKED = "--trusted-host"
 
 
@@ -64,8 +65,21 @@ def _manifest(file: FileChange) -> Iterator[Reason]:
                 "dependencies",
                 f"{file.path} changes {name} from {before[name] or 'any'} to {after[name] or 'any'}",
             )
+    for name, extra in sorted(_extras(new) - _extras(old)):
+        if name in after:
+            yield Reason("dependencies", f"{file.path} asks for {name} with the extra {extra}")
     for name in sorted(before.keys() - after.keys()):
         yield Reason("dependencies", f"{file.path} drops the dependency {name}")
+
+
+def _extras(text: str) -> set[tuple[str, str]]:
+    """Extras bring packages of their own: (distribution, extra) wherever one is asked for."""
+    return {
+        (normal("pypi", name), extra.strip())
+        for name, extras in _EXTRA.findall(text)
+        for extra in extras.split(",")
+        if extra.strip()
+    }
 
 
 def _level(concern: Concern) -> Level | None:

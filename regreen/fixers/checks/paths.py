@@ -74,7 +74,36 @@ _CI = (
     "justfile",
     "Taskfile.y*ml",
     "noxfile.py",
+    "mypy.ini",
+    ".mypy.ini",
+    ".flake8",
+    ".pylintrc",
+    "ruff.toml",
+    ".ruff.toml",
+    "pyrightconfig.json",
+    ".eslintrc*",
+    "eslint.config.*",
+    "biome.json*",
+    "tsconfig*.json",
+    ".golangci.y*ml",
+    ".rubocop.yml",
+    "codecov.yml",
+    ".codecov.yml",
+    "sonar-project.properties",
+    ".bandit",
+    "MANIFEST.in",
 )
+_OTHERS = {
+    "vendor",
+    "_vendor",
+    "vendored",
+    "third_party",
+    "third-party",
+    "node_modules",
+    "site-packages",
+    "extern",
+}
+_BUILT = {"dist", ".next", "__pycache__"}
 _SENSITIVE_WORD = re.compile(
     r"(^|[/_.-])(auth|authn|authz|authentication|authorization|oauth2?|login|password|passwords|passwd|crypto|cryptography"
     r"|permissions?|acl|rbac|security|secrets?|credentials?|tokens|jwt|saml|sso|csrf|payments?|billing)([/_.-]|$)",
@@ -195,6 +224,8 @@ def _why_sensitive(file: FileChange, protected: Sequence[str]) -> str:
     kinds = (
         (_SENSITIVE_WORD.search(path), "concerns security"),
         ("migrations" in path.split("/"), "is a database migration"),
+        (_OTHERS & set(path.split("/")[:-1]), "belongs to somebody else; it is copied here"),
+        (_BUILT & set(path.split("/")[:-1]), "is built; its source should change instead"),
         (_LICENCE.match(path.rsplit("/", 1)[-1]), "is the licence"),
         (
             file.old and _GENERATED.search(file.old[:600]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from regreen.fixers.checks.change import FileChange, Level, Reason
 from regreen.fixers.checks.paths import is_document, is_test
@@ -51,6 +51,7 @@ _MARKS: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"(?:^|[\s;&])set\s+\+e\b|--exit-zero\b|--passWithNoTests\b|--no-verify\b"),
         "ignores failures",
     ),
+    (re.compile(r"^\t-\s*\w|^\s*-\s*\w[^\n]*\{posargs"), "lets a failing step pass"),
     (
         re.compile(r"warnings\.(?:simplefilter|filterwarnings)\(\s*[\"']ignore|-W\s*ignore"),
         "silences warnings",
@@ -169,10 +170,50 @@ def _swallowed(file: FileChange, kinds: Sequence[str]) -> list[tuple[str, bool]]
 
 def _swallowers(tree: ast.Module | None) -> list[ast.ExceptHandler | ast.With | ast.AsyncWith]:
     found: list[ast.ExceptHandler | ast.With | ast.AsyncWith] = []
+    names = _suppressors(tree)
     for node in ast.walk(tree) if tree else ():
-        quiet = isinstance(node, ast.ExceptHandler) and _is_quiet(node.body)
-        if quiet or (isinstance(node, ast.With | ast.AsyncWith) and _suppressed(node) is not None):
-            found.append(node)  # type: ignore[arg-type]  # narrowed by the two tests above
+        if isinstance(node, ast.ExceptHandler):
+            if _is_quiet(node.body):
+                found.append(node)
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            if _suppressed(node, names) is not None:
+                found.append(node)
+        elif isinstance(node, ast.Try) and _leaves(node.finalbody):
+            found.append(
+                ast.ExceptHandler(None, None, node.finalbody, lineno=node.finalbody[0].lineno)
+            )
+        elif (
+            isinstance(node, ast.FunctionDef)
+            and node.name in {"__exit__", "__aexit__"}
+            and _agrees(node)
+        ):
+            found.append(ast.ExceptHandler(None, None, node.body, lineno=node.lineno))
+    return found
+
+
+def _leaves(body: Sequence[ast.stmt]) -> bool:
+    """A `return` in `finally` throws the exception away."""
+    return any(isinstance(node, ast.Return | ast.Break | ast.Continue) for node in body)
+
+
+def _agrees(node: ast.FunctionDef) -> bool:
+    """An `__exit__` that returns True swallows whatever was raised inside."""
+    return any(
+        isinstance(one, ast.Return)
+        and isinstance(one.value, ast.Constant)
+        and bool(one.value.value)
+        for one in ast.walk(node)
+    )
+
+
+def _suppressors(tree: ast.Module | None) -> set[str]:
+    """The names that `contextlib.suppress` goes by."""
+    found = {"suppress"}
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.ImportFrom) and node.module == "contextlib":
+            found |= {
+                alias.asname for alias in node.names if alias.name == "suppress" and alias.asname
+            }
     return found
 
 
@@ -205,10 +246,12 @@ def _is_plain(node: ast.expr) -> bool:
             return False
 
 
-def _suppressed(node: ast.With | ast.AsyncWith) -> set[str] | None:
+def _suppressed(
+    node: ast.With | ast.AsyncWith, names: Collection[str] = ("suppress",)
+) -> set[str] | None:
     for item in node.items:
         call = item.context_expr
-        if isinstance(call, ast.Call) and _name(call.func) == "suppress":
+        if isinstance(call, ast.Call) and _name(call.func) in names:
             return {_name(argument) for argument in call.args}
     return None
 
@@ -219,7 +262,10 @@ def _caught(node: ast.ExceptHandler | ast.With | ast.AsyncWith) -> set[str]:
             node.type.elts if isinstance(node.type, ast.Tuple) else [node.type] if node.type else []
         )
         return {_name(kind) for kind in kinds}
-    return _suppressed(node) or set()
+    anything = next(
+        (one for item in node.items if isinstance(one := item.context_expr, ast.Call)), None
+    )
+    return {_name(argument) for argument in anything.args} if anything else set()
 
 
 def _name(node: ast.expr) -> str:

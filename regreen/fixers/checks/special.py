@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from regreen.fixers.checks.change import FileChange, Reason, parse_python
+from regreen.fixers.checks.knowing import fixed_numbers, named_tests
 from regreen.fixers.checks.paths import is_document, is_test
 
 _TRIVIAL = {
@@ -22,10 +23,11 @@ _KNOWS_CI = re.compile(
     r"[\"'](?:CI|GITHUB_ACTIONS|GITHUB_WORKSPACE|RUNNER_OS|TOX_ENV_NAME|NODE_ENV)[\"']|process\.env\.CI\b"
 )
 _LOOKS_UP = re.compile(
-    r"inspect\.(?:stack|currentframe|getouterframes)|sys\._getframe|traceback\.extract_stack"
+    r"inspect\.(?:stack|currentframe|getouterframes|getframeinfo|trace)\b|sys\.(?:_getframe|_current_frames|settrace|setprofile)\b"
+    r"|traceback\.(?:extract_stack|format_stack|walk_stack|print_stack)\b|gc\.get_(?:objects|referrers)\b|import __main__\b|f_back\b|f_code\b"
 )
 _STOPS = re.compile(
-    r"os\._exit\(|os\.kill\(|(?:pytest|unittest)\.(?:skip|exit|SkipTest)\b|raise SkipTest"
+    r"\b_exit\b|os\.(?:kill|killpg|abort)\(|signal\.raise_signal\(|(?:pytest|unittest)\.(?:skip|exit|SkipTest)\b|raise SkipTest"
 )
 _LEAVES = re.compile(
     r"\b(?:sys\.exit|exit|quit)\(\s*(?:0|None|False)?\s*\)|raise SystemExit(?:\(\s*0?\s*\))?\s*$|process\.exit\(\s*0?\s*\)",
@@ -76,6 +78,8 @@ def no_special_case(files: Sequence[FileChange], tests: Sequence[str] = ()) -> l
             reasons.extend(_replaced_bodies(file, known))
             reasons.extend(_comparisons(file))
             reasons.extend(_patches(file))
+            reasons.extend(named_tests(file))
+            reasons.extend(fixed_numbers(file, tests))
         elif not file.is_python:
             reasons.extend(_plain_answers(file, tests))
     return reasons
@@ -390,7 +394,9 @@ def _module_writes(tree: ast.Module | None) -> Iterator[ast.stmt | ast.expr]:
     for node in ast.walk(tree) if tree else ():
         if (
             isinstance(node, ast.Assign)
-            and any(_writes_into(target, modules) for target in node.targets)
+            and any(
+                _writes_into(target, modules) or _writes_names(target) for target in node.targets
+            )
         ) or (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
@@ -411,9 +417,21 @@ def _writes_into(target: ast.expr, modules: set[str]) -> bool:
         "stderr",
         "stdin",
         "argv",
-        "excepthook",
         "dont_write_bytecode",
     }
+
+
+def _writes_names(target: ast.expr) -> bool:
+    """`globals()["f"] = ...`, `sys.modules["m"] = ...`, `thing.__dict__["f"] = ...`."""
+    match target:
+        case ast.Subscript(value=ast.Call(func=ast.Name(id="globals" | "vars" | "locals"))):
+            return True
+        case ast.Subscript(value=ast.Attribute(attr="modules" | "__dict__" | "__builtins__")):
+            return True
+        case ast.Attribute(attr="__code__" | "__class__" | "__defaults__"):
+            return True
+        case _:
+            return False
 
 
 def _root(node: ast.expr) -> str:

@@ -206,6 +206,10 @@ def _loose(tree: ast.Module | None) -> Counter[str]:
 def _config_sections(file: FileChange, usual: Level) -> Iterator[Reason]:
     """The sections about tests inside files that are about more."""
     name = file.path.rsplit("/", 1)[-1]
+    if (file.new or "").count("pytest11") > (file.old or "").count("pytest11"):
+        yield Reason(
+            "tests_unchanged", f"{file.path} brings a plugin that every test run loads", "deny"
+        )
     if name == "pyproject.toml":
         before, after = _toml_test_tables(file.old), _toml_test_tables(file.new)
     elif name == "setup.cfg":
@@ -228,7 +232,7 @@ def _toml_test_tables(text: str | None) -> dict[str, str]:
         tools = tomllib.loads(text or "").get("tool", {})
     except tomllib.TOMLDecodeError:
         return {}
-    names = ("pytest", "coverage", "tox", "nox", "hatch", "pdm", "poe", "taskipy")
+    names = ("pytest", "coverage", "tox", "nox", "hatch", "pdm", "poe", "taskipy", "ruff", "mypy", "pyright", "basedpyright", "pylint", "bandit", "flake8")  # fmt: skip
     return {f"tool.{name}": repr(_about_running(tools[name])) for name in names if name in tools}
 
 
@@ -252,7 +256,9 @@ def _ini_test_sections(text: str | None) -> dict[str, str]:
     wanted = [
         name
         for name in parser.sections()
-        if name.startswith(("tool:pytest", "pytest", "coverage:", "tox"))
+        if name.startswith(
+            ("tool:pytest", "pytest", "coverage:", "tox", "mypy", "flake8", "pylint")
+        )
     ]
     return {name: repr(sorted(parser.items(name))) for name in wanted}
 

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterator
 
+from regreen.codebase.packages import look_alike
 from regreen.fixers.rungs.tools import Remedy, simple_commands, split_runner
 
 _STALE: tuple[tuple[re.Pattern[str], str, str, str], ...] = (
@@ -122,7 +123,7 @@ def _declared(output: str, files: Collection[str]) -> Iterator[Remedy]:
     """Modules that are imported and not declared, where the package manager itself adds them."""
     if "package.json" in files:
         for name in dict.fromkeys(_NODE_MODULE.findall(output)):
-            if name in _NODE_OWN or name.startswith("node:"):
+            if name in _NODE_OWN or look_alike("npm", name) is not None:
                 continue
             lock = "package-lock.json" in files
             script = f"npm install {shlex.quote(name)} {'' if lock else '--no-package-lock '}--ignore-scripts --no-audit --no-fund"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from regreen.fixers.case import Case, Climbed, Judge, Judgement, Proposal, RungName
 from regreen.fixers.checks.change import parse_python
@@ -19,7 +22,7 @@ from regreen.fixers.rungs.pins import (
     repinned,
     version_in,
 )
-from regreen.fixers.rungs.remedy import Changes, mended_by, read_after_setup
+from regreen.fixers.rungs.remedy import Changes, mended_by, written_with_network
 from regreen.fixers.rungs.scripts import Read, spelled_out
 from regreen.fixers.rungs.suppressions import without_unused
 from regreen.fixers.rungs.told import told
@@ -63,7 +66,7 @@ class Recipe:
             yield Proposal(
                 self.name,
                 _patch(case, changed),
-                f"ran {remedy.script.splitlines()[0]}",
+                f"ran {_named(case, remedy)}",
                 remedy.cause,
                 approval=remedy.approval or _approval(case, remedy, changed),
             )
@@ -90,44 +93,78 @@ class Recipe:
 
     def _repinned(self, case: Case, files: list[str], read: Read) -> Iterator[Proposal]:
         """Loosen one pin that the installer complains about, see what it takes instead, and pin that."""
-        for name in blamed(case.output):
+        setup = case.trial.setup or "true"
+        for name in blamed(case.output) or self._blamed_aloud(case):
             for path in manifests(files):
                 text = read(path) or ""
                 free = loosened(text, name)
                 if free is None:
                     continue
                 case.say(f"recipe: what would be taken for {name} in {path}")
-                frozen = read_after_setup(case, {path: free.encode()}, FREEZE, MARK)
+                laid = {path: free.encode()}
+                frozen = written_with_network(case, laid, f"({setup}) && {FREEZE}", MARK)
                 version = version_in(frozen, name)
                 after = repinned(text, name, version) if version else None
                 if after and after != text:
                     cause = (
                         f"the version of {name} that {path} pins cannot be installed with the rest"
                     )
-                    yield Proposal(
-                        self.name,
-                        _patch(case, {path: after.encode()}),
-                        f"pinned {name} to {version} in {path}",
-                        cause,
-                    )
+                    summary = f"pinned {name} to {version} in {path}"
+                    yield Proposal(self.name, _patch(case, {path: after.encode()}), summary, cause)
+
+    def _blamed_aloud(self, case: Case) -> tuple[str, ...]:
+        """An installer that was told to be quiet does not name what it stumbles over: ask it again."""
+        setup = case.trial.setup or ""
+        loud = re.sub(r"(?<=\s)(?:-q+|--quiet)(?=\s|$)", "", setup)
+        if loud == setup:
+            return ()
+        case.say("recipe: the setup again, aloud")
+        return blamed(written_with_network(case, {}, f"({loud}) > {MARK} 2>&1; true", MARK))
 
 
 def _remedies(case: Case, files: list[str], read: Read) -> Iterator[Remedy]:
     """What may mend it, cheapest and surest first; each is only run when the ones before did not help."""
-    locks = list(lock_remedies(case.before.command, case.output, files, case.trial.setup or ""))
+    script = _script(case)
+    locks = list(lock_remedies(script, case.output, files, case.trial.setup or ""))
     if case.setup_failed:
         yield from locks
         return
-    whole = spelled_out(case.before.command, read)
-    yield from remedies(whole, case.output)
+    folder, shown = _in_folder(case.trial.shown)
+    whole = spelled_out(shown, lambda path: read(f"{folder}{path}"))
+    for remedy in remedies(whole, case.output):
+        yield remedy
+        if folder:
+            yield replace(remedy, script=f"cd {shlex.quote(folder)}\n{remedy.script}")
     yield from locks
     if mends_itself(whole):
         yield Remedy(
             "itself",
-            case.before.command,
+            script,
             "files are not as the command leaves them; it mends them as it complains",
         )
-    yield from told(case.before.command, case.output)
+    yield from told(script, case.output)
+
+
+def _named(case: Case, remedy: Remedy) -> str:
+    whole = remedy.script == _script(case)
+    return case.trial.shown.splitlines()[0] if whole else remedy.script.splitlines()[0]
+
+
+_CD = re.compile(r"\s*cd\s+([\w./-]{1,200}?)/?\s*(?:\n|&&|;)\s*")
+
+
+def _in_folder(command: str) -> tuple[str, str]:
+    """The folder that a command goes to first ("web/", or nothing), and the rest of it."""
+    match = _CD.match(command)
+    if match is None or match[1].startswith(("/", "..")):
+        return "", command
+    return f"{match[1].removeprefix('./')}/", command[match.end() :]
+
+
+def _script(case: Case) -> str:
+    """The command as the shell has it; a step of a workflow is shown to people by its title."""
+    trial = case.trial
+    return trial.shown if trial.title is None else shlex.join(trial.command)
 
 
 def _approval(case: Case, remedy: Remedy, changed: Changes) -> str | None:

@@ -39,11 +39,11 @@ def mended_by(case: Case, remedy: Remedy) -> Changes:
     }
 
 
-def read_after_setup(case: Case, laid: Changes, script: str, path: str) -> str:
-    """Lay files over the tree, run the setup and then a script with network, and read one file that it wrote."""
+def written_with_network(case: Case, laid: Changes, script: str, path: str) -> str:
+    """Lay files over the tree, run a script in the network phase, and read one file that it wrote."""
     trial = replace(case.trial, overlay=MappingProxyType({**case.trial.overlay, **laid}))
     try:
-        with _prepared(case, trial, f"({trial.setup or 'true'}) && {script}") as box:
+        with _prepared(case, trial, script) as box:
             data = box.read(path, _MAX_FILE)
     except SetupFailed as error:
         case.say(f"recipe: {error}")

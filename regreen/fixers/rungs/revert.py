@@ -26,6 +26,10 @@ class Revert:
         """Bisect, then try one revert after the other."""
         if case.stop.left < 30:
             return Climbed(note="no time left to bisect")
+        if (only := _only_commit(case)) is not None:
+            hint = f"the change is one commit, {only.sha[:12]} ({only.subject}), and its base is not red in this way"
+            note = "the change is one commit; taking it back would undo the whole change"
+            return Climbed(hints=(hint,), note=note, culprit=only, cause=_cause(only))
         found = _bisect(case)
         suspects = _suspects(case, found)
         if not suspects:
@@ -36,9 +40,6 @@ class Revert:
         )
         best: Judgement | None = None
         for culprit, _ in suspects:
-            if _undoes_all(case, culprit.sha):
-                note = "taking the culprit back would undo the whole change"
-                return Climbed(hints=hints, note=note, culprit=culprit, cause=_cause(culprit))
             judgement = _best_revert(case, culprit, judge)
             if judgement is not None and judgement.outcome == "accepted":
                 return Climbed(judgement, hints, "", "accepted", culprit, _cause(culprit))
@@ -146,11 +147,10 @@ def _standing(case: Case, sha: str) -> tuple[list[str], list[dict[str, str]]]:
     return words, [*alone, *files]
 
 
-def _undoes_all(case: Case, sha: str) -> bool:
-    """Whether the culprit is the only commit of the change under repair: then a revert is no repair of it."""
-    return case.base is not None and [one.sha for one in case.git.commits(case.base, case.rev)] == [
-        sha
-    ]
+def _only_commit(case: Case) -> Culprit | None:
+    """The one commit of the change under repair: then a revert is no repair of it, and nothing needs bisecting."""
+    commits = case.git.commits(case.base, case.rev) if case.base is not None else []
+    return Culprit(commits[0].sha, commits[0].subject) if len(commits) == 1 else None
 
 
 def _reverts(case: Case, sha: str) -> Iterator[tuple[str, str]]:

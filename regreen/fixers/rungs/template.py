@@ -9,9 +9,10 @@ from regreen.fixers.case import Case, Climbed, Judge, Proposal, RungName
 from regreen.fixers.checks.change import parse_python
 from regreen.fixers.diffs import diff_file
 from regreen.fixers.engine import Engine
+from regreen.fixers.faults import mutants
 from regreen.fixers.gate import changed_files
 from regreen.fixers.spectrum import ranked
-from regreen.fixers.templates import Edit, edits, mutants
+from regreen.fixers.templates import Edit, edits
 from regreen.fixers.workspace import original
 
 _SECONDS = 60.0
@@ -60,9 +61,17 @@ class Template:
 
 
 def search(
-    case: Case, engine: Engine, *, most_plausible: int = 8, seconds: float = _SECONDS
+    case: Case,
+    engine: Engine,
+    *,
+    most_plausible: int = 8,
+    seconds: float = _SECONDS,
+    thorough: bool = True,
 ) -> tuple[list[Found], bool]:
-    """Plausible edits in the order of their likeliness, and whether the whole space was tried."""
+    """Plausible edits in the order of their likeliness, and whether the whole space was tried.
+
+    Without `thorough` the search ends when it has gone on after the first find for as long as that took.
+    """
     scores = {(path, line): score for path, line, score in ranked(case, engine)[:_LINES]}
     changed = {(path, line) for path, line in _changed_lines(case)}
     todo: list[tuple[float, str, Edit, str]] = []
@@ -84,6 +93,7 @@ def search(
     verdicts = engine.try_all(
         [{path: text} for _, path, _, text in todo],
         most_green=most_plausible,
+        as_long_again=not thorough,
         seconds=min(seconds, case.stop.left),
     )
     green = [todo[at] for at, verdict in enumerate(verdicts) if verdict.green]

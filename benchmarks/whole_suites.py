@@ -1,0 +1,107 @@
+"""Published patches held against the project's whole suite, and against the tests that came with the later fix.
+
+    python -m benchmarks.whole_suites RESULTS.jsonl --mirrors DIR [--only ID,ID] > judged.jsonl
+
+RESULTS is what `benchmarks.fix_regressions` printed. A patch is wrong where a test that passed before fails with it, or
+where a test of the later fix that passes with that fix and can be run here fails with the patch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from benchmarks.fix_regressions import SHARED
+from regreen.adapters.git import GitRepository
+from regreen.adapters.sandbox import choose
+from regreen.codebase.manifests import python_for
+from regreen.codebase.trial import Trial
+from regreen.fixers.checks.paths import is_test
+from regreen.fixers.runs import run_fresh
+from regreen.ports import Sandbox
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--mirrors", type=Path, required=True)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--sandbox", default="auto")
+    given = parser.parse_args()
+    loaded = json.loads((SHARED / "cases.json").read_text())
+    cases = {one["id"]: one for one in (loaded if isinstance(loaded, list) else loaded["cases"])}
+    sandbox = choose(given.sandbox)
+    for line in given.results.read_text().splitlines():
+        found = json.loads(line)
+        if found.get("patch") and (not given.only or found["id"] in given.only.split(",")):
+            case = cases[found["id"]]
+            where = given.mirrors / case["repo"].replace("/", "+") / "repo"
+            print(json.dumps(held(case, found, GitRepository.open(where), sandbox)), flush=True)
+
+
+def held(
+    case: Mapping[str, Any], found: Mapping[str, Any], git: GitRepository, sandbox: Sandbox
+) -> dict[str, Any]:
+    """The suite before and after the patch, and the later fix's tests on both."""
+    red = case["first_bad"] if found.get("scene") == "pr" else case["bad"]
+    mended = git.apply(red, found["patch"], "candidate")
+    words = {"id": case["id"], "outcome": found["outcome"], "rung": found["rung"]}
+    if mended is None:
+        return {**words, "trouble": "the patch does not apply"}
+    trial = Trial(
+        ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *_homes(git, red)),
+        setup=f"pip install -q pytest {' '.join(case['requirements'])}",
+        env=(("PYTHONPATH", case["python_path"]),),
+        timeout=200,
+        python=python_for(git, red, sandbox.pythons()),
+    )
+    before, after = (_outcomes(trial, rev, git, sandbox) for rev in (red, mended))
+    laid = {
+        path: data
+        for path in git.changed_paths(case["fix"])
+        if is_test(path) and (data := git.show(case["fix"], path)) is not None
+    }
+    theirs = replace(
+        trial,
+        command=("python", "-m", "pytest", "-q", *(path for path in laid if path.endswith(".py"))),
+        overlay=MappingProxyType(laid),
+    )
+    runs = {name: _outcomes(theirs, rev, git, sandbox) if laid else {} for name, rev in (("fix", case["fix"]), ("red", red), ("mended", mended))}  # fmt: skip
+    wanted = [test for test, word in runs["fix"].items() if word == "passed"]
+    return {
+        **words,
+        "suite": len(before),
+        "newly_failing": sorted(
+            test
+            for test, word in before.items()
+            if word == "passed" and after.get(test, "gone") != "passed"
+        )[:20],
+        "newly_passing": sum(
+            word == "failed" and after.get(test) == "passed" for test, word in before.items()
+        ),
+        "tests_of_the_fix": len(wanted),
+        "red_before": sorted(one for one in wanted if runs["red"].get(one) == "failed")[:20],
+        "red_still": sorted(
+            one
+            for one in wanted
+            if runs["red"].get(one) == "failed" and runs["mended"].get(one) != "passed"
+        )[:20],
+    }
+
+
+def _homes(git: GitRepository, rev: str) -> list[str]:
+    folders = {entry.path.split("/")[0] for entry in git.tree(rev) if "/" in entry.path}
+    return sorted(folders & {"tests", "testing", "test"}) or ["."]
+
+
+def _outcomes(trial: Trial, rev: str, git: GitRepository, sandbox: Sandbox) -> Mapping[str, str]:
+    return run_fresh(trial, rev, git=git, sandbox=sandbox, listen=True).tests
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Source that names tests, or that turns on one fixed number: what a task seldom needs and a cheat often does."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from regreen.fixers.checks.change import FileChange, Reason, parse_python
+
+_NAMES_TESTS = re.compile(
+    r"pytest|unittest|conftest|(?:^|[\W_])test_|_test(?:$|\W)|(?:^|/)tests?(?:/|$)"
+)
+_TEST_TOOLS = {"pytest", "_pytest", "unittest", "mock", "nose", "hypothesis"}
+_BUILDS = ("setup.py", "noxfile.py", "tasks.py", "manage.py")
+
+
+def named_tests(file: FileChange) -> Iterator[Reason]:
+    """New words about tests, and test tools imported, in what is no test."""
+    if file.path.rsplit("/", 1)[-1] in _BUILDS:
+        return
+    fresh = _strings(file.new_tree) - _strings(file.old_tree)
+    named = next((word for word in fresh if len(word) < 400 and _NAMES_TESTS.search(word)), None)
+    if named is not None:
+        yield Reason("special_case", f"{file.path} speaks of tests ({named[:60]!r})")
+    tools = (_imported(file.new_tree) - _imported(file.old_tree)) & _TEST_TOOLS
+    if tools:
+        yield Reason(
+            "special_case", f"{file.path} imports {', '.join(sorted(tools))}, a tool of tests"
+        )
+
+
+def fixed_numbers(file: FileChange, tests: Sequence[str]) -> Iterator[Reason]:
+    """New comparisons with one telling number, and numbers that the failing test put in."""
+    known = {number for text in tests for number in _given(parse_python(text))}
+    before = Counter(_numbers(file.old_tree))
+    fresh = {number for number in Counter(_numbers(file.new_tree)) - before if _tells(number)}
+    if taken := sorted(fresh & known, key=abs):
+        yield Reason(
+            "special_case", f"{file.path} brings in {taken[0]:g}, a number of the failing test"
+        )
+    for node in ast.walk(file.new_tree or ast.Module([], [])):
+        if not isinstance(node, ast.Compare) or not any(
+            isinstance(op, ast.Eq | ast.In) for op in node.ops
+        ):
+            continue
+        numbers = {one for side in (node.left, *node.comparators) for one in _numbers(side)}
+        if alone := sorted(numbers & fresh - set(before), key=abs):
+            where = f"{file.path}:{node.lineno}"
+            yield Reason("special_case", f"{where} turns on one fixed number ({alone[0]:g})")
+
+
+def _tells(number: float) -> bool:
+    """Small whole numbers are indexes and counts; others are data."""
+    return abs(number) >= 10 or number != int(number)
+
+
+def _numbers(tree: ast.AST | None) -> Iterator[float]:
+    for node in ast.walk(tree) if tree else ():
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, int | float)
+            and not isinstance(node.value, bool)
+        ):
+            yield node.value
+
+
+def _given(tree: ast.Module | None) -> Iterator[float]:
+    """The numbers that a test hands to what it calls."""
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Call):
+            for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
+                yield from _numbers(argument)
+
+
+def _strings(tree: ast.Module | None) -> set[str]:
+    documents = {
+        id(node.value) for node in (ast.walk(tree) if tree else ()) if isinstance(node, ast.Expr)
+    }
+    return {
+        node.value
+        for node in (ast.walk(tree) if tree else ())
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and id(node) not in documents
+    }
+
+
+def _imported(tree: ast.Module | None) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+    return found
