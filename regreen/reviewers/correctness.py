@@ -16,7 +16,7 @@ from regreen.models import Evidence, Skipped, Unread
 from regreen.ports import Git
 from regreen.reviewers import pyright, ruff
 from regreen.reviewers.context import Claim, Report, ReviewContext
-from regreen.reviewers.fresh import Hit, fresh
+from regreen.reviewers.fresh import Hit, fresh, where_said
 from regreen.reviewers.names import names_taken_away
 from regreen.reviewers.rules import PYRIGHT, RUFF, Rule, prior
 
@@ -41,7 +41,12 @@ class Ruff:
         broken = {h.path for h in found if h.rule == ruff.SYNTAX}
         sound = [h for h in found if h.path not in broken]
         base = cache(lambda: ruff.hits(python_before(context), rules))
-        new = fresh(context, sound, base, sure=lambda h: RUFF[h.rule].confidence >= _SURE)
+        new = fresh(
+            context,
+            sound,
+            base,
+            sure=lambda h: h.rule != "F821" and RUFF[h.rule].confidence >= _SURE,
+        )
         claims = [claim(h, context, "ruff", RUFF) for h in new]
         claims += names_taken_away(context, [h for h in sound if h not in new], base)
         return Report(
@@ -114,6 +119,7 @@ def claim(hit: Hit, context: ReviewContext, tool: str, rules: Mapping[str, Rule]
         head=message,
         base="not reported",
     )
+    place = where_said(context, hit)
     likely = prior(rule, hit.rule, hit.message)
     confidence = min(likely, 0.55) if _is_unsure(hit, rows) else likely
     return Claim(
@@ -121,9 +127,8 @@ def claim(hit: Hit, context: ReviewContext, tool: str, rules: Mapping[str, Rule]
         f"{tool}/{hit.rule}",
         rule.severity,
         hit.path,
-        hit.line,
-        hit.end_line,
-        title=title,
+        *place,
+        title=title if place == (hit.line, hit.end_line) else f"{title} (in line {hit.line})",
         body=rule.why,
         confidence=confidence,
         evidence=(shown,),

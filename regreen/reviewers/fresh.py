@@ -34,13 +34,13 @@ def fresh(
 ) -> list[Hit]:
     """The head's hits that the merge base did not have, by rule and by the code they stand on.
 
-    On added lines all of them; on lines that the change only shows around its own those of `sure` rules, which it
-    caused from beside. `base_hits` is only called when there is something to compare; its paths are the base's.
+    On added lines all of them; on other lines of its files those of `sure` rules, which it caused from beside
+    (see `where_said`). `base_hits` is only called when there is something to compare; its paths are the base's.
     The change's own files, deleted ones included, should be in it, so that moved code is recognised.
     """
     touched = [h for h in head_hits if _touches(context, h)]
     beside = [
-        h for h in head_hits if sure(h) and not _touches(context, h) and _is_shown(context, h)
+        h for h in head_hits if sure(h) and not _touches(context, h) and _is_changed(context, h)
     ]
     if not touched and not beside:
         return []
@@ -65,9 +65,18 @@ def fresh(
     return new
 
 
-def _is_shown(context: ReviewContext, hit: Hit) -> bool:
+def _is_changed(context: ReviewContext, hit: Hit) -> bool:
     file = context.change.by_path.get(hit.path)
-    return file is not None and file.can_anchor(hit.line, hit.end_line, "RIGHT")
+    return file is not None and file.changed > 0
+
+
+def where_said(context: ReviewContext, hit: Hit) -> tuple[int, int]:
+    """The lines to speak of a hit at: its own, or the added line nearest to it where the diff does not show them."""
+    file = context.change.by_path.get(hit.path)
+    if file is None or file.can_anchor(hit.line, hit.end_line, "RIGHT") or not file.added_lines:
+        return hit.line, hit.end_line
+    near = min(file.added_lines, key=lambda n: abs(n - hit.line))
+    return near, near
 
 
 def _touches(context: ReviewContext, hit: Hit) -> bool:

@@ -13,7 +13,7 @@ from regreen.codebase.sources import sources
 from regreen.models import Evidence, Severity
 from regreen.reviewers.context import Claim, Report, ReviewContext
 from regreen.reviewers.correctness import python_after, python_before
-from regreen.reviewers.fresh import Hit, fresh
+from regreen.reviewers.fresh import Hit, fresh, where_said
 
 _GROW = frozenset(
     {"append", "extend", "insert", "add", "update", "setdefault", "pop", "remove", "discard", "clear", "popitem"}
@@ -286,8 +286,7 @@ def _claim(hit: Hit, context: ReviewContext) -> Claim:
         f"mistakes/{hit.rule}",
         severity,
         hit.path,
-        hit.line,
-        hit.end_line,
+        *where_said(context, hit),
         title=hit.message,
         body=why,
         confidence=confidence,
