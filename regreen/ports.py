@@ -156,6 +156,18 @@ class Git(Protocol):
         """Whether history is cut off, so that ranges and merge bases cannot be trusted."""
         ...
 
+    def cut(self) -> frozenset[str]:
+        """Commits whose parents a shallow clone has left out."""
+        ...
+
+    def absent(self, good: str | None, bad: str) -> int:
+        """How many files and trees of `good..bad`, `good` included, a partial clone has left out."""
+        ...
+
+    def lacking(self, rev: str) -> tuple[str, ...]:
+        """What a commit names and this clone does not have (submodules, large files), with what to do about it."""
+        ...
+
     def tree(self, rev: str, *, recursive: bool = True) -> list[TreeEntry]:
         """Every file of a tree, sorted by path."""
         ...
@@ -177,7 +189,10 @@ class Git(Protocol):
         ...
 
     def archive(self, rev: str, overlay: Mapping[str, bytes] | None = None) -> Iterator[bytes]:
-        """The tree as a tar stream, every file of it (no export-ignore), `overlay` laid over it."""
+        """The tree as a tar stream, every file of it (no export-ignore), `overlay` laid over it.
+
+        Submodules and the content of large files are in it where this clone has them.
+        """
         ...
 
     def apply(

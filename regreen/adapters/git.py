@@ -10,24 +10,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import os
 import re
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from regreen.adapters import elsewhere
+from regreen.adapters.tree_stream import Fill, laid_over
 from regreen.errors import NotARepository, OutsideError, UserError
 from regreen.models import Commit, TreeEntry
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 # Nothing of the operator's or the system's git configuration may change what a command means ...
 _NO_CONFIG = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
@@ -280,6 +276,7 @@ class GitRepository:
 
     def archive(self, rev: str, overlay: Mapping[str, bytes] | None = None) -> Iterator[bytes]:
         """The tree as a tar stream; see `ports.Git`."""
+        fill, inner = self._from_elsewhere(rev)
         with subprocess.Popen(
             ["git", "--git-dir", str(self.git_dir), "archive", "--format=tar", rev],
             stdout=subprocess.PIPE,
@@ -288,8 +285,11 @@ class GitRepository:
         ) as process:
             assert process.stdout is not None  # noqa: S101 - PIPE was asked for
             assert process.stderr is not None  # noqa: S101
-            if overlay:
-                yield from _with_overlay(process.stdout, overlay)
+            if overlay or fill or inner:
+                small = elsewhere.POINTER_SIZE
+                yield from laid_over(
+                    process.stdout, overlay or {}, fill=fill, small=small, inner=inner
+                )
             else:
                 while chunk := process.stdout.read(1 << 18):
                     yield chunk
@@ -297,6 +297,88 @@ class GitRepository:
         if process.returncode != 0:
             message = f"git archive {rev[:12]} failed: {_first_line(complaint)}"
             raise OutsideError(message)
+
+    def cut(self) -> frozenset[str]:
+        """Commits whose parents a shallow clone has left out; see `ports.Git`."""
+        marks = self.git_dir / "shallow"
+        return frozenset(marks.read_text().split()) if marks.exists() else frozenset()
+
+    def absent(self, good: str | None, bad: str) -> int:
+        """How many objects of a range a partial clone has left out; see `ports.Git`."""
+        if self.source is None or not any((self._source_objects() / "pack").glob("*.promisor")):
+            return 0
+        span = [bad] if good is None else [bad, f"^{good}"]
+        ways = [span] if good is None else [span, [f"{good}^{{tree}}"]]
+        found: set[bytes] = set()
+        for revs in ways:
+            listed = self._run(["rev-list", "--objects", "--missing=print", *revs], check=False)
+            found |= {row for row in listed.stdout.split(b"\n") if row.startswith(b"?")}
+            if listed.returncode != 0:
+                found.add(listed.stderr)
+        return len(found)
+
+    def lacking(self, rev: str) -> tuple[str, ...]:
+        """What a commit names and this clone does not have; see `ports.Git`."""
+        modules = [one for one in self._submodules(rev) if self._inside(one) is None]
+        pointers = [
+            path
+            for path, oid in self._pointers(rev)
+            if elsewhere.large_file(self._common, oid) is None
+        ]
+        return elsewhere.told(modules, pointers, is_clone=self.source is not None)
+
+    @property
+    def _common(self) -> Path | None:
+        """The git directory that holds the user's objects, submodules and large files."""
+        return self._source_objects().parent if self.source is not None else None
+
+    def _from_elsewhere(self, rev: str) -> tuple[Fill | None, list[tuple[str, Iterator[bytes]]]]:
+        """What `archive` has to put into a tree that git itself leaves out."""
+        if self.source is None:
+            return None, []
+        asked = b"".join(f"{rev}:{name}\n".encode() for name in (".gitmodules", ".gitattributes"))
+        heads = self._run(["cat-file", "--batch-check"], stdin=asked).stdout.split(b"\n")
+        has_modules, has_attributes = (b" blob " in head for head in heads[:2])
+        fill = elsewhere.pointers_filled(self._common)
+        inner = [
+            (one.path, repository.archive(one.sha))
+            for one in (self._submodules(rev) if has_modules else ())
+            if (repository := self._inside(one)) is not None
+        ]
+        return fill if has_attributes and self._has_large_files(rev) else None, inner
+
+    def _submodules(self, rev: str) -> tuple[elsewhere.Submodule, ...]:
+        links = [(entry.path, entry.sha) for entry in self.tree(rev) if entry.mode == "160000"]
+        if not links:
+            return ()
+        said = self.show(rev, ".gitmodules") or b""
+        listed = self._run(["config", "--file", "-", "--list", "-z"], stdin=said, check=False)
+        rows = [row.partition("\n") for row in _text(listed.stdout).split("\x00") if row]
+        settings = {key: value for key, _, value in rows}
+        return elsewhere.submodules(links, settings, self._common)
+
+    def _inside(self, module: elsewhere.Submodule) -> GitRepository | None:
+        """A submodule's repository, where this clone has it and its commit."""
+        if module.git_dir is None:
+            return None
+        repository = GitRepository.open(module.git_dir, self.git_dir.parent.parent)
+        there = repository._run(["cat-file", "-e", f"{module.sha}^{{commit}}"], check=False)
+        return repository if there.returncode == 0 else None
+
+    def _has_large_files(self, rev: str) -> bool:
+        return b"filter=lfs" in (self.show(rev, ".gitattributes") or b"")
+
+    def _pointers(self, rev: str) -> list[tuple[str, str]]:
+        """Path and object id of each Git LFS file."""
+        if not self._has_large_files(rev):
+            return []
+        found = self._run(
+            ["grep", "-z", "-l", "-e", "^version https://git-lfs.github.com/spec/v1", rev],
+            check=False,
+        )
+        paths = [row.partition(":")[2] for row in _text(found.stdout).split("\x00") if row]
+        oids = {path: elsewhere.oid_of(self.show(rev, path, 4096) or b"") for path in paths}
+        return [(path, oid) for path, oid in oids.items() if oid]
 
     def apply(
         self,
@@ -496,45 +578,6 @@ def _expect(done: subprocess.CompletedProcess[bytes], doing: str) -> None:
     if done.returncode != 0:
         message = f"{doing}: {_first_line(done.stderr)}"
         raise OutsideError(message)
-
-
-def _with_overlay(stream: IO[bytes], overlay: Mapping[str, bytes]) -> Iterator[bytes]:
-    """Pass a tar stream on without the overlay's paths, and append the overlay."""
-    out = _Chunks()
-    with (
-        tarfile.open(fileobj=stream, mode="r|") as source,
-        tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as target,
-    ):
-        for member in source:
-            if member.name not in overlay:
-                target.addfile(member, source.extractfile(member) if member.isreg() else None)
-            yield from out.take()
-        for path, data in overlay.items():
-            info = tarfile.TarInfo(path)
-            info.size, info.mode = len(data), 0o755 if data[:2] == b"#!" else 0o644
-            target.addfile(info, io.BytesIO(data))
-            yield from out.take()
-    yield from out.take()
-
-
-class _Chunks(io.RawIOBase):
-    """A file to write into whose bytes are taken out piece by piece."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._pieces: list[bytes] = []
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: ReadableBuffer) -> int:
-        piece = bytes(data)
-        self._pieces.append(piece)
-        return len(piece)
-
-    def take(self) -> Iterator[bytes]:
-        pieces, self._pieces = self._pieces, []
-        yield from pieces
 
 
 def _commits(text: str) -> list[Commit]:

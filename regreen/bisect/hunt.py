@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
+from regreen.bisect.endpoints import refuse_gaps
 from regreen.bisect.graph import BEFORE, Graph, graph
 from regreen.bisect.log import Log
 from regreen.bisect.memory import Run
+from regreen.bisect.price import build_cost, prices
 from regreen.bisect.result import Outcome, Seen
 from regreen.bisect.runner import Judge, Runs
 from regreen.bisect.search import Search, cautious
@@ -21,8 +23,8 @@ NOWHERE = 0.95
 """Probability at which "nothing here broke it" or "it was broken before" is the answer."""
 
 _NEAR = 0.9  # so sure of one commit, the next run will most likely be one of its proof
-_OFF_TRUNK = 1.1  # CI has tested the first parents, and one of them names the pull request
 _SECOND_CHANCES = 3
+_PATIENCE = 12  # so many untestable commits in a row, and what is left is one stretch of them
 _TROUBLE = 3  # so many runs in a row that the sandbox failed end the bisection
 
 
@@ -77,6 +79,8 @@ class Hunt:
     def open(self, good: str | None, bad: str, limit: Stop) -> None:
         """Fix the range (going back from `bad` where no good commit is known) and test its good end."""
         self.good = good if good is not None else self._go_back(bad, limit)
+        if good is None:
+            refuse_gaps(self.good, bad, self.git)
         self.commits = tuple(self.git.commits(self.good, bad, first_parent=self.first_parent))
         self.history: Graph = graph(self.commits, first_parent=self.first_parent)
         self._trunk = frozenset(self.history.trunk)
@@ -139,6 +143,11 @@ class Hunt:
     def outcome(self, run: Run) -> tuple[Seen, str]:
         """What a run counts as, and why."""
         return self.judge(run)
+
+    def outcome_at(self, sha: str | None) -> Seen | None:
+        """What the last run at a commit counts as; None where there was none."""
+        runs = self.log.at(sha) if sha is not None else []
+        return self.judge(runs[-1])[0] if runs else None
 
     def _rebuild(self) -> None:
         """The state is what the runs say and nothing else."""
@@ -205,7 +214,7 @@ class Hunt:
     def _loop(
         self, pool: ThreadPoolExecutor, flying: dict[Future[Run], tuple[int, int]], limit: Stop
     ) -> Outcome:
-        trouble, depth = 0, self.rounds
+        trouble, depth, useless = 0, self.rounds, 0
         while True:
             answer = self.answer()
             again = self._second_chance() if answer == "narrowed" and not flying else []
@@ -213,6 +222,8 @@ class Hunt:
                 return answer
             if limit.passed(self.tests + len(flying)) and not flying:
                 return self._unsure()
+            if useless >= _PATIENCE and not flying:
+                return "narrowed"
             for point in again or self._choose(flying, limit):
                 flying[pool.submit(self._explore, self.sha(point))] = (point, depth + 1)
             if not flying:
@@ -226,6 +237,7 @@ class Hunt:
                 self.searched += 1
                 self._take(run)
                 trouble = trouble + 1 if run.ran == "infra" else 0
+                useless = useless + 1 if self.judge(run)[0] == "untestable" else 0
                 if trouble >= _TROUBLE:
                     message = f"the sandbox keeps failing: {run.reason}"
                     raise OutsideError(message)
@@ -295,35 +307,15 @@ class Hunt:
         return "narrowed" if 0 < left <= len(self.commits) // 2 else "undecided"
 
     def _cost(self) -> Callable[[int], float]:
-        """What a test costs, learned while running: a setup not run before, the way off the trunk, bad neighbours."""
-        tried = {run.sha for run in self.log.runs}
-        again = _mean(
-            [
-                run.seconds
-                for at, run in enumerate(self.log.runs)
-                if run.sha in _before(self.log.runs, at)
-            ]
+        runs = [*self.log.reused, *self.log.runs]
+        counted = {self.point(r.sha) for r in runs if self.judge(r)[0] in {"pass", "fail"}}
+        return prices(
+            tried={self.point(run.sha) for run in self.log.runs},
+            testable=counted,
+            untestable={at for at in self.barred if self.weights[at] > 0} - counted,
+            trunk=self._trunk,
+            build=build_cost(self.log.runs) if self.runner.trial.setup else 0.0,
         )
-        first = _mean(
-            [
-                run.seconds
-                for at, run in enumerate(self.log.runs)
-                if run.sha not in _before(self.log.runs, at)
-            ]
-        )
-        build = max(0.0, first / again - 1) if self.runner.trial.setup and again else 0.0
-        untestable = sorted(at for at in self.barred if self.weights[at] > 0)
-
-        def cost(point: int) -> float:
-            price = 1.0 + (0.0 if self.sha(point) in tried else build)
-            if point != BEFORE and point not in self._trunk:
-                price *= _OFF_TRUNK
-            if untestable and point != BEFORE:
-                nearest = min(abs(point - at) for at in untestable)
-                price *= 1 + min(len(untestable), 6) ** 2 / max(1, nearest)
-            return price
-
-        return cost
 
     def view(self) -> View:
         """The state as somebody may look at it."""
@@ -342,10 +334,6 @@ class Hunt:
             time.monotonic() - self.started,
             needed * _mean(durations) / max(1, self.jobs),
         )
-
-
-def _before(runs: list[Run], at: int) -> set[str]:
-    return {run.sha for run in runs[:at]}
 
 
 def _mean(values: list[float]) -> float:

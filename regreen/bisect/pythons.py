@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from regreen.bisect.endpoints import refuse_lacking
 from regreen.bisect.log import Log
 from regreen.bisect.memory import Run
 from regreen.bisect.runner import Runner
@@ -12,6 +13,7 @@ from regreen.bisect.signature import Signature, is_environmental, matches
 from regreen.codebase.manifests import python_for
 from regreen.ports import Git, Sandbox
 
+_WITHOUT_FILES = 2
 _OLD = (3, 8)  # before this, installers and tools of today rarely work
 
 
@@ -32,12 +34,17 @@ def settle(
     broken: str,
     fixed: str | None,
     say: Callable[[str], None],
+    lacking: tuple[str, ...] = (),
 ) -> Chosen:
     """Choose the interpreter by running both ends; the runs under the chosen one go to the log.
 
     What looks like the wrong interpreter (an import or syntax error, a setup that fails or exit 125 at either end,
     the same exception at both) makes the next one be tried: the repository's own choice first, the sandbox's default,
-    then from new to old. Where none does better, the first that ran stays.
+    then from new to old. Where none does better, the first that ran stays. Where files are `lacking` that the tree
+    should have, they are the likelier reason, and no more than two are tried.
+
+    Raises:
+        UserError: the ends cannot be run, and files are missing.
     """
     if runner.trial.python or runner.trial.image:
         return Chosen(runner)
@@ -61,6 +68,8 @@ def settle(
         where = "both ends" if len(runs) > 1 and _is_alike(runs) else runs[-1].sha[:12]
         tried.append(f"not Python {runs[0].python or python}: at {where} {_shown(runs[-1])}")
         say(tried[-1])
+        if len(tried) >= _WITHOUT_FILES:
+            refuse_lacking(lacking, f"at {where} {_shown(runs[-1])}")
     if fallback is None:
         fallback = (runner, [runner(broken)])
     chosen, runs = fallback

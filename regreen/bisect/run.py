@@ -13,7 +13,7 @@ from threading import Event
 
 from regreen.bisect import dependencies, endpoints, pythons, report
 from regreen.bisect.boxes import Boxes
-from regreen.bisect.endpoints import Ends
+from regreen.bisect.endpoints import Ends, refuse_lacking
 from regreen.bisect.graph import BEFORE
 from regreen.bisect.hunt import Hunt, Stop, View
 from regreen.bisect.log import Log
@@ -137,6 +137,7 @@ class _Work:
         self.watch = watch
         self.started = started
         self.notes = list(ends.notes)
+        self.lacking: tuple[str, ...] = ()
         key = session_key(
             job.trial,
             (ends.good, ends.bad, job.first_parent, job.signature, job.find_fix, job.slower),
@@ -155,6 +156,7 @@ class _Work:
         for note in self.notes:
             self.say(note)
         broken, fixed = self.ends.bad, self.ends.good
+        self.lacking = self.git.lacking(broken)
         if self.job.find_fix and fixed is not None:
             broken, fixed = fixed, broken
         if self.job.slower is not None:
@@ -168,12 +170,15 @@ class _Work:
                 broken=broken,
                 fixed=fixed,
                 say=self.say,
+                lacking=self.lacking,
             )
             self.runner = self.plain = chosen.runner
             self.notes += chosen.notes
         self.log.start(self.runner.trial)
         if not self._reproduce(broken):
+            refuse_lacking(self.lacking, "the command does not fail there as it should")
             return self._report(None, "not_reproduced", None)
+        self.notes += self.lacking
         limit = Stop(self.job.max_tests, self._deadline())
         return self._search(broken, limit)
 
@@ -194,6 +199,9 @@ class _Work:
             verify=self.job.verify,
         )
         hunt.open(good, self.ends.bad, limit)
+        works = broken != self.ends.bad or hunt.outcome_at(hunt.good) in {None, "pass"}
+        if not works:
+            refuse_lacking(self.lacking, f"the command does not pass at {(hunt.good or '')[:12]}")
         return hunt
 
     def _timed(self, threshold: float) -> Runs:

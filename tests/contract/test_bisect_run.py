@@ -281,9 +281,7 @@ def test_a_setup_that_fails_makes_a_commit_untestable(history: History, sandbox:
     assert found.culprit.sha == culprit
 
 
-def test_ends_that_make_no_range_are_refused(
-    history: History, sandbox: Sandbox, tmp_path: Path
-) -> None:
+def test_ends_that_make_no_range_are_refused(history: History, sandbox: Sandbox) -> None:
     first = history.commit("begin", check__sh="exit 1\n")
     last = history.grow(2)[-1]
     git = GitRepository.open(history.path)
@@ -292,11 +290,6 @@ def test_ends_that_make_no_range_are_refused(
         bisect(replace(job, good=last, bad=first), git=git, sandbox=sandbox)
     with pytest.raises(UserError, match="nothing between"):
         bisect(replace(job, good=last, bad=last), git=git, sandbox=sandbox)
-    history.git("clone", "-q", "--depth", "1", f"file://{history.path}", str(tmp_path / "shallow"))
-    with pytest.raises(UserError, match="unshallow"):
-        bisect(
-            replace(job, good=last), git=GitRepository.open(tmp_path / "shallow"), sandbox=sandbox
-        )
 
 
 def test_a_good_commit_on_another_branch_leads_to_the_merge_base(
@@ -352,6 +345,27 @@ def test_a_fault_that_came_and_went_is_not_taken_for_the_one_that_is_there_now(
     history.commit("after", after__txt="1\n")
     found = find(good=good)
     assert (found.outcome, found.culprit and found.culprit.sha) == ("found", culprit)
+
+
+def test_an_end_that_misses_its_submodule_is_refused_with_what_to_do(
+    history: History, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    (tmp_path / "lib").mkdir()
+    lib = History(tmp_path / "lib")
+    lib.commit("lib", answer__py="VALUE = 42\n")
+    history.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(lib.path), "lib")
+    good = history.commit(
+        "begin", check__py="from lib.answer import VALUE\nimport code2\n", code2__py="\n"
+    )
+    history.grow(2)
+    culprit = history.commit("break it", code2__py="raise ValueError\n")
+    trial = Trial(("python3", "check.py"), env=(("PYTHONPATH", "."),))
+    job = BisectJob(trial, good=good, verify=False)
+    found = bisect(job, git=GitRepository.open(history.path), sandbox=sandbox)
+    assert (found.outcome, found.culprit and found.culprit.sha) == ("found", culprit)
+    history.git("clone", "-q", str(history.path), str(tmp_path / "bare"))
+    with pytest.raises(UserError, match="submodule lib: not in this clone; run `git submodule"):
+        bisect(job, git=GitRepository.open(tmp_path / "bare"), sandbox=sandbox)
 
 
 class _Dies(Forgetful):
