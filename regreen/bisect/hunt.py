@@ -14,7 +14,7 @@ from regreen.bisect.memory import Run
 from regreen.bisect.price import build_cost, prices
 from regreen.bisect.result import Outcome, Seen
 from regreen.bisect.runner import Judge, Runs
-from regreen.bisect.search import Search, cautious
+from regreen.bisect.search import Search, calibrated
 from regreen.errors import OutsideError
 from regreen.models import Commit
 from regreen.ports import Git
@@ -42,7 +42,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What somebody who watches may see: `left` commits still hold the culprit, `remaining` is an estimate in seconds."""
+    """What somebody who watches may see: it is as uncertain as among `left` commits, `remaining` is in seconds."""
 
     tests: int
     left: int
@@ -189,7 +189,7 @@ class Hunt:
         )
         self.say(
             f"{self.tests}. {run.sha[:12]} {outcome} ({reason}) {run.seconds:.1f} s; "
-            f"{view.left} of {len(self.commits)} left, likeliest {best}"
+            f"about {view.left} of {len(self.commits)} commits left, likeliest {best}"
         )
         if self.watch:
             self.watch(view)
@@ -277,7 +277,7 @@ class Hunt:
         if nowhere >= NOWHERE:
             return "before" if self.state.before >= self.state.none else "none"
         _, probability = self.state.best()
-        if cautious(probability) >= self.confidence:
+        if calibrated(probability) >= self.confidence:
             return "found"
         return "narrowed" if self._is_inseparable() else None
 
@@ -322,14 +322,14 @@ class Hunt:
         best, probability = self.state.best()
         nowhere = self.state.none + self.state.before
         posterior = self.state.posterior()
-        left = self.state.credible(self.confidence)
+        left = round(2 ** self.state.entropy())
         durations = [run.seconds for run in self.log.runs]
         needed = self.state.entropy() + (1 if probability < self.confidence else 0)
         return View(
             self.tests,
-            len(left),
+            max(1, min(left, len(self.commits))),
             None if nowhere > probability or best == BEFORE else self.history.shas[best],
-            cautious(max(probability, nowhere)),
+            calibrated(max(probability, nowhere)),
             tuple(posterior),
             time.monotonic() - self.started,
             needed * _mean(durations) / max(1, self.jobs),

@@ -21,7 +21,7 @@ from regreen.bisect.result import (
     Verified,
 )
 from regreen.bisect.runner import Judge
-from regreen.bisect.search import cautious, stated
+from regreen.bisect.search import calibrated, stated
 from regreen.ports import Git
 
 __all__ = ["Bisection", "assemble", "headline", "markdown", "svg", "text"]
@@ -73,7 +73,7 @@ def assemble(
     return Bisection(
         outcome,
         _culprit(git, history.shas[blamed]) if blamed != BEFORE else None,
-        cautious(nowhere.get(outcome, probability)),
+        calibrated(nowhere.get(outcome, probability)),
         tuple(Suspect(history.shas[at], said[at]) for at, _ in credible),
         verified,
         history.shas[merge] if merge is not None else None,
@@ -116,9 +116,13 @@ def headline(found: Bisection) -> str:
             why = f" ({last.reason})" if last and last.outcome == "untestable" else ""
             return f"not reproduced: the command did not fail where it should{why}"
         case "undecided":
-            return (
-                f"undecided after {found.tests} tests; {len(found.credible_set)} commits are left"
+            likeliest = found.credible_set[0] if found.credible_set else None
+            hint = (
+                f": likeliest {likeliest.sha[:12]}, {likeliest.probability:.1%}"
+                if likeliest
+                else ""
             )
+            return f"undecided after {found.tests} tests{hint}"
 
 
 def text(found: Bisection) -> str:

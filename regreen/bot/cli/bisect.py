@@ -188,8 +188,8 @@ class _Screen:
         self._wipe()
         best = f"{view.best[:12]} {view.probability:.0%}" if view.best else "none of them"
         self._status = (
-            f"{_sparkline(view.bars)} {view.left} left, {best}, {view.tests} tests, "
-            f"{view.seconds:.0f} s, about {view.remaining:.0f} s to go"
+            f"good {_sparkline(view.bars)} bad  ~{view.left} left, {best}, {view.tests} tests, "
+            f"{_time(view.seconds)}, ~{_time(view.remaining)} to go"
         )
         self._draw()
 
@@ -204,6 +204,13 @@ class _Screen:
     def _wipe(self) -> None:
         if self._live and self._status:
             click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def _time(seconds: float) -> str:
+    """A duration as people say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _sparkline(posterior: tuple[float, ...], width: int = 40) -> str:
