@@ -24,6 +24,7 @@ READ: Scope = MappingProxyType({"contents": "read", "metadata": "read"})
 REVIEW: Scope = MappingProxyType(
     {"contents": "read", "metadata": "read", "pull_requests": "write", "checks": "write"}
 )
+CODE_SCANNING: Scope = MappingProxyType({"metadata": "read", "security_events": "write"})
 TALK: Scope = MappingProxyType(
     {
         "contents": "read",

@@ -186,6 +186,8 @@ class ReviewConfig(_Section):
     """From which severity on a finding makes the check run fail."""
     instructions: str = Field("", max_length=4000)
     """What reviewers should know about this repository."""
+    code_scanning: bool = False
+    """Hand the findings to GitHub's code scanning too, as SARIF."""
 
 
 class TestsConfig(_Section):

@@ -5,42 +5,40 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from random import random
+from typing import TYPE_CHECKING, Any
 
+from regreen.adapters.anthropic_shapes import answer_of, messages_of, tools_of
+from regreen.adapters.prices import Price, price_of
 from regreen.codebase.redaction import redact
 from regreen.errors import OutOfBudget, OutsideError
-from regreen.models import Cost, Message, ModelAnswer, ModelRequest, Tool, ToolCall
+from regreen.models import Cost, ModelAnswer, ModelRequest, ToolCall
 
 if TYPE_CHECKING:
     from anthropic import Anthropic
-    from anthropic.types import Message as SdkMessage
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """US dollars per million tokens."""
-
-    input: float
-    output: float
-    cache_read: float
-    cache_write: float
-
-
-# By the longest prefix of the model's name; https://platform.claude.com/docs/en/about-claude/pricing, 2026-11.
-# A model that is not listed is priced as the dearest, so that a cap holds for it too.
-PRICES = {
-    "claude-haiku-5-5": Price(0.5, 2.5, 0.05, 0.625),
-    "claude-haiku": Price(1.0, 5.0, 0.10, 1.25),
-    "claude-sonnet-5": Price(2.0, 10.0, 0.20, 2.5),
-    "claude-sonnet": Price(3.0, 15.0, 0.30, 3.75),
-    "claude-opus-5-5": Price(4.0, 20.0, 0.40, 5.0),
-    "claude-opus": Price(5.0, 25.0, 0.50, 6.25),
-    "": Price(10.0, 50.0, 1.0, 12.5),
-}
 # A token is seldom less than three characters of code; an estimate that errs upwards keeps the cap hard.
 _CHARACTERS_PER_TOKEN = 3.0
+_MARGIN = 500
+_STARTED = 200
+_LONGEST_WAIT = 60.0
+"""How long an endpoint may make a worker wait before it tries again; what asks for more is tried later, by the job."""
+
+
+class _Unavailable(Exception):
+    """The model cannot answer now, or at all; another one might."""
+
+    def __init__(self, outside: OutsideError) -> None:
+        super().__init__(str(outside))
+        self.outside = outside
+
+
+class _BrokeOff(_Unavailable):
+    """An answer that began and did not end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +66,8 @@ class AnthropicModel:
         remember: called with the request hash and the answer before the answer is used.
         ledger: called for every answer.
         timeout: seconds for one call, retries not counted.
+        max_retries: how often a call is repeated that failed for the moment, with growing, jittered pauses.
+        sleep: waits between an answer that broke off and the next try.
     """
 
     def __init__(
@@ -83,6 +83,7 @@ class AnthropicModel:
         ledger: Callable[[LedgerEntry], None] = lambda _entry: None,
         timeout: float = 600.0,
         max_retries: int = 3,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.name = name
         self.fallback = fallback
@@ -92,8 +93,9 @@ class AnthropicModel:
             remember,
             ledger,
         )
-        self._settings = {"api_key": api_key or "none", "base_url": base_url, "timeout": timeout}
+        self._api_key, self._base_url, self._timeout = api_key or "none", base_url, timeout
         self._max_retries = max_retries
+        self._sleep = sleep
         self._lock = threading.Lock()
         self._sdk: Anthropic | None = None
         self._reserved = 0.0
@@ -128,9 +130,14 @@ class AnthropicModel:
         return answer
 
     def _reserve(self, request: ModelRequest) -> float:
-        """Set aside what the call could cost at most, so that parallel calls cannot break the cap together."""
-        names = [self.name, *([self.fallback] if self.fallback else [])]
-        ceiling = max(_ceiling(request, price_of(name)) for name in names)
+        """Set aside what the call could cost at most, so that parallel calls cannot break the cap together.
+
+        The tokens are estimated from above; only where that is too much for what is left they are counted.
+        """
+        estimate = _most_tokens(request)
+        if self._ceiling(request, estimate) > self._left():
+            estimate = min(estimate, (self._counted(request) or estimate) + _MARGIN)
+        ceiling = self._ceiling(request, estimate)
         with self._lock:
             left = self._budget() - self._reserved
             if ceiling > left:
@@ -142,27 +149,65 @@ class AnthropicModel:
             self._reserved += ceiling
         return ceiling
 
+    def _left(self) -> float:
+        with self._lock:
+            return self._budget() - self._reserved
+
+    def _ceiling(self, request: ModelRequest, tokens: float) -> float:
+        """The dearest outcome: nothing in the cache, the answer as long as it may be, a refusal and the fallback."""
+        cost = _dearest(request, tokens, price_of(self.name))
+        return cost + (_dearest(request, tokens, price_of(self.fallback)) if self.fallback else 0.0)
+
     def _send_either(self, request: ModelRequest) -> ModelAnswer:
-        import anthropic
-
+        """Ask the model, and the fallback where the model is gone, stays overloaded, or declines."""
         try:
-            return self._send(request, self.name)
-        except anthropic.APIStatusError as error:
-            if self.fallback and error.status_code in {404, 429, 529} | set(range(500, 600)):
-                return self._send_fallback(request, self.fallback)
-            raise _outside(error) from error
-        except anthropic.AnthropicError as error:
-            raise _outside(error) from error
+            answer = self._send_patiently(request, self.name)
+        except _Unavailable as error:
+            if self.fallback is None:
+                raise error.outside from error
+            return self._send_last(request, self.fallback)
+        if answer.stop == "refusal" and self.fallback is not None:
+            again = self._send_last(request, self.fallback)
+            return replace(again, cost=answer.cost + again.cost)
+        return answer
 
-    def _send_fallback(self, request: ModelRequest, name: str) -> ModelAnswer:
-        import anthropic
-
+    def _send_last(self, request: ModelRequest, name: str) -> ModelAnswer:
         try:
-            return self._send(request, name)
-        except anthropic.AnthropicError as error:
-            raise _outside(error) from error
+            return self._send_patiently(request, name)
+        except _Unavailable as error:
+            raise error.outside from error
+
+    def _send_patiently(self, request: ModelRequest, name: str) -> ModelAnswer:
+        """The client repeats what never began to be answered; an answer that broke off is asked for again here."""
+        for left in range(self._max_retries, -1, -1):
+            try:
+                return self._send(request, name)
+            except _BrokeOff as error:
+                if left == 0:
+                    raise _Unavailable(error.outside) from error
+                self._sleep(min(8.0, 0.5 * 2 ** (self._max_retries - left)) * (1 - 0.5 * random()))  # noqa: S311 - a pause, no secret
+        raise AssertionError("the last attempt answers or raises")
 
     def _send(self, request: ModelRequest, name: str) -> ModelAnswer:
+        import anthropic
+        import httpx2
+
+        try:
+            return self._stream(request, name)
+        except anthropic.APIStatusError as error:
+            if error.status_code == _STARTED:  # an error in the middle of a stream
+                raise _BrokeOff(_outside(error)) from error
+            if error.status_code in {404, 429, 529} | set(range(500, 600)):
+                raise _Unavailable(_outside(error)) from error
+            raise _outside(error) from error
+        except anthropic.AnthropicError as error:
+            raise _outside(error) from error
+        except (httpx2.HTTPError, ValueError) as error:
+            # the connection was lost, or what came is no event of a stream: the client lets both through
+            why = OutsideError(f"the model's answer broke off ({type(error).__name__})")
+            raise _BrokeOff(why) from error
+
+    def _stream(self, request: ModelRequest, name: str) -> ModelAnswer:
         # Streamed, so that a long answer does not run into an idle connection's end.
         with self._client().messages.stream(
             model=name,
@@ -170,22 +215,50 @@ class AnthropicModel:
             system=[
                 {"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}
             ],
-            messages=_messages(request),
-            tools=_tools(request.tools),
+            messages=messages_of(request),
+            tools=tools_of(request.tools),
         ) as stream:
-            return _answer(stream.get_final_message(), name, request.force)
+            message = stream.get_final_message()
+        if message.stop_reason is None:
+            # the stream ended politely and too early: half an answer must not pass for a whole one
+            raise _BrokeOff(OutsideError("the model's answer broke off before its end"))
+        return answer_of(message, name, request.force)
+
+    def _counted(self, request: ModelRequest) -> int | None:
+        """How many tokens the endpoint counts in a request; None where it does not say."""
+        import anthropic
+        import httpx2
+
+        try:
+            counted = self._client().messages.count_tokens(
+                model=self.name,
+                system=request.system,
+                messages=messages_of(request),
+                tools=tools_of(request.tools),
+            )
+        except (anthropic.AnthropicError, httpx2.HTTPError, ValueError):
+            return None
+        return counted.input_tokens
 
     def _client(self) -> Anthropic:
         if self._sdk is None:
-            from anthropic import Anthropic
+            from anthropic import Anthropic, DefaultHttpxClient
 
-            self._sdk = Anthropic(max_retries=self._max_retries, **self._settings)  # type: ignore[arg-type]
+            self._sdk = Anthropic(
+                api_key=self._api_key,
+                base_url=self._base_url,
+                timeout=self._timeout,
+                max_retries=self._max_retries,
+                http_client=DefaultHttpxClient(event_hooks={"response": [_impatient]}),
+            )
         return self._sdk
 
 
-def price_of(model: str) -> Price:
-    """What a model costs, by the longest known prefix of its name."""
-    return PRICES[max((p for p in PRICES if model.startswith(p)), key=len)]
+def _impatient(response: Any) -> None:
+    """The client would wait as long as it is told to; a worker has better things to do for an hour."""
+    after = response.headers.get("retry-after", "")
+    if after.replace(".", "", 1).isdigit() and float(after) > _LONGEST_WAIT:
+        response.headers["x-should-retry"] = "false"
 
 
 def request_hash(model: str, request: ModelRequest) -> str:
@@ -194,96 +267,16 @@ def request_hash(model: str, request: ModelRequest) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _ceiling(request: ModelRequest, price: Price) -> float:
-    size = len(request.system) + len(json.dumps([asdict(m) for m in request.messages], default=str))
+def _dearest(request: ModelRequest, tokens: float, price: Price) -> float:
+    return (tokens * price.cache_write + request.max_tokens * price.output) / 1e6
+
+
+def _most_tokens(request: ModelRequest) -> float:
+    size = len(json.dumps(request.system)) + len(
+        json.dumps([asdict(m) for m in request.messages], default=str)
+    )
     size += len(json.dumps([asdict(t) for t in request.tools], default=str))
-    tokens_in = size / _CHARACTERS_PER_TOKEN + 500
-    return (tokens_in * price.cache_write + request.max_tokens * price.output) / 1e6
-
-
-def _tools(tools: Sequence[Tool]) -> Any:
-    return [{"name": t.name, "description": t.description, "input_schema": t.schema} for t in tools]
-
-
-def _messages(request: ModelRequest) -> Any:
-    sent = [_blocks(m) for m in request.messages]
-    # Two marks: the stable prefix, and the last turn, so that the next round of a loop finds all of this one.
-    for at in {request.cache_messages - 1, len(sent) - 1}:
-        if 0 <= at < len(sent) and sent[at]["content"] and not request.messages[at].raw:
-            sent[at]["content"][-1]["cache_control"] = {"type": "ephemeral"}
-    if request.force is not None and sent and sent[-1]["role"] == "user":
-        # Some models refuse a forced tool choice, so the wish is spoken and a plain JSON answer is understood too.
-        # It is said last: tools, system and the first messages stay the same from question to question, and cached.
-        wish = f"Give your whole answer as one call of the tool `{request.force}`."
-        sent[-1]["content"].append({"type": "text", "text": wish})
-    return sent
-
-
-def _blocks(message: Message) -> dict[str, Any]:
-    if message.raw:
-        return {"role": message.role, "content": list(message.raw)}
-    content: list[dict[str, Any]] = [
-        {
-            "type": "tool_result",
-            "tool_use_id": r.id,
-            "content": r.content or "(nothing)",
-            "is_error": r.is_error,
-        }
-        for r in message.results
-    ]
-    if message.text:
-        content.append({"type": "text", "text": message.text})
-    content += [
-        {"type": "tool_use", "id": c.id, "name": c.name, "input": c.input} for c in message.calls
-    ]
-    return {"role": message.role, "content": content}
-
-
-_STOPS: dict[str | None, Literal["end", "tool", "length", "refusal"]] = {
-    "tool_use": "tool",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "refusal",
-}
-
-
-def _answer(message: SdkMessage, name: str, force: str | None) -> ModelAnswer:
-    text = "".join(b.text for b in message.content if b.type == "text")
-    calls = tuple(
-        ToolCall(b.id, b.name, dict(b.input)) for b in message.content if b.type == "tool_use"
-    )
-    raw = tuple(b.model_dump(mode="json", exclude_none=True) for b in message.content)
-    if force is not None and not calls and (spoken := _object_in(text)) is not None:
-        # From here on it is a call like any other; the blocks as they came would hold no call to answer.
-        calls, raw = (ToolCall("toolu_spoken", force, spoken),), ()
-    stop = _STOPS.get(message.stop_reason, "end")
-    return ModelAnswer(
-        text, calls, stop, _cost(message, price_of(name)), message.model or name, raw
-    )
-
-
-def _cost(message: SdkMessage, price: Price) -> Cost:
-    usage = message.usage
-    read, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
-    usd = (
-        usage.input_tokens * price.input
-        + read * price.cache_read
-        + written * price.cache_write
-        + usage.output_tokens * price.output
-    ) / 1e6
-    return Cost(usd, 1, usage.input_tokens + read + written, usage.output_tokens, read)
-
-
-def _object_in(text: str) -> dict[str, object] | None:
-    """The JSON object that a text is, or holds between its first and last brace."""
-    for candidate in (text, text[text.find("{") : text.rfind("}") + 1]):
-        try:
-            value = json.loads(candidate)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            return value
-    return None
+    return size / _CHARACTERS_PER_TOKEN + _MARGIN
 
 
 def _discreet(request: ModelRequest) -> ModelRequest:

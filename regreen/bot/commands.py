@@ -24,6 +24,7 @@ Name = Literal[
     "cancel",
     "retry",
     "config",
+    "stats",
     "help",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
@@ -41,6 +42,7 @@ USAGE: Mapping[Name, str] = MappingProxyType(
         "cancel": "cancel",
         "retry": "retry",
         "config": "config",
+        "stats": "stats",
         "help": "help",
     }
 )
@@ -159,7 +161,7 @@ def _fits(name: Name, rest: str) -> bool:
             return rest in {"", "full"}
         case "test":
             return not (rest.startswith("/") or ".." in rest.split("/") or " " in rest)
-        case "explain" | "approve" | "cancel" | "retry" | "config" | "help":
+        case "explain" | "approve" | "cancel" | "retry" | "config" | "stats" | "help":
             return not rest
 
 

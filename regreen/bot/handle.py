@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from functools import partial
 
-from regreen.bot import care, say
+from regreen.bot import care, lessons, say
 from regreen.bot.answering import answer_question, write_test
 from regreen.bot.asks import Ask, Bisect, Care, Fix, Review, WriteTest
 from regreen.bot.bisecting import bisect_asked, look_at_schedule
@@ -20,7 +20,7 @@ from regreen.bot.fixing import (
     say_broken_down,
 )
 from regreen.bot.replies import Reply
-from regreen.bot.reviewing import remember_feedback, review_pull, say_failed
+from regreen.bot.reviewing import review_pull, say_failed
 from regreen.bot.running import Job
 from regreen.bot.talking import Talk
 from regreen.forge import REVIEW, TALK
@@ -59,6 +59,7 @@ class Handler:
         match unpack(job.record.event):
             case PullRequestChanged(change="closed" | "converted_to_draft") as event:
                 stopped = desk.store.cancel(event.where.repo, event.number, job.record.id)
+                lessons.hear(desk, desk.github(event.where, REVIEW), event.number)
                 return f"stopped {len(stopped)} jobs"
             case PullRequestChanged() as event:
                 return review_pull(desk, job, event.where, event.number, pushed=event.head_sha)
@@ -95,7 +96,7 @@ class Handler:
             case RepositoryChanged() as event:
                 return care.repository_changed(desk, job, event, self._order)
             case ThreadChanged() as event:
-                return remember_feedback(desk, event)
+                return lessons.thread_changed(desk, event)
             case Care(task="redeliver"):
                 return care.redeliver_missed(desk)
             case Care(task="sandbox"):

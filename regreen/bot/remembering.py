@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
+from datetime import datetime
 
 from regreen.errors import OutsideError, UserError
 from regreen.forge import GitHub
-from regreen.models import Finding, Review
+from regreen.models import Finding, Review, Signals
 from regreen.records import Store
 from regreen.reviewers.findings import code_of, normalise, place_of
+from regreen.reviewers.learning import How, Outcome
 from regreen.reviewers.memory import Memory
 
 _MOST_CODE = 2000
@@ -32,6 +34,23 @@ class Said:
     dimension: str = ""
     place: str = ""
     code: str = ""
+    confidence: float = 0.8
+    signals: str = ""
+    suggestion: str = ""
+
+    def outcome(self, repo: str, number: int, fingerprint: str, how: How, at: datetime) -> Outcome:
+        """What became of it."""
+        signals = Signals(**json.loads(self.signals)) if self.signals else None
+        return Outcome(
+            repo, number, fingerprint, self.rule, self.confidence, how, at.isoformat(), signals
+        )
+
+    def was_applied(self, text: str | None) -> bool:
+        """Whether a file now holds what was suggested, in place of what was remarked on."""
+        if text is None or not self.suggestion:
+            return False
+        now = normalise(text)
+        return self.suggestion in now and self.code not in now
 
 
 class Remembered:
@@ -66,6 +85,9 @@ class Remembered:
             finding.dimension,
             place_of(finding, text),
             normalise(code_of(finding, text))[:_MOST_CODE] if text is not None else "",
+            finding.confidence,
+            json.dumps(asdict(finding.signals)) if finding.signals else "",
+            normalise(finding.suggestion or "")[:_MOST_CODE],
         )
         self._store.put(self._posted, finding.fingerprint, json.dumps(astuple(said)))
 
@@ -95,6 +117,16 @@ class Remembered:
             and said.path not in unread
             and _is_gone(said, there, text_of(said.path), skipped)
         }
+
+    def dismiss(self, fingerprint: str, login: str, reason: str) -> None:
+        """Somebody turned a finding down: it never returns."""
+        self._store.put(self._dismissed, fingerprint, json.dumps([login, reason[:500]]))
+
+    def undo_dismissal(self, fingerprint: str, reason: str) -> None:
+        """Take back a dismissal that was made for this reason."""
+        known = self._store.get(self._dismissed, fingerprint)
+        if known is not None and json.loads(known)[1] == reason:
+            self._store.delete(self._dismissed, fingerprint)
 
     def forget(self, fingerprints: Collection[str]) -> None:
         """These are gone: if they come back, that is news."""

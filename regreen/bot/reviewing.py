@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import Any
 
 from regreen.adapters.git import GitRepository
-from regreen.bot import say
+from regreen.bot import lessons, say, scanning
 from regreen.bot.configuration import Loaded
 from regreen.bot.desk import Desk
+from regreen.bot.outcomes import Outcomes
 from regreen.bot.remembering import Remembered, resolve_threads
 from regreen.bot.running import Job
 from regreen.codebase.setup_guard import Rules
@@ -23,7 +24,7 @@ from regreen.records import Document, JobRecord
 from regreen.reviewers.document import document
 from regreen.reviewers.review import ReviewJob, review
 from regreen.settings import RepoConfig
-from regreen.webhooks.events import ThreadChanged, Where
+from regreen.webhooks.events import Where
 
 _LOOKS_FOR_PUSH = 3
 _BLOCKED_AUTHORS = "bots are not reviewed"
@@ -49,7 +50,7 @@ def review_pull(
     loaded = desk.config(where, github, repository)
     if (reason := _reason_not_to(pull, repository, loaded.config, asked_by)) is not None:
         return reason
-    flow = _Flow(desk, job, github=github, repository=repository, pull=pull, loaded=loaded)
+    flow = _Flow(desk, job, where, github=github, repository=repository, pull=pull, loaded=loaded)
     if loaded.problems and loaded.source == "defaults":
         return flow.say_broken()
     try:
@@ -65,17 +66,6 @@ def say_failed(desk: Desk, record: JobRecord, where: Where, number: int, reason:
     head = github.pull(number).head_sha
     text = say.failed(reason, record.id)
     github.check_run(say.not_reviewed(head, _external_id(record), "Not reviewed", text))
-
-
-def remember_feedback(desk: Desk, event: ThreadChanged) -> str:
-    """A person resolved or reopened a thread: kept beside the findings, for the thresholds to learn from."""
-    if event.actor.is_bot:
-        return "a bot's doing"
-    space = f"feedback/{event.where.repo}#{event.number}"
-    word = "resolved" if event.resolved else "reopened"
-    for comment in event.comments:
-        desk.store.put(space, str(comment), json.dumps([word, event.actor.login]))
-    return f"{word} by {event.actor.login}"
 
 
 def _external_id(record: JobRecord) -> str:
@@ -105,6 +95,7 @@ class _Flow:
         self,
         desk: Desk,
         job: Job,
+        where: Where,
         *,
         github: GitHub,
         repository: Repository,
@@ -113,6 +104,7 @@ class _Flow:
     ) -> None:
         self._desk = desk
         self._job = job
+        self._where = where
         self._github = github
         self._repository = repository
         self._pull = pull
@@ -148,7 +140,11 @@ class _Flow:
     def _review(self, *, full: bool) -> Review:
         desk, job, pull, config = self._desk, self._job, self._pull, self._loaded.config
         model = desk.model(job, self._repository.full_name, pull.number, config)
-        memory = self._remembered.memory(full=full)
+        lessons.hear(desk, self._github, pull.number)
+        weights, needed = Outcomes(desk.store).lessons(
+            self._repository.full_name, config.review.min_confidence
+        )
+        memory = replace(self._remembered.memory(full=full), thresholds=needed)
         trusted = not pull.fork or self._is_approved()
         limit = config.review.max_comments_per_push if memory.posted else config.review.max_comments
         work = ReviewJob(
@@ -162,6 +158,7 @@ class _Flow:
             if trusted
             else None,
             run_tests=bool(config.tests.command) and trusted,
+            weights=weights,
         )
         found = review(
             work,
@@ -189,15 +186,23 @@ class _Flow:
         gone = self._remembered.gone(found, self._text)
         if gone:
             self._job.check()
+            posted = self._remembered.posted()
+            there = {name: posted[name] for name in gone}
+            lessons.mended(self._desk, self._github.repo, pull.number, there, self._text)
             resolve_threads(self._github, pull.number, gone)
             self._remembered.forget(gone)
+        standing = self._remembered.standing(found)
+        if config.review.code_scanning:
+            self._job.check()
+            refused = scanning.hand_over(self._desk, self._where, pull, found, standing=standing, key=self._external_id)  # fmt: skip
+            note = "\n\n".join(n for n in (note, refused) if n)
         check = say.review_check(
             found,
             config,
             external_id=self._external_id,
             details_url=self._desk.page(self._job),
             note=note,
-            standing=self._remembered.standing(found),
+            standing=standing,
             gone=len(gone),
         )
         self._check(check)

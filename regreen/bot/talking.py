@@ -6,18 +6,20 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from regreen.bot import say
+from regreen.bot import lessons, say
 from regreen.bot.asks import Ask, Bisect, CommentRef, Demand, Fix, Review, WriteTest
 from regreen.bot.commands import NAMES, USAGE, Command, Name, Unclear, commands_in, may
 from regreen.bot.configuration import Loaded, as_yaml
 from regreen.bot.desk import Desk
 from regreen.bot.envelope import unpack
+from regreen.bot.outcomes import Outcomes
 from regreen.bot.plan import orders
-from regreen.bot.remembering import resolve_threads
+from regreen.bot.remembering import Remembered, resolve_threads
 from regreen.bot.replies import Reply
 from regreen.bot.running import Job
 from regreen.forge import TALK, GitHub
 from regreen.records import Order
+from regreen.reviewers.learning import statistics
 from regreen.webhooks.events import ButtonPressed, CommentPosted, Where
 
 OrderWork = Callable[[tuple[Order, ...]], None]
@@ -122,7 +124,7 @@ class Talk:
         reply.react("rocket")
         return command.name
 
-    def _at_once(self, said: _Said, command: Command) -> str:
+    def _at_once(self, said: _Said, command: Command) -> str:  # noqa: PLR0911 - one for each command
         event = said.event
         match command.name:
             case "config":
@@ -139,6 +141,8 @@ class Talk:
                 return self._dismiss(event, said.github, command.text)
             case "approve":
                 return self._approve(said)
+            case "stats":
+                return self._statistics(said)
             case _:
                 prefix = said.loaded.config.commands.prefix
                 return say.help_text((USAGE[n] for n in NAMES), prefix)
@@ -158,6 +162,12 @@ class Talk:
             reply.say(say.on_it(_ORDERED[command.name]))
         self._order(orders(demand, f"{said.job.record.id}/{command.line}"))
         return f"ordered {command.name}"
+
+    def _statistics(self, said: _Said) -> str:
+        outcomes, repo = Outcomes(self._desk.store), said.event.where.repo
+        default = said.loaded.config.review.min_confidence
+        rows = statistics(outcomes.all(), outcomes.lessons(repo, default)[1], repo, default)
+        return say.statistics(rows, outcomes.calibration(repo), default)
 
     def _retry(self, job: Job, event: CommentPosted) -> str:
         past = self._desk.store.jobs(
@@ -196,10 +206,10 @@ class Talk:
     def _turn_down(
         self, event: CommentPosted, github: GitHub, fingerprint: str, reason: str
     ) -> None:
-        store, subject = self._desk.store, f"{event.where.repo}#{event.number}"
-        store.put(
-            f"dismissed/{subject}", fingerprint, json.dumps([event.actor.login, reason[:500]])
-        )
+        remembered = Remembered(self._desk.store, f"{event.where.repo}#{event.number}")
+        said = remembered.posted()[fingerprint]
+        remembered.dismiss(fingerprint, event.actor.login, reason)
+        lessons.turned_down(self._desk, event.where, event.number, fingerprint, said)
         resolve_threads(github, event.number, {fingerprint})
 
     def _finding_of_thread(

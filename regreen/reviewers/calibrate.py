@@ -1,29 +1,117 @@
-"""How sure to be of a claim: a small logistic model over what was seen, never a number from a model's mouth."""
+"""How sure to be of a claim: a small logistic model over what was seen, never a number from a model's mouth.
+
+The weights begin at a prior and are fitted on outcomes as those come in.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from operator import mul
 
-from regreen.models import Proof, Signals, Verdict
+from regreen.models import Signals
+
+Weights = tuple[float, ...]
+"""One number for each of `features`."""
 
 # The prior: of the issues that one of twelve review tools raised alone .20 held, of those that two others raised
 # too .62; a reader that tries to refute and cannot is worth about as much again. A test that fails on the head and
 # passes on the base settles it.
 _ALONE = math.log(0.20 / 0.80)
-_AGREED = math.log(0.62 / 0.38) - _ALONE
-_THIRD = 0.5
-_VERDICT: dict[Verdict, float] = {"holds": 2.4, "unsure": -0.6, "refuted": -2.6, "unread": 0.0}
-_PROOF: dict[Proof, float] = {"proven": 5.0, "red_on_head": 1.2, "not_run": 0.0, "disproven": -4.0}
+PRIOR: Weights = (
+    _ALONE,  # always
+    math.log(0.62 / 0.38) - _ALONE,  # two readings agree
+    0.5,  # three do
+    2.4,  # the second reader: it holds
+    -0.6,  # unsure
+    -2.6,  # refuted
+    0.8,  # how sure the claimants are
+    5.0,  # proven by a test
+    1.2,  # red on the head, nothing to compare with
+    -4.0,  # the test passes on the head
+)
+_SPREAD: Weights = (0.5, 0.5, 0.3, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
+"""How far each weight may move on little evidence (the standard deviation of its prior)."""
+_LOWEST, _HIGHEST = 0.01, 0.99
+_STEPS = 25
 
 
-def confidence(signals: Signals) -> float:
+def confidence(signals: Signals, weights: Weights = PRIOR) -> float:
     """The probability that a maintainer who tries it agrees with the claim, between .01 and .99."""
-    logit = _ALONE
-    if signals.readers >= 2:
-        logit += _AGREED + (_THIRD if signals.readers >= 3 else 0.0)
-    # A verdict weighs by how certain its reader is: none at .5, whole at .9 and above.
+    return min(_HIGHEST, max(_LOWEST, _sigmoid(_dot(features(signals), weights))))
+
+
+def features(signals: Signals) -> Weights:
+    """What the model looks at. A verdict weighs by how certain its reader is: none at .5, whole at .9 and above."""
     weight = min(1.0, max(0.0, (signals.certainty - 0.5) / 0.4))
-    logit += _VERDICT[signals.verdict] * (weight if signals.verdict != "unread" else 1.0)
-    logit += 0.8 * (signals.sure - 0.6)
-    logit += _PROOF[signals.proof]
-    return min(0.99, max(0.01, 1 / (1 + math.exp(-logit))))
+    return (
+        1.0,
+        float(signals.readers >= 2),
+        float(signals.readers >= 3),
+        weight * (signals.verdict == "holds"),
+        weight * (signals.verdict == "unsure"),
+        weight * (signals.verdict == "refuted"),
+        signals.sure - 0.6,
+        float(signals.proof == "proven"),
+        float(signals.proof == "red_on_head"),
+        float(signals.proof == "disproven"),
+    )
+
+
+def fit(outcomes: Iterable[tuple[Signals, bool, float]], prior: Weights = PRIOR) -> Weights:
+    """The likeliest weights, given the prior and outcomes (signals, right or not, how much that tells).
+
+    Newton's method on the logistic likelihood with a Gaussian prior: without outcomes the prior, with few a little
+    of them, with hundreds theirs.
+    """
+    rows = [(features(signals), float(right), weight) for signals, right, weight in outcomes]
+    size = len(prior)
+    weights = list(prior)
+    for _ in range(_STEPS if rows else 0):
+        gradient = [(w - p) / s**2 for w, p, s in zip(weights, prior, _SPREAD, strict=True)]
+        bend = [[1 / s**2 if i == j else 0.0 for j in range(size)] for i, s in enumerate(_SPREAD)]
+        for x, right, weight in rows:
+            p = _sigmoid(_dot(x, weights))
+            seen = [i for i in range(size) if x[i]]
+            for i in seen:
+                gradient[i] += weight * (p - right) * x[i]
+                for j in seen:
+                    bend[i][j] += weight * p * (1 - p) * x[i] * x[j]
+        step = _solved(bend, gradient)
+        weights = [w - d for w, d in zip(weights, step, strict=True)]
+        if max(map(abs, step)) < 1e-9:
+            break
+    return tuple(weights)
+
+
+def gap(pairs: Sequence[tuple[float, bool]], edges: Sequence[float] = (0.0, 0.2, 0.5, 0.8, 1.01)) -> float:  # fmt: skip
+    """How far stated confidence and the share that was right lie apart, weighed by how many claims each bin has."""
+    total = 0.0
+    for low, high in pairwise(edges):
+        inside = [(c, r) for c, r in pairs if low <= c < high]
+        total += abs(sum(c for c, _ in inside) - sum(r for _, r in inside))
+    return total / max(1, len(pairs))
+
+
+def _solved(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
+    """Gaussian elimination; the prior keeps the matrix positive definite, so no pivot is nothing."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    size = len(rows)
+    for i in range(size):
+        pivot = rows[i][i]
+        rows[i] = [v / pivot for v in rows[i]]
+        for k in range(size):
+            if k != i and rows[k][i]:
+                factor = rows[k][i]
+                rows[k] = [a - factor * b for a, b in zip(rows[k], rows[i], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def _dot(one: Sequence[float], other: Sequence[float]) -> float:
+    return math.fsum(map(mul, one, other))
+
+
+def _sigmoid(value: float) -> float:
+    bounded = min(40.0, max(-40.0, value))
+    return 1 / (1 + math.exp(-bounded))

@@ -136,10 +136,10 @@ def _claim(row: object, reader: str, by_path: dict[str, FileChange]) -> Said | N
         line=line,
         side=side,
         title=title,
-        input=_text(row.get("input"), 600),
-        happens=_text(row.get("happens"), 800),
-        should=_text(row.get("should"), 500),
-        mend=_text(row.get("mend"), 400),
+        input=_one_line(row.get("input"), 600),
+        happens=_one_line(row.get("happens"), 800),
+        should=_one_line(row.get("should"), 500),
+        mend=_one_line(row.get("mend"), 400),
         replacement=replacement if fits and _stands_on(file, line, row.get("quote")) else None,
         kind=_one_of(row.get("kind"), KINDS, "wrong-result"),
         reach=_one_of(row.get("reach"), REACHES, "sometimes"),
@@ -196,7 +196,3 @@ def _one_of(value: object, allowed: Sequence[T], default: T) -> T:
 
 def _one_line(value: object, most: int) -> str:
     return " ".join(value.split())[:most] if isinstance(value, str) else ""
-
-
-def _text(value: object, most: int) -> str:
-    return value.strip()[:most] if isinstance(value, str) else ""

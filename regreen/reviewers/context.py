@@ -23,6 +23,7 @@ from regreen.models import (
     Unread,
 )
 from regreen.ports import Git, Model, Sandbox
+from regreen.reviewers.calibrate import PRIOR, Weights
 from regreen.settings import RepoConfig
 
 LARGEST_FILE = 1024 * 1024
@@ -75,7 +76,8 @@ class Report:
     """What one reviewer found, what it could not read, and what it did not do at all.
 
     `read` describes in a few words what the claims (or their absence) rest on ("ruff and basedpyright on 4 files");
-    it becomes part of the note beside the dimension's score. `scores` overrides the score that is otherwise
+    it becomes part of the note beside the dimension's score. `about` says what the change does, in a sentence, by who
+    has read it. `scores` overrides the score that is otherwise
     computed from the claims.
     """
 
@@ -85,6 +87,7 @@ class Report:
     skipped: tuple[Skipped, ...] = ()
     scores: Mapping[Dimension, Score] = field(default_factory=dict)
     coverage: CoverageReport | None = None
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,8 @@ class ReviewContext:
 
     `files` are the files selected for review (generated, vendored, lock and binary ones left out, riskiest first);
     `change` holds all of them. `git` is None when a bare patch is reviewed. `tests` says how tests run, None where
-    nobody said it; `run_tests` whether that is wanted. `index` keeps what was read of the repository's structure.
+    nobody said it; `run_tests` whether that is wanted. `index` keeps what was read of the repository's structure;
+    `weights` is what a model's claims are weighed with.
     """
 
     change: Change
@@ -112,6 +116,7 @@ class ReviewContext:
     cancel: Event | None = None
     progress: Callable[[str], None] | None = None
     index: Store | None = None
+    weights: Weights = PRIOR
     _texts: dict[tuple[str, str], str | None] = field(
         default_factory=dict, repr=False, compare=False
     )

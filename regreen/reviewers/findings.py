@@ -10,7 +10,7 @@ from regreen.codebase.diff import FileChange
 from regreen.codebase.symbols import Outline, outline
 from regreen.models import Finding, Withheld
 from regreen.reviewers.context import Claim, ReviewContext
-from regreen.reviewers.suggestion import sound
+from regreen.reviewers.suggestion import decent, sound
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +122,8 @@ def _finding(claim: Claim, file: FileChange | None, sources: _Sources) -> Findin
         symbol = symbol or (around.name if around else "")
     name = fingerprint(claim.path, claim.rule, code, symbol)
     whole = (start, line) == (claim.start_line, claim.line)
+    if claim.suggestion is not None and source is not None and claim.rule.startswith("model/"):
+        whole = whole and decent(claim.suggestion, "\n".join(source.rows[start - 1 : line]))
     suggestion = (
         sound(claim.suggestion, file, source.text, start, line)
         if claim.suggestion is not None and whole and file and source is not None

@@ -6,18 +6,21 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from regreen.codebase.diff import apply_suggestion
 from regreen.errors import OutOfBudget, OutsideError
-from regreen.models import Evidence, Proof, Signals, Skipped, Unread
+from regreen.models import Evidence, Signals, Skipped, Unread
 from regreen.ports import Model
 from regreen.reviewers.calibrate import confidence
 from regreen.reviewers.claims import Said, merge, read_claims
 from regreen.reviewers.context import Claim, Report, ReviewContext
 from regreen.reviewers.dossier import Dossier, Related, dossiers
+from regreen.reviewers.lint_suggestion import lints
 from regreen.reviewers.prompts import LENSES, REPORT
-from regreen.reviewers.verify import Tried, answered, prove, question, second_reading
+from regreen.reviewers.verify import Shown, Tried, answered, mends, prove, question, second_reading
 
 _MOST_TRIED = 8
 _ANSWER_TOKENS = 12_000
+_LONGEST_ABOUT = 400
 
 NO_MODEL = (
     "no model: what the change means to do was not held against what it does, nor were edge cases, error paths, "
@@ -41,9 +44,10 @@ class Readers:
         claims: list[Claim] = []
         left: list[Unread] = list(unread)
         skipped: list[Skipped] = []
+        about: list[str] = []
         for portion in portions:
             try:
-                found, missed = _read(context, context.model, portion)
+                found, missed, said = _read(context, context.model, portion)
             except (OutOfBudget, OutsideError) as error:
                 left += [
                     Unread(f.path, f"the model did not read it: {error}") for f in portion.files
@@ -52,6 +56,7 @@ class Readers:
                 continue
             claims += found
             skipped += missed
+            about.append(said)
         files = sum(len(p.files) for p in portions)
         read = f"a model's readings of {files} file{'s' if files != 1 else ''}" if portions else ""
         return Report(
@@ -59,6 +64,7 @@ class Readers:
             read=read,
             unread=tuple(left),
             skipped=tuple(dict.fromkeys(skipped)),
+            about=" ".join(a for a in about if a)[:_LONGEST_ABOUT],
         )
 
 
@@ -69,7 +75,8 @@ def lenses_for(portion: Dossier) -> tuple[str, ...]:
 
 def _read(
     context: ReviewContext, model: Model, portion: Dossier
-) -> tuple[list[Claim], list[Skipped]]:
+) -> tuple[list[Claim], list[Skipped], str]:
+    """The claims of one portion, tried; the readings that could not be had; what the portion does."""
     lenses = lenses_for(portion)
     context.say(f"reading {len(portion.files)} file(s) in {len(lenses)} ways")
     # The first reading goes alone, so that the others find the dossier in the endpoint's cache.
@@ -81,25 +88,32 @@ def _read(
         )
     said: list[Said] = []
     skipped = []
+    about = ""
     for lens, answer in answers.items():
         if isinstance(answer, str):
             skipped.append(Skipped(f"model/{lens}", answer))
         else:
             said += read_claims(answer, lens, portion.files)
+            about = about or _sentence(answer.get("about"))
     readings = len(lenses) - len(skipped)
     if not readings:
         raise OutsideError(skipped[0].reason)
     merged = merge(said)[:_MOST_TRIED]
     tried = second_reading(model, portion, merged) if merged else ()
-    return [_claim(context, model, portion, t, readings) for t in tried], skipped
+    return [_claim(context, model, portion, t, readings) for t in tried], skipped, about
+
+
+def _sentence(value: object) -> str:
+    return " ".join(value.split())[:_LONGEST_ABOUT] if isinstance(value, str) else ""
 
 
 def _ask(model: Model, portion: Dossier, lens: str) -> dict[str, object] | str:
-    """One reading; the reason where it could not be had."""
+    """One reading; the reason where it could not be had. An answer that was cut off gets twice the room once."""
+    name = f"review/{lens}"
     try:
-        answer = model.ask(
-            question(portion, f"review/{lens}", LENSES[lens], REPORT, _ANSWER_TOKENS)
-        )
+        answer = model.ask(question(portion, name, LENSES[lens], REPORT, _ANSWER_TOKENS))
+        if answer.stop == "length":
+            answer = model.ask(question(portion, name, LENSES[lens], REPORT, 2 * _ANSWER_TOKENS))
     except (OutOfBudget, OutsideError) as error:
         return str(error)
     report = answered(answer, REPORT)
@@ -115,11 +129,12 @@ def _claim(
     context: ReviewContext, model: Model, portion: Dossier, tried: Tried, readings: int
 ) -> Claim:
     said = tried.said
-    proof: Proof = "not_run"
-    shown = None
+    shown = Shown()
     if tried.verdict == "holds" and context.tests is not None and context.sandbox is not None:
-        proof, shown = prove(context, model, portion, said)
-    signals = Signals(len(said.readers), readings, tried.verdict, tried.certainty, said.sure, proof)
+        shown = prove(context, model, portion, said)
+    signals = Signals(
+        len(said.readers), readings, tried.verdict, tried.certainty, said.sure, shown.proof
+    )
     evidence = [
         Evidence(
             "vote",
@@ -127,9 +142,9 @@ def _claim(
         ),
         Evidence("model", f"second reader: {tried.verdict}. {tried.because}"),
     ]
-    if shown is not None:
-        evidence.insert(0, shown)
-    proven = proof == "proven"
+    if shown.evidence is not None:
+        evidence.insert(0, shown.evidence)
+    proven = shown.proof == "proven"
     return Claim(
         dimension=said.dimension,
         rule=f"model/{said.kind}",
@@ -140,14 +155,25 @@ def _claim(
         side=said.side,
         title=said.title,
         body=_body(said),
-        confidence=confidence(signals),
-        suggestion=said.replacement if said.side == "RIGHT" else None,
+        confidence=confidence(signals, context.weights),
+        suggestion=_suggestion(context, said, shown),
         evidence=tuple(evidence),
         code=said.title,
         proven=proven,
         data_loss=said.kind == "data-loss",
         signals=signals,
     )
+
+
+def _suggestion(context: ReviewContext, said: Said, shown: Shown) -> str | None:
+    """The replacement, where the linter finds nothing new in it and the test that shows the fault then passes."""
+    text = context.after(said.path)
+    if said.replacement is None or said.side == "LEFT" or text is None:
+        return None
+    after = apply_suggestion(text, said.line, said.line, said.replacement)
+    if after is None or not lints(said.path, text, after):
+        return None
+    return said.replacement if mends(context, shown, said.path, after) else None
 
 
 def _body(said: Said) -> str:

@@ -23,6 +23,7 @@ from regreen.models import (
     Unread,
 )
 from regreen.ports import Git, Model, Sandbox
+from regreen.reviewers.calibrate import PRIOR, Weights
 from regreen.reviewers.context import LARGEST_FILE, Report, ReviewContext, Reviewer
 from regreen.reviewers.findings import settle
 from regreen.reviewers.memory import Memory
@@ -43,6 +44,7 @@ class ReviewJob:
 
     `tests` says how the tests run (and what they need); they are run only with `run_tests`. `max_comments` is the
     budget of this review, for the caller to lower on later pushes. `index` keeps what is read of the repository.
+    `weights` is what outcomes have taught about a model's claims.
     """
 
     base: str = ""
@@ -56,6 +58,7 @@ class ReviewJob:
     tests: Trial | None = None
     run_tests: bool = False
     index: Store | None = None
+    weights: Weights = PRIOR
 
 
 def review(
@@ -89,7 +92,7 @@ def review(
         base=context.base,
         head=context.head,
         merge_base=context.merge_base,
-        summary=summary(context, scope, ranking.findings),
+        summary=summary(context, scope, ranking.findings, _about(reports)),
         risk=risk_of(context.files, ranking.findings),
         scores=valued,
         findings=ranking.findings,
@@ -132,6 +135,7 @@ def context_of(
         tests=job.tests,
         run_tests=job.run_tests,
         index=job.index,
+        weights=job.weights,
     )
     large = {entry.path for entry in whole.tree if (entry.size or 0) > LARGEST_FILE}
     scope = select(change, ignore=job.config.review.ignore, text_of=whole.after, too_large=large)
@@ -205,6 +209,10 @@ def _skipped(
 def _only_for_a_model(context: ReviewContext) -> list[str]:
     """Code in a language that no correctness analyzer here reads."""
     return [f.path for f in context.files if language_of(f.path) not in {"python", "config", None}]
+
+
+def _about(reports: Sequence[tuple[Dimension, Report]]) -> str:
+    return next((r.about for _, r in reports if r.about), "")
 
 
 def _coverage(reports: Sequence[tuple[Dimension, Report]]) -> CoverageReport | None:

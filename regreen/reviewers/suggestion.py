@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import tomllib
 import warnings
 
+from regreen.codebase import inert
 from regreen.codebase.diff import FileChange, apply_suggestion
 from regreen.codebase.language import language_of
 
 LONGEST = 5
+_LONGEST_TEXT = 1000
+_ACTS = re.compile(
+    r"://|\b(?:import|require|include|__import__|importlib|eval|exec|compile|execfile|system|popen|spawn\w*|fork|subprocess"
+    r"|child_process|socket|urlopen|urllib|requests|httpx?|fetch|curl|wget|netcat|nc|ssh|base64|b64decode|fromhex|pickle"
+    r"|loads|marshal|ctypes|getattr|setattr|globals|environ|getenv|process\.env|chmod|rmtree|unlink|powershell|bash|sh)\b"
+)
 
 
 def sound(suggestion: str, file: FileChange, text: str, start: int, line: int) -> str | None:
@@ -28,6 +36,17 @@ def sound(suggestion: str, file: FileChange, text: str, start: int, line: int) -
     if after is None or (parses(file.path, text) and not parses(file.path, after)):
         return None
     return mended
+
+
+def decent(suggestion: str, replaced: str) -> bool:
+    """Whether a model's suggestion brings nothing that a quick glance could miss: one click commits it.
+
+    Hidden characters, addresses, and names that run, load or send something only where the replaced lines had them.
+    """
+    if inert.seen(suggestion) != suggestion or len(suggestion) > _LONGEST_TEXT:
+        return False
+    had = set(_ACTS.findall(replaced.lower()))
+    return all(word in had for word in _ACTS.findall(suggestion.lower()))
 
 
 def parses(path: str, text: str) -> bool:

@@ -11,21 +11,27 @@ from regreen.models import Finding
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.scope import Scope, is_test
 
+_LINES_A_MINUTE = 12
 
-def summary(context: ReviewContext, scope: Scope, findings: Sequence[Finding]) -> str:
-    """Say how large the change is, where it is, what was read of it and what came out."""
+
+def summary(
+    context: ReviewContext, scope: Scope, findings: Sequence[Finding], about: str = ""
+) -> str:
+    """Say what the change does (`about`, by who read it), how large it is and where, what was read, what came out."""
     files = context.change.files
     if not files:
         return "Nothing changes between base and head."
     added = sum(len(f.added_lines) for f in files)
     removed = sum(len(f.removed_lines) for f in files)
     tests = sum(is_test(f.path) for f in scope.files)
+    minutes = max(1, round(sum(f.changed for f in scope.files) / _LINES_A_MINUTE))
     sentences = [
+        *([about.rstrip(". ") + "."] if about else []),
         f"{_count(len(files), 'file')} changed (+{added} -{removed}), {_where(files)}.",
         f"Read {len(scope.files)} of {len(files)}"
         + (f", {_count(tests, 'test file')} among them" if tests else "")
         + ("; the change is too large to be read whole" if scope.partial else "")
-        + ".",
+        + f"; a person would take about {_count(minutes, 'minute')}.",
         f"{_count(len(findings), 'finding')}." if findings else "No findings.",
     ]
     return " ".join(sentences)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import get_args
 
 from regreen.codebase.trial import Trial, open_box
@@ -85,48 +86,72 @@ def answered(answer: ModelAnswer, tool: Tool) -> dict[str, object] | None:
     return next((c.input for c in answer.calls if c.name == tool.name), None)
 
 
-def prove(
-    context: ReviewContext, model: Model, portion: Dossier, said: Said
-) -> tuple[Proof, Evidence | None]:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a test showed of a claim; `code` is the test where it ran to an end."""
+
+    proof: Proof = "not_run"
+    evidence: Evidence | None = None
+    code: str = ""
+
+
+def prove(context: ReviewContext, model: Model, portion: Dossier, said: Said) -> Shown:
     """Turn a claim into a test and run it: twice on the head, once on the merge base.
 
     Returns:
-        "proven" with its evidence where it fails on the head and passes on the base; "red_on_head" where the base
+        Proof "proven" with its evidence where it fails on the head and passes on the base; "red_on_head" where the base
         has no such code to compare with; "disproven" where it passes on the head; "not_run" otherwise.
     """
     if context.tests is None or context.sandbox is None or context.git is None:
-        return "not_run", None
+        return Shown()
     asked = f"{TRY_BY_TEST}\n\n{fence('claims', said.told)}"
     try:
         answer = model.ask(question(portion, "review/test", asked, WRITE_TEST, 6000))
         code = (answered(answer, WRITE_TEST) or {}).get("code")
         if not isinstance(code, str) or "def test" not in code or len(code) > 20_000:
-            return "not_run", None
+            return Shown()
         return _show(context, code)
     except (OutOfBudget, OutsideError, UserError):
-        return "not_run", None
+        return Shown()
 
 
-def _show(context: ReviewContext, code: str) -> tuple[Proof, Evidence | None]:
-    assert context.tests is not None  # noqa: S101 - prove() has looked
-    trial = replace(
-        context.tests,
-        command=("python", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", TEST_PATH),
-        overlay={**context.tests.overlay, TEST_PATH: code.encode()},
-        timeout=_TEST_SECONDS,
-    )
+def mends(context: ReviewContext, shown: Shown, path: str, text: str) -> bool:
+    """Whether the test that fails on the head passes once the file at `path` reads `text`; True where none ran."""
+    if not shown.code:
+        return True
+    try:
+        trial = _trial(context, shown.code, {path: text.encode("utf-8", "surrogateescape")})
+        return _run(context, trial, context.head).passed
+    except (OutsideError, UserError):
+        return False
+
+
+def _show(context: ReviewContext, code: str) -> Shown:
+    trial = _trial(context, code)
     head = _run(context, trial, context.head)
     if head.ended != "exit" or head.exit_code not in {0, 1}:
-        return "not_run", None
+        return Shown()
     if head.passed:
-        return "disproven", None
+        return Shown("disproven")
     again = _run(context, trial, context.head)
     base = _run(context, trial, context.merge_base)
     if again.exit_code != 1 or base.ended != "exit":
-        return "not_run", None
+        return Shown()
     proof: Proof = "proven" if base.passed else "red_on_head"
-    excerpt = f"```python\n{code.strip()}\n```" if proof == "proven" else code.strip()[:1500]
-    return proof, Evidence("test", excerpt, trial.shown, _outcome(head), _outcome(base))
+    seen = Evidence("test", code.strip()[:4000], trial.shown, _outcome(head), _outcome(base))
+    return Shown(proof, seen, code)
+
+
+def _trial(
+    context: ReviewContext, code: str, files: Mapping[str, bytes] = MappingProxyType({})
+) -> Trial:
+    assert context.tests is not None  # noqa: S101 - prove() has looked
+    return replace(
+        context.tests,
+        command=("python", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", TEST_PATH),
+        overlay={**context.tests.overlay, **files, TEST_PATH: code.encode()},
+        timeout=_TEST_SECONDS,
+    )
 
 
 def _run(context: ReviewContext, trial: Trial, rev: str) -> RunResult:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from regreen.adapters.anthropic import AnthropicModel, LedgerEntry, price_of
+from regreen.adapters.anthropic import AnthropicModel, LedgerEntry
+from regreen.adapters.prices import price_of
 from regreen.errors import OutOfBudget, OutsideError
 from regreen.models import Message, ModelRequest, Tool, ToolResult
 from regreen.playground.model import Answer, Fails, Says, ScriptedModel, Use

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from regreen.playground.things import ReviewComment
 from tests.stories.story import SeenPull, Story
 from tests.stories.test_reviews import FAULT
 
@@ -88,3 +89,65 @@ def test_a_blocking_finding_goes_on_blocking(story: Story) -> None:
     story.pushes(pull, {PATH: MENDED})
     story.work()
     assert pull.checks == {"Regreen": "neutral"}
+
+
+def thread_of(pull: SeenPull, wanted: str) -> ReviewComment:
+    return next(t.comments[0] for t in pull.raw.threads if wanted in t.comments[0].body)
+
+
+def test_a_thumb_down_turns_a_finding_down_for_good_and_teaches(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    wanted = finding(pull)
+    story.state.react(thread_of(pull, wanted), "-1", by="alice")
+    said = len(pull.remarks)
+    for text in (MENDED, SHELL):
+        story.pushes(pull, {PATH: text})
+        story.work()
+    assert not [text for _, _, text in pull.remarks[said:] if wanted in text]
+    story.says("alice", "/stats", on=pull)
+    story.work()
+    assert "| outcomes | right | needs now |" in pull.comments[-1]
+
+
+def test_a_strangers_thumb_changes_nothing(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    wanted = finding(pull)
+    story.state.react(thread_of(pull, wanted), "-1", by="mallory")
+    for text in (MENDED, SHELL):
+        story.pushes(pull, {PATH: text})
+        story.work()
+    assert sum(wanted in text for _, _, text in pull.remarks) == 2
+
+
+def test_a_reply_that_denies_turns_the_finding_down(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    wanted = finding(pull)
+    story.state.reply(pull.raw, thread_of(pull, wanted), "False positive: a test server", by="alice")  # fmt: skip
+    for text in (MENDED, SHELL):
+        story.pushes(pull, {PATH: text})
+        story.work()
+    assert sum(wanted in text for _, _, text in pull.remarks) == 1
+
+
+def test_a_thread_that_a_person_resolves_is_not_opened_again_until_it_is_reopened(
+    story: Story,
+) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    wanted = finding(pull)
+    story.state.resolve(pull.raw, thread_of(pull, wanted), by="alice")
+    story.work()
+    for text in (MENDED, SHELL):
+        story.pushes(pull, {PATH: text})
+        story.work()
+    assert sum(wanted in text for _, _, text in pull.remarks) == 1
+
+
+def test_without_outcomes_the_statistics_say_so(story: Story) -> None:
+    pull = story.pull()
+    story.says("alice", "/stats", on=pull)
+    story.work()
+    assert pull.comments[-1].startswith("Nothing is known yet")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from regreen.playground.things import Upload
 from tests.stories.conftest import Tell
 from tests.stories.story import Story
 
@@ -156,3 +159,27 @@ def test_a_closed_pull_request_is_not_reviewed(story: Story) -> None:
 
 def test_two_stories_share_nothing(tell: Tell) -> None:
     assert tell(None).pulls == []
+
+
+def test_findings_go_to_code_scanning_where_the_repository_wants_them_there(story: Story) -> None:
+    story.configures("review: {code_scanning: true}\n")
+    pull = story.pull(FAULT)
+    story.work()
+    (upload,) = story.state.repository("acme/shop").uploads
+    assert (upload.commit, upload.ref) == (pull.raw.head_sha, f"refs/pull/{pull.number}/head")
+    assert _results(upload) == len(pull.remarks)
+    story.pushes(pull, {"shop/more.py": "X = 1\n"})
+    story.work()
+    *_, again = story.state.repository("acme/shop").uploads
+    assert _results(again) == len(pull.remarks)  # still there, still shown
+
+
+def _results(upload: Upload) -> int:
+    document: dict[str, Any] = dict(upload.document)
+    return len(document["runs"][0]["results"])
+
+
+def test_a_repository_that_does_not_want_it_uploads_nothing(story: Story) -> None:
+    story.pull(FAULT)
+    story.work()
+    assert story.state.repository("acme/shop").uploads == []

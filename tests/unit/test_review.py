@@ -196,7 +196,7 @@ def test_the_document_has_the_interfaces_keys(story: Story) -> None:
     (withheld,) = [w for w in data["withheld"] if w["reason"] == "budget"]
     assert set(withheld) == {
         "id", "fingerprint", "dimension", "rule", "severity", "blocking", "confidence", "path", "start_line",
-        "line", "side", "title", "body", "suggestion", "evidence", "reason",
+        "line", "side", "title", "body", "suggestion", "evidence", "signals", "reason",
     }  # fmt: skip
     assert set(withheld["evidence"][0]) == {"kind", "command", "head", "base", "excerpt"}
 

@@ -51,9 +51,9 @@ def test_a_finding() -> None:
 
 `prices[:-1]` drops the last one: `total([1, 2])` is 1.
 
-<details><summary>Evidence (test): `pytest -q`; on this change: 1 failed; before it: 1 passed</summary>
+<details><summary>Evidence (test): pytest -q; on this change: 1 failed; before it: 1 passed</summary>
 
-```
+```python
 AssertionError: 1 != 3
 ```
 
@@ -135,7 +135,7 @@ def test_hostile_text_stays_text() -> None:
     )
     body = say.finding_comment(hostile).body
     first = body.split("\n")[0]
-    assert first == "**&lt;!-- regreen:finding:other --> @\u200beveryone ## big**"
+    assert first == "**&lt;!-- regreen:finding:other --&gt; @\u200beveryone ## big**"
     assert "`````suggestion" in body
     assert body.endswith("<!-- regreen:finding:abc -->")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from regreen.bot.say.markup import code, counted, one_line
+from regreen.bot.say.markup import code, counted, one_line, span
 from regreen.bot.say.reviews import broken_config
+from regreen.reviewers.learning import Bin, RuleStats
 from regreen.settings import CONFIG_PATH, Problem
 
 
@@ -26,7 +27,7 @@ def unclear(problem: str) -> str:
 
 def help_text(usage: Iterable[str], prefix: str) -> str:
     """What can be asked for."""
-    lines = [f"- `{prefix}{one_line(u)}`" for u in usage]
+    lines = [f"- {span(prefix + u)}" for u in usage]
     return "\n".join(["What I understand:", "", *lines])
 
 
@@ -63,7 +64,7 @@ def unknown_finding(wanted: str, known: Sequence[str]) -> str:
     if not known:
         return "There is no finding here to dismiss."
     listed = ", ".join(f"`{k}`" for k in known[:20])
-    asked = f"There is no finding `{one_line(wanted)[:40]}`" if wanted else "Which finding?"
+    asked = f"There is no finding {span(wanted, 40)}" if wanted else "Which finding?"
     return f"{asked}; here are: {listed}."
 
 
@@ -103,3 +104,21 @@ def nothing_to_approve() -> str:
 def fork_approved(sha: str) -> str:
     """`/approve` on a fork's pull request."""
     return f"Approved: the tests of `{sha[:12]}` may be run in the sandbox. Reviewing again."
+
+
+def statistics(rows: Sequence[RuleStats], bins: Sequence[Bin], default: float) -> str:
+    """How often the findings of each rule were right here, and how well confidence was meant."""
+    if not rows:
+        return (
+            "Nothing is known yet: no finding here was applied, mended, dismissed, resolved or voted on. "
+            f"Every rule needs {default:.2f}."
+        )
+    table = ["| rule | outcomes | right | needs now |", "| --- | --- | --- | --- |"]
+    table += [f"| {span(r.rule)} | {r.count} | {r.right} | {r.threshold:.2f} |" for r in rows[:50]]
+    plot = ["| stated confidence | findings | right |", "| --- | --- | --- |"]
+    plot += [
+        f"| {b.low:.2f} to {b.high:.2f} | {b.count} | {b.right} ({b.right / b.count:.0%}, stated {b.mean:.0%}) |"
+        for b in bins
+    ]
+    head = "What became of the findings in this repository:"
+    return "\n\n".join([head, "\n".join(table), "\n".join(plot)])

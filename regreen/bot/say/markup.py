@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import html
 
+from regreen.codebase import inert
+from regreen.codebase.inert import flat, foreign, span
+
+__all__ = ["code", "counted", "flat", "folded", "foreign", "marker", "one_line", "span"]
+
 _EXCERPT = 1500
 
 
@@ -18,29 +23,17 @@ def marker(*parts: object) -> str:
 
 def code(text: str, language: str = "", limit: int = _EXCERPT) -> str:
     """Text in a code fence that nothing inside can close."""
-    cut = text if len(text) <= limit else text[:limit] + "\n…"
-    fence = fence_for(cut)
-    return f"{fence}{language}\n{cut.strip(chr(10))}\n{fence}"
-
-
-def fence_for(text: str) -> str:
-    """A fence longer than any run of backticks in the text."""
-    longest = run = 0
-    for char in text:
-        run = run + 1 if char == "`" else 0
-        longest = max(longest, run)
-    return "`" * max(3, longest + 1)
+    return inert.block(text, language, limit)
 
 
 def one_line(text: str) -> str:
-    """One line that can be no markup of ours: no newline, no comment, no mention that pings."""
-    flat = " ".join(text.split())
-    return flat.replace("<!--", "&lt;!--").replace("@", "@\u200b")
+    """One line of prose in which nothing but code spans is markup; for a code span there is `span`."""
+    return inert.plain(text)
 
 
 def folded(title: str, inner: str) -> str:
     """Markdown that opens on a click."""
-    shown = html.escape(title, quote=False)
+    shown = html.escape(inert.flat(title), quote=False)
     return f"<details><summary>{shown}</summary>\n\n{inner}\n\n</details>"
 
 

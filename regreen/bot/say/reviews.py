@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
-from regreen.bot.say.markup import code, counted, fence_for, folded, marker, one_line
+from regreen.bot.say.markup import code, counted, flat, folded, foreign, marker, one_line, span
 from regreen.forge import Annotation, AnnotationLevel, Button, CheckRun, Conclusion, InlineComment
 from regreen.models import Cost, Evidence, Finding, Review, Severity
 from regreen.settings import CONFIG_PATH, Problem, RepoConfig
@@ -26,14 +27,12 @@ _LEVELS: dict[Severity, AnnotationLevel] = {
 
 def finding_comment(finding: Finding) -> InlineComment:
     """A finding as an inline comment: the claim, the evidence, the suggestion."""
-    parts = [f"**{one_line(finding.title)}**", finding.body.strip()]
+    parts = [f"**{one_line(finding.title)}**", foreign(finding.body)]
     parts += [_evidence(e) for e in finding.evidence[:2]]
     if finding.suggestion is not None:
-        fence = fence_for(finding.suggestion)
-        text = finding.suggestion.removesuffix("\n")
-        parts.append(f"{fence}suggestion\n{text}\n{fence}")
+        parts.append(_suggested(finding.suggestion.removesuffix("\n")))
     parts.append(
-        f"<sub>{finding.severity} · {finding.dimension} · `{one_line(finding.rule)}` · "
+        f"<sub>{finding.severity} · {finding.dimension} · {span(finding.rule)} · "
         f"{finding.confidence:.0%} sure · `/dismiss {finding.id}` if it is wrong</sub>"
     )
     body = "\n\n".join(p for p in parts if p) + "\n\n" + marker("finding", finding.fingerprint)
@@ -46,9 +45,7 @@ def review_body(review: Review) -> str:
     parts = [f"**{count}.** {one_line(review.summary)}", _scores(review)]
     overflow = [w.finding for w in review.withheld if w.reason == "budget"]
     if overflow:
-        lines = [
-            f"- `{f.path}:{f.line}` {one_line(f.title)} ({f.confidence:.0%})" for f in overflow
-        ]
+        lines = [f"- {_place(f)} {one_line(f.title)} ({f.confidence:.0%})" for f in overflow]
         parts.append(folded(f"{len(overflow)} more, kept back to stay short", "\n".join(lines)))
     parts.append(_left_out(review))
     return "\n\n".join(p for p in parts if p)
@@ -58,8 +55,8 @@ def without_lines(review: Review) -> str:
     """A review whose inline comments GitHub did not take: everything in its text."""
     parts = [review_body(review)]
     for finding in review.findings:
-        place = f"`{finding.path}:{finding.line}`"
-        parts.append(f"### {place} {one_line(finding.title)}\n\n{finding.body.strip()}")
+        heading = f"### {_place(finding)} {one_line(finding.title)}"
+        parts.append(f"{heading}\n\n{foreign(finding.body)}")
     return "\n\n".join(parts)
 
 
@@ -78,7 +75,7 @@ def review_check(
     `standing` was said on an earlier push and still holds; `gone` counts what was said and is mended.
     """
     conclusion = _conclusion(review, config, standing)
-    parts = [note, review.summary.strip(), _scores(review), _coverage(review)]
+    parts = [note, one_line(review.summary), _scores(review), _coverage(review)]
     parts += [_earlier(standing, gone)]
     parts += [_list_of_findings(review.findings), _left_out(review), _cost(review.cost)]
     return CheckRun(
@@ -132,9 +129,7 @@ def passed_in_queue(head_sha: str, external_id: str) -> CheckRun:
 
 def broken_config(problems: Sequence[Problem]) -> str:
     """What is wrong with the configuration, line by line."""
-    lines = [
-        f"- line {p.line}: `{one_line(p.key) or 'file'}`: {one_line(p.message)}" for p in problems
-    ]
+    lines = [f"- line {p.line}: {span(p.key or 'file')}: {one_line(p.message)}" for p in problems]
     head = f"`{CONFIG_PATH}` on the default branch cannot be used:"
     tail = "Check it before pushing with `regreen config check`."
     return "\n".join([head, "", *lines, "", tail])
@@ -188,7 +183,7 @@ def _coverage(review: Review) -> str:
     if report is None or report.new_lines == 0:
         return ""
     text = f"The tests run {report.covered} of {report.new_lines} new lines."
-    missed = [f"`{u.path}`: {_ranges(u.lines)}" for u in report.uncovered[:10]]
+    missed = [f"{span(u.path)}: {_ranges(u.lines)}" for u in report.uncovered[:10]]
     return text + (" Not run: " + "; ".join(missed) if missed else "")
 
 
@@ -205,14 +200,14 @@ def _ranges(lines: Sequence[int]) -> str:
 
 def _list_of_findings(findings: Iterable[Finding]) -> str:
     lines = [
-        f"- **{f.severity}** `{f.path}:{f.line}` {one_line(f.title)} ({f.confidence:.0%}, `{f.id}`)"
+        f"- **{f.severity}** {_place(f)} {one_line(f.title)} ({f.confidence:.0%}, `{f.id}`)"
         for f in findings
     ]
     return "\n".join(lines)
 
 
 def _left_out(review: Review) -> str:
-    lines = [f"- `{u.path}`: {one_line(u.reason)}" for u in review.not_reviewed[:50]]
+    lines = [f"- {span(u.path)}: {one_line(u.reason)}" for u in review.not_reviewed[:50]]
     lines += [f"- {s.reviewer}: {one_line(s.reason)}" for s in review.skipped]
     more = len(review.not_reviewed) - 50
     lines += [f"- and {more} files more"] if more > 0 else []
@@ -231,17 +226,28 @@ def _annotation(finding: Finding) -> Annotation:
         start_line=finding.start_line,
         end_line=finding.line,
         level=_LEVELS[finding.severity],
-        title=one_line(finding.title)[:255],
-        message=finding.body.strip() or finding.title,
+        title=flat(finding.title, 250),
+        message="\n".join(flat(row) for row in (finding.body.strip() or finding.title).split("\n")),
     )
 
 
 def _evidence(evidence: Evidence) -> str:
-    seen = [f"`{one_line(evidence.command)}`" if evidence.command else ""]
-    seen += [f"on this change: {one_line(evidence.head)}" if evidence.head else ""]
-    seen += [f"before it: {one_line(evidence.base)}" if evidence.base else ""]
+    seen = [evidence.command or ""]
+    seen += [f"on this change: {evidence.head}" if evidence.head else ""]
+    seen += [f"before it: {evidence.base}" if evidence.base else ""]
     title = f"Evidence ({evidence.kind}): " + "; ".join(s for s in seen if s)
     title = title.removesuffix(": ")
     if not evidence.excerpt.strip():
-        return title
-    return folded(title, code(evidence.excerpt))
+        return one_line(title)
+    return folded(title, code(evidence.excerpt, "python" if evidence.kind == "test" else ""))
+
+
+def _place(finding: Finding) -> str:
+    return span(f"{finding.path}:{finding.line}")
+
+
+def _suggested(text: str) -> str:
+    """The fence that GitHub can commit; the text is the file's to be, so not a letter of it is changed."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    ticks = "`" * max(3, longest + 1)
+    return f"{ticks}suggestion\n{text}\n{ticks}"

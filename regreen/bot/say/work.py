@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regreen.bot.say.markup import code, counted, marker, one_line
+from regreen.bot.say.markup import code, counted, flat, foreign, marker, one_line, span
 from regreen.fixers.case import Fix
 from regreen.forge import CheckRun
 from regreen.models import Cost
@@ -13,13 +13,13 @@ REPAIR_CHECK = "Regreen repair"
 def fix_title(check: str, found: Fix) -> str:
     """The title of a patch pull request, and its commit's subject: at most 72 characters."""
     test = found.before.failures[0].test if found.before.failures else check
-    title = f"Make {one_line(test) or 'the check'} pass again".replace("\u200b", "")
+    title = f"Make {flat(test) or 'the check'} pass again"
     return title if len(title) <= 72 else title[:71] + "…"
 
 
 def fix_body(found: Fix, step: str, url: str, report: str) -> str:
     """The body of a patch pull request: what was red, the proof, and what a reader should do."""
-    red = f"[{one_line(step)}]({url})" if url else f"`{one_line(step)}`"
+    red = f"[{one_line(step)}]({url})" if url else span(step)
     head = f"{red} failed. This patch makes it pass; nothing was merged, and a person decides."
     return "\n\n".join([head, report, marker("fix", found.rung or "none")])
 
@@ -49,7 +49,7 @@ def not_repaired(head_sha: str, external_id: str, reason: str) -> CheckRun:
 
 def no_fix(step: str, report: str) -> str:
     """No patch, and why."""
-    return f"No patch for `{one_line(step)}`.\n\n{report}"
+    return f"No patch for {span(step)}.\n\n{report}"
 
 
 def bisected(report: str, revert: int | None = None) -> str:
@@ -61,7 +61,7 @@ def bisected(report: str, revert: int | None = None) -> str:
 
 def revert_title(subject: str) -> str:
     """The title of a revert's pull request."""
-    title = f"Revert “{one_line(subject)}”".replace("\u200b", "")
+    title = f"Revert “{flat(subject)}”"
     return title if len(title) <= 72 else title[:71] + "…"
 
 
@@ -74,39 +74,38 @@ def revert_body(command: str, report: str) -> str:
 def regression_title(branch: str, subject: str | None) -> str:
     """The title of a regression's issue."""
     if subject is None:
-        return f"{one_line(branch)} is red"
-    return f"{one_line(branch)} is red since “{one_line(subject)[:120]}”"
+        return f"{flat(branch)} is red"
+    return f"{flat(branch)} is red since “{flat(subject, 120)}”"
 
 
 def regression_body(schedule: str, test: str, report: str) -> str:
     """A regression's issue: what failed, and the commit that broke it."""
-    head = f"The schedule `{one_line(schedule)}` found this test failing:"
+    head = f"The schedule {span(schedule)} found this test failing:"
     tail = "This issue is closed by itself when the test passes again."
     return "\n\n".join([head, code(test, "sh"), report, tail])
 
 
 def green_again(schedule: str, sha: str) -> str:
     """A regression is over."""
-    return f"Green again at {sha[:12]}: the schedule `{one_line(schedule)}` passes."
+    return f"Green again at {sha[:12]}: the schedule {span(schedule)} passes."
 
 
 def needless_fix(branch: str, sha: str) -> str:
     """A draft of ours that is not needed any more."""
-    return f"`{one_line(branch)}` is green again at {sha[:12]} without this patch: closing it."
+    return f"{span(branch)} is green again at {sha[:12]} without this patch: closing it."
 
 
 def answered(text: str, cost: Cost) -> str:
-    """A model's answer, with nothing in it that pings people or hides."""
-    tame = text.replace("<!--", "&lt;!--").replace("@", "@\u200b").strip()
-    return f"{tame}\n\n<sub>A model's answer, from this page alone · ${cost.usd:.3f}</sub>"
+    """A model's answer, with nothing in it that acts, links, pings or hides."""
+    return f"{foreign(text, 12_000)}\n\n<sub>A model's answer, from this page alone · ${cost.usd:.3f}</sub>"
 
 
 def proposed_test(path: str, source: str, why: str, command: str) -> str:
     """A test that was run."""
-    parts = [f"A test for this change: {one_line(why)}", f"`{one_line(path)}`:"]
+    parts = [f"A test for this change: {one_line(why)}", f"{span(path)}:"]
     parts += [
         code(source, "python", 20_000),
-        f"It was run in the sandbox and passes: `{one_line(command)}`.",
+        f"It was run in the sandbox and passes: {span(command)}.",
     ]
     return "\n\n".join(parts)
 

@@ -1,0 +1,166 @@
+"""What became of findings moves thresholds, by rule and repository, and shows how confidence was meant."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regreen.models import Signals
+from regreen.reviewers.calibrate import PRIOR, confidence, fit, gap
+from regreen.reviewers.learning import (
+    HIGHEST,
+    MOST_LOWERED,
+    RANKED,
+    RIGHT,
+    WEIGHT,
+    How,
+    Outcome,
+    calibration,
+    statistics,
+    thresholds,
+    tone,
+    weights,
+)
+
+
+def told(how: How, count: int, *, rule: str = "model/crash", repo: str = "a/b", confidence: float = 0.9) -> list[Outcome]:  # fmt: skip
+    return [Outcome(repo, 1, f"{how}{rule}{repo}{i}", rule, confidence, how, "2026-01-01") for i in range(count)]  # fmt: skip
+
+
+def test_without_outcomes_nothing_moves() -> None:
+    assert thresholds([], "a/b", 0.8) == {}
+
+
+def test_a_rule_that_is_as_right_as_it_says_keeps_its_threshold() -> None:
+    outcomes = told("applied", 90) + told("dismissed", 10)
+    assert thresholds(outcomes, "a/b", 0.8).get("model/crash", 0.8) == pytest.approx(0.8, abs=0.02)
+
+
+def test_a_rule_that_people_turn_down_needs_more_and_more() -> None:
+    needed = [
+        thresholds(told("dismissed", n), "a/b", 0.8).get("model/crash", 0.8)
+        for n in (0, 1, 3, 10, 40)
+    ]
+    assert needed == sorted(needed)
+    assert needed[1] < 0.89  # one click does not silence a rule
+    assert needed[3] > 0.95  # ten in a row do
+
+
+def test_a_rule_that_is_always_right_needs_a_little_less_and_never_much_less() -> None:
+    needed = thresholds(told("applied", 200, confidence=0.8), "a/b", 0.8)["model/crash"]
+    assert needed == pytest.approx(0.8 - MOST_LOWERED)
+
+
+def test_what_one_repository_teaches_reaches_others_weakly() -> None:
+    outcomes = told("dismissed", 12, repo="a/b")
+    here = thresholds(outcomes, "a/b", 0.8)["model/crash"]
+    there = thresholds(outcomes, "c/d", 0.8)["model/crash"]
+    assert 0.8 < there < here
+
+
+def test_what_one_rule_teaches_reaches_its_tools_other_rules_weakly() -> None:
+    outcomes = told("dismissed", 12) + told("applied", 1, rule="model/leak")
+    found = thresholds(outcomes, "a/b", 0.8)
+    assert 0.8 < found["model/leak"] < found["model/crash"]
+    assert "ruff/F821" not in found
+
+
+def test_the_shift_makes_what_is_posted_as_right_as_wanted() -> None:
+    """Stated confidence is too high by a constant in log-odds; at the learned threshold it is right again."""
+    draw = random.Random(5)
+    stated = [draw.choice([0.8, 0.85, 0.9, 0.95]) for _ in range(2000)]
+
+    def truth(c: float) -> float:
+        odds = c / (1 - c) / 3
+        return odds / (1 + odds)
+
+    outcomes = [
+        Outcome("a/b", 1, str(i), "model/crash", c, "applied" if draw.random() < truth(c) else "dismissed", "")
+        for i, c in enumerate(stated)
+    ]  # fmt: skip
+    needed = thresholds(outcomes, "a/b", 0.8)["model/crash"]
+    assert truth(needed) == pytest.approx(0.8, abs=0.04)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(RANKED), st.sampled_from(["model/a", "x/b"]), st.floats(0.01, 0.99)
+        )
+    )
+)
+def test_thresholds_stay_where_thresholds_can_be(drawn: list[tuple[How, str, float]]) -> None:  # fmt: skip
+    outcomes = [Outcome("a/b", 1, str(i), r, c, h, "") for i, (h, r, c) in enumerate(drawn)]
+    for value in thresholds(outcomes, "a/b", 0.8).values():
+        assert 0.8 - MOST_LOWERED - 1e-6 <= value <= HIGHEST
+    bins = calibration(outcomes)
+    assert sum(b.count for b in bins) == len(outcomes)
+    assert sum(r.count for r in statistics(outcomes, {}, "a/b", 0.8)) == len(outcomes)
+
+
+def test_calibration_holds_what_was_said_against_what_came_of_it() -> None:
+    outcomes = told("applied", 9) + told("dismissed", 1) + told("mended", 3, confidence=1.0)
+    shown = [(b.low, b.high, b.count, b.right, b.mean) for b in calibration(outcomes)]
+    assert shown == [(0.9, 0.95, 10, 9, 0.9), (0.95, 1.0, 3, 3, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("reply", "how"),
+    [
+        ("Good catch, fixed in abc123", "thanked"),
+        ("This is a false positive: the caller checks it", "denied"),
+        ("Works as intended.", "denied"),
+        ("> fixed\n\nLet me think", None),
+        ("Thanks, but that's wrong: x is never None", "denied"),
+        ("What about y?", None),
+    ],
+)
+def test_replies_count_where_they_are_plain(reply: str, how: How | None) -> None:
+    assert tone(reply) == how
+
+
+def test_every_way_has_a_meaning() -> None:
+    assert set(RIGHT) == set(RANKED)
+    assert set(WEIGHT) <= set(RANKED)
+
+
+def drawn_claims(count: int, truth: tuple[float, ...], seed: int = 3) -> list[tuple[Signals, bool, float]]:  # fmt: skip
+    """Claims with signals as they come, right or not as weights other than the prior would have it."""
+    draw = random.Random(seed)
+    made = []
+    for _ in range(count):
+        signals = Signals(
+            draw.choice([1, 1, 2]), 2, draw.choice(["holds", "holds", "unsure", "refuted"]),
+            draw.uniform(0.6, 1.0), draw.uniform(0.4, 0.95), draw.choice(["not_run", "not_run", "proven", "disproven"]),
+        )  # fmt: skip
+        made.append((signals, draw.random() < confidence(signals, truth), 1.0))
+    return made
+
+
+def test_without_outcomes_the_weights_are_the_prior() -> None:
+    assert fit([]) == PRIOR
+    assert (
+        weights(told("applied", 50)) == PRIOR
+    )  # analyzers' outcomes say nothing of a model's claims
+
+
+def test_a_handful_of_outcomes_moves_the_weights_a_little() -> None:
+    one = (Signals(2, 2, "holds", 0.95, 0.9), False, 1.0)
+    before, after = confidence(one[0]), confidence(one[0], fit([one]))
+    assert before - 0.08 < after < before
+
+
+def test_fitted_on_some_it_is_calibrated_on_others() -> None:
+    truth = (*PRIOR[:1], 0.4, 0.1, 1.2, -0.2, -1.5, 0.3, 3.0, 0.6, -3.0)
+    claims = drawn_claims(1500, truth)
+    folds = [claims[i::5] for i in range(5)]
+    stated: list[tuple[float, bool]] = []
+    unfitted: list[tuple[float, bool]] = []
+    for i, held in enumerate(folds):
+        fitted = fit([c for j, fold in enumerate(folds) if j != i for c in fold])
+        stated += [(confidence(s, fitted), right) for s, right, _ in held]
+        unfitted += [(confidence(s), right) for s, right, _ in held]
+    assert gap(stated) < 0.05 < gap(unfitted)
