@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 
 from regreen.bisect.graph import BEFORE, line
-from regreen.bisect.search import Search, cautious, stated
+from regreen.bisect.search import Search, calibrated, stated
 
 
 class Linear:
@@ -35,8 +35,8 @@ class Linear:
         index, probability = self._search.best()
         elsewhere = self._search.none + self._search.before
         if probability >= elsewhere:
-            return index, cautious(probability)
-        return self.n, cautious(elsewhere)
+            return index, calibrated(probability)
+        return self.n, calibrated(elsewhere)
 
 
 def make(n: int, fn: float, fp: float) -> Linear:  # noqa: ARG001 - the rates stay unknown to the search

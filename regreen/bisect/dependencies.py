@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from regreen.bisect.graph import BEFORE, line
 from regreen.bisect.memory import Run
 from regreen.bisect.runner import Judge
-from regreen.bisect.search import Search, cautious
+from regreen.bisect.search import Search, calibrated
 from regreen.codebase.trial import Trial
 
 _PINNED = re.compile(
@@ -106,8 +106,8 @@ def blame(
     tests = 0
     while tests < max_tests:
         best, probability = search.best()
-        if cautious(probability) >= confidence:
-            return Blamed(changes[best], cautious(probability), tests)
+        if calibrated(probability) >= confidence:
+            return Blamed(changes[best], calibrated(probability), tests)
         if search.none + search.before >= confidence:
             break
         points = search.next_batch(barred=barred)
@@ -121,7 +121,7 @@ def blame(
             search.observe(points[0], failed=outcome == "fail")
         else:
             barred.add(points[0])
-    return Blamed(None, cautious(search.best()[1]), tests)
+    return Blamed(None, calibrated(search.best()[1]), tests)
 
 
 def _pins(text: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from regreen.bisect.hunt import Hunt
 from regreen.bisect.memory import Run
 from regreen.bisect.result import Verified
 from regreen.bisect.runner import Runs
-from regreen.bisect.search import cautious
+from regreen.bisect.search import calibrated
 from regreen.ports import Git
 
 _ODDS = 99.0
@@ -41,7 +41,7 @@ def prove(hunt: Hunt, culprit: int, *, git: Git, runner: Runs, bad: str) -> Proo
     if doubtful:
         hunt.add(runs)
         best, probability = hunt.state.best()
-        if best != culprit or cautious(probability) < hunt.confidence:
+        if best != culprit or calibrated(probability) < hunt.confidence:
             seen = "; ".join(f"{run.sha[:12]}: {hunt.outcome(run)[0]}" for run in doubtful)
             detail = f"running {hunt.sha(culprit)[:12]} and its parents again did not bear it out ({seen})"
             return Proof(False, Verified(("rerun",), False, detail, len(runs)))

@@ -86,7 +86,7 @@ def test_the_culprit_is_named_and_proved_by_taking_it_back(
     assert found.verified.by == ("rerun", "revert")
     assert found.verified.ok
     assert found.range.commits == 10
-    assert found.tests == len(found.observations) <= 3.4 + 6
+    assert found.tests == len(found.observations) <= 3.4 + 7
     assert "broke it (verified" in report.text(found)
     assert culprit in report.markdown(found)
     assert report.svg(found).startswith("<svg")

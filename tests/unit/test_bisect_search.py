@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regreen.bisect import bench
+from regreen.bisect.experience import Past, learned
 from regreen.bisect.graph import BEFORE, Graph, line
 from regreen.bisect.rates import Rates, prior
-from regreen.bisect.search import Search
+from regreen.bisect.search import Search, calibrated
+from regreen.bisect.suspicion import floored
 
 SETTINGS = settings(max_examples=60, deadline=None, derandomize=True)
 
@@ -55,11 +57,12 @@ def _youngest_first(parents: set[int]) -> list[int]:
 
 def hunt(search: Search, culprit: int, limit: int = 60) -> tuple[int, float, int]:
     tests = 0
-    while search.best()[1] < 0.99 and tests < limit:
+    while calibrated(search.best()[1]) < 0.99 and tests < limit:
         (point,) = search.next_batch()
         search.observe(point, failed=bool(search.graph.inside(point) >> culprit & 1))
         tests += 1
-    return *search.best(), tests
+    found, probability = search.best()
+    return found, calibrated(probability), tests
 
 
 @SETTINGS
@@ -106,7 +109,7 @@ def test_the_posterior_is_bayes_rule_written_out(
 def _likelihood(history: Graph, culprit: int | None, seen: list[tuple[int, bool]]) -> float:
     total = 0.0
     for pair in prior():
-        chance = pair.weight
+        chance = pair.weight * pair.doubt
         for point, failed in seen:
             holds = culprit == BEFORE or (
                 culprit is not None and bool(history.inside(point) >> culprit & 1)
@@ -138,6 +141,20 @@ def test_a_relabelled_history_gives_the_same_answer(
         assert one.information(at) == pytest.approx(two.information(place[at]), abs=1e-9)
 
 
+@SETTINGS
+@given(histories(14), st.randoms(use_true_random=False), st.data())
+def test_a_relabelled_history_names_the_same_culprit(
+    history: Graph, shuffle: random.Random, data: st.DataObject
+) -> None:
+    order = _another_order(history, shuffle)
+    place = {old: new for new, old in enumerate(order)} | {BEFORE: BEFORE}
+    other = dag([[place[parent] for parent in history.parents[old]] for old in order])
+    culprit = data.draw(st.integers(0, len(history) - 1))
+    found, _, _ = hunt(Search(history), culprit)
+    renamed, _, _ = hunt(Search(other), place[culprit])
+    assert place[found] == renamed
+
+
 def _another_order(history: Graph, shuffle: random.Random) -> list[int]:
     """The same commits in another order that keeps parents before children."""
     order: list[int] = []
@@ -152,17 +169,21 @@ def _another_order(history: Graph, shuffle: random.Random) -> list[int]:
 
 
 @SETTINGS
-@given(st.lists(st.tuples(st.integers(BEFORE, 39), st.booleans()), max_size=20), st.integers(1, 4))
+@given(histories(), st.lists(st.booleans(), max_size=20), st.integers(1, 4))
 def test_replaying_the_log_gives_the_same_next_choice(
-    seen: list[tuple[int, bool]], count: int
+    history: Graph, outcomes: list[bool], count: int
 ) -> None:
-    choices = []
-    for _ in range(2):
-        search = Search(line(40))
-        for point, failed in seen:
-            search.observe(point, failed=failed)
-        choices.append(search.next_batch(count))
-    assert choices[0] == choices[1]
+    search = Search(history)
+    log: list[tuple[int, bool]] = []
+    for failed in outcomes:
+        (point,) = search.next_batch()
+        log.append((point, failed))
+        search.observe(point, failed=failed)
+    replayed = Search(history)
+    for point, failed in log:
+        replayed.observe(point, failed=failed)
+    assert replayed.next_batch(count) == search.next_batch(count)
+    assert replayed.best() == search.best()
 
 
 def test_a_flaky_culprit_is_found() -> None:
@@ -198,6 +219,73 @@ def test_a_commit_of_weight_zero_is_never_blamed() -> None:
     search.observe(0, failed=False)
     search.observe(1, failed=True)
     assert search.posterior()[1] == 0
+
+
+def test_weights_that_mislead_cost_two_tests_at_most() -> None:
+    accused = [100.0 if 600 <= at < 650 else 1.0 for at in range(1024)]
+    for culprit in (3, 300, 590, 655, 1000):
+        _, _, even = hunt(Search(line(1024)), culprit)
+        found, _, misled = hunt(Search(line(1024), weights=accused), culprit)
+        assert found == culprit
+        assert misled <= even + 2
+
+
+def test_weights_that_are_right_save_tests() -> None:
+    accused = [100.0 if 600 <= at < 610 else 1.0 for at in range(1024)]
+    _, _, even = hunt(Search(line(1024)), 605)
+    found, _, told = hunt(Search(line(1024), weights=accused), 605)
+    assert found == 605
+    assert told <= even - 3
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40))
+def test_no_suspicion_is_less_than_a_quarter_of_an_even_share(weights: list[float]) -> None:
+    allowed = [weight for weight in floored(weights) if weight > 0]
+    assert len(allowed) == sum(weight > 0 for weight in weights)
+    assert all(weight >= 0.25 for weight in allowed)
+
+
+def test_the_repository_s_past_becomes_the_prior() -> None:
+    flaky = Past(failed_with=7, passed_with=3, failed_without=1, passed_without=9)
+    pairs = learned([flaky] * 8)
+    assert math.isclose(sum(pair.weight for pair in pairs), 1)
+    assert pairs[0].weight < prior()[0].weight
+    noisy = sum(pair.weight for pair in pairs if pair.if_good > 0.01)
+    assert noisy > sum(pair.weight for pair in prior() if pair.if_good > 0.01)
+    assert min(now.weight / then.weight for now, then in zip(pairs, prior(), strict=True)) > 1 / 3
+
+
+def test_nothing_is_learned_from_no_past() -> None:
+    assert [pair.weight for pair in learned([])] == pytest.approx([pair.weight for pair in prior()])
+
+
+def test_a_long_history_of_merges_is_searched_in_log_steps() -> None:
+    history = _branches(1200)
+    assert history.merges > 200
+    tests = []
+    for culprit in range(0, 1200, 97):
+        found, _, needed = hunt(Search(history), culprit)
+        assert found == culprit
+        tests.append(needed)
+    assert sum(tests) / len(tests) <= math.log2(len(history)) + 6
+
+
+def _branches(length: int) -> Graph:
+    """A trunk that branches of one to four commits are merged into."""
+    coin = random.Random(11)
+    parents: list[list[int]] = [[BEFORE]]
+    trunk = 0
+    while len(parents) < length - 8:
+        branch = max(0, trunk - coin.randrange(6))
+        for _ in range(coin.randrange(1, 5)):
+            parents.append([branch])
+            branch = len(parents) - 1
+        parents.append([trunk])
+        parents.append([len(parents) - 1, branch])
+        trunk = len(parents) - 1
+    while len(parents) < length:
+        parents.append([len(parents) - 1])
+    return dag(parents)
 
 
 def test_barred_commits_are_not_tested() -> None:
