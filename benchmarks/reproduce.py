@@ -13,6 +13,7 @@ from pathlib import Path
 
 from regreen.adapters.git import GitRepository
 from regreen.adapters.sandbox import choose
+from regreen.codebase.trial import prepare
 from regreen.errors import OutsideError, UserError
 from regreen.fixers.expressions import to_string
 from regreen.fixers.reproduce import reproduce, trial_for
@@ -30,8 +31,13 @@ def main() -> None:
     started = time.monotonic()
     try:
         trial = trial_for(job, options.step, pythons=sandbox.pythons(), timeout=options.timeout)
+        if options.prepare:
+            prepare(trial, rev, git=git, sandbox=sandbox)
         if options.show:
             print(trial.setup, "\n--- command\n", trial.command[-1])
+        if options.prepare:
+            print(f"prepared {job.name} ({time.monotonic() - started:.0f} s)")
+            return
         seen = reproduce(trial, rev, git=git, sandbox=sandbox, runs=1)
         said = f"{seen.verdict}: {seen.detail}"
         if options.show:
@@ -63,6 +69,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("step", nargs="?", type=int)
     parser.add_argument("--matrix", action="append", default=[])
     parser.add_argument("--timeout", type=float, default=420.0)
+    parser.add_argument("--prepare", action="store_true", help="only what needs a network")
     parser.add_argument("--show", action="store_true")
     return parser.parse_args()
 

@@ -44,6 +44,9 @@ RUNNER_ENV = {
     "UV_PYTHON_DOWNLOADS": "never",
     "pythonLocation": "/env",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "npm_config_audit": "false",
+    "npm_config_fund": "false",
+    "npm_config_update_notifier": "false",
 }
 """What every step sees; tools' stores lie where the network phase's result is kept."""
 

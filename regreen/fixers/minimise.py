@@ -78,7 +78,9 @@ def minimise(
     max_tries: int = 60,
     cancel: Event | None = None,
 ) -> Minimal:
-    """Shrink a failing pytest test: alone first, with the tests before it only where it needs them, then its body.
+    """Shrink a failing test: alone first, with the tests before it only where it needs them, then its body.
+
+    pytest runs what has a node id, unittest what has a dotted name.
 
     Args:
         trial: the command that failed; its preparation is reused.
@@ -93,9 +95,9 @@ def minimise(
     attempts = _Attempts(trial, rev, failure, git, sandbox, max_tries, cancel)
     selection = _select(attempts, failure.test, before)
     smaller = Minimal(failure.test, attempts.signature, tuple(selection), tries=attempts.made)
-    path = failure.test.split("::", 1)[0]
+    path = failure.test.split("::", 1)[0] if "::" in failure.test else failure.path or ""
     content = git.show(rev, path) if path.endswith(".py") else None
-    if content is None or not attempts.fails(selection, {}):
+    if content is None or not attempts.alone:
         return replace(smaller, tries=attempts.made)
     source, removed = _cut_body(
         attempts, content.decode("utf-8", "replace"), path, failure.test, selection
@@ -120,6 +122,7 @@ class _Attempts:
     ) -> None:
         self.signature = signature_of(failure)
         self.made = 0
+        self.alone = False
         self._failure = failure
         self._trial, self._rev, self._git, self._sandbox = trial, rev, git, sandbox
         self._most, self._cancel = most, cancel
@@ -131,28 +134,30 @@ class _Attempts:
             return False
         self.made += 1
         overlay = {**self._trial.overlay, **{path: text.encode() for path, text in files.items()}}
-        command = (
-            "python",
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:randomly",
-            *selection,
-        )
+        command = ("sh", "-c", _RUN_ONE, "sh", *_runner(self._failure.test), *selection)
         trial = replace(self._trial, command=command, overlay=overlay)
         run = run_once(
             trial, self._rev, self._env, git=self._git, sandbox=self._sandbox, cancel=self._cancel
         )
-        return self._shows(run)
+        shows = self._shows(run)
+        self.alone = self.alone or shows
+        return shows
 
     def _shows(self, run: Run) -> bool:
         return any(
             one.test == self._failure.test and signature_of(one) == self.signature
             for one in run.failures
         )
+
+
+# The project's own environment where uv or venv made one, else the box's.
+_RUN_ONE = 'if [ -x .venv/bin/python ]; then exec .venv/bin/python "$@"; fi; exec python "$@"'
+
+
+def _runner(test: str) -> tuple[str, ...]:
+    if "::" in test:
+        return ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly")
+    return ("-m", "unittest")
 
 
 def _select(attempts: _Attempts, test: str, before: Sequence[str]) -> list[str]:
@@ -168,25 +173,73 @@ def _select(attempts: _Attempts, test: str, before: Sequence[str]) -> list[str]:
 def _cut_body(
     attempts: _Attempts, source: str, path: str, test: str, selection: Sequence[str]
 ) -> tuple[str, int]:
-    """The file with the test's statements cut to those it needs, by delta debugging on top-level statements."""
-    spans = statement_spans(source, test)
-    if len(spans) < 2:
-        return source, 0
+    """The file with the test's statements cut to those it needs: its own first, then those inside what is left."""
+    removed = at = 0
+    while True:
+        bodies = statement_bodies(source, test)
+        if at >= len(bodies):
+            return source, removed
+        spans = bodies[at]
+        at += 1
+        if at > 1 or len(spans) > 1:
+            kept = _needed(attempts, source, path, spans, selection)
+            source = without(source, spans, kept)
+            removed += len(spans) - len(kept)
 
+
+def _needed(
+    attempts: _Attempts,
+    source: str,
+    path: str,
+    spans: Sequence[tuple[int, int]],
+    selection: Sequence[str],
+) -> list[tuple[int, int]]:
     def still_fails(kept: Sequence[tuple[int, int]]) -> bool:
         return attempts.fails(selection, {path: without(source, spans, kept)})
 
-    kept = ddmin(spans, still_fails)
-    return without(source, spans, kept), len(spans) - len(kept)
+    return ddmin(spans, still_fails)
+
+
+def statement_bodies(source: str, test: str) -> list[list[tuple[int, int]]]:
+    """The statements of a test function's body, and of each block within it, outermost first; lines, 1-based."""
+    function = _function(source, test)
+    if function is None:
+        return []
+    found: list[list[tuple[int, int]]] = []
+    waiting: list[Sequence[ast.stmt]] = [function.body]
+    while waiting:
+        body = waiting.pop(0)
+        found.append(_spans(body))
+        for node in body:
+            waiting += [
+                block
+                for name in ("body", "orelse", "finalbody")
+                if isinstance(block := getattr(node, name, None), list) and len(block) > 1
+            ]
+    return found
+
+
+def _spans(body: Sequence[ast.stmt]) -> list[tuple[int, int]]:
+    return [
+        (node.lineno, node.end_lineno or node.lineno) for node in body if not _is_docstring(node)
+    ]
 
 
 def statement_spans(source: str, test: str) -> list[tuple[int, int]]:
     """The lines (first, last; 1-based) of each statement in a test function's body, its docstring aside."""
+    function = _function(source, test)
+    return _spans(function.body) if function is not None else []
+
+
+def _function(source: str, test: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The test's function: `path::Class::test[x]` to pytest, `package.module.Class.test` to unittest."""
     try:
         tree: ast.AST = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
-        return []
-    for name in test.partition("[")[0].split("::")[1:]:
+        return None
+    plain = test.partition("[")[0].partition(" ")[0]
+    names = plain.split("::")[1:] if "::" in plain else plain.split(".")[-2:]
+    for name in names:
         body = getattr(tree, "body", [])
         found = [
             node
@@ -195,15 +248,9 @@ def statement_spans(source: str, test: str) -> list[tuple[int, int]]:
             and node.name == name
         ]
         if not found:
-            return []
+            return None
         tree = found[-1]
-    if not isinstance(tree, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return []
-    return [
-        (node.lineno, node.end_lineno or node.lineno)
-        for node in tree.body
-        if not _is_docstring(node)
-    ]
+    return tree if isinstance(tree, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
 
 
 def _is_docstring(node: ast.stmt) -> bool:

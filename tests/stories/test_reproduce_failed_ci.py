@@ -12,8 +12,10 @@ from regreen.adapters.git import GitRepository
 from regreen.adapters.sandbox import choose
 from regreen.errors import NoSandbox
 from regreen.fixers.ci_log import CiLog
+from regreen.fixers.ci_trial import trial_for
 from regreen.fixers.minimise import minimise
-from regreen.fixers.reproduce import reproduce, trial_for
+from regreen.fixers.reproduce import reproduce
+from regreen.fixers.smaller import smaller
 from regreen.fixers.workflow import plan
 from regreen.models import Failure
 from regreen.ports import Sandbox
@@ -237,11 +239,48 @@ def test_what_a_make_rule_installs_is_there_without_a_network(
         "Makefile": "check: deps\n\tpython -m unittest\ndeps:\n\tpython -m pip install --quiet iniconfig\n",
         "test_it.py": "import unittest, iniconfig\nclass T(unittest.TestCase):\n    def test_no(self): self.fail('x')\n",
     })  # fmt: skip
-    seen = reproduce(
-        trial_for(plan(INSTALLS_IN_A_RULE)[0]),
+    git = GitRepository.open(tmp_path)
+    planned = plan(INSTALLS_IN_A_RULE, files=lambda path: git.show(head, path))[0]
+    seen = reproduce(trial_for(planned), head, git=git, sandbox=sandbox, runs=1)
+    assert [failure.test for failure in seen.failures] == ["test_it.T.test_no"]
+
+
+LONG_UNITTEST = """\
+import unittest
+from calc import add
+class T(unittest.TestCase):
+    def test_add(self):
+        seen = []
+        for number in range(3):
+            seen.append(number)
+            extra = number * 2
+        label = "unused"
+        total = add(1, 2)
+        self.assertEqual(total, 3)
+        print(seen, label, extra)
+"""
+
+
+def test_a_failing_unittest_is_made_small_and_said(
+    tmp_path: Path, commit: Commit, sandbox: Sandbox
+) -> None:
+    head = commit({"calc.py": "def add(a, b): return a - b\n", "test_calc.py": LONG_UNITTEST})
+    found = smaller(
+        trial_for(plan(PLAIN)[0]),
         head,
+        [
+            Failure(
+                "test_calc.T.test_add",
+                "AssertionError",
+                "AssertionError: -1 != 3",
+                "test_calc.py",
+                11,
+            )
+        ],
         git=GitRepository.open(tmp_path),
         sandbox=sandbox,
-        runs=1,
     )
-    assert [failure.test for failure in seen.failures] == ["test_it.T.test_no"]
+    assert (found or "").splitlines()[1:] == [
+        "        total = add(1, 2)",
+        "        self.assertEqual(total, 3)",
+    ]

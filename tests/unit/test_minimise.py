@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.fixers.minimise import ddmin, signature_of, statement_spans, without
+from regreen.fixers.minimise import (
+    Minimal,
+    ddmin,
+    signature_of,
+    statement_bodies,
+    statement_spans,
+    without,
+)
+from regreen.fixers.smaller import said
 from regreen.models import Failure
 
 
@@ -49,3 +57,23 @@ def test_statements_are_cut_by_their_lines() -> None:
 def test_a_test_that_is_not_there_has_no_statements() -> None:
     assert statement_spans(SOURCE, "t.py::test_y") == []
     assert statement_spans("def (", "t.py::test_y") == []
+
+
+def test_blocks_inside_the_test_are_cut_too() -> None:
+    source = "def test_x():\n    a = 1\n    with open(a) as f:\n        f.read()\n        g(f)\n"
+    assert statement_bodies(source, "t.py::test_x") == [[(2, 2), (3, 5)], [(4, 4), (5, 5)]]
+
+
+def test_a_unittest_is_found_by_its_dotted_name() -> None:
+    source = "class T:\n    def test_x(self):\n        a = 1\n        b = 2\n"
+    assert statement_spans(source, "pkg.mod.T.test_x") == [(3, 3), (4, 4)]
+
+
+def test_what_is_left_is_said_with_the_selection() -> None:
+    small = Minimal(
+        "t.py::test_x", ("E", ""), ("t.py::test_x",), "t.py", "def test_x():\n    f()\n", 3
+    )
+    assert (
+        said(small)
+        == "t.py::test_x fails the same way with 3 statements fewer; it takes only:\n    f()"
+    )

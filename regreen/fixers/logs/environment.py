@@ -36,7 +36,7 @@ _JS = (
     (re.compile(r"^➤ (?P<name>YN0028: .*|YN0035: .*)"), "yarn"),
     (re.compile(r"^error: (?P<name>lockfile had changes, but lockfile is frozen)"), "bun"),
 )  # fmt: skip
-_LIKELY = re.compile(r"ERROR|error|ERR|×|E: |changed significantly|version solving|YN00")
+_LIKELY = ("ERROR", "error", "ERR", "×", "E: ", "changed significantly", "version solving", "YN00")
 
 
 class DependencyReader:
@@ -50,7 +50,7 @@ class DependencyReader:
 
     def feed(self, line: str) -> None:
         """Take the next line."""
-        if not line or not _LIKELY.search(line):
+        if not line or not any(word in line for word in _LIKELY):
             return
         if line.startswith("npm "):
             self._npm_line(line)
@@ -89,11 +89,12 @@ _INFRA = (
     (re.compile(r"(?:^|\s)Killed$|Out of memory: Killed|signal 9|SIGKILL|JavaScript heap out of memory|Cannot allocate memory"), "out of memory"),
     (re.compile(r"toomanyrequests:|API rate limit exceeded|Rate exceeded"), "rate limit"),
 )  # fmt: skip
-_INFRA_HINT = re.compile(
-    r"space left|ENOSPC|runner|operation was cancel|job was cancel|exceeded|timed out|429|50[0234]|resolve|resolution|EAI_|ENOTFOUND|"
-    r"reset|ECONNRESET|ETIMEDOUT|handshake|new connection|Killed|signal 9|memory|toomanyrequests|rate limit",
-    re.IGNORECASE,
-)
+# Plain words first: a pattern of many cases on every line of a long log costs more than all the other readers.
+_INFRA_HINT = (
+    "space left", "enospc", "runner", "operation was cancel", "job was cancel", "exceeded", "timed out", "429", "500", "502", "503",
+    "504", "resolve", "resolution", "eai_", "enotfound", "reset", "etimedout", "handshake", "new connection", "killed", "signal 9",
+    "sigkill", "memory", "toomanyrequests", "rate limit",
+)  # fmt: skip
 
 
 class InfraReader:
@@ -106,7 +107,10 @@ class InfraReader:
 
     def feed(self, line: str) -> None:
         """Take the next line."""
-        if len(self._found) >= 5 or not _INFRA_HINT.search(line):
+        if len(self._found) >= 5:
+            return
+        lowered = line.lower()
+        if not any(word in lowered for word in _INFRA_HINT):
             return
         for pattern, kind in _INFRA:
             if pattern.search(line):

@@ -234,8 +234,10 @@ class PytestReader:
         if line.startswith("INTERNALERROR>"):
             _internal(session, line.removeprefix("INTERNALERROR>").strip())
         elif (verbose := _VERBOSE.match(line)) or (after := _VERBOSE_AFTER.match(line)):
-            if len(session.seen) < MAX_FAILURES:
-                session.seen.append(verbose[2] if verbose else after[1])  # type: ignore[index]
+            test = verbose[2] if verbose else after[1]  # type: ignore[index]
+            # cargo says `module::test --- FAILED`
+            if len(session.seen) < MAX_FAILURES and is_id(test) and not test.endswith(" ---"):
+                session.seen.append(test)
         elif (usage := _USAGE.match(line)) and _is_pytest_usage(usage[1]):
             session.notes.append(Failure("pytest", "UsageError", shorten(usage[1])))
 
