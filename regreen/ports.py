@@ -156,6 +156,10 @@ class Git(Protocol):
         """Whether history is cut off, so that ranges and merge bases cannot be trusted."""
         ...
 
+    def touching(self, good: str | None, bad: str, paths: Sequence[str]) -> frozenset[str]:
+        """The commits of `good..bad` that change one of these files."""
+        ...
+
     def cut(self) -> frozenset[str]:
         """Commits whose parents a shallow clone has left out."""
         ...

@@ -298,6 +298,14 @@ class GitRepository:
             message = f"git archive {rev[:12]} failed: {_first_line(complaint)}"
             raise OutsideError(message)
 
+    def touching(self, good: str | None, bad: str, paths: Sequence[str]) -> frozenset[str]:
+        """The commits of a range that change one of these files; see `ports.Git`."""
+        span = [bad] if good is None else [bad, f"^{good}"]
+        limit = ["--", *(f":(literal){path}" for path in paths)]
+        return frozenset(
+            _text(self._run(["rev-list", "--full-history", *span, *limit]).stdout).split()
+        )
+
     def cut(self) -> frozenset[str]:
         """Commits whose parents a shallow clone has left out; see `ports.Git`."""
         marks = self.git_dir / "shallow"

@@ -15,6 +15,7 @@ from regreen.bisect.price import build_cost, prices
 from regreen.bisect.result import Outcome, Seen
 from regreen.bisect.runner import Judge, Runs
 from regreen.bisect.search import Search, calibrated
+from regreen.bisect.suspicion import floored
 from regreen.errors import OutsideError
 from regreen.models import Commit
 from regreen.ports import Git
@@ -24,7 +25,10 @@ NOWHERE = 0.95
 
 _NEAR = 0.9  # so sure of one commit, the next run will most likely be one of its proof
 _SECOND_CHANCES = 3
+_SUSPECT = 10.0  # so much likelier is a commit that touches a file of the traceback
 _PATIENCE = 12  # so many untestable commits in a row, and what is left is one stretch of them
+_ALWAYS = 5  # so many runs alike at one commit are no chance
+_ENOUGH = 400  # runs of the search, whatever the limits: it is not going to end
 _TROUBLE = 3  # so many runs in a row that the sandbox failed end the bisection
 
 
@@ -75,6 +79,7 @@ class Hunt:
     rounds: int = 0
     barred: set[int] = field(default_factory=set)
     searched: int = 0
+    mended: str | None = None
 
     def open(self, good: str | None, bad: str, limit: Stop) -> None:
         """Fix the range (going back from `bad` where no good commit is known) and test its good end."""
@@ -87,7 +92,7 @@ class Hunt:
         self.log.know(self.commits)
         if self.good is not None:
             self.log.know([self.git.commit(self.good)])
-        self.weights = self._weights()
+        self.weights = self._suspicion(self._weights(), bad)
         self._rebuild()
         if self.good is not None and not self.log.at(self.good) and not limit.passed(self.tests):
             self._take(self.log.record(self.runner(self.good)))
@@ -111,9 +116,13 @@ class Hunt:
         """The first commit that passes, 1, 2, 4, ... first parents back; None where all that is old fails."""
         trunk = [commit.sha for commit in self.git.commits(None, bad, first_parent=True)]
         self.say(f"no good commit given; going back through {len(trunk)} first parents")
+        known = [at for at, sha in enumerate(trunk[:-1]) if self.log.is_known_good(sha)]
         step = 1
         while not limit.passed(self.tests):
             at = max(0, len(trunk) - 1 - step)
+            if known and at <= known[-1]:
+                self.say(f"{trunk[known[-1]][:12]} passed in CI")
+                return trunk[known[-1]]
             runs = self.log.at(trunk[at]) or [self.log.record(self._explore(trunk[at]))]
             outcome, reason = self.judge(runs[0])
             self.say(f"{trunk[at][:12]} {outcome} ({reason}), {step} back")
@@ -137,6 +146,19 @@ class Hunt:
         if not any(weights):
             weights[-1] = 1.0
         return weights
+
+    def _suspicion(self, weights: list[float], bad: str) -> list[float]:
+        """More for commits that touch a file the failure's traceback goes through."""
+        overlay = self.runner.trial.overlay
+        paths = [p for seen in self.judge.wanted for p in seen.paths if p not in overlay]
+        if not paths:
+            return weights
+        touching = self.git.touching(self.good, bad, paths)
+        likelier = [
+            weight * (_SUSPECT if commit.sha in touching else 1)
+            for weight, commit in zip(weights, self.commits, strict=True)
+        ]
+        return floored(likelier)
 
     # --- what was seen -------------------------------------------------------------------------
 
@@ -224,6 +246,9 @@ class Hunt:
                 return self._unsure()
             if useless >= _PATIENCE and not flying:
                 return "narrowed"
+            self.mended = self._mended()
+            if not flying and (self.mended is not None or self.searched >= _ENOUGH):
+                return self._unsure()
             for point in again or self._choose(flying, limit):
                 flying[pool.submit(self._explore, self.sha(point))] = (point, depth + 1)
             if not flying:
@@ -241,6 +266,20 @@ class Hunt:
                 if trouble >= _TROUBLE:
                     message = f"the sandbox keeps failing: {run.reason}"
                     raise OutsideError(message)
+
+    def _mended(self) -> str | None:
+        """The newest commit that always passes although it contains one that always fails: one culprit explains no such."""
+        counts: dict[int, list[int]] = {}
+        for run in self.log.runs:
+            outcome, point = self.judge(run)[0], self.point(run.sha)
+            if outcome in {"pass", "fail"} and point != BEFORE:
+                failed = (outcome == "fail") != self.find_fix
+                counts.setdefault(point, [0, 0])[failed] += 1
+        works = [at for at, (passed, failed) in counts.items() if passed >= _ALWAYS and not failed]
+        fails = [at for at, (passed, failed) in counts.items() if failed >= _ALWAYS and not passed]
+        contains = self.history.contains
+        found = [at for at in works if any(at != one and contains[at] >> one & 1 for one in fails)]
+        return self.history.shas[max(found)] if found else None
 
     def _explore(self, sha: str) -> Run:
         """A run for the search. A failure unlike the one looked for is seen in a fresh box before it is believed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from uuid import uuid4
 
@@ -21,9 +21,20 @@ class Log:
         rule: which failures count; verdicts under another rule are no evidence.
         resume: go on with the bisection last begun under `key`.
         reuse: take the verdicts of earlier bisections as evidence.
+        passed: commits where the same command is known to have passed elsewhere.
     """
 
-    def __init__(self, memory: Memory, key: str, rule: str, *, resume: bool, reuse: bool) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        key: str,
+        rule: str,
+        *,
+        resume: bool,
+        reuse: bool,
+        passed: Collection[str] = (),
+    ) -> None:
+        self._passed = frozenset(passed)
         self._memory, self._key, self._rule, self._reuse = memory, key, rule, reuse
         self._trees: dict[str, str] = {}
         self._trial: Trial | None = None
@@ -63,6 +74,8 @@ class Log:
             if commit.sha in self._trees:
                 continue
             self._trees[commit.sha] = commit.tree
+            if commit.sha in self._passed:
+                self.reused.append(Run(commit.sha, "pass", None, 0.0, "passed in CI"))
             if self._reuse and self._trial is not None:
                 for line in self._memory.get(verdict_key(self._trial, self._rule, commit.tree)):
                     run = from_line(line)
@@ -77,6 +90,10 @@ class Log:
     def at(self, sha: str) -> list[Run]:
         """The runs of this bisection at a commit."""
         return [run for run in self.runs if run.sha == sha]
+
+    def is_known_good(self, sha: str) -> bool:
+        """Whether the command is known to have passed there elsewhere."""
+        return sha in self._passed
 
     def record(self, run: Run) -> Run:
         """Keep one run."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import Event
 
-from regreen.bisect import dependencies, endpoints, pythons, report
+from regreen.bisect import dependencies, endpoints, lockfiles, pythons, report
 from regreen.bisect.boxes import Boxes
 from regreen.bisect.endpoints import Ends, refuse_lacking
 from regreen.bisect.graph import BEFORE
@@ -21,7 +21,7 @@ from regreen.bisect.memory import Forgetful, Memory, session_key
 from regreen.bisect.performance import Paired
 from regreen.bisect.result import Bisection, Dependency, Outcome, Verified
 from regreen.bisect.runner import Judge, Runner, Runs, pattern
-from regreen.bisect.verify import Proof, prove, since
+from regreen.bisect.verify import Proof, prove, since, source_of
 from regreen.codebase.trial import Trial
 from regreen.errors import UserError
 from regreen.ports import Git, Sandbox
@@ -53,6 +53,7 @@ class BisectJob:
         slower: a run that passes but takes so many times longer than at `good` counts as a failure; any other
             failure is untestable.
         reuse: start from the verdicts of earlier bisections of the same command on the same trees.
+        passed: commits where the same command is known to have passed elsewhere, in CI: evidence like any run.
     """
 
     trial: Trial
@@ -69,6 +70,7 @@ class BisectJob:
     resume: bool = False
     slower: float | None = None
     reuse: bool = True
+    passed: tuple[str, ...] = ()
 
 
 def bisect(
@@ -143,7 +145,7 @@ class _Work:
             (ends.good, ends.bad, job.first_parent, job.signature, job.find_fix, job.slower),
         )
         rule = job.signature if job.slower is None else f"slower than {ends.good} {job.slower}"
-        self.log = Log(memory, key, rule, resume=job.resume, reuse=job.reuse)
+        self.log = Log(memory, key, rule, resume=job.resume, reuse=job.reuse, passed=job.passed)
         self.boxes = Boxes(git, sandbox, cancel, in_turn=job.slower is not None)
         plain = Runner(job.trial, self.boxes, cancel, pattern(job.signature))
         self.plain = plain
@@ -234,6 +236,12 @@ class _Work:
         hunt = self._open(broken, self.log.since or self.ends.good, limit)
         for _ in range(_CONTRADICTIONS):
             outcome = hunt.search(limit)
+            if hunt.mended is not None:
+                self.notes.append(
+                    f"an earlier fault that looks the same was mended at or before {hunt.mended[:12]}"
+                )
+                hunt = self._since(hunt.mended, broken, limit)
+                continue
             if outcome != "found" or not self.job.verify:
                 return self._report(hunt, outcome, None)
             if limit.passed(0):
@@ -247,12 +255,17 @@ class _Work:
                 continue
             mended = None if "revert" in proof.verified.by else self._mended(hunt)
             if mended is not None:
-                self.log.begin_at(mended)
-                hunt = self._open(broken, mended, limit)
+                hunt = self._since(mended, broken, limit)
             elif hunt.answer() == "found":
                 found = self._report(hunt, outcome, proof.verified)
                 return replace(found, dependency=self._dependency(hunt))
         return self._report(hunt, "undecided", None)
+
+    def _since(self, mended: str, broken: str, limit: Stop) -> Hunt:
+        """Go on from a commit where all is well: what failed before it is another fault."""
+        self.log.begin_at(mended)
+        self.say(f"searching from {mended[:12]}")
+        return self._open(broken, mended, limit)
 
     def _mended(self, hunt: Hunt) -> str | None:
         """A commit after the culprit where all is well: then the fault that is there now is a later one."""
@@ -265,10 +278,8 @@ class _Work:
         for run in looked.runs:
             self.log.record(run)
         self.notes.append(
-            f"{hunt.sha(culprit)[:12]} broke it as well, but {looked.mended[:12]} works again; "
-            "searched from there"
+            f"{hunt.sha(culprit)[:12]} broke it as well, but {looked.mended[:12]} works again"
         )
-        self.say(self.notes[-1])
         return looked.mended
 
     def _prove(self, hunt: Hunt) -> Proof:
@@ -277,29 +288,41 @@ class _Work:
         return prove(hunt, culprit, git=self.git, runner=self.runner, bad=self.ends.bad)
 
     def _dependency(self, hunt: Hunt) -> Dependency | None:
-        """Which upgrade it was, where the culprit changed one requirement file and nothing else."""
+        """Which upgrade it was, where all that the culprit did was to move versions."""
         sha = hunt.sha(hunt.state.best()[0])
         paths = self.git.changed_paths(sha)
+        source = [p for p in source_of(self.git, sha) if not lockfiles.declares(p)]
+        moved = [path for path in paths if lockfiles.pins_versions(path)]
         parent = self.git.commit(sha).parents[:1]
-        if len(paths) != 1 or not dependencies.is_requirements(paths[0]) or not parent:
+        if source or not moved or not parent or self.job.find_fix or self.job.slower is not None:
             return None
-        old, new = (self.git.show(rev, paths[0]) for rev in (parent[0], sha))
-        if self.job.find_fix or self.job.slower is not None or old is None or new is None:
-            return None
-        self.say(f"it only changed {paths[0]}; looking for the package")
-        blamed = dependencies.blame(
-            self.plain.trial,
-            paths[0],
-            old.decode("utf-8", "replace"),
-            new.decode("utf-8", "replace"),
-            run=lambda trial: replace(self.plain, trial=trial)(sha),
-            judge=hunt.judge,
-        )
-        if blamed.upgrade is None:
-            self.notes.append(f"no single package of {paths[0]} is to blame")
-            return None
-        one = blamed.upgrade
-        return Dependency(paths[0], one.name, one.old, one.new, blamed.probability, blamed.tests)
+        for path in moved:
+            old, new = (self.git.show(rev, path) for rev in (parent[0], sha))
+            if old is None or new is None:
+                continue
+            self.say(f"it only moved versions in {path}; looking for the package")
+            blamed = dependencies.blame(
+                self.plain.trial,
+                path,
+                old.decode("utf-8", "replace"),
+                new.decode("utf-8", "replace"),
+                run=lambda trial: replace(self.plain, trial=trial)(sha),
+                judge=hunt.judge,
+            )
+            if blamed.upgrade is not None:
+                one = blamed.upgrade
+                return Dependency(
+                    path, one.name, one.old, one.new, blamed.probability, blamed.tests
+                )
+        self.notes.append(self._no_package(moved))
+        return None
+
+    def _no_package(self, moved: list[str]) -> str:
+        """Why no package is named, and what would be needed."""
+        files = ", ".join(moved)
+        if self.plain.trial.setup is None:
+            return f"which package of {files} is unknown: nothing installs from it; say so with --setup"
+        return f"no single package of {files} is to blame, or they cannot be installed one by one"
 
     def _report(self, hunt: Hunt | None, outcome: Outcome, verified: Verified | None) -> Bisection:
         found = report.assemble(

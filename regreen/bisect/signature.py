@@ -25,6 +25,8 @@ _TESTS = (
     re.compile(r"^not ok \d{1,9} -? ?(.{1,200})$"),  # TAP
 )
 _FRAME = re.compile(r'^\s{0,40}File "([^"]{1,300})", line \d{1,9}, in (\S{1,120})')
+_PLACE = re.compile(r"^([\w./+-]{1,300}\.\w{1,5}):\d{1,9}: ")  # pytest: where a traceback passes
+_MOST_PATHS = 8
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+|/(?:tmp|work|env|home)/[^\s'\",:)]{0,300}")
 _ALIKE = 0.6
 _WINDOW = 20_000
@@ -32,7 +34,10 @@ _WINDOW = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """How one run failed. `ended` is "exit", or "timeout", "oom", "flood" where it never came to an exit."""
+    """How one run failed. `ended` is "exit", or "timeout", "oom", "flood" where it never came to an exit.
+
+    `paths` are the files of the tree that its tracebacks go through: a hint where to look, no part of the likeness.
+    """
 
     ended: str
     exit_code: int | None
@@ -40,6 +45,7 @@ class Signature:
     kind: str = ""
     message: str = ""
     frame: str = ""
+    paths: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -59,6 +65,7 @@ def from_json(value: dict[str, object]) -> Signature:
     """What `to_json` wrote."""
     tests = value.get("tests")
     code = value.get("exit_code")
+    paths = value.get("paths")
     return Signature(
         str(value.get("ended", "exit")),
         code if isinstance(code, int) else None,
@@ -66,6 +73,7 @@ def from_json(value: dict[str, object]) -> Signature:
         str(value.get("kind", "")),
         str(value.get("message", "")),
         str(value.get("frame", "")),
+        tuple(str(path) for path in paths) if isinstance(paths, list | tuple) else (),
     )
 
 
@@ -83,7 +91,13 @@ def read(result: RunResult) -> Signature:
     if not kind and said:
         kind, message = _raised([said])
     return Signature(
-        "exit", result.exit_code, tests, kind, _VARYING.sub("#", message).strip(), _frame(lines)
+        "exit",
+        result.exit_code,
+        tests,
+        kind,
+        _VARYING.sub("#", message).strip(),
+        _frame(lines),
+        _paths(lines),
     )
 
 
@@ -152,3 +166,16 @@ def _frame(lines: Sequence[str]) -> str:
             if path.startswith("/work/") or not path.startswith(("/", "<")):
                 return f"{path.removeprefix('/work/')}:{match[2]}"
     return ""
+
+
+def _paths(lines: Sequence[str]) -> tuple[str, ...]:
+    """The files of the tree that tracebacks go through, innermost first."""
+    found: dict[str, None] = {}
+    for line in reversed(lines):
+        match = _FRAME.match(line) or _PLACE.match(line)
+        if match is None:
+            continue
+        path = match[1].removeprefix("/work/").removeprefix("./")
+        if not path.startswith(("/", "<")):
+            found[path] = None
+    return tuple(found)[:_MOST_PATHS]

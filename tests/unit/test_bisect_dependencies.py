@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 
-from regreen.bisect.dependencies import Upgrade, blame, is_requirements, partly, upgrades
+from regreen.bisect.dependencies import blame
+from regreen.bisect.lockfiles import Upgrade, declares, partly, pins_versions, upgrades
 from regreen.bisect.memory import Run
 from regreen.bisect.runner import Judge
 from regreen.bisect.signature import Signature
@@ -15,22 +17,72 @@ NEW = "# pinned\na==1.1\nB.c==2.1 \\\n    --hash=sha256:bb\nd[x]==3.1 ; python_v
 
 
 def test_upgrades_are_read_from_two_files() -> None:
-    assert upgrades(OLD, NEW) == (
+    assert upgrades("requirements.txt", OLD, NEW) == (
+        Upgrade("come", None, "1"),
         Upgrade("a", "1.0", "1.1"),
         Upgrade("b-c", "2.0", "2.1"),
         Upgrade("d", "3.0", "3.1"),
-        Upgrade("come", None, "1"),
         Upgrade("gone", "1", None),
     )
     assert str(Upgrade("gone", "1", None)) == "gone 1 -> removed"
 
 
 def test_a_file_can_be_upgraded_in_part() -> None:
-    assert partly(OLD, NEW, 5) == NEW
-    half = partly(OLD, NEW, 2)
-    assert upgrades(OLD, half) == upgrades(OLD, NEW)[:2]
+    assert partly("requirements.txt", OLD, NEW, 5) == NEW
+    half = partly("requirements.txt", OLD, NEW, 3)
+    assert upgrades("requirements.txt", OLD, half) == upgrades("requirements.txt", OLD, NEW)[:3]
     assert "--hash=sha256:bb" in half
-    assert upgrades(OLD, partly(OLD, NEW, 0)) == ()
+    assert upgrades("requirements.txt", OLD, partly("requirements.txt", OLD, NEW, 0)) == ()
+
+
+UV = """version = 1
+requires-python = ">=3.11"
+
+[[package]]
+name = "{first}"
+version = "{one}"
+source = {{ registry = "index" }}
+
+[package.optional-dependencies]
+more = [{{ name = "other" }}]
+
+[[package]]
+name = "other"
+version = "{two}"
+"""
+PIPFILE = {"_meta": {"hash": {}}, "default": {"a": {"version": "==1"}, "b": {"version": "==1"}}}
+NPM = {
+    "lockfileVersion": 2,
+    "packages": {"": {"name": "us"}, "node_modules/a": {"version": "1"}, "node_modules/b": {"version": "1"}},
+    "dependencies": {"a": {"version": "1"}, "b": {"version": "1"}},
+}  # fmt: skip
+
+
+def test_locks_of_uv_and_poetry_are_taken_apart_by_package() -> None:
+    old = UV.format(first="a", one="1.0", two="1.0")
+    new = UV.format(first="a", one="2.0", two="3.0")
+    for path in ("uv.lock", "sub/poetry.lock"):
+        assert upgrades(path, old, new) == (
+            Upgrade("a", "1.0", "2.0"),
+            Upgrade("other", "1.0", "3.0"),
+        )
+        assert partly(path, old, new, 1) == UV.format(first="a", one="2.0", two="1.0")
+        assert partly(path, old, new, 0) == old
+        assert partly(path, old, new, 2) == new
+
+
+def test_locks_in_json_are_taken_apart_by_package() -> None:
+    moved = json.loads(json.dumps(PIPFILE).replace("==1", "==2"))
+    half = json.loads(partly("Pipfile.lock", json.dumps(PIPFILE), json.dumps(moved), 1))
+    assert half["default"] == {"a": {"version": "==2"}, "b": {"version": "==1"}}
+    newer = json.loads(json.dumps(NPM).replace('"version": "1"', '"version": "2"'))
+    half = json.loads(partly("package-lock.json", json.dumps(NPM), json.dumps(newer), 1))
+    assert half["packages"]["node_modules/a"] == {"version": "2"}
+    assert half["packages"]["node_modules/b"] == half["dependencies"]["b"] == {"version": "1"}
+
+
+def test_a_lock_that_is_no_json_names_nothing() -> None:
+    assert upgrades("Pipfile.lock", "{", "[]") == ()
 
 
 def test_the_upgrade_that_breaks_it_is_found() -> None:
@@ -47,7 +99,14 @@ def test_the_upgrade_that_breaks_it_is_found() -> None:
     assert found.tests < 16
 
 
-def test_requirement_files_are_told_from_others() -> None:
-    assert is_requirements("requirements/dev-requirements.txt")
-    assert is_requirements("constraints.txt")
-    assert not is_requirements("src/requirements.py")
+def test_files_that_pin_are_told_from_others() -> None:
+    for path in (
+        "requirements/dev-requirements.txt",
+        "constraints.txt",
+        "a/uv.lock",
+        "package-lock.json",
+    ):
+        assert pins_versions(path)
+    assert not pins_versions("src/requirements.py")
+    assert not pins_versions("pyproject.toml")
+    assert declares("pyproject.toml")
