@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Event
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from regreen.bot.cli.arguments import check_folder_of, overlay_of, variables_of
 from regreen.bot.cli.terminal import harmless, say
-from regreen.errors import UserError
+from regreen.errors import Cancelled, UserError
 
 if TYPE_CHECKING:
     from regreen.bisect.hunt import View
     from regreen.bisect.report import Bisection
 
+_STOPPED = 130
+_EXAMPLES = """\b
+Examples:
+  regreen bisect --good v1.4 -- pytest -q tests/test_api.py
+  regreen bisect --setup "pip install -e .[test]" -- pytest -q     (no good commit known)
+  regreen bisect --good v1.4 --overlay /tmp/new_test.py -- python new_test.py
+
+Exit code: 0 a commit was found, or a set that no run can tell apart; 1 there is none; 2 wrong usage; 3 no sandbox or
+no repository. After an interruption the same command with --resume goes on.
+"""
 _ANSWERS = frozenset({"found", "narrowed"})
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-@click.command("bisect")
+@click.command("bisect", epilog=_EXAMPLES)
 @click.option(
     "--repo", type=click.Path(path_type=Path), default=Path(), metavar="DIR", help="The repository."
 )
@@ -34,10 +47,28 @@ _BARS = " ▁▂▃▄▅▆▇█"
 @click.option(
     "--jobs", type=click.IntRange(1, 64), default=1, metavar="K", help="Tests that run at once."
 )
-@click.option("--confidence", type=click.FloatRange(0.5, 0.9999), default=0.99, show_default=True)
-@click.option("--max-tests", type=click.IntRange(min=1), metavar="N")
-@click.option("--max-minutes", type=click.FloatRange(min=0, min_open=True), metavar="N")
-@click.option("--setup", metavar="CMD", help="A shell command for the network phase, run once.")
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0.5, 0.9999),
+    default=0.99,
+    show_default=True,
+    metavar="P",
+    help="Name a commit at this probability.",
+)
+@click.option(
+    "--max-tests", type=click.IntRange(min=1), metavar="N", help="Stop after so many runs."
+)
+@click.option(
+    "--max-minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="Stop after so long.",
+)
+@click.option(
+    "--setup",
+    metavar="CMD",
+    help="A shell command that installs what COMMAND needs; it alone has a network. Run once for commits alike.",
+)
 @click.option(
     "--env",
     "variables",
@@ -56,7 +87,10 @@ _BARS = " ▁▂▃▄▅▆▇█"
     help="For one run.",
 )
 @click.option(
-    "--signature", default="auto", metavar="auto|exit|REGEX", help="Which failures count."
+    "--signature",
+    default="auto",
+    metavar="auto|exit|REGEX",
+    help="Which failures count: those like the one at --bad, any, or those whose output matches.",
 )
 @click.option("--find-fix", is_flag=True, help="Look for the commit that repaired it.")
 @click.option(
@@ -73,7 +107,12 @@ _BARS = " ▁▂▃▄▅▆▇█"
 @click.option("--resume", is_flag=True, help="Go on where the same bisection was interrupted.")
 @click.option("--fresh", is_flag=True, help="Take no verdict from earlier bisections.")
 @click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text")
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.svg")
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.svg",
+    help="Draw the answer.",
+)
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND...")
 def command(
     *,
@@ -103,7 +142,8 @@ def command(
 ) -> int:
     """Find the commit that broke COMMAND.
 
-    COMMAND runs at the root of a fresh checkout: exit 0 is good, 125 cannot be tested here, anything else fails.
+    COMMAND runs at the root of a checkout, in a sandbox: exit 0 is good, 125 cannot be tested here, anything else
+    fails. Nothing in your working tree is touched.
     """
     from regreen.adapters import sandbox as sandboxes
     from regreen.adapters.git import GitRepository
@@ -144,7 +184,9 @@ def command(
         reuse=not fresh,
     )
     screen = _Screen(live=sys.stderr.isatty())
+    cancel = Event()
     memory = File(writable_home(read_settings()) / "bisect.db")
+    earlier = _set_by_signals(cancel)
     try:
         found = bisect(
             job,
@@ -153,14 +195,31 @@ def command(
             memory=memory,
             progress=screen.say,
             watch=screen.show,
+            cancel=cancel,
         )
+    except Cancelled:
+        screen.say("stopped; the same command with --resume goes on from here")
+        return _STOPPED
     finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
         screen.close()
         memory.close()
     if plot:
         plot.write_text(report.svg(found), encoding="utf-8")
     _print(found, form)
     return 0 if found.outcome in _ANSWERS else 1
+
+
+def _set_by_signals(cancel: Event) -> dict[signal.Signals, Any]:
+    """Let Ctrl-C end what runs, cleanly; pressed again, it ends everything. Returns the handlers there were."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if cancel.is_set():
+            signal.default_int_handler(number, frame)
+        cancel.set()
+
+    return {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
 
 
 def _print(found: Bisection, form: str) -> None:
