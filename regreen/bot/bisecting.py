@@ -14,6 +14,7 @@ from regreen.bisect.result import Bisection
 from regreen.bisect.run import BisectJob, bisect
 from regreen.bot import say
 from regreen.bot.asks import Bisect as BisectAsk
+from regreen.bot.ci_history import passed_in_ci
 from regreen.bot.desk import Desk
 from regreen.bot.memories import BisectMemory
 from regreen.bot.replies import Reply
@@ -47,7 +48,15 @@ def bisect_asked(desk: Desk, job: Job, ask: BisectAsk) -> str:
     git = desk.mirrors.fetch(github, repository, refs)
     bad = ask.bad or (pull.head_sha if pull else repository.default_branch)
     good = ask.good or (pull.base_sha if pull else None)
-    task = BisectJob(trial=trial, good=good, bad=bad, max_minutes=_MAX_MINUTES, resume=True)
+    branch = pull.head_ref if pull else repository.default_branch
+    task = BisectJob(
+        trial=trial,
+        good=good,
+        bad=bad,
+        max_minutes=_MAX_MINUTES,
+        resume=True,
+        passed=passed_in_ci(github, git, branch, trial.shown),
+    )
     try:
         found = _search(desk, job, git, task, _telling(desk, job, reply))
         _keep(desk, job, repository, ask.number, found)
@@ -123,7 +132,12 @@ class _Scheduled:
         store = self._desk.store
         good = store.get(self._space, "green") or self._good_by_age(git, head)
         task = BisectJob(
-            trial=trial, good=good, bad=head, max_minutes=_SCHEDULED_MINUTES, resume=True
+            trial=trial,
+            good=good,
+            bad=head,
+            max_minutes=_SCHEDULED_MINUTES,
+            resume=True,
+            passed=passed_in_ci(self._github, git, self._schedule.branch, trial.shown),
         )
         return _search(self._desk, self._job, git, task, self._job.say)
 
@@ -139,13 +153,13 @@ class _Scheduled:
         known = store.get(self._space, "red")
         if known is None:
             return "green"
-        number = int(json.loads(known)["issue"])
-        self._job.check()
         mark = say.marker("green-again", self._schedule.name, head)
-        self._github.comment(number, mark, say.green_again(self._schedule.name, head))
-        self._github.close_issue(number)
+        for number in _open_issues(known):
+            self._job.check()
+            self._github.comment(number, mark, say.green_again(self._schedule.name, head))
+            self._github.close_issue(number)
         store.delete(self._space, "red")
-        return f"green again: closed #{number}"
+        return "green again: closed " + ", ".join(f"#{number}" for number in _open_issues(known))
 
     def _tell(self, found: Bisection, head: str, opened: Pull | None) -> str:
         culprit = found.culprit.sha if found.culprit else "unknown"
@@ -156,10 +170,18 @@ class _Scheduled:
         told = say.bisected(report.markdown(found), opened.number if opened else None)
         body = say.regression_body(self._schedule.name, self._schedule.test, told)
         issue = self._github.issue(mark, title, body)
-        red = json.dumps({"head": head, "issue": issue.number, "culprit": culprit})
+        known = self._desk.store.get(self._space, "red")
+        issues = sorted({*(_open_issues(known) if known else ()), issue.number})
+        red = json.dumps({"head": head, "issue": issue.number, "issues": issues})
         self._desk.store.put(self._space, "red", red)
         self._desk.log(self._job, "", "regression", f"#{issue.number}: {_summary(found)}")
         return f"red: #{issue.number}, {_summary(found)}"
+
+
+def _open_issues(red: str) -> list[int]:
+    """The issues of a schedule that is red: one for each regression since it was green."""
+    known = json.loads(red)
+    return [int(number) for number in known.get("issues", [known["issue"]])]
 
 
 def _trial(

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from tests.stories.story import Story
+from regreen.playground.acts.actions import JobReport
+from tests.stories.story import REPO, Story
 from tests.stories.test_fixes import needs_sandbox
 
 _BROKEN = '"""Prices."""\n\n\ndef total(prices):\n    """The sum."""\n    return sum(prices[1:])\n'
 _TEST = "python -m unittest -q tests.test_prices"
+_WORKFLOW = f"""\
+on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - run: {_TEST}
+"""
 _SCHEDULE = f"""\
 review: {{enabled: false}}
 bisect:
@@ -36,6 +46,24 @@ def test_bisect_names_the_commit_and_proves_it_in_one_comment(story: Story) -> N
     (answer,) = issue.comments
     assert f"**{culprit[:12]} broke it (verified, " in answer
     assert "Make total faster" in answer
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_what_ci_has_seen_pass_is_not_run_again(story: Story) -> None:
+    story.commits({".github/workflows/ci.yml": _WORKFLOW})
+    seen = [story.commits({f"docs/{i}.txt": "x\n"}, message=f"Doc {i}") for i in range(12)][-1]
+    report = JobReport(
+        "test", (("Run actions/checkout@v4", "success"), (f"Run {_TEST}", "success")), b""
+    )
+    story.state.run_ci(REPO, seen, [report])
+    culprit = story.commits({"shop/prices.py": _BROKEN}, message="Make total faster")
+    issue = story.issue("Totals are wrong")
+    story.says("alice", f'/bisect test="{_TEST}"', on=issue)
+    story.work()
+    (answer,) = issue.comments
+    assert f"**{culprit[:12]} broke it (verified, " in answer
+    assert f"| `{seen[:12]}` | pass | passed in CI |" in answer
 
 
 @needs_sandbox
