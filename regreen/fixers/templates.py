@@ -374,7 +374,8 @@ def _inserted(source: Source, scope: Scope, node: ast.stmt) -> Iterator[Edit]:
             for holder in scope.lists
             if holder != name and f"{holder}.append" not in scope.collectors
         ]
-        new += [(f"{holder}.add({name})", 0.5) for holder in scope.sets if holder != name]
+        near = 0.5 if name not in scope.outer else 0.4
+        new += [(f"{holder}.add({name})", near) for holder in scope.sets if holder != name]
         new += [(f"{other} = {name}", 0.35) for other in scope.names if other != name]
     for text, prior in new:
         if prior:

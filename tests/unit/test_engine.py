@@ -79,7 +79,7 @@ def test_warm_verdicts_are_those_of_the_command_itself(case: Case) -> None:
 
 def test_each_test_is_told_by_itself(case: Case) -> None:
     found = Engine(case).baseline(["tests/test_calc.py"])
-    assert {test: word for test, (word, _) in found.items()} == OUTCOMES
+    assert {test: timed.outcome for test, timed in found.items()} == OUTCOMES
 
 
 def test_the_faulty_line_is_among_the_most_suspect(case: Case) -> None:
