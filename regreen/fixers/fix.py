@@ -28,6 +28,7 @@ from regreen.fixers.engine import Engine
 from regreen.fixers.finish import minimised, strength
 from regreen.fixers.gate import ATTEMPTS_A_HEAD
 from regreen.fixers.rungs.rung import Rung
+from regreen.fixers.smaller import smaller
 from regreen.fixers.triage import Triage, look_wider, red_base, triage
 from regreen.fixers.verify_patch import Verified, verify
 from regreen.models import Cost
@@ -156,6 +157,7 @@ class _Ladder:
         self.cost = Cost()
         self.culprit: Culprit | None = None
         self.cause: str | None = None
+        self.made_small = False
 
     def climb(self) -> Fix:
         """Try the rungs in the order of the job."""
@@ -179,7 +181,24 @@ class _Ladder:
                 standing = judgement
         if standing is not None:
             return self._result("needs_human", standing)
+        self._make_small()
         return self._result(self._no(ended), None)
+
+    def _make_small(self) -> None:
+        """Say once how small the failure can be made, for the model or for whoever goes on by hand."""
+        case = self.case
+        if self.made_small or case.flaky or case.setup_failed or case.stop.left < 60:
+            return
+        self.made_small = True
+        found = smaller(
+            case.job.trial,
+            case.rev,
+            case.before.failures,
+            git=case.git,
+            sandbox=case.sandbox,
+            cancel=case.stop.cancel,
+        )
+        self.hints += [found] if found else []
 
     def _no(self, ended: AttemptOutcome) -> FixOutcome:
         if any(
@@ -195,6 +214,8 @@ class _Ladder:
             why = "no model is configured"
             self._note(name, "skipped", why)
             return Climbed(note=why)
+        if name == "model":
+            self._make_small()
         self.case.say(f"rung {name}")
         started = self.case.stop.now()
         before = len(self.attempts)

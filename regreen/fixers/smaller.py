@@ -12,7 +12,7 @@ from regreen.fixers.minimise import Minimal, minimise, statement_spans
 from regreen.models import Failure
 from regreen.ports import Git, Sandbox
 
-_MOST_TRIES = 16
+_MOST_TRIES = 10
 _MOST_LINES = 12
 
 
