@@ -86,6 +86,7 @@ class Relay:
         finally:
             self.gone = True
             self.answered.set()
+            self._out.put(None)  # the feeding thread ends too
             with self._lock:
                 for process in self._processes.values():
                     process.take(b"Z", b"")

@@ -8,6 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from regreen.bisect.endpoints import refuse_gaps
+from regreen.bisect.experience import Past, learned
 from regreen.bisect.graph import BEFORE, Graph, graph
 from regreen.bisect.log import Log
 from regreen.bisect.memory import Run
@@ -15,7 +16,6 @@ from regreen.bisect.price import build_cost, prices
 from regreen.bisect.result import Outcome, Seen
 from regreen.bisect.runner import Judge, Runs
 from regreen.bisect.search import Search, calibrated
-from regreen.bisect.suspicion import floored
 from regreen.errors import OutsideError
 from regreen.models import Commit
 from regreen.ports import Git
@@ -154,11 +154,10 @@ class Hunt:
         if not paths:
             return weights
         touching = self.git.touching(self.good, bad, paths)
-        likelier = [
+        return [
             weight * (_SUSPECT if commit.sha in touching else 1)
             for weight, commit in zip(weights, self.commits, strict=True)
         ]
-        return floored(likelier)
 
     # --- what was seen -------------------------------------------------------------------------
 
@@ -173,7 +172,7 @@ class Hunt:
 
     def _rebuild(self) -> None:
         """The state is what the runs say and nothing else."""
-        self.state = Search(self.history, weights=self.weights)
+        self.state = Search(self.history, weights=self.weights, rates=learned(self.log.past))
         self.barred = {
             at
             for at, weight in enumerate(self.weights)
@@ -215,6 +214,18 @@ class Hunt:
         )
         if self.watch:
             self.watch(view)
+
+    def tally(self, culprit: int) -> Past:
+        """What the runs came to on either side of a culprit: experience for the repository's next bisection."""
+        counts = {(with_it, failed): 0 for with_it in (True, False) for failed in (True, False)}
+        for run in self.log.runs:
+            outcome, point = self.judge(run)[0], self.point(run.sha)
+            if outcome in {"pass", "fail"}:
+                with_it = bool(self.history.inside(point) >> culprit & 1)
+                counts[with_it, (outcome == "fail") != self.find_fix] += 1
+        return Past(
+            counts[True, True], counts[True, False], counts[False, True], counts[False, False]
+        )
 
     def add(self, runs: Iterable[Run]) -> None:
         """Count runs that were made to prove a culprit and did not."""

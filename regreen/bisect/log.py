@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
-from dataclasses import replace
+from dataclasses import astuple, replace
 from uuid import uuid4
 
+from regreen.bisect.experience import Past
 from regreen.bisect.memory import Memory, Run, from_line, verdict_key
 from regreen.codebase.trial import Trial
 from regreen.models import Commit
+
+_REMEMBERED = 20
 
 
 class Log:
@@ -22,6 +25,7 @@ class Log:
         resume: go on with the bisection last begun under `key`.
         reuse: take the verdicts of earlier bisections as evidence.
         passed: commits where the same command is known to have passed elsewhere.
+        scope: the repository, whose bisections learn from each other how its tests fail.
     """
 
     def __init__(
@@ -33,6 +37,7 @@ class Log:
         resume: bool,
         reuse: bool,
         passed: Collection[str] = (),
+        scope: str = "",
     ) -> None:
         self._passed = frozenset(passed)
         self._memory, self._key, self._rule, self._reuse = memory, key, rule, reuse
@@ -43,21 +48,39 @@ class Log:
         self.spent_on_proof: list[Run] = []
         self.session = ""
         self.since: str | None = None
+        self.past: tuple[Past, ...] = ()
+        self._experience = f"past:{scope}"
         for line in memory.get(key) if resume else ():
             self._replay(line)
         self.resumed = len(self.runs)
         if not self.session:
             self.session = uuid4().hex
-            memory.append(key, json.dumps({"session": self.session, "begins": True}))
+            self.past = self._remembered() if reuse else ()
+            begins = {
+                "session": self.session,
+                "begins": True,
+                "past": [astuple(p) for p in self.past],
+            }
+            memory.append(key, json.dumps(begins))
 
     def _replay(self, line: str) -> None:
         value = json.loads(line)
         if value.get("begins"):
             self.session, self.runs, self.since = value["session"], [], None
+            self.past = tuple(Past(*counts) for counts in value.get("past", ()))
         elif "since" in value:
             self.since = value["since"]
         elif "ran" in value:
             self.runs.append(from_line(line))
+
+    def _remembered(self) -> tuple[Past, ...]:
+        """What the latest bisections of this repository came to."""
+        lines = self._memory.get(self._experience)[-_REMEMBERED:]
+        return tuple(Past(*json.loads(line)) for line in lines)
+
+    def learn(self, past: Past) -> None:
+        """Keep what a bisection that found its culprit came to."""
+        self._memory.append(self._experience, json.dumps(astuple(past)))
 
     @property
     def python(self) -> str | None:

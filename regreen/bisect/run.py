@@ -21,7 +21,7 @@ from regreen.bisect.memory import Forgetful, Memory, session_key
 from regreen.bisect.performance import Paired
 from regreen.bisect.result import Bisection, Dependency, Outcome, Verified
 from regreen.bisect.runner import Judge, Runner, Runs, pattern
-from regreen.bisect.verify import Proof, prove, since, source_of
+from regreen.bisect.verify import Proof, prove, source_of
 from regreen.codebase.trial import Trial
 from regreen.errors import UserError
 from regreen.ports import Git, Sandbox
@@ -253,12 +253,17 @@ class _Work:
                 self.say("the proof contradicts it; searching on")
                 self.notes.append(proof.verified.detail)
                 continue
-            mended = None if "revert" in proof.verified.by else self._mended(hunt)
-            if mended is not None:
+            if proof.since is not None and proof.since.mended is not None:
+                for run in proof.since.runs:
+                    self.log.record(run)
+                culprit, mended = hunt.sha(hunt.state.best()[0]), proof.since.mended
+                self.notes.append(f"{culprit[:12]} broke it as well, but {mended[:12]} works again")
                 hunt = self._since(mended, broken, limit)
-            elif hunt.answer() == "found":
-                found = self._report(hunt, outcome, proof.verified)
-                return replace(found, dependency=self._dependency(hunt))
+                continue
+            if self.job.slower is None:
+                self.log.learn(hunt.tally(hunt.state.best()[0]))
+            found = self._report(hunt, outcome, proof.verified)
+            return replace(found, dependency=self._dependency(hunt))
         return self._report(hunt, "undecided", None)
 
     def _since(self, mended: str, broken: str, limit: Stop) -> Hunt:
@@ -266,21 +271,6 @@ class _Work:
         self.log.begin_at(mended)
         self.say(f"searching from {mended[:12]}")
         return self._open(broken, mended, limit)
-
-    def _mended(self, hunt: Hunt) -> str | None:
-        """A commit after the culprit where all is well: then the fault that is there now is a later one."""
-        culprit, _ = hunt.state.best()
-        self.say("taking it back settles nothing; looking whether it failed throughout since")
-        looked = since(hunt, culprit, self.runner)
-        if looked.mended is None:
-            hunt.add(looked.runs)
-            return None
-        for run in looked.runs:
-            self.log.record(run)
-        self.notes.append(
-            f"{hunt.sha(culprit)[:12]} broke it as well, but {looked.mended[:12]} works again"
-        )
-        return looked.mended
 
     def _prove(self, hunt: Hunt) -> Proof:
         culprit, _ = hunt.state.best()

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import Literal
 
 from regreen.bisect.hunt import Hunt
 from regreen.bisect.memory import Run
@@ -23,10 +22,14 @@ _DOCUMENTS = frozenset({".md", ".rst", ".txt"})
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Whether the culprit stood up, and what was done; the runs of a proof that failed are evidence like any other."""
+    """Whether the culprit stood up, and what was done; the runs of a proof that failed are evidence like any other.
+
+    `since` is what the commits after it say, where taking it back settled nothing.
+    """
 
     holds: bool
     verified: Verified
+    since: Since | None = None
 
 
 def prove(hunt: Hunt, culprit: int, *, git: Git, runner: Runs, bad: str) -> Proof:
@@ -40,8 +43,7 @@ def prove(hunt: Hunt, culprit: int, *, git: Git, runner: Runs, bad: str) -> Proo
     doubtful = [run for run in runs if not _as_expected(hunt, culprit, run)]
     if doubtful:
         hunt.add(runs)
-        best, probability = hunt.state.best()
-        if best != culprit or calibrated(probability) < hunt.confidence:
+        if not _is_still_best(hunt, culprit):
             seen = "; ".join(f"{run.sha[:12]}: {hunt.outcome(run)[0]}" for run in doubtful)
             detail = f"running {hunt.sha(culprit)[:12]} and its parents again did not bear it out ({seen})"
             return Proof(False, Verified(("rerun",), False, detail, len(runs)))
@@ -51,11 +53,25 @@ def prove(hunt: Hunt, culprit: int, *, git: Git, runner: Runs, bad: str) -> Proo
         )
     detail = f"run again: {_tally(hunt, runs)}"
     taken_back = _revert(hunt, hunt.sha(culprit), git, runner, bad)
-    spent = len(runs) + taken_back.runs
-    by: tuple[Literal["rerun", "revert"], ...] = (
-        ("rerun", "revert") if taken_back.works else ("rerun",)
-    )
-    return Proof(True, Verified(by, True, f"{detail}; {taken_back.detail}", spent))
+    detail, spent = f"{detail}; {taken_back.detail}", len(runs) + taken_back.runs
+    if taken_back.works:
+        return Proof(True, Verified(("rerun", "revert"), True, detail, spent))
+    looked = since(hunt, culprit, runner)
+    spent += len(looked.runs)
+    doubts = [run for run in looked.runs if _is_mended(hunt, run)]
+    if doubts and looked.mended is None:
+        hunt.add(looked.runs)
+        if not _is_still_best(hunt, culprit):
+            detail = f"{detail}; {doubts[0].sha[:12]} passed once, and contains it"
+            return Proof(False, Verified(("rerun",), False, detail, spent))
+    elif looked.runs and not doubts:
+        detail = f"{detail}; {_tally(hunt, list(looked.runs))}, which contain it"
+    return Proof(True, Verified(("rerun",), True, detail, spent), looked)
+
+
+def _is_still_best(hunt: Hunt, culprit: int) -> bool:
+    best, probability = hunt.state.best()
+    return best == culprit and calibrated(probability) >= hunt.confidence
 
 
 @dataclass(frozen=True, slots=True)
