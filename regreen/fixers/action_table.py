@@ -37,6 +37,15 @@ SKIPPED: dict[str, str] = {
     "pyvista/setup-headless-display-action": "a display", "aganders3/headless-gui": "a display", "re-actors/alls-green": _GITHUB,
     "technote-space/get-diff-action": "everything counts as changed", "actions/attest-build-provenance": "signs",
     "kenchan0130/actions-system-info": "prints", "sebastian-palma/show-actions-summary": "prints",
+    "google-github-actions/release-please-action": _GITHUB, "googleapis/release-please-action": _GITHUB, "actions/stale": _GITHUB,
+    "amannn/action-semantic-pull-request": _GITHUB, "actions/dependency-review-action": _GITHUB, "ossf/scorecard-action": _REPORT,
+    "wagoid/commitlint-github-action": "reads the history", "jamesives/github-pages-deploy-action": "publishes",
+    "gradle/wrapper-validation-action": "checks a download", "gradle/actions/wrapper-validation": "checks a download",
+    "changesets/action": "publishes", "release-drafter/release-drafter": _GITHUB, "actions/first-interaction": _GITHUB,
+    "actions/add-to-project": _GITHUB, "dependabot/fetch-metadata": _GITHUB, "rustsec/audit-check": _REPORT,
+    "shogo82148/actions-goveralls": _REPORT, "preactjs/compressed-size-action": _REPORT, "andresz1/size-limit-action": _REPORT,
+    "lycheeverse/lychee-action": "follows links", "gaurav-nelson/github-action-markdown-link-check": "follows links",
+    "trufflesecurity/trufflehog": _REPORT, "gitleaks/gitleaks-action": _REPORT, "actions/attest": "signs", "sigstore/cosign-installer": "signs",
     "kolpav/purge-artifacts-action": _GITHUB, "c-hive/gha-yarn-cache": _CACHE,
 }  # fmt: skip
 SKIPPED_OUTPUTS: dict[str, Mapping[str, str]] = {
@@ -53,13 +62,16 @@ SKIPPED_OUTPUTS: dict[str, Mapping[str, str]] = {
 _DOCKER = "needs a container engine inside the sandbox"
 REFUSED: dict[str, str] = {
     "actions/download-artifact": "needs what another job made", "dawidd6/action-download-artifact": "needs what another run made",
+    "useblacksmith/setup-docker-builder": _DOCKER, "taiki-e/setup-cross-toolchain-action": "builds for another processor",
+    "super-linter/super-linter": _DOCKER, "github/super-linter": _DOCKER, "aquasecurity/trivy-action": _DOCKER,
+    "homebrew/actions/setup-homebrew": "Homebrew is not to be had in the sandbox", "microsoft/setup-msbuild": "another operating system",
     "docker/setup-buildx-action": _DOCKER, "docker/build-push-action": _DOCKER, "docker/login-action": _DOCKER,
     "docker/setup-qemu-action": _DOCKER, "docker/metadata-action": _DOCKER, "docker/bake-action": _DOCKER,
     "pypa/cibuildwheel": _DOCKER, "pyo3/maturin-action": "builds in a container of its own",
     "conda-incubator/setup-miniconda": "conda's channels are not reached from the sandbox",
     "mamba-org/setup-micromamba": "conda's channels are not reached from the sandbox",
     "mamba-org/provision-with-micromamba": "conda's channels are not reached from the sandbox",
-    "cypress-io/github-action": "needs a browser", "browser-actions/setup-chrome": "needs a browser",
+    "cypress-io/github-action": "needs a browser",
     "github/codeql-action/init": "CodeQL is not to be had in the sandbox",
     "github/codeql-action/analyze": "CodeQL is not to be had in the sandbox",
         "google-github-actions/auth": "needs a credential", "aws-actions/configure-aws-credentials": "needs a credential",

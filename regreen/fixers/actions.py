@@ -7,6 +7,7 @@ import shlex
 
 from regreen.fixers.action_table import REFUSED, SKIPPED, SKIPPED_OUTPUTS
 from regreen.fixers.action_words import Files, Inputs, Known, Meaning, given
+from regreen.fixers.other_actions import OTHERS
 from regreen.fixers.python_actions import (
     black,
     both,
@@ -38,13 +39,19 @@ def meaning(uses: str, inputs: Inputs, files: Files) -> Meaning:
     name = uses.split("@", 1)[0].lower().rstrip("/")
     if uses.startswith("docker://"):
         return Meaning("unsupported", "a container image as a step cannot be had in the sandbox")
-    if known := _KNOWN.get(name):
-        return known(inputs, files)
+    if known := _KNOWN.get(name) or OTHERS.get(name):
+        return known({**_said_by_ref(name, uses), **inputs}, files)
     if (reason := SKIPPED.get(name)) is not None:
         return Meaning("skip", reason, outputs=SKIPPED_OUTPUTS.get(name, {}))
     if (reason := REFUSED.get(name)) is not None:
         return Meaning("unsupported", reason)
     return Meaning("unsupported", "what this action does is not known here")
+
+
+def _said_by_ref(name: str, uses: str) -> dict[str, str]:
+    """`taiki-e/install-action@nextest` names its tool behind the @."""
+    ref = uses.partition("@")[2]
+    return {"tool": ref} if name == "taiki-e/install-action" and not ref.startswith("v") else {}
 
 
 # --- the tree ---------------------------------------------------------------------------------------------------------
