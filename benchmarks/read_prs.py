@@ -31,13 +31,15 @@ from review import SHARED, cases, repository
 from regreen.adapters.anthropic import AnthropicModel, LedgerEntry
 from regreen.adapters.git import GitRepository
 from regreen.codebase.trial import Trial
-from regreen.models import ModelAnswer, ModelRequest
+from regreen.models import ModelAnswer, ModelRequest, Signals
 from regreen.ports import Model, Sandbox
+from regreen.reviewers.calibrate import PRIOR, confidence, fit, gap
 from regreen.reviewers.document import document
 from regreen.reviewers.review import ReviewJob, review
 from regreen.reviewers.table import REVIEWERS
 
 MOST_COMMENTS = 3
+FOLDS = 5
 MOST_WAIT = 4 * 3600.0
 
 
@@ -195,9 +197,30 @@ def score(out: Path, chosen: Mapping[str, tuple[str, Mapping[str, Any]]]) -> Non
             print(f"{name} >= {cut}:", {k: round(v, 3) for k, v in got.items()})
     right = sum(o["right"] for o in outcomes)
     print(f"claims: {len(outcomes)}, right {right}, judged by hand {sum(o['judged'] for o in outcomes)}")  # fmt: skip
+    _calibrated(outcomes)
     for size, found in sorted(tokens.items()):
         calls, fresh, answered = (mean(c) for c in zip(*found, strict=True))
         print(f"changed lines {size}: {len(found)} PRs, {calls:.1f} calls, {fresh:.0f} tokens in (a repeated beginning counted at a tenth), {answered:.0f} out")  # fmt: skip
+
+
+def _calibrated(outcomes: Sequence[Mapping[str, Any]]) -> None:
+    """How far stated confidence and truth lie apart: with the prior, and fitted on the other folds' pull requests."""
+    told = [(o["case"], Signals(**o["signals"]), o["right"]) for o in outcomes]
+    names = sorted({case for case, _, _ in told}, key=_name)
+    fold_of = {name: i % FOLDS for i, name in enumerate(names)}
+    prior = [(confidence(s), r) for _, s, r in told]
+    fitted = []
+    for fold in range(FOLDS):
+        weights = fit((s, r, 1.0) for case, s, r in told if fold_of[case] != fold)
+        fitted += [(confidence(s, weights), r) for case, s, r in told if fold_of[case] == fold]
+    for name, pairs in (("prior", prior), ("fitted on the other folds", fitted)):
+        posted = [(c, r) for c, r in pairs if c >= 0.8]
+        stated = sum(c for c, _ in posted) / max(1, len(posted))
+        right = sum(r for _, r in posted) / max(1, len(posted))
+        print(f"calibration, {name}: gap {gap(pairs):.3f} over all {len(pairs)}; of {len(posted)} at .80 and above {right:.2f} right, {stated:.2f} stated")  # fmt: skip
+    everything = fit((s, r, 1.0) for _, s, r in told)
+    print("weights, prior:", [round(w, 2) for w in PRIOR])
+    print("weights, fitted on all:", [round(w, 2) for w in everything])
 
 
 def _comment(finding: Mapping[str, Any]) -> dict[str, Any]:

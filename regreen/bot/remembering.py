@@ -60,6 +60,7 @@ class Remembered:
         self._store = store
         self._posted = f"posted/{subject}"
         self._dismissed = f"dismissed/{subject}"
+        self._open = f"to-resolve/{subject}"
 
     def posted(self) -> dict[str, Said]:
         """Every finding that stands on the pull request, by fingerprint."""
@@ -90,6 +91,7 @@ class Remembered:
             normalise(finding.suggestion or "")[:_MOST_CODE],
         )
         self._store.put(self._posted, finding.fingerprint, json.dumps(astuple(said)))
+        self._store.delete(self._open, finding.fingerprint)
 
     def standing(self, found: Review) -> tuple[Finding, ...]:
         """What was posted earlier and is still there: it is not said again, and the check is not green."""
@@ -128,24 +130,36 @@ class Remembered:
         if known is not None and json.loads(known)[1] == reason:
             self._store.delete(self._dismissed, fingerprint)
 
+    def close(self, github: GitHub, number: int, fingerprints: Collection[str]) -> None:
+        """Resolve the threads of findings that are gone, and those that could not be resolved the last time."""
+        left = {key for key, _ in self._store.items(self._open)}
+        wanted = left | set(fingerprints)
+        if not wanted:
+            return
+        if resolve_threads(github, number, wanted):
+            for name in left:
+                self._store.delete(self._open, name)
+        else:
+            for name in wanted - left:
+                self._store.put(self._open, name, "")
+
     def forget(self, fingerprints: Collection[str]) -> None:
         """These are gone: if they come back, that is news."""
         for name in fingerprints:
             self._store.delete(self._posted, name)
 
 
-def resolve_threads(github: GitHub, number: int, fingerprints: Collection[str]) -> int:
-    """Resolve the threads that findings of ours opened; how many. None of them is worth a job's failure."""
-    resolved = 0
+def resolve_threads(github: GitHub, number: int, fingerprints: Collection[str]) -> bool:
+    """Resolve the threads that findings of ours opened; whether that could be done. It is worth no job's failure."""
     try:
         for thread in github.threads(number):
             first = thread.comments[0].body if thread.comments else ""
             if not thread.resolved and any(f"finding:{name}" in first for name in fingerprints):
                 github.resolve(thread.id)
-                resolved += 1
     except (OutsideError, UserError) as error:
         _log.warning("threads of %s#%d stay open: %s", github.repo, number, error)
-    return resolved
+        return False
+    return True
 
 
 def _names(posted: dict[str, Said], chosen: Collection[str]) -> set[str]:

@@ -13,7 +13,7 @@ from regreen.bot import lessons, say, scanning
 from regreen.bot.configuration import Loaded
 from regreen.bot.desk import Desk
 from regreen.bot.outcomes import Outcomes
-from regreen.bot.remembering import Remembered, resolve_threads
+from regreen.bot.remembering import Remembered
 from regreen.bot.running import Job
 from regreen.codebase.setup_guard import Rules
 from regreen.codebase.trial import Trial
@@ -66,6 +66,13 @@ def say_failed(desk: Desk, record: JobRecord, where: Where, number: int, reason:
     head = github.pull(number).head_sha
     text = say.failed(reason, record.id)
     github.check_run(say.not_reviewed(head, _external_id(record), "Not reviewed", text))
+
+
+def say_stopped(desk: Desk, record: JobRecord, where: Where, head: str) -> None:
+    """End the check run of a review that was stopped while no process ran it."""
+    github = desk.github(where, REVIEW)
+    text = "A newer push came, or somebody cancelled this review."
+    github.check_run(say.not_reviewed(head, _external_id(record), "Superseded", text))
 
 
 def _external_id(record: JobRecord) -> str:
@@ -189,8 +196,8 @@ class _Flow:
             posted = self._remembered.posted()
             there = {name: posted[name] for name in gone}
             lessons.mended(self._desk, self._github.repo, pull.number, there, self._text)
-            resolve_threads(self._github, pull.number, gone)
             self._remembered.forget(gone)
+        self._remembered.close(self._github, pull.number, gone)
         standing = self._remembered.standing(found)
         if config.review.code_scanning:
             self._job.check()

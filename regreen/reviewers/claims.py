@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar, get_args
+from typing import TypeGuard, TypeVar, get_args
 
 from regreen.codebase.diff import FileChange, Line
 from regreen.models import Dimension, Severity, Side
@@ -19,7 +19,9 @@ LONGEST_REPLACEMENT = 2000
 _MOST_CLAIMS = 12
 _NEAR = 3
 _SNAP = 6
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+_MOST_REPLACED = 10
+_SAME_CAUSE = 0.6
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}|[0-9]+")
 _COMMON = frozenset(
     """the and for with that this not but when will from are instead does should which has have was its into value
     values return returns returned function method line code argument arguments called call calls""".split()  # noqa: SIM905 - reads better without quotes
@@ -37,7 +39,11 @@ _SEVERITY: dict[tuple[bool, Reach], Severity] = {
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One claim of one or more readers, with the line it stands on: of the file before on side LEFT."""
+    """One claim of one or more readers, with the line it stands on: of the file before on side LEFT.
+
+    `last` is the last line that `replacement` stands for, 0 where that is `line`; `others` is how other readers put
+    it who named another input.
+    """
 
     path: str
     line: int
@@ -52,11 +58,8 @@ class Said:
     sure: float
     readers: tuple[str, ...]
     side: Side = "RIGHT"
-
-    @property
-    def words(self) -> frozenset[str]:
-        """The identifiers it speaks of."""
-        return frozenset(_WORD.findall(f"{self.title} {self.happens}".lower())) - _COMMON
+    last: int = 0
+    others: tuple[str, ...] = ()
 
     @property
     def severity(self) -> Severity:
@@ -74,7 +77,13 @@ class Said:
         return (
             f"{self.path}, line {self.line}{' before the change' * (self.side == 'LEFT')}: {self.title}\n"
             f"Input: {self.input}\nHappens: {self.happens}\nShould: {self.should}"
+            + "".join(f"\nAnother reader puts it so: {o}" for o in self.others)
         )
+
+    @property
+    def short(self) -> str:
+        """What goes in and what comes out."""
+        return f"{self.input}: {self.happens}"
 
 
 def read_claims(
@@ -92,29 +101,87 @@ def read_claims(
 
 
 def merge(said: Iterable[Said]) -> tuple[Said, ...]:
-    """One claim where several readers say the same of the same place; most readers first, then the surest."""
+    """One claim where several readers surely say the same of the same place; most readers first, then the surest.
+
+    What one reader hands in as two causes stays two. The likest pair is joined first, so that the order in which
+    the readers answered decides nothing. What is not surely the same is left to the second reader to tell apart.
+    """
     merged: list[Said] = []
     for claim in said:
-        at = next((i for i, m in enumerate(merged) if _same(m, claim)), None)
-        if at is None:
+        twin = next((i for i, m in enumerate(merged) if _repeated(m, claim)), None)
+        if twin is None:
             merged.append(claim)
-            continue
-        known = merged[at]
-        best, other = (known, claim) if known.sure >= claim.sure else (claim, known)
-        readers = tuple(dict.fromkeys(known.readers + claim.readers))
-        same_line = (best.line, best.side) == (other.line, other.side)
-        replacement = best.replacement or (other.replacement if same_line else None)
-        merged[at] = replace(best, readers=readers, replacement=replacement)
+    while pair := _likest(merged):
+        one, other = pair
+        merged = [m for m in merged if m is not one and m is not other]
+        merged.append(joined(one, other))
     return tuple(sorted(merged, key=lambda m: (-len(m.readers), -m.sure)))
 
 
-def _same(one: Said, other: Said) -> bool:
-    if (one.path, one.side) != (other.path, other.side):
-        return False
-    if abs(one.line - other.line) > _NEAR * 3:
-        return False
-    shared = len(one.words & other.words) / max(1, min(len(one.words), len(other.words)))
-    return shared >= (0.34 if abs(one.line - other.line) <= _NEAR else 0.5)
+def joined(one: Said, other: Said) -> Said:
+    """Two claims of one cause as one: the surer's words, and what the other saw beside it."""
+    best, less = (one, other) if one.sure >= other.sure else (other, one)
+    same_line = (best.line, best.side) == (less.line, less.side)
+    borrowed = best.replacement is None and same_line
+    tells = _alike(best.input, less.input) < _SAME_CAUSE
+    return replace(
+        best,
+        readers=tuple(dict.fromkeys(one.readers + other.readers)),
+        replacement=less.replacement if borrowed else best.replacement,
+        last=less.last if borrowed else best.last,
+        others=tuple(dict.fromkeys((*best.others, *([less.short] if tells else []), *less.others))),
+    )
+
+
+def _repeated(one: Said, other: Said) -> bool:
+    """Whether a reader wrote the same claim twice."""
+    place = (one.readers, one.path, one.side, one.line)
+    return place == (other.readers, other.path, other.side, other.line) and one.title == other.title
+
+
+def _likest(said: Sequence[Said]) -> tuple[Said, Said] | None:
+    """The two claims of different readers that most surely are the same; None where none are."""
+    best, found = 0.0, None
+    for i, one in enumerate(said):
+        for other in said[i + 1 :]:
+            if not set(one.readers) & set(other.readers) and (like := _likeness(one, other)) > best:
+                best, found = like, (one, other)
+    return found
+
+
+def _likeness(one: Said, other: Said) -> float:
+    """How much two claims speak of one cause, 0 where that is not sure.
+
+    Two claims on one line share the words of its code whatever they say of it: the input that fails, or the edit
+    that mends it, has to be the same too.
+    """
+    apart = abs(one.line - other.line)
+    if (one.path, one.side) != (other.path, other.side) or apart > _NEAR * 3:
+        return 0.0
+    outcome = _overlap(f"{one.title} {one.happens}", f"{other.title} {other.happens}")
+    cause = max(
+        _overlap(f"{one.mend} {one.replacement or ''}", f"{other.mend} {other.replacement or ''}"),
+        _alike(one.input, other.input),
+    )
+    if outcome < (0.34 if apart <= _NEAR else 0.5) or cause < _SAME_CAUSE:
+        return 0.0
+    return outcome + cause - apart / 100
+
+
+def _overlap(one: str, other: str) -> float:
+    """Share of the shorter text's words that the other has too."""
+    a, b = _words(one), _words(other)
+    return len(a & b) / min(len(a), len(b)) if a and b else 0.0
+
+
+def _alike(one: str, other: str) -> float:
+    """Share of all their words that two texts have in common."""
+    a, b = _words(one), _words(other)
+    return len(a & b) / len(a | b) if a and b else 0.0
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower())) - _COMMON
 
 
 def _claim(row: object, reader: str, by_path: dict[str, FileChange]) -> Said | None:
@@ -122,7 +189,7 @@ def _claim(row: object, reader: str, by_path: dict[str, FileChange]) -> Said | N
         return None
     file = by_path.get(str(row.get("path", "")).removeprefix("b/"))
     number, sure = row.get("line"), row.get("sure")
-    if file is None or not isinstance(number, int) or not isinstance(sure, int | float):
+    if file is None or not _is_number(number) or not _is_number(sure):
         return None
     found = place(file, number, str(row.get("quote", "")))
     title = _one_line(row.get("title"), 140)
@@ -141,6 +208,7 @@ def _claim(row: object, reader: str, by_path: dict[str, FileChange]) -> Said | N
         should=_one_line(row.get("should"), 500),
         mend=_one_line(row.get("mend"), 400),
         replacement=replacement if fits and _stands_on(file, line, row.get("quote")) else None,
+        last=line + _counted(row.get("lines")) - 1,
         kind=_one_of(row.get("kind"), KINDS, "wrong-result"),
         reach=_one_of(row.get("reach"), REACHES, "sometimes"),
         sure=float(min(1, max(0, sure))),
@@ -148,7 +216,11 @@ def _claim(row: object, reader: str, by_path: dict[str, FileChange]) -> Said | N
     )
 
 
-def place(file: FileChange, number: int, quote: str) -> tuple[Side, int] | None:
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def place(file: FileChange, number: float, quote: str) -> tuple[Side, int] | None:
     """Where a claim stands: the quoted line nearest to the number it gave, else the number if the change shows it.
 
     Models count badly and copy well. A claim belongs on what the change brings: one that quotes an unchanged line
@@ -178,7 +250,7 @@ def _quoted(lines: Sequence[Line], quote: str) -> list[Line]:
     return [x for x in lines if wanted in " ".join(x.text.split())]
 
 
-def _snapped(file: FileChange, number: int, most: int) -> tuple[Side, int] | None:
+def _snapped(file: FileChange, number: float, most: int) -> tuple[Side, int] | None:
     """The added line nearest to a number, where one is near enough."""
     near = [n for n in file.added_lines if abs(n - number) <= most]
     return ("RIGHT", min(near, key=lambda n: abs(n - number))) if near else None
@@ -188,6 +260,10 @@ def _stands_on(file: FileChange, line: int, quote: object) -> bool:
     """Whether a replacement for the quoted line is one for the line that the claim was placed at."""
     lines = [x for h in file.hunks for x in h.lines if x.new == line]
     return isinstance(quote, str) and bool(lines) and lines[0].text.strip() == quote.strip()
+
+
+def _counted(value: object) -> int:
+    return min(_MOST_REPLACED, max(1, value)) if isinstance(value, int) else 1
 
 
 def _one_of(value: object, allowed: Sequence[T], default: T) -> T:

@@ -33,7 +33,7 @@ RANKED: tuple[How, ...] = (
 """From what tells most to what tells least: a later word replaces an earlier one that does not tell more."""
 WEIGHT: Mapping[How, float] = {"mended": 0.7, "resolved": 0.4}
 
-PRIOR_STRENGTH = 12.0
+PRIOR_STRENGTH = 20.0
 """How many outcomes the next wider circle counts for: a handful of clicks moves a rule a little, twenty move it far."""
 _FAR = 3 * PRIOR_STRENGTH
 """What other rules and other repositories teach counts for less than what this rule does here."""

@@ -14,6 +14,7 @@ from regreen.codebase.language import language_of
 
 LONGEST = 5
 _LONGEST_TEXT = 1000
+_COMMAND = re.compile(r"^[ \t]*/[A-Za-z]", re.MULTILINE)
 _ACTS = re.compile(
     r"://|\b(?:import|require|include|__import__|importlib|eval|exec|compile|execfile|system|popen|spawn\w*|fork|subprocess"
     r"|child_process|socket|urlopen|urllib|requests|httpx?|fetch|curl|wget|netcat|nc|ssh|base64|b64decode|fromhex|pickle"
@@ -42,8 +43,11 @@ def decent(suggestion: str, replaced: str) -> bool:
     """Whether a model's suggestion brings nothing that a quick glance could miss: one click commits it.
 
     Hidden characters, addresses, and names that run, load or send something only where the replaced lines had them.
+    Nor a line that some bot would take for a command: not every bot knows what a code fence is.
     """
     if inert.seen(suggestion) != suggestion or len(suggestion) > _LONGEST_TEXT:
+        return False
+    if _COMMAND.search(suggestion):
         return False
     had = set(_ACTS.findall(replaced.lower()))
     return all(word in had for word in _ACTS.findall(suggestion.lower()))
