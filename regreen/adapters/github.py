@@ -30,6 +30,7 @@ from regreen.adapters.github_shapes import (
 from regreen.adapters.github_tokens import Tokens
 from regreen.adapters.github_wire import Json, Wire
 from regreen.adapters.pace import Pace, Turn
+from regreen.adapters.seen import Seen
 from regreen.adapters.written import Written, Wrote
 from regreen.errors import OutsideError
 from regreen.forge import (
@@ -81,6 +82,7 @@ class GitHubApp:
         self._clock = clock
         self._turn = turn
         self._written = Written()
+        self._seen = Seen()
 
     @cached_property
     def slug(self) -> str:
@@ -97,6 +99,7 @@ class GitHubApp:
             resolving=lambda: self._tokens.token(installation, repo, RESOLVE),
             pace=Pace(self._clock, self._turn, f"installation/{installation}"),
             written=self._written,
+            seen=self._seen,
         )
 
     def installation_of(self, repo: str) -> int:
@@ -152,11 +155,12 @@ class RepositoryClient:
         resolving: Callable[[], Auth.Token],
         pace: Pace,
         written: Written,
+        seen: Seen,
     ) -> None:
         self.repo = repo
         self._login = login
         self._auth = auth
-        self._wire = Wire(api_url, auth, pace)
+        self._wire = Wire(api_url, auth, pace, seen)
         self._resolving = Wire(api_url, resolving, pace)
         self._written = written
         self._at = f"/repos/{repo}"

@@ -13,6 +13,7 @@ from github.Requester import Requester
 
 from regreen import __version__
 from regreen.adapters.pace import Pace
+from regreen.adapters.seen import Seen
 from regreen.codebase.redaction import redact
 from regreen.errors import OutsideError
 from regreen.forge import Gone, NotAllowed, Refused
@@ -29,11 +30,16 @@ class Wire:
     """JSON requests with one kind of credential; a fresh one is asked for before it expires."""
 
     def __init__(
-        self, base_url: str, auth: Callable[[], Auth.Auth], pace: Pace | None = None
+        self,
+        base_url: str,
+        auth: Callable[[], Auth.Auth],
+        pace: Pace | None = None,
+        seen: Seen | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self._auth = auth
         self._pace = pace if urlsplit(base_url).hostname not in _LOOPBACK else None
+        self._seen = seen
         self._lock = threading.Lock()
         self._requester: Requester | None = None
         self._used: Auth.Auth | None = None
@@ -125,17 +131,28 @@ class Wire:
             self._pace.wait()
         requester = self._current()
         given = {k: v for k, v in (parameters or {}).items() if v is not None}
+        key = (self._reader(), path, *(f"{k}={v}" for k, v in sorted(given.items())))
+        known = self._seen.get(key) if self._seen is not None and verb == "GET" else None
         try:
             headers, data = requester.requestJsonAndCheck(
                 verb,
                 path,
                 parameters=given or None,
+                headers={"If-None-Match": known[0]} if known is not None else None,
                 input=_discreet(body) if body is not None else None,
             )
         except (GithubException, requests.RequestException, ValueError) as error:
             msg = f"{verb} {path}"
             raise _translated(msg, error) from error
+        if known is not None and data is None:
+            return known[1]
+        if self._seen is not None and verb == "GET":
+            self._seen.put(key, (headers, data))
         return headers, data
+
+    def _reader(self) -> str:
+        """Whose eyes an answer was for: what one token may see, another may not."""
+        return self._used.token if isinstance(self._used, Auth.Token) else ""
 
 
 # What people read; the rest (ids, paths, branches) must go out as it is.

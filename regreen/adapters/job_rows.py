@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,6 +16,16 @@ from regreen.records import DeliveryRecord, JobRecord, JobState, Order
 _STOPPED = ("cancelled", "superseded")
 
 Enqueue = Callable[[Any, Order], None]
+
+_SUPERSEDE = (
+    sa.update(t.jobs)
+    .where(
+        t.jobs.c.replaces == sa.bindparam("of"),
+        t.jobs.c.id != sa.bindparam("by"),
+        t.jobs.c.state.in_(LIVE),
+    )
+    .values(state="superseded", ended=sa.bindparam("at"), note=sa.bindparam("why"))
+)
 
 
 class JobRows(Rows):
@@ -30,20 +41,25 @@ class JobRows(Rows):
         self, items: Sequence[tuple[DeliveryRecord, Sequence[Order]]], enqueue: Enqueue
     ) -> list[bool]:
         """Store deliveries with their orders in one transaction; for each, whether it was new."""
-        answers = []
+        rows = [
+            {
+                "id": delivery.id,
+                "name": delivery.name,
+                "repo": delivery.repo,
+                "event": delivery.event,
+                "received": delivery.received.timestamp(),
+            }
+            for delivery, _ in items
+        ]
         with self._begin() as connection:
+            new = self._insert_new(connection, self._new_deliveries, rows)
+            answers, placed = [], list[Order]()
             for delivery, orders in items:
-                row = {
-                    "id": delivery.id,
-                    "name": delivery.name,
-                    "repo": delivery.repo,
-                    "event": delivery.event,
-                    "received": delivery.received.timestamp(),
-                }
-                is_new = self._is_new(connection, t.deliveries, row)
-                if is_new:
-                    self._place(connection, orders, enqueue)
-                answers.append(is_new)
+                answers.append(delivery.id in new)
+                if delivery.id in new:
+                    new.discard(delivery.id)  # the same one twice at once: the second is a repeat
+                    placed += orders
+            self._place(connection, placed, enqueue)
         return answers
 
     def order(self, orders: Sequence[Order], enqueue: Enqueue) -> None:
@@ -52,9 +68,9 @@ class JobRows(Rows):
             self._place(connection, orders, enqueue)
 
     def _place(self, connection: sa.Connection, orders: Sequence[Order], enqueue: Enqueue) -> None:
-        for order in orders:
-            now = self._now()
-            row = {
+        now = self._now()
+        rows = [
+            {
                 "id": order.id,
                 "kind": order.kind,
                 "repo": order.repo,
@@ -72,23 +88,35 @@ class JobRows(Rows):
                 "note": "",
                 "progress": "",
             }
-            if not self._is_new(connection, t.jobs, row):
-                continue
-            if order.replaces is not None:
-                self._supersede(connection, order, now)
+            for order in orders
+        ]
+        new = self._insert_new(connection, self._new_jobs, rows)
+        placed = list({order.id: order for order in orders if order.id in new}.values())
+        # of several that replace each other the last one stays
+        last = {order.replaces: order.id for order in placed if order.replaces is not None}
+        for replaces, by in last.items():
+            note = f"a newer one came: {by}"
+            values = {"of": replaces, "by": by, "at": now, "why": note}
+            connection.execute(_SUPERSEDE, values)
+        for order in placed:
             enqueue(connection, order)
 
     @staticmethod
-    def _supersede(connection: sa.Connection, order: Order, now: float) -> None:
-        connection.execute(
-            sa.update(t.jobs)
-            .where(
-                t.jobs.c.replaces == order.replaces,
-                t.jobs.c.id != order.id,
-                t.jobs.c.state.in_(LIVE),
-            )
-            .values(state="superseded", ended=now, note=f"a newer one came: {order.id}")
-        )
+    def _insert_new(
+        connection: sa.Connection, statement: Any, rows: Sequence[dict[str, Any]]
+    ) -> set[str]:
+        """Insert rows unless their ids are there; which ids were not."""
+        return set(connection.execute(statement, rows).scalars()) if rows else set()
+
+    @cached_property
+    def _new_deliveries(self) -> Any:
+        """Made once: to build a statement costs more than to run it."""
+        insert = self._insert(t.deliveries).on_conflict_do_nothing()
+        return insert.returning(t.deliveries.c.id)
+
+    @cached_property
+    def _new_jobs(self) -> Any:
+        return self._insert(t.jobs).on_conflict_do_nothing().returning(t.jobs.c.id)
 
     def delivery(self, delivery_id: str) -> DeliveryRecord | None:
         """One delivery."""

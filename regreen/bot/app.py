@@ -128,7 +128,12 @@ class App:
         self.store = store
         handler = Handler(desk, self.order)
         self.runner = Runner(
-            store=store, clock=desk.clock, handle=handler, failed=handler.failed, worker=worker
+            store=store,
+            clock=desk.clock,
+            handle=handler,
+            failed=handler.failed,
+            worker=worker,
+            stopped=handler.stopped,
         )
         self._durable = durable
         self._admission = Admission(desk.clock, desk.settings.jobs_per_installation)
@@ -157,7 +162,8 @@ class App:
             id=delivery.id,
             name=delivery.name,
             repo=_repo_of(delivery.event),
-            event=pack(delivery.event),
+            # packed once: an event with work is packed in its order already
+            event=work[0].event if work else pack(delivery.event),
             received=self.desk.clock.now(),
         )
         return self._door.accept(record, self._admission.admit(work))

@@ -20,7 +20,7 @@ from regreen.bot.fixing import (
     say_broken_down,
 )
 from regreen.bot.replies import Reply
-from regreen.bot.reviewing import review_pull, say_failed
+from regreen.bot.reviewing import review_pull, say_failed, say_stopped
 from regreen.bot.running import Job
 from regreen.bot.talking import Talk
 from regreen.forge import REVIEW, TALK
@@ -120,6 +120,21 @@ class Handler:
                 reply = Reply(github, self._desk.store, ask.number, ask.comment, record.id)
                 reply.say(say.failed(reason, record.id))
                 reply.react("confused")
+            case _:
+                pass
+
+    def stopped(self, record: JobRecord) -> None:
+        """End what a job began that was stopped while no process ran it: a check run must not spin for ever."""
+        match unpack(record.event):
+            case PullRequestChanged() as event:
+                say_stopped(self._desk, record, event.where, event.head_sha)
+            case Review() as ask if record.state == "cancelled":
+                github = self._desk.github(ask.where, REVIEW)
+                say_stopped(self._desk, record, ask.where, github.pull(ask.number).head_sha)
+            case Fix() | Bisect() | WriteTest() | Ask() as ask:
+                github = self._desk.github(ask.where, TALK)
+                reply = Reply(github, self._desk.store, ask.number, ask.comment, record.id)
+                reply.say(say.was_cancelled())
             case _:
                 pass
 

@@ -18,6 +18,7 @@ _FIRST_WAIT_S = 5.0
 _LONGEST_WAIT_S = 15 * 60.0
 _AFTER_STOP_S = 3.0
 _SUSPECT_FROM = 2
+_TRIES_TO_TELL = 3
 
 _log = logging.getLogger(__name__)
 
@@ -60,13 +61,21 @@ class Runner:
     """Runs jobs by id, in the calling thread; knows which run now, so that they can be cancelled."""
 
     def __init__(
-        self, *, store: Store, clock: Clock, handle: Handle, failed: Failed, worker: str
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        handle: Handle,
+        failed: Failed,
+        worker: str,
+        stopped: Callable[[JobRecord], None] = lambda _: None,
     ) -> None:
         self.worker = worker
         self._store = store
         self._clock = clock
         self._handle = handle
         self._failed = failed
+        self._stopped = stopped
         self._lock = threading.Lock()
         self._suspects = threading.Lock()
         self._is_stopping = False
@@ -103,6 +112,7 @@ class Runner:
             return _AFTER_STOP_S
         record = self._store.begin(job_id, self.worker)
         if record is None:
+            self._tell_stopped(job_id)
             return None
         if record.attempts > MAX_ATTEMPTS:
             self._give_up(record, f"stopped after {MAX_ATTEMPTS} attempts that did not end")
@@ -116,6 +126,16 @@ class Runner:
         finally:
             with self._lock:
                 del self._running[job_id]
+
+    def _tell_stopped(self, job_id: str) -> None:
+        """Its process died, and it was stopped before it could run again: what it began is to be ended all the same."""
+        record = self._store.job(job_id)
+        if record is None or record.state not in {"cancelled", "superseded"} or not record.started:
+            return
+        try:
+            self._stopped(record)
+        except (OutsideError, UserError) as error:
+            _log.warning("job %s: could not say that it was stopped: %s", job_id, error)
 
     def notice_cancelled(self) -> None:
         """Set the cancel event of every running job that is not wanted any more."""
@@ -174,11 +194,14 @@ class Runner:
         return wait
 
     def _give_up(self, record: JobRecord, reason: str) -> None:
+        # Told first: a process that dies in between tells again, and the marker makes that once. Ended first,
+        # a check run would spin for ever. But telling that kills the process is not tried for ever either.
+        if record.attempts <= MAX_ATTEMPTS + _TRIES_TO_TELL:
+            try:
+                self._failed(record, reason)
+            except (OutsideError, UserError) as error:
+                _log.warning("job %s: could not say that it failed: %s", record.id, error)
         self._end(record, "failed", reason)
-        try:
-            self._failed(record, reason)
-        except (OutsideError, UserError) as error:
-            _log.warning("job %s: could not say that it failed: %s", record.id, error)
 
     def _end(self, record: JobRecord, state: JobState, note: str) -> None:
         self._store.end(record.id, state, note)

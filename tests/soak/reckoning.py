@@ -14,6 +14,7 @@ from regreen.adapters.connection import engine_for
 from regreen.playground.model import ScriptedModel
 from regreen.playground.things import App, Comment, Pull, Repository
 
+_HUNTS = "SELECT key, line FROM lines WHERE key LIKE 'bisect/%'"
 POISON = "stopped after 5 attempts that did not end"
 
 
@@ -93,7 +94,7 @@ def nothing_finished_runs_again(url: str, model: ScriptedModel, answers: dict[st
         answers: the text that was given to each request, by the request; of one asked twice, the first.
     """
     begun: Counter[str] = Counter()
-    for key, line in _rows(url, "SELECT key, line FROM lines"):
+    for key, line in _rows(url, _HUNTS):
         if json.loads(line).get("begins"):
             begun[str(key)] += 1
     assert [key for key, times in begun.items() if times > 1] == []
@@ -106,7 +107,7 @@ def nothing_finished_runs_again(url: str, model: ScriptedModel, answers: dict[st
 def runs_of_hunts(url: str, after: str) -> list[int]:
     """How many runs each bisection made whose key starts with `after`."""
     made: Counter[str] = Counter()
-    for key, line in _rows(url, "SELECT key, line FROM lines"):
+    for key, line in _rows(url, _HUNTS):
         if str(key).startswith(after) and "ran" in json.loads(line):
             made[str(key)] += 1
     return sorted(made.values())

@@ -12,6 +12,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,11 @@ class Served:
         if self._pid:
             os.killpg(self._pid, signal.SIGKILL)
             self._nursery.wait(self._pid)
+            # the worker dies a moment after its master, and holds the port until then
+            with suppress(ProcessLookupError):
+                while True:
+                    os.killpg(self._pid, 0)
+                    time.sleep(0.01)
             self._pid = 0
 
     def kill_worker(self, dice: random.Random) -> None:

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 
 import pytest
+import sqlalchemy as sa
 
 from tests.stories.story import Story
 from tests.stories.test_fixes import needs_sandbox
-
-pytestmark = [pytest.mark.sandbox, needs_sandbox]
+from tests.stories.test_reviews import FAULT
 
 
 def _until(holds: Callable[[], bool]) -> None:
@@ -21,6 +21,8 @@ def _until(holds: Callable[[], bool]) -> None:
         threading.Event().wait(0.05)
 
 
+@needs_sandbox
+@pytest.mark.sandbox
 @pytest.mark.parametrize("how", ["/cancel", "close"])
 def test_a_command_in_the_sandbox_is_killed_when_nobody_wants_it(story: Story, how: str) -> None:
     story.configures("review: {enabled: false}\n")
@@ -33,15 +35,15 @@ def test_a_command_in_the_sandbox_is_killed_when_nobody_wants_it(story: Story, h
     (job,) = store.jobs(states=("waiting",))
     running = threading.Thread(target=runner.run, args=(job.id,))
     running.start()
-    _until(lambda: bool(store.job(job.id)) and _progress(story, job.id) != "")
-    threading.Event().wait(1.0)  # the box is open, and the command sleeps in it
+    _until(lambda: _has_begun(story))
+    threading.Event().wait(2.0)  # the box is open, and the command sleeps in it
     if how == "close":
         story.state.close(pull.raw)
     else:
         story.says("alice", how, on=pull)
     story.deliver()
-    began = time.monotonic()
     _run_all_but(story, "bisect")
+    began = time.monotonic()
     runner.notice_cancelled()  # a worker does this every second
     running.join(timeout=30)
     assert time.monotonic() - began < 3 - 1
@@ -51,9 +53,25 @@ def test_a_command_in_the_sandbox_is_killed_when_nobody_wants_it(story: Story, h
     assert story.reactions(said) == ["eyes"]
 
 
-def _progress(story: Story, job_id: str) -> str:
-    job = story.regreen.store.job(job_id)
-    return job.progress if job is not None else ""
+def test_a_review_that_was_cancelled_while_its_process_was_dead_leaves_no_spinning_check(
+    story: Story,
+) -> None:
+    story.work()
+    pull = story.pull(FAULT)
+    story.deliver()
+    (job,) = story.regreen.store.jobs(states=("waiting",))
+    story.regreen.store.begin(job.id, "a worker that died")
+    story.says("alice", "/cancel", on=pull)
+    story.work()
+    assert story.regreen.runner.run(job.id) is None, "the engine takes it up again after the start"
+    assert pull.checks == {"Regreen": "neutral"}
+    assert pull.check.title == "Superseded"
+
+
+def _has_begun(story: Story) -> bool:
+    """Whether the bisection's log has its first line: the next thing is a box."""
+    with story.regreen.store.engine.connect() as connection:
+        return bool(connection.execute(sa.text("SELECT count(*) FROM lines")).scalar_one())
 
 
 def _run_all_but(story: Story, kind: str) -> None:

@@ -70,9 +70,10 @@ def test_pushes_dismissals_and_buttons_end_right(tmp_path: Path, seed: int) -> N
     story = weather.story
     pull = story.pull(FAULT)
     story.work()
+    check = pull.check
     weather.turns_bad()
     story.pushes(pull, {"shop/more.py": "X = 1\n"})
-    story.state.press(pull.check, "dismiss", by="alice")
+    story.state.press(check, "dismiss", by="alice")
     story.says("alice", "/review full", on=pull)
     story.state.queue_merge(pull.raw)
     weather.passes()

@@ -73,5 +73,18 @@ def test_a_tick_for_a_schedule_that_is_gone_ends_quietly(story: Story) -> None:
     assert (job.state, job.note) == ("done", "the schedule is gone")
 
 
+def test_what_has_not_changed_is_not_fetched_again(story: Story) -> None:
+    issue = story.issue("Broken")
+    story.says("alice", "/config", on=issue)
+    story.work()
+    before = len(story.state.requests)
+    story.says("alice", "/config", on=issue)
+    story.work()
+    api = [r for r in story.state.requests[before:] if "/api/v3/" in r[1]]
+    reads = [status for method, _, status in api if method == "GET"]
+    assert reads.count(304) >= len(reads) // 2
+    assert len(issue.comments) == 2
+
+
 def _gone() -> Answer:
     return Answer(502, {}, "")

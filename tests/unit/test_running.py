@@ -144,6 +144,25 @@ def test_a_job_that_kills_its_worker_is_stopped_with_a_reason(bench: _Bench) -> 
     assert bench.told == [f"stopped after {MAX_ATTEMPTS} attempts that did not end"]
 
 
+def test_a_process_that_dies_while_it_tells_of_a_failure_tells_it_after_the_start(
+    tmp_path: Path,
+) -> None:
+    bench = _Bench(tmp_path)
+    bench.order()
+    bench.does = _raises(UserError("set tests.command"))
+
+    def dies(record: JobRecord, reason: str) -> None:
+        raise SystemExit
+
+    dying = Runner(store=bench.store, clock=bench.clock, handle=bench.does, failed=dies, worker="w")
+    with pytest.raises(SystemExit):
+        dying.run("a")
+    assert bench.job().state == "running"
+    assert bench.runner.run("a") is None
+    assert (bench.job().state, bench.told) == ("failed", ["set tests.command"])
+    bench.store.engine.dispose()
+
+
 def test_one_that_kills_its_worker_does_not_take_its_neighbours_along(bench: _Bench) -> None:
     """Both were running when the process died, twice. The guilty one is tried alone from then on."""
     for name in ("guilty", "neighbour"):
