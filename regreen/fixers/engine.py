@@ -186,7 +186,10 @@ class Engine:
                 f"{_FOLDER}/out.json",
             ]
             env = dict(self.case.trial.env)
-            box.run(argv, timeout=seconds + 2 * slowest, env=env, cancel=self.case.stop.cancel)
+            limit = seconds + 2 * slowest
+            ran = box.run(argv, timeout=limit, env=env, cancel=self.case.stop.cancel)
+            if ran.ended != "exit":  # the box went with it, and what it knew
+                return {"verdicts": [], "runs": [], "tests": []}
             told = box.read(f"{_FOLDER}/out.json", 32 * 1024 * 1024)
         try:
             found = json.loads(told or b"{}")

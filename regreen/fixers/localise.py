@@ -102,7 +102,8 @@ def _tests(case: Case) -> list[str]:
 
 def _mentioned(case: Case, limit: int = 6) -> Iterator[str]:
     """Source of what the failing tests name and no frame shows: the narrowest names first."""
-    words = set(re.findall(r"[A-Za-z_]\w{2,60}", "\n".join([*_tests(case), case.output[-3000:]])))
+    named = set(re.findall(r"[A-Za-z_]\w{2,60}", "\n".join(_tests(case))))
+    words = named | set(re.findall(r"[A-Za-z_]\w{2,60}", case.output[-3000:]))
     homes: dict[str, list[tuple[str, Definition]]] = {}
     for entry in case.git.tree(case.rev):
         if not entry.path.endswith(".py") or not is_source(entry.path) or _aside(entry.path):
@@ -114,7 +115,12 @@ def _mentioned(case: Case, limit: int = 6) -> Iterator[str]:
         for one in found:
             if one.short in words and one.kind != "constant":
                 homes.setdefault(one.short, []).append((entry.path, one))
-    for name in sorted(homes, key=lambda word: (len(homes[word]), -len(word)))[:limit]:
+
+    # what the tests themselves name comes before what their output happens to mention
+    def rank(word: str) -> tuple[bool, int, int]:
+        return word not in named, len(homes[word]), -len(word)
+
+    for name in sorted(homes, key=rank)[:limit]:
         for path, one in homes[name][:2]:
             lines = (original(case, path) or "").splitlines()[
                 one.start - 1 : min(one.end, one.start + 79)

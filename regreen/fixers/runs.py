@@ -95,7 +95,8 @@ def run_in(box: Box, trial: Trial, *, listen: bool = False, cancel: Event | None
         )
         env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} -p regreen_listen".strip()
     result = box.run(argv_of(trial), timeout=trial.timeout, env=env, cancel=cancel)
-    told = box.read(f"{_FOLDER}/{_FOLDER}.txt", 8 * 1024 * 1024) if listen else None
+    heard = listen and result.ended == "exit"  # a box that was stopped cannot be read any more
+    told = box.read(f"{_FOLDER}/{_FOLDER}.txt", 8 * 1024 * 1024) if heard else None
     output = f"{result.stdout}\n{result.stderr}"
     failures = () if result.passed else failures_in(output)
     return Seen(result, failures, MappingProxyType(_outcomes(told or b"")))

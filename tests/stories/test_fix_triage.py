@@ -88,6 +88,13 @@ def test_a_setup_without_a_network_is_no_fault_of_the_code(repository: Repositor
     assert "could not reach" in found["reason"]
 
 
+def test_a_suite_that_hangs_is_an_answer_and_no_crash(repository: Repository) -> None:
+    repository.commit("hang", {**GREEN, "tests/test_hang.py": "def test_hang():\n    while True:\n        pass\n"})  # fmt: skip
+    argv = ("--setup", SETUP, "--timeout", "2", "--rungs", "recipe,template")
+    found = fixed(repository, *argv, "--", "pytest", "-q")
+    assert (found["outcome"], found["before"]["exit_code"]) == ("gave_up", None)
+
+
 GENERATE = "open('names.py', 'w').write('NAMES = %r\\n' % open('names.txt').read().split())\n"
 
 

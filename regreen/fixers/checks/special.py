@@ -311,8 +311,9 @@ def _replaced_bodies(file: FileChange, known: set[str]) -> Iterator[Reason]:
             continue
         answer = _constants(now[0].value)
         if not answer or not any(
-            isinstance(part, ast.Call | ast.BinOp | ast.For | ast.While | ast.If)
-            for part in ast.walk(old)
+            isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)
+            for statement in then
+            for part in ast.walk(statement)
         ):
             continue
         if set(answer) & known:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from regreen.errors import SetupFailed
 from regreen.fixers.case import Case, Climbed, Judge, Judgement, Proposal, RungName
 from regreen.fixers.checks.change import parse_python
 from regreen.fixers.checks.paths import is_test
@@ -36,6 +37,9 @@ class Recipe:
 
     name: RungName = "recipe"
 
+    def __init__(self) -> None:
+        self.troubles: list[str] = []
+
     def climb(self, case: Case, judge: Judge) -> Climbed:
         """Try each remedy the failure suggests; several together where each mends only a part."""
         best: Judgement | None = None
@@ -49,7 +53,8 @@ class Recipe:
                 best = judgement
         if best is not None:
             return Climbed(best, outcome=best.outcome)
-        return Climbed(note="" if tried else "no recipe knows this failure")
+        none = "; ".join(self.troubles)[:400] or "no recipe knows this failure"
+        return Climbed(note="" if tried else none)
 
     def _proposals(self, case: Case) -> Iterator[Proposal]:
         seen: set[str] = set()
@@ -62,7 +67,11 @@ class Recipe:
         files = [entry.path for entry in case.git.tree(case.rev)]
         read = _reader(case)
         for remedy in _remedies(case, files, read):
-            changed = mended_by(case, remedy)
+            try:
+                changed = mended_by(case, remedy)
+            except SetupFailed as error:
+                self.troubles.append(f"{_named(case, remedy)} could not be run: {error}")
+                continue
             yield Proposal(
                 self.name,
                 _patch(case, changed),

@@ -24,16 +24,16 @@ _PATHS = 'PATH="$PATH:$(echo /work/node_modules/.bin /work/.tox/*/bin /work/.nox
 
 
 def mended_by(case: Case, remedy: Remedy) -> Changes:
-    """The tracked files as the remedy leaves them; nothing where it could not be run."""
+    """The tracked files as the remedy leaves them.
+
+    Raises:
+        SetupFailed: it could not be run.
+    """
     case.stop.check()
     tracked = {
         entry.path for entry in case.git.tree(case.rev) if entry.mode in {"100644", "100755"}
     }
-    try:
-        changed = _with_network(case, remedy) if remedy.network else _in_box(case, remedy.script)
-    except SetupFailed as error:
-        case.say(f"{remedy.name}: {error}")
-        return {}
+    changed = _with_network(case, remedy) if remedy.network else _in_box(case, remedy.script)
     return {
         path: data for path, data in changed.items() if path in tracked or path in remedy.writes
     }
@@ -72,6 +72,8 @@ def _changes(box: Box, case: Case, script: str) -> dict[str, bytes]:
         cancel=case.stop.cancel,
     )
     changed: dict[str, bytes] = {}
+    if result.ended != "exit":
+        return changed
     for line in result.stdout.partition(_MARK)[2].splitlines():
         path = line[40:].strip().removeprefix("./")
         data = box.read(path, _MAX_FILE) if path and not line.startswith("\\") else None
