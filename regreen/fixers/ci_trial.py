@@ -97,7 +97,8 @@ def trial_for(
         timeout: seconds for the command; the job's own limit where None.
         trust: whose code this is, for the environment's cache.
         scope: the repository, for the environment's cache.
-        pythons: the interpreters that the sandbox has ("3.11"); a plan that asks for another is refused by name.
+        pythons: the interpreters that the sandbox has ("3.11"); the newest stands in for a newer one, and
+            the title says so; any other that is not here is refused by name.
         limits: the box's limits.
         constraints: `name==version` of the day, from the log; pip and uv are held to them.
 
@@ -113,6 +114,8 @@ def trial_for(
     minutes = chosen.timeout_minutes or job.timeout_minutes
     seconds = timeout if timeout is not None else min((minutes or 30.0) * 60, 3600.0)
     held = _held(constraints)
+    python = _python(job, chosen.number, pythons)
+    note = _stands_in(job, chosen.number, python)
     beside = tuple(job.services)
     plain = _plain_command(cut) if not beside else None
     command = plain if plain is not None else _command(cut, chosen.number, beside)
@@ -121,9 +124,9 @@ def trial_for(
         setup=_setup(cut, beside, bool(held)),
         env=(*_runner_env(cut.command[-1] if plain is not None else None), *_pointing(held)),
         overlay=held,
-        title=None if plain is not None else _title(chosen),
+        title=None if plain is not None and not note else _title(chosen) + note,
         timeout=seconds,
-        python=_python(job, chosen.number, pythons),
+        python=python,
         image=job.image if "/" in job.image or ":" in job.image else None,
         trust=trust,
         scope=scope,
@@ -192,12 +195,22 @@ def _python(job: JobPlan, until: int, available: Sequence[str]) -> str | None:
     if not asked:
         return None
     wanted = asked[-1]
-    if wanted == "3":
-        return max(available, key=_version, default=None)
+    newest = max(available, key=_version, default=None)
+    if wanted == "3" or (newest is not None and _version(wanted) > _version(newest)):
+        return newest
     if available and wanted not in available:
         message = f"unsupported: Python {wanted}, because this machine has {', '.join(available)}"
         raise Unsupported(message)
     return wanted
+
+
+def _stands_in(job: JobPlan, until: int, python: str | None) -> str:
+    """A note where the newest Python that is here stands in for a newer one; the same failure is still the same."""
+    reached = [step for step in job.steps if step.number <= until]
+    asked = [step.python for step in reached if step.python] or _of_uv(reached)
+    if python is None or not asked or asked[-1] in {python, "3"}:
+        return ""
+    return f"\n# on Python {python}: {asked[-1]} is not on this machine"
 
 
 _UV_PYTHON = re.compile(

@@ -94,13 +94,19 @@ def test_a_job_that_cannot_run_here_is_refused_by_name() -> None:
         trial_for(job("      - uses: someone/unknown@v1\n      - run: pytest\n"))
 
 
+ASKS_FOR_PYTHON = "      - uses: actions/setup-python@v5\n        with: {python-version: '%s'}\n      - run: pytest\n"
+
+
 def test_a_python_that_is_not_here_is_refused_by_name() -> None:
-    planned = job(
-        "      - uses: actions/setup-python@v5\n        with: {python-version: '3.14'}\n      - run: pytest\n"
-    )
-    with pytest.raises(Unsupported, match=r"Python 3\.14"):
-        trial_for(planned, pythons=("3.11", "3.12"))
-    assert trial_for(planned, pythons=("3.14",)).python == "3.14"
+    with pytest.raises(Unsupported, match=r"Python 3\.9"):
+        trial_for(job(ASKS_FOR_PYTHON % "3.9"), pythons=("3.8", "3.11"))
+
+
+def test_the_newest_python_stands_in_for_a_newer_one_and_it_is_said() -> None:
+    trial = trial_for(job(ASKS_FOR_PYTHON % "3.14"), pythons=("3.11", "3.12"))
+    assert (trial.python, trial.command[-1]) == ("3.12", "pytest")
+    assert trial.shown == "pytest\n# on Python 3.12: 3.14 is not on this machine"
+    assert trial_for(job(ASKS_FOR_PYTHON % "3.14"), pythons=("3.14",)).shown == "pytest"
 
 
 def test_what_stands_behind_the_failed_step_is_no_matter() -> None:
