@@ -28,6 +28,19 @@ _FRAME = re.compile(r'^\s{0,40}File "([^"]{1,300})", line \d{1,9}, in (\S{1,120}
 _PLACE = re.compile(r"^([\w./+-]{1,300}\.\w{1,5}):\d{1,9}: ")  # pytest: where a traceback passes
 _MOST_PATHS = 8
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+|/(?:tmp|work|env|home)/[^\s'\",:)]{0,300}")
+_QUOTED = re.compile(r"['\"]([^'\"]{1,120})['\"]")
+_ABOUT_A_NAME = frozenset(
+    {
+        "AttributeError",
+        "FileNotFoundError",
+        "ImportError",
+        "KeyError",
+        "ModuleNotFoundError",
+        "NameError",
+        "TypeError",
+        "UnboundLocalError",
+    }
+)
 _ALIKE = 0.6
 _WINDOW = 20_000
 
@@ -37,6 +50,7 @@ class Signature:
     """How one run failed. `ended` is "exit", or "timeout", "oom", "flood" where it never came to an exit.
 
     `paths` are the files of the tree that its tracebacks go through: a hint where to look, no part of the likeness.
+    `says` is what the runner's summary says of each of `tests`, where it does.
     """
 
     ended: str
@@ -46,6 +60,7 @@ class Signature:
     message: str = ""
     frame: str = ""
     paths: tuple[str, ...] = ()
+    says: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -63,18 +78,21 @@ class Signature:
 
 def from_json(value: dict[str, object]) -> Signature:
     """What `to_json` wrote."""
-    tests = value.get("tests")
     code = value.get("exit_code")
-    paths = value.get("paths")
     return Signature(
         str(value.get("ended", "exit")),
         code if isinstance(code, int) else None,
-        tuple(str(test) for test in tests) if isinstance(tests, list | tuple) else (),
+        _words(value.get("tests")),
         str(value.get("kind", "")),
         str(value.get("message", "")),
         str(value.get("frame", "")),
-        tuple(str(path) for path in paths) if isinstance(paths, list | tuple) else (),
+        _words(value.get("paths")),
+        _words(value.get("says")),
     )
+
+
+def _words(value: object) -> tuple[str, ...]:
+    return tuple(str(word) for word in value) if isinstance(value, list | tuple) else ()
 
 
 def read(result: RunResult) -> Signature:
@@ -86,18 +104,19 @@ def read(result: RunResult) -> Signature:
         for text in (result.stdout, result.stderr)
         for line in text[-_WINDOW:].splitlines()
     ]
-    tests, said = _tests(lines)
+    found = _tests(lines)
     kind, message = _raised(lines)
-    if not kind and said:
-        kind, message = _raised([said])
+    if not kind:
+        kind, message = _raised([next((said for said in found.values() if said), "")])
     return Signature(
         "exit",
         result.exit_code,
-        tests,
+        tuple(found),
         kind,
-        _VARYING.sub("#", message).strip(),
+        _plain(message),
         _frame(lines),
         _paths(lines),
+        tuple(_plain(said) for said in found.values()) if any(found.values()) else (),
     )
 
 
@@ -107,16 +126,43 @@ def matches(seen: Signature, wanted: Sequence[Signature]) -> bool:
 
 
 def _alike(one: Signature, other: Signature) -> bool:
-    if one.ended != other.ended or one.kind != other.kind:
+    if one.ended != other.ended:
         return False
-    same_tests = bool(set(one.tests) & set(other.tests))
-    if one.tests or other.tests:
-        if not same_tests:
-            return False
-    elif one.exit_code != other.exit_code:
+    if not one.tests and not other.tests:
+        return one.exit_code == other.exit_code and _raise_alike(one, other)
+    common = set(one.tests) & set(other.tests)
+    here, there = (dict(zip(s.tests, s.says, strict=False)) for s in (one, other))
+    pairs = [(here.get(test, ""), there.get(test, "")) for test in common]
+    if pairs and all(said and also for said, also in pairs):
+        return any(_say_alike(said, also) for said, also in pairs)
+    return bool(common) and _raise_alike(one, other)
+
+
+def _raise_alike(one: Signature, other: Signature) -> bool:
+    """Whether the exceptions are alike; two failures without any are."""
+    if one.kind != other.kind or _names_another(one.kind, one.message, other.message):
         return False
     same_frame = bool(one.frame) and one.frame == other.frame
     return not one.kind or same_frame or _ratio(one.message, other.message) >= _ALIKE
+
+
+def _say_alike(said: str, also: str) -> bool:
+    """Whether a runner's summary says the same of one test twice; it may be cut short."""
+    (kind, message), (other, words) = _raised([said]), _raised([also])
+    if kind != other:
+        return False
+    if not kind:
+        return _ratio(said, also) >= _ALIKE
+    return not _names_another(kind, message, words) and _ratio(message, words) >= _ALIKE
+
+
+def _names_another(kind: str, message: str, other: str) -> bool:
+    """Whether two errors that are about a name are about different ones: another import, another attribute."""
+    if kind not in _ABOUT_A_NAME:
+        return False
+    here, there = (_QUOTED.findall(text) for text in (message, other))
+    at = 0 if kind in {"ImportError", "ModuleNotFoundError", "KeyError", "NameError"} else -1
+    return bool(here and there and str(here[at]) != str(there[at]))
 
 
 def _ratio(one: str, other: str) -> float:
@@ -134,19 +180,22 @@ def is_environmental(signature: Signature | None) -> bool:
     }
 
 
-def _tests(lines: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """Ids of the failing tests, and what pytest's summary says of the first."""
-    found: dict[str, None] = {}
-    said = ""
+def _tests(lines: Sequence[str]) -> dict[str, str]:
+    """Ids of the failing tests, and what pytest's summary says of each."""
+    found: dict[str, str] = {}
     for line in lines:
         if match := _PYTEST.match(line):
-            found[match[1]] = None
-            said = said or (match[2] or "")
+            found[match[1]] = match[2] or ""
             continue
         for pattern in _TESTS:
             if match := pattern.match(line):
-                found[match[1].strip()] = None
-    return tuple(found), said
+                found.setdefault(match[1].strip(), "")
+    return found
+
+
+def _plain(message: str) -> str:
+    """A message without what differs from run to run."""
+    return _VARYING.sub("#", message).strip()
 
 
 def _raised(lines: Sequence[str]) -> tuple[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from regreen.bisect.memory import Run
@@ -92,3 +94,41 @@ def test_a_bad_pattern_is_refused_in_words() -> None:
 
 def test_hostile_output_is_read_quickly() -> None:
     read(failure("A" * 60_000 + "\n" + "Error" * 9_000 + "\n" + '  File "' * 9_000))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("ImportError: cannot import name 'a' from 'lib'", "ImportError: cannot import name 'b' from 'lib'", False),
+        ("ImportError: cannot import name 'a' from 'lib'", "ImportError: cannot import name 'a' from 'lib.x'", True),
+        ("AttributeError: module 'm' has no attribute 'a'", "AttributeError: module 'm' has no attribute 'b'", False),
+        ("AttributeError: 'A' object has no attribute 'a'", "AttributeError: 'B' object has no attribute 'a'", True),
+        ("TypeError: f() missing 1 required positional argument: 'x'", "TypeError: f() missing 2 required positional arguments: 'y' and 'z'", False),
+        ("TypeError: unhashable type", "TypeError: unhashable type", True),
+        ("KeyError: 'a'", "KeyError: 'b'", False),
+    ],
+)  # fmt: skip
+def test_an_error_about_another_name_is_another_error(one: str, other: str, same: bool) -> None:
+    where = 'Traceback (most recent call last):\n  File "/work/check.py", line 3, in <module>\n'
+    seen, wanted = (read(failure(stderr=f"{where}{text}\n")) for text in (one, other))
+    assert matches(seen, [wanted]) == same
+
+
+def test_each_test_is_held_against_what_it_said_itself() -> None:
+    bad = read(
+        failure(
+            "FAILED t.py::a - ValueError: no total\nFAILED t.py::b - KeyError: 'x'\nKeyError: 'x'\n"
+        )
+    )
+    same = read(failure("FAILED t.py::a - ValueError: no total\nValueError: no total\n"))
+    other = read(
+        failure("FAILED t.py::a - ImportError: cannot import name 'total'\nKeyError: 'x'\n")
+    )
+    assert matches(same, [bad])
+    assert not matches(other, [bad])
+    assert from_json(json.loads(json.dumps(bad.to_json()))) == bad
+
+
+def test_the_files_of_a_traceback_are_kept_innermost_first() -> None:
+    seen = read(failure("shop/cart.py:12: in add\nshop/prices.py:3: ValueError\n"))
+    assert seen.paths == ("shop/prices.py", "shop/cart.py")
