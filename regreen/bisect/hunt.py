@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from regreen.bisect.endpoints import refuse_gaps
-from regreen.bisect.experience import Past, learned
+from regreen.bisect.experience import learned
 from regreen.bisect.graph import BEFORE, Graph, graph
 from regreen.bisect.log import Log
 from regreen.bisect.memory import Run
@@ -92,6 +92,7 @@ class Hunt:
         self.log.know(self.commits)
         if self.good is not None:
             self.log.know([self.git.commit(self.good)])
+        self._strangers = self._apart() if self.log.since is not None else frozenset()
         self.weights = self._suspicion(self._weights(), bad)
         self._rebuild()
         if self.good is not None and not self.log.at(self.good) and not limit.passed(self.tests):
@@ -147,6 +148,14 @@ class Hunt:
             weights[-1] = 1.0
         return weights
 
+    def _apart(self) -> frozenset[int]:
+        """Commits that do not descend from the good end: where that mended another fault, they may still have it."""
+        heirs = {self.good}
+        for commit in self.commits:
+            if heirs.intersection(commit.parents):
+                heirs.add(commit.sha)
+        return frozenset(at for at, commit in enumerate(self.commits) if commit.sha not in heirs)
+
     def _suspicion(self, weights: list[float], bad: str) -> list[float]:
         """More for commits that touch a file the failure's traceback goes through."""
         overlay = self.runner.trial.overlay
@@ -178,13 +187,15 @@ class Hunt:
             for at, weight in enumerate(self.weights)
             if weight == 0 and at != len(self.commits) - 1
         }
+        self.barred |= self._strangers
         for run in (*self.log.reused, *self.log.runs):
             self._count(run)
 
     def _count(self, run: Run) -> None:
         outcome, _ = self.judge(run)
         point = self.point(run.sha)
-        if point == BEFORE and self.log.since is not None and run.sha != self.good:
+        is_outside = point == BEFORE and run.sha != self.good
+        if (self.log.since is not None and is_outside) or point in self._strangers:
             return  # another fault, that was mended since
         if outcome == "untestable" and point != BEFORE:
             self.barred.add(point)
@@ -214,18 +225,6 @@ class Hunt:
         )
         if self.watch:
             self.watch(view)
-
-    def tally(self, culprit: int) -> Past:
-        """What the runs came to on either side of a culprit: experience for the repository's next bisection."""
-        counts = {(with_it, failed): 0 for with_it in (True, False) for failed in (True, False)}
-        for run in self.log.runs:
-            outcome, point = self.judge(run)[0], self.point(run.sha)
-            if outcome in {"pass", "fail"}:
-                with_it = bool(self.history.inside(point) >> culprit & 1)
-                counts[with_it, (outcome == "fail") != self.find_fix] += 1
-        return Past(
-            counts[True, True], counts[True, False], counts[False, True], counts[False, False]
-        )
 
     def add(self, runs: Iterable[Run]) -> None:
         """Count runs that were made to prove a culprit and did not."""

@@ -21,7 +21,7 @@ from regreen.bisect.memory import Forgetful, Memory, session_key
 from regreen.bisect.performance import Paired
 from regreen.bisect.result import Bisection, Dependency, Outcome, Verified
 from regreen.bisect.runner import Judge, Runner, Runs, pattern
-from regreen.bisect.verify import Proof, prove, source_of
+from regreen.bisect.verify import Proof, prove, source_of, tally
 from regreen.codebase.trial import Trial
 from regreen.errors import UserError
 from regreen.ports import Git, Sandbox
@@ -261,7 +261,7 @@ class _Work:
                 hunt = self._since(mended, broken, limit)
                 continue
             if self.job.slower is None:
-                self.log.learn(hunt.tally(hunt.state.best()[0]))
+                self.log.learn(tally(hunt, hunt.state.best()[0]))
             found = self._report(hunt, outcome, proof.verified)
             return replace(found, dependency=self._dependency(hunt))
         return self._report(hunt, "undecided", None)

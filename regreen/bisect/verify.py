@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePosixPath
 
+from regreen.bisect.experience import Past
 from regreen.bisect.hunt import Hunt
 from regreen.bisect.memory import Run
 from regreen.bisect.result import Verified
@@ -134,6 +135,17 @@ def _least_seen(hunt: Hunt, culprit: int, seen: set[int]) -> list[int]:
         chosen.append(line[middle])
         looked = sorted([*looked, middle])
     return chosen
+
+
+def tally(hunt: Hunt, culprit: int) -> Past:
+    """What the runs came to on either side of a culprit: experience for the repository's next bisection."""
+    counts = {(with_it, failed): 0 for with_it in (True, False) for failed in (True, False)}
+    for run in hunt.log.runs:
+        outcome, point = hunt.outcome(run)[0], hunt.point(run.sha)
+        if outcome in {"pass", "fail"}:
+            with_it = bool(hunt.history.inside(point) >> culprit & 1)
+            counts[with_it, (outcome == "fail") != hunt.find_fix] += 1
+    return Past(counts[True, True], counts[True, False], counts[False, True], counts[False, False])
 
 
 def _rerun(hunt: Hunt, culprit: int, git: Git, runner: Runs) -> list[Run]:
