@@ -13,6 +13,8 @@ from regreen.codebase.symbols import Call, Definition, Outline
 
 _COMMON = 12
 """A name defined in more places than this says nothing about which one is meant."""
+_WHOLE_FOLDER = {"python": {"__init__"}, "javascript": {"index"}, "rust": {"mod", "lib"}}
+"""Files that are imported by their folder's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class Graph:
             Link(p, self._around(p, call), call.line, sure)
             for p, call in self._calls.get(short, ())
             if _family(p) == _family(path)
-            and ((sure := self._tied(p, path)) or others <= _COMMON)
+            and ((sure := self.tied(p, path)) or others <= _COMMON)
             and not (p == path and call.inside == name)
         ]
         return sorted(links, key=lambda x: (not x.sure, x.path != path, x.path, x.line))
@@ -52,24 +54,29 @@ class Graph:
         for call in outline.calls if outline else ():
             if call.inside != name and not call.inside.startswith(f"{name}."):
                 continue
-            for other, definition in self._targets(path, call):
+            for other, definition in self.targets(path, call):
                 if (other, definition.name) not in seen and (other, definition.name) != (
                     path,
                     name,
                 ):
                     seen.add((other, definition.name))
-                    links.append(Link(other, definition, definition.start, self._tied(path, other)))
+                    links.append(Link(other, definition, definition.start, self.tied(path, other)))
         return sorted(links, key=lambda x: (not x.sure, x.path != path, x.path, x.line))
 
-    def _targets(self, path: str, call: Call) -> Iterator[tuple[str, Definition]]:
+    def named(self, name: str) -> list[tuple[str, Definition]]:
+        """Every definition of this short name, constants left out, with its file."""
+        return self._definitions.get(name, [])
+
+    def targets(self, path: str, call: Call) -> Iterator[tuple[str, Definition]]:
+        """The definitions that a call in a file can mean."""
         found = [t for t in self._definitions.get(call.name, ()) if _family(t[0]) == _family(path)]
-        near = [t for t in found if self._tied(path, t[0])]
+        near = [t for t in found if self.tied(path, t[0])]
         yield from near or (found if len(found) <= 2 else ())
 
     def _around(self, path: str, call: Call) -> Definition | None:
         return next((d for d in self.outlines[path].definitions if d.name == call.inside), None)
 
-    def _tied(self, user: str, used: str) -> bool:
+    def tied(self, user: str, used: str) -> bool:
         """Whether one file is, or imports, or stands in the same package as the other."""
         if user == used:
             return True
@@ -79,7 +86,8 @@ class Graph:
         ):
             return True
         pure = PurePosixPath(used)
-        stem = pure.parent.name if pure.stem in {"__init__", "index", "mod", "lib"} else pure.stem
+        whole = pure.stem in _WHOLE_FOLDER.get(_family(used), ())
+        stem = pure.parent.name if whole else pure.stem
         if language_of(used) == "go":
             stem = pure.parent.name
         return stem in self._imported[user]

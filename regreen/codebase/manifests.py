@@ -48,7 +48,7 @@ def python_for(git: Git, rev: str, available: Iterable[str]) -> str | None:
     pinned = _pinned(git, rev)
     if pinned in usable:
         return pinned
-    allowed, named = _declared(git, rev)
+    allowed, named = python_versions(git, rev)
     if allowed is None and not named:
         return None
     fitting = [version for version in usable if allowed is None or _allows(allowed, version)]
@@ -71,7 +71,7 @@ def _pinned(git: Git, rev: str) -> str | None:
     return match[1].decode() if match else None
 
 
-def _declared(git: Git, rev: str) -> tuple[SpecifierSet | None, frozenset[str]]:
+def python_versions(git: Git, rev: str) -> tuple[SpecifierSet | None, frozenset[str]]:
     """The version range and the classifiers, from whichever manifest has them."""
     ranges: list[str] = []
     texts: list[str] = []

@@ -9,7 +9,9 @@ from threading import Event
 from typing import Protocol
 
 from regreen.codebase.diff import Change, FileChange
-from regreen.codebase.index import Store
+from regreen.codebase.graph import Graph
+from regreen.codebase.index import Store, build
+from regreen.codebase.language import PARSED, language_of
 from regreen.codebase.trial import Trial
 from regreen.models import (
     CoverageReport,
@@ -28,6 +30,8 @@ from regreen.settings import RepoConfig
 
 LARGEST_FILE = 1024 * 1024
 """Files above this many bytes are not read whole by any reviewer."""
+_READ_ANEW = 1500
+"""With nothing kept from earlier, a call graph of more files than this costs more than it is worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,14 @@ class ReviewContext:
     def base_tree(self) -> tuple[TreeEntry, ...]:
         """Every file at the merge base; empty for a bare patch."""
         return tuple(self.git.tree(self.merge_base)) if self.git else ()
+
+    @cached_property
+    def graph(self) -> Graph | None:
+        """Who calls whom at the head; None for a bare patch, and where reading that many files anew costs too much."""
+        structured = sum(language_of(e.path) in PARSED for e in self.tree)
+        if self.git is None or (self.index is None and structured > _READ_ANEW):
+            return None
+        return Graph(build(self.git, self.head, self.index).outlines)
 
     def say(self, text: str) -> None:
         """Tell whoever waits what is being done."""

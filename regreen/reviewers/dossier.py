@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,14 +12,18 @@ from regreen.codebase.diff import FileChange, Line, parse
 from regreen.codebase.symbols import outline
 from regreen.models import Unread
 from regreen.reviewers.context import ReviewContext
+from regreen.reviewers.facts import facts
 from regreen.reviewers.scope import is_test
+from regreen.reviewers.surroundings import heading, imports_used, surroundings
 
 _WIDEST_LINE = 400
 _WHOLE_FILE = 1_000_000
-_SMALL_FILE = 250
+_SMALL_FILE = 200
 _LONGEST_FUNCTION = 150
 _AROUND = 12
 _NARROW = 3
+_LEAST_ELSEWHERE = 1000
+_CHEAP = 3000
 CHARACTERS_PER_TOKEN = 3.5
 
 Related = Callable[[ReviewContext, Sequence[FileChange], int], str]
@@ -33,13 +36,6 @@ class Dossier:
 
     text: str
     files: tuple[FileChange, ...]
-
-    @property
-    def added(self) -> str:
-        """The lines that the change adds."""
-        return "\n".join(
-            x.text for f in self.files for h in f.hunks for x in h.lines if x.kind == "+"
-        )
 
 
 def dossiers(
@@ -76,6 +72,7 @@ def dossiers(
 
 def fence(name: str, text: str) -> str:
     """Foreign text between marks that it cannot forge: the marks carry a digest of the text itself."""
+    text = text.replace("\r\n", "\n")  # as forms send it; alone it is shown
     mark = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
     return f"<{name} id={mark}>\n{visible(text)}\n</{name} id={mark}>"
 
@@ -111,11 +108,19 @@ def _dossier(
         parts.insert(
             0, "# What the maintainers ask reviewers to mind\n" + context.config.review.instructions
         )
-    if related is not None and (found := related(context, files, budget // 3)):
+    if said := facts(context, files):
+        parts.append("# What the project says of where it runs\n" + fence("project", said))
+    if related is not None and (found := related(context, files, _elsewhere(parts, budget))):
         parts.append(
             "# Code elsewhere in the repository that bears on it\n" + fence("repository", found)
         )
     return Dossier("\n\n".join(parts), files)
+
+
+def _elsewhere(parts: Sequence[str], budget: int) -> int:
+    """Tokens for code elsewhere: what a small change leaves of a cheap question, a third of what a large one takes."""
+    change = int(sum(map(len, parts)) / CHARACTERS_PER_TOKEN)
+    return min(budget // 3, max(_LEAST_ELSEWHERE, _CHEAP - change, change // 3))
 
 
 def _file(context: ReviewContext, file: FileChange, room: int) -> str | None:
@@ -163,6 +168,7 @@ def _wanted(context: ReviewContext, file: FileChange, lines: Sequence[Line]) -> 
     }
     at = {x.new: i for i, x in enumerate(lines) if x.new is not None}
     text = context.after(file.path) or ""
+    rows = text.split("\n")
     shape = outline(file.path, text.encode("utf-8", "surrogateescape"))
     touched = {n for i in changed if (n := _number_near(lines, i)) is not None}
     for definition in shape.definitions:
@@ -170,9 +176,14 @@ def _wanted(context: ReviewContext, file: FileChange, lines: Sequence[Line]) -> 
             continue
         inner = definition.kind != "class" and not is_test(file.path)
         whole = inner and definition.end - definition.start <= _LONGEST_FUNCTION
-        end = definition.end if whole else definition.start
-        wanted |= {at[n] for n in range(definition.start, end + 1) if n in at}
-    wanted |= {i for i, x in enumerate(lines) if _IMPORT.match(x.text)}
+        numbers = (
+            range(definition.start, definition.end + 1) if whole else heading(rows, definition)
+        )
+        wanted |= {at[n] for n in numbers if n in at}
+    if not is_test(file.path):
+        wanted |= {at[n] for n in surroundings(file, text, shape, touched) if n in at}
+    shown = [n for i in wanted if (n := lines[i].new) is not None and n <= len(rows)]
+    wanted |= {at[n] for n in imports_used(rows, shown) if n in at}
     # a gap of a line or two costs more than it saves
     return wanted | {
         i for i in range(len(lines)) if wanted & {i - 1, i - 2} and wanted & {i + 1, i + 2}
@@ -185,12 +196,12 @@ def _number_near(lines: Sequence[Line], position: int) -> int | None:
 
 
 def _rows(file: FileChange) -> Iterator[str]:
+    # Where each line ends in CR, that is how the file is written and tells nothing.
+    everywhere = all(x.text.endswith("\r") for h in file.hunks for x in h.lines)
     for i, hunk in enumerate(file.hunks):
         if i:
             yield "  ..."
         for line in hunk.lines:
             number = "" if line.new is None else str(line.new)
-            yield f"{number:>5} {line.kind} {line.text[:_WIDEST_LINE]}"
-
-
-_IMPORT = re.compile(r"(?:import|from|use|require|const \w+ = require|#include|using|package)\b")
+            text = line.text.removesuffix("\r") if everywhere else line.text
+            yield f"{number:>5} {line.kind} {text[:_WIDEST_LINE]}"

@@ -78,10 +78,13 @@ def _blocks(severity: Severity, policy: Policy) -> bool:
     )
 
 
-def _order(finding: Finding) -> tuple[bool, int, float, str, int]:
+def _order(finding: Finding) -> tuple[bool, int, float, bool, float, str, int]:
+    """What is graver first; of what is about as grave and as sure, what breaks loudly: it is met at once."""
     return (
         not finding.blocking,
         SEVERITIES.index(finding.severity),
+        -round(finding.confidence, 1),
+        finding.rule not in _LOUD,
         -finding.confidence,
         finding.path,
         finding.line,
@@ -150,5 +153,6 @@ def _joined(one: Candidate, other: Candidate) -> Candidate:
     return Candidate(finding, claim, one.place)
 
 
+_LOUD = frozenset({"model/crash", "model/hang", "model/broken-caller"})
 _CODE = re.compile(r"`([^`\n]{1,80})`")
 _WORD = re.compile(r"[a-z_]{3,}")

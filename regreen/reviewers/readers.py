@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -16,9 +17,12 @@ from regreen.reviewers.context import Claim, Report, ReviewContext
 from regreen.reviewers.dossier import Dossier, Related, dossiers
 from regreen.reviewers.lint_suggestion import lints
 from regreen.reviewers.prompts import LENSES, REPORT
+from regreen.reviewers.related import named
+from regreen.reviewers.scope import is_test
 from regreen.reviewers.verify import Shown, Tried, answered, mends, prove, question, second_reading
 
-_MOST_TRIED = 8
+_MOST_TRIED = 10
+_LEAST_SURE = 0.25
 _ANSWER_TOKENS = 12_000
 _LONGEST_ABOUT = 400
 
@@ -69,8 +73,14 @@ class Readers:
 
 
 def lenses_for(portion: Dossier) -> tuple[str, ...]:
-    """The ways in which a portion is read: two always, a third where the new code handles what can do lasting harm."""
-    return ("trace", "compare", "harm") if HARMFUL.search(portion.added) else ("trace", "compare")
+    """The ways in which a portion is read: two always, a third where the change brings what can do lasting harm.
+
+    What it only moves or edits was judged when it came.
+    """
+    lines = [x for f in portion.files if not is_test(f.path) for h in f.hunks for x in h.lines]
+    brought = Counter(m for x in lines if x.kind == "+" for m in HARMFUL.findall(x.text))
+    brought -= Counter(m for x in lines if x.kind == "-" for m in HARMFUL.findall(x.text))
+    return ("trace", "compare", "harm") if brought else ("trace", "compare")
 
 
 def _read(
@@ -98,8 +108,9 @@ def _read(
     readings = len(lenses) - len(skipped)
     if not readings:
         raise OutsideError(skipped[0].reason)
-    merged = merge(said)[:_MOST_TRIED]
-    tried = second_reading(model, portion, merged) if merged else ()
+    merged = [m for m in merge(said) if m.sure >= _LEAST_SURE or len(m.readers) > 1][:_MOST_TRIED]
+    code = named(context, "\n".join(m.told for m in merged), portion.text) if merged else ""
+    tried = second_reading(model, portion, merged, code) if merged else ()
     return [_claim(context, model, portion, t, readings) for t in tried], skipped, about
 
 
@@ -145,18 +156,19 @@ def _claim(
     if shown.evidence is not None:
         evidence.insert(0, shown.evidence)
     proven = shown.proof == "proven"
+    suggestion = _suggestion(context, said, shown)
     return Claim(
         dimension=said.dimension,
         rule=f"model/{said.kind}",
         severity="high" if said.severity == "critical" and not proven else said.severity,
         path=said.path,
         start_line=said.line,
-        line=said.line,
+        line=max(said.line, said.last) if suggestion is not None else said.line,
         side=said.side,
         title=said.title,
         body=_body(said),
         confidence=confidence(signals, context.weights),
-        suggestion=_suggestion(context, said, shown),
+        suggestion=suggestion,
         evidence=tuple(evidence),
         code=said.title,
         proven=proven,
@@ -170,7 +182,7 @@ def _suggestion(context: ReviewContext, said: Said, shown: Shown) -> str | None:
     text = context.after(said.path)
     if said.replacement is None or said.side == "LEFT" or text is None:
         return None
-    after = apply_suggestion(text, said.line, said.line, said.replacement)
+    after = apply_suggestion(text, said.line, max(said.line, said.last), said.replacement)
     if after is None or not lints(said.path, text, after):
         return None
     return said.replacement if mends(context, shown, said.path, after) else None
@@ -178,14 +190,14 @@ def _suggestion(context: ReviewContext, said: Said, shown: Shown) -> str | None:
 
 def _body(said: Said) -> str:
     parts = [("Input", said.input), ("Happens", said.happens), ("Should", said.should)]
+    parts += [("Also", other) for other in said.others]
     parts += [("Mend", said.mend)]
     return "\n\n".join(f"{name}: {text}" for name, text in parts if text)
 
 
 HARMFUL = re.compile(
-    r"\b(?:open|unlink|rmtree|makedirs|chmod|system|popen|Popen|subprocess|exec|eval|spawn|socket|connect|requests?"
-    r"|urlopen|fetch|query|execute|cursor|commit|rollback|session|cookies?|token|password|secret|auth|permission"
-    r"|encrypt|decrypt|pickle|marshal|innerHTML|redirect|[Tt]hread|threading|multiprocessing|[Ll]ock|async|await|global"
-    r"|signal|fork|atexit|chan|Mutex|synchronized)\b"
+    r"\b(?:open|unlink|remove|rmtree|chmod|system|[Pp]open|exec|eval|spawn\w*|urlopen|execute|executemany|pickle\.loads?"
+    r"|yaml\.load|marshal\.loads|Thread|Lock|RLock|Process|fork|create_task|redirect|mktemp)\("
+    r"|\b(?:subprocess|innerHTML|dangerouslySetInnerHTML|shell=True|verify=False|InsecureSkipVerify|sync\.Mutex|global)\b"
 )
 """Words in added lines that make it worth asking what lasting harm they can do."""

@@ -2,39 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
 
 from regreen.codebase.diff import FileChange
 from regreen.codebase.graph import Graph
-from regreen.codebase.index import build
 from regreen.codebase.language import PARSED, language_of
-from regreen.codebase.retrieve import Chunk, retrieve
-from regreen.codebase.symbols import outline
+from regreen.codebase.retrieve import retrieve, tokens
+from regreen.codebase.symbols import Definition, outline
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.scope import is_test
+from regreen.reviewers.surroundings import heading
 
-_WITHOUT_STORE = 1500
-"""With nothing kept from earlier, a call graph of more files than this costs more than it is worth."""
+_LONGEST = 40
+_HEAD = 14
+_AROUND = 4
+_MOST_CALLERS = 4
+_MOST_USERS = 8
+_MOST_NAMED = 6
+_AMBIGUOUS = 2
+_ALIKE = 700
+
+_CALLED = re.compile(r"\b([A-Za-z_]\w{2,60})\(")
+_WORD = re.compile(r"[A-Za-z_]\w{2,60}")
+_EVERYDAY = frozenset(
+    n
+    for kind in (dict, list, set, str, bytes, io.TextIOWrapper, deque, re.Pattern)
+    for n in dir(kind)
+)
+"""Methods of the built-in types: a call by such a name says nothing about which one is meant."""
 
 
 def related(context: ReviewContext, files: Sequence[FileChange], budget: int) -> str:
-    """Callers and callees of what these files change, then what speaks of the same things; "" where nothing does.
+    """What the change newly calls, who names what it took away, who calls what it changes; "" where nothing does.
 
-    `budget` is in tokens.
+    `budget` is in tokens. What only speaks of the same things is shown where the structure of the code says nothing.
     """
     if context.git is None:
         return ""
-    own = {f.path for f in files}
-    found = retrieve(
-        context.git,
-        context.head,
-        query=_query(context, files),
-        changed=changed_definitions(context, files),
-        budget=budget,
-        graph=_graph(context),
-        skip=lambda p: p in own or language_of(p) == "prose",
+    graph = context.graph
+    pieces = _linked(context, graph, files) if graph is not None else iter(())
+    shown = _within(pieces, budget)
+    if graph is None or not any(language_of(f.path) in PARSED for f in files):
+        shown = _alike(context, files, min(budget, _ALIKE))
+    return "\n\n".join(shown)
+
+
+def named(context: ReviewContext, text: str, shown: str, budget: int = 1500) -> str:
+    """Definitions of the functions that a text names and that `shown` does not show; "" where there are none."""
+    graph = context.graph
+    if graph is None:
+        return ""
+    wanted = [
+        name
+        for name in dict.fromkeys(_CALLED.findall(text))
+        if not re.search(rf"\b(?:def|class|func|function|fn)\s+{name}\b", shown)
+    ]
+    pieces = (
+        _definition(context, path, definition, "a claim names it")
+        for name in wanted
+        if len(found := graph.named(name)) <= _AMBIGUOUS
+        for path, definition in found
     )
-    return "\n\n".join(_shown(c) for c in found)
+    return "\n\n".join(_within(pieces, budget)[:_MOST_NAMED])
 
 
 def changed_definitions(
@@ -54,18 +86,122 @@ def changed_definitions(
     return found
 
 
-def _query(context: ReviewContext, files: Sequence[FileChange]) -> str:
-    lines = [x.text for f in files for h in f.hunks for x in h.lines if x.kind != " "]
-    return "\n".join((context.title, context.title, context.body[:2000], *lines))[:60_000]
+def _within(pieces: Iterator[str], budget: int) -> list[str]:
+    """The pieces, in their order, that fit the budget; none twice."""
+    shown: list[str] = []
+    left = budget
+    for piece in pieces:
+        cost = tokens(piece)
+        if piece and cost <= left and piece not in shown:
+            shown.append(piece)
+            left -= cost
+    return shown
 
 
-def _graph(context: ReviewContext) -> Graph | None:
+def _linked(context: ReviewContext, graph: Graph, files: Sequence[FileChange]) -> Iterator[str]:
+    own = {f.path for f in files}
+    code = [f for f in files if language_of(f.path) in PARSED and not is_test(f.path)]
+    for file in code:
+        yield from _callees(context, graph, file, own)
+    for file in code:
+        yield from _users(context, graph, file, own)
+    for path, name in changed_definitions(context, code):
+        # who makes an object calls its constructor by the class
+        called = name.removesuffix(".__init__")
+        if not called.endswith("__"):
+            yield from _callers(context, graph, (path, called), own)
+
+
+def _callees(
+    context: ReviewContext, graph: Graph, file: FileChange, own: set[str]
+) -> Iterator[str]:
+    """What the added lines call, defined in another file."""
+    added = set(file.added_lines)
+    shape = graph.outlines.get(file.path)
+    calls = [c for c in shape.calls if c.line in added] if shape else []
+    before = {n for h in file.hunks for x in h.lines if x.kind == "-" for n in _CALLED.findall(x.text)}  # fmt: skip
+    for call in sorted(calls, key=lambda c: c.name in before):
+        for path, definition in graph.targets(file.path, call):
+            if path not in own and not is_test(path):
+                yield _definition(context, path, definition, f"{file.path} calls it")
+
+
+def _users(context: ReviewContext, graph: Graph, file: FileChange, own: set[str]) -> Iterator[str]:
+    """Imports elsewhere of names that this file no longer has."""
+    before = context.before(file.old_path or file.path)
+    after = graph.outlines.get(file.path)
+    if before is None:
+        return
+    shape = outline(file.path, before.encode("utf-8", "surrogateescape"))
+    here = {d.short for d in after.definitions} if after else set()
+    gone = {d.short for d in shape.definitions if "." not in d.name} - here
+    count = 0
+    for path, other in graph.outlines.items() if gone else ():
+        if path in own or not graph.tied(path, file.path):
+            continue
+        for line in other.imports:
+            if gone & set(_WORD.findall(line)) and count < _MOST_USERS:
+                count += 1
+                yield f"--- {path} (imports what {file.path} no longer defines)\n{line}"
+
+
+def _callers(
+    context: ReviewContext, graph: Graph, changed: tuple[str, str], own: set[str]
+) -> Iterator[str]:
+    """The lines around calls of a changed function, the program's own before one of its tests."""
+    path, name = changed
+    short = name.rpartition(".")[2]
+    telling = len(graph.named(short)) == 1 and short not in _EVERYDAY
+    elsewhere = [x for x in graph.callers(path, name) if x.path not in own and (x.sure or telling)]
+    program = [x for x in elsewhere if not is_test(x.path)][:_MOST_CALLERS]
+    tests = [x for x in elsewhere if is_test(x.path) and x.sure][:1]
+    for link in (*program, *tests):
+        rows = _rows(context, link.path)
+        around = link.definition
+        first = max(around.start if around else 1, link.line - _AROUND)
+        last = min(around.end if around else len(rows), link.line + _AROUND)
+        head = [rows[n - 1] for n in heading(rows, around) if n < first] if around else []
+        text = "\n".join([*head, *(["    ..."] if head else []), *rows[first - 1 : last]])
+        sure = "calls" if link.sure else "perhaps calls"
+        if rows:
+            yield f"--- {link.path} lines {first}-{last} ({sure} {short})\n{text}"
+
+
+def _definition(context: ReviewContext, path: str, definition: Definition, why: str) -> str:
+    """A function, whole where it is short; of a class its head and constructor."""
+    rows = _rows(context, path)
+    if not rows:
+        return ""
+    long = definition.end - definition.start >= _LONGEST
+    end = definition.start + _HEAD if long else definition.end
+    text = "\n".join(rows[definition.start - 1 : end])
+    if long and definition.kind == "class" and context.graph is not None:
+        made = f"{definition.name}.__init__"
+        known = context.graph.outlines[path].definitions
+        start = next((d for d in known if d.name == made), None)
+        if start is not None and start.start > end:
+            text += "\n    ...\n" + "\n".join(
+                rows[start.start - 1 : min(start.end, start.start + _HEAD)]
+            )
+    more = "\n    ..." if long else ""
+    return f"--- {path} lines {definition.start}-{definition.end} ({why})\n{text}{more}"
+
+
+def _alike(context: ReviewContext, files: Sequence[FileChange], budget: int) -> list[str]:
     assert context.git is not None  # noqa: S101 - `related` has looked
-    structured = sum(language_of(e.path) in PARSED for e in context.tree)
-    if context.index is None and structured > _WITHOUT_STORE:
-        return None
-    return Graph(build(context.git, context.head, context.index).outlines)
+    own = {f.path for f in files}
+    lines = [x.text for f in files for h in f.hunks for x in h.lines if x.kind != " "]
+    found = retrieve(
+        context.git,
+        context.head,
+        query="\n".join((context.title, context.title, context.body[:2000], *lines))[:60_000],
+        changed=(),
+        budget=budget,
+        skip=lambda p: p in own or language_of(p) == "prose" or is_test(p),
+    )
+    return [f"--- {c.path} lines {c.start}-{c.end} ({c.why})\n{c.text}" for c in found]
 
 
-def _shown(chunk: Chunk) -> str:
-    return f"--- {chunk.path} lines {chunk.start}-{chunk.end} ({chunk.why})\n{chunk.text}"
+def _rows(context: ReviewContext, path: str) -> list[str]:
+    text = context.after(path)
+    return text.split("\n") if text is not None else []

@@ -20,7 +20,7 @@ from regreen.models import (
     Verdict,
 )
 from regreen.ports import Model
-from regreen.reviewers.claims import Said
+from regreen.reviewers.claims import Said, joined
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.dossier import Dossier, fence
 from regreen.reviewers.prompts import (
@@ -48,13 +48,20 @@ class Tried:
     because: str
 
 
-def second_reading(model: Model, portion: Dossier, claims: Sequence[Said]) -> tuple[Tried, ...]:
+def second_reading(
+    model: Model, portion: Dossier, claims: Sequence[Said], code: str = ""
+) -> tuple[Tried, ...]:
     """Have claims tried by a reader who sees only the code and the claims.
 
-    Where that reading cannot be had the claims come back unread: agreement alone then decides.
+    `code` is what the claims speak of and the portion does not show. Claims that this reader finds to have one cause
+    come back as one. Where the reading cannot be had they come back unread: agreement alone then decides.
     """
     listed = "\n\n".join(f"Claim {i}: {c.told}" for i, c in enumerate(claims, 1))
     asked = f"{SECOND_READER}\n\n{fence('claims', listed)}"
+    if code:
+        asked += (
+            f"\n\nCode that they name, as it stands after the change:\n{fence('repository', code)}"
+        )
     try:
         answer = model.ask(question(portion, "review/second-reader", asked, VERDICTS, 8000))
     except (OutOfBudget, OutsideError) as error:
@@ -62,10 +69,27 @@ def second_reading(model: Model, portion: Dossier, claims: Sequence[Said]) -> tu
     given = answered(answer, VERDICTS)
     rows = given.get("verdicts") if given else None
     listed_rows = [r for r in rows if isinstance(r, dict)] if isinstance(rows, list) else []
-    return tuple(
-        _tried(c, next((r for r in listed_rows if r.get("claim") == i), None))
-        for i, c in enumerate(claims, 1)
-    )
+    by_number = [next((r for r in listed_rows if r.get("claim") == i), None) for i in range(1, len(claims) + 1)]  # fmt: skip
+    tried = [_tried(c, row) for c, row in zip(claims, by_number, strict=True)]
+    return _one_a_cause(tried, [row.get("same_as") if row else None for row in by_number])
+
+
+def _one_a_cause(tried: Sequence[Tried], same_as: Sequence[object]) -> tuple[Tried, ...]:
+    """Claims of different readers in one file that the second reader finds the same, and judges the same, as one."""
+    kept: dict[int, Tried] = {}
+    for number, (one, first) in enumerate(zip(tried, same_as, strict=True), 1):
+        known = kept.get(first) if isinstance(first, int) else None
+        if (
+            known is None
+            or not isinstance(first, int)
+            or known.said.path != one.said.path
+            or known.verdict != one.verdict
+            or set(known.said.readers) & set(one.said.readers)
+        ):
+            kept[number] = one
+        else:
+            kept[first] = replace(known, said=joined(known.said, one.said))
+    return tuple(kept.values())
 
 
 def question(portion: Dossier, purpose: str, asked: str, tool: Tool, most: int) -> ModelRequest:

@@ -15,7 +15,7 @@ from regreen.codebase.diff import parse
 from regreen.errors import OutOfBudget
 from regreen.models import Cost, ModelAnswer, ModelRequest, Signals, ToolCall
 from regreen.reviewers.calibrate import confidence
-from regreen.reviewers.claims import merge, place, read_claims
+from regreen.reviewers.claims import Said, merge, place, read_claims
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.dossier import fence
 from regreen.reviewers.readers import Readers
@@ -194,6 +194,97 @@ def test_two_ways_to_say_the_same_become_one_claim_with_two_readers() -> None:
     )
     merged = merge([*one, *two, *other])
     assert [m.readers for m in merged] == [("trace", "compare"), ("compare",)]
+
+
+def claims_of(reader: str, *rows: dict[str, object]) -> tuple[Said, ...]:
+    diff = "--- a/ls.py\n+++ b/ls.py\n@@ -1,2 +1,2 @@\n def match(script):\n-    return False\n+    return 'ls' in script\n"
+    return read_claims({"findings": list(rows)}, reader, parse(diff).files)
+
+
+EMPTY = finding(
+    title="aliases raises ValueError when there are no aliases",
+    input="`alias` prints nothing",
+    happens="''.split(' ', 1) is [''] and unpacking into name, value raises ValueError",
+    mend="skip empty lines",
+)
+EQUALS = finding(
+    title="aliases cannot parse aliases written name=value",
+    input="`alias` prints g=git",
+    happens="'g=git'.split(' ', 1) has one part and unpacking into name, value raises ValueError",
+    mend="split at the first blank or equals sign",
+)
+
+
+def test_two_causes_on_one_line_stay_two_whoever_names_them() -> None:
+    both = merge([*claims_of("trace", EMPTY, EQUALS), *claims_of("compare", EQUALS, EMPTY)])
+    assert sorted((m.title[:20], len(m.readers)) for m in both) == [
+        ("aliases cannot parse", 2),
+        ("aliases raises Value", 2),
+    ]
+    apart = merge([*claims_of("trace", EMPTY), *claims_of("compare", EQUALS)])
+    assert len(apart) == 2
+
+
+def test_what_the_other_reader_saw_beside_it_is_kept_when_two_claims_become_one() -> None:
+    other = finding(input="script = 'tools'", sure=0.5)
+    (one,) = merge([*claims_of("trace", finding()), *claims_of("compare", other)])
+    assert one.readers == ("trace", "compare")
+    assert "tools" in one.others[0]
+    assert "tools" in one.told
+
+
+def test_the_second_reader_tells_which_claims_have_one_cause(change: Change) -> None:
+    verdict = {"traced": "so it is", "before": "right", "verdict": "holds", "certainty": 0.95}
+    context, _ = change(
+        lambda r: (
+            {"verdicts": [verdict | {"claim": 1}, verdict | {"claim": 2, "same_as": 1}]}
+            if r.purpose == "review/second-reader"
+            else {"findings": [EMPTY if r.purpose == "review/trace" else EQUALS]}
+        )
+    )
+    (claim,) = Readers().run(context).claims
+    assert claim.signals is not None
+    assert claim.signals.readers == 2
+    assert "g=git" in claim.body
+
+
+@pytest.mark.parametrize(
+    ("before", "verdict"),
+    [
+        ("right", "holds"),
+        ("not offered", "holds"),
+        ("as wrong", "refuted"),
+        ("as wrong, said to be mended", "holds"),
+    ],
+)
+def test_what_was_as_wrong_before_is_none_unless_the_change_says_that_it_mends_it(
+    change: Change, before: str, verdict: str
+) -> None:
+    said = {"claim": 1, "traced": "x", "before": before, "verdict": "holds", "certainty": 0.9}
+    context, _ = change(
+        lambda r: (
+            {"verdicts": [said]}
+            if r.purpose == "review/second-reader"
+            else {"findings": [finding()]}
+        )
+    )
+    (claim,) = Readers().run(context).claims
+    assert claim.signals is not None
+    assert claim.signals.verdict == verdict
+
+
+def test_what_its_only_reader_hardly_believes_is_not_tried(change: Change) -> None:
+    context, model = change(
+        lambda r: {"findings": [finding(sure=0.2)] if r.purpose == "review/trace" else []}
+    )
+    assert Readers().run(context).claims == ()
+    assert [r.purpose for r in model.asked] == ["review/trace", "review/compare"]
+
+
+def test_a_replacement_may_stand_for_several_lines() -> None:
+    (one,) = claims_of("trace", finding(replacement="x", lines=3))
+    (bad,) = claims_of("trace", finding(replacement="x", lines=-4))
+    assert (one.line, one.last, bad.last) == (2, 4, 2)
 
 
 json_values = st.recursive(

@@ -1,0 +1,208 @@
+"""Which lines of a changed file, away from the change, one has to see to judge it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from regreen.codebase.diff import FileChange
+from regreen.codebase.symbols import Definition, Outline
+
+_SHORT = 25
+_CALLEE = 40
+_HEAD = 12
+_MOST_USES = 6
+_MOST = 120
+_LONGEST_HEADING = 10
+
+_ATTRIBUTE = re.compile(r"\b(?:self|this|cls)\.([A-Za-z_]\w*)")
+_ASSIGNED = re.compile(
+    r"\b(?:self|this|cls)\.([A-Za-z_]\w*)\s*(?::[^=\n]{1,80})?(?:[-+*/|&]|//)?=(?!=)"
+)
+_CALLED = re.compile(r"([\w.]{0,80}\.)?\b([A-Za-z_]\w{1,60})\(")
+_NAME = re.compile(r"[A-Za-z_]\w{1,60}")
+_BINDS = re.compile(
+    r"(?:from\s+[\w.]{1,120}\s+import\s+|import\s+|(?:async\s+)?def\s+|class\s+)([^#(:]{1,200})|([A-Za-z_]\w*)\s*=(?!=)"
+)
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file after the change, taken apart."""
+
+    rows: Sequence[str]
+    shape: Outline
+    changed: frozenset[int]
+    added: Sequence[str]
+    removed: Sequence[str]
+
+    @property
+    def touched(self) -> list[Definition]:
+        """The functions and methods that hold a changed line."""
+        return [
+            d
+            for d in self.shape.definitions
+            if d.kind in {"function", "method"} and any(d.start <= n <= d.end for n in self.changed)
+        ]
+
+    def text(self, definition: Definition) -> str:
+        return "\n".join(self.rows[definition.start - 1 : definition.end])
+
+    def named(self, name: str) -> Definition | None:
+        return next((d for d in self.shape.definitions if d.name == name), None)
+
+
+def surroundings(file: FileChange, text: str, shape: Outline, changed: Iterable[int]) -> set[int]:
+    """Numbers of lines that set what the change reads, define what it calls, call it, or name what it took away."""
+    lines = [x for h in file.hunks for x in h.lines]
+    parts = _File(
+        text.split("\n"),
+        shape,
+        frozenset(changed),
+        [x.text for x in lines if x.kind == "+"],
+        [x.text for x in lines if x.kind == "-"],
+    )
+    found: set[int] = set()
+    for number in (*_called(parts), *_assigned(parts), *_orphans(parts), *_callers(parts)):
+        if len(found) >= _MOST:
+            break
+        if number not in parts.changed:
+            found.add(number)
+    return found
+
+
+def imports_used(rows: Sequence[str], shown: Iterable[int]) -> set[int]:
+    """Lines of import statements, continued ones whole, that bind a name which the shown lines use."""
+    used = {word for n in shown for word in _NAME_ANY.findall(rows[n - 1])}
+    found: set[int] = set()
+    for start, end in _imports(rows):
+        words = set(_NAME_ANY.findall("\n".join(rows[start - 1 : end])))
+        if words & used - _IMPORT_WORDS or words & {"__future__"}:
+            found |= set(range(start, end + 1))
+    return found
+
+
+def heading(rows: Sequence[str], definition: Definition) -> range:
+    """The numbers of the lines that a definition begins with: its decorators, its name, its parameters."""
+    last = min(definition.end, definition.start + _LONGEST_HEADING, len(rows))
+    for number in range(definition.start, last + 1):
+        if rows[number - 1].split("#")[0].rstrip().endswith((":", "{")):
+            return range(definition.start, number + 1)
+    return range(definition.start, definition.start + 1)
+
+
+def _imports(rows: Sequence[str]) -> Iterator[tuple[int, int]]:
+    at = 0
+    while at < len(rows):
+        start = at
+        at += 1
+        if not IMPORT.match(rows[start]):
+            continue
+        opened = rows[start].count("(") + rows[start].count("{")
+        closed = rows[start].count(")") + rows[start].count("}")
+        while (opened > closed or rows[at - 1].endswith("\\")) and at < min(len(rows), start + 60):
+            opened += rows[at].count("(") + rows[at].count("{")
+            closed += rows[at].count(")") + rows[at].count("}")
+            at += 1
+        yield start + 1, at
+
+
+def _called(parts: _File) -> Iterator[int]:
+    """What the added lines call and this file defines: its head, and all of it where it is short."""
+    before = {name for _, name in _calls(parts.removed)}
+    for owner, name in sorted(_calls(parts.added)):
+        if name in before:
+            continue
+        own = [d for d in parts.shape.definitions if d.short == name and d.kind != "constant"]
+        if owner in {"self.", "cls.", "this."} or not owner or len(own) == 1:
+            for definition in own[:2]:
+                yield from _shown(parts, definition)
+
+
+def _calls(lines: Sequence[str]) -> set[tuple[str, str]]:
+    return {(m[1] or "", m[2]) for line in lines for m in _CALLED.finditer(line)}
+
+
+def _shown(parts: _File, definition: Definition) -> Iterator[int]:
+    start = parts.named(f"{definition.name}.__init__") if definition.kind == "class" else None
+    if start is not None:
+        yield definition.start
+        definition = start
+    short = definition.end - definition.start < _CALLEE
+    yield from range(definition.start, (definition.end if short else definition.start + _HEAD) + 1)
+
+
+def _assigned(parts: _File) -> Iterator[int]:
+    """Where the attributes come from: all that a changed line reads, and in the constructor all that its method reads."""
+    touching = set(_ATTRIBUTE.findall("\n".join((*parts.added, *parts.removed))))
+    for method in parts.touched:
+        owner = parts.named(method.name.rpartition(".")[0])
+        if owner is None or owner.kind != "class":
+            continue
+        reads = set(_ATTRIBUTE.findall(parts.text(method)))
+        for name in ("__init__", "constructor", "initialize"):
+            made = parts.named(f"{owner.name}.{name}")
+            if made is None or made == method:
+                continue
+            lines = list(_assignments(parts, made, reads))
+            whole = lines and made.end - made.start <= _SHORT
+            yield from range(made.start, made.end + 1) if whole else lines
+        for other in parts.shape.definitions:
+            if other.kind == "method" and other.name.rpartition(".")[0] == owner.name:
+                yield from _assignments(parts, other, touching)
+
+
+def _assignments(parts: _File, inside: Definition, names: set[str]) -> Iterator[int]:
+    """The lines of a method that set one of these attributes, and its head."""
+    found = [
+        n
+        for n in range(inside.start, inside.end + 1)
+        if set(_ASSIGNED.findall(parts.rows[n - 1])) & names
+    ]
+    if found:
+        yield from heading(parts.rows, inside)
+    for n in found:
+        yield from (m for m in (n - 1, n, n + 1) if inside.start <= m <= inside.end)
+
+
+def _orphans(parts: _File) -> Iterator[int]:
+    """Lines that still name what a removed line imported or defined and no added line does."""
+    gone = _bound(parts.removed) - _bound(parts.added)
+    gone -= {d.short for d in parts.shape.definitions}
+    uses = 0
+    for number, row in enumerate(parts.rows, 1):
+        if gone and uses < _MOST_USES and gone & set(_NAME.findall(row)):
+            uses += number not in parts.changed
+            yield number
+
+
+def _bound(lines: Sequence[str]) -> set[str]:
+    """Names that lines at the left margin bind."""
+    found: set[str] = set()
+    for line in lines:
+        match = _BINDS.match(line)
+        if match:
+            found |= set(_NAME.findall(match[1] or match[2]))
+    return found - _IMPORT_WORDS
+
+
+def _callers(parts: _File) -> Iterator[int]:
+    """Where this file calls the functions that are changed."""
+    touched = {d.short for d in parts.touched}
+    calls = [c for c in parts.shape.calls if c.name in touched and c.line not in parts.changed]
+    for call in calls[:_MOST_USES]:
+        around = parts.named(call.inside) if call.inside else None
+        if around is not None:
+            yield from heading(parts.rows, around)
+        for n in range(call.line - 2, call.line + 3):
+            if 0 < n <= len(parts.rows) and (around is None or around.start <= n <= around.end):
+                yield n
+
+
+IMPORT = re.compile(
+    r"(?:use|require|const \w+ = require|#include|using|package)\b|\s*(?:import\b|from\s+[\w.]+\s+import\b)"
+)
+"""How a line begins that brings in names from elsewhere."""
+_NAME_ANY = re.compile(r"[A-Za-z_]\w*")
+_IMPORT_WORDS = frozenset({"import", "from", "as", "use", "require", "const", "using", "package"})

@@ -1,0 +1,143 @@
+"""What a reader of a change is shown: the change, and what one has to know to judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from regreen.adapters.git import GitRepository
+from regreen.codebase.diff import parse
+from regreen.reviewers.context import ReviewContext
+from regreen.reviewers.dossier import dossiers
+from regreen.reviewers.readers import lenses_for
+from regreen.reviewers.related import named, related
+from tests.checkout import Checkout
+
+Shown = Callable[..., tuple[ReviewContext, str]]
+
+FILLER = "".join(f"\n\ndef filler_{n}():\n    return {n}\n" for n in range(60))
+
+
+@pytest.fixture
+def shown(tmp_path: Path) -> Shown:
+    """What is shown of a change from some files to others."""
+    checkout = Checkout(tmp_path / "r")
+
+    def made(before: dict[str, str], after: dict[str, str | None]) -> tuple[ReviewContext, str]:
+        base = checkout.commit("one", **before)
+        head = checkout.commit("two", **after)
+        git = GitRepository.open(checkout.root, home=tmp_path / "home")
+        change = parse(git.diff(base, head))
+        context = ReviewContext(
+            change, change.files, base, head, base, git=git, title="T", body="one\r\ntwo"
+        )
+        (portion,), _ = dossiers(context, related)
+        return context, portion.text
+
+    return made
+
+
+BAR = """class Bar:
+    def __init__(self, total):
+        self.total = total
+        self.rate = None
+"""
+SHOW = """
+    def show(self):
+        return self.total
+"""
+
+
+def test_where_the_attributes_that_a_method_reads_are_set_is_shown(shown: Shown) -> None:
+    reset = "\n    def reset(self):\n        self.rate = -1\n        return self\n"
+    start = f"{BAR}{FILLER.replace(chr(10), chr(10) + '    ')}{reset}"
+    _, text = shown(
+        {"bar_py": start + SHOW}, {"bar_py": start + SHOW.replace("self.total", "self.rate + 1")}
+    )
+    assert "self.rate = None" in text
+    assert "self.rate = -1" in text
+    assert "def reset(self):" in text
+    assert "filler_30" not in text
+
+
+def test_what_the_added_lines_call_is_shown_from_this_file_and_from_others(shown: Shown) -> None:
+    lib = "def clamp(value):\n    return max(0, value)\n" + FILLER
+    use = "from lib import clamp\n\n\ndef near(x):\n    return -x\n" + FILLER
+    tail = "\n\ndef far(x):\n    return {}\n"
+    _, text = shown(
+        {"lib_py": lib, "use_py": use + tail.format("x")},
+        {"use_py": use + tail.format("clamp(near(x))")},
+    )
+    assert "return -x" in text
+    assert "return max(0, value)" in text
+    assert "use.py calls it" in text
+    assert "filler_30" not in text
+
+
+def test_callers_of_what_is_changed_are_shown_and_methods_of_the_built_in_types_are_not(
+    shown: Shown,
+) -> None:
+    _, text = shown(
+        {
+            "lib_py": "def parse_size(x):\n    return x\n\n\ndef update(x):\n    return x\n",
+            "app_py": "from lib import parse_size\n\n\ndef main(a):\n    return parse_size(a) + 1\n",
+            "other_py": "def other(d):\n    d.update(a=1)\n",
+        },
+        {"lib_py": "def parse_size(x):\n    return None\n\n\ndef update(x):\n    return None\n"},
+    )
+    assert "return parse_size(a) + 1" in text
+    assert "d.update" not in text
+
+
+def test_who_still_names_what_is_gone_is_shown(shown: Shown) -> None:
+    lines = "import os\nimport sys\n\n\ndef one():\n    return sys.path\n" + FILLER
+    late = "\n\ndef late():\n    return os.sep\n"
+    _, text = shown(
+        {"lib_py": lines + late, "app_py": "from lib import one\n"},
+        {"lib_py": lines.replace("import os\n", "").replace("def one", "def two") + late},
+    )
+    assert "return os.sep" in text
+    assert "from lib import one" in text
+
+
+def test_the_versions_that_a_project_supports_are_said(shown: Shown) -> None:
+    setup = "from setuptools import setup\nsetup(name='x', python_requires='>=3.8', install_requires=['attrs>=20', 'rich'])\n"
+    _, text = shown(
+        {"setup_py": setup, "a_py": "import attrs\n"}, {"a_py": "import attrs\nX = 1\n"}
+    )
+    assert "Python that the project allows: >=3.8" in text
+    assert "attrs >=20" in text
+
+
+def test_line_ends_as_forms_send_them_are_no_hidden_characters(shown: Shown) -> None:
+    _, text = shown({"a_py": "x = 1\r\ny = 2\r\n"}, {"a_py": "x = 1\r\ny = 3\r\n"})
+    assert "\\u000d" not in text
+    assert "one\ntwo" in text
+
+
+def test_a_line_end_that_the_change_brings_is_seen(shown: Shown) -> None:
+    _, text = shown({"a_py": "x = 1\ny = 2\n"}, {"a_py": "x = 1\ny = 2\r\n"})
+    assert "y = 2\\u000d" in text
+
+
+def test_code_that_a_claim_names_is_found_where_the_change_does_not_show_it(shown: Shown) -> None:
+    context, text = shown(
+        {"lib_py": "def quote(x):\n    return repr(x)\n", "a_py": "x = 1\n"}, {"a_py": "x = 2\n"}
+    )
+    assert "return repr(x)" in named(context, "Happens: quote('a') gives two quotes", text)
+    assert named(context, "Happens: x() fails", text) == ""
+
+
+def test_lasting_harm_is_looked_for_where_the_change_brings_what_can_do_it(shown: Shown) -> None:
+    context, _ = shown({"a_py": "x = 1\n"}, {"a_py": "import os\nos.system('ls')\n"})
+    assert lenses_for(dossiers(context, None)[0][0]) == ("trace", "compare", "harm")
+
+
+def test_a_dangerous_call_that_only_moves_calls_for_no_reading_of_its_own(shown: Shown) -> None:
+    context, _ = shown(
+        {"a_py": "import os\nos.system('ls')\nx = 1\n"},
+        {"a_py": "import os\nx = 1\nos.system('ls')\n"},
+    )
+    assert lenses_for(dossiers(context, None)[0][0]) == ("trace", "compare")
