@@ -18,10 +18,10 @@ _HUNTS = "SELECT key, line FROM lines WHERE key LIKE 'bisect/%'"
 POISON = "stopped after 5 attempts that did not end"
 
 
-def live_jobs(url: str) -> int:
-    """How many jobs have not ended."""
-    query = "SELECT count(*) FROM jobs WHERE state IN ('waiting', 'running')"
-    return int(_rows(url, query)[0][0])
+def live_jobs(url: str, besides: str = "") -> int:
+    """How many jobs have not ended, those of one kind left out."""
+    query = "SELECT kind FROM jobs WHERE state IN ('waiting', 'running')"
+    return sum(kind != besides for (kind,) in _rows(url, query))
 
 
 def drain(url: str, seconds: float) -> None:

@@ -59,7 +59,7 @@ class Scene:
     def something_happens(self) -> None:
         """One more thing is asked for."""
         self.count += 1
-        turns = [self._review, self._command, self._hunt, self._mend, self._night]
+        turns = [self._hunt, self._mend, self._night, self._command, self._review]
         turns[(self.count - 1) % len(turns)]()
 
     def _review(self) -> None:

@@ -6,6 +6,7 @@ killed: the whole of it or its worker alone, at work or while it starts, with th
     REGREEN_SOAK_KILLS    how many kills (200)
     REGREEN_SOAK_SECONDS  stop killing after so many seconds, even if there were fewer (no limit)
     REGREEN_SOAK_SEED     what happens when (20261121)
+    REGREEN_SOAK_PAUSE_S  how long it lives, on average, once it answers (4)
     REGREEN_SOAK_DRAIN_S  how long what is left may take after the last kill (1200)
     REGREEN_SOAK_REPORT   a file to which a line of JSON on each run is appended
 """
@@ -37,6 +38,7 @@ from tests.soak.served import Nursery, Served, environment, free_port
 
 KILLS = int(os.environ.get("REGREEN_SOAK_KILLS", "200"))
 SECONDS = float(os.environ.get("REGREEN_SOAK_SECONDS", "inf"))
+PAUSE_S = float(os.environ.get("REGREEN_SOAK_PAUSE_S", "4"))
 SEED = int(os.environ.get("REGREEN_SOAK_SEED", "20261121"))
 _AT_ONCE = 6
 _DRAIN_S = float(os.environ.get("REGREEN_SOAK_DRAIN_S", "1200"))
@@ -95,7 +97,7 @@ def test_two_hundred_kills(
         served.start()
         state.install(app, *names)
         while kills < KILLS and time.monotonic() - began < SECONDS:
-            if reckoning.live_jobs(url) < _AT_ONCE:
+            if reckoning.live_jobs(url, besides="care") < _AT_ONCE:
                 scene.something_happens()
             _one_kill(served, url, dice)
             kills += 1
@@ -120,12 +122,12 @@ def _one_kill(served: Served, url: str, dice: random.Random) -> None:
             time.sleep(dice.uniform(0.2, 3.0))
             served.kill()
     elif how < 0.3:
-        time.sleep(dice.expovariate(1 / 3))
+        time.sleep(dice.expovariate(1 / PAUSE_S))
         served.kill_worker(dice)
         served.answers()
         return
     else:
-        time.sleep(0.02 + dice.expovariate(1 / 4))
+        time.sleep(0.02 + dice.expovariate(1 / PAUSE_S))
         served.kill()
     # now and then it is killed again before it answers
     served.start(wait=dice.random() > 0.15)

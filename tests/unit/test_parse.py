@@ -197,3 +197,47 @@ def test_no_shape_of_json_gets_further_than_malformed(
 ) -> None:
     with contextlib.suppress(Malformed):
         parse(name, {"action": action, **payload})
+
+
+def test_what_no_database_takes_is_left_out_at_the_door() -> None:
+    """JSON can spell a NUL, half a surrogate pair, and numbers and names that fit no column."""
+    payload = _pull()
+    payload["pull_request"]["head"]["ref"] = "to\u0000pic\ud800"
+    event = parse("pull_request", payload)
+    assert isinstance(event, PullRequestChanged)
+    assert event.head_ref == "topic?"
+    event.head_ref.encode()
+    payload["pull_request"]["number"] = 2**40
+    with pytest.raises(Malformed, match="number"):
+        parse("pull_request", payload)
+    payload["pull_request"]["number"] = 7
+    payload["repository"]["full_name"] = f"octo/{'x' * 300}"
+    with pytest.raises(Malformed, match="OWNER/NAME"):
+        parse("pull_request", payload)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@given(data=st.data())
+def test_an_ordinary_payload_with_one_thing_replaced_never_breaks_the_door(
+    data: st.DataObject,
+) -> None:
+    """Whatever stands in one place of a payload, it is an event, none of ours, or malformed."""
+    payload = _pull()
+    place: Any = payload
+    while True:
+        key = data.draw(st.sampled_from(sorted(place)))
+        if not isinstance(place[key], dict) or data.draw(st.booleans()):
+            break
+        place = place[key]
+    place[key] = data.draw(_JSON)
+    with contextlib.suppress(Malformed):
+        event = parse("pull_request", payload)
+        if event is not None:
+            assert unpack(pack(event)) == event
+            pack(event).encode()
