@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.playground.model import Use
+from regreen.playground.model import Answer, Use
+from regreen.playground.things import Json
 from tests.stories.conftest import Tell
 from tests.stories.test_fixes import needs_sandbox
 from tests.unit.test_redaction import LEAK, leaks
@@ -66,6 +67,37 @@ def test_a_test_is_proposed_once_it_passes(tell: Tell) -> None:
     assert "It was run in the sandbox and passes" in answer
     assert story.model is not None
     assert "assert 100 == 99" in str(story.model.asked[1]), "the failure went back to the model"
+
+
+_HALF = "def half(x):\n    if x % 2:\n        return x // 2 + 1\n    return x // 2\n"
+_MISSES = "from shop.half import half\n\n\ndef test_even():\n    assert half(4) == 2\n"
+_RUNS = "from shop.half import half\n\n\ndef test_odd():\n    assert half(3) == 2\n"
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+@pytest.mark.soak
+def test_a_test_is_asked_for_the_lines_that_no_test_runs_and_must_run_them(tell: Tell) -> None:
+    proposals = iter([_MISSES, _RUNS])
+
+    def script(asked: Json) -> Answer:
+        if "`propose_test`" in str(asked["messages"]):
+            code = next(proposals)
+            return Use("propose_test", {"path": "tests/test_odd.py", "code": code, "why": "odd"})
+        return Use("report", {"about": "Halves.", "findings": []})
+
+    story = tell(script)
+    story.configures('tests: {setup: "pip install -q pytest", command: "pytest -q"}\n')
+    pull = story.pull({"shop/half.py": _HALF, "tests/test_half.py": _MISSES})
+    story.work()
+    story.says("alice", "/test", on=pull)
+    story.work()
+    answer = pull.comments[-1]
+    assert "assert half(3) == 2" in answer
+    assert "It runs 1 of the 1 new lines that no test ran." in answer
+    assert story.model is not None
+    assert "shop/half.py: 3" in str(story.model.asked)
+    assert "runs none of the lines that no test runs" in str(story.model.asked)
 
 
 def test_a_test_needs_to_know_how_tests_run(tell: Tell) -> None:
