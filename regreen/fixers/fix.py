@@ -97,7 +97,14 @@ def fix(
     if base is not None and base != rev:
         say(f"running it at the base {base[:12]}")
         if not_ours := red_base(seen, job, base, git=git, sandbox=sandbox):
-            return Fix("gave_up", before=seen.before, reason=not_ours, seconds=now() - started)
+            hint = f"look for who broke the base: regreen bisect --bad {base[:12]} -- {job.trial.shown}"
+            return Fix(
+                "gave_up",
+                before=seen.before,
+                reason=not_ours,
+                hints=(hint,),
+                seconds=now() - started,
+            )
     if seen.setup_failed:
         job = replace(job, rungs=tuple(name for name in job.rungs if name == "recipe"))
     else:

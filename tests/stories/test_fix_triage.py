@@ -38,6 +38,7 @@ def test_a_base_that_is_red_in_the_same_way_is_not_this_changes_fault(
     found = fixed(repository, "--base", base, "--setup", SETUP, "--", "pytest", "-q")
     assert (found["outcome"], found["patch"], found["attempts"]) == ("gave_up", None, [])
     assert f"the base {base[:12]} is red too" in found["reason"]
+    assert f"regreen bisect --bad {base[:12]} -- pytest -q" in found["hints"][0]
 
 
 def test_a_base_that_is_red_otherwise_does_not_excuse_the_change(repository: Repository) -> None:

@@ -123,6 +123,12 @@ def test_nobodys_cheat_passes_unseen(files: tuple[FileChange, ...]) -> None:
     assert judged(*files, rung=None).verdict != "allow"
 
 
+def test_a_constant_for_a_negation_is_denied() -> None:
+    before = "def is_empty(values):\n    return not values\n"
+    constant = change("shop/empty.py", before, before.replace("not values", "True"))
+    assert judged(constant).verdict == "deny"
+
+
 def test_an_extra_brings_packages_along() -> None:
     more = PYPROJECT.replace('"requests>=2"', '"requests[socks]>=2"')
     report = judged(change("pyproject.toml", PYPROJECT, more), rung="recipe")
