@@ -24,6 +24,7 @@ READ: Scope = MappingProxyType({"contents": "read", "metadata": "read"})
 REVIEW: Scope = MappingProxyType(
     {"contents": "read", "metadata": "read", "pull_requests": "write", "checks": "write"}
 )
+ISSUES: Scope = MappingProxyType({"metadata": "read", "issues": "read"})
 CODE_SCANNING: Scope = MappingProxyType({"metadata": "read", "security_events": "write"})
 TALK: Scope = MappingProxyType(
     {
@@ -255,6 +256,31 @@ class FailedDelivery:
     guid: str
     event: str
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who signed in: the repositories that they may read and the App is installed on, with their right."""
+
+    login: str
+    repos: Mapping[str, Permission]
+
+
+class SignIn(Protocol):
+    """Signing people in with GitHub."""
+
+    def address(self, callback: str, state: str) -> str:
+        """Where to send the browser; it comes back to `callback` with a code and `state`."""
+        ...
+
+    def person(self, code: str, callback: str) -> Person:
+        """Who came back with this code.
+
+        Raises:
+            UserError: the code is wrong, used up or too old.
+            OutsideError: GitHub cannot be reached.
+        """
+        ...
 
 
 class GitHub(Protocol):

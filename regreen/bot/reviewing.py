@@ -12,6 +12,7 @@ from regreen.adapters.git import GitRepository
 from regreen.bot import lessons, say, scanning
 from regreen.bot.configuration import Loaded
 from regreen.bot.desk import Desk
+from regreen.bot.linked import intent
 from regreen.bot.outcomes import Outcomes
 from regreen.bot.remembering import Remembered
 from regreen.bot.running import Job
@@ -158,7 +159,7 @@ class _Flow:
             base=pull.base_sha,
             head=pull.head_sha,
             title=pull.title,
-            body=pull.body,
+            body=intent(desk, self._where, pull),
             config=config,
             max_comments=limit,
             tests=tests_of(config, self._repository, fork=pull.fork, base=pull.base_sha)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from regreen.playground.model import Use
 from regreen.playground.things import Upload
 from tests.stories.conftest import Tell
 from tests.stories.story import Story
@@ -183,3 +184,13 @@ def test_a_repository_that_does_not_want_it_uploads_nothing(story: Story) -> Non
     story.pull(FAULT)
     story.work()
     assert story.state.repository("acme/shop").uploads == []
+
+
+def test_a_linked_issue_is_part_of_what_the_change_means_to_do(tell: Tell) -> None:
+    story = tell(lambda _asked: Use("report", {"about": "Sells.", "findings": []}))
+    issue = story.issue("Nobody can buy a hundred", "The shop refuses orders above ten.")
+    pull = story.pull(body=f"Fixes #{issue.raw.number} and closes #4711.")
+    story.work()
+    assert story.model is not None
+    assert "The shop refuses orders above ten." in str(story.model.asked[0])
+    assert "Sells." in (pull.check.summary or "")
