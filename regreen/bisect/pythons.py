@@ -57,7 +57,7 @@ def settle(
         if python in known:
             continue
         attempt = runner.with_python(python)
-        runs = _at_ends(attempt, broken, fixed)
+        runs = _at_ends(attempt, broken, fixed, hopeful=not tried)
         known |= {python, runs[0].python}
         if not _is_foreign(runs[0]):
             fits = not _is_foreign(runs[-1]) and not _is_alike(runs)
@@ -80,10 +80,13 @@ def settle(
     return Chosen(chosen, notes)
 
 
-def _at_ends(attempt: Runner, broken: str, fixed: str | None) -> list[Run]:
-    """A run at the broken end; one at the other, unless the first already says that this is the wrong interpreter."""
-    attempt.expect(broken)
-    if fixed is not None:
+def _at_ends(attempt: Runner, broken: str, fixed: str | None, *, hopeful: bool) -> list[Run]:
+    """A run at the broken end; one at the other, unless the first already says that this is the wrong interpreter.
+
+    Boxes are opened ahead as long as nothing speaks against the interpreter.
+    """
+    if hopeful and fixed is not None:
+        attempt.expect(broken)
         attempt.expect(fixed)
     runs = [attempt(broken)]
     if not _is_foreign(runs[0]):

@@ -86,6 +86,23 @@ def test_a_schedule_opens_one_issue_and_closes_it_when_green(story: Story) -> No
     assert issue.comments[0].startswith("Green again at ")
 
 
+@needs_sandbox
+@pytest.mark.sandbox
+def test_each_regression_has_its_issue_and_green_closes_them_all(story: Story) -> None:
+    story.configures(_SCHEDULE)
+    story.work()
+    _night(story)
+    _history(story)
+    _night(story)
+    story.commits({"shop/prices.py": _BROKEN.replace("[1:]", "")}, message="Repair total")
+    story.commits({"shop/prices.py": _BROKEN.replace("[1:]", "[2:]")}, message="Faster still")
+    _night(story)
+    assert len(story.issues) == 2
+    story.commits({"shop/prices.py": _BROKEN.replace("[1:]", "")}, message="Repair it again")
+    _night(story)
+    assert {issue.state for issue in story.issues} == {"closed"}
+
+
 def test_bisecting_between_nonsense_is_refused_in_one_sentence(story: Story) -> None:
     issue = story.issue("Broken")
     story.says("alice", '/bisect good=v99 test="true"', on=issue)
