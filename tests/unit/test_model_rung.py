@@ -198,3 +198,10 @@ def test_the_conversation_only_grows(tmp_path: Path) -> None:
     for one, other in pairwise(loop):
         assert other.messages[: len(one.messages)] == one.messages
         assert other.tools == one.tools
+
+
+def test_a_model_is_not_asked_for_what_the_setup_forgot(tmp_path: Path) -> None:
+    model = ScriptedModel([])
+    result = repaired(tmp_path, model, CALC, f"import nowhere_to_be_found\n{TESTS}")
+    assert (result.outcome, len(model.requests)) == ("gave_up", 0)
+    assert "nowhere-to-be-found, which only the tests import" in result.hints[0]

@@ -145,7 +145,7 @@ def additions(
 ) -> Iterator[tuple[dict[str, str], str]]:
     """Changed manifests, one set after the other, each with what to say about it; those that `setup` installs first."""
     used_by_source = {
-        one.distribution for one in missing if _imported_by_source(one.module, files, read)
+        one.distribution for one in missing if imported_by_source(one.module, files, read)
     }
     for path in _manifests(files, setup):
         text = read(path)
@@ -179,7 +179,8 @@ def _with_extras(text: str, wanted: Sequence[Missing]) -> str:
     return text
 
 
-def _imported_by_source(module: str, files: Sequence[str], read: Read) -> bool:
+def imported_by_source(module: str, files: Sequence[str], read: Read) -> bool:
+    """Whether the product itself imports the module, and not its tests alone."""
     word = re.compile(rf"^\s*(?:import|from)\s+{re.escape(module)}\b", re.MULTILINE)
     sources = [
         path

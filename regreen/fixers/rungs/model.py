@@ -7,7 +7,8 @@ from regreen.fixers.case import AttemptOutcome, Case, Climbed, Judge, Judgement,
 from regreen.fixers.localise import pack
 from regreen.fixers.rungs import prompts
 from regreen.fixers.rungs.loop import Ended, Loop, Purse
-from regreen.fixers.workspace import Refused, Workspace, clipped
+from regreen.fixers.rungs.missing import imported_by_source, missing_in
+from regreen.fixers.workspace import Refused, Workspace, clipped, original
 from regreen.models import Message, ModelRequest
 
 _SECOND_SHARE = 0.5
@@ -22,6 +23,9 @@ class ModelRung:
         """One shot first; the loop with what that taught; a second attempt only after a patch that was refused."""
         if case.model is None:
             return Climbed(note="no model is configured", outcome="skipped")
+        if lacking := _lacking(case):
+            why = f"the environment lacks {lacking}, which only the tests import; install it in the setup"
+            return Climbed(note=why, outcome="gave_up", hints=(why,))
         purse = Purse(case.model, case.job.max_usd)
         material = pack(case)
         trail: list[str] = []
@@ -47,6 +51,22 @@ class ModelRung:
             cost=purse.cost,
             trail=tuple(trail),
         )
+
+
+def _lacking(case: Case) -> str:
+    """Packages whose absence is all that fails, and which no source imports: there is nothing to ask a model."""
+    failures = case.before.failures
+    if not failures or any(one.kind != "ModuleNotFoundError" for one in failures):
+        return ""
+    files = [entry.path for entry in case.git.tree(case.rev)]
+
+    def read(path: str) -> str | None:
+        return original(case, path)
+
+    missing = missing_in(case.output, files)
+    if any(imported_by_source(one.module, files, read) for one in missing):
+        return ""
+    return ", ".join(one.distribution for one in missing)
 
 
 def _one_shot(
