@@ -110,12 +110,16 @@ def trial_for(
     if standing:
         message = "; ".join(f"unsupported: {one.what}, because {one.why}" for one in standing)
         raise Unsupported(message)
+    python = _python(job, chosen.number, pythons)
+    note = _stands_in(job, chosen.number, python)
+    if note and python is not None:
+        job = _with_uv_on(python, job)
     cut = phases(job.steps, chosen.number)
+    if cut.early:
+        note += f"\n# with a network, for a later step installs: {', '.join(cut.early)}"
     minutes = chosen.timeout_minutes or job.timeout_minutes
     seconds = timeout if timeout is not None else min((minutes or 30.0) * 60, 3600.0)
     held = _held(constraints)
-    python = _python(job, chosen.number, pythons)
-    note = _stands_in(job, chosen.number, python)
     beside = tuple(job.services)
     plain = _plain_command(cut) if not beside else None
     command = plain if plain is not None else _command(cut, chosen.number, beside)
@@ -211,6 +215,12 @@ def _stands_in(job: JobPlan, until: int, python: str | None) -> str:
     if python is None or not asked or asked[-1] in {python, "3"}:
         return ""
     return f"\n# on Python {python}: {asked[-1]} is not on this machine"
+
+
+def _with_uv_on(python: str, job: JobPlan) -> JobPlan:
+    """The same job, with uv told which interpreter stands in, whatever the action or the tree pins."""
+    told = {"UV_PYTHON": python}
+    return replace(job, steps=tuple(replace(one, env=one.env | told) for one in job.steps))
 
 
 _UV_PYTHON = re.compile(

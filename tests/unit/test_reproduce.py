@@ -109,6 +109,15 @@ def test_the_newest_python_stands_in_for_a_newer_one_and_it_is_said() -> None:
     assert trial_for(job(ASKS_FOR_PYTHON % "3.14"), pythons=("3.14",)).shown == "pytest"
 
 
+def test_uv_is_told_which_python_stands_in() -> None:
+    planned = job(
+        "      - uses: astral-sh/setup-uv@v6\n        with: {python-version: '3.14'}\n      - run: uv run pytest\n"
+    )
+    trial = trial_for(planned, pythons=("3.13",))
+    assert "UV_PYTHON=3.13" in trial.command[-1]
+    assert "UV_PYTHON=3.14" not in trial.command[-1]
+
+
 def test_what_stands_behind_the_failed_step_is_no_matter() -> None:
     planned = job("      - run: pytest\n      - uses: someone/unknown@v1\n      - run: make test\n")
     assert not planned.supported
