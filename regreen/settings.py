@@ -109,6 +109,11 @@ class Settings(BaseSettings):
     dashboard_auth: SecretStr | None = Field(
         None, description="Token that opens the dashboard; none: from this machine only."
     )
+    client_id: str | None = Field(
+        None,
+        description="The App's client id: people sign in to the dashboard with GitHub, and see what they may read there.",
+    )
+    client_secret: SecretStr | None = Field(None, description="The App's client secret.")
     review_delay_s: float = Field(
         60.0, ge=0, description="Seconds after the last push before a review starts."
     )

@@ -9,18 +9,27 @@ import sqlalchemy as sa
 from regreen.adapters import tables as t
 from regreen.adapters.job_rows import JobRows
 from regreen.adapters.memory_rows import MemoryRows
+from regreen.adapters.page_rows import PageRows
 from regreen.adapters.result_rows import ResultRows
 from regreen.adapters.rows import LIVE
 from regreen.errors import OutsideError
 from regreen.records import Totals
 
 # Memory that only the job that wrote it, or the comment it answered, ever asks for again.
-_PASSING = ("review", "fix-result", "fix-tries/", "reply/", "commands/", "pace")
+_PASSING = (
+    "review",
+    "fix-result",
+    "fix-tries/",
+    "reply/",
+    "commands/",
+    "pace",
+    "dashboard-session",
+)
 _SCHEMA_LOCK = 0x7265677265656E  # "regreen"
 
 
-class Database(JobRows, ResultRows, MemoryRows):
-    """Satisfies `records.Store`."""
+class Database(JobRows, ResultRows, MemoryRows, PageRows):
+    """Satisfies `records.Store` and `listing.Shelf`."""
 
     def create(self) -> None:
         """Make the tables that are not there, one process at a time."""
@@ -29,6 +38,9 @@ class Database(JobRows, ResultRows, MemoryRows):
                 lock = sa.text("SELECT pg_advisory_xact_lock(:key)")
                 connection.execute(lock, {"key": _SCHEMA_LOCK})
             t.metadata.create_all(connection)
+            # the indexes too that a later version gave to a table that was there
+            for index in (i for table in t.metadata.sorted_tables for i in table.indexes):
+                index.create(connection, checkfirst=True)
 
     def prune(self, before: datetime) -> int:
         """Forget deliveries, ended jobs and answers older than that."""
@@ -37,6 +49,7 @@ class Database(JobRows, ResultRows, MemoryRows):
             sa.delete(t.deliveries).where(t.deliveries.c.received < cut),
             sa.delete(t.jobs).where(t.jobs.c.created < cut, t.jobs.c.state.not_in(LIVE)),
             sa.delete(t.answers).where(t.answers.c.at < cut),
+            sa.delete(t.lines).where(t.lines.c.at < cut, t.lines.c.key.startswith("progress/")),
             sa.delete(t.memory).where(
                 t.memory.c.at < cut, sa.or_(*(t.memory.c.space.startswith(s) for s in _PASSING))
             ),

@@ -124,13 +124,13 @@ class JobRows(Rows):
             row = connection.execute(
                 sa.select(t.deliveries).where(t.deliveries.c.id == delivery_id)
             ).one_or_none()
-        return _delivery(row) if row else None
+        return delivery_of(row) if row else None
 
     def deliveries(self, limit: int = 100) -> list[DeliveryRecord]:
         """The latest deliveries."""
         query = sa.select(t.deliveries).order_by(t.deliveries.c.received.desc()).limit(limit)
         with self._begin() as connection:
-            return [_delivery(row) for row in connection.execute(query)]
+            return [delivery_of(row) for row in connection.execute(query)]
 
     # Jobs
 
@@ -147,7 +147,7 @@ class JobRows(Rows):
         """One job."""
         with self._begin() as connection:
             row = connection.execute(self._jobs(t.jobs.c.id == job_id)).one_or_none()
-        return _job(row) if row else None
+        return job_of(row) if row else None
 
     def jobs(
         self,
@@ -163,7 +163,7 @@ class JobRows(Rows):
         where += [t.jobs.c.number == number] if number is not None else []
         with self._begin() as connection:
             query = self._jobs(*where).order_by(t.jobs.c.created.desc()).limit(limit)
-            return [_job(row) for row in connection.execute(query)]
+            return [job_of(row) for row in connection.execute(query)]
 
     def next_job(self, now: datetime) -> JobRecord | None:
         """The waiting job that is due and goes first."""
@@ -171,7 +171,7 @@ class JobRows(Rows):
             due = (t.jobs.c.state == "waiting", t.jobs.c.due <= now.timestamp())
             query = self._jobs(*due).order_by(t.jobs.c.priority, t.jobs.c.created)
             row = connection.execute(query.limit(1)).one_or_none()
-        return _job(row) if row else None
+        return job_of(row) if row else None
 
     def begin(self, job_id: str, worker: str) -> JobRecord | None:
         """Mark a job running and count the attempt; None where it has ended."""
@@ -189,7 +189,7 @@ class JobRows(Rows):
             if marked.rowcount == 0:
                 return None
             row = connection.execute(self._jobs(t.jobs.c.id == job_id)).one()
-        return _job(row)
+        return job_of(row)
 
     def end(self, job_id: str, state: JobState, note: str) -> None:
         """Mark a job ended, unless it has ended."""
@@ -220,7 +220,7 @@ class JobRows(Rows):
         with self._begin() as connection:
             query = self._jobs(t.jobs.c.state.in_(LIVE), t.jobs.c.due < before.timestamp())
             begun_first = query.order_by(t.jobs.c.started.is_(None), t.jobs.c.due).limit(limit)
-            return [_job(row) for row in connection.execute(begun_first)]
+            return [job_of(row) for row in connection.execute(begun_first)]
 
     def got_further(self, job_id: str) -> None:
         """A running job has something that outlives it: its attempts count from here again."""
@@ -234,9 +234,10 @@ class JobRows(Rows):
     def note_progress(self, job_id: str, text: str) -> None:
         """What a job is doing now."""
         with self._begin() as connection:
-            connection.execute(
-                sa.update(t.jobs).where(t.jobs.c.id == job_id).values(progress=text[:500])
-            )
+            said = sa.update(t.jobs).where(t.jobs.c.id == job_id, t.jobs.c.progress != text[:500])
+            if connection.execute(said.values(progress=text[:500])).rowcount:
+                row = {"key": trail_key(job_id), "line": text[:500], "at": self._now()}
+                connection.execute(sa.insert(t.lines).values(row))
 
     def stopped(self, job_ids: Sequence[str]) -> list[str]:
         """Which of these were cancelled or superseded."""
@@ -258,6 +259,10 @@ class JobRows(Rows):
         """Cancel what waits or runs for a repository or an installation that is out of reach; the ids."""
         which = t.jobs.c.repo == repo if repo is not None else t.jobs.c.installation == installation
         return self._cancel(which, t.jobs.c.id != except_job)
+
+    def cancel_job(self, job_id: str) -> bool:
+        """Cancel one job; whether it had not ended."""
+        return bool(self._cancel(t.jobs.c.id == job_id))
 
     def _cancel(self, *which: sa.ColumnElement[bool]) -> list[str]:
         where = (*which, t.jobs.c.state.in_(LIVE))
@@ -297,11 +302,18 @@ class JobRows(Rows):
             return [w for w in connection.execute(query).scalars() if w is not None]
 
 
-def _delivery(row: Any) -> DeliveryRecord:
+def trail_key(job_id: str) -> str:
+    """Under which the lines of a job's progress are kept; a column holds 300 characters."""
+    return f"progress/{job_id}"[:300]
+
+
+def delivery_of(row: Any) -> DeliveryRecord:
+    """A delivery's row as a value."""
     return DeliveryRecord(row.id, row.name, row.repo, row.event, time_of(row.received))
 
 
-def _job(row: Any) -> JobRecord:
+def job_of(row: Any, usd: float | None = None) -> JobRecord:
+    """A job's row as a value; `usd` where the row does not have it."""
     return JobRecord(
         id=row.id,
         kind=row.kind,
@@ -322,5 +334,5 @@ def _job(row: Any) -> JobRecord:
         worker=row.worker,
         note=row.note,
         progress=row.progress,
-        usd=float(row.usd),
+        usd=float(row.usd) if usd is None else usd,
     )

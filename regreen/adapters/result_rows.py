@@ -64,7 +64,7 @@ class ResultRows(Rows):
         """The latest model calls."""
         query = sa.select(t.ledger).order_by(t.ledger.c.id.desc()).limit(limit)
         with self._begin() as connection:
-            return [_line(row) for row in connection.execute(query)]
+            return [line_of(row) for row in connection.execute(query)]
 
     # Documents
 
@@ -101,7 +101,7 @@ class ResultRows(Rows):
         where += [t.documents.c.number == number] if number is not None else []
         query = sa.select(t.documents).where(*where).order_by(t.documents.c.at.desc()).limit(limit)
         with self._begin() as connection:
-            return [_document(row) for row in connection.execute(query)]
+            return [document_of(row) for row in connection.execute(query)]
 
     # The audit log
 
@@ -124,15 +124,17 @@ class ResultRows(Rows):
         where = [t.actions.c.repo == repo] if repo is not None else []
         query = sa.select(t.actions).where(*where).order_by(t.actions.c.id.desc()).limit(limit)
         with self._begin() as connection:
-            return [_action(row) for row in connection.execute(query)]
+            return [action_of(row) for row in connection.execute(query)]
 
 
-def _line(row: Any) -> LedgerLine:
+def line_of(row: Any) -> LedgerLine:
+    """A ledger's row as a value."""
     cost = Cost(row.usd, row.calls, row.input_tokens, row.output_tokens, row.cached_tokens)
     return LedgerLine(time_of(row.at), row.job, row.repo, row.number, row.purpose, row.model, cost)
 
 
-def _document(row: Any) -> Document:
+def document_of(row: Any) -> Document:
+    """A result's row as a value."""
     return Document(
         kind=row.kind,
         repo=row.repo,
@@ -144,7 +146,8 @@ def _document(row: Any) -> Document:
     )
 
 
-def _action(row: Any) -> Action:
+def action_of(row: Any) -> Action:
+    """An audit row as a value."""
     return Action(
         time_of(row.at), row.job, row.repo, row.number, row.asked_by, row.action, row.detail
     )

@@ -42,6 +42,13 @@ jobs = sa.Table(
     sa.Index("jobs_by_replaces", "replaces", "state"),
     sa.Index("jobs_by_number", "repo", "number", "created"),
     sa.Index("jobs_by_time", "created"),
+    sa.Index("jobs_by_repo", "repo", "created"),
+    sa.Index(
+        "jobs_of_schedules",
+        "created",
+        sqlite_where=sa.text("kind = 'tick'"),
+        postgresql_where=sa.text("kind = 'tick'"),
+    ),
 )
 
 workers = sa.Table(
@@ -88,6 +95,8 @@ documents = sa.Table(
     sa.Column("job", sa.String(400), nullable=False),
     sa.Column("at", sa.Float, nullable=False, index=True),
     sa.Column("body", sa.Text, nullable=False),
+    sa.Index("documents_by_kind", "kind", "at"),
+    sa.Index("documents_by_job", "job"),
 )
 
 memory = sa.Table(

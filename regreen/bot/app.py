@@ -6,13 +6,14 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from flask import Flask
+from flask import Blueprint, Flask
 
 from regreen.adapters.attacks import self_test
 from regreen.adapters.clock import SystemClock
 from regreen.adapters.connection import engine_for
 from regreen.adapters.database import Database
 from regreen.adapters.github import GitHubApp
+from regreen.adapters.github_people import GitHubSignIn
 from regreen.adapters.retention import GiB, Retention
 from regreen.adapters.sandbox import choose
 from regreen.bot import care
@@ -28,6 +29,7 @@ from regreen.bot.inline import InlineEngine
 from regreen.bot.mirrors import Mirrors
 from regreen.bot.models import Models
 from regreen.bot.plan import orders
+from regreen.bot.registering import web_url_of
 from regreen.bot.running import Runner
 from regreen.bot.sandboxes import Sandboxes
 from regreen.bot.schedule import due
@@ -229,9 +231,23 @@ def web(app: App) -> Flask:
     secret = app.desk.settings.webhook_secret
     secrets = secret.get_secret_value().split() if secret else []
     flask.register_blueprint(receive.blueprint(secrets=secrets, accept=app.accept))
-    flask.register_blueprint(dashboard(app.store, app.desk.settings))
+    flask.register_blueprint(_dashboard(app))
     flask.register_blueprint(health(app.desk))
     return flask
+
+
+def _dashboard(app: App) -> Blueprint:
+    settings = app.desk.settings
+    web_url = web_url_of(settings.github_api_url)
+    people: GitHubSignIn | None = None
+    if settings.client_id and settings.client_secret and settings.public_url:
+        secret = settings.client_secret.get_secret_value()
+        people = GitHubSignIn(
+            settings.client_id, secret, web_url=web_url, api_url=settings.github_api_url
+        )
+    return dashboard(
+        app.store, settings, app.desk.clock, order=app.order, sign_in=people, web_url=web_url
+    )
 
 
 def _repo_of(event: Event) -> str | None:

@@ -48,6 +48,8 @@ class Registered:
     private_key: str
     webhook_secret: str
     html_url: str
+    client_id: str = ""
+    client_secret: str = ""
 
 
 def manifest(name: str, public_url: str, redirect_url: str) -> dict[str, object]:
@@ -57,6 +59,7 @@ def manifest(name: str, public_url: str, redirect_url: str) -> dict[str, object]
         "url": public_url,
         "hook_attributes": {"url": f"{public_url.rstrip('/')}/webhooks/github", "active": True},
         "redirect_url": redirect_url,
+        "callback_urls": [f"{public_url.rstrip('/')}/signed-in"],
         "public": False,
         "default_permissions": PERMISSIONS,
         "default_events": list(EVENTS),
@@ -103,6 +106,8 @@ def convert(api_url: str, code: str) -> Registered:
         private_key=str(data["pem"]),
         webhook_secret=str(data.get("webhook_secret") or ""),
         html_url=str(data["html_url"]),
+        client_id=str(data.get("client_id") or ""),
+        client_secret=str(data.get("client_secret") or ""),
     )
 
 
@@ -159,6 +164,8 @@ def write_settings(
         f"REGREEN_APP_ID={app.app_id}",
         f"REGREEN_PRIVATE_KEY_PATH={key}",
         f"REGREEN_WEBHOOK_SECRET={app.webhook_secret}",
+        f"REGREEN_CLIENT_ID={app.client_id}",
+        f"REGREEN_CLIENT_SECRET={app.client_secret}",
         f"REGREEN_GITHUB_API_URL={api_url}",
         f"REGREEN_PUBLIC_URL={public_url}",
         f"REGREEN_HOME={home}",

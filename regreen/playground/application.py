@@ -8,13 +8,14 @@ import traceback
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
-from regreen.playground import graphql, pages, smarthttp
+from regreen.playground import graphql, pages, signin, smarthttp
 from regreen.playground.routes import (
     actions,
     apps,
     checks,
     gitdata,
     issues,
+    people,
     pulls,
     repositories,
     reviews,
@@ -24,7 +25,7 @@ from regreen.playground.world import Fault, Refused, World
 
 PREFIX = "/api/v3"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'"
-ROOMS = (apps, repositories, gitdata, pulls, reviews, issues, checks, actions)
+ROOMS = (apps, people, repositories, gitdata, pulls, reviews, issues, checks, actions)
 
 
 def build(world: World) -> Flask:
@@ -39,6 +40,7 @@ def build(world: World) -> Flask:
     app.register_blueprint(graphql.routes(world))
     app.register_blueprint(actions.storage(world))
     app.register_blueprint(smarthttp.routes(world))
+    app.register_blueprint(signin.routes(world))
     app.register_blueprint(pages.routes(world))
     app.before_request(lambda: _faulty(world))
     app.after_request(lambda response: _stamp(world, response))
@@ -51,7 +53,7 @@ def build(world: World) -> Flask:
 def is_api(path: str) -> bool:
     """Whether a path belongs to the REST or GraphQL API (not to pages, git or storage)."""
     bare = path.removeprefix(PREFIX)
-    rooms = ("/repos/", "/app", "/installation", "/users/", "/orgs/", "/search/")
+    rooms = ("/repos/", "/app", "/installation", "/user/", "/users/", "/orgs/", "/search/")
     exact = ("/user", "/rate_limit", "/meta", "/graphql", "/api/graphql")
     return path.startswith(PREFIX) or bare.startswith(rooms) or bare in exact
 

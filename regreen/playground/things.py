@@ -346,6 +346,7 @@ class App:
     public_key: bytes
     created: datetime
     deliveries: list[Delivery] = field(default_factory=list)
+    client_secret: str = ""
 
 
 @dataclass(eq=False, slots=True)

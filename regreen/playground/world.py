@@ -91,6 +91,8 @@ class World:
         self.installations: dict[int, Installation] = {}
         self.tokens: dict[str, Token] = {}
         self.manifests: dict[str, dict[str, object]] = {}
+        self.codes: dict[str, tuple[App, User, str]] = {}
+        self.signed_in: dict[str, tuple[App, User]] = {}
         self.outbox: list[Delivery] = []
         self.signed: dict[str, bytes] = {}
         self.fault: FaultHook | None = None

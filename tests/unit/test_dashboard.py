@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
-from datetime import UTC, datetime
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 from pydantic import SecretStr
 
 from regreen.adapters.clock import SystemClock
 from regreen.adapters.connection import engine_for
 from regreen.adapters.database import Database
+from regreen.bot.asks import Fix
 from regreen.bot.dashboard.html import link, tag
 from regreen.bot.dashboard.pages import dashboard
+from regreen.bot.envelope import pack
+from regreen.bot.outcomes import Outcomes
 from regreen.codebase.redaction import redact
+from regreen.forge import Permission, Person
 from regreen.models import Cost
 from regreen.records import Action, DeliveryRecord, Document, LedgerLine, Order
+from regreen.reviewers.learning import How, Outcome
 from regreen.settings import Settings
+from regreen.webhooks.events import Where
 
-_NOW = datetime(2026, 1, 10, tzinfo=UTC)
-_EVIL = "<script>alert(1)</script>"
-_PAGES = ["/", "/reviews", "/fixes", "/bisections", "/deliveries", "/ledger", "/audit"]
+_NOW = datetime.now(UTC)
+_EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+_LISTS = ["/jobs", "/reviews", "/fixes", "/bisections", "/deliveries", "/ledger", "/audit"]
+_PAGES = ["/", *_LISTS, "/calibration"]
 
 
 @pytest.fixture
@@ -34,57 +43,147 @@ def store(tmp_path: Path) -> Iterator[Database]:
     database.engine.dispose()
 
 
-def _app(store: Database, auth: str | None = None) -> Flask:
+class _Hub:
+    """GitHub's sign-in: everybody is who their code says."""
+
+    def __init__(self, people: Mapping[str, Mapping[str, Permission]]) -> None:
+        self.people = people
+
+    def address(self, callback: str, state: str) -> str:
+        return f"https://hub.example/authorize?redirect_uri={callback}&state={state}"
+
+    def person(self, code: str, callback: str) -> Person:
+        assert callback == "http://localhost/signed-in"
+        return Person(code, self.people[code])
+
+
+def _app(store: Database, auth: str | None = None, hub: _Hub | None = None) -> Flask:
     app = Flask("test")
     secret = SecretStr(auth) if auth else None
-    settings = Settings(_env_file=None, dashboard_auth=secret)
-    app.register_blueprint(dashboard(store, settings))
+    settings = Settings(_env_file=None, dashboard_auth=secret, public_url="http://localhost")
+
+    def order(orders: tuple[Order, ...]) -> None:
+        store.order(orders, lambda *_: None)
+
+    app.register_blueprint(
+        dashboard(
+            store, settings, SystemClock(), order=order, sign_in=hub, web_url="https://hub.example"
+        )
+    )
     return app
 
 
-def _fill(store: Database) -> None:
-    order = Order(
-        id=f"fix/o/r/1/{_EVIL}",
-        kind="fix",
-        repo=_EVIL,
-        number=1,
-        installation=1,
-        queue="work",
-        key="k",
-        priority=1,
-        event='{"title": "<img onerror=x>"}',
-    )
-    delivery = DeliveryRecord(_EVIL, _EVIL, _EVIL, "{}", _NOW)
-    store.accept(delivery, [order], lambda *_: None)
-    store.end(order.id, "failed", _EVIL)
-    store.log(Action(_NOW, order.id, _EVIL, 1, _EVIL, _EVIL, _EVIL))
-    store.charge(LedgerLine(_NOW, order.id, _EVIL, 1, _EVIL, _EVIL, Cost(0.5, 1, 2, 3, 4)))
+def _order(repo: str = "o/r", name: str = "1", kind: str = "fix") -> Order:
+    ask = Fix(Where(repo, 1, 1, "main"), 1, on_pull=True, hint="", asked_by="ann")
+    return Order(f"{kind}/{repo}/1/{name}", "fix", repo, 1, 1, "work", repo, 1, pack(ask))
+
+
+def _fill(store: Database, repo: str = _EVIL) -> str:
+    order = _order(repo, _EVIL)
+    store.accept(DeliveryRecord(_EVIL, _EVIL, repo, pack_evil(), _NOW), [order], lambda *_: None)
+    store.note_progress(order.id, _EVIL)
+    store.log(Action(_NOW, order.id, repo, 1, _EVIL, _EVIL, _EVIL))
+    store.charge(LedgerLine(_NOW, order.id, repo, 1, _EVIL, _EVIL, Cost(0.5, 1, 2, 3, 4)))
+    finding = dict.fromkeys(("title", "body", "path", "rule", "severity", "suggestion"), _EVIL)
+    seen = {"kind": _EVIL, "command": _EVIL, "excerpt": _EVIL, "head": _EVIL}
     body: dict[str, object] = {
-        "summary": _EVIL,
-        "outcome": _EVIL,
-        "attempts": [{"summary": _EVIL}],
-        "patch": _EVIL,
-        "svg": f"<svg>{_EVIL}</svg>",
-    }
+        "summary": _EVIL, "outcome": _EVIL, "patch": f"+{_EVIL}", "svg": f"<svg>{_EVIL}</svg>", "cause": _EVIL,
+        "attempts": [{"rung": _EVIL, "summary": _EVIL, "patch": _EVIL, "detail": _EVIL, "trail": [_EVIL]}],
+        "gate": {"verdict": _EVIL, "reasons": [{"check": _EVIL, "detail": _EVIL}]}, "risk": _EVIL,
+        "before": {"command": _EVIL, "failures": [{"test": _EVIL, "path": _EVIL}]}, "hints": [_EVIL],
+        "findings": [{**finding, "evidence": [seen]}], "withheld": [{**finding, "reason": _EVIL}],
+        "not_reviewed": [{"path": _EVIL, "reason": _EVIL}], "scores": {_EVIL: 1}, "head": _EVIL,
+        "culprit": {"sha": _EVIL, "subject": _EVIL}, "notes": [_EVIL], "probability": 0.99,
+        "posterior": [{"sha": _EVIL, "p": 0.9}, {"sha": "b", "p": 0.1}], "range": {"merges": 0, "bad": _EVIL},
+        "observations": [{"sha": _EVIL, "outcome": "fail", "reason": _EVIL}],
+    }  # fmt: skip
     for kind in ("review", "fix", "bisect"):
-        store.keep(Document(kind, _EVIL, 1, "s", order.id, _NOW, body))
+        store.keep(Document(kind, repo, 1, "s", order.id, _NOW, body))
+    store.put(f"schedule/{repo}/nightly", "red", f'{{"issue": 7, "head": "{1}"}}')
+    Outcomes(store).note(Outcome(repo, 1, "f", _EVIL, 0.9, "up", _NOW.isoformat()))
+    return order.id
 
 
-@pytest.mark.parametrize("page", [*_PAGES, f"/jobs/fix/o/r/1/{_EVIL}"])
+def pack_evil() -> str:
+    return pack(Fix(Where(_EVIL, 1, 1, "main"), 1, on_pull=True, hint=_EVIL, asked_by=_EVIL))
+
+
+def _token(page: str) -> str:
+    found = re.search(r'name="form_token" value="(\w+)"', page)
+    assert found is not None
+    return found[1]
+
+
+def _signed_in(app: Flask, who: str) -> FlaskClient:
+    client = app.test_client()
+    going = client.get("/sign-in?to=/audit")
+    state = going.headers["Location"].rpartition("state=")[2]
+    back = client.get(f"/signed-in?code={who}&state={state}")
+    assert (back.status_code, back.headers["Location"]) == (303, "/audit")
+    return client
+
+
+@pytest.mark.parametrize("page", [*_PAGES, f"/jobs/fix/{_EVIL}/1/{_EVIL}", f"/deliveries/{_EVIL}"])
 def test_nothing_from_outside_becomes_markup(store: Database, page: str) -> None:
     _fill(store)
     answer = _app(store).test_client().get(page)
     assert answer.status_code == 200
-    assert "<script" not in answer.text
-    assert "<img onerror" not in answer.text
-    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
-    assert "script-src" not in answer.headers["Content-Security-Policy"]
+    assert "<script>alert" not in answer.text
+    assert "<img src=x" not in answer.text
+    assert answer.text.count("<script") == 1
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+
+
+def test_a_job_shows_everything_behind_its_results(store: Database) -> None:
+    _fill(store, "o/r")
+    shown = _app(store).test_client().get(f"/jobs/fix/o/r/1/{_EVIL}").text
+    for part in ("Withheld", "Evidence: ", "Rung by rung", "Each step (1)", "Gate ", "How it narrowed", "Each run", "Model calls", "Audit", "The order", "Step by step"):  # fmt: skip
+        assert part in shown
+    assert "https://hub.example/o/r/issues/1" in shown
+    assert 'href="https://hub.example/o/r/commit/' not in shown  # that was no commit
+
+
+def test_results_outlive_the_job_that_found_them(store: Database) -> None:
+    job = _fill(store, "o/r")
+    store.end(job, "done", "fixed")
+    store.prune(_NOW + timedelta(days=1))
+    assert store.job(job) is None
+    shown = _app(store).test_client().get(f"/jobs/{job}")
+    assert shown.status_code == 200
+    assert "Rung by rung" in shown.text
 
 
 def test_empty_pages_and_unknown_jobs(store: Database) -> None:
     client = _app(store).test_client()
-    assert all("Nothing yet." in client.get(page).text for page in _PAGES)
+    assert all("Nothing yet." in client.get(page).text for page in _LISTS)
+    assert "No repository yet." in client.get("/").text
     assert client.get("/jobs/none").status_code == 404
+
+
+def test_the_first_page_sums_up_each_repository(store: Database) -> None:
+    _fill(store, "o/r")
+    tick = Order("tick/o/r/-/9", "tick", "o/r", None, 1, "work", "o/r", 1, "{}")
+    store.order([tick], lambda *_: None)
+    store.end(tick.id, "done", "red: #7, found")
+    shown = _app(store).test_client().get("/").text
+    assert 'href="https://hub.example/o/r/issues/7"' in shown
+    assert "$0.50 of $20.00" in shown
+    assert ">red<" in shown
+
+
+def test_a_list_goes_on_where_the_page_before_ended(store: Database) -> None:
+    store.order([_order(name=f"{n:03}") for n in range(120)], lambda *_: None)
+    client, seen, at = _app(store).test_client(), [], "/jobs?repo=o/r&state=waiting"
+    while at:
+        shown = client.get(at).text
+        seen += re.findall(r'href="/jobs/fix/o/r/1/(\d+)"', shown)
+        older = re.search(r'href="([^"]+)" rel="next"', shown)
+        at = older[1].replace("&amp;", "&") if older else ""
+    assert seen == [f"{n:03}" for n in reversed(range(120))]
+    assert "Nothing fits these filters." in client.get("/jobs?q=nowhere").text
+    assert client.get("/jobs?after=x,y&number=x").status_code == 200
 
 
 def test_without_a_token_only_this_machine_looks(store: Database) -> None:
@@ -93,6 +192,7 @@ def test_without_a_token_only_this_machine_looks(store: Database) -> None:
     far = {"REMOTE_ADDR": "203.0.113.9"}
     assert client.get("/", environ_overrides=far).status_code == 401
     assert client.get("/", headers={"X-Forwarded-For": "203.0.113.9"}).status_code == 401
+    assert client.get("/", headers={"Host": "evil.example"}).status_code == 401
 
 
 def test_with_a_token_everybody_who_has_it(store: Database) -> None:
@@ -103,6 +203,81 @@ def test_with_a_token_everybody_who_has_it(store: Database) -> None:
     assert client.get("/", headers={"Authorization": f"Basic {basic}"}).status_code == 200
     assert client.get("/", headers={"Authorization": f"Basic {wrong}"}).status_code == 401
     assert client.get("/", headers={"Authorization": "Bearer opensesame"}).status_code == 200
+
+
+def test_who_signs_in_sees_what_they_may_read_on_github_and_no_more(store: Database) -> None:
+    mine, other = _fill(store, "o/mine"), _fill(store, "o/other")
+    store.accept(DeliveryRecord("d", "push", "o/mine", "{}", _NOW), [], lambda *_: None)
+    store.accept(DeliveryRecord("e", "push", "o/other", "{}", _NOW), [], lambda *_: None)
+    app = _app(store, hub=_Hub({"ann": {"o/mine": "read"}}))
+    assert app.test_client().get("/jobs").status_code == 401
+    client = _signed_in(app, "ann")
+    for page in _PAGES:
+        shown = client.get(page).text
+        assert "o/other" not in shown
+        assert "o/mine" in shown
+    assert client.get(f"/jobs/{mine}").status_code == 200
+    assert client.get(f"/jobs/{other}").status_code == 404
+    assert client.get("/jobs?repo=o/other").text.count("/jobs/fix") == 0
+    token = _token(client.get("/").text)
+    told = {"form_token": token}
+    assert client.post(f"/jobs/{mine}/cancel", data=told).status_code == 403  # reads only
+    assert client.post(f"/jobs/{other}/cancel", data=told).status_code == 404
+    assert client.post("/sign-out", data=told).status_code == 303
+    assert client.get("/jobs").status_code == 401
+
+
+def test_a_sign_in_lasts_an_hour_and_cannot_be_begun_elsewhere(store: Database) -> None:
+    app = _app(store, hub=_Hub({"ann": {}}))
+    stranger = app.test_client()
+    assert stranger.get("/signed-in?code=ann&state=guess").status_code == 403
+    assert stranger.get("/sign-in?to=//evil.example").status_code == 303
+    client = _signed_in(app, "ann")
+    ((name, kept),) = store.items("dashboard-session")
+    past = (_NOW - timedelta(seconds=1)).isoformat()
+    store.put("dashboard-session", name, re.sub(r'"until": "[^"]+"', f'"until": "{past}"', kept))
+    assert client.get("/").status_code == 401
+    assert store.items("dashboard-session") == []
+
+
+def test_a_person_with_write_access_cancels_and_repeats(store: Database) -> None:
+    job = _order()
+    store.accept(DeliveryRecord("d1", "issue_comment", "o/r", job.event, _NOW), [job], lambda *_: None)  # fmt: skip
+    client = _signed_in(_app(store, hub=_Hub({"ann": {"o/r": "write"}})), "ann")
+    told = {"form_token": _token(client.get(f"/jobs/{job.id}").text)}
+    assert client.post(f"/jobs/{job.id}/cancel", data=told).status_code == 303
+    ended = store.job(job.id)
+    assert ended is not None
+    assert ended.state == "cancelled"
+    replayed = client.post("/deliveries/d1/replay", data=told)
+    (new,) = store.jobs(states=("waiting",))
+    assert replayed.headers["Location"] == f"/jobs/{new.id}"
+    assert client.post(f"/jobs/{job.id}/again", data=told).status_code == 303
+    assert [a.action for a in store.actions()] == ["replayed", "replayed", "cancelled", "signed in"]
+    assert {a.asked_by for a in store.actions()} == {"ann"}
+
+
+def test_a_form_of_another_site_is_refused(store: Database) -> None:
+    job = _order()
+    store.order([job], lambda *_: None)
+    client = _app(store).test_client()
+    told, address = {"form_token": _token(client.get(f"/jobs/{job.id}").text)}, f"/jobs/{job.id}/cancel"  # fmt: skip
+    assert client.post(address).status_code == 403
+    assert client.post(address, data={"form_token": "0" * 64}).status_code == 403
+    assert client.post(address, data=told, headers={"Origin": "https://evil.example"}).status_code == 403  # fmt: skip
+    assert client.post(address, data=told, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403  # fmt: skip
+    assert client.post(address, data=told, headers={"Origin": "http://localhost"}).status_code == 303  # fmt: skip
+
+
+def test_the_plots_are_tables_too(store: Database) -> None:
+    outcomes = Outcomes(store)
+    for n in range(20):
+        how: How = "up" if n % 10 else "down"
+        outcomes.note(Outcome("o/r", n, "f", "ruff/F821", 0.9, how, _NOW.isoformat()))
+    shown = _app(store).test_client().get("/calibration").text
+    assert 'role="img"' in shown
+    assert '<td data-label="share right">0.90</td>' in shown
+    assert "90%" in shown
 
 
 def test_links_lead_to_pages_only() -> None:

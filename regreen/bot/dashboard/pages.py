@@ -1,248 +1,171 @@
-"""The dashboard: what came in, what runs, what was found, what it cost. Reads the store, changes nothing."""
+"""The dashboard's addresses: what came in, what runs, what was found, what it cost; cancelling and repeating."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
-from base64 import b64encode
-from collections.abc import Callable, Iterable
-from datetime import datetime
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import quote
 
-from flask import Blueprint, Response, abort, request
+from flask import Blueprint, Response, abort, g, redirect, request
+from werkzeug.wrappers import Response as AnyResponse
 
-from regreen.bot.care import SANDBOX_NOTE
-from regreen.bot.dashboard.html import Safe, link, table, tag, text
-from regreen.bot.dashboard.style import STYLE
-from regreen.codebase.redaction import redact
-from regreen.records import Document, JobRecord, Store
+from regreen.bot.dashboard import lists
+from regreen.bot.dashboard.calibration import calibration_page
+from regreen.bot.dashboard.doors import Doors
+from regreen.bot.dashboard.frame import act, page
+from regreen.bot.dashboard.html import Safe, code, facts, fold, link, tag, text, when
+from regreen.bot.dashboard.job import job_page, pretty
+from regreen.bot.dashboard.overview import overview
+from regreen.bot.dashboard.reader import Reader
+from regreen.bot.envelope import unpack
+from regreen.bot.plan import orders
+from regreen.errors import UserError
+from regreen.forge import SignIn
+from regreen.listing import Shelf
+from regreen.ports import Clock
+from regreen.records import Action, Order
 from regreen.settings import Settings
 
-_STYLE_HASH = "sha256-" + b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-_POLICY = (
-    f"default-src 'none'; style-src '{_STYLE_HASH}'; img-src data:; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'"
-)
-_LOOPBACK = frozenset({"127.0.0.1", "::1"})
-_PAGES = (
-    ("/", "Jobs"),
-    ("/reviews", "Reviews"),
-    ("/fixes", "Fixes"),
-    ("/bisections", "Bisections"),
-    ("/deliveries", "Deliveries"),
-    ("/ledger", "Cost"),
-    ("/audit", "Audit"),
-)
+Place = Callable[[tuple[Order, ...]], None]
 
 
-def dashboard(store: Store, settings: Settings) -> Blueprint:
-    """The pages, behind the operator's token; without one, for this machine only."""
+@dataclass(frozen=True)
+class _Counter:
+    """What the acts need: the shelf, the time, and where work is ordered."""
+
+    shelf: Shelf
+    clock: Clock
+    order: Place
+
+    def note(self, action: str, job: str, repo: str, detail: str) -> None:
+        """Write into the audit log what a reader did."""
+        reader: Reader = g.reader
+        told = f"{detail} from the dashboard"
+        self.shelf.log(Action(self.clock.now(), job, repo, None, reader.name, action, told))
+
+    def repeat(self, event: str, what: str, repo: str) -> AnyResponse:
+        """Order once more what an event leads to; the browser goes to the job that does it."""
+        reader: Reader = g.reader
+        try:
+            placed = orders(unpack(event), f"replay/{time.time_ns()}")
+        except UserError as error:
+            return page("Not repeated", tag("p", str(error)), reader=reader, status=409)
+        if not placed:
+            said = tag("p", "This event asks for nothing, so there is nothing to repeat.")
+            back = tag("p", link("/deliveries", "Deliveries"))
+            return page("Nothing to do", said, back, reader=reader)
+        self.order(placed)
+        self.note("replayed", placed[0].id, repo, what)
+        return redirect(f"/jobs/{quote(placed[0].id)}", 303)
+
+
+def dashboard(
+    shelf: Shelf,
+    settings: Settings,
+    clock: Clock,
+    *,
+    order: Place,
+    sign_in: SignIn | None = None,
+    web_url: str = "",
+) -> Blueprint:
+    """The pages, each for those who may see it.
+
+    Args:
+        shelf: what is shown.
+        settings: the operator's: the token that opens everything, and our own address.
+        clock: the time.
+        order: takes the work that somebody wants repeated.
+        sign_in: how people sign in with GitHub; None: the token, or this machine.
+        web_url: where people see GitHub.
+    """
     pages = Blueprint("dashboard", __name__)
-    secret = settings.dashboard_auth.get_secret_value() if settings.dashboard_auth else None
+    token = settings.dashboard_auth.get_secret_value() if settings.dashboard_auth else None
+    Doors(shelf, clock, token, sign_in, settings.public_url or "").guard(pages)
 
-    @pages.before_request
-    def check() -> Response | None:
-        return None if _may_look(secret) else _ask()
-
-    def page(path: str, title: str, body: Callable[[], Safe]) -> None:
+    def add(path: str, title: str, body: Callable[[Reader], Safe]) -> None:
         def show() -> Response:
-            return _page(title, body())
+            return page(title, body(g.reader), reader=g.reader)
 
         pages.add_url_rule(path, title, show)
 
-    page("/", "Jobs", lambda: Safe(_warning(store) + _jobs(store.jobs(limit=100))))
-    page("/deliveries", "Deliveries", lambda: _deliveries(store))
-    page("/reviews", "Reviews", lambda: _documents(store.documents(kind="review")))
-    page("/fixes", "Fixes", lambda: _documents(store.documents(kind="fix")))
-    page("/bisections", "Bisections", lambda: _documents(store.documents(kind="bisect")))
-    page("/ledger", "Cost", lambda: _ledger(store))
-    page("/audit", "Audit", lambda: _audit(store))
-
-    @pages.get("/jobs/<path:job_id>")
-    def job(job_id: str) -> Response:
-        found = store.job(job_id)
-        if found is None:
-            abort(404)
-        return _page(f"Job {job_id}", _job(found, store))
-
+    add("/", "Overview", lambda reader: overview(shelf, reader, clock.now(), web_url))
+    add("/jobs", "Jobs", lambda reader: lists.jobs(shelf, reader))
+    add("/reviews", "Reviews", lambda reader: lists.results(shelf, reader, "review"))
+    add("/fixes", "Fixes", lambda reader: lists.results(shelf, reader, "fix"))
+    add("/bisections", "Bisections", lambda reader: lists.results(shelf, reader, "bisect"))
+    add("/deliveries", "Deliveries", lambda reader: lists.deliveries(shelf, reader))
+    add("/calibration", "Calibration", lambda reader: calibration_page(shelf, reader))
+    add("/ledger", "Cost", lambda reader: lists.ledger(shelf, reader))
+    add("/audit", "Audit", lambda reader: lists.audit(shelf, reader))
+    counter = _Counter(shelf, clock, order)
+    _one_job(pages, counter, web_url)
+    _one_delivery(pages, counter)
+    pages.register_error_handler(404, _missing)
     return pages
 
 
-def _may_look(secret: str | None) -> bool:
-    if secret is None:
-        # a proxy in front would make everybody local; it says so with this header
-        return request.remote_addr in _LOOPBACK and "X-Forwarded-For" not in request.headers
-    given = request.authorization
-    if given is None:
-        return False
-    said = given.token if given.type == "bearer" else given.password
-    return hmac.compare_digest((said or "").encode(), secret.encode())
+def _one_job(pages: Blueprint, counter: _Counter, web_url: str) -> None:
+    shelf = counter.shelf
+
+    # ids hold slashes; the two acts are told apart by their ending, not by another level of the address
+    @pages.get("/jobs/<path:job_id>")
+    def job(job_id: str) -> Response:
+        body = job_page(shelf, g.reader, job_id, web_url)
+        if body is None:
+            abort(404)
+        return page(f"Job {job_id}", body, reader=g.reader)
+
+    @pages.post("/jobs/<path:job_id>/cancel")
+    def cancel(job_id: str) -> AnyResponse:
+        found = shelf.job(job_id)
+        _may(found.repo if found else None, is_there=found is not None)
+        if shelf.cancel_job(job_id):
+            counter.note("cancelled", job_id, found.repo if found else "", job_id)
+        return redirect(f"/jobs/{quote(job_id)}", 303)
+
+    @pages.post("/jobs/<path:job_id>/again")
+    def again(job_id: str) -> AnyResponse:
+        found = shelf.job(job_id)
+        _may(found.repo if found else None, is_there=found is not None)
+        assert found is not None  # noqa: S101 - `_may` has looked
+        return counter.repeat(found.event, f"job {job_id}", found.repo)
 
 
-def _ask() -> Response:
-    answer = Response("This page needs the token in REGREEN_DASHBOARD_AUTH.\n", status=401)
-    answer.mimetype = "text/plain"
-    answer.headers["WWW-Authenticate"] = 'Basic realm="regreen", charset="UTF-8"'
-    return answer
+def _one_delivery(pages: Blueprint, counter: _Counter) -> None:
+    shelf = counter.shelf
 
-
-def _page(title: str, body: Safe) -> Response:
-    menu = tag("nav", *(link(path, name) for path, name in _PAGES))
-    head = tag(
-        "head",
-        Safe('<meta charset="utf-8"><meta name="viewport" content="width=device-width">'),
-        tag("title", f"{title} · Regreen"),
-        Safe(f"<style>{STYLE}</style>"),
-    )
-    whole = tag("html", head, tag("body", menu, tag("main", tag("h1", title), body)), lang="en")
-    answer = Response("<!doctype html>\n" + whole, mimetype="text/html")
-    answer.headers["Content-Security-Policy"] = _POLICY
-    answer.headers["X-Content-Type-Options"] = "nosniff"
-    answer.headers["Referrer-Policy"] = "no-referrer"
-    answer.headers["Cache-Control"] = "no-store"
-    return answer
-
-
-def _warning(store: Store) -> Safe:
-    """What the operator has to know first: without a sandbox nothing is repaired or bisected."""
-    missing = store.get(*SANDBOX_NOTE)
-    if not missing:
-        return Safe("")
-    return tag(
-        "p", f"No repairs and no bisections, reviews run no tests: {missing}", class_="failed"
-    )
-
-
-def _jobs(jobs: Iterable[JobRecord]) -> Safe:
-    rows = (
-        (
-            _time(j.created),
-            link(f"/jobs/{j.id}", j.kind),
-            _place(j.repo, j.number),
-            tag("span", j.state, class_=f"state {j.state}"),
-            j.progress if j.state == "running" else j.note,
-            _dollars(j.usd),
+    @pages.get("/deliveries/<path:delivery_id>")
+    def delivery(delivery_id: str) -> Response:
+        reader: Reader = g.reader
+        found = shelf.delivery(delivery_id)
+        if found is None or not reader.may_see(found.repo):
+            abort(404)
+        named = facts(
+            (("event", found.name), ("repository", found.repo), ("came", when(found.received)))
         )
-        for j in jobs
-    )
-    return table(("when", "job", "where", "state", "what", "cost"), rows)
+        replay = act(reader, f"/deliveries/{quote(delivery_id, safe='')}/replay", "Replay")
+        parts = (named, replay if reader.may_act(found.repo) else "")
+        parsed = fold("The event, as it was read", code(pretty(found.event), "The event"), open_=True)  # fmt: skip
+        return page(f"Delivery {delivery_id}", *parts, parsed, reader=reader)
+
+    @pages.post("/deliveries/<path:delivery_id>/replay")
+    def replay(delivery_id: str) -> AnyResponse:
+        found = shelf.delivery(delivery_id)
+        _may(found.repo if found else None, is_there=found is not None)
+        assert found is not None  # noqa: S101 - `_may` has looked
+        return counter.repeat(found.event, f"delivery {delivery_id}", found.repo or "")
 
 
-def _job(job: JobRecord, store: Store) -> Safe:
-    took = (job.ended - job.started).total_seconds() if job.ended and job.started else None
-    facts = (
-        ("state", tag("span", job.state, class_=f"state {job.state}")),
-        ("what came out", job.note),
-        ("doing", job.progress),
-        ("where", _place(job.repo, job.number)),
-        ("ordered", _time(job.created)),
-        ("attempts", job.attempts),
-        ("worker", job.worker),
-        ("took", f"{took:.1f} s" if took is not None else ""),
-        ("cost", _dollars(job.usd)),
-    )
-    shown = [_document(d) for d in store.documents(repo=job.repo) if d.job == job.id]
-    ordered = tag("details", tag("summary", "The order"), tag("pre", _pretty(job.event)))
-    return text(table(("", ""), facts), *shown, ordered)
+def _may(repo: str | None, *, is_there: bool) -> None:
+    """Go on only where the reader may act; what they may not see is not there for them."""
+    reader: Reader = g.reader
+    if not is_there or not reader.may_see(repo):
+        abort(404)
+    if not reader.may_act(repo):
+        abort(403)
 
 
-def _deliveries(store: Store) -> Safe:
-    rows = ((_time(d.received), d.name, d.repo, d.id) for d in store.deliveries())
-    return table(("when", "event", "repository", "delivery"), rows)
-
-
-def _documents(documents: Iterable[Document]) -> Safe:
-    rows = (
-        (
-            _time(d.at),
-            link(f"/jobs/{d.job}", _place(d.repo, d.number)),
-            _headline(d),
-            f"{float(d.body.get('seconds') or 0):.1f} s",
-        )
-        for d in documents
-    )
-    return table(("when", "where", "what", "took"), rows)
-
-
-def _headline(document: Document) -> str:
-    body = document.body
-    match document.kind:
-        case "review":
-            return f"{len(body.get('findings', ()))} findings: {body.get('summary', '')}"[:200]
-        case "fix":
-            return f"{body.get('outcome')} {body.get('rung') or ''} {body.get('reason', '')}"[:200]
-        case "bisect":
-            culprit = body.get("culprit") or {}
-            who = f"{str(culprit.get('sha', ''))[:12]} {culprit.get('subject', '')}"
-            return f"{body.get('outcome')} {float(body.get('probability') or 0):.3f} {who}"[:200]
-
-
-def _document(document: Document) -> Safe:
-    shown = {k: v for k, v in document.body.items() if k != "svg"}
-    parts = [tag("h2", document.kind), tag("p", _headline(document))]
-    if document.kind == "bisect":
-        parts.append(_plot(document))
-    if document.kind == "fix":
-        parts.append(_attempts(document))
-    whole = tag("pre", _pretty(json.dumps(shown)))
-    return text(*parts, tag("details", tag("summary", "Everything"), whole))
-
-
-def _plot(document: Document) -> Safe:
-    svg = str(document.body.get("svg") or "")
-    if not svg:
-        return Safe("")
-    encoded = b64encode(svg.encode()).decode()
-    # as an image, so that nothing inside it could ever run
-    return Safe(f'<img alt="the posterior" src="data:image/svg+xml;base64,{encoded}">')
-
-
-def _attempts(document: Document) -> Safe:
-    rows = (
-        (a.get("rung"), a.get("summary"), a.get("outcome"), f"{float(a.get('seconds') or 0):.0f} s")
-        for a in document.body.get("attempts", ())
-    )
-    patch = document.body.get("patch")
-    shown = tag("pre", redact(str(patch))) if patch else Safe("")
-    return text(table(("rung", "tried", "outcome", "took"), rows), shown)
-
-
-def _ledger(store: Store) -> Safe:
-    rows = (
-        (
-            _time(line.at),
-            _place(line.repo, line.number),
-            line.purpose,
-            line.model,
-            line.cost.input_tokens,
-            line.cost.output_tokens,
-            line.cost.cached_tokens,
-            _dollars(line.cost.usd),
-        )
-        for line in store.ledger()
-    )
-    return table(("when", "where", "for", "model", "in", "out", "cached", "cost"), rows)
-
-
-def _audit(store: Store) -> Safe:
-    rows = (
-        (_time(a.at), a.asked_by or "-", a.action, _place(a.repo, a.number), a.detail)
-        for a in store.actions()
-    )
-    return table(("when", "who", "what", "where", "detail"), rows)
-
-
-def _place(repo: str, number: int | None) -> str:
-    return repo if number is None else f"{repo}#{number}"
-
-
-def _time(at: datetime) -> str:
-    return at.strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _dollars(usd: float) -> str:
-    return f"${usd:.3f}" if usd else ""
-
-
-def _pretty(document: str) -> str:
-    return redact(json.dumps(json.loads(document), indent=2, ensure_ascii=False))
+def _missing(_error: object) -> Response:
+    words = text(tag("p", f"There is nothing at {request.path}, or it is not for you to see."))
+    return page("Not found", words, tag("p", link("/", "Overview")), reader=g.get("reader"), status=404)  # fmt: skip

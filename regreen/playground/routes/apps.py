@@ -68,6 +68,7 @@ def register(  # noqa: PLR0917 - an App's registration form, top to bottom
         secret=secret,
         public_key=public,
         created=world.now(),
+        client_secret=secrets.token_hex(20),
     )
     world.apps[number] = app
     return app, private
@@ -267,7 +268,7 @@ def _registration(api: Api) -> None:
             secret,
         )
         keys: Json = {
-            "client_secret": secrets.token_hex(20),
+            "client_secret": app.client_secret,
             "webhook_secret": secret,
             "pem": pem,
         }

@@ -23,11 +23,12 @@ MAY_NOT = "Resource not accessible by integration"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is asking: an App (`token` None: by JWT), a person, or nobody."""
+    """Who is asking: an App (`token` None: by JWT), a person (`through` the App they signed in to), or nobody."""
 
     user: User | None = None
     app: App | None = None
     token: Token | None = None
+    through: App | None = None
 
 
 def identify(world: World) -> Caller:
@@ -64,6 +65,9 @@ def of_token(world: World, text: str) -> Caller:
         if installation.suspended:
             raise Refused(403, "This installation has been suspended")
         return Caller(installation.app.bot, installation.app, token)
+    if text in world.signed_in:
+        app, person = world.signed_in[text]
+        return Caller(person, through=app)
     for user in world.users.values():
         if user.token == text and user.type == "User":
             return Caller(user)

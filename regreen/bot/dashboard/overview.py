@@ -1,0 +1,114 @@
+"""The first page: each repository's health, what is broken, what was done this month and what it cost."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from urllib.parse import quote
+
+from regreen.bot.care import SANDBOX_NOTE
+from regreen.bot.dashboard.html import Content, Safe, link, place, state, table, tag, text, when
+from regreen.bot.dashboard.lists import job_address
+from regreen.bot.dashboard.reader import Reader
+from regreen.errors import UserError
+from regreen.listing import Look, Month, Shelf, Sought
+from regreen.settings import ConfigError, RepoConfig, parse_repo_config
+
+_SPAN = timedelta(days=30)
+_MARKS = 14
+
+
+def overview(shelf: Shelf, reader: Reader, now: datetime, web_url: str) -> Safe:
+    """Every repository on one line, above them what the operator has to know, below them what goes on now."""
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    months = [m for m in shelf.months(today.replace(day=1), today) if m.repo and reader.may_see(m.repo)]  # fmt: skip
+    looks = [one for one in shelf.looks(now - _SPAN) if reader.may_see(one.repo)]
+    red = [(name, value) for name, value in shelf.regressions() if reader.may_see(name.rpartition("/")[0])]  # fmt: skip
+    known = {m.repo: m for m in months} | {
+        one.repo: Month(one.repo) for one in looks if one.repo not in {m.repo for m in months}
+    }
+    rows = [_row(shelf, month, looks, red, web_url) for _, month in sorted(known.items())]
+    head = ("repository", "main, 30 days", "open regressions", "reviews", "repairs", "bisections", "cost this month", "today, of its budget")  # fmt: skip
+    shown = table(head, rows, caption="Repositories", none="No repository yet. Install the App on one and open a pull request.")  # fmt: skip
+    total = sum(m.usd for m in months)
+    spent = tag("p", f"All together ${total:,.2f} this month.", class_="quiet") if months else ""
+    return text(_warning(shelf, reader), shown, spent, _going_on(shelf, reader))
+
+
+def _row(
+    shelf: Shelf, month: Month, looks: list[Look], red: list[tuple[str, str]], web_url: str
+) -> tuple[Content, ...]:
+    repo = month.repo
+    narrowed = "?repo=" + quote(repo, safe="")
+    mine = [one for one in looks if one.repo == repo]
+    issues = [_regression(name, value, web_url) for name, value in red if name.rpartition("/")[0] == repo]  # fmt: skip
+    return (
+        link(f"/jobs{narrowed}", repo),
+        _health(mine, bool(issues)),
+        text(*issues) if issues else "none",
+        link(f"/reviews{narrowed}", month.reviews) if month.reviews else 0,
+        link(f"/fixes{narrowed}", month.fixes) if month.fixes else 0,
+        link(f"/bisections{narrowed}", month.bisections) if month.bisections else 0,
+        link(f"/ledger{narrowed}", f"${month.usd:,.2f}"),
+        f"${month.usd_today:,.2f} of ${_config(shelf, repo).budget.usd_per_day:,.2f}",
+    )
+
+
+def _health(looks: list[Look], is_red: bool) -> Safe:
+    """How main is now, and a mark for each of the last looks, the newest on the right."""
+    if not looks:
+        return state("red") if is_red else tag("span", "no schedule looks at it", class_="quiet")
+    marks = [
+        tag("a", tag("span", f"{word} ", when(look.at), class_="hidden"), href=job_address(look.job), title=f"{word}: {look.note[:80]}", class_=word)
+        for look in reversed(looks[:_MARKS])
+        for word in [_word(look)]
+    ]  # fmt: skip
+    return text(state(_word(looks[0])), " ", tag("span", *marks, class_="strip"))
+
+
+def _word(look: Look) -> str:
+    if look.state in {"waiting", "running"}:
+        return "running"
+    if look.state != "done":
+        return look.state
+    first = look.note.partition(":")[0].split(" ")[0]
+    return {"still": "red", "failed": "flaky"}.get(first, first or "done")
+
+
+def _regression(name: str, value: str, web_url: str) -> Safe:
+    repo, _, schedule = name.rpartition("/")
+    noted = json.loads(value)
+    issue = str(noted.get("issue", ""))
+    shown = f"{schedule}: #{issue}"
+    if web_url and issue.isdecimal():
+        return tag("div", tag("a", shown, href=f"{web_url}/{quote(repo)}/issues/{issue}", rel="noreferrer"))  # fmt: skip
+    return tag("div", shown)
+
+
+def _config(shelf: Shelf, repo: str) -> RepoConfig:
+    """The configuration last read from the repository, the defaults where it has none."""
+    kept = shelf.get("config", repo)
+    try:
+        return parse_repo_config(kept) if kept else RepoConfig()
+    except (ConfigError, UserError):  # an older version took it
+        return RepoConfig()
+
+
+def _warning(shelf: Shelf, reader: Reader) -> Safe:
+    """What the operator has to know first: without a sandbox nothing is repaired or bisected."""
+    missing = shelf.get(*SANDBOX_NOTE)
+    if not missing:
+        return Safe("")
+    told = f": {missing}" if reader.reads is None else "."
+    return tag("p", f"No repairs and no bisections, reviews run no tests{told}", class_="warn")
+
+
+def _going_on(shelf: Shelf, reader: Reader) -> Safe:
+    running = shelf.list_jobs(Sought(repos=reader.repos, state="running", limit=20)).rows
+    waiting = shelf.list_jobs(Sought(repos=reader.repos, state="waiting", limit=20)).rows
+    rows = (
+        (link(job_address(j.id), j.kind), place(j.repo, j.number), state(j.state), j.progress or j.note, when(j.created))
+        for j in (*running, *waiting)
+    )  # fmt: skip
+    head = ("job", "where", "state", "what", "ordered")
+    return tag("section", tag("h2", "Going on now"), table(head, rows, caption="Jobs going on", none="Nothing."), data_live="yes", aria_label="Going on now")  # fmt: skip

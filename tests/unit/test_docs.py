@@ -1,0 +1,99 @@
+"""The documents: their links lead somewhere, and the commands in them exist with every option that they show."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import click
+import pytest
+
+from regreen.bot.cli import COMMANDS, cli
+from regreen.settings import Settings
+
+TOP = Path(__file__).parents[2]
+_FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)|!\[[^\]\n]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_WORDS = re.compile(r"`[^`\n]*`|^[ \t]*\$? ?(?:\S*/)?regreen [^\n]*$", re.MULTILINE)
+
+
+@cache
+def _pages() -> tuple[Path, ...]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+        cwd=TOP, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return tuple(TOP / name for name in listed.stdout.split())
+
+
+def _anchors(page: Path) -> set[str]:
+    """As GitHub makes them from headings."""
+    prose = _FENCE.sub("", page.read_text())
+    found = (re.sub(r"[`*\[\]()]", "", heading).lower() for heading in _HEADING.findall(prose))
+    return {re.sub(r"[^\w\- ]", "", heading).strip().replace(" ", "-") for heading in found}
+
+
+@pytest.mark.parametrize("page", _pages(), ids=lambda p: str(p.relative_to(TOP)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    lost = []
+    for one, other in _LINK.findall(_FENCE.sub("", page.read_text())):
+        target = one or other
+        if target.startswith(("http://", "https://", "mailto:")):
+            continue
+        name, _, anchor = target.partition("#")
+        there = (page.parent / name).resolve() if name else page
+        if not there.exists() or (anchor and there.suffix == ".md" and anchor not in _anchors(there)):  # fmt: skip
+            lost.append(target)
+    assert lost == []
+
+
+def _shown(page: Path) -> list[list[str]]:
+    """Every `regreen ...` of a page, split into words; what is no whole command is left out."""
+    found = []
+    for piece in _WORDS.findall(page.read_text().replace("\\\n", " ")):
+        line = piece.strip("` \t$").partition("  #")[0]
+        line = re.sub(r"^\S*/regreen ", "regreen ", line).partition(" > ")[0]
+        if line.startswith("regreen ") and "[--" not in line:
+            try:
+                found.append(shlex.split(line, comments=True)[1:])
+            except ValueError:
+                continue
+    return found
+
+
+@pytest.mark.parametrize("page", _pages(), ids=lambda p: str(p.relative_to(TOP)))
+def test_every_command_that_is_shown_exists_with_its_options(page: Path) -> None:
+    context, wrong = click.Context(cli), []
+    for words in _shown(page):
+        name, rest = words[0], words[1:]
+        if not re.fullmatch(r"[a-z][a-z-]*", name):
+            continue
+        if name not in COMMANDS:
+            wrong.append(words)
+            continue
+        command = cli.get_command(context, name)
+        if isinstance(command, click.Group) and rest:
+            command, rest = command.get_command(context, rest[0]), rest[1:]
+        assert command is not None, words
+        known = {o for p in command.params for o in (*p.opts, *p.secondary_opts)} | {"--help", "-h"}
+        before = rest[: rest.index("--")] if "--" in rest else rest
+        used = {word.partition("=")[0] for word in before if word.startswith("--")}
+        wrong += [[name, option] for option in sorted(used - known)]
+    assert wrong == []
+
+
+def test_every_setting_that_is_named_exists() -> None:
+    fields = Settings.model_fields
+    known = {f"REGREEN_{name.upper()}" for name in fields}
+    aside = {"REGREEN_HOME", "REGREEN_ARGS"}
+    wrong = {}
+    for page in _pages():
+        named = set(re.findall(r"\bREGREEN_[A-Z_]+[A-Z]\b", page.read_text()))
+        unknown = {n for n in named - known - aside if not n.startswith(("REGREEN_SOAK", "REGREEN_TEST", "REGREEN_PICTURES"))}  # fmt: skip
+        if unknown:
+            wrong[page.name] = sorted(unknown)
+    assert wrong == {}
