@@ -130,7 +130,8 @@ def _plain(work: InstallationChanged | Care, source: str, key: str, installation
         installation=installation,
         queue="care",
         key=key,
-        priority=PUSHED,
+        # who is let out, goes first: work for them would only fail
+        priority=ASKED if isinstance(work, InstallationChanged) else PUSHED,
         event=pack(work),
     )
 
