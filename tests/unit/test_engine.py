@@ -93,3 +93,14 @@ def test_the_template_search_finds_the_repair(case: Case) -> None:
         "result += value" in text or "result + value" in text or "value + result" in text
         for _, _, text in found
     )
+
+
+def test_what_only_words_a_failure_is_not_suspect(case: Case, tmp_path: Path) -> None:
+    shown = "class Shown(int):\n    def __repr__(self):\n        return 'shown'\n\n\ndef shown(x):\n    return Shown(x + 1)\n"
+    repository = Repository(tmp_path / "other")
+    tests = "from pkg.shown import shown\n\n\ndef test_shown():\n    assert shown(1) == 1\n"
+    rev = repository.commit("start", {**GREEN, "pkg/shown.py": shown, "tests/test_shown.py": tests})
+    asked = replace(case.job, rev=rev)
+    failing = {"tests/test_shown.py::test_shown": "failed"}
+    worst = ranked(replace(case, job=asked, rev=rev, passing=failing, git=repository.open()))
+    assert {line for path, line, _ in worst if path == "pkg/shown.py"} == {6, 7}
