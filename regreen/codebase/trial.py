@@ -21,7 +21,8 @@ class Trial:
 
     Exit 0 is good, 125 means "cannot be tried here", anything else is a failure. `setup` is a shell command for
     the network phase; `overlay` maps paths to bytes that are laid over every checkout; `timeout` is in seconds;
-    `title` is how people know the command, where that is not how it is run.
+    `title` is how people know the command, where that is not how it is run. `asked` is what of the setup was written
+    in the repository, where the rest is ours: the dependency guard judges that alone.
     `base` is a trusted revision: what a tree that does not descend to it asks to be installed beyond what `base`
     has must pass the dependency guard under `rules`, and so must all that a pull request's tree asks for.
     """
@@ -39,6 +40,7 @@ class Trial:
     base: str | None = None
     rules: Rules = field(default_factory=Rules)
     title: str | None = None
+    asked: str | None = None
 
     @property
     def shown(self) -> str:
@@ -122,7 +124,8 @@ def refuse_unknown(trial: Trial, rev: str, git: Git) -> None:
     if base is not None and (rev == base or git.is_ancestor(rev, base)):
         return
     trusted = _tree(base, git) if base is not None else None
-    found = refusals(trial.setup, trial.env, _tree(rev, git), trusted, trial.rules)
+    setup = trial.asked if trial.asked is not None else trial.setup
+    found = refusals(setup, trial.env, _tree(rev, git), trusted, trial.rules)
     if found:
         reason = explained(found)
         message = f"the setup was not run: {reason}"

