@@ -111,13 +111,16 @@ class Remembered:
         names = {f.fingerprint for f in there}
         unread = {u.path for u in found.not_reviewed}
         skipped = {s.reviewer.partition("/")[0] for s in found.skipped}
+        posted = self.posted()
+        known = _names(posted, posted)
+        new = [f for f in there if f.fingerprint not in known and place_of(f, text_of(f.path)) not in known]  # fmt: skip
         return {
             name
-            for name, said in self.posted().items()
+            for name, said in posted.items()
             if name not in names
             and said.path
             and said.path not in unread
-            and _is_gone(said, there, text_of(said.path), skipped)
+            and _is_gone(said, new, text_of(said.path), skipped)
         }
 
     def dismiss(self, fingerprint: str, login: str, reason: str) -> None:
@@ -178,13 +181,16 @@ def _place_in(finding: Finding, posted: dict[str, Said]) -> bool:
     )
 
 
-def _is_gone(said: Said, there: Collection[Finding], text: str | None, skipped: set[str]) -> bool:
-    """An analyzer that says it no more is believed; a model only where the code itself is gone."""
+def _is_gone(said: Said, new: Collection[Finding], text: str | None, skipped: set[str]) -> bool:
+    """An analyzer that says it no more is believed; a model only where the code itself is gone.
+
+    And not even then where it says something `new` of the same file, which may be the same fault on other code.
+    """
     if text is None:
         return True
     changed = bool(said.code) and said.code not in normalise(text)
     if said.rule.startswith("model/"):
-        same = any(f.path == said.path and f.rule.startswith("model/") for f in there)
-        return changed and not same
+        reworded = any(f.path == said.path and f.rule.startswith("model/") for f in new)
+        return changed and not reworded
     tool = said.rule.partition("/")[0]
     return changed or not skipped & {tool, said.dimension}
