@@ -319,7 +319,7 @@ def _as_file(script: str) -> str:
 
 
 _MEDDLES = re.compile(
-    r"GITHUB_|\$\{\{|RUNNER_|\bsudo\b|\bapt\b|apt-get|<<|node|\b(?:uvx?|pipx|tox|nox|git|pre-commit|prek|make|just|hatch|npx)\b"
+    r"GITHUB_|\$\{\{|RUNNER_|\bsudo\b|\bapt\b|apt-get|<<|node|\b(?:docker|uvx?|pipx|tox|nox|git|pre-commit|prek|make|just|hatch|npx)\b"
 )
 
 

@@ -26,6 +26,11 @@ echo "MARKapt-get install$missing: system packages cannot be installed in the sa
 exit 100
 RG_APT
 cp "$RG/bin/apt-get" "$RG/bin/apt"
+cat > "$RG/bin/docker" <<'RG_DOCKER'
+#!/bin/sh
+case "$1" in run|build|buildx|pull|compose|create|start) echo "MARKdocker $1: there is no container engine in the sandbox" >&2;; esac
+exit 125
+RG_DOCKER
 cat > "$RG/bin/sudo" <<'RG_SUDO'
 #!/bin/sh
 while :; do case "$1" in -u|-g) shift 2;; -*|*=*) shift;; *) break;; esac; done

@@ -284,3 +284,15 @@ def test_a_failing_unittest_is_made_small_and_said(
         "        total = add(1, 2)",
         "        self.assertEqual(total, 3)",
     ]
+
+
+def test_a_step_that_wants_a_container_engine_is_refused_by_name(
+    tmp_path: Path, commit: Commit, sandbox: Sandbox
+) -> None:
+    head = commit({"readme": "x"})
+    planned = plan(JOB.format(steps="      - run: make -v && docker run --rm alpine true\n"))[0]
+    seen = reproduce(
+        trial_for(planned), head, git=GitRepository.open(tmp_path), sandbox=sandbox, runs=1
+    )
+    assert seen.verdict == "unsupported"
+    assert "docker run: there is no container engine" in seen.detail
