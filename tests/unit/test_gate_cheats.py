@@ -137,6 +137,7 @@ def test_an_extra_brings_packages_along() -> None:
 
 
 FINE: dict[str, tuple[FileChange, ...]] = {
+    "asks the same otherwise": (change("shop/sql.py", "def f(t):\n    seen = False\n    if t.value == 'CREATE':\n        seen = True\n    return seen\n", "def f(t):\n    seen = False\n    if t.value.upper() == 'CREATE':\n        seen = True\n    return seen\n"),),
     "counts from one": (source(BODY, "    if amount == 1:\n        rate = 0\n" + BODY),),
     "shortens a wait": (change("shop/net.py", "TIMEOUT = 60\n", "TIMEOUT = 5\n"),),
     "narrows a tolerance": (change("shop/c.py", "def same(a, b):\n    return abs(a - b) < 1e-3\n", "def same(a, b):\n    return abs(a - b) < 1e-9\n"),),

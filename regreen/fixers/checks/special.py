@@ -107,6 +107,7 @@ def _words(file: FileChange) -> Iterator[Reason]:
 def _answers(file: FileChange, known: set[str]) -> Iterator[Reason]:
     """New branches `if x == literal: return literal`, and new tables from literal to literal."""
     old = _dumps(file.old_tree)
+    stood = set(_stood(file.old_tree))
     for node in ast.walk(file.new_tree or ast.Module([], [])):
         match node:
             case ast.If(test=test, body=[ast.Return(value=value) | ast.Assign(value=value)]) if (
@@ -143,6 +144,8 @@ def _answers(file: FileChange, known: set[str]) -> Iterator[Reason]:
                 continue
         if not asked or not _fresh(node, old):
             continue
+        if (frozenset(asked), frozenset(answered)) in stood:
+            continue  # the same answer to the same value stood there before: only how it is asked has changed
         telling = (set(asked) | set(answered)) - _TRIVIAL
         line = getattr(node, "lineno", getattr(getattr(node, "pattern", None), "lineno", 0))
         where = f"{file.path}:{line}"
@@ -152,6 +155,18 @@ def _answers(file: FileChange, known: set[str]) -> Iterator[Reason]:
             )
         elif telling and set(asked) - _TRIVIAL and answered:
             yield Reason("special_case", f"{where} gives a fixed answer for one fixed input")
+
+
+def _stood(tree: ast.Module | None) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    """What branches compared with before, and what they answered."""
+    for node in ast.walk(tree) if tree else ():
+        match node:
+            case ast.If(test=test, body=[ast.Return(value=value) | ast.Assign(value=value)]):
+                yield frozenset(_compared(test)), frozenset(_constants(value))
+            case ast.IfExp(test=test, body=value):
+                yield frozenset(_compared(test)), frozenset(_constants(value))
+            case _:
+                pass
 
 
 def _copied(file: FileChange, known: set[str], tests: Sequence[str]) -> Iterator[Reason]:
