@@ -70,6 +70,51 @@ class Look:
     note: str
 
 
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """What stands in a queue: jobs that are due, how long the oldest of them has been, jobs that run."""
+
+    queue: str
+    waiting: int
+    oldest_s: float
+    running: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Ended jobs of one kind: how many, and the seconds that all of them took and had waited."""
+
+    kind: str
+    count: int
+    took_s: float
+    waited_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What model calls took in and gave out, and what of it came from the cache."""
+
+    read: int
+    written: int
+    cached: int
+
+
+class Watched(Store, Protocol):
+    """A store with the sums that machines watch."""
+
+    def queues(self) -> list[QueueState]:
+        """Each queue that holds work."""
+        ...
+
+    def spans(self) -> list[Spans]:
+        """How long ended jobs of each kind waited and took."""
+        ...
+
+    def tokens(self) -> Tokens:
+        """What all model calls took in and gave out."""
+        ...
+
+
 class Shelf(Store, Protocol):
     """A store that can be leafed through."""
 

@@ -114,6 +114,9 @@ class Settings(BaseSettings):
         description="The App's client id: people sign in to the dashboard with GitHub, and see what they may read there.",
     )
     client_secret: SecretStr | None = Field(None, description="The App's client secret.")
+    log_format: Literal["text", "json"] = Field(
+        "text", description="Log lines for people, or as JSON with job, repository and number."
+    )
     review_delay_s: float = Field(
         60.0, ge=0, description="Seconds after the last push before a review starts."
     )

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from regreen.adapters import tables as t
 from regreen.adapters.job_rows import JobRows
 from regreen.adapters.memory_rows import MemoryRows
+from regreen.adapters.metric_rows import MetricRows
 from regreen.adapters.page_rows import PageRows
 from regreen.adapters.result_rows import ResultRows
 from regreen.adapters.rows import LIVE
@@ -28,8 +29,8 @@ _PASSING = (
 _SCHEMA_LOCK = 0x7265677265656E  # "regreen"
 
 
-class Database(JobRows, ResultRows, MemoryRows, PageRows):
-    """Satisfies `records.Store` and `listing.Shelf`."""
+class Database(JobRows, ResultRows, MemoryRows, PageRows, MetricRows):
+    """Satisfies `records.Store`, `listing.Shelf` and `listing.Watched`."""
 
     def create(self) -> None:
         """Make the tables that are not there, one process at a time."""

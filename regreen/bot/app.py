@@ -24,7 +24,7 @@ from regreen.bot.dashboard.pages import dashboard
 from regreen.bot.desk import Desk
 from regreen.bot.envelope import pack
 from regreen.bot.handle import Handler
-from regreen.bot.health import health
+from regreen.bot.health import acknowledgements, health
 from regreen.bot.inline import InlineEngine
 from regreen.bot.mirrors import Mirrors
 from regreen.bot.models import Models
@@ -137,6 +137,7 @@ class App:
             worker=worker,
             stopped=handler.stopped,
         )
+        self.acknowledged = acknowledgements()
         self._durable = durable
         self._admission = Admission(desk.clock, desk.settings.jobs_per_installation)
 
@@ -168,7 +169,8 @@ class App:
             event=work[0].event if work else pack(delivery.event),
             received=self.desk.clock.now(),
         )
-        return self._door.accept(record, self._admission.admit(work))
+        with self.acknowledged.time():
+            return self._door.accept(record, self._admission.admit(work))
 
     def order(self, work: tuple[Order, ...]) -> None:
         """Enqueue work that no delivery brought."""
@@ -232,7 +234,7 @@ def web(app: App) -> Flask:
     secrets = secret.get_secret_value().split() if secret else []
     flask.register_blueprint(receive.blueprint(secrets=secrets, accept=app.accept))
     flask.register_blueprint(_dashboard(app))
-    flask.register_blueprint(health(app.desk))
+    flask.register_blueprint(health(app.desk, app.store, app.acknowledged))
     return flask
 
 

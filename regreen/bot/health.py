@@ -5,22 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flask import Blueprint, Response
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
 from prometheus_client.registry import Collector
 
 from regreen.bot.care import SANDBOX_NOTE
 from regreen.bot.desk import Desk
+from regreen.listing import Watched
 from regreen.records import Store
 
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def health(desk: Desk) -> Blueprint:
+def acknowledgements() -> Histogram:
+    """How long this process takes to make a delivery durable; GitHub waits ten seconds."""
+    return Histogram(
+        "regreen_acknowledgement_seconds",
+        "Time until a webhook delivery was durable.",
+        buckets=_BUCKETS,
+        registry=None,
+    )
+
+
+def health(desk: Desk, store: Watched, acknowledged: Histogram) -> Blueprint:
     """The pages that machines ask for."""
     pages = Blueprint("health", __name__)
     registry = CollectorRegistry()
-    registry.register(_Counts(desk.store))
+    registry.register(_Counts(store))
+    registry.register(acknowledged)
 
     @pages.get("/healthz")
     def healthz() -> Response:
@@ -52,7 +70,7 @@ def _sandbox(desk: Desk) -> str:
 class _Counts(Collector):
     """Counts from the store, read when they are asked for: the same whichever process answers."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Watched) -> None:
         self._store = store
 
     def collect(self) -> Iterator[Metric]:
@@ -76,3 +94,38 @@ class _Counts(Collector):
             "How long the job that waits longest has been due.",
             value=totals.oldest_waiting_s,
         )
+        yield from self._queues()
+        yield from self._spans()
+        tokens = self._store.tokens()
+        spent = CounterMetricFamily(
+            "regreen_model_tokens", "Tokens of model calls.", labels=["way"]
+        )
+        for way in ("read", "written", "cached"):
+            spent.add_metric([way], getattr(tokens, way))
+        yield spent
+
+    def _queues(self) -> Iterator[Metric]:
+        waiting = GaugeMetricFamily("regreen_queue_waiting", "Jobs that are due.", labels=["queue"])
+        running = GaugeMetricFamily("regreen_queue_running", "Jobs that run.", labels=["queue"])
+        oldest = GaugeMetricFamily(
+            "regreen_queue_oldest_seconds", "How long the oldest job is due.", labels=["queue"]
+        )
+        for queue in self._store.queues():
+            waiting.add_metric([queue.queue], queue.waiting)
+            running.add_metric([queue.queue], queue.running)
+            oldest.add_metric([queue.queue], queue.oldest_s)
+        yield from (waiting, running, oldest)
+
+    def _spans(self) -> Iterator[Metric]:
+        took = SummaryMetricFamily(
+            "regreen_job_seconds", "What kept jobs took, from their first start.", labels=["kind"]
+        )
+        waited = SummaryMetricFamily(
+            "regreen_job_wait_seconds",
+            "How long kept jobs waited, delays included.",
+            labels=["kind"],
+        )
+        for kind in self._store.spans():
+            took.add_metric([kind.kind], kind.count, kind.took_s)
+            waited.add_metric([kind.kind], kind.count, kind.waited_s)
+        yield from (took, waited)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from regreen.bot.logs import about
 from regreen.errors import Cancelled, OutsideError, UserError
 from regreen.forge import NotAllowed, Paced
 from regreen.ports import Clock
@@ -120,9 +121,10 @@ class Runner:
         cancel = threading.Event()
         with self._lock:
             self._running[job_id] = cancel
-        _log.info("job %s starts, attempt %d", job_id, record.attempts)
         try:
-            return self._attempt(Job(record, cancel, self._store))
+            with about(record):
+                _log.info("job %s starts, attempt %d", job_id, record.attempts)
+                return self._attempt(Job(record, cancel, self._store))
         finally:
             with self._lock:
                 del self._running[job_id]

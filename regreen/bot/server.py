@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
 
+from regreen.bot.logs import log_to_stderr
 from regreen.bot.slow_clients import InTime, plain_body
-from regreen.codebase.redaction import redact_known
 from regreen.errors import OutsideError, UserError
 from regreen.settings import Settings
 
@@ -62,20 +62,6 @@ class Server(BaseApplication):  # type: ignore[misc]
             self._app.close()
 
 
-def log_to_stderr() -> None:
-    """Have our log lines on standard error, with every known secret taken out."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(_Redacted("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
-
-
-class _Redacted(logging.Formatter):
-    """The last thing before a line leaves the process."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return redact_known(super().format(record))
-
-
 def serve(settings: Settings, *, host: str, port: int) -> None:
     """Serve until a signal ends it. What was running is taken up again at the next start.
 
@@ -83,7 +69,7 @@ def serve(settings: Settings, *, host: str, port: int) -> None:
         OutsideError: nothing can listen there.
     """
     _can_listen(host, port)
-    log_to_stderr()
+    log_to_stderr(settings.log_format)
     Server(lambda: _build(settings), options(host, port)).run()
 
 

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 from regreen.bot.app import App, build
 from regreen.bot.environment import app_settings
-from regreen.bot.server import Server, log_to_stderr, options
+from regreen.bot.logs import log_to_stderr
+from regreen.bot.server import Server, options
 
 
 class FastClock:
@@ -36,7 +37,7 @@ def main() -> None:
     """Serve until a signal ends it."""
     port, factor = int(sys.argv[1]), float(sys.argv[2])
     settings = app_settings()
-    log_to_stderr()
+    log_to_stderr(settings.log_format)
 
     def make() -> App:
         return build(settings, clock=FastClock(factor))

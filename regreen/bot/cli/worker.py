@@ -21,17 +21,18 @@ def command(name: str | None) -> int:
 
     from regreen.bot.app import MAIN_WORKER, build
     from regreen.bot.environment import app_settings
-    from regreen.bot.server import log_to_stderr
+    from regreen.bot.logs import log_to_stderr
 
     worker = name or f"{socket.gethostname()}-{os.getpid()}"
     if worker == MAIN_WORKER:
         message = f"'{MAIN_WORKER}' is the id of `regreen serve`; choose another"
         raise click.BadParameter(message, param_hint="--id")
-    log_to_stderr()
+    settings = app_settings()
+    log_to_stderr(settings.log_format)
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
-    app = build(app_settings(), worker=worker)
+    app = build(settings, worker=worker)
     running = app.worker()
     running.start()
     click.echo(f"worker {worker} is running", err=True)

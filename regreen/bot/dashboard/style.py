@@ -25,7 +25,10 @@ h1 { font-size: 1.4rem; margin: .6rem 0; overflow-wrap: anywhere; } h2 { font-si
 h3 { font-size: 1rem; margin: 1.1rem 0 .3rem; overflow-wrap: anywhere; }
 table { border-collapse: collapse; width: 100%; position: relative; }
 th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
-td { overflow-wrap: anywhere; } th { color: var(--quiet); font-weight: 500; white-space: nowrap; }
+td { overflow-wrap: anywhere; }
+td[data-label="job"], td[data-label="where"], td[data-label="when"], td[data-label="repository"], td[data-label="outcome"],
+td[data-label="rule"], td[data-label="ordered"], td[data-label="who"] { overflow-wrap: break-word; }
+th { color: var(--quiet); font-weight: 500; white-space: nowrap; }
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: .4rem; padding: .7rem; overflow: auto;
   max-height: 34rem; font: 13px/1.45 ui-monospace, monospace; }
 .diff ins { color: var(--good); background: var(--good-back); text-decoration: none; }
@@ -46,8 +49,9 @@ input, select, button { font: inherit; color: var(--ink); background: var(--back
   border-radius: .4rem; padding: .3rem .6rem; min-height: 2.2rem; max-width: 100%; }
 button { background: var(--soft); cursor: pointer; }
 .pager { margin: 1rem 0; } details { margin: .4rem 0; } summary { cursor: pointer; overflow-wrap: anywhere; }
-.strip { display: inline-flex; gap: 2px; vertical-align: middle; }
-.strip a { display: block; width: 13px; height: 1.4rem; border-radius: 2px; border: 1px solid var(--quiet); }
+.strip { display: inline-flex; gap: 2px; vertical-align: middle; align-items: end; }
+.strip a { display: block; width: 12px; height: 1.5rem; border-radius: 2px; background: var(--quiet); }
+.strip .green { background: var(--good); height: .9rem; } .strip .red { background: var(--bad); }
 .body { white-space: pre-wrap; overflow-wrap: anywhere; }
 .plot text { fill: var(--ink); font-size: 12px; } .plot .axis { stroke: var(--quiet); } .plot .ideal { stroke: var(--quiet);
   stroke-dasharray: 5 4; } .plot .dot { fill: var(--link); } .plot .span { stroke: var(--link); stroke-width: 2; }

@@ -1,0 +1,110 @@
+"""What an operator watches: metrics, and log lines that say which job they are about."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from regreen.adapters.clock import SystemClock
+from regreen.adapters.connection import engine_for
+from regreen.adapters.database import Database
+from regreen.bot.app import build
+from regreen.bot.logs import about, log_to_stderr
+from regreen.models import Cost
+from regreen.playground import serve
+from regreen.records import JobRecord, LedgerLine, Order
+from regreen.settings import Settings
+from tests.stories.conftest import app_key
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> JobRecord:
+    store = Database(engine_for(f"sqlite:///{tmp_path / 'x.sqlite'}"), SystemClock())
+    store.create()
+    store.order([Order("fix/o/r/7/d", "fix", "o/r", 7, 1, "work", "o/r", 1, "{}")], lambda *_: None)
+    found = store.begin("fix/o/r/7/d", "main")
+    store.engine.dispose()
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def root() -> Iterator[logging.Logger]:
+    """The root logger, as it was found afterwards."""
+    logger = logging.getLogger()
+    before, level = logger.handlers[:], logger.level
+    yield logger
+    logger.handlers[:] = before
+    logger.setLevel(level)
+
+
+def test_a_line_says_which_job_it_is_about(
+    root: logging.Logger, job: JobRecord, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root.handlers.clear()  # the test runner has its own
+    log_to_stderr("json")
+    with about(job):
+        logging.getLogger("x").info("fetched %s", "https://ann:hunter22@host/x")
+    logging.getLogger("x").info("nothing in particular")
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert {k: lines[0][k] for k in ("level", "job", "repo", "number", "kind", "attempt")} == {
+        "level": "info", "job": "fix/o/r/7/d", "repo": "o/r", "number": 7, "kind": "fix", "attempt": 1,
+    }  # fmt: skip
+    assert "hunter22" not in lines[0]["message"]
+    assert "job" not in lines[1]
+
+
+def test_a_line_for_people_names_the_job_once(
+    root: logging.Logger, job: JobRecord, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root.handlers.clear()
+    log_to_stderr()
+    with about(job):
+        logging.getLogger("x").info("job %s starts", job.id)
+        logging.getLogger("x").info("fetching")
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.count(job.id) == 1
+    assert second.endswith(f"fetching [{job.id}]")
+
+
+def test_metrics_count_queues_times_tokens_and_acknowledgements(tmp_path: Path) -> None:
+    with serve(root=tmp_path / "hub", deliver=False) as playground:
+        app, key = playground.state.app(
+            "Regreen", hook_url="http://x/webhooks/github", keys=app_key()
+        )
+        settings = Settings(
+            _env_file=None,
+            app_id=app.id,
+            private_key=key,
+            github_api_url=playground.api_url,
+            home=tmp_path / "home",
+        )
+        regreen = build(settings, durable=False)
+        store = regreen.store
+        store.order(
+            [Order(f"fix/o/r/7/{n}", "fix", "o/r", 7, 1, "work", "o/r", 1, "{}") for n in range(3)],
+            lambda *_: None,
+        )
+        for name in ("0", "1"):
+            store.begin(f"fix/o/r/7/{name}", "main")
+        store.end("fix/o/r/7/0", "done", "fixed")
+        store.charge(
+            LedgerLine(
+                datetime.now(UTC), "fix/o/r/7/0", "o/r", 7, "fix", "m", Cost(0.5, 1, 20, 3, 4)
+            )
+        )
+        client = regreen.wsgi.test_client()
+        client.post("/webhooks/github", data=b"{}", headers={"X-GitHub-Event": "ping"})
+        shown = client.get("/metrics").text
+        regreen.close()
+    for line in (
+        'regreen_queue_waiting{queue="work"} 1.0', 'regreen_queue_running{queue="work"} 1.0',
+        'regreen_job_seconds_count{kind="fix"} 1.0', 'regreen_job_wait_seconds_count{kind="fix"} 1.0',
+        'regreen_model_tokens_total{way="read"} 20.0', 'regreen_model_usd 0.5', "regreen_acknowledgement_seconds_bucket",
+    ):  # fmt: skip
+        assert line in shown
