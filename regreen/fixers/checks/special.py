@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from regreen.fixers.checks.change import FileChange, Reason, parse_python
 from regreen.fixers.checks.knowing import fixed_numbers, named_tests
 from regreen.fixers.checks.paths import is_document, is_test
+from regreen.fixers.checks.replaced import replaced_parts
 
 _TRIVIAL = {
     repr(value)
@@ -33,19 +34,6 @@ _LEAVES = re.compile(
     r"\b(?:sys\.exit|exit|quit)\(\s*(?:0|None|False)?\s*\)|raise SystemExit(?:\(\s*0?\s*\))?\s*$|process\.exit\(\s*0?\s*\)",
     re.MULTILINE,
 )
-_PATCHED = {
-    "time",
-    "random",
-    "unittest",
-    "builtins",
-    "datetime",
-    "sys",
-    "os",
-    "pytest",
-    "math",
-    "asyncio",
-    "threading",
-}
 _COMPARES = {
     "__eq__",
     "__ne__",
@@ -77,7 +65,7 @@ def no_special_case(files: Sequence[FileChange], tests: Sequence[str] = ()) -> l
             reasons.extend(_copied(file, known, tests))
             reasons.extend(_replaced_bodies(file, known))
             reasons.extend(_comparisons(file))
-            reasons.extend(_patches(file))
+            reasons.extend(replaced_parts(file))
             reasons.extend(named_tests(file))
             reasons.extend(fixed_numbers(file, tests))
         elif not file.is_python:
@@ -387,73 +375,6 @@ def _comparisons(file: FileChange) -> Iterator[Reason]:
             yield Reason(
                 "special_case", f"{file.path}: {name} is new; it decides what the tests' == means"
             )
-
-
-def _patches(file: FileChange) -> Iterator[Reason]:
-    """Assignments into modules: `time.time = ...`, `setattr(random, ...)`."""
-    before = [ast.dump(node) for node in _module_writes(file.old_tree)]
-    for node in _module_writes(file.new_tree):
-        if ast.dump(node) not in before:
-            yield Reason(
-                "special_case",
-                f"{file.path}:{node.lineno} replaces a part of another module at run time",
-            )
-
-
-def _module_writes(tree: ast.Module | None) -> Iterator[ast.stmt | ast.expr]:
-    modules = {
-        (alias.asname or alias.name).split(".")[0]
-        for node in (ast.walk(tree) if tree else ())
-        if isinstance(node, ast.Import)
-        for alias in node.names
-    } & _PATCHED
-    for node in ast.walk(tree) if tree else ():
-        if (
-            isinstance(node, ast.Assign)
-            and any(
-                _writes_into(target, modules) or _writes_names(target) for target in node.targets
-            )
-        ) or (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id == "setattr"
-            and node.args
-            and _root(node.args[0]) in modules
-        ):
-            yield node
-
-
-def _writes_into(target: ast.expr, modules: set[str]) -> bool:
-    """`sys.path`, `os.environ[...]` and the streams are ordinary; a module's functions are not."""
-    if not isinstance(target, ast.Attribute) or _root(target) not in modules:
-        return False
-    return target.attr not in {
-        "path",
-        "stdout",
-        "stderr",
-        "stdin",
-        "argv",
-        "dont_write_bytecode",
-    }
-
-
-def _writes_names(target: ast.expr) -> bool:
-    """`globals()["f"] = ...`, `sys.modules["m"] = ...`, `thing.__dict__["f"] = ...`."""
-    match target:
-        case ast.Subscript(value=ast.Call(func=ast.Name(id="globals" | "vars" | "locals"))):
-            return True
-        case ast.Subscript(value=ast.Attribute(attr="modules" | "__dict__" | "__builtins__")):
-            return True
-        case ast.Attribute(attr="__code__" | "__class__" | "__defaults__"):
-            return True
-        case _:
-            return False
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 _LITERAL_TEXT = re.compile(r"\"(?:[^\"\\\n]|\\.){2,200}\"|'(?:[^'\\\n]|\\.){2,200}'|\b\d{2,}\b")
