@@ -96,6 +96,10 @@ class Scene:
         files = {"prices.py": _BROKEN if self.is_red else _TOTAL, "n.txt": f"{self.count}\n"}
         state.commit(NIGHT, files, message=f"Change {self.count}", by="alice")
 
+    def calm_down(self) -> None:
+        """Take the schedule away, or there is more to do every minute."""
+        self.playground.state.commit(NIGHT, {_CONFIG: _QUIET}, message="Sleep", by="alice")
+
     def repositories(self) -> list[Repository]:
         """All of them."""
         return [self.playground.state.repository(n) for n in (SHOP, HUNT, MEND, NIGHT)]

@@ -27,7 +27,7 @@ class Weather:
         self._flaky.append(Flaky(checked(self._log)(application), 0.0, self._seed))  # type: ignore[arg-type]
         return self._flaky[0]
 
-    def turns_bad(self, share: float = 0.08) -> None:
+    def turns_bad(self, share: float = 0.15) -> None:
         """From now on this share of exchanges breaks."""
         self._flaky[0].share = share
 
@@ -74,7 +74,7 @@ def test_pushes_dismissals_and_buttons_end_right(tmp_path: Path, seed: int) -> N
     weather.turns_bad()
     story.pushes(pull, {"shop/more.py": "X = 1\n"})
     story.state.press(check, "dismiss", by="alice")
-    story.says("alice", "/review full", on=pull)
+    story.says("alice", "/review", on=pull)
     story.state.queue_merge(pull.raw)
     weather.passes()
     first: list[ReviewComment] = [thread.comments[0] for thread in pull.raw.threads]
