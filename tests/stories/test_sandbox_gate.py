@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
 from threading import Event
 
 import pytest
@@ -130,3 +132,31 @@ def test_a_draft_hears_nothing_of_it(leaky: Story) -> None:
     leaky.work()
     assert pull.checks == {}
     assert pull.comments == []
+
+
+def test_a_start_soon_after_another_one_trusts_its_proof(tmp_path: Path) -> None:
+    clock, attacks = StoryClock(), list[str]()
+
+    def attack(sandbox: Sandbox) -> str:
+        attacks.append(sandbox.name)
+        return ""
+
+    def started() -> Sandboxes:
+        return Sandboxes(_Leaky, attack, clock, tmp_path / "held")
+
+    assert started().missing() == ""
+    assert started().missing() == ""
+    assert attacks == ["leaky"]
+    clock.pass_time(timedelta(minutes=31))
+    assert started().missing() == ""
+    assert attacks == ["leaky"] * 2
+    (tmp_path / "held").write_text("another backend 2026-03-02T09:31:00+00:00\n")
+    assert started().missing() == ""
+    assert attacks == ["leaky"] * 3, "what was proven was another sandbox"
+
+
+def test_a_sandbox_that_does_not_hold_leaves_no_proof(tmp_path: Path) -> None:
+    proof = tmp_path / "held"
+    leaks = Sandboxes(_Leaky, lambda _: "reads the host's files", StoryClock(), proof)
+    assert "does not hold" in leaks.missing()
+    assert not proof.exists()
