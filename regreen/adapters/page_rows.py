@@ -15,12 +15,12 @@ from regreen.adapters.rows import Rows, time_of
 from regreen.listing import Look, Month, Page, Sought
 from regreen.records import Action, DeliveryRecord, Document, JobRecord, LedgerLine
 
-DEEPEST = 5_000
+DEEPEST, DEEPEST_RESULTS = 5_000, 2_000
 """Words are looked for in the newest so many rows that fit the other filters: a page is never slow."""
 
 _LOOKS = 2_000
 _MONTH_KINDS = {"review": "reviews", "fix": "fixes", "bisect": "bisections"}
-_RED = "red"
+_RED, _SCHEDULES, _BEYOND_THEM = "red", "schedule/", "schedule0"
 
 
 class PageRows(Rows):
@@ -114,10 +114,12 @@ class PageRows(Rows):
     def regressions(self) -> list[tuple[str, str]]:
         """The schedules that are red, as `REPOSITORY/NAME`, each with what was noted, as JSON."""
         c = t.memory.c
-        query = sa.select(c.space, c.value).where(c.key == _RED, c.space.startswith("schedule/"))
+        query = sa.select(c.space, c.value).where(
+            c.key == _RED, c.space >= _SCHEDULES, c.space < _BEYOND_THEM
+        )
         with self._begin() as connection:
             rows = connection.execute(query.order_by(c.space)).all()
-        return [(row.space.removeprefix("schedule/"), row.value) for row in rows]
+        return [(row.space.removeprefix(_SCHEDULES), row.value) for row in rows]
 
     def _page(
         self,
@@ -132,7 +134,8 @@ class PageRows(Rows):
         conditions = [*where, *_beyond(sought.after, at, last)]
         query = sa.select(table).where(*conditions).order_by(at.desc(), last.desc())
         if sought.words:
-            near = query.limit(DEEPEST).subquery()
+            most = DEEPEST_RESULTS if table is t.documents else DEEPEST
+            near = query.limit(most).subquery()
             holds = [near.c[w.name].icontains(sought.words, autoescape=True) for w in words]
             newest = (near.c[at.name].desc(), near.c[last.name].desc())
             query = sa.select(near).where(sa.or_(*holds)).order_by(*newest)

@@ -43,6 +43,7 @@ jobs = sa.Table(
     sa.Index("jobs_by_number", "repo", "number", "created"),
     sa.Index("jobs_by_time", "created"),
     sa.Index("jobs_by_repo", "repo", "created"),
+    sa.Index("jobs_by_state_and_time", "state", "created"),
     sa.Index(
         "jobs_of_schedules",
         "created",
@@ -96,6 +97,7 @@ documents = sa.Table(
     sa.Column("at", sa.Float, nullable=False, index=True),
     sa.Column("body", sa.Text, nullable=False),
     sa.Index("documents_by_kind", "kind", "at"),
+    sa.Index("documents_of_months", "at", "repo", "kind"),
     sa.Index("documents_by_job", "job"),
 )
 

@@ -144,7 +144,7 @@ def test_who_signs_in_lands_where_they_wanted_to_go(scene: Scene) -> None:
     scene.browser.sees("Withheld")
     scene.picture("review", whole=True)
     shown = scene.browser.run("return document.querySelector('time').textContent")
-    assert "18:00" in shown  # nine in UTC is six in the evening in Tokyo
+    assert "6:00:00 PM" in shown  # nine in UTC is six in the evening in Tokyo
     scene.browser.click("Sign out")
     scene.browser.sees("Sign in with GitHub")
 

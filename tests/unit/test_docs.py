@@ -97,3 +97,18 @@ def test_every_setting_that_is_named_exists() -> None:
         if unknown:
             wrong[page.name] = sorted(unknown)
     assert wrong == {}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_example_of_a_help_page_is_a_command_that_exists(name: str, tmp_path: Path) -> None:
+    context = click.Context(cli)
+    command = cli.get_command(context, name)
+    assert command is not None
+    page = tmp_path / "help.md"
+    page.write_text((command.epilog or "").replace("| regreen", "\nregreen"))
+    for words in _shown(page):
+        shown = cli.get_command(context, words[0])
+        assert shown is not None
+        known = {o for p in shown.params for o in (*p.opts, *p.secondary_opts)}
+        before = words[: words.index("--")] if "--" in words else words
+        assert {w.partition("=")[0] for w in before if w.startswith("--")} <= known

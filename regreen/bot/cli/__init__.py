@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from regreen import __version__
+from regreen.bot.cli.examples import examples
 from regreen.bot.cli.terminal import harmless
 from regreen.errors import NoSandbox, NotARepository, OutsideError, UserError
 
@@ -29,6 +30,7 @@ COMMANDS = {
     "replay": "runs one webhook delivery again",
     "demo": "plays the whole main job on loopback",
     "playground": "serves the local GitHub alone",
+    "completion": "prints what a shell needs to complete these words",
 }
 
 
@@ -44,6 +46,7 @@ class _Lazy(click.Group):
         module = importlib.import_module(f"regreen.bot.cli.{cmd_name.replace('-', '_')}")
         command = module.command
         assert isinstance(command, click.Command)  # noqa: S101 - narrows importlib's Any
+        command.epilog = command.epilog or examples(cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

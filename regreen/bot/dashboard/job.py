@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from regreen.bot.dashboard.frame import act
 from regreen.bot.dashboard.html import (
+    Content,
     Safe,
     code,
     dollars,
@@ -24,17 +25,28 @@ from regreen.bot.dashboard.reader import Reader
 from regreen.bot.dashboard.results import result
 from regreen.codebase.redaction import redact
 from regreen.listing import Shelf, Sought
-from regreen.records import ENDED, Document, JobRecord
+from regreen.records import ENDED, Document, JobKind, JobRecord
 
+_TITLES: dict[JobKind, str] = {
+    "review": "Review of",
+    "fix": "Repair of",
+    "bisect": "Bisection of",
+    "comment": "Answer in",
+    "tick": "Schedule of",
+    "care": "Upkeep",
+}
 _KEPT = "The job itself is forgotten by now; what it found out is kept."
 
 
-def job_page(shelf: Shelf, reader: Reader, job_id: str, web_url: str) -> Safe | None:
-    """The page of a job or, where it is forgotten, of its results; None where there is neither."""
+def job_page(shelf: Shelf, reader: Reader, job_id: str, web_url: str) -> tuple[str, Safe] | None:
+    """A job's title and page or, where it is forgotten, those of its results; None where there is neither."""
     job = shelf.job(job_id)
     results = [d for d in shelf.results_of(job_id) if reader.may_see(d.repo)]
     if job is None:
-        return text(tag("p", _KEPT), *(result(d) for d in results)) if results else None
+        if not results:
+            return None
+        told = text(tag("p", _KEPT), *(result(d) for d in results))
+        return place(results[0].repo, results[0].number), told
     if not reader.may_see(job.repo):
         return None
     calls = shelf.list_ledger(Sought(job=job_id)).rows
@@ -51,7 +63,8 @@ def job_page(shelf: Shelf, reader: Reader, job_id: str, web_url: str) -> Safe | 
     if done:
         acts = ((when(a.at), a.asked_by or "-", a.action, a.detail) for a in done)
         parts += [tag("h2", "Audit"), table(("when", "who", "what", "detail"), acts, caption="Audit of this job")]  # fmt: skip
-    return text(*parts, fold("The order", code(pretty(job.event), "The order")))
+    order = fold("The order", code(pretty(job.event), "The order"))
+    return f"{_TITLES[job.kind]} {place(job.repo, job.number)}", text(*parts, order)
 
 
 def _now(shelf: Shelf, job: JobRecord) -> Safe:
@@ -63,6 +76,7 @@ def _now(shelf: Shelf, job: JobRecord) -> Safe:
             ("what came out", job.note),
             ("doing", tag("span", job.progress, role="status") if job.state == "running" else ""),
             ("where", place(job.repo, job.number)),
+            ("job", tag("code", job.id)),
             ("ordered", when(job.created)),
             ("started", when(job.started) if job.started else ""),
             ("attempts", job.attempts),
@@ -72,8 +86,15 @@ def _now(shelf: Shelf, job: JobRecord) -> Safe:
         )
     )
     steps = [(when(at), line) for at, line in shelf.trail(job.id)]
-    trail = text(tag("h2", "Step by step"), table(("when", "what"), steps, caption="Steps")) if steps else ""  # fmt: skip
     is_live = job.state not in ENDED
+    told = table(("when", "what"), steps, caption="Steps")
+    trail: Content = ""
+    if steps:  # while it runs they are the news, later they are in the way
+        trail = (
+            text(tag("h2", "Step by step"), told)
+            if is_live
+            else fold(f"Step by step ({len(steps)})", told)
+        )
     hint = tag("noscript", tag("p", "Load the page again to see how it goes on.")) if is_live else ""  # fmt: skip
     return tag("section", named, trail, hint, data_live="yes" if is_live else None, aria_label="How it stands")  # fmt: skip
 

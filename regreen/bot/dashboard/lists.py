@@ -16,7 +16,7 @@ from regreen.records import Document, JobKind, JobState
 
 _KINDS: tuple[str, ...] = get_args(JobKind)
 _STATES: tuple[str, ...] = get_args(JobState)
-_HINT = "in the newest 5,000"
+_HINT, _RESULTS_HINT = "in the newest 5,000", "in the newest 2,000"
 
 
 def sought(reader: Reader, **fixed: str) -> Sought:
@@ -81,7 +81,9 @@ def results(shelf: Shelf, reader: Reader, kind: str) -> Safe:
         for d in found.rows
     )
     shown = table(("when", "where", "outcome", "what", "took"), rows, caption="Results", none=_none())  # fmt: skip
-    return text(filters({"q": (), "repo": (), "number": ()}, _HINT), shown, pager(found.after))
+    return text(
+        filters({"q": (), "repo": (), "number": ()}, _RESULTS_HINT), shown, pager(found.after)
+    )
 
 
 def ledger(shelf: Shelf, reader: Reader) -> Safe:

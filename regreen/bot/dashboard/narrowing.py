@@ -10,7 +10,7 @@ from regreen.bot.dashboard.html import Safe, fold, table, tag, text
 _MOST_COMMITS = 600
 _MOST_RUNS = 60
 _COLUMNS = 120
-_CELL, _ROW, _LEFT = 6, 12, 40
+_WIDE, _ROW, _LEFT = 720, 16, 30
 
 
 def narrowing(body: Mapping[str, Any]) -> Safe:
@@ -66,7 +66,8 @@ def _columns(belief: list[float]) -> list[float]:
 
 def _picture(steps: list[list[float]], commits: int) -> Safe:
     """A row a run, a column a commit (or a few), the darker the likelier."""
-    width, height = _LEFT + len(steps[0]) * _CELL + 4, (len(steps) + 1) * _ROW + 18
+    cell = min(48.0, _WIDE / len(steps[0]))
+    width, height = max(160, _LEFT + int(len(steps[0]) * cell) + 4), (len(steps) + 1) * _ROW + 10
     parts = []
     for row, masses in enumerate(steps):
         y = row * _ROW
@@ -74,7 +75,7 @@ def _picture(steps: list[list[float]], commits: int) -> Safe:
         for column, mass in enumerate(masses):
             if mass >= 0.002:
                 parts.append(
-                    tag("rect", x=str(_LEFT + column * _CELL), y=str(y), width=str(_CELL), height=str(_ROW - 2),
+                    tag("rect", x=f"{_LEFT + column * cell:.1f}", y=str(y), width=f"{cell:.1f}", height=str(_ROW - 2),
                         class_="dot", fill_opacity=f"{max(0.06, mass ** 0.5):.2f}")
                 )  # fmt: skip
     parts.append(tag("text", "older", x=str(_LEFT), y=str(height - 6)))

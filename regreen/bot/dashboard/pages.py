@@ -111,10 +111,11 @@ def _one_job(pages: Blueprint, counter: _Counter, web_url: str) -> None:
     # ids hold slashes; the two acts are told apart by their ending, not by another level of the address
     @pages.get("/jobs/<path:job_id>")
     def job(job_id: str) -> Response:
-        body = job_page(shelf, g.reader, job_id, web_url)
-        if body is None:
+        found = job_page(shelf, g.reader, job_id, web_url)
+        if found is None:
             abort(404)
-        return page(f"Job {job_id}", body, reader=g.reader)
+        title, body = found
+        return page(title, body, reader=g.reader)
 
     @pages.post("/jobs/<path:job_id>/cancel")
     def cancel(job_id: str) -> AnyResponse:

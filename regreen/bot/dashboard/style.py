@@ -25,9 +25,9 @@ h1 { font-size: 1.4rem; margin: .6rem 0; overflow-wrap: anywhere; } h2 { font-si
 h3 { font-size: 1rem; margin: 1.1rem 0 .3rem; overflow-wrap: anywhere; }
 table { border-collapse: collapse; width: 100%; position: relative; }
 th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
-td { overflow-wrap: anywhere; }
-td[data-label="job"], td[data-label="where"], td[data-label="when"], td[data-label="repository"], td[data-label="outcome"],
-td[data-label="rule"], td[data-label="ordered"], td[data-label="who"] { overflow-wrap: break-word; }
+td { overflow-wrap: break-word; }
+td[data-label="what"], td[data-label="detail"], td[data-label="why"], td[data-label="message"], td[data-label="reason"],
+td[data-label="test"], td[data-label="path"], td[data-label="delivery"] { overflow-wrap: anywhere; }
 th { color: var(--quiet); font-weight: 500; white-space: nowrap; }
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: .4rem; padding: .7rem; overflow: auto;
   max-height: 34rem; font: 13px/1.45 ui-monospace, monospace; }
@@ -41,7 +41,7 @@ img, svg { max-width: 100%; height: auto; } img { background: #fff; border-radiu
 .failed, .denied, .deny, .red, .fail, .stillred, .critical, .high { background: var(--bad-back); color: var(--bad); }
 .running { background: var(--busy-back); color: var(--busy); }
 .none, .quiet { color: var(--quiet); } .warn { background: var(--bad-back); color: var(--bad); padding: .5rem .8rem; border-radius: .4rem; }
-.card { border: 1px solid var(--line); border-radius: .5rem; padding: .2rem .9rem .7rem; margin: .7rem 0; }
+.later { margin-top: 1.2rem; } .card { border: 1px solid var(--line); border-radius: .5rem; padding: .2rem .9rem .7rem; margin: .7rem 0; }
 form.filters { display: flex; flex-wrap: wrap; gap: .5rem .7rem; align-items: end; margin: .6rem 0 1rem; }
 form.filters label { display: grid; font-size: .85rem; color: var(--quiet); }
 form.act { display: inline-block; margin: .3rem .5rem .3rem 0; }
@@ -56,6 +56,7 @@ button { background: var(--soft); cursor: pointer; }
 .plot text { fill: var(--ink); font-size: 12px; } .plot .axis { stroke: var(--quiet); } .plot .ideal { stroke: var(--quiet);
   stroke-dasharray: 5 4; } .plot .dot { fill: var(--link); } .plot .span { stroke: var(--link); stroke-width: 2; }
 @media (max-width: 640px) {
+  nav { order: 3; flex: 1 0 100%; } nav a { padding: .2rem .45rem; } header strong { flex: 1; }
   thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
   table, tbody, tr, td { display: block; width: 100%; }
   tr { border: 1px solid var(--line); border-radius: .5rem; margin: .6rem 0; padding: .3rem .2rem; }
