@@ -172,6 +172,7 @@ def test_what_building_needs_is_a_build_requirement() -> None:
     [
         ("Error: Cannot find module 'ms'", ["package.json", "package-lock.json"], "npm ci", "npm install ms --ignore-scripts --no-audit --no-fund"),
         ("a.go:3:8: no required module provides package github.com/x/y; to add it:\n\tgo get github.com/x/y", ["go.mod"], "", "go mod tidy"),
+        ("npm error aliases: clean-install, ic, install-clean", ["package.json", "package-lock.json"], "npm ci", "npm install --package-lock-only --ignore-scripts --no-audit --no-fund"),
         ("ERR_PNPM_OUTDATED_LOCKFILE  Cannot install", ["pnpm-lock.yaml"], "npx --yes pnpm@9 install --frozen-lockfile", "npx --yes pnpm@9 install --lockfile-only --ignore-scripts"),
     ],
 )  # fmt: skip

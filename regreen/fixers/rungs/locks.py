@@ -21,7 +21,7 @@ _STALE: tuple[tuple[re.Pattern[str], str, str, str], ...] = (
     (re.compile(r"pdm\.lock|Lock file hash doesn't match"), "pdm.lock", "pdm lock --update-reuse", "pdm.lock does not match pyproject.toml"),
     (re.compile(r"Pipfile\.lock \([0-9a-f]+\) out of date|Pipfile\.lock out of date"), "Pipfile.lock", "pipenv lock", "Pipfile.lock does not match Pipfile"),
     (
-        re.compile(r"`?npm ci`? can only install packages when your package\.json and package-lock\.json|npm (?:ERR!|error) (?:code EUSAGE|cipm can only install)|package-lock\.json.{0,60}are not in sync"),
+        re.compile(r"`?npm ci`? can only install packages when your package\.json and package-lock\.json|npm (?:ERR!|error) (?:code EUSAGE|cipm can only install)|package-lock\.json.{0,60}are not in sync|npm (?:ERR!|error) aliases: clean-install"),
         "package-lock.json", "npm install --package-lock-only --ignore-scripts --no-audit --no-fund", "package-lock.json does not match package.json",
     ),
     (re.compile(r"ERR_PNPM_OUTDATED_LOCKFILE"), "pnpm-lock.yaml", "pnpm install --lockfile-only --ignore-scripts", "pnpm-lock.yaml does not match package.json"),
