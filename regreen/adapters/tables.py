@@ -84,6 +84,7 @@ ledger = sa.Table(
     sa.Column("cached_tokens", sa.Integer, nullable=False),
     sa.Index("ledger_by_repo", "repo", "at"),
     sa.Index("ledger_by_job", "job"),
+    sa.Index("ledger_of_months", "at", "repo", "usd"),
 )
 
 documents = sa.Table(

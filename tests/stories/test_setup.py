@@ -49,6 +49,9 @@ def test_the_whole_flow_with_a_browser(tmp_path: Path) -> None:
     assert stat.S_IMODE(key.stat().st_mode) == stat.S_IMODE(env.stat().st_mode) == 0o600
     settings = Settings(_env_file=env)
     assert settings.app_id == app.app_id
+    assert settings.client_id == app.client_id
+    assert settings.client_secret is not None
+    assert settings.client_secret.get_secret_value() == app.client_secret != ""
     assert (settings.private_key_pem() or "").startswith("-----BEGIN ")
     with pytest.raises(UserError, match="holds an App already"):
         registering.write_settings(tmp_path, env, app, api_url="x", public_url="y")

@@ -68,7 +68,7 @@ def facts(rows: Iterable[tuple[str, Content]]) -> Safe:
 
 def code(words: str, label: str) -> Safe:
     """A block of code or output, which can be scrolled with the keyboard."""
-    return tag("pre", words, tabindex="0", role="region", aria_label=label)
+    return tag("pre", words, tabindex="0", role="group", aria_label=label)
 
 
 def diff(patch: str, label: str = "Patch") -> Safe:
@@ -80,7 +80,7 @@ def diff(patch: str, label: str = "Patch") -> Safe:
         name = None if is_head else kinds.get(line[:1])
         lines.append(tag(name, line) if name else text(line))
     return tag(
-        "pre", Safe("\n".join(lines)), tabindex="0", role="region", aria_label=label, class_="diff"
+        "pre", Safe("\n".join(lines)), tabindex="0", role="group", aria_label=label, class_="diff"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
@@ -27,7 +28,8 @@ def overview(shelf: Shelf, reader: Reader, now: datetime, web_url: str) -> Safe:
     known = {m.repo: m for m in months} | {
         one.repo: Month(one.repo) for one in looks if one.repo not in {m.repo for m in months}
     }
-    rows = [_row(shelf, month, looks, red, web_url) for _, month in sorted(known.items())]
+    configs = dict(shelf.items("config"))
+    rows = [_row(configs, month, looks, red, web_url) for _, month in sorted(known.items())]
     head = ("repository", "main, 30 days", "open regressions", "reviews", "repairs", "bisections", "cost this month", "today, of its budget")  # fmt: skip
     shown = table(head, rows, caption="Repositories", none="No repository yet. Install the App on one and open a pull request.")  # fmt: skip
     total = sum(m.usd for m in months)
@@ -36,7 +38,11 @@ def overview(shelf: Shelf, reader: Reader, now: datetime, web_url: str) -> Safe:
 
 
 def _row(
-    shelf: Shelf, month: Month, looks: list[Look], red: list[tuple[str, str]], web_url: str
+    configs: Mapping[str, str],
+    month: Month,
+    looks: list[Look],
+    red: list[tuple[str, str]],
+    web_url: str,
 ) -> tuple[Content, ...]:
     repo = month.repo
     narrowed = "?repo=" + quote(repo, safe="")
@@ -50,7 +56,7 @@ def _row(
         link(f"/fixes{narrowed}", month.fixes) if month.fixes else 0,
         link(f"/bisections{narrowed}", month.bisections) if month.bisections else 0,
         link(f"/ledger{narrowed}", f"${month.usd:,.2f}"),
-        f"${month.usd_today:,.2f} of ${_config(shelf, repo).budget.usd_per_day:,.2f}",
+        f"${month.usd_today:,.2f} of ${_budget(configs.get(repo)):,.2f}",
     )
 
 
@@ -85,13 +91,12 @@ def _regression(name: str, value: str, web_url: str) -> Safe:
     return tag("div", shown)
 
 
-def _config(shelf: Shelf, repo: str) -> RepoConfig:
-    """The configuration last read from the repository, the defaults where it has none."""
-    kept = shelf.get("config", repo)
+def _budget(kept: str | None) -> float:
+    """Dollars a day by the configuration last read from a repository, the default where it has none."""
     try:
-        return parse_repo_config(kept) if kept else RepoConfig()
+        return (parse_repo_config(kept) if kept else RepoConfig()).budget.usd_per_day
     except (ConfigError, UserError):  # an older version took it
-        return RepoConfig()
+        return RepoConfig().budget.usd_per_day
 
 
 def _warning(shelf: Shelf, reader: Reader) -> Safe:
