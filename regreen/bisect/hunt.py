@@ -13,6 +13,7 @@ from regreen.bisect.graph import BEFORE, Graph, graph
 from regreen.bisect.log import Log
 from regreen.bisect.memory import Run
 from regreen.bisect.price import build_cost, prices
+from regreen.bisect.rates import to_be_proved
 from regreen.bisect.result import Outcome, Seen
 from regreen.bisect.runner import Judge, Runs
 from regreen.bisect.search import Search, calibrated
@@ -181,7 +182,10 @@ class Hunt:
 
     def _rebuild(self) -> None:
         """The state is what the runs say and nothing else."""
-        self.state = Search(self.history, weights=self.weights, rates=learned(self.log.past))
+        rates = learned(self.log.past)
+        if self.verify:
+            rates = to_be_proved(rates)
+        self.state = Search(self.history, weights=self.weights, rates=rates)
         self.barred = {
             at
             for at, weight in enumerate(self.weights)

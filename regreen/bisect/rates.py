@@ -12,7 +12,8 @@ those of a steady one. benchmarks/bisect.md has the measurements.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 _FLOOR = 1e-6  # no single outcome may rule the truth out
 _BAD = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
@@ -47,6 +48,15 @@ def prior() -> tuple[Rates, ...]:
         *_scaled(clean, _CLEAN),
         *_scaled(flaky, _FLAKY),
     )
+
+
+def to_be_proved(rates: Sequence[Rates]) -> tuple[Rates, ...]:
+    """The same, for a search whose answer is run again before it is given.
+
+    The proof runs the culprit and its parents anew, and what speaks against it goes back into the search. So most of
+    the doubt can be left to it: its cube root is kept.
+    """
+    return tuple(replace(pair, doubt=pair.doubt ** (1 / 3)) for pair in rates)
 
 
 def _is_jump(bad: float, good: float) -> bool:
