@@ -35,7 +35,9 @@ def _golangci(inputs: Inputs, files: Files) -> Meaning:
     version = given(inputs, "version")
     exact = version if re.fullmatch(r"v\d+\.\d+\.\d+", version) else "latest"
     old = files(".golangci.yml") is not None and b"version:" not in (files(".golangci.yml") or b"")
-    module = "github.com/golangci/golangci-lint" + ("" if old or version.startswith("v1") else "/v2")
+    module = "github.com/golangci/golangci-lint" + (
+        "" if old or version.startswith("v1") else "/v2"
+    )
     run = (
         f"{unless('golangci-lint')}GOBIN=/env/bin go install {module}/cmd/golangci-lint@{exact}\n"
         f"golangci-lint run {given(inputs, 'args')}".rstrip()
@@ -62,7 +64,9 @@ def _cargo_check(crate: str, usual: str) -> Known:
     def known(inputs: Inputs, files: Files) -> Meaning:  # noqa: ARG001
         tool = crate.removeprefix("cargo-")
         asked = given(inputs, "command") or usual
-        run = f"{unless(crate)}cargo install --quiet --locked {crate}\ncargo {tool} {asked}".rstrip()
+        run = (
+            f"{unless(crate)}cargo install --quiet --locked {crate}\ncargo {tool} {asked}".rstrip()
+        )
         return Meaning("setup", crate, run=run)
 
     return known

@@ -165,7 +165,9 @@ def test_only_an_added_file_is_known_whole() -> None:
 
 
 def test_numbers_go_on_behind_hunks_that_only_add_or_only_remove() -> None:
-    (file,) = parse("--- a/x\n+++ b/x\n@@ -2,0 +3,2 @@\n+p\n+q\n@@ -8,3 +9,0 @@\n-r\n-s\n-t\n").files
+    (file,) = parse(
+        "--- a/x\n+++ b/x\n@@ -2,0 +3,2 @@\n+p\n+q\n@@ -8,3 +9,0 @@\n-r\n-s\n-t\n"
+    ).files
     assert [file.old_line(n) for n in (2, 3, 4, 5, 9, 10)] == [2, None, None, 3, 7, 11]
     assert file.fit(1, 9, "LEFT") == (8, 9)
     assert file.fit(1, 9, "RIGHT") == (3, 4)

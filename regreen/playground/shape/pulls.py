@@ -179,7 +179,8 @@ def review_comment(world: World, on: Pull, one: ReviewComment) -> Json:
         "original_position": one.original_position or 1,
         "subject_type": one.subject,
     }
-    if one.line is not None:  # an outdated comment has none, and GitHub's description knows no null here
+    # An outdated comment has none, and GitHub's description knows no null here.
+    if one.line is not None:
         shown["line"] = one.line
     if one.reply_to is not None:
         shown["in_reply_to_id"] = one.reply_to
