@@ -83,7 +83,7 @@ class PageRows(Rows):
         """Every repository that has jobs, or had a result or a model call since a moment, with its sums since then."""
         d, m = t.documents.c, t.ledger.c
         # grouped by an expression, so that SQLite goes through the month's index and not through every row by name
-        nothing = sa.literal_column("''")
+        nothing: sa.ColumnElement[str] = sa.literal_column("''")
         owner, payer = d.repo.concat(nothing), m.repo.concat(nothing)
         counts = sa.select(owner, d.kind, sa.func.count()).where(d.at >= since.timestamp())
         fresh = sa.case((m.at >= today.timestamp(), m.usd), else_=0.0)

@@ -1,0 +1,91 @@
+"""Lists and sums mean the same on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from regreen.adapters import tables
+from regreen.adapters.clock import SystemClock
+from regreen.adapters.connection import engine_for
+from regreen.adapters.database import Database
+from regreen.listing import Month, QueueState, Sought, Tokens
+from regreen.models import Cost
+from regreen.records import Action, DeliveryRecord, Document, LedgerLine, Order
+
+_NOW = datetime.now(UTC)
+_DAY = timedelta(days=1)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    url = f"sqlite:///{tmp_path / 'x.sqlite'}"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgres")
+    database = Database(engine_for(url), SystemClock())
+    tables.metadata.drop_all(database.engine)
+    database.create()
+    yield database
+    database.engine.dispose()
+
+
+def _order(name: str, repo: str = "o/r", kind: str = "fix") -> Order:
+    job = f"{kind}/{repo}/7/{name}"
+    return Order(job, kind, repo, 7, 1, "work", repo, 1, "{}")  # type: ignore[arg-type]
+
+
+def test_pages_follow_each_other_without_a_gap(store: Database) -> None:
+    store.order([_order(f"{n:02}") for n in range(25)], lambda *_: None)
+    seen, after = [], ""
+    while True:
+        page = store.list_jobs(Sought(repo="o/r", number=7, state="waiting", after=after, limit=10))
+        seen += [job.id for job in page.rows]
+        after = page.after
+        if not after:
+            break
+    assert seen == [f"fix/o/r/7/{n:02}" for n in reversed(range(25))]
+    assert store.list_jobs(Sought(repos=("o/x",))).rows == []
+    assert store.list_jobs(Sought(repos=())).rows == []
+
+
+def test_words_are_found_in_any_case_and_are_no_pattern(store: Database) -> None:
+    store.order([_order("a"), _order("b")], lambda *_: None)
+    store.end("fix/o/r/7/a", "done", "Fixed 100% of it")
+    assert [j.id for j in store.list_jobs(Sought(words="fixed 100%")).rows] == ["fix/o/r/7/a"]
+    assert store.list_jobs(Sought(words="%")).rows == store.list_jobs(Sought(words="100%")).rows
+
+
+def test_every_list_and_sum(store: Database) -> None:
+    job = _order("a")
+    store.accept(DeliveryRecord("d", "push", "o/r", "{}", _NOW), [job, _order("t", kind="tick")], lambda *_: None)  # fmt: skip
+    store.begin(job.id, "main")
+    store.note_progress(job.id, "fetching")
+    store.note_progress(job.id, "fetching")
+    store.note_progress(job.id, "testing")
+    store.end(job.id, "done", "fixed")
+    store.end("tick/o/r/7/t", "done", "green")
+    store.order([_order("waits")], lambda *_: None)
+    for at, usd in ((_NOW, 0.5), (_NOW - 2 * _DAY, 0.25), (_NOW - 40 * _DAY, 9.0)):
+        store.charge(LedgerLine(at, job.id, "o/r", 7, "fix", "m", Cost(usd, 1, 20, 3, 4)))
+    store.keep(Document("fix", "o/r", 7, "s", job.id, _NOW, {"outcome": "fixed"}))
+    store.log(Action(_NOW, job.id, "o/r", 7, "ann", "fix", "x"))
+    store.put("schedule/o/r/nightly", "red", "{}")
+    store.put("schedule/o/r/nightly", "green", "x")
+    assert store.months(_NOW - 30 * _DAY, _NOW - _DAY) == [Month("o/r", fixes=1, usd=0.75, usd_today=0.5)]  # fmt: skip
+    assert [(one.repo, one.note) for one in store.looks(_NOW - _DAY)] == [("o/r", "green")]
+    assert store.regressions() == [("o/r/nightly", "{}")]
+    assert [line for _, line in store.trail(job.id)] == ["fetching", "testing"]
+    assert [d.subject for d in store.results_of(job.id)] == ["s"]
+    assert len(store.list_ledger(Sought(job=job.id)).rows) == 3
+    assert [a.asked_by for a in store.list_actions(Sought(words="ANN")).rows] == ["ann"]
+    assert [d.id for d in store.list_deliveries(Sought(kind="push")).rows] == ["d"]
+    assert [d.kind for d in store.list_documents(Sought(kind="fix", words="FIXED")).rows] == ["fix"]
+    (work,) = store.queues()
+    assert work == QueueState("work", 1, work.oldest_s, 0)
+    assert {s.kind: s.count for s in store.spans()} == {"fix": 1}
+    assert store.tokens() == Tokens(60, 9, 12)
+    assert store.cancel_job("fix/o/r/7/waits")
+    assert not store.cancel_job(job.id)
