@@ -42,7 +42,7 @@ layers: setup
 	$(BIN)/lint-imports
 
 tests: setup
-	$(BIN)/pytest -m "not soak" -n 3 --dist loadfile --cov --cov-report=term:skip-covered $(ARGS)
+	$(BIN)/pytest -m "not soak" -n 3 --dist loadfile $(ARGS)
 
 soak: setup ## the long suites: kills, attacks, load
 	$(BIN)/pytest -m soak -p no:xdist --timeout 3600 $(ARGS)

@@ -403,6 +403,7 @@ def test_killed_at_any_point_it_resumes_and_ends_the_same(
         assert again.posterior == whole.posterior
 
 
+@pytest.mark.soak
 def test_a_commit_that_made_it_slow_is_found(
     history: History, find: Callable[..., Bisection]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,12 @@ class Weather:
         assert violations(self._log) == []
 
 
-@pytest.mark.parametrize("seed", range(6))
+def seeds(count: int) -> list[Any]:
+    """One each time, the others in the long suite."""
+    return [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, count))]
+
+
+@pytest.mark.parametrize("seed", seeds(6))
 def test_reviews_and_commands_end_right(tmp_path: Path, seed: int) -> None:
     weather = Weather(tmp_path, seed)
     story = weather.story
@@ -64,7 +70,7 @@ def test_reviews_and_commands_end_right(tmp_path: Path, seed: int) -> None:
     weather.ends()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_pushes_dismissals_and_buttons_end_right(tmp_path: Path, seed: int) -> None:
     weather = Weather(tmp_path, 100 + seed)
     story = weather.story

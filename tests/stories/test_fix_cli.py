@@ -139,6 +139,7 @@ def test_imports_that_nobody_uses_go(repository: Repository) -> None:
     assert code == 0
 
 
+@pytest.mark.soak  # installs packages several times
 def test_a_missing_dependency_is_declared_and_needs_a_person(repository: Repository) -> None:
     repository.commit(
         "yaml",
