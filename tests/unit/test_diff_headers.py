@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from regreen.codebase.change import FileChange
@@ -171,6 +171,8 @@ def test_a_whole_tree_is_read_as_git_wrote_it(
     before: dict[str, list[str]],
     after: dict[str, list[str]],
 ) -> None:
+    # Without an index git calls an `x` of the second tree alone `b/x`, like the file of that name in both.
+    assume(not {"x", "b/x"} <= {*before, *after})
     folder = tmp_path_factory.mktemp("tree")
     texts = {side: {n: _bytes(rows) for n, rows in files.items()} for side, files in (("a", before), ("b", after))}  # fmt: skip
     for side, files in texts.items():
