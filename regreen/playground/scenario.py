@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from importlib.resources import files
@@ -145,13 +144,6 @@ def commits(state: State, branch: str, text: str, hours_ago: int = 3) -> list[st
     if tip:
         state.push(REPO, branch, tip, by=read(text)[-1].author)
     return found
-
-
-def named_commits(state: State) -> Iterator[tuple[str, str]]:
-    """Every commit of main with its subject, newest first."""
-    git = state.repository(REPO).git
-    for one in git.commits("refs/heads/main"):
-        yield one.sha, one.message.partition("\n")[0]
 
 
 CURRENCY = '''=== chloe 0 | Convert currencies and check limits

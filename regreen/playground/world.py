@@ -149,17 +149,6 @@ class World:
             raise Refused(404, "Not Found")
         return found
 
-    def repository_by_id(self, number: int) -> Repository:
-        """The repository with this id.
-
-        Raises:
-            Refused: there is none (404).
-        """
-        for one in self.repositories.values():
-            if one.id == number:
-                return one
-        raise Refused(404, "Not Found")
-
     def app_by_slug(self, slug: str) -> App:
         """The App with this slug.
 

@@ -133,10 +133,6 @@ class ReviewContext:
         """A file's text at the merge base (`path` as the base names it)."""
         return self._text(self.merge_base, path) if self.git else None
 
-    def after_bytes(self, path: str) -> bytes | None:
-        """A file's bytes at the head, up to `LARGEST_FILE`."""
-        return self.git.show(self.head, path, LARGEST_FILE) if self.git else None
-
     @cached_property
     def tree(self) -> tuple[TreeEntry, ...]:
         """Every file at the head; empty for a bare patch."""

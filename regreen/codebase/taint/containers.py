@@ -26,11 +26,6 @@ def either(heaped: Heaped, key: Key, value: Value) -> Value:
     return join(heaped.entries.get(key, heaped.rest), value)
 
 
-def key_of(value: Value) -> tuple[Key, ...]:
-    """The constant a value is, as a dictionary key; empty when not surely one."""
-    return value.only
-
-
 def item(heaped: Heaped, key: Value) -> Value:
     """What `container[key]` gives."""
     only = key.only

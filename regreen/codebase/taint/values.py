@@ -249,11 +249,6 @@ def _common_prefix(values: Iterable[Value]) -> str:
     return first[: min(same, LONGEST_CONSTANT)]
 
 
-def untainted(value: Value) -> Value:
-    """The value without its taints; what it is stays unknown."""
-    return UNKNOWN if value.taints else value
-
-
 def tainted(taints: Iterable[Taint], prefix: str = "") -> Value:
     """An unknown value with these taints."""
     return Value(None, frozenset(taints), prefix=prefix)

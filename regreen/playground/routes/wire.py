@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from urllib.parse import urlencode
 
 from flask import Blueprint, Response, request
@@ -218,11 +217,6 @@ def texts(body: Json, key: str) -> list[str]:
     """An optional list of texts of a request."""
     value = body.get(key)
     return [str(one) for one in value] if isinstance(value, list) else []
-
-
-def in_minutes(world: World, minutes: int) -> float:
-    """A moment to come, as seconds since the epoch."""
-    return (world.clock.now() + timedelta(minutes=minutes)).timestamp()
 
 
 def respond(result: object) -> Response:
