@@ -14,7 +14,8 @@ ENV = "/env"
 RUN = 'cd -- "$1" || exit 126; shift; exec "$@"'
 
 # The tree comes on standard input, or as the file $2. What the setup left in the tree lies in the environment's own tar files:
-# `new` under the tree (the tree wins), `changed` over it where the tree still holds what the setup saw.
+# `new` under the tree (the tree wins), `changed` over it where the tree still holds what the setup saw ("-": holds nothing).
+# Each of the latter is noted in the home directory with what the tree held, so that git can be shown the tree as it came.
 _LAY_OUT = """
 set -e
 cd /work
@@ -23,9 +24,19 @@ mkdir -p "$HOME" 2>/dev/null || true
 [ -f /env/.regreen/home.tar ] && tar -xf /env/.regreen/home.tar -C "$HOME"
 if [ "$1" = tree ]; then tar -xf "${2:--}"; fi
 if [ -s /env/.regreen/changed.sums ]; then
+  rm -rf "$HOME/.regreen-laid"
+  mkdir -p "$HOME/.regreen-laid"
   while read -r sum number name; do
-    now=$(sha256sum < "$name" 2>/dev/null) || continue
-    if [ "${now%% *}" = "$sum" ]; then cp -p "/env/.regreen/changed/$number" "$name"; fi
+    if [ "$sum" = - ]; then
+      if [ -e "$name" ] || [ -h "$name" ]; then continue; fi
+      mkdir -p "${name%/*}"
+    else
+      now=$(sha256sum < "$name" 2>/dev/null) || continue
+      if [ "${now%% *}" != "$sum" ]; then continue; fi
+      cp -p "$name" "$HOME/.regreen-laid/$number"
+    fi
+    cp -p "/env/.regreen/changed/$number" "$name"
+    echo "$number $name" >> "$HOME/.regreen-laid/list"
   done < /env/.regreen/changed.sums
 fi
 """
@@ -58,7 +69,8 @@ exec "$@" </dev/null
 """
 
 # Unpacks the tree (where $2 is "tree"), runs the setup ($1), and keeps what it left in the tree and in the home directory. Tools
-# that ask git for a version get a repository with one high tag: real history never enters a box.
+# that ask git for a version get a repository with one high tag: real history never enters a box. A few new files that git would
+# show as untracked are kept as changes: a later check may ask for them.
 SETUP = """
 mkdir -p /env/.regreen /tmp/regreen
 cd /work || exit 70
@@ -78,10 +90,19 @@ if command -v bash >/dev/null; then shell=bash; else shell=sh; fi
 status=$?
 [ "$status" = 0 ] || exit "$status"
 cd /work || exit 70
-if [ -n "$fresh" ]; then rm -rf .git; fi
 rm -rf /env/.regreen; mkdir -p /env/.regreen/changed
+: > /tmp/regreen/loose
+if [ -n "$fresh" ]; then
+  printf '%s\\n' '.regreen*' node_modules .venv .tox .nox __pycache__ '*.egg-info' >> .git/info/exclude
+  git -c core.quotePath=false ls-files --others --exclude-standard 2>/dev/null | head -n 201 | sed 's|^|./|' > /tmp/regreen/untracked
+  while read -r name; do
+    if [ -f "$name" ] && [ ! -h "$name" ]; then printf '%s\\n' "$name"; fi
+  done < /tmp/regreen/untracked | LC_ALL=C sort > /tmp/regreen/loose
+  if [ "$(wc -l < /tmp/regreen/untracked)" -gt 200 ]; then : > /tmp/regreen/loose; fi
+  rm -rf .git
+fi
 find . -name __pycache__ -prune -o -mindepth 1 -print | LC_ALL=C sort > /tmp/regreen/after
-LC_ALL=C comm -13 /tmp/regreen/before /tmp/regreen/after > /tmp/regreen/new
+LC_ALL=C comm -13 /tmp/regreen/before /tmp/regreen/after | LC_ALL=C comm -23 - /tmp/regreen/loose > /tmp/regreen/new
 if [ -s /tmp/regreen/new ]; then
   tar -cf /env/.regreen/new.tar --no-recursion -T /tmp/regreen/new || exit 72
 fi
@@ -95,6 +116,11 @@ while read -r name; do
   cp -p -- "$name" "/env/.regreen/changed/$number" || exit 72
   echo "${sum%% *} $number $name" >> /env/.regreen/changed.sums
 done < /tmp/regreen/differs
+while read -r name; do
+  number=$((number + 1))
+  cp -p -- "$name" "/env/.regreen/changed/$number" || exit 72
+  echo "- $number $name" >> /env/.regreen/changed.sums
+done < /tmp/regreen/loose
 rm -rf "$HOME/.cache" "$HOME/.npm/_cacache"
 if [ -n "$(ls -A "$HOME" 2>/dev/null)" ]; then
   tar -cf /env/.regreen/home.tar -C "$HOME" . || exit 72

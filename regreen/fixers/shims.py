@@ -8,6 +8,8 @@ r"""Small programs that stand before a job's tools in the box: they find what a 
 
 from __future__ import annotations
 
+from regreen.codebase.in_git import REPOSITORY
+
 UNSUPPORTED_MARK = "regreen: unsupported: "
 """A shim prints this where a job asks for what no box can give."""
 
@@ -147,7 +149,7 @@ RG_PYTHON
 """
 
 OFFLINE = f"""{_BASE}
-export RG_OFFLINE=1 UV_OFFLINE=1 PIP_RETRIES=0 PIP_NO_INDEX=1
+[ -n "$RG_NETWORK" ] || export RG_OFFLINE=1 UV_OFFLINE=1 PIP_RETRIES=0 PIP_NO_INDEX=1
 [ -d /env/wheels ] && export PIP_FIND_LINKS=/env/wheels
 [ -f "$RG/nox" ] && RG_NOX=$(cat "$RG/nox"); export RG_NOX="${{RG_NOX:--R}}"
 if [ -d /env/uv ]; then
@@ -160,11 +162,4 @@ if [ -d /env/uv ]; then
     esac
   done
 fi
-if [ ! -e .git ] && type git >/dev/null 2>&1; then
-  (
-    export GIT_AUTHOR_NAME=regreen GIT_AUTHOR_EMAIL=regreen@localhost
-    export GIT_COMMITTER_NAME=regreen GIT_COMMITTER_EMAIL=regreen@localhost
-    git init -q . && git add -A . && git commit -q -m tree --no-verify && git tag -a -m tree v999.0.0
-  ) >/dev/null 2>&1
-fi
-"""
+{REPOSITORY}"""

@@ -108,6 +108,23 @@ def test_a_generated_file_that_is_out_of_date_is_generated_anew(repository: Repo
     assert "+NAMES = ['a', 'b']" in found["patch"]
 
 
+def test_what_the_setup_generates_is_no_part_of_the_commit(repository: Repository) -> None:
+    stale = {"gen.py": GENERATE, "names.txt": "a\nb\n", "names.py": "NAMES = ['a']\n"}
+    repository.commit("stale", {**GREEN, **stale})
+    argv = ("--setup", "python gen.py", "--rungs", "recipe")
+    found = fixed(repository, *argv, "--", "git diff --exit-code")
+    assert (found["outcome"], found["before"]["exit_code"]) == ("fixed", 1)
+    assert "+NAMES = ['a', 'b']" in found["patch"]
+
+
+def test_a_generated_file_that_nobody_added_is_added(repository: Repository) -> None:
+    repository.commit("new", {**GREEN, "gen.py": GENERATE, "names.txt": "a\n"})
+    argv = ("--setup", "python gen.py", "--rungs", "recipe")
+    found = fixed(repository, *argv, "--", 'test -z "$(git status --porcelain)"')
+    assert (found["outcome"], found["before"]["exit_code"]) == ("fixed", 1)
+    assert "+++ b/names.py" in found["patch"]
+
+
 def test_what_the_failure_says_to_run_is_run(repository: Repository) -> None:
     check = "import sys\nwant = 'NAMES = %r\\n' % open('names.txt').read().split()\nif open('names.py').read() != want:\n    sys.exit('names.py is stale, please run `python gen.py` first')\n"
     stale = {"gen.py": GENERATE, "check.py": check, "names.txt": "a\nb\n", "names.py": "NAMES = ['a']\n"}  # fmt: skip

@@ -57,6 +57,19 @@ JOB = "on: push\nenv: {{MODE: ci}}\njobs:\n  test:\n    runs-on: ubuntu-latest\n
 PLAIN = JOB.format(steps="      - run: python -m unittest\n")
 
 
+STALE = JOB.format(steps="      - run: |\n          pip install --help > /dev/null\n          python gen.py\n      - run: git diff --exit-code\n")  # fmt: skip
+
+
+def test_a_generated_file_out_of_date_fails_though_the_setup_generates_it(
+    tmp_path: Path, commit: Commit, sandbox: Sandbox
+) -> None:
+    good = commit({"gen.py": "open('names.txt', 'w').write('b')\n", "names.txt": "b"})
+    bad = commit({"names.txt": "a"})
+    git = GitRepository.open(tmp_path)
+    seen = reproduce(trial_for(plan(STALE)[0], 3), bad, git=git, sandbox=sandbox, runs=2, base=good)
+    assert (seen.verdict, seen.base) == ("reproduced", "green")
+
+
 def test_the_same_test_fails_again(tmp_path: Path, commit: Commit, sandbox: Sandbox) -> None:
     good = commit({"calc.py": "def add(a, b): return a + b\n", "test_calc.py": UNITTEST})
     bad = commit({"calc.py": "def add(a, b): return a - b\n"})
@@ -93,6 +106,35 @@ def test_a_base_that_is_red_too_is_told_apart(
         base=base,
     )
     assert (seen.verdict, seen.base) == ("reproduced", "red")
+
+
+FAR = "import socket, unittest\nclass T(unittest.TestCase):\n    def test_far(self):\n        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as far:\n            far.connect(('192.0.2.1', 9))\n        self.assertEqual(1, 2)\n"
+
+
+def test_a_test_that_misses_the_network_is_not_the_one_that_failed(
+    tmp_path: Path, commit: Commit, sandbox: Sandbox
+) -> None:
+    bad = commit({"test_far.py": FAR})
+    git, trial = GitRepository.open(tmp_path), trial_for(plan(PLAIN)[0])
+    failed = Failure("test_far.T.test_far", "AssertionError", "AssertionError: 1 != 2")
+    seen_in_ci = CiLog("Run python -m unittest", "test", (failed,))
+    without = reproduce(trial, bad, git=git, sandbox=sandbox, runs=1, expected=seen_in_ci)
+    assert (without.verdict, without.network) == ("not_reproduced", False)
+    assert "which it has only where tests.allow_network allows it" in without.detail
+    allowed = reproduce(
+        trial, bad, git=git, sandbox=sandbox, runs=2, expected=seen_in_ci, allow_network=True
+    )
+    assert (allowed.verdict, allowed.network, len(allowed.runs)) == ("reproduced", True, 2)
+    assert "with a network while it ran" in allowed.detail
+
+
+def test_who_can_do_without_a_network_has_none_though_it_is_allowed(
+    tmp_path: Path, commit: Commit, sandbox: Sandbox
+) -> None:
+    bad = commit({"calc.py": "def add(a, b): return a - b\n", "test_calc.py": UNITTEST})
+    git, trial = GitRepository.open(tmp_path), trial_for(plan(PLAIN)[0])
+    seen = reproduce(trial, bad, git=git, sandbox=sandbox, runs=1, allow_network=True)
+    assert (seen.verdict, seen.network) == ("reproduced", False)
 
 
 def test_a_green_step_is_not_reproduced(tmp_path: Path, commit: Commit, sandbox: Sandbox) -> None:

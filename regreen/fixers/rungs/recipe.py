@@ -27,7 +27,7 @@ from regreen.fixers.rungs.remedy import Changes, mended_by, written_with_network
 from regreen.fixers.rungs.scripts import Read, spelled_out
 from regreen.fixers.rungs.suppressions import without_unused
 from regreen.fixers.rungs.told import told
-from regreen.fixers.rungs.tools import Remedy, mends_itself, remedies
+from regreen.fixers.rungs.tools import Remedy, asks_for_new_files, mends_itself, remedies
 
 _LOOK = "the repository's own command wrote test data anew: look whether it is the wanted one"
 
@@ -150,6 +150,7 @@ def _remedies(case: Case, files: list[str], read: Read) -> Iterator[Remedy]:
             "itself",
             script,
             "files are not as the command leaves them; it mends them as it complains",
+            untracked=asks_for_new_files(whole),
         )
     yield from told(script, case.output)
 

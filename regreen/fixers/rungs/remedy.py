@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -19,6 +19,9 @@ Changes = Mapping[str, bytes]
 _MAX_FILE = 16 * 1024 * 1024
 _SUMS = "find . -type f -not -path './.git/*' -not -path '*/__pycache__/*' -not -path '*/node_modules/*' -exec sha1sum {} + 2>/dev/null | LC_ALL=C sort -k 2"
 _MARK = "--regreen-changed--"
+# What the setup wrote already: a generator may have run there.
+_LEFT = r"""cut -d " " -f 2- "$HOME/.regreen-laid/list" 2>/dev/null | tr '\n' '\0' | xargs -0 -r sha1sum 2>/dev/null"""
+_UNTRACKED = "git -c core.quotePath=false ls-files --others --exclude-standard 2>/dev/null"
 # Tools that the job's own runners keep to themselves are found too, after those of the environment.
 _PATHS = 'PATH="$PATH:$(echo /work/node_modules/.bin /work/.tox/*/bin /work/.nox/*/bin /work/.venv/bin | tr " " ":")"; export PATH'
 
@@ -30,13 +33,13 @@ def mended_by(case: Case, remedy: Remedy) -> Changes:
         SetupFailed: it could not be run.
     """
     case.stop.check()
-    tracked = {
+    tracked = frozenset(
         entry.path for entry in case.git.tree(case.rev) if entry.mode in {"100644", "100755"}
-    }
-    changed = _with_network(case, remedy) if remedy.network else _in_box(case, remedy.script)
-    return {
-        path: data for path, data in changed.items() if path in tracked or path in remedy.writes
-    }
+    )
+    if not remedy.network:
+        return _in_box(case, remedy, tracked)
+    changed = _with_network(case, remedy)
+    return {path: changed[path] for path in changed if path in tracked or path in remedy.writes}
 
 
 def written_with_network(case: Case, laid: Changes, script: str, path: str) -> str:
@@ -51,32 +54,37 @@ def written_with_network(case: Case, laid: Changes, script: str, path: str) -> s
     return (data or b"").decode("utf-8", "replace")
 
 
-def _in_box(case: Case, script: str) -> dict[str, bytes]:
+def _in_box(case: Case, remedy: Remedy, tracked: Set[str]) -> dict[str, bytes]:
     env = prepare(case.trial, case.rev, git=case.git, sandbox=case.sandbox, cancel=case.stop.cancel)
     archive = case.git.archive(case.rev, case.trial.overlay)
     with case.sandbox.open(env, archive, case.trial.limits) as box:
-        return _changes(box, case, script)
+        return _changes(box, case, remedy, tracked)
 
 
-def _changes(box: Box, case: Case, script: str) -> dict[str, bytes]:
+def _changes(box: Box, case: Case, remedy: Remedy, tracked: Set[str]) -> dict[str, bytes]:
+    """The tracked files that differ from the tree; new ones too, where the command asks git for those."""
     before = "/tmp/regreen-before"  # noqa: S108 - inside the box
+    mark = f"echo {shlex.quote(_MARK)}"
     lines = (
-        f"{_SUMS} > {before}\n{_PATHS}\n({script}\n) >/tmp/regreen-said 2>&1 </dev/null\n"
-        f"echo {shlex.quote(_MARK)}\n{_SUMS} | diff {before} - | grep '^>' | cut -c 3-\n"
+        f"{_SUMS} > {before}\n{_PATHS}\n({remedy.script}\n) >/tmp/regreen-said 2>&1 </dev/null\n"
+        f"{mark}\n{_SUMS} | diff {before} - | grep '^>' | cut -c 3-\n{_LEFT}\n{mark}\n{_UNTRACKED}\n"
     )
     argv = ("bash", "-c", lines)
     result = box.run(
-        in_git(argv) if asks_git(script) else argv,
+        in_git(argv) if asks_git(remedy.script) else argv,
         timeout=case.trial.timeout,
         env=dict(case.trial.env),
         cancel=case.stop.cancel,
     )
-    changed: dict[str, bytes] = {}
     if result.ended != "exit":
-        return changed
-    for line in result.stdout.partition(_MARK)[2].splitlines():
+        return {}
+    sums, _, untracked = result.stdout.partition(_MARK)[2].partition(_MARK)
+    wanted = tracked | set(untracked.splitlines() if remedy.untracked else ())
+    changed: dict[str, bytes] = {}
+    for line in sums.splitlines():
         path = line[40:].strip().removeprefix("./")
-        data = box.read(path, _MAX_FILE) if path and not line.startswith("\\") else None
+        known = path in wanted and not line.startswith("\\")
+        data = box.read(path, _MAX_FILE) if known else None
         if data is not None and len(data) < _MAX_FILE:
             changed[path] = data
     return changed

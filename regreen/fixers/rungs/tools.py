@@ -13,7 +13,7 @@ class Remedy:
     """A shell script that should make the failure go away, and what to say about it.
 
     `network` scripts run in the preparation phase, and what they write into `writes` counts too, beside lock files;
-    `approval` names why a person must agree.
+    `approval` names why a person must agree; `untracked` says that new files which git sees count as well.
     """
 
     name: str
@@ -22,6 +22,7 @@ class Remedy:
     network: bool = False
     approval: str | None = None
     writes: tuple[str, ...] = ()
+    untracked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +239,14 @@ _SELF_MENDING = re.compile(
 def mends_itself(command: str) -> bool:
     """Whether the command leaves the files as it wants them when it fails: hooks, and generators before a `git diff`."""
     return bool(_SELF_MENDING.search(command))
+
+
+_ASKS_FOR_NEW = re.compile(r"\bgit (?:[^\n;&|]{0,60} )?(?:status|add|ls-files)\b")
+
+
+def asks_for_new_files(command: str) -> bool:
+    """Whether the command minds files that git does not know."""
+    return bool(_ASKS_FOR_NEW.search(command))
 
 
 def split_runner(words: Sequence[str]) -> tuple[list[str], list[str]]:
