@@ -19,7 +19,7 @@ DEEPEST, DEEPEST_RESULTS = 5_000, 2_000
 """Words are looked for in the newest so many rows that fit the other filters: a page is never slow."""
 
 _LOOKS = 1_000
-_MONTH_KINDS = {"review": "reviews", "fix": "fixes", "bisect": "bisections"}
+_MONTH_KINDS = ("review", "fix", "bisect")
 _RED, _SCHEDULES, _BEYOND_THEM = "red", "schedule/", "schedule0"
 
 
@@ -80,24 +80,37 @@ class PageRows(Rows):
         return [(time_of(row.at), row.line) for row in reversed(rows)]
 
     def months(self, since: datetime, today: datetime) -> list[Month]:
-        """Every repository that has jobs, or had a result or a model call since a moment, with its sums since then."""
+        """Every repository that has jobs, or had a result or a model call since a moment, with its sums since then.
+
+        Asked repository by repository: each sum is then one walk along an index that holds all it needs, where
+        grouping a month's rows sorts them all first.
+        """
         d, m = t.documents.c, t.ledger.c
-        # grouped by an expression, so that SQLite goes through the month's index and not through every row by name
-        nothing: sa.ColumnElement[str] = sa.literal_column("''")
-        owner, payer = d.repo.concat(nothing), m.repo.concat(nothing)
-        counts = sa.select(owner, d.kind, sa.func.count()).where(d.at >= since.timestamp())
-        fresh = sa.case((m.at >= today.timestamp(), m.usd), else_=0.0)
-        sums = sa.select(payer, sa.func.sum(m.usd), sa.func.sum(fresh))
-        found: dict[str, dict[str, float]] = {}
+        repo = _every_repo()
+        spent = sa.select(sa.func.coalesce(sa.func.sum(m.usd), 0.0)).where(m.repo == repo.c.repo)
+        counts = [
+            sa.select(sa.func.count()).where(
+                d.repo == repo.c.repo, d.kind == kind, d.at >= since.timestamp()
+            )
+            for kind in _MONTH_KINDS
+        ]
+        columns = [
+            spent.where(m.at >= since.timestamp()),
+            spent.where(m.at >= today.timestamp()),
+            *counts,
+            sa.select(sa.func.count()).where(m.repo == repo.c.repo, m.at >= since.timestamp()),
+        ]
+        has_jobs = sa.exists().where(t.jobs.c.repo == repo.c.repo)
+        query = sa.select(repo.c.repo, has_jobs, *(c.scalar_subquery() for c in columns))
         with self._begin() as connection:
-            for repo in connection.execute(_each_repo()).scalars():
-                found.setdefault(repo, {})
-            for repo, kind, number in connection.execute(counts.group_by(owner, d.kind)):
-                found.setdefault(repo, {})[_MONTH_KINDS.get(kind, kind)] = number
-            spent = sums.where(m.at >= since.timestamp()).group_by(payer)
-            for repo, usd, usd_today in connection.execute(spent):
-                found.setdefault(repo, {}).update(usd=usd, usd_today=usd_today)
-        return [Month(repo, **sums_of) for repo, sums_of in sorted(found.items())]  # type: ignore[arg-type]
+            rows = connection.execute(query).all()
+        return [
+            Month(name, reviews, fixes, bisections, usd, usd_today)
+            for name, jobs, usd, usd_today, reviews, fixes, bisections, calls in sorted(
+                map(tuple, rows)
+            )
+            if jobs or calls or reviews or fixes or bisections
+        ]
 
     def looks(self, since: datetime) -> list[Look]:
         """What schedules saw since then, newest first."""
@@ -157,13 +170,19 @@ class PageRows(Rows):
             return {job: float(usd) for job, usd in connection.execute(query)}
 
 
-def _each_repo() -> sa.Select[Any]:
-    """Every repository of `jobs`, from one index entry to the next other one instead of through all of them."""
-    c = t.jobs.c
-    first = sa.select(sa.func.min(c.repo).label("repo")).cte("each_repo", recursive=True)
+def _every_repo() -> sa.Subquery:
+    """Every repository that has a job, a result or a model call."""
+    each = (_each_repo(table) for table in (t.jobs, t.documents, t.ledger))
+    return sa.union(*(sa.select(found.c.repo).where(found.c.repo.is_not(None)) for found in each)).subquery()  # fmt: skip
+
+
+def _each_repo(table: sa.Table) -> sa.CTE:
+    """Every repository of a table, from one index entry to the next other one instead of through all of them."""
+    c = table.c
+    name = f"each_of_{table.name}"
+    first = sa.select(sa.func.min(c.repo).label("repo")).cte(name, recursive=True)
     after = sa.select(sa.func.min(c.repo)).where(c.repo > first.c.repo).scalar_subquery()
-    each = first.union_all(sa.select(after).where(first.c.repo.is_not(None)))
-    return sa.select(each.c.repo).where(each.c.repo.is_not(None))
+    return first.union_all(sa.select(after).where(first.c.repo.is_not(None)))
 
 
 def _visible(columns: Any, sought: Sought) -> list[sa.ColumnElement[bool]]:

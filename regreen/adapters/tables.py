@@ -82,9 +82,8 @@ ledger = sa.Table(
     sa.Column("input_tokens", sa.Integer, nullable=False),
     sa.Column("output_tokens", sa.Integer, nullable=False),
     sa.Column("cached_tokens", sa.Integer, nullable=False),
-    sa.Index("ledger_by_repo", "repo", "at"),
     sa.Index("ledger_by_job", "job"),
-    sa.Index("ledger_of_months", "at", "repo", "usd"),
+    sa.Index("ledger_by_repo_with_cost", "repo", "at", "usd"),
 )
 
 documents = sa.Table(
@@ -98,7 +97,7 @@ documents = sa.Table(
     sa.Column("at", sa.Float, nullable=False, index=True),
     sa.Column("body", sa.Text, nullable=False),
     sa.Index("documents_by_kind", "kind", "at"),
-    sa.Index("documents_of_months", "at", "repo", "kind"),
+    sa.Index("documents_by_repo", "repo", "kind", "at"),
     sa.Index("documents_by_job", "job"),
 )
 

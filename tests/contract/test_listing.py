@@ -58,6 +58,20 @@ def test_words_are_found_in_any_case_and_are_no_pattern(store: Database) -> None
     assert store.list_jobs(Sought(words="%")).rows == store.list_jobs(Sought(words="100%")).rows
 
 
+def test_the_months_sums_are_each_repositorys_own(store: Database) -> None:
+    store.order([_order("a", "o/idle")], lambda *_: None)
+    store.charge(LedgerLine(_NOW, "j", "o/paid", 1, "fix", "m", Cost(0.5, 1, 2, 3, 4)))
+    store.charge(LedgerLine(_NOW - 60 * _DAY, "j", "o/once", 1, "fix", "m", Cost(9.0, 1, 2, 3, 4)))
+    for number, (repo, kind) in enumerate([("o/found", "review"), ("o/found", "review"), ("o/found", "bisect"), ("o/paid", "fix")]):  # fmt: skip
+        store.keep(Document(kind, repo, 1, str(number), "j", _NOW, {}))  # type: ignore[arg-type]
+    store.keep(Document("fix", "o/once", 1, "old", "j", _NOW - 60 * _DAY, {}))
+    assert store.months(_NOW - 30 * _DAY, _NOW - _DAY) == [
+        Month("o/found", reviews=2, bisections=1),
+        Month("o/idle"),
+        Month("o/paid", fixes=1, usd=0.5, usd_today=0.5),
+    ]
+
+
 def test_every_list_and_sum(store: Database) -> None:
     job = _order("a")
     store.accept(DeliveryRecord("d", "push", "o/r", "{}", _NOW), [job, _order("t", kind="tick")], lambda *_: None)  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
@@ -13,10 +12,11 @@ from regreen.bot.dashboard.lists import job_address
 from regreen.bot.dashboard.reader import Reader
 from regreen.errors import UserError
 from regreen.listing import Look, Month, Shelf, Sought
-from regreen.settings import ConfigError, RepoConfig, parse_repo_config
+from regreen.settings import BudgetConfig, ConfigError, parse_repo_config
 
 _SPAN = timedelta(days=30)
 _MARKS = 14
+_DEFAULT = BudgetConfig()
 
 
 def overview(shelf: Shelf, reader: Reader, now: datetime, web_url: str) -> Safe:
@@ -25,11 +25,15 @@ def overview(shelf: Shelf, reader: Reader, now: datetime, web_url: str) -> Safe:
     months = [m for m in shelf.months(today.replace(day=1), today) if m.repo and reader.may_see(m.repo)]  # fmt: skip
     looks = [one for one in shelf.looks(now - _SPAN) if reader.may_see(one.repo)]
     red = [(name, value) for name, value in shelf.regressions() if reader.may_see(name.rpartition("/")[0])]  # fmt: skip
-    known = {m.repo: m for m in months} | {
-        one.repo: Month(one.repo) for one in looks if one.repo not in {m.repo for m in months}
-    }
+    seen: dict[str, list[Look]] = {}
+    for one in looks:
+        seen.setdefault(one.repo, []).append(one)
+    known = {repo: Month(repo) for repo in seen} | {m.repo: m for m in months}
     configs = dict(shelf.items("config"))
-    rows = [_row(configs, month, looks, red, web_url) for _, month in sorted(known.items())]
+    rows = [
+        _row(configs.get(repo), month, seen.get(repo, []), red, web_url)
+        for repo, month in sorted(known.items())
+    ]
     head = ("repository", "main, 30 days", "open regressions", "reviews", "repairs", "bisections", "cost this month", "today, of its budget")  # fmt: skip
     shown = table(head, rows, caption="Repositories", none="No repository yet. Install the App on one and open a pull request.")  # fmt: skip
     total = sum(m.usd for m in months)
@@ -38,7 +42,7 @@ def overview(shelf: Shelf, reader: Reader, now: datetime, web_url: str) -> Safe:
 
 
 def _row(
-    configs: Mapping[str, str],
+    config: str | None,
     month: Month,
     looks: list[Look],
     red: list[tuple[str, str]],
@@ -46,17 +50,16 @@ def _row(
 ) -> tuple[Content, ...]:
     repo = month.repo
     narrowed = "?repo=" + quote(repo, safe="")
-    mine = [one for one in looks if one.repo == repo]
     issues = [_regression(name, value, web_url) for name, value in red if name.rpartition("/")[0] == repo]  # fmt: skip
     return (
         link(f"/jobs{narrowed}", repo),
-        _health(mine, bool(issues)),
+        _health(looks, bool(issues)),
         text(*issues) if issues else "none",
         link(f"/reviews{narrowed}", month.reviews) if month.reviews else 0,
         link(f"/fixes{narrowed}", month.fixes) if month.fixes else 0,
         link(f"/bisections{narrowed}", month.bisections) if month.bisections else 0,
         link(f"/ledger{narrowed}", f"${month.usd:,.2f}"),
-        f"${month.usd_today:,.2f} of ${_budget(configs.get(repo)):,.2f}",
+        f"${month.usd_today:,.2f} of ${_budget(config):,.2f}",
     )
 
 
@@ -94,9 +97,9 @@ def _regression(name: str, value: str, web_url: str) -> Safe:
 def _budget(kept: str | None) -> float:
     """Dollars a day by the configuration last read from a repository, the default where it has none."""
     try:
-        return (parse_repo_config(kept) if kept else RepoConfig()).budget.usd_per_day
+        return parse_repo_config(kept).budget.usd_per_day if kept else _DEFAULT.usd_per_day
     except (ConfigError, UserError):  # an older version took it
-        return RepoConfig().budget.usd_per_day
+        return _DEFAULT.usd_per_day
 
 
 def _warning(shelf: Shelf, reader: Reader) -> Safe:
