@@ -15,6 +15,7 @@ from regreen.fixers.checks.limits import limits_kept
 from regreen.fixers.checks.lint import lint_clean
 from regreen.fixers.checks.paths import applies_well, is_source, is_test, sensitive
 from regreen.fixers.checks.reach import no_new_reach, small_enough
+from regreen.fixers.checks.safeguards import safeguards_kept
 from regreen.fixers.checks.shadow import nothing_hidden, nothing_shadowed
 from regreen.fixers.checks.silence import nothing_silenced
 from regreen.fixers.checks.special import no_special_case
@@ -107,12 +108,13 @@ def gate(
                     failing=failing,
                     given=rules.given_tests,
                 ),
-                *assertions_kept(files),
+                *assertions_kept(files, person=rules.rung is None),
             )
         ),
         *nothing_silenced(files, [failure.kind for failure in failures]),
         *no_special_case(files, tests),
         *sensitive(files, rules.protected),
+        *(() if rules.rung in {"revert", "recipe"} else safeguards_kept(files)),
         *dependencies_kept(files, rung=rules.rung),
         *no_new_reach(files),
         *(

@@ -12,7 +12,7 @@ from regreen.fixers.checks.change import FileChange, Reason, parse_python
 _NAMES_TESTS = re.compile(
     r"pytest|unittest|conftest|(?:^|[\W_])test_|_test(?:$|\W)|(?:^|/)tests?(?:/|$)"
 )
-_TEST_TOOLS = {"pytest", "_pytest", "unittest", "mock", "nose", "hypothesis"}
+_TEST_TOOLS = {"pytest", "_pytest", "unittest", "mock", "nose", "hypothesis", "tests", "conftest"}
 _BUILDS = ("setup.py", "noxfile.py", "tasks.py", "manage.py")
 
 
@@ -27,7 +27,7 @@ def named_tests(file: FileChange) -> Iterator[Reason]:
     tools = (_imported(file.new_tree) - _imported(file.old_tree)) & _TEST_TOOLS
     if tools:
         yield Reason(
-            "special_case", f"{file.path} imports {', '.join(sorted(tools))}, a tool of tests"
+            "special_case", f"{file.path} imports {', '.join(sorted(tools))}, which is for tests"
         )
 
 
@@ -41,14 +41,52 @@ def fixed_numbers(file: FileChange, tests: Sequence[str]) -> Iterator[Reason]:
             "special_case", f"{file.path} brings in {taken[0]:g}, a number of the failing test"
         )
     for node in ast.walk(file.new_tree or ast.Module([], [])):
-        if not isinstance(node, ast.Compare) or not any(
-            isinstance(op, ast.Eq | ast.In) for op in node.ops
-        ):
+        if not isinstance(node, ast.Compare):
             continue
         numbers = {one for side in (node.left, *node.comparators) for one in _numbers(side)}
+        if beside := sorted(one for one in numbers & fresh if _is_beside(one, known)):
+            where = f"{file.path}:{node.lineno}"
+            what = (
+                f"{where} draws a line at {beside[0]:g}, right beside a number of the failing test"
+            )
+            yield Reason("special_case", what)
+        if not any(isinstance(op, ast.Eq | ast.In) for op in node.ops):
+            continue
         if alone := sorted(numbers & fresh - set(before), key=abs):
             where = f"{file.path}:{node.lineno}"
             yield Reason("special_case", f"{where} turns on one fixed number ({alone[0]:g})")
+
+
+def _is_beside(number: float, known: set[float]) -> bool:
+    return any(
+        0 < abs(number - one) <= (1 if one == int(one) else abs(one) / 10)
+        for one in known
+        if _tells(one)
+    )
+
+
+def answers_as_data(file: FileChange, tests: Sequence[str]) -> Iterator[Reason]:
+    """Files that are not Python and now hold an input of the failing test with the answer it wants."""
+    if len(file.added_text) > 200_000:
+        return
+    words = set(_DATA.findall(file.added_text)) - set(_DATA.findall(file.old or ""))
+    for text in tests:
+        tree = parse_python(text)
+        lines = [text] if tree is not None else text.splitlines()
+        for line in lines:
+            told = {one for one in _DATA.findall(line) if _is_data(one)}
+            if len(told & words) > 1 and any(one[:1].isdigit() for one in told & words):
+                shown = " and ".join(sorted(told & words)[:2])
+                what = f"{file.path} now holds {shown}, data of the failing test"
+                yield Reason("special_case", what)
+                return
+
+
+_DATA = re.compile(r"\d{1,12}\.\d{1,12}|\d{2,12}|(?<=[\"'])[^\"'\n]{4,100}(?=[\"'])")
+
+
+def _is_data(word: str) -> bool:
+    return not word.isdigit() or len(word) > 1
 
 
 def _tells(number: float) -> bool:

@@ -92,6 +92,14 @@ _CI = (
     "sonar-project.properties",
     ".bandit",
     "MANIFEST.in",
+    "pom.xml",
+    "*/pom.xml",
+    "build.gradle*",
+    "*/build.gradle*",
+    "CMakeLists.txt",
+    "Rakefile",
+    "phpunit.xml*",
+    ".rspec",
 )
 _OTHERS = {
     "vendor",

@@ -40,6 +40,14 @@ def _module_writes(tree: ast.Module | None) -> Iterator[ast.stmt | ast.expr]:
         if isinstance(node, ast.Import)
         for alias in node.names
     } & _PATCHED
+    imported = _imported_names(tree)
+    for statement in tree.body if tree else ():
+        # on import, and into what comes from elsewhere: whoever imports this next sees another program
+        if isinstance(statement, ast.Assign) and any(
+            isinstance(target, ast.Attribute) and _root(target) in imported - modules
+            for target in statement.targets
+        ):
+            yield statement
     for node in ast.walk(tree) if tree else ():
         if (
             isinstance(node, ast.Assign)
@@ -54,6 +62,15 @@ def _module_writes(tree: ast.Module | None) -> Iterator[ast.stmt | ast.expr]:
             and _root(node.args[0]) in modules
         ):
             yield node
+
+
+def _imported_names(tree: ast.Module | None) -> set[str]:
+    return {
+        (alias.asname or alias.name).split(".")[0]
+        for node in (tree.body if tree else ())
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
 
 
 def _writes_into(target: ast.expr, modules: set[str]) -> bool:

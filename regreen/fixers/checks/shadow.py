@@ -27,7 +27,12 @@ _INVISIBLE = re.compile("[\u200b-\u200f\u2060-\u2064\u00ad\ufeff\U000e0000-\U000
 def nothing_shadowed(files: Sequence[FileChange], tree: Sequence[str]) -> list[Reason]:
     """No new module takes the name of a standard module, of a test tool or of a well-known library."""
     reasons: list[Reason] = []
+    gone = {file.path for file in files if file.new is None}
     for file in files:
+        twin = f"{file.path.removesuffix('/__init__.py')}.py"
+        if file.old is None and twin != f"{file.path}.py" and twin in set(tree) - gone:
+            what = f"{file.path} stands in front of {twin}, which nobody imports any more"
+            reasons.append(Reason("special_case", what, "deny"))
         name = _module(file.path) if file.old is None and file.new is not None else ""
         if not name or any(path.startswith((f"{name}/", f"src/{name}/")) for path in tree):
             continue

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from regreen.fixers.checks.change import FileChange, Level, Reason
+from regreen.fixers.checks.other_languages import made_quiet
 from regreen.fixers.checks.paths import is_document, is_test
 
 _MARKS: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -24,7 +25,30 @@ _MARKS: tuple[tuple[re.Pattern[str], str], ...] = (
         ),
         "switches a checker off",
     ),
-    (re.compile(r"//\s*nolint|#\[allow\("), "switches a checker off"),
+    (
+        re.compile(
+            r"//\s*nolint|#!?\[allow\(|@SuppressWarnings|@Suppress\(|#pragma (?:warning disable|GCC diagnostic ignored)|//\s*NOLINT|NOSONAR"
+            r"|(?:rubocop|shellcheck|swiftlint|detekt|credo|phpcs|stylelint|markdownlint)[:\s-]{1,3}(?:disable|ignore)|@phpstan-ignore|@psalm-suppress|hadolint ignore"
+        ),
+        "switches a checker off",
+    ),
+    (re.compile(r"\bcast\(\s*[\"']?(?:typing\.)?Any\b"), "switches the type checker off"),
+    (
+        re.compile(r"PYTHONOPTIMIZE|\bpython[\d.]* -OO?\b"),
+        "turns assertions off",
+    ),
+    (
+        re.compile(
+            r"logging\.disable\(|\bseterr\(|\berrors\s*=\s*[\"']ignore[\"']|return_exceptions\s*=\s*True"
+        ),
+        "keeps errors from being seen",
+    ),
+    (
+        re.compile(
+            r"<(?:skipTests|skip|testFailureIgnore|maven\.test\.skip)>\s*true|-DskipTests|ignoreFailures\s*=\s*true|failOnError\W{1,3}false"
+        ),
+        "leaves something out of the check",
+    ),
     (
         re.compile(r"pragma:\s*no\s*cover|istanbul ignore|c8 ignore"),
         "takes code out of the coverage count",
@@ -61,12 +85,22 @@ _MARKS: tuple[tuple[re.Pattern[str], str], ...] = (
         "leaves something out of the check",
     ),
 )
-_SHELLISH = (".sh", ".bash", ".yml", ".yaml", ".mk", ".toml", ".ini", ".cfg", ".json", "")
-_ONLY_SHELL = {
-    "says success whatever happened",
-    "ignores failures",
-    "leaves something out of the check",
-}
+_SHELLISH = (
+    ".sh",
+    ".bash",
+    ".yml",
+    ".yaml",
+    ".mk",
+    ".toml",
+    ".ini",
+    ".cfg",
+    ".json",
+    ".xml",
+    ".gradle",
+    ".kts",
+    "",
+)
+_ONLY_SHELL = {"says success whatever happened", "ignores failures"}
 _LOWERED = re.compile(
     r"\b(fail_under|fail-under|cov-fail-under|min_coverage|minimum_coverage|branches|lines|statements|functions"
     r"|max-line-length|line-length|max-complexity|max-warnings|tolerance|rtol|atol|rel_tol|abs_tol)\b[\"']?\s*[:=]?\s*(\d+(?:\.\d+)?(?:e-?\d+)?)"
@@ -95,6 +129,8 @@ def nothing_silenced(files: Sequence[FileChange], kinds: Sequence[str] = ()) -> 
         if is_document(file.path):
             continue
         found = [*_marks(file), *_thresholds(file), *_swallowed(file, kinds)]
+        if not is_test(file.path):
+            found += [(what, False) for what in made_quiet(file)]
         if not found:
             continue
         whole = _nothing_else(file, files)
@@ -173,7 +209,7 @@ def _swallowers(tree: ast.Module | None) -> list[ast.ExceptHandler | ast.With | 
     names = _suppressors(tree)
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.ExceptHandler):
-            if _is_quiet(node.body):
+            if _is_quiet(node.body) or (_is_broad(node) and not _tells_of(node)):
                 found.append(node)
         elif isinstance(node, ast.With | ast.AsyncWith):
             if _suppressed(node, names) is not None:
@@ -189,6 +225,23 @@ def _swallowers(tree: ast.Module | None) -> list[ast.ExceptHandler | ast.With | 
         ):
             found.append(ast.ExceptHandler(None, None, node.body, lineno=node.lineno))
     return found
+
+
+def _is_broad(node: ast.ExceptHandler) -> bool:
+    return node.type is None or bool(_caught(node) & _BROAD)
+
+
+def _tells_of(node: ast.ExceptHandler) -> bool:
+    """Whether the handler raises, or does something with the exception it was given."""
+    inner = [part for statement in node.body for part in ast.walk(statement)]
+    return any(
+        isinstance(part, ast.Raise)
+        or (isinstance(part, ast.Name) and node.name is not None and part.id == node.name)
+        or (
+            isinstance(part, ast.Attribute) and part.attr in {"exc_info", "format_exc", "print_exc"}
+        )
+        for part in inner
+    )
 
 
 def _leaves(body: Sequence[ast.stmt]) -> bool:

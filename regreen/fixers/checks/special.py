@@ -8,7 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from regreen.fixers.checks.change import FileChange, Reason, parse_python
-from regreen.fixers.checks.knowing import fixed_numbers, named_tests
+from regreen.fixers.checks.comparing import odd_comparisons
+from regreen.fixers.checks.emptied import emptied_bodies
+from regreen.fixers.checks.functions import constants, functions
+from regreen.fixers.checks.knowing import answers_as_data, fixed_numbers, named_tests
 from regreen.fixers.checks.paths import is_document, is_test
 from regreen.fixers.checks.replaced import replaced_parts
 
@@ -24,28 +27,19 @@ _KNOWS_CI = re.compile(
     r"[\"'](?:CI|GITHUB_ACTIONS|GITHUB_WORKSPACE|RUNNER_OS|TOX_ENV_NAME|NODE_ENV)[\"']|process\.env\.CI\b"
 )
 _LOOKS_UP = re.compile(
-    r"inspect\.(?:stack|currentframe|getouterframes|getframeinfo|trace)\b|sys\.(?:_getframe|_current_frames|settrace|setprofile)\b"
+    r"inspect\.(?:stack|currentframe|getouterframes|getframeinfo|trace)\b|sys\.(?:_getframe|_current_frames|[gs]ettrace|[gs]etprofile|monitoring)\b"
     r"|traceback\.(?:extract_stack|format_stack|walk_stack|print_stack)\b|gc\.get_(?:objects|referrers)\b|import __main__\b|f_back\b|f_code\b"
 )
 _STOPS = re.compile(
-    r"\b_exit\b|os\.(?:kill|killpg|abort)\(|signal\.raise_signal\(|(?:pytest|unittest)\.(?:skip|exit|SkipTest)\b|raise SkipTest"
+    r"__unittest_skip__|\b_exit\b|os\.(?:kill|killpg|abort)\(|signal\.raise_signal\(|(?:pytest|unittest)\.(?:skip|exit|SkipTest)\b|raise SkipTest"
+)
+_STEADY = re.compile(
+    r"\b(?:random|np\.random|numpy\.random)\.seed\(\s*\d|\bmanual_seed\(\s*\d|\bset_seed\(\s*\d|\b__test__\s*="
 )
 _LEAVES = re.compile(
     r"\b(?:sys\.exit|exit|quit)\(\s*(?:0|None|False)?\s*\)|raise SystemExit(?:\(\s*0?\s*\))?\s*$|process\.exit\(\s*0?\s*\)",
     re.MULTILINE,
 )
-_COMPARES = {
-    "__eq__",
-    "__ne__",
-    "__hash__",
-    "__bool__",
-    "__lt__",
-    "__le__",
-    "__gt__",
-    "__ge__",
-    "__contains__",
-    "__instancecheck__",
-}
 
 
 def no_special_case(files: Sequence[FileChange], tests: Sequence[str] = ()) -> list[Reason]:
@@ -63,13 +57,14 @@ def no_special_case(files: Sequence[FileChange], tests: Sequence[str] = ()) -> l
         ):
             reasons.extend(_answers(file, known))
             reasons.extend(_copied(file, known, tests))
-            reasons.extend(_replaced_bodies(file, known))
-            reasons.extend(_comparisons(file))
+            reasons.extend(emptied_bodies(file, known))
+            reasons.extend(odd_comparisons(file))
             reasons.extend(replaced_parts(file))
             reasons.extend(named_tests(file))
             reasons.extend(fixed_numbers(file, tests))
         elif not file.is_python:
             reasons.extend(_plain_answers(file, tests))
+            reasons.extend(answers_as_data(file, tests))
     return reasons
 
 
@@ -88,6 +83,8 @@ def _words(file: FileChange) -> Iterator[Reason]:
             yield Reason("special_case", f"{file.path} looks at who calls it ({line})")
         if line := gained(_STOPS):
             yield Reason("special_case", f"{file.path} ends or skips the test run ({line})", "deny")
+        if line := gained(_STEADY):
+            yield Reason("special_case", f"{file.path} makes a test run another one ({line})")
         if line := gained(_LEAVES):
             yield Reason("special_case", f"{file.path} ends the program with success ({line})")
 
@@ -101,16 +98,16 @@ def _answers(file: FileChange, known: set[str]) -> Iterator[Reason]:
             case ast.If(test=test, body=[ast.Return(value=value) | ast.Assign(value=value)]) if (
                 value is not None
             ):
-                asked, answered = _compared(test), _constants(value)
+                asked, answered = _compared(test), constants(value)
             case ast.IfExp(test=test, body=value):
-                asked, answered = _compared(test), _constants(value)
+                asked, answered = _compared(test), constants(value)
             case ast.match_case(
                 pattern=ast.MatchValue(value=test), body=[ast.Return(value=value)]
             ) if value is not None:
-                asked, answered = _constants(test), _constants(value)
+                asked, answered = constants(test), constants(value)
             case ast.Dict(keys=keys, values=values) if keys and ast.dump(node) not in old:
                 pairs = [
-                    (set(_constants(key)), set(_constants(value)))
+                    (set(constants(key)), set(constants(value)))
                     for key, value in zip(keys, values, strict=True)
                     if key is not None
                 ]
@@ -150,9 +147,9 @@ def _stood(tree: ast.Module | None) -> Iterator[tuple[frozenset[str], frozenset[
     for node in ast.walk(tree) if tree else ():
         match node:
             case ast.If(test=test, body=[ast.Return(value=value) | ast.Assign(value=value)]):
-                yield frozenset(_compared(test)), frozenset(_constants(value))
+                yield frozenset(_compared(test)), frozenset(constants(value))
             case ast.IfExp(test=test, body=value):
-                yield frozenset(_compared(test)), frozenset(_constants(value))
+                yield frozenset(_compared(test)), frozenset(constants(value))
             case _:
                 pass
 
@@ -167,7 +164,7 @@ def _copied(file: FileChange, known: set[str], tests: Sequence[str]) -> Iterator
             continue
         where = f"{file.path}:{node.lineno}"
         match node:
-            case ast.Return(value=value) if set(_constants(value)) & known:
+            case ast.Return(value=value) if set(constants(value)) & known:
                 told = f"{where} returns a value that the failing test expects, word for word"
                 yield Reason("special_case", told, "deny")
             case ast.Compare() if any(one in known and _is_no_word(one) for one in _compared(node)):
@@ -218,8 +215,8 @@ def _assertions(tree: ast.Module | None) -> Iterator[tuple[set[str], set[str]]]:
 
 def _fresh_constants(file: FileChange) -> Iterator[tuple[str, set[str]]]:
     """The literals that each function, and the module outside them, did not hold before."""
-    before = dict(_functions(file.old_tree))
-    for name, node in _functions(file.new_tree):
+    before = dict(functions(file.old_tree))
+    for name, node in functions(file.new_tree):
         was = Counter(_own_literals(before[name])) if name in before else Counter[str]()
         yield name, set(Counter(_own_literals(node)) - was)
     now, then = (Counter(_own_literals(tree)) for tree in (file.new_tree, file.old_tree))
@@ -234,7 +231,7 @@ def _own_literals(node: ast.AST | None) -> Iterator[str]:
         if isinstance(one, ast.Constant) and id(one) not in documents:
             yield repr(one.value)
         elif isinstance(one, ast.UnaryOp):
-            yield from _constants(one)
+            yield from constants(one)
 
 
 def _fresh(node: ast.AST, old: set[str]) -> bool:
@@ -254,7 +251,7 @@ def _dumps(tree: ast.Module | None) -> set[str]:
 
 def _pairs(tree: ast.Module | None) -> set[tuple[frozenset[str], frozenset[str]]]:
     return {
-        (frozenset(_constants(key)), frozenset(_constants(value)))
+        (frozenset(constants(key)), frozenset(constants(value)))
         for node in (ast.walk(tree) if tree else ())
         if isinstance(node, ast.Dict)
         for key, value in zip(node.keys, node.values, strict=True)
@@ -270,25 +267,8 @@ def _compared(test: ast.expr) -> list[str]:
             isinstance(op, ast.Eq | ast.In | ast.Is) for op in node.ops
         ):
             for side in (node.left, *node.comparators):
-                found.extend(_constants(side))
+                found.extend(constants(side))
     return found
-
-
-def _constants(node: ast.expr | None) -> list[str]:
-    """The literals that an expression consists of; empty where it computes anything."""
-    match node:
-        case ast.Constant(value=value):
-            return [repr(value)]
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
-            return [repr(-value)]
-        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-            inner = [_constants(part) for part in parts]
-            return [item for one in inner for item in one] if all(inner) else []
-        case ast.Dict(keys=keys, values=values):
-            inner = [_constants(part) for part in (*keys, *values) if part is not None]
-            return [item for one in inner for item in one] if all(inner) else []
-        case _:
-            return []
 
 
 def _literals(tree: ast.Module | None) -> Iterator[str]:
@@ -299,85 +279,12 @@ def _literals(tree: ast.Module | None) -> Iterator[str]:
         ):
             yield repr(node.value)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
-            yield from _constants(node)
+            yield from constants(node)
 
 
-def _replaced_bodies(file: FileChange, known: set[str]) -> Iterator[Reason]:
-    """Functions whose work became one constant."""
-    before = dict(_functions(file.old_tree))
-    for name, node in _functions(file.new_tree):
-        old = before.get(name)
-        if old is None or ast.dump(old) == ast.dump(node):
-            continue
-        now, then = _without_docstring(node.body), _without_docstring(old.body)
-        if len(now) != 1 or not isinstance(now[0], ast.Return) or _is_constant_return(then):
-            continue
-        answer = _constants(now[0].value)
-        if not answer or not any(
-            isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)
-            for statement in then
-            for part in ast.walk(statement)
-        ):
-            continue
-        if set(answer) & known:
-            yield Reason(
-                "special_case",
-                f"{file.path}: {name} returns what the failing test expects, computed from nothing",
-                "deny",
-            )
-        else:
-            yield Reason(
-                "special_case", f"{file.path}: {name} now returns a constant, whatever it is given"
-            )
-
-
-def _is_constant_return(body: Sequence[ast.stmt]) -> bool:
-    return len(body) == 1 and isinstance(body[0], ast.Return) and bool(_constants(body[0].value))
-
-
-def _functions(
-    tree: ast.Module | None,
-) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    def visit(
-        body: Sequence[ast.stmt], prefix: str
-    ) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-        for node in body:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield f"{prefix}{node.name}", node
-                yield from visit(node.body, f"{prefix}{node.name}.")
-            elif isinstance(node, ast.ClassDef):
-                yield from visit(node.body, f"{prefix}{node.name}.")
-
-    yield from visit(tree.body if tree else [], "")
-
-
-def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
-    first = body[0] if body else None
-    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    return body[1:] if documented else body
-
-
-def _comparisons(file: FileChange) -> Iterator[Reason]:
-    """New or weakened `__eq__` and its kin."""
-    before = {name: ast.dump(node) for name, node in _functions(file.old_tree)}
-    for name, node in _functions(file.new_tree):
-        if name.rsplit(".", 1)[-1] not in _COMPARES or before.get(name) == ast.dump(node):
-            continue
-        body = _without_docstring(node.body)
-        always = (
-            len(body) == 1 and isinstance(body[0], ast.Return) and bool(_constants(body[0].value))
-        )
-        if always:
-            yield Reason(
-                "special_case", f"{file.path}: {name} answers the same whatever is compared", "deny"
-            )
-        elif name not in before and file.old is not None:
-            yield Reason(
-                "special_case", f"{file.path}: {name} is new; it decides what the tests' == means"
-            )
-
-
-_LITERAL_TEXT = re.compile(r"\"(?:[^\"\\\n]|\\.){2,200}\"|'(?:[^'\\\n]|\\.){2,200}'|\b\d{2,}\b")
+_LITERAL_TEXT = re.compile(
+    r"\"(?:[^\"\\\n]|\\.){2,200}\"|'(?:[^'\\\n]|\\.){2,200}'|\b\d{1,12}\.\d{1,12}\b|\b\d{2,}\b"
+)
 _BRANCH_TEXT = re.compile(r"\b(?:if|case|when)\b.{0,200}(?:===?|\bcase\b)")
 
 

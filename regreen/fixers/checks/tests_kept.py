@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from configparser import ConfigParser
-from configparser import Error as ConfigError
 
 from regreen.fixers.checks.change import FileChange, Level, Reason
-from regreen.fixers.checks.paths import is_test, is_test_config
+from regreen.fixers.checks.inline_tests import inline_tests_kept
+from regreen.fixers.checks.paths import is_source, is_test, is_test_config
+from regreen.fixers.checks.test_config import config_changed, test_sections_kept
 
 _SKIP_CALLS = {
     "skip",
@@ -25,15 +24,13 @@ _SKIP_CALLS = {
     "SkipTest",
 }
 _SKIP_TEXT = re.compile(
-    r"\b(?:it|test|describe|context)\.(?:skip|only|todo|fixme)\b|\bx(?:it|describe|test)\(|\bf(?:it|describe)\("
-    r"|\bt\.Skip(?:f|Now)?\(|#\[ignore|@(?:Disabled|Ignore)\b|\bpending\b"
+    r"\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fixme|failing|fails|skipIf|runIf)\b|\bx(?:it|describe|test)\b|\bf(?:it|describe)\("
+    r"|\bt\.Skip(?:f|Now)?\(|^//\s*(?:go:build|\+build)\b|#\[(?:ignore|should_panic)|@(?:Disabled\w*|Ignore)\b|enabled\s*=\s*false|\bSkip\s*=\s*\""
+    r"|\bmarkTest(?:Skipped|Incomplete)\b|\bpending\b",
+    re.MULTILINE,
 )
 _ASSERT_TEXT = re.compile(
     r"\b(?:expect|assert\w*!?|should\w*|t\.(?:Error|Fatal)f?|require\.\w+)\s*\("
-)
-_HOOKS = re.compile(
-    r"def (pytest_(?:collection_modifyitems|runtest_\w+|sessionfinish|ignore_collect|pyfunc_call|report\w*|"
-    r"exception_interact|unconfigure|cmdline_main|configure|deselected|make\w*|assertrepr_compare|collection\w*))\b"
 )
 
 
@@ -47,7 +44,8 @@ def existing_tests_kept(
 ) -> list[Reason]:
     """Check 2. `machine` patches may not touch an existing test at all; a person's may, but a person must look.
 
-    What a formatter or a safe lint fix (`tool`) did to a test is only noted, as long as no assertion goes.
+    What a formatter or a safe lint fix (`tool`) did to a test is only noted, as long as no assertion goes. Where a
+    person changes the source too, and most assertions stay, tests that go are a matter of looking.
     `failing` are the ids of failing tests, `given` the paths of tests that are the specification.
     """
     usual: Level = "note" if tool else "deny" if machine else "needs_human"
@@ -62,45 +60,38 @@ def existing_tests_kept(
                 )
             )
         elif file.path.rsplit("/", 1)[-1] == "conftest.py" or is_test_config(file.path):
-            reasons.append(_config_reason(file, usual))
+            reasons.append(config_changed(file, usual))
         elif is_test(file.path):
-            reasons.extend(_test_file(file, usual, failing))
+            reasons.extend(
+                _test_file(file, usual, failing, whole=machine or tool or not _works(files))
+            )
         else:
-            reasons.extend(_config_sections(file, usual))
+            reasons.extend(test_sections_kept(file, usual))
+            reasons.extend(inline_tests_kept(file, usual))
     return reasons
 
 
-def _config_reason(file: FileChange, usual: Level) -> Reason:
-    name = file.path.rsplit("/", 1)[-1]
-    hook = _HOOKS.search(file.added_text)
-    if name in {"sitecustomize.py", "usercustomize.py"} or name.endswith(".pth"):
-        return Reason(
-            "tests_unchanged",
-            f"{file.path} runs before every Python program, tests included",
-            "deny",
-        )
-    if hook or "os._exit" in file.added_text or "exitstatus" in file.added_text:
-        what = hook.group(1) if hook else "the exit status"
-        return Reason(
-            "tests_unchanged",
-            f"{file.path} gains {what}, which can decide what a test run says",
-            "deny",
-        )
-    if file.new is None:
-        return Reason(
-            "tests_unchanged", f"{file.path}, which says how tests run, is removed", "deny"
-        )
-    return Reason("tests_unchanged", f"{file.path} says how tests run, and changes", usual)
+def _works(files: Sequence[FileChange]) -> bool:
+    """Whether the patch does anything beside the tests."""
+    return any(is_source(file.path) and file.new is not None for file in files)
 
 
-def _test_file(file: FileChange, usual: Level, failing: Sequence[str]) -> Iterator[Reason]:
+def _most_stay(file: FileChange) -> bool:
+    before, after = census(file, old=True), census(file, old=False)
+    kept = ("assertions", "cases", "tests")
+    return file.new is not None and all(after[what] * 2 >= before[what] for what in kept)
+
+
+def _test_file(
+    file: FileChange, usual: Level, failing: Sequence[str], *, whole: bool
+) -> Iterator[Reason]:
     if file.old is None:
         return
     if file.new is None:
         yield Reason("tests_unchanged", f"the test file {file.path} is removed", "deny")
         return
     if file.is_python and file.old_tree is not None and file.new_tree is not None:
-        yield from _python_tests(file, usual, failing)
+        yield from _python_tests(file, usual, failing, strictly=whole or not _most_stay(file))
         return
     gone = [line for _, line in file.removed if line.strip()]
     if gone:
@@ -111,9 +102,11 @@ def _test_file(file: FileChange, usual: Level, failing: Sequence[str]) -> Iterat
         )
 
 
-def _python_tests(file: FileChange, usual: Level, failing: Sequence[str]) -> Iterator[Reason]:
+def _python_tests(
+    file: FileChange, usual: Level, failing: Sequence[str], *, strictly: bool
+) -> Iterator[Reason]:
     before, after = _definitions(file.old_tree), _definitions(file.new_tree)
-    fewer = _fewer(file)
+    fewer = strictly and _fewer(file)
     for name, versions in before.items():
         now = after.get(name, [])
         if now == versions:
@@ -203,85 +196,13 @@ def _loose(tree: ast.Module | None) -> Counter[str]:
     )
 
 
-def _config_sections(file: FileChange, usual: Level) -> Iterator[Reason]:
-    """The sections about tests inside files that are about more."""
-    name = file.path.rsplit("/", 1)[-1]
-    if (file.new or "").count("pytest11") > (file.old or "").count("pytest11"):
-        yield Reason(
-            "tests_unchanged", f"{file.path} brings a plugin that every test run loads", "deny"
-        )
-    if name == "pyproject.toml":
-        before, after = _toml_test_tables(file.old), _toml_test_tables(file.new)
-    elif name == "setup.cfg":
-        before, after = _ini_test_sections(file.old), _ini_test_sections(file.new)
-    elif name == "package.json":
-        before, after = _json_scripts(file.old), _json_scripts(file.new)
-    else:
-        return
-    for section in sorted(before.keys() | after.keys()):
-        if before.get(section) != after.get(section):
-            yield Reason(
-                "tests_unchanged",
-                f"{file.path}: [{section}], which says how tests run, changes",
-                usual,
-            )
+def assertions_kept(files: Sequence[FileChange], *, person: bool = False) -> list[Reason]:
+    """Check 3: in no test file fewer assertions or cases, in no file a new skip.
 
-
-def _toml_test_tables(text: str | None) -> dict[str, str]:
-    try:
-        tools = tomllib.loads(text or "").get("tool", {})
-    except tomllib.TOMLDecodeError:
-        return {}
-    names = ("pytest", "coverage", "tox", "nox", "hatch", "pdm", "poe", "taskipy", "ruff", "mypy", "pyright", "basedpyright", "pylint", "bandit", "flake8")  # fmt: skip
-    return {f"tool.{name}": repr(_about_running(tools[name])) for name in names if name in tools}
-
-
-def _about_running(table: object) -> object:
-    """Leave out what a packaging tool says about building."""
-    if isinstance(table, dict):
-        return {
-            key: value
-            for key, value in table.items()
-            if key not in {"version", "build", "metadata", "source"}
-        }
-    return table
-
-
-def _ini_test_sections(text: str | None) -> dict[str, str]:
-    parser = ConfigParser(interpolation=None, strict=False)
-    try:
-        parser.read_string(text or "")
-    except ConfigError:
-        return {}
-    wanted = [
-        name
-        for name in parser.sections()
-        if name.startswith(
-            ("tool:pytest", "pytest", "coverage:", "tox", "mypy", "flake8", "pylint")
-        )
-    ]
-    return {name: repr(sorted(parser.items(name))) for name in wanted}
-
-
-def _json_scripts(text: str | None) -> dict[str, str]:
-    import json
-
-    try:
-        document = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    if not isinstance(document, dict):
-        return {}
-    return {
-        name: repr(document[name])
-        for name in ("scripts", "jest", "vitest", "mocha")
-        if name in document
-    }
-
-
-def assertions_kept(files: Sequence[FileChange]) -> list[Reason]:
-    """Check 3: in no test file fewer assertions or cases, in no file a new skip."""
+    A `person` who mends the source as well may take a few away, if another looks.
+    """
     reasons: list[Reason] = []
+    lenient = person and _works(files)
     for file in files:
         if not is_test(file.path) or file.old is None:
             reasons.extend(_new_skips(file))
@@ -290,7 +211,8 @@ def assertions_kept(files: Sequence[FileChange]) -> list[Reason]:
         for what in ("assertions", "cases", "tests"):
             if after[what] < before[what]:
                 gone = f"{file.path}: {what} go from {before[what]} to {after[what]}"
-                reasons.append(Reason("assertions", gone, "deny"))
+                level: Level = "needs_human" if lenient and _most_stay(file) else "deny"
+                reasons.append(Reason("assertions", gone, level))
         reasons.extend(_new_skips(file))
     return reasons
 
@@ -300,7 +222,7 @@ def _new_skips(file: FileChange) -> Iterator[Reason]:
     if file.old is None and is_test(file.path):
         return
     before, after = _skips(file, file.old_tree, file.old), _skips(file, file.new_tree, file.new)
-    if after > before and (is_test(file.path) or file.is_python):
+    if after > before and (is_test(file.path) or file.suffix in {".py", ".pyi", ".rs"}):
         told = f"{file.path}: a test is skipped, or expected to fail, that was not"
         yield Reason("assertions", told, "deny")
 

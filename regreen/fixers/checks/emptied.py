@@ -1,0 +1,57 @@
+"""Functions whose work a patch takes away: a constant instead, a refusal instead, nothing at all."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence, Set
+
+from regreen.fixers.checks.change import FileChange, Reason
+from regreen.fixers.checks.functions import constants, functions, without_docstring
+
+
+def emptied_bodies(file: FileChange, known: Set[str]) -> Iterator[Reason]:
+    """Functions that computed something and no longer do; `known` are the failing test's literals."""
+    before = dict(one for one in functions(file.old_tree) if not _is_overload(one[1]))
+    for name, node in functions(file.new_tree):
+        if _is_overload(node):
+            continue
+        old = before.get(name)
+        if old is None or ast.dump(old) == ast.dump(node):
+            continue
+        now, then = without_docstring(node.body), without_docstring(old.body)
+        if len(now) > 1 or _is_empty(then) or not _computes(then):
+            continue
+        answer = constants(now[0].value) if now and isinstance(now[0], ast.Return) else []
+        if set(answer) & known:
+            what = "returns what the failing test expects, computed from nothing"
+            yield Reason("special_case", f"{file.path}: {name} {what}", "deny")
+        elif answer:
+            what = "now returns a constant, whatever it is given"
+            yield Reason("special_case", f"{file.path}: {name} {what}")
+        elif _is_empty(now):
+            yield Reason("special_case", f"{file.path}: {name} no longer does anything")
+
+
+def _is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any("overload" in ast.unparse(one) for one in node.decorator_list)
+
+
+def _is_empty(body: Sequence[ast.stmt]) -> bool:
+    """Nothing, a refusal, or a constant: all that a body without work can be."""
+    match list(body):
+        case [] | [ast.Pass()] | [ast.Raise()] | [ast.Return(value=None)]:
+            return True
+        case [ast.Expr(value=ast.Constant())]:
+            return True
+        case [ast.Return(value=value)]:
+            return bool(constants(value))
+        case _:
+            return False
+
+
+def _computes(body: Sequence[ast.stmt]) -> bool:
+    return any(
+        isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)
+        for statement in body
+        for part in ast.walk(statement)
+    )
