@@ -218,7 +218,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one box may use. Bytes, processes, cores."""
+    """What one box may use. Bytes, processes, cores; a network only where somebody trusted allows it."""
 
     memory: int = 2 * 1024**3
     disk: int = 1024**3
@@ -227,6 +227,7 @@ class Limits:
     cpus: float = 2.0
     output: int = 64 * 1024
     flood: int = 64 * 1024**2
+    network: bool = False
 
 
 @dataclass(frozen=True, slots=True)

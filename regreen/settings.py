@@ -213,6 +213,8 @@ class TestsConfig(_Section):
     """Packages that pull requests and repairs may bring in though few projects use them."""
     allow_indexes: tuple[str, ...] = ()
     """Hosts beside the public registries that they may install from."""
+    allow_network: bool = False
+    """A CI job that cannot work without a network is run again with one, and the report says so; otherwise none has one while its tests run."""
 
 
 class FixConfig(_Section):

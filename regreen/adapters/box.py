@@ -24,8 +24,11 @@ from regreen.models import Ended, Limits, RunResult
 class CellBox:
     """See `ports.Box`."""
 
-    def __init__(self, cell: Cell, limits: Limits) -> None:
+    def __init__(
+        self, cell: Cell, limits: Limits, variables: Mapping[str, str] | None = None
+    ) -> None:
         self.cell = cell
+        self._variables = dict(variables or {})
         self._limits = limits
         self._ooms = 0
         self._dead = ""
@@ -89,7 +92,9 @@ class CellBox:
             return boxes.result("cancelled", None, tap, begun, "cancelled before it began")
         try:
             running = self.cell.start(
-                argv, boxes.environment(self.cell.path) | dict(env), stdin is not None
+                argv,
+                boxes.environment(self.cell.path) | self._variables | dict(env),
+                stdin is not None,
             )
         except CellGoneError as error:
             return self._gone(tap, begun, f"the command could not be started: {error}")
@@ -132,7 +137,7 @@ class CellBox:
         since = time.monotonic()
         tap = Tap(self._limits.output, self._limits.flood)
         try:
-            running = self._start_afresh(mark, argv, env or {})
+            running = self._start_afresh(mark, argv, self._variables | dict(env or {}))
         except CellGoneError as error:
             return self._gone(tap, since, f"the command could not be started: {error}")
         begun = _Begun(mark)

@@ -15,6 +15,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Lock
 
@@ -113,7 +114,9 @@ class BwrapSandbox:
         """
         python = choose_python(env.python)
         asked = boxes.check_limits(limits or Limits())
-        box = CellBox(self._held_cell(env.image, python, asked), asked)
+        ca = host.ca_bundle() if asked.network else None
+        reaching = host.network_env(str(ca) if ca else None) if asked.network else {}
+        box = CellBox(self._held_cell(env.image, python, asked), asked, reaching)
         try:
             box.lay_out(tree, from_setup=not env.image.startswith(_BASE))
         except BaseException:
@@ -158,7 +161,11 @@ class BwrapSandbox:
         """A cell that shows an environment, which stays for as long as the cell does."""
         held = self._ledger.hold(name)
         try:
-            cell = BwrapCell.launch(self._plan_with(name, python), limits)
+            plan = self._plan_with(name, python)
+            if limits.network:
+                names = ((str(_RESOLV), str(_RESOLV)),) if _RESOLV.exists() else ()
+                plan = replace(plan, shown=plan.shown + names, network=True)
+            cell = BwrapCell.launch(plan, limits)
         except BaseException:
             os.close(held)
             raise

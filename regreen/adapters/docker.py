@@ -127,17 +127,27 @@ class DockerSandbox:
             self._images.touch(f"{REPOSITORY}:{env.key}")
         asked = boxes.check_limits(limits or Limits())
         from_setup = env.key != env.image
-        plan = Plan(base.image, base.mounts, path=base.path, runtime=self._runtime)
+        ca = host.ca_bundle() if asked.network else None
+        plan = Plan(
+            base.image,
+            base.mounts,
+            path=base.path,
+            network=asked.network,
+            runtime=self._runtime,
+            extra_files=((str(ca), _CA_IN_BOX),) if ca else (),
+        )
         if not self._shares_files():
             return self._opened(plan, asked, lambda box: box.lay_out(tree, from_setup=from_setup))
         with boxes.spooled(tree, asked.disk) as spool:
             if spool is None:
                 return self._opened(plan, asked, lambda box: box.lay_out((), from_setup=from_setup))
-            shown = replace(plan, extra_files=((str(spool), _TREE_IN_BOX),))
+            shown = replace(plan, extra_files=(*plan.extra_files, (str(spool), _TREE_IN_BOX)))
             return self._opened(shown, asked, lambda box: box.lay_out_file(_TREE_IN_BOX))
 
     def _opened(self, plan: Plan, limits: Limits, lay_out: Callable[[CellBox], None]) -> CellBox:
-        box = CellBox(*self._cell(plan, limits))
+        certified = any(here == _CA_IN_BOX for _, here in plan.extra_files)
+        reaching = host.network_env(_CA_IN_BOX if certified else None) if plan.network else {}
+        box = CellBox(*self._cell(plan, limits), reaching)
         try:
             lay_out(box)
         except BaseException:
@@ -324,9 +334,7 @@ class DockerSandbox:
         """The limits, brought within what this machine has."""
         cpus = min(limits.cpus, float(self._info.get("NCPU") or 1))
         memory = min(limits.memory, int(self._info.get("MemTotal") or limits.memory))
-        return Limits(
-            memory, limits.disk, limits.tmp, limits.pids, cpus, limits.output, limits.flood
-        )
+        return replace(limits, memory=memory, cpus=cpus)
 
     def _new_client(self) -> APIClient:
         """A connection for one thread: the SDK's sessions are not made to be shared."""

@@ -216,6 +216,8 @@ class _Flow:
             max_changed_lines=config.fix.max_changed_lines,
             hint=hint,
             attempts_before=self._attempts_before(),
+            expected=red.failures,
+            allow_network=config.tests.allow_network,
         )
         found = fix(
             work,

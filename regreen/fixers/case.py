@@ -50,6 +50,8 @@ class FixJob:
     it there is nothing to shrink, and the revert rung looks for a good commit by going back. `given_tests`
     are paths that are the specification: never touched. `good` is a commit known to be green, where a
     nightly run remembers one. `attempts_before` counts the repairs that were tried at this commit already.
+    `expected` is what CI's log says failed; then the same has to fail here. `allow_network`: a command that cannot
+    work without a network may have one while it runs.
     """
 
     trial: Trial
@@ -65,6 +67,8 @@ class FixJob:
     hint: str = ""
     reruns: int = 3
     attempts_before: int = 0
+    expected: tuple[Failure, ...] = ()
+    allow_network: bool = False
 
 
 @dataclass(frozen=True, slots=True)

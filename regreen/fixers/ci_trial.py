@@ -16,8 +16,9 @@ from regreen.fixers.steps import looks_like_a_test
 from regreen.fixers.workflow import WORKSPACE, Files, JobPlan, Service, Step
 from regreen.models import Limits, Trust
 
-JOB_LIMITS = Limits(memory=4 * 1024**3, disk=3 * 1024**3, tmp=1024**3, pids=1024)
-"""A job brings its environments along (node_modules, .tox) in the tree, which is held in memory."""
+JOB_LIMITS = Limits(memory=4 * 1024**3, disk=3 * 1024**3, tmp=1024**3, pids=1024, output=512 * 1024)
+"""A job brings its environments along (node_modules, .tox) in the tree, which is held in memory; more of what
+it prints is kept, for that is held against CI's log."""
 
 
 def failed_step(

@@ -85,13 +85,17 @@ def fix(
     rev = git.resolve(job.rev)
     base = _base(git, job, rev)
     if job.trial.base is None:
-        # what a repair wants installed is compared with the commit that it repairs, whoever's that is
-        job = replace(job, trial=replace(job.trial, base=rev))
+        # what a repair wants installed is compared with the commit that it repairs, whoever's that is; the
+        # command that installs is not the repair's, and has run there already
+        rules = replace(job.trial.rules, trusts_command=True)
+        job = replace(job, trial=replace(job.trial, base=rev, rules=rules))
     if job.attempts_before >= ATTEMPTS_A_HEAD:
         reason = f"{job.attempts_before} repairs were tried at this commit already; push a new one, or take the last patch up by hand"
         return Fix("gave_up", before=Before(job.trial.shown, None), reason=reason)
     say(f"running {job.trial.shown} at {rev[:12]}, {job.reruns} times")
     seen = triage(job, rev, git=git, sandbox=sandbox, stop=stop.check)
+    if seen.trial is not None:
+        job = replace(job, trial=seen.trial)
     if seen.outcome is not None:
         return Fix(seen.outcome, before=seen.before, reason=seen.reason, seconds=now() - started)
     if base is not None and base != rev:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import Literal
@@ -13,6 +13,8 @@ from regreen.errors import SetupFailed
 from regreen.fixers import driver
 from regreen.fixers.ci_log import CiLog, failures_in, parse
 from regreen.fixers.ci_trial import Unsupported, default_step, failed_step, trial_for
+from regreen.fixers.network import ALLOWED_BY, sign_of_want, with_network
+from regreen.fixers.same_failure import is_same, missing, plain
 from regreen.models import Env, Failure, RunResult
 from regreen.ports import Git, Sandbox
 
@@ -29,6 +31,7 @@ class Run:
     failures: tuple[Failure, ...]
     output: str
     seconds: float
+    truncated: bool = False
 
     @property
     def failed(self) -> bool:
@@ -44,7 +47,8 @@ class Reproduction:
     """Whether the failure came back.
 
     `rate` is the share of runs that failed; `failures` are those of the failing runs, each once; `detail` is one
-    sentence for people; `base` says how the same command does on the base: None where nobody asked.
+    sentence for people; `base` says how the same command does on the base: None where nobody asked. `network`: the
+    runs had one, for the job cannot work without and the configuration allows it.
     """
 
     verdict: Verdict
@@ -53,6 +57,7 @@ class Reproduction:
     runs: tuple[Run, ...] = ()
     rate: float = 0.0
     base: BaseState | None = None
+    network: bool = False
 
 
 # --- running it -------------------------------------------------------------------------------------------------------
@@ -68,6 +73,7 @@ def reproduce(
     cancel: Event | None = None,
     expected: CiLog | None = None,
     base: str | None = None,
+    allow_network: bool = False,
 ) -> Reproduction:
     """Run the trial `runs` times in fresh boxes and say whether the failure came back.
 
@@ -80,16 +86,22 @@ def reproduce(
         cancel: set to stop.
         expected: what CI's log said; then the same tests must fail, not just any.
         base: a revision to compare with; its own failure is told apart.
+        allow_network: the configuration lets a job that cannot work without a network have one while it runs.
     """
     try:
         env = prepare(trial, rev, git=git, sandbox=sandbox, cancel=cancel)
     except SetupFailed as error:
-        return _setup_failed(error, expected)
-    seen = tuple(
-        run_once(trial, rev, env, git=git, sandbox=sandbox, cancel=cancel)
-        for _ in range(max(1, runs))
-    )
+        return setup_verdict(error, expected.failures if expected is not None else ())
+    seen = [run_once(trial, rev, env, git=git, sandbox=sandbox, cancel=cancel)]
+    if allow_network and cannot_do_without(seen[0], expected.failures if expected else ()):
+        trial = with_network(trial)
+        seen = []
+    while len(seen) < max(1, runs):
+        seen.append(run_once(trial, rev, env, git=git, sandbox=sandbox, cancel=cancel))
     result = verdict(seen, expected)
+    if trial.limits.network:
+        detail = f"{result.detail}; with a network while it ran, for it cannot work without one"
+        result = replace(result, detail=detail, network=True)
     if base is None or result.verdict not in {"reproduced", "flaky"}:
         return result
     judged = on_base(trial, base, result.failures, git=git, sandbox=sandbox, cancel=cancel)
@@ -113,13 +125,13 @@ def read_run(result: RunResult) -> Run:
         failures = failures_in(output)
         if not failures and result.ended == "exit":
             failures = parse(output.encode()).failures
-    return Run(result.ended, result.exit_code, failures, output, result.seconds)
+    return Run(result.ended, result.exit_code, failures, output, result.seconds, result.truncated)
 
 
 def verdict(runs: Sequence[Run], expected: CiLog | None = None) -> Reproduction:
     """Judge runs of one command against what CI saw; pure."""
-    if (missing := _unsupported_in(runs)) is not None:
-        return Reproduction("unsupported", missing, runs=tuple(runs))
+    if (named := unsupported_in(run.output for run in runs)) is not None:
+        return Reproduction("unsupported", named, runs=tuple(runs))
     if any(run.ended in {"infra", "cancelled"} for run in runs):
         return Reproduction("infra", "the sandbox itself failed or was stopped", runs=tuple(runs))
     failing = [run for run in runs if run.failed]
@@ -127,41 +139,65 @@ def verdict(runs: Sequence[Run], expected: CiLog | None = None) -> Reproduction:
     failures = _once(failing)
     if not failing:
         return Reproduction("not_reproduced", _why_not(runs), runs=tuple(runs))
-    matching = [run for run in failing if same_failure(run.failures, expected)]
-    if not matching:
-        detail = f"it failed, but otherwise than in CI: {_shown(failures)}"
+    there = expected.failures if expected is not None else ()
+    matching = [run for run in failing if is_same(run.failures, there)]
+    never = _missing([one for run in matching for one in run.failures], there, matching)
+    if not matching or never:
+        detail = _otherwise(failing[0], failures, there, never if matching else ())
         return Reproduction("not_reproduced", detail, failures, tuple(runs), rate)
-    rate = len(matching) / len(runs)
-    if len(matching) < len(runs) or not _agree(matching):
-        detail = f"failed in {len(matching)} of {len(runs)} runs: {_shown(failures)}"
+    whole = [run for run in matching if not _missing(run.failures, there, [run])]
+    rate = len(whole) / len(runs)
+    if len(whole) < len(runs) or not _agree(whole):
+        detail = f"failed in {len(whole)} of {len(runs)} runs: {_shown(failures)}"
         return Reproduction("flaky", detail, failures, tuple(runs), rate)
     return Reproduction(
         "reproduced",
-        f"failed the same way in {len(runs)} of {len(runs)} runs: {_shown(failures)}",
+        f"failed the same way in {len(runs)} of {len(runs)} runs: {_shown(failures)}{_besides(failures, there)}",
         failures,
         tuple(runs),
         rate,
     )
 
 
-def same_failure(found: Sequence[Failure], expected: CiLog | None) -> bool:
-    """Whether a run shows what CI's log shows: the same failing ids, or as many of them as were looked for.
+def _missing(
+    found: Sequence[Failure], there: Sequence[Failure], runs: Sequence[Run]
+) -> tuple[str, ...]:
+    """What failed in CI and did not here; nothing is said of it where a run's output was cut."""
+    return () if any(run.truncated for run in runs) else missing(found, there)
 
-    Where the log names no test, the kinds and the first line of the message decide; where it says nothing, any
-    failure will do.
-    """
-    if expected is None or not expected.failures:
-        return True
-    wanted = {failure.test for failure in expected.failures if failure.test}
-    if wanted:
-        return bool(wanted & {failure.test for failure in found})
-    kinds = {failure.kind for failure in expected.failures}
-    return not found or bool(kinds & {failure.kind for failure in found})
+
+def cannot_do_without(run: Run, expected: Sequence[Failure]) -> str:
+    """The line that shows a run failing for want of a network, where it did not fail as CI did; "" otherwise."""
+    if not run.failed or (expected and run.failures and is_same(run.failures, expected)):
+        return ""
+    return sign_of_want(run.output)
+
+
+def _otherwise(
+    run: Run, found: Sequence[Failure], there: Sequence[Failure], never: Sequence[str]
+) -> str:
+    """What was seen instead of CI's failure, or beside a part of it."""
+    told = f"it failed, but otherwise than in CI: {_shown(found)}"
+    if never:
+        number = sum(1 for one in there if one.test)
+        told = (
+            f"of the {number} that failed in CI, {_names(never)} did not fail here: {_shown(found)}"
+        )
+    if line := sign_of_want(run.output):
+        told += f"; it looks for a network, which it has only where {ALLOWED_BY} allows it: {line}"
+    return told
+
+
+def _besides(found: Sequence[Failure], there: Sequence[Failure]) -> str:
+    """What fails here alone, where CI named what failed there."""
+    wanted = {plain(one.test) for one in there if one.test}
+    more = [one for one in found if wanted and one.test and plain(one.test) not in wanted]
+    return f"; beside them, here alone: {_shown(more)}" if more else ""
 
 
 def _agree(runs: Sequence[Run]) -> bool:
     """Whether every run failed in the same tests."""
-    return len({frozenset(failure.test for failure in run.failures) for run in runs}) == 1
+    return len({frozenset(plain(one.test) for one in run.failures) for run in runs}) == 1
 
 
 def _once(runs: Sequence[Run]) -> tuple[Failure, ...]:
@@ -173,9 +209,13 @@ def _once(runs: Sequence[Run]) -> tuple[Failure, ...]:
 
 
 def _shown(failures: Sequence[Failure]) -> str:
-    names = [failure.test or failure.kind for failure in failures[:3]]
-    more = f" and {len(failures) - 3} more" if len(failures) > 3 else ""
-    return (", ".join(names) or "no failure that a tool named") + more
+    names = [failure.test or failure.kind for failure in failures]
+    return _names(names) if names else "no failure that a tool named"
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def _why_not(runs: Sequence[Run]) -> str:
@@ -184,42 +224,31 @@ def _why_not(runs: Sequence[Run]) -> str:
     return f"it passed in {len(runs)} of {len(runs)} runs"
 
 
-def _unsupported_in(runs: Sequence[Run]) -> str | None:
-    for run in runs:
-        for line in run.output.splitlines():
+def unsupported_in(outputs: Iterable[str]) -> str | None:
+    """What a shim of ours refused by name while the job ran."""
+    for output in outputs:
+        for line in output.splitlines():
             if driver.UNSUPPORTED_MARK in line:
                 return line[line.index(driver.UNSUPPORTED_MARK) :].removeprefix("regreen: ")
     return None
 
 
-def _setup_failed(error: SetupFailed, expected: CiLog | None) -> Reproduction:
+def setup_verdict(error: SetupFailed, expected: Sequence[Failure]) -> Reproduction:
     """The network phase failed: the failure itself where CI failed there too, else a reason why not."""
+    if (named := unsupported_in((error.output,))) is not None:
+        return Reproduction("unsupported", named)
     log = parse(error.output.encode())
-    if driver.UNSUPPORTED_MARK in error.output:
-        at = error.output.index(driver.UNSUPPORTED_MARK)
-        return Reproduction(
-            "unsupported", error.output[at:].splitlines()[0].removeprefix("regreen: ")
-        )
     failures = log.failures or (Failure("", "setup", str(error)),)
     run = Run("exit", 1, failures, error.output, 0.0)
     if log.kind == "infra":
-        return Reproduction(
-            "infra", f"the setup failed for its surroundings: {_shown(failures)}", failures, (run,)
-        )
-    if expected is not None and expected.failures and same_failure(failures, expected):
-        return Reproduction(
-            "reproduced",
-            f"the setup fails as it did in CI: {_shown(failures)}",
-            failures,
-            (run,),
-            1.0,
-        )
-    return Reproduction(
-        "not_reproduced",
-        f"the setup failed before the step was reached: {_shown(failures)}",
-        failures,
-        (run,),
-    )
+        detail = f"the setup failed for its surroundings: {_shown(failures)}"
+        return Reproduction("infra", detail, failures, (run,))
+    shares_kind = {one.kind for one in failures} & {one.kind for one in expected}
+    if shares_kind and is_same(failures, expected):
+        detail = f"the setup fails as it did in CI: {_shown(failures)}"
+        return Reproduction("reproduced", detail, failures, (run,), 1.0)
+    detail = f"the setup failed before the step was reached: {_shown(failures)}"
+    return Reproduction("not_reproduced", detail, failures, (run,))
 
 
 def on_base(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -12,7 +12,17 @@ from regreen.codebase.trial import Trial, missing_tool, prepare
 from regreen.errors import SetupFailed
 from regreen.fixers.case import Before, FixJob, FixOutcome
 from regreen.fixers.checks.paths import is_test
+from regreen.fixers.ci_log import CiLog
+from regreen.fixers.network import with_network
+from regreen.fixers.reproduce import (
+    cannot_do_without,
+    read_run,
+    setup_verdict,
+    unsupported_in,
+    verdict,
+)
 from regreen.fixers.runs import Seen, run_fresh, uses_pytest, widened
+from regreen.fixers.same_failure import is_same
 from regreen.models import Failure
 from regreen.ports import Git, Sandbox
 
@@ -29,7 +39,8 @@ class Triage:
     """What reruns showed. `outcome` is None where the failure is real and worth a repair.
 
     `tests` is how each test ended, the wider suite's included; `flaky` are tests whose ending varies.
-    `setup_failed` where it is the setup that is red: the command could not be run at all.
+    `setup_failed` where it is the setup that is red: the command could not be run at all. `trial` is what was run, where
+    that is not what was asked for: the same with a network.
     """
 
     before: Before
@@ -42,6 +53,7 @@ class Triage:
     seconds: float = 0.0
     setup_failed: bool = False
     red: Seen | None = None
+    trial: Trial | None = None
 
 
 def triage(
@@ -50,37 +62,66 @@ def triage(
     """Run the command `job.reruns` times at `rev`, each in a fresh box, and judge what was seen."""
     trial = job.trial
     runs: list[Seen] = []
-    if broken := _setup(trial, rev, git=git, sandbox=sandbox, stop=stop):
+    if broken := _setup(job, rev, git=git, sandbox=sandbox, stop=stop):
         return broken
-    for _ in range(max(2, job.reruns)):
+    while len(runs) < max(2, job.reruns):
         stop()
         listen = bool(runs) and uses_pytest(trial, runs[0].output)
         runs.append(run_fresh(trial, rev, git=git, sandbox=sandbox, listen=listen))
         tool = missing_tool(trial.command, runs[-1].result)
         if tool and not trial.setup:
             return _without_tool(trial, runs[-1], tool)
-        if not runs[-1].counts:
+        if job.allow_network and not trial.limits.network and _needs_network(job, runs[-1]):
+            trial, runs = with_network(trial), []
+        elif not runs[-1].counts or _is_refused(runs[-1]):
             return _not_reproduced(trial, runs[-1])
-    return judge_runs(trial, runs)
+    seen = _held_against_ci(judge_runs(trial, runs), runs, job)
+    return replace(seen, trial=trial) if trial is not job.trial else seen
+
+
+def _is_refused(seen: Seen) -> bool:
+    """Whether it failed because a box lacks what it asked for."""
+    return not seen.green and unsupported_in((seen.output,)) is not None
+
+
+def _needs_network(job: FixJob, seen: Seen) -> str:
+    """The line that shows the command looking for a network in vain, where it does not fail as it did in CI."""
+    return "" if seen.green else cannot_do_without(read_run(seen.result), job.expected)
+
+
+def _held_against_ci(seen: Triage, runs: Sequence[Seen], job: FixJob) -> Triage:
+    """Another failure than CI's is none to repair: that would end with CI as red as before."""
+    if seen.outcome not in {None, "flaky"} or not job.expected:
+        return seen
+    told = verdict([read_run(run.result) for run in runs], CiLog("", "unknown", job.expected))
+    red = [run for run in runs if not run.green]
+    if any(is_same(read_run(run.result).failures, job.expected) for run in red):
+        beside = told.detail if told.verdict == "not_reproduced" else ""
+        return replace(seen, reason=seen.reason or beside)
+    return replace(seen, outcome="not_reproduced", reason=told.detail)
 
 
 def _setup(
-    trial: Trial, rev: str, *, git: Git, sandbox: Sandbox, stop: Callable[[], None]
+    job: FixJob, rev: str, *, git: Git, sandbox: Sandbox, stop: Callable[[], None]
 ) -> Triage | None:
     """Prepare the environment; where that fails twice, the setup is what is red."""
+    trial = job.trial
     for last in (False, True):
         stop()
         try:
             prepare(trial, rev, git=git, sandbox=sandbox)
         except SetupFailed as error:
             if last:
-                return _red_setup(trial, error)
+                return _red_setup(trial, error, job.expected)
         else:
             return None
     return None
 
 
-def _red_setup(trial: Trial, error: SetupFailed) -> Triage:
+def _red_setup(trial: Trial, error: SetupFailed, expected: Sequence[Failure] = ()) -> Triage:
+    in_ci = setup_verdict(error, expected)
+    if in_ci.verdict == "unsupported" or (expected and in_ci.verdict == "not_reproduced"):
+        return Triage(Before(trial.shown, None), "not_reproduced", in_ci.detail, error.output)
     told = str(error).removeprefix("the setup ").strip()
     if _NO_NETWORK.search(error.output):
         reason = f"the setup could not reach what it installs ({told}), so the command was not run"
@@ -178,9 +219,18 @@ def _without_tool(trial: Trial, seen: Seen, tool: str) -> Triage:
 
 
 def _not_reproduced(trial: Trial, seen: Seen) -> Triage:
-    what = (
-        "the command said that it cannot be tried here (exit 125)"
-        if seen.result.ended == "exit"
-        else f"the sandbox failed: {seen.result.detail or seen.result.ended}"
-    )
+    if seen.result.ended != "exit":
+        what = f"the sandbox failed: {seen.result.detail or seen.result.ended}"
+    elif named := unsupported_in((seen.output,)):
+        what = named
+    elif found := read_run(seen.result).failures if _goes_step_by_step(trial) else ():
+        first = found[0].test or found[0].message.partition("\n")[0][:200] or found[0].kind
+        what = f"an earlier step failed, so the failing step was never reached: {first}"
+    else:
+        what = "the command said that it cannot be tried here (exit 125)"
     return Triage(Before(trial.shown, seen.result.exit_code), "not_reproduced", what, seen.output)
+
+
+def _goes_step_by_step(trial: Trial) -> bool:
+    """Whether the command is a job's steps, one after the other, of which an earlier one may stop it."""
+    return "##[group]Run" in trial.command[-1]

@@ -185,6 +185,17 @@ def test_limits_too_low_for_anything_are_refused(sandbox: Sandbox) -> None:
         sandbox.open(plain_env(sandbox.name), (), Limits(memory=1000))
 
 
+FAR = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('192.0.2.1', 9))"
+
+
+def test_only_a_box_that_is_allowed_to_has_a_network(sandbox: Sandbox, box: Box) -> None:
+    assert "Network is unreachable" in box.run(["python", "-c", FAR], timeout=30).stderr
+    allowed = Limits(network=True)
+    with sandbox.open(plain_env(sandbox.name), tree({}), allowed) as reaching:
+        done = reaching.run(["python", "-c", FAR], timeout=30)
+    assert (done.ended, done.exit_code, done.stderr) == ("exit", 0, "")
+
+
 def test_a_command_that_closes_its_output_is_waited_for(box: Box) -> None:
     assert box.run(["sh", "-c", "exec >&- 2>&-; sleep 1; exit 4"], timeout=30).exit_code == 4
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from regreen.fixers import driver
@@ -13,6 +15,7 @@ from regreen.fixers.ci_trial import (
     trial_for,
     versions_of_the_day,
 )
+from regreen.fixers.network import with_network
 from regreen.fixers.reproduce import Run, verdict
 from regreen.fixers.workflow import JobPlan, plan
 from regreen.models import Failure
@@ -26,6 +29,11 @@ def failing(*tests: str, code: int = 1, output: str = "") -> Run:
 
 PASSING = Run("exit", 0, (), "", 1.0)
 SEEN = CiLog("Run pytest", "test", (Failure("t.py::a", "AssertionError", "no"),))
+BOTH = CiLog("Run pytest", "test", failing("t.py::a", "t.py::b").failures)
+ADDRESSED = CiLog("Run pytest", "test", failing("t.py::f[<object at 0x7fee>]").failures)
+NO_NAME = Failure("t.py::a", "gaierror", "[Errno -3] Temporary failure in name resolution")
+WITHOUT_NETWORK = Run("exit", 1, (NO_NAME,), NO_NAME.message, 1.0)
+WANTED_NETWORK = CiLog("Run pytest", "test", (NO_NAME,))
 
 
 @pytest.mark.parametrize(
@@ -51,6 +59,13 @@ SEEN = CiLog("Run pytest", "test", (Failure("t.py::a", "AssertionError", "no"),)
             0.0,
         ),
         ([Run("timeout", None, (), "", 9.0)] * 2, None, "reproduced", 1.0),
+        ([failing("t.py::a")] * 3, BOTH, "not_reproduced", 1.0),
+        ([failing("t.py::a", "t.py::b"), failing("t.py::a")], BOTH, "flaky", 0.5),
+        ([failing("t.py::a", "t.py::b", "t.py::c")] * 2, BOTH, "reproduced", 1.0),
+        ([failing("t.py::f[<object at 0x7f01>]")] * 2, ADDRESSED, "reproduced", 1.0),
+        ([replace(failing("t.py::a"), truncated=True)] * 2, BOTH, "reproduced", 1.0),
+        ([WITHOUT_NETWORK] * 2, SEEN, "not_reproduced", 1.0),
+        ([WITHOUT_NETWORK] * 2, WANTED_NETWORK, "reproduced", 1.0),
     ],
 )
 def test_the_verdict(runs: list[Run], expected: CiLog | None, said: str, rate: float) -> None:
@@ -61,6 +76,24 @@ def test_the_verdict(runs: list[Run], expected: CiLog | None, said: str, rate: f
 
 def job(steps: str, extra: str = "") -> JobPlan:
     return plan(f"on: push\njobs:\n  a:\n    runs-on: ubuntu-latest\n{extra}    steps:\n{steps}")[0]
+
+
+def test_what_was_seen_instead_is_said() -> None:
+    half = verdict([failing("t.py::a")], BOTH).detail
+    assert half == "of the 2 that failed in CI, t.py::b did not fail here: t.py::a"
+    more = verdict([failing("t.py::a", "t.py::b", "t.py::c")], BOTH).detail
+    assert more.endswith("; beside them, here alone: t.py::c")
+    assert "tests.allow_network" in verdict([WITHOUT_NETWORK], SEEN).detail
+
+
+def test_a_trial_with_a_network_says_so_and_stops_telling_tools_that_there_is_none() -> None:
+    trial = trial_for(job("      - run: uv run pytest\n"))
+    assert not trial.limits.network
+    allowed = with_network(trial)
+    assert allowed.limits.network
+    assert allowed.shown.endswith("and tests.allow_network allows it")
+    assert allowed.command[-1] == "export RG_NETWORK=1\n" + trial.command[-1]
+    assert (allowed.setup, allowed.env, allowed.python) == (trial.setup, trial.env, trial.python)
 
 
 def test_a_simple_step_is_run_as_people_would_type_it() -> None:

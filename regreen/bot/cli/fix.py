@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +19,9 @@ from regreen.codebase.trial import Trial
 from regreen.errors import UserError
 from regreen.fixers.case import RUNGS, Fix, FixJob, RungName
 from regreen.ports import Git, Sandbox
+
+if TYPE_CHECKING:
+    from regreen.fixers.ci_log import CiLog
 
 _HAPPY = {"fixed", "already_green"}
 
@@ -69,6 +73,17 @@ _HAPPY = {"fixed", "already_green"}
     metavar="N",
     help="The failed step; default: the last that runs something.",
 )
+@click.option(
+    "--log",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The failed job's log: the same has to fail here, at the versions of that day.",
+)
+@click.option(
+    "--allow-network",
+    is_flag=True,
+    help="A command that cannot work without a network may have one.",
+)
 @click.option("--patch-out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
 @click.option(
     "--apply", "apply_it", is_flag=True, help="Apply the patch to the working tree of --repo."
@@ -92,6 +107,8 @@ def command(
     workflow: Path | None,
     job_id: str | None,
     step: int | None,
+    log: Path | None,
+    allow_network: bool,
     patch_out: Path | None,
     apply_it: bool,
     form: str,
@@ -112,10 +129,16 @@ def command(
     git = GitRepository.open(repo)
     at = git.resolve(rev)
     sandbox = choose(kind)
+    told = _log_of(log)
     if workflow is not None:
-        trial = _from_workflow(git, at, sandbox, workflow=workflow, job_id=job_id, step=step)
+        trial = _from_workflow(
+            git, at, sandbox, workflow=workflow, job_id=job_id, step=step, log=told
+        )
         trial = replace(
-            trial, env=(*trial.env, *variables), timeout=timeout, overlay=MappingProxyType(laid)
+            trial,
+            env=(*trial.env, *variables),
+            timeout=timeout,
+            overlay=MappingProxyType({**trial.overlay, **laid}),
         )
     else:
         trial = Trial(
@@ -134,6 +157,8 @@ def command(
         max_usd=max_usd,
         max_minutes=max_minutes,
         given_tests=tuple(laid),
+        expected=told.failures if told is not None else (),
+        allow_network=allow_network,
     )
     result = fix(
         job,
@@ -208,10 +233,17 @@ def _rungs(listed: str, *, no_model: bool) -> tuple[RungName, ...]:
 
 
 def _from_workflow(
-    git: Git, rev: str, sandbox: Sandbox, *, workflow: Path, job_id: str | None, step: int | None
+    git: Git,
+    rev: str,
+    sandbox: Sandbox,
+    *,
+    workflow: Path,
+    job_id: str | None,
+    step: int | None,
+    log: CiLog | None = None,
 ) -> Trial:
     """The trial that a workflow's step amounts to; of a matrix, the first cell that can be had here."""
-    from regreen.fixers.reproduce import trial_for
+    from regreen.fixers.ci_trial import failed_step, trial_for, versions_of_the_day
     from regreen.fixers.workflow import plan
 
     jobs = plan(workflow.read_text(), job=job_id, files=lambda path: git.show(rev, path))
@@ -221,4 +253,17 @@ def _from_workflow(
         raise UserError(msg)
     chosen = next((job for job in jobs if job.supported), jobs[0])
     offered = getattr(sandbox, "pythons", tuple)
-    return trial_for(chosen, step, pythons=offered())
+    if log is None:
+        return trial_for(chosen, step, pythons=offered())
+    failed = failed_step(chosen, log.step, command=log.command) if step is None else step
+    held = versions_of_the_day(log.installed, lambda path: git.show(rev, path))
+    return trial_for(chosen, failed, pythons=offered(), constraints=held)
+
+
+def _log_of(path: Path | None) -> CiLog | None:
+    if path is None:
+        return None
+    from regreen.fixers.ci_log import parse, read_lines
+
+    with path.open("rb") as file:
+        return parse(read_lines(file))

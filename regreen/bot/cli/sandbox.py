@@ -123,8 +123,14 @@ def _tree(folder: Path | None) -> Tree:
 
 
 def _limits(memory: int | None, disk: int | None, pids: int | None, output: int | None) -> Limits:
-    asked = {"memory": memory, "disk": disk, "pids": pids, "output": output}
-    return replace(Limits(), **{name: value for name, value in asked.items() if value is not None})
+    usual = Limits()
+    return replace(
+        usual,
+        memory=usual.memory if memory is None else memory,
+        disk=usual.disk if disk is None else disk,
+        pids=usual.pids if pids is None else pids,
+        output=usual.output if output is None else output,
+    )
 
 
 def _text(read: Callable[[str], bytes | None], path: str) -> str | None:

@@ -1,0 +1,67 @@
+"""What a developer reads who hands over the failed job's log too: only CI's own failure is repaired."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from regreen.bot.cli import cli
+from tests.unit.repairs import CALC, GREEN, SETUP, Repository, sandbox_or_skip
+
+pytestmark = pytest.mark.sandbox
+BROKEN = CALC.replace("result += value", "result = value")
+LOG = """2026-01-05T10:00:00.0000000Z ##[group]Run pytest -q
+2026-01-05T10:00:00.0000000Z pytest -q
+2026-01-05T10:00:00.0000000Z ##[endgroup]
+2026-01-05T10:00:01.0000000Z =========================== short test summary info ============================
+2026-01-05T10:00:01.0000000Z FAILED {test} - assert 3 == 6
+2026-01-05T10:00:01.0000000Z 1 failed, 2 passed in 0.03s
+2026-01-05T10:00:01.0000000Z ##[error]Process completed with exit code 1.
+"""
+FAR = (
+    "import socket\n\n\ndef test_far():\n    with socket.socket(type=socket.SOCK_DGRAM) as far:\n"
+    "        far.connect(('192.0.2.1', 9))\n"
+)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    sandbox_or_skip()
+    return Repository(tmp_path / "repo")
+
+
+def fixed(repository: Repository, *argv: str) -> dict[str, Any]:
+    given = ("fix", "--repo", str(repository.path), "--no-model", "--format", "json")
+    told = (*given, "--setup", SETUP, "--rungs", "recipe", *argv, "--", "pytest", "-q")
+    done = CliRunner().invoke(cli, told, standalone_mode=False, catch_exceptions=False)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def log_of(tmp_path: Path, test: str) -> str:
+    (tmp_path / "job.log").write_text(LOG.format(test=test))
+    return str(tmp_path / "job.log")
+
+
+def test_another_failure_than_cis_is_none_to_repair(tmp_path: Path, repository: Repository) -> None:
+    repository.commit("broken", {**GREEN, "pkg/calc.py": BROKEN})
+    found = fixed(repository, "--log", log_of(tmp_path, "tests/test_shop.py::test_basket"))
+    assert (found["outcome"], found["attempts"]) == ("not_reproduced", [])
+    assert "it failed, but otherwise than in CI: tests/test_calc.py::test_total" in found["reason"]
+    found = fixed(repository, "--log", log_of(tmp_path, "tests/test_calc.py::test_mean"))
+    assert (found["outcome"], len(found["attempts"])) == ("gave_up", 1)
+
+
+def test_a_command_that_needs_a_network_gets_one_where_it_is_allowed(
+    repository: Repository,
+) -> None:
+    repository.commit("far", {**GREEN, "tests/test_far.py": FAR})
+    found = fixed(repository)
+    assert found["before"]["failures"][0]["test"] == "tests/test_far.py::test_far"
+    found = fixed(repository, "--allow-network")
+    assert found["outcome"] == "already_green"
+    assert "# with a network: it cannot work without one" in found["before"]["command"]
