@@ -108,6 +108,10 @@ _OWN_FAILURES = {
 }
 
 
+_SMALL_TALK = ("npm notice", "npm error A complete log", "npm ERR! A complete log", "[notice]")
+
+
 def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1][:200] if lines else "it printed nothing"
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if not line.startswith(_SMALL_TALK)]
+    return (telling or lines or ["it printed nothing"])[-1][:200]

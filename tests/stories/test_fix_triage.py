@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
@@ -123,6 +124,21 @@ def test_a_generated_file_that_nobody_added_is_added(repository: Repository) -> 
     found = fixed(repository, *argv, "--", 'test -z "$(git status --porcelain)"')
     assert (found["outcome"], found["before"]["exit_code"]) == ("fixed", 1)
     assert "+++ b/names.py" in found["patch"]
+
+
+NPM = """
+test -x /env/bin/npm || printf '#!/bin/sh\\necho new > package-lock.json\\n' > /env/bin/npm; chmod +x /env/bin/npm
+true || pip install a-name-that-nobody-knows
+grep -q new package-lock.json || { echo 'npm error code EUSAGE'; exit 1; }
+"""
+
+
+def test_a_lock_out_of_date_is_written_anew_at_the_first_try(repository: Repository) -> None:
+    new = {"package.json": "{}\n", "package-lock.json": "old\n", "new.txt": token_hex()}
+    repository.commit("never prepared before", {**GREEN, **new})
+    found = fixed(repository, "--setup", NPM, "--rungs", "recipe", "--", "true")
+    assert (found["outcome"], found["attempts"][0]["outcome"]) == ("fixed", "accepted")
+    assert "+new" in found["patch"]
 
 
 def test_what_the_failure_says_to_run_is_run(repository: Repository) -> None:

@@ -114,9 +114,9 @@ def _prepared(case: Case, trial: Trial, setup: str) -> Box:
         scope=trial.scope,
         env=trial.env,
     )
-    archive = case.git.archive(case.rev, trial.overlay)
-    env = case.sandbox.prepare(spec, archive, case.stop.cancel)
-    return case.sandbox.open(env, archive, trial.limits)
+    # an archive is a stream: one that was read to prepare is empty by the time a box opens
+    env = case.sandbox.prepare(spec, case.git.archive(case.rev, trial.overlay), case.stop.cancel)
+    return case.sandbox.open(env, case.git.archive(case.rev, trial.overlay), trial.limits)
 
 
 def _inputs(case: Case, trial: Trial) -> str:
