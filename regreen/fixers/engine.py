@@ -31,13 +31,17 @@ _SHORTEST = 0.1
 _PATIENCE = 5.0
 
 
+How = Literal["swap", "fresh", "command", "untried"]
+_HOW: dict[str, How] = {"swap": "swap", "untried": "untried"}
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """How one candidate fared; `failed` names the first test that failed, `cpu` is in seconds."""
 
     green: bool
     failed: tuple[str, ...] = ()
-    how: Literal["swap", "fresh", "command"] = "command"
+    how: How = "command"
     cpu: float = 0.0
 
 
@@ -82,11 +86,13 @@ class Engine:
         stop_at_green: bool = False,
         most_green: int = 0,
         as_long_again: bool = False,
+        swaps_first: bool = False,
         seconds: float = 60.0,
     ) -> list[Verdict]:
         """The verdicts on the first candidates, as many as the time allows; up to the first green ones if asked.
 
         With `as_long_again` the search ends when it has gone on after the first green one for as long as it took.
+        With `swaps_first` the dear candidates come last; those that were not reached are "untried".
         """
         most_green = 1 if stop_at_green else most_green
         seconds = min(seconds, self.case.stop.left)
@@ -99,6 +105,7 @@ class Engine:
                 seconds,
                 most_green=most_green,
                 as_long_again=as_long_again,
+                swaps_first=swaps_first,
             )
             verdicts = found.get("verdicts")
             if isinstance(verdicts, list):
@@ -152,6 +159,7 @@ class Engine:
         *,
         most_green: int = 0,
         as_long_again: bool = False,
+        swaps_first: bool = False,
         passing: Sequence[str] | None = None,
         paths: Sequence[str] | None = None,
     ) -> dict[str, list[dict[str, object]] | object]:
@@ -168,6 +176,7 @@ class Engine:
             "seconds": seconds,
             "most_green": most_green,
             "as_long_again": as_long_again,
+            "swaps_first": swaps_first,
             "exact": self.exact,
             "per_test": self.per_test,
             "per_candidate": max(20.0, 2 * max(self.per_test.values())),
@@ -198,7 +207,7 @@ class Engine:
         return found if isinstance(found, dict) else {}
 
     def _counted(self, verdicts: list[Verdict]) -> list[Verdict]:
-        self.tried += len(verdicts)
+        self.tried += sum(verdict.how != "untried" for verdict in verdicts)
         self.cpu += sum(verdict.cpu for verdict in verdicts)
         return verdicts
 
@@ -261,7 +270,7 @@ def _verdict(one: dict[str, object]) -> Verdict:
     return Verdict(
         one.get("green") is True,
         tuple(str(test) for test in failed) if isinstance(failed, list) else (),
-        "swap" if one.get("how") == "swap" else "fresh",
+        _HOW.get(str(one.get("how")), "fresh"),
         float(cpu) if isinstance(cpu, int | float) else 0.0,
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
 
 class Source:
     """A parsed text with offsets, and what each function has in scope."""
@@ -49,14 +51,12 @@ def own_nodes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.
     first = body[0]
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
         body = body[1:]
-    waiting: list[ast.AST] = list(body)
+    waiting: list[ast.AST] = [node for node in body if not isinstance(node, _FUNCTIONS)]
     while waiting:
         node = waiting.pop(0)
         yield node
         waiting += [
-            child
-            for child in ast.iter_child_nodes(node)
-            if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            child for child in ast.iter_child_nodes(node) if not isinstance(child, _FUNCTIONS)
         ]
 
 

@@ -104,3 +104,12 @@ def test_what_only_words_a_failure_is_not_suspect(case: Case, tmp_path: Path) ->
     failing = {"tests/test_shown.py::test_shown": "failed"}
     worst = ranked(replace(case, job=asked, rev=rev, passing=failing, git=repository.open()))
     assert {line for path, line, _ in worst if path == "pkg/shown.py"} == {6, 7}
+
+
+def test_dear_candidates_come_last_where_asked(case: Case) -> None:
+    text = f"{BROKEN}\n\nSCALE = 1\n"
+    dear = {"pkg/calc.py": text.replace("SCALE = 1", "SCALE = 2")}
+    right = {"pkg/calc.py": text.replace("result = value", "result += value")}
+    first, second = Engine(case).try_all([dear, right], stop_at_green=True, swaps_first=True)
+    assert (first.how, first.green) == ("untried", False)
+    assert (second.how, second.green) == ("swap", True)

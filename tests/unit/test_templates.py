@@ -36,3 +36,12 @@ def test_mutants_stay_on_their_lines() -> None:
     assert found
     assert {edit.line for edit in found} == {2}
     assert mutants("not python (", [1]) == []
+
+
+def test_functions_inside_others_are_edited_with_their_own_names_alone() -> None:
+    text = "def f(xs, start):\n    seen = set()\n\n    def g(node):\n        return any(g(x) for x in xs)\n\n    return g(start)\n"
+    made = {edit.new.strip() for edit in edits(text, [5]) if edit.name == "insertion"}
+    assert "seen.add(node)" in made
+    near = [edit.prior for edit in edits(text, [5]) if edit.new.strip() == "seen.add(node)"]
+    far = [edit.prior for edit in edits(text, [5]) if edit.new.strip() == "seen.add(start)"]
+    assert min(near) > max(far)

@@ -94,21 +94,23 @@ def search(
         [{path: text} for _, path, _, text in todo],
         most_green=most_plausible,
         as_long_again=not thorough,
+        swaps_first=True,
         seconds=min(seconds, case.stop.left),
     )
     green = [todo[at] for at, verdict in enumerate(verdicts) if verdict.green]
     found = [(path, edit, text) for _, path, edit, text in green]
-    return rank(case, found), exhausted and len(verdicts) == len(todo)
+    all_tried = len(verdicts) == len(todo) and all(one.how != "untried" for one in verdicts)
+    return rank(case, found), exhausted and all_tried
 
 
 def rank(case: Case, found: Sequence[Found]) -> list[Found]:
-    """Finds that leave a name unused, or that only add, come after those that mend a line in place."""
+    """Finds that leave a name unused, or a way out of a function without an answer, come after the others."""
     from regreen.fixers.checks.lint import new_findings
 
     def penalty(one: Found) -> int:
         path, _, text = one
         before = original(case, path)
-        fresh = new_findings(path, before, text, "F841,F811,B018,B007")
+        fresh = new_findings(path, before, text, "F841,F811,B018,B007,RET503")
         return len(fresh) + len(_orphans(text) - _orphans(before or ""))
 
     return sorted(found, key=penalty)
