@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
@@ -24,6 +25,10 @@ _ALL_AROUND = 400
 _MOST_AROUND = 1500
 _IMPORT_STEPS = 2
 _SURE = 0.82
+_MESSAGE_LINES = 4
+_TEXT = re.compile(r"(\"{3}|'{3}|[\"'])(.{0,2000}?)\1", re.DOTALL)
+_BRACES = re.compile(r"\{[\w.\[\]]{0,40}(?:![rsa])?(?::[^{}\n]{0,20})?\}")
+_PERCENT = re.compile(r"%[-#0 +]?[\d.*]{0,6}[sdrfixaegc(]")
 
 
 class Ruff:
@@ -39,7 +44,7 @@ class Ruff:
         rules = tuple(RUFF)
         found = ruff.hits(files, rules)
         broken = {h.path for h in found if h.rule == ruff.SYNTAX}
-        sound = [h for h in found if h.path not in broken]
+        sound = [h for h in found if h.path not in broken and not _in_braces(h, files[h.path])]
         base = cache(lambda: ruff.hits(python_before(context), rules))
         new = fresh(
             context,
@@ -54,6 +59,17 @@ class Ruff:
             read=f"ruff's bug rules on {len(files) - len(broken)} Python files",
             unread=tuple(Unread(p, "does not parse as Python") for p in sorted(broken)),
         )
+
+
+def _in_braces(hit: Hit, text: str) -> bool:
+    """A message with `{}` for a logger of the project's own, which formats it so."""
+    if not hit.rule.startswith("PLE120"):
+        return False
+    call = "\n".join(text.split("\n")[hit.line - 1 : hit.end_line + _MESSAGE_LINES])
+    message = _TEXT.search(call)
+    if message is None:
+        return False
+    return _BRACES.search(message[2]) is not None and _PERCENT.search(message[2]) is None
 
 
 class Pyright:

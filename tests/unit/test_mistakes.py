@@ -104,3 +104,18 @@ def test_a_method_that_is_removed_from_under_its_caller_is_said(tmp_path: Path) 
     old = "class A:\n    def f(self):\n        return self._g()\n\n    def _g(self):\n        return 1\n"
     story.change({"a.py": old}, {"a.py": old[: old.index("\n    def _g")]})
     assert said(story) == [("mistakes/no-such-attribute", 3, "RIGHT")]
+
+
+@pytest.mark.parametrize(
+    ("message", "wrong"),
+    [("'{0!r} of {}', a, b", False), ("'no place', a", True), ("'%s of {}', a, b", True)],
+)
+def test_a_logger_that_fills_braces_is_not_the_standard_one(
+    tmp_path: Path, message: str, wrong: bool
+) -> None:
+    head = "import logging\n\nlog = logging.getLogger(__name__)\n\n\n"
+    before = head + "def f(a, b):\n    return a + b\n"
+    after = head + f"def f(a, b):\n    log.warning({message})\n    return a + b\n"
+    story = Story(tmp_path / "repo")
+    story.change({"a.py": before}, {"a.py": after})
+    assert ("ruff/PLE1205" in {rule for rule, _, _ in said(story)}) == wrong

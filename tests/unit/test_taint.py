@@ -193,6 +193,87 @@ def test_a_helper_that_answers_yes_or_no_is_believed_by_what_it_checks() -> None
     assert "sql-injection" in found(code.replace("{}", "anything"), checks=helper)
 
 
+LISTED = "keys = request.args.getlist('k')\n"
+CHECKED = [
+    ("name = request.args['k']\nif all(c.isalnum() or c in '_-' for c in name):", "name", True),
+    (LISTED + "if all(k in ('a', 'b') for k in keys):", "','.join(keys)", True),
+    (LISTED + "if any(k in ('a', 'b') for k in keys):", "','.join(keys)", False),
+    (LISTED + "if not any(k not in ('a', 'b') for k in keys):", "','.join(keys)", True),
+    (LISTED + "bad = [k for k in keys if k not in {'a', 'b'}]\nif not bad:", "','.join(keys)", True),
+    (LISTED + "bad = [k for k in keys if k not in {'a', 'b'}]\nif bad:", "','.join(keys)", False),
+    ("given = request.args\nif not set(given) - {'a', 'b'}:", "','.join(given)", True),
+    ("given = request.args\nif set(given) <= {'a', 'b'}:", "','.join(given)", True),
+    ("given = request.args\nif {'a', 'b'}.issuperset(given):", "','.join(k for k in given)", True),
+    ("given = request.args\nif set(given).issubset({'a', 'b'}):", "given['a']", False),
+    ("given = request.args\nfor k, v in given.items():\n  if k in {'a', 'b'}:", "k", True),
+    ("given = request.args\nfor k, v in given.items():\n  if k in {'a', 'b'}:", "v", False),
+    ("found = re.compile('[a-z]+').fullmatch(name := request.args['k'])\nif found is not None:", "name", True),
+    ("found = re.compile('[a-z]+').fullmatch(name := request.args['k'])\nif found is None:", "name", False),
+    ("parts = request.args['k'].split('.')\nif all(p.isalnum() for p in parts):", "request.args['k']", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("test", "value", "harmless"), CHECKED)
+def test_what_a_check_says_of_many_holds_for_each(test: str, value: str, harmless: bool) -> None:
+    indented = "  " * (test.rpartition("\n")[2].startswith("  "))
+    rules = found(handler(f"{test}\n{indented}  db.execute('select ' + {value})"))
+    assert ("sql-injection" not in rules) == harmless
+
+
+SIGNED = """\
+    import hmac, pickle
+    KEY = os.environ["KEY"].encode()
+    def genuine(body, given):
+        wanted = "sha256=" + hmac.new({key}, msg=body, digestmod="sha256").hexdigest()
+        return hmac.compare_digest(wanted, given)
+    @app.post("/x")
+    def x():
+        {test} genuine(request.data, request.headers["x"]):
+            return ""
+        return str(pickle.loads(request.data))
+"""
+
+
+def test_a_message_that_its_sender_signed_is_trusted() -> None:
+    def signed(**holes: str) -> set[str]:
+        return found(textwrap.dedent(FLASK) + textwrap.dedent(SIGNED.format(**holes)))
+
+    assert "unsafe-deserialization" not in signed(key="KEY", test="if not")
+    assert "unsafe-deserialization" in signed(key="KEY", test="if")
+    assert "unsafe-deserialization" in signed(key="request.args['k'].encode()", test="if not")
+
+
+def test_the_session_takes_what_is_about_nobody() -> None:
+    assert "trust-boundary" in found(handler("session['user_id'] = request.args['u']"))
+    assert "trust-boundary" in found(handler("session[request.args['k']] = '1'"))
+    assert "trust-boundary" not in found(handler("session['language'] = request.args['l']"))
+
+
+@pytest.mark.parametrize(
+    ("dependency", "harmed"),
+    [
+        ("def rows(q: str):\n    yield Rows(q)", True),
+        ("def rows(q: int):\n    return Rows(q)", False),
+        ("def rows(q: Annotated[str, Query(pattern='^[a-z]+$')]):\n    return Rows('x')", False),
+    ],
+)
+def test_a_dependency_gets_what_it_asks_of_the_request(dependency: str, harmed: bool) -> None:
+    code = f"""\
+from fastapi import Depends, FastAPI
+app = FastAPI()
+class Rows:
+    def __init__(self, q):
+        self.q = q
+    def all(self):
+        return db.execute("select " + self.q)
+{dependency}
+@app.get("/x")
+def x(rows: Rows = Depends(rows)):
+    return rows.all()
+"""
+    assert ("sql-injection" in found(code)) == harmed
+
+
 def test_a_helper_that_raises_guards_what_follows() -> None:
     helper = "def check(name):\n    if not name.isalnum():\n        raise ValueError(name)\n    return name\n"
     assert "sql-injection" not in found(

@@ -7,7 +7,7 @@ import pytest
 from regreen.codebase.taint.analyse import analyse
 from regreen.codebase.taint.program import Program
 from regreen.codebase.taint.rules import confidence
-from tests.unit import flows_safe, flows_vulnerable
+from tests.unit import apps_safe, apps_vulnerable, flows_safe, flows_vulnerable
 
 POSTED = 0.8
 UNPOSTED = {"log-injection"}
@@ -18,11 +18,11 @@ def found(code: str, least: float = POSTED) -> set[str]:
     return {f.rule for f in flows if confidence(f.rule, f.origin, certain=f.certain) >= least}
 
 
-@pytest.mark.parametrize(("rule", "code"), flows_vulnerable.CASES)
+@pytest.mark.parametrize(("rule", "code"), flows_vulnerable.CASES + apps_vulnerable.CASES)
 def test_harm_is_found(rule: str, code: str) -> None:
     assert rule in found(code, 0.4 if rule in UNPOSTED else POSTED)
 
 
-@pytest.mark.parametrize(("rule", "code"), flows_safe.CASES)
+@pytest.mark.parametrize(("rule", "code"), flows_safe.CASES + apps_safe.CASES)
 def test_what_the_documentation_advises_is_left_alone(rule: str, code: str) -> None:
     assert found(code) == set(), f"safe against {rule}"

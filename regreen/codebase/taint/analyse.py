@@ -7,13 +7,12 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from regreen.codebase.taint import entries, expressions, invocation
-from regreen.codebase.taint.library import ALL
+from regreen.codebase.taint import entries, expressions, handlers, invocation
 from regreen.codebase.taint.program import Program
 from regreen.codebase.taint.run import NODES_PER_ROOT, Entry, Flow, Frame, OutOfSteps, Run
 from regreen.codebase.taint.sinks import Arguments
 from regreen.codebase.taint.state import State
-from regreen.codebase.taint.values import NOTHING, UNKNOWN, ClassRef, FunctionRef, Value, thing
+from regreen.codebase.taint.values import ClassRef, FunctionRef, Value, thing
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ def _walk_root(run: Run, function: FunctionRef, owner: ast.ClassDef | None) -> N
         bound = _self(run, frame, function, owner, entry, state)
         state.names = entries.arguments(function, entry, frame, bound)
         if entry is not None:
-            _check_models(run, function, state)
+            handlers.prepare(run, frame, function, state)
         frame.closure = run.new_closure(state.names, function.closure)
         invocation.walk(run, frame, function, state)
         run.closures[frame.closure] = (state.names, function.closure)
@@ -77,22 +76,6 @@ def _walk_root(run: Run, function: FunctionRef, owner: ast.ClassDef | None) -> N
     finally:
         run.entry = None
         run.answers.clear()
-
-
-def _check_models(run: Run, function: FunctionRef, state: State) -> None:
-    """A parameter that is a model of the repository: its numbers are checked before the handler runs."""
-    names = expressions.environment(run, function.module)
-    for argument in (*function.node.args.args, *function.node.args.kwonlyargs):
-        if not isinstance(argument.annotation, ast.Name):
-            continue
-        kind = expressions.resolved(run, names.get(argument.annotation.id, NOTHING))
-        for one in kind.things:
-            if isinstance(one, ClassRef) and entries.is_choice(one.node):
-                state.names[argument.arg] = UNKNOWN
-            elif isinstance(one, ClassRef):
-                for field in entries.numbers_of(one.node):
-                    for taint in state.names[argument.arg].taints:
-                        state.check((*taint.mark, ("attribute", field)), ALL)
 
 
 def _self(  # noqa: PLR0917

@@ -6,18 +6,20 @@ import ast
 import operator
 from collections.abc import Callable, Sequence
 
-from regreen.codebase.taint import heap
+from regreen.codebase.taint import heap, library
 from regreen.codebase.taint.heap import allocate
 from regreen.codebase.taint.run import Frame
 from regreen.codebase.taint.state import Heaped, State
 from regreen.codebase.taint.values import (
     LONGEST_CONSTANT,
     UNKNOWN,
+    External,
     Scalar,
     Taint,
     Value,
     constant,
     join,
+    made_safe,
     tainted,
 )
 
@@ -32,6 +34,9 @@ _OPERATORS: dict[type[ast.operator], Callable[[object, object], object]] = {
     ast.BitOr: operator.or_,
     ast.BitXor: operator.xor,
 }
+
+
+_MOST_STARTS = 16
 
 
 def concatenated(pieces: Sequence[Value]) -> Value:
@@ -49,10 +54,29 @@ def concatenated(pieces: Sequence[Value]) -> Value:
     text = "".join(texts)[:LONGEST_CONSTANT]
     if whole:
         return constant(text)
-    return tainted(taints, text) if taints else Value(None, prefix=text)
+    codes = frozenset(
+        one
+        for piece in pieces
+        for one in piece.things
+        if isinstance(one, External) and library.MAC.match(one.name)
+    )
+    found = Value(None, taints, codes, text)
+    return made_safe(found, _bounded(pieces)) if taints else found
 
 
-def combined(  # noqa: PLR0917
+def _bounded(pieces: Sequence[Value]) -> frozenset[str]:
+    """The sinks that one of several known beginnings, whichever it is, makes harmless."""
+    starts = [""]
+    for piece in pieces:
+        known = piece.known
+        if not known or len(known) * len(starts) > _MOST_STARTS:
+            break
+        starts = [start + str(one) for start in starts for one in known]
+    found = [library.bounded(start) for start in starts]
+    return frozenset.intersection(*found) if len(found) > 1 else frozenset()
+
+
+def combined(  # noqa: PLR0911, PLR0917
     frame: Frame,
     node: ast.AST,
     op: ast.operator,
@@ -61,6 +85,10 @@ def combined(  # noqa: PLR0917
     state: State,
 ) -> Value:
     """`left op right`."""
+    markup = [v for v in (left, right) if any(library.is_markup(name) for name in v.names())]
+    if markup and isinstance(op, ast.Add | ast.Mod):
+        taints = left.taints | right.taints | heap.deep_taints(state, right)
+        return made_safe(Value(None, taints, markup[0].things), library.HTML)
     a, b = left.known, right.known
     if a and b and len(a) * len(b) <= 16:
         results = [_computed(op, x, y) for x in a for y in b]
@@ -73,6 +101,9 @@ def combined(  # noqa: PLR0917
             if left.taints or right.taints or left.prefix or a
             else UNKNOWN
         )
+    if isinstance(op, ast.Sub) and right.handles():
+        given = heap.any_element(state, left)
+        return allocate(frame, node, Heaped("difference", entries={"of": given}), state)
     if isinstance(op, ast.Mod) and (left.prefix or left.text is not None):
         return _percent(left, right, state)
     if isinstance(op, ast.Div) and any("pathlib" in name for name in left.names()):

@@ -230,6 +230,9 @@ def library_call(  # noqa: PLR0917
         sinks.check(run, frame, node, names, args, state)
         misuse.check(run, frame, node, names, args)
     found: list[Value] = []
+    if len(names) == 1 and names[0] in library.PARSERS and len(args.positional) == 1:
+        for taint in args.positional[0].taints:
+            state.check(taint.mark, library.TEXTUAL)
     for name in names:
         value = sources.call(name, frame, node.lineno)
         if value is None:
@@ -251,10 +254,13 @@ def _passed_on(  # noqa: PLR0917
     if name in library.CLEAN or library.gives_no_text(name.rpartition(".")[2]):
         taints = frozenset(t for t in taints if t.origin == "weak-random")
     if not taints:
-        return result
+        codes = [arg for arg in args.all() if any(library.MAC.match(one) for one in arg.names())]
+        return codes[0] if codes and library.is_followed(name) else result
     value = tainted(taints)
     if name in library.SANITIZERS:
         value = made_safe(value, library.SANITIZERS[name])
+    elif name.endswith((".format", ".join")) and library.is_markup(name.rpartition(".")[0]):
+        value = made_safe(value, library.HTML)
     elif name in library.DECODERS:
         value = decoded(value, (node.lineno, node.col_offset))
     elif not library.is_followed(name):

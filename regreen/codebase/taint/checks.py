@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Hashable
+from typing import TypeGuard
 
+from regreen.codebase.taint import library
 from regreen.codebase.taint.charset import can_match
 from regreen.codebase.taint.library import ALL, HOSTS, HTML, LINES, PATH, QUOTES, TEXTUAL
 from regreen.codebase.taint.state import Heaped, State
-from regreen.codebase.taint.values import Mark, Value
+from regreen.codebase.taint.values import Mark, Value, part_of
 
 _HOST_PARTS = ("netloc", "hostname", "host")
 _ONLY_PLAIN = frozenset({"isdigit", "isalnum", "isnumeric", "isdecimal", "isidentifier", "isalpha"})
+# One value of a request; the other marks stand for dictionaries, of which only the keys were looked at.
+_SINGLE = frozenset({"key", "item", "attribute", "getlist", "split"})
 _HOSTED = re.compile(r"https?://[^/]+/", re.IGNORECASE)
 _LEADS, _TRAILS, _NO_QUOTE = "leads with a quote", "trails with a quote", "no quote inside"
 _ONE_SLASH, _NOT_TWO = "leads with a slash", "does not lead with two slashes"
@@ -37,6 +42,16 @@ def equals(value: Value, other: Value, state: State) -> None:
     """`value == other`: as harmless as what it equals."""
     if not other.taints:
         _all_checked(value, state)
+    signed(other, state)
+
+
+def signed(value: Value, state: State) -> None:
+    """A message authentication code of ours was the one given: the message comes from who holds the key."""
+    for name in value.names():
+        made = library.MAC.match(name)
+        heaped = state.at(("mac", made.group())) if made is not None else None
+        if heaped is not None:
+            _all_checked(heaped.entries["of"], state)
 
 
 def empty(value: Value, other: Value, state: State) -> None:
@@ -49,13 +64,61 @@ def empty(value: Value, other: Value, state: State) -> None:
 
 def member(value: Value, container: Value, state: State) -> None:
     """`value in container`, a container of ours."""
-    if container.taints or (container.text is not None):
+    if container.text is not None:
+        _letters(value, container.text, state)
+        return
+    if container.taints:
         return
     for key in container.handles():
         heaped = state.at(key)
         if heaped is not None and heaped.anything().taints:
             return
     _all_checked(value, state)
+
+
+def _letters(value: Value, text: str, state: State) -> None:
+    """A part of a text of ours has none but its letters."""
+    classes = frozenset(rule for rule, needed in _NEEDED.items() if not needed & set(text))
+    for mark in _marks(value):
+        state.check(mark, classes)
+
+
+def nothing_left(value: Value, state: State) -> None:
+    """`set(given) - allowed` is empty: each element is one of ours."""
+    for key in value.handles():
+        heaped = state.at(key)
+        if heaped is not None and heaped.kind == "difference":
+            _all_checked(heaped.entries["of"], state)
+
+
+def subset(value: Value, container: Value, state: State) -> None:
+    """`set(given) <= allowed`."""
+    for key in value.handles():
+        heaped = state.at(key)
+        if heaped is not None and heaped.kind == "set" and container.handles():
+            member(heaped.anything(), container, state)
+
+
+def of_each(many: Value, way: State) -> dict[Mark, frozenset[str]]:
+    """What was checked of every element of `many`: it holds for them, and for a text or list made of nothing else."""
+    found: dict[Mark, frozenset[str]] = {}
+    for mark in _marks(many):
+        classes = way.checked.get((*mark, "element"), frozenset())
+        if classes:
+            found[*mark, "element"] = classes
+            if mark[0] == "parameter" or (isinstance(mark[-1], tuple) and mark[-1][0] in _SINGLE):
+                found[mark] = classes
+            if _is_split(mark[-1]):
+                # Joined again by what it was split at.
+                between = set(mark[-1][3]) if len(mark[-1]) > 3 else {" ", "\n"}
+                found[mark[:-1]] = classes - {
+                    r for r, needed in _NEEDED.items() if needed & between
+                }
+    return found
+
+
+def _is_split(what: Hashable) -> TypeGuard[tuple[str, ...]]:
+    return isinstance(what, tuple) and what[0] == "split" and isinstance(what[-1], str | int)
 
 
 def contains(test: ast.Compare, needle: Value, value: Value, state: State) -> None:
@@ -105,6 +168,11 @@ def method(value: Value, name: str, args: list[Value], state: State) -> None:  #
     text = args[0].text if args else None
     if name in _ONLY_PLAIN:
         _all_checked(value, state)
+    elif name == "issubset" and args:
+        subset(value, args[0], state)
+    elif name == "issuperset" and args:
+        subset(args[0], value, state)
+        member(part_of(args[0], "element"), value, state)
     elif name == "is_relative_to":
         for taint in value.taints:
             if "normal" in taint.safe:
@@ -170,6 +238,9 @@ def function(names: tuple[str, ...] | list[str], args: list[Value], state: State
         elif last in {"url_has_allowed_host_and_scheme", "is_safe_url"} and args:
             for mark in _marks(args[0]):
                 state.check(mark, HOSTS)
+        elif last in {"compare_digest", "constant_time_compare"}:
+            for arg in args:
+                signed(arg, state)
         elif name in {"re.fullmatch", "re.match"} and len(args) > 1 and args[0].text is not None:
             pattern_checked(args[0].text, args[1], state, whole=name == "re.fullmatch")
 
@@ -209,7 +280,7 @@ def matched(heaped: Heaped, state: State) -> None:
 _NEEDED: dict[str, frozenset[str]] = {
     "command-injection": frozenset(";|&$`\n<>(){}'\"\\ "),
     "code-injection": frozenset("(.;\n'\"+[ "),
-    "sql-injection": frozenset("'\"; \n-("),
+    "sql-injection": frozenset("'\"; \n("),
     "path-traversal": frozenset("/\\"),
     "xss": frozenset("<>\"'&"),
     "template-injection": frozenset("{%$"),

@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import replace
 
-from regreen.codebase.taint import sources
+from regreen.codebase.taint import fields, sources
 from regreen.codebase.taint.run import Entry, Frame, Run
 from regreen.codebase.taint.state import State
 from regreen.codebase.taint.values import UNKNOWN, FunctionRef, Value, external
@@ -17,9 +17,13 @@ _ROUTES = frozenset(
 _CONVERTED = re.compile(
     r"<(?:(int|float|uuid|bool)(?:\([^)]*\))?:)?(?:\w+(?:\([^)]*\))?:)?(\w+)>|\{(\w+)(?::(\w+))?\}"
 )
-_PLAIN_TYPES = frozenset(
-    {"int", "float", "bool", "UUID", "date", "datetime", "Decimal", "timedelta", "Session", "AsyncSession", "BackgroundTasks",
-     "Response", "IPv4Address", "Enum", "Path"}
+# Called by the framework while it answers; what they are handed, it made.
+_HOOKS = frozenset(
+    {
+        "get_context_data", "get_object", "form_valid", "form_invalid", "perform_create", "perform_update", "get_success_url",
+        "get_redirect_url", "get_template_names", "filter_queryset", "list", "retrieve", "create", "update", "partial_update",
+        "destroy", "setup", "test_func", "prepare",
+    }
 )  # fmt: skip
 _VIEW_METHODS = frozenset(
     {"get", "post", "put", "patch", "delete", "head", "options", "dispatch", "get_queryset"}
@@ -27,7 +31,13 @@ _VIEW_METHODS = frozenset(
 _SERVERS = re.compile(
     r"\b(?:Base|SimpleHTTP|CGIHTTP|BaseHTTP|Stream|Datagram|SimpleXMLRPC)RequestHandler\b"
 )
-_LITERAL = re.compile(r"(?:Optional\[)?(?:\w+\.)?Literal\[[^\]]*\](?:\]| \| None)?")
+_VIEW_CLASSES = (
+    (re.compile("HTTPEndpoint"), Entry("web", html=False)),
+    (re.compile("RequestHandler"), Entry("tornado", html=False)),
+    (re.compile("Resource"), Entry("flask", html=False)),
+    (re.compile("MethodView"), Entry("flask")),
+    (re.compile(r"(?:View|ViewSet|Mixin)\b"), Entry("django", html=False)),
+)
 _INJECTED = frozenset({"Depends", "Security", "Inject"})
 
 
@@ -96,15 +106,11 @@ def _view_class(owner: ast.ClassDef, node: ast.FunctionDef | ast.AsyncFunctionDe
     bases = " ".join(ast.unparse(base) for base in owner.bases[:8])
     if _SERVERS.search(bases) and (node.name == "handle" or node.name.startswith("do_")):
         return Entry("server", html=False)
+    if node.name in _HOOKS and re.search(r"View(?:Set)?\b", bases):
+        return Entry("web", html=False)
     if node.name not in _VIEW_METHODS:
         return None
-    if "RequestHandler" in bases:
-        return Entry("tornado", html=False)
-    if "MethodView" in bases or "Resource" in bases:
-        return Entry("flask", html="Resource" not in bases)
-    if re.search(r"\w*(?:View|ViewSet|Mixin)\b", bases):
-        return Entry("django", html=False)
-    return None
+    return next((entry for kind, entry in _VIEW_CLASSES if kind.search(bases)), None)
 
 
 def _view_function(
@@ -183,18 +189,9 @@ def _from_outside(
         return sources.parameter(argument.arg, frame, argument.lineno)
     if entry.framework == "web" or argument.arg in converted:
         return UNKNOWN
-    fixed = _LITERAL.fullmatch(annotation) is not None
-    if fixed or default in _INJECTED or any(word in annotation for word in _INJECTED):
+    if default.rpartition(".")[2] in _INJECTED or any(word in annotation for word in _INJECTED):
         return UNKNOWN
-    words = set(re.findall(r"\w+", annotation)) - {
-        "Optional",
-        "None",
-        "Annotated",
-        "Query",
-        "list",
-        "List",
-    }
-    if words and words <= _PLAIN_TYPES:
+    if argument.annotation is not None and fields.is_plain(argument.annotation):
         return UNKNOWN
     return sources.parameter(argument.arg, frame, argument.lineno)
 
@@ -219,28 +216,6 @@ def give_request(value: Value, framework: str, frame: Frame, line: int, state: S
             for name, held in given.items():
                 heaped = heaped.with_entry(name, held)
             state.heap[key] = heaped
-
-
-def is_choice(cls: ast.ClassDef) -> bool:
-    """Whether a parameter of this class can only be one of its own members."""
-    bases = {ast.unparse(base).rpartition(".")[2] for base in cls.bases}
-    return bool(bases & {"Enum", "StrEnum", "IntEnum", "TextChoices", "IntegerChoices"})
-
-
-def numbers_of(cls: ast.ClassDef) -> tuple[str, ...]:
-    """The fields of a model that a framework turns into numbers and the like."""
-    found: list[str] = []
-    for item in cls.body:
-        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-            words = set(re.findall(r"\w+", ast.unparse(item.annotation))) - {
-                "Optional",
-                "None",
-                "list",
-                "List",
-            }
-            if words and words <= _PLAIN_TYPES:
-                found.append(item.target.id)
-    return tuple(found)
 
 
 def _converted_names(node: ast.AST, entry: Entry | None) -> set[str]:

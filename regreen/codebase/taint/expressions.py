@@ -9,6 +9,7 @@ from dataclasses import replace
 from regreen.codebase.taint import (
     arithmetic,
     calls,
+    comprehensions,
     containers,
     guards,
     heap,
@@ -17,6 +18,7 @@ from regreen.codebase.taint import (
     statements,
     targets,
 )
+from regreen.codebase.taint.library import PATH
 from regreen.codebase.taint.run import (
     DEEPEST_NESTING,
     Frame,
@@ -42,10 +44,13 @@ from regreen.codebase.taint.values import (
     constant,
     external,
     join,
+    made_safe,
     part_of,
     tainted,
     thing,
 )
+
+_FILE_NAMES = frozenset({"name", "stem", "suffix"})
 
 
 def evaluate(run: Run, frame: Frame, node: ast.expr, state: State) -> Value:
@@ -96,7 +101,7 @@ def _evaluate(run: Run, frame: Frame, node: ast.expr, state: State) -> Value:  #
         case ast.Dict():
             return _dict(run, frame, node, state)
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-            return _comprehension(run, frame, node, state)
+            return comprehensions.built(run, frame, node, state)
         case ast.Lambda():
             return thing(
                 FunctionRef(node, frame.path, run.new_closure(dict(state.names), frame.outer))
@@ -169,36 +174,6 @@ def _dict(run: Run, frame: Frame, node: ast.Dict, state: State) -> Value:
         if key.taints:
             heaped = replace(heaped, rest=join(heaped.rest, tainted(key.taints)))
     return heap.allocate(frame, node, heaped, state)
-
-
-def _comprehension(
-    run: Run,
-    frame: Frame,
-    node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
-    state: State,
-) -> Value:
-    inner = state.fork()
-    alive: State | None = inner
-    for generator in node.generators:
-        iterable = evaluate(run, frame, generator.iter, inner)
-        element = heap.element(frame, generator.iter, iterable, inner)
-        targets.assign(run, frame, generator.target, element, inner)
-        for condition in generator.ifs:
-            alive, _ = guards.branch(run, frame, condition, inner)
-            if alive is None:
-                return heap.allocate(frame, node, Heaped("list"), state)
-            inner = alive
-    if isinstance(node, ast.DictComp):
-        key = evaluate(run, frame, node.key, inner)
-        value = join(
-            evaluate(run, frame, node.value, inner), tainted(key.taints) if key.taints else NOTHING
-        )
-        made = Heaped("dict", rest=join(value, UNKNOWN))
-    else:
-        value = evaluate(run, frame, node.elt, inner)
-        made = Heaped("list", items=None, rest=value)
-    state.heap.update(inner.heap)
-    return heap.allocate(frame, node, made, state)
 
 
 def _conditional(run: Run, frame: Frame, node: ast.IfExp, state: State) -> Value:
@@ -314,7 +289,10 @@ def attribute(run: Run, frame: Frame, node: ast.Attribute, owner: Value, state: 
             case ModuleRef():
                 found.append(member(run, one.name, node.attr))
             case External():
-                value = sources.attribute(one.name, node.attr, frame, node.lineno, run.entry)
+                value = heap.carried(state, one.name, node.attr)
+                value = value or sources.attribute(
+                    one.name, node.attr, frame, node.lineno, run.entry
+                )
                 if value is not None:
                     found.append(value)
                 elif not owner.taints:
@@ -326,7 +304,9 @@ def attribute(run: Run, frame: Frame, node: ast.Attribute, owner: Value, state: 
             case FunctionRef() | Bound() | Imported():
                 pass
     if owner.taints:
-        found.append(part_of(owner, ("attribute", node.attr)))
+        part = part_of(owner, ("attribute", node.attr))
+        one_name = node.attr in _FILE_NAMES and "pathlib.Path()" in owner.names()
+        found.append(made_safe(part, PATH) if one_name else part)
     return state.baked(join(*found)) if found else UNKNOWN
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from regreen.codebase.taint import checks, expressions
+from regreen.codebase.taint import checks, comprehensions, expressions
 from regreen.codebase.taint.run import Frame, Run
 from regreen.codebase.taint.state import State, join_states
 from regreen.codebase.taint.values import (
-    UNKNOWN,
     Bound,
     External,
     Scalar,
@@ -32,6 +33,11 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
+_TEXTS = (ast.JoinedStr, ast.BinOp, ast.Subscript, ast.Constant)
+_PREDICATES = re.compile(
+    r"_?(?:is_?[a-z]|has_|can_|may_|should_|starts_?with|ends_?with|any\b|all\b|bool\b|isinstance|compare_digest|"
+    r"constant_time_compare|full_?match|url_has|verify|valid|check)"
+)
 _NEGATIVE = (ast.NotEq, ast.NotIn, ast.IsNot)
 
 
@@ -87,14 +93,36 @@ def refined(run: Run, frame: Frame, test: ast.expr, state: State) -> tuple[State
         case ast.Call():
             _called(run, frame, test, true)
             _refused(run, frame, test, false)
-        case ast.Name() | ast.NamedExpr():
-            _truthy(run, frame, test, true)
+        case ast.Name() | ast.NamedExpr() | ast.BinOp() | ast.Attribute():
+            _truthy(run, frame, test, true, false)
         case ast.UnaryOp(op=ast.Not()):
             true, false = refined(run, frame, test.operand, state)
             return false, true
         case _:
             pass
     return true, false
+
+
+def is_answer(node: ast.expr) -> bool:
+    """Whether a returned expression says yes or no; `given or default` gives one of its operands instead."""
+    match node:
+        case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.BoolOp(op=ast.And()):
+            return not isinstance(node.values[-1], _TEXTS)
+        case ast.BoolOp():
+            return all(_says_yes(one) for one in node.values)
+        case ast.Call():
+            return _says_yes(node)
+        case _:
+            return False
+
+
+def _says_yes(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+        return _PREDICATES.match(name) is not None
+    return is_answer(node) or (isinstance(node, ast.Constant) and isinstance(node.value, bool))
 
 
 def _compared(run: Run, frame: Frame, test: ast.Compare, true: State, false: State) -> None:
@@ -107,12 +135,19 @@ def _compared(run: Run, frame: Frame, test: ast.Compare, true: State, false: Sta
         checks.equals(right, left, holds)
         _narrow(test.left, right, holds)
         checks.empty(left, right, holds)
+        if right.only == (None,):
+            _matches(left, fails)
+            _drop_empty(test.left, fails, keep_falsy=True)
     elif isinstance(op, ast.In | ast.NotIn):
         inside = test.comparators[0]
         if isinstance(inside, ast.Attribute) and inside.attr == "parents":
             checks.below(_quietly(run, frame, inside.value, holds), left, holds)
         checks.member(left, right, holds)
         checks.contains(test, left, right, fails)
+    elif isinstance(op, ast.LtE | ast.Lt):
+        checks.subset(left, right, holds)
+    elif isinstance(op, ast.GtE | ast.Gt):
+        checks.subset(right, left, holds)
 
 
 def _narrow(node: ast.expr, value: Value, state: State) -> None:
@@ -120,6 +155,17 @@ def _narrow(node: ast.expr, value: Value, state: State) -> None:
         known = state.names[node.id]
         if not known.things:
             state.names[node.id] = value
+
+
+def _drop_empty(node: ast.expr, state: State, *, keep_falsy: bool = False) -> None:
+    """Where a name was found to hold something, it is none of the empty constants it could have been."""
+    if not isinstance(node, ast.Name):
+        return
+    value = state.names.get(node.id)
+    if value is not None and value.constants:
+        left = {(t, one) for t, one in value.constants if one is not None and (one or keep_falsy)}
+        if left and len(left) < len(value.constants):
+            state.names[node.id] = replace(value, constants=frozenset(left))
 
 
 def _quietly(run: Run, frame: Frame, node: ast.expr, state: State) -> Value:
@@ -142,21 +188,38 @@ def _called(run: Run, frame: Frame, test: ast.Call, true: State) -> None:
             _matches(_quietly(run, frame, test, true), true)
         return
     callee = _quietly(run, frame, test.func, true)
+    if "builtins.all" in callee.names() and len(test.args) == 1:
+        comprehensions.all_hold(run, frame, test.args[0], true)
     checks.function(callee.names(), args, true)
     if isinstance(test.func, ast.Name):
         checks.named_like_a_check(test.func.id, callee, args, true)
 
 
 def _refused(run: Run, frame: Frame, test: ast.Call, false: State) -> None:
+    if isinstance(test.func, ast.Name) and test.func.id == "any" and len(test.args) == 1:
+        comprehensions.none_holds(run, frame, test.args[0], false)
     if isinstance(test.func, ast.Attribute) and test.func.attr == "startswith":
         owner = _quietly(run, frame, test.func.value, false)
         args = [_quietly(run, frame, arg, false) for arg in test.args]
         checks.denied(owner, test.func.attr, args, false)
 
 
-def _truthy(run: Run, frame: Frame, test: ast.Name | ast.NamedExpr, true: State) -> None:
+def _truthy(
+    run: Run,
+    frame: Frame,
+    test: ast.Name | ast.NamedExpr | ast.BinOp | ast.Attribute,
+    true: State,
+    false: State,
+) -> None:
     node = test.target if isinstance(test, ast.NamedExpr) else test
-    _matches(_quietly(run, frame, node, true), true)
+    value = _quietly(run, frame, node, true)
+    _drop_empty(node, true)
+    _matches(value, true)
+    checks.empty(value, constant(""), false)
+    checks.nothing_left(value, false)
+    for key in value.handles():
+        for mark, classes in run.unfit.get(key, {}).items():
+            false.check(mark, classes)
 
 
 def _matches(value: Value, true: State) -> None:
@@ -199,7 +262,7 @@ def truth_value(run: Run, frame: Frame, node: ast.Compare | ast.UnaryOp, state: 
     verdicts: list[bool | None] = []
     for op, comparator in zip(node.ops, node.comparators, strict=True):
         right = expressions.evaluate(run, frame, comparator, state)
-        verdicts.append(_compare(op, left, right, state))
+        verdicts.append(compare(op, left, right, state))
         left = right
     if False in verdicts:
         return constant(value=False)
@@ -214,7 +277,8 @@ def _answer(verdict: bool | None) -> Value:
     )
 
 
-def _compare(op: ast.cmpop, left: Value, right: Value, state: State) -> bool | None:
+def compare(op: ast.cmpop, left: Value, right: Value, state: State) -> bool | None:
+    """Whether the comparison holds; None when both can be."""
     if isinstance(op, ast.In | ast.NotIn) and right.handles():
         return _membership(op, left, right, state)
     if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and (
@@ -226,6 +290,7 @@ def _compare(op: ast.cmpop, left: Value, right: Value, state: State) -> bool | N
             and other.things
             and not other.taints
             and not _foreign(other)
+            and not _is_match(other, state)
         ):
             return isinstance(op, ast.IsNot | ast.NotEq)
     a, b = left.known, right.known
@@ -233,6 +298,12 @@ def _compare(op: ast.cmpop, left: Value, right: Value, state: State) -> bool | N
         return None
     verdicts = {_holds(op, x, y) for x in a for y in b}
     return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def _is_match(value: Value, state: State) -> bool:
+    """What a regular expression found, which may be nothing."""
+    held = [state.at(key) for key in value.handles()]
+    return any(heaped is not None and heaped.kind == "match" for heaped in held)
 
 
 def _foreign(value: Value) -> bool:
@@ -260,39 +331,3 @@ def _holds(op: ast.cmpop, left: Scalar, right: Scalar) -> bool | None:
         return bool(_COMPARED[type(op)](left, right))
     except TypeError:
         return None
-
-
-def pattern_fits(
-    run: Run, frame: Frame, pattern: ast.pattern, subject: Value, state: State
-) -> bool | None:
-    """Whether a `case` takes the subject; None when it may."""
-    match pattern:
-        case ast.MatchValue():
-            value = expressions.evaluate(run, frame, pattern.value, state)
-            return _compare(ast.Eq(), subject, value, state)
-        case ast.MatchSingleton():
-            return _compare(ast.Is(), subject, constant(pattern.value), state)
-        case ast.MatchOr():
-            verdicts = [pattern_fits(run, frame, one, subject, state) for one in pattern.patterns]
-            if True in verdicts:
-                return True
-            return None if None in verdicts else False
-        case ast.MatchAs():
-            return (
-                True
-                if pattern.pattern is None
-                else pattern_fits(run, frame, pattern.pattern, subject, state)
-            )
-        case _:
-            return None
-
-
-def matched(pattern: ast.pattern, subject: Value, state: State) -> None:
-    """What a `case` of constants says of a tainted subject."""
-    while isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
-        pattern = pattern.pattern
-    options = pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]
-    if all(
-        isinstance(one, ast.MatchValue) and isinstance(one.value, ast.Constant) for one in options
-    ):
-        checks.equals(subject, UNKNOWN, state)

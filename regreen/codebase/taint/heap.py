@@ -12,11 +12,13 @@ from regreen.codebase.taint.state import Heaped, State
 from regreen.codebase.taint.values import (
     UNKNOWN,
     ClassRef,
+    External,
     FunctionRef,
     Handle,
     Step,
     Taint,
     Value,
+    external,
     join,
     moved,
     part_of,
@@ -113,6 +115,34 @@ def extended(before: Value, added: Value, state: State) -> bool:
             rest = join(heaped.anything(), any_element(state, added))
             state.heap[handle] = replace(heaped, items=None, rest=rest)
     return True
+
+
+def pattern(frame: Frame, node: ast.Call, text: Value, state: State) -> Value:
+    """A compiled regular expression."""
+    made = Heaped("pattern", of=External("re.compile()"), entries={"pattern": text})
+    return allocate(frame, node, made, state)
+
+
+def authenticated(frame: Frame, node: ast.Call, args: Arguments, state: State) -> Value:
+    """A message authentication code, which knows its message; none where the sender chooses the key."""
+    key, message = args.get(0, "key"), args.get(1, "msg")
+    if key is None or any(taint.origin == "web" for taint in key.taints):
+        return external("hmac.new()")
+    name = f"hmac()@{frame.path}:{node.lineno}:{node.col_offset}@"
+    state.heap["mac", name] = Heaped("mac", entries={"of": message or UNKNOWN})
+    return external(name)
+
+
+def carried(state: State, name: str, attr: str) -> Value | None:
+    """An attribute that was set on something of the framework's: `flask.g.user`."""
+    heaped = state.at(("carried", name))
+    return heaped.entries.get(attr) if heaped is not None else None
+
+
+def carry(state: State, name: str, attr: str, value: Value) -> None:
+    """Remember such an attribute."""
+    heaped = state.at(("carried", name)) or Heaped("instance")
+    state.heap["carried", name] = heaped.with_entry(attr, value)
 
 
 def allocate(frame: Frame, node: ast.AST, heaped: Heaped, state: State) -> Value:

@@ -75,8 +75,19 @@ CLEAN = frozenset(
         "os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.getsize", "os.path.isabs", "re.compile",
         "hmac.compare_digest", "secrets.compare_digest", "flask.redirect", "flask.render_template", "flask.url_for",
         "flask.abort", "flask.jsonify", "django.shortcuts.render", "django.shortcuts.redirect", "django.urls.reverse",
+        "builtins.open", "io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open", "os.popen", "aiofiles.open",
         "flask.send_file", "flask.send_from_directory", "flask.flash", "werkzeug.security.generate_password_hash",
         "werkzeug.security.check_password_hash", "django.shortcuts.get_object_or_404", "secrets.token_hex",
+    }
+)  # fmt: skip
+
+# Calls that raise unless the text is of one harmless shape: what was given is harmless where they returned.
+PARSERS = frozenset(
+    {
+        "builtins.int", "builtins.float", "builtins.complex", "uuid.UUID", "decimal.Decimal", "fractions.Fraction",
+        "ipaddress.ip_address", "ipaddress.ip_network", "ipaddress.ip_interface", "ipaddress.IPv4Address",
+        "ipaddress.IPv6Address", "ipaddress.IPv4Network", "ipaddress.IPv6Network", "datetime.date.fromisoformat",
+        "datetime.datetime.fromisoformat", "datetime.time.fromisoformat",
     }
 )  # fmt: skip
 
@@ -113,12 +124,31 @@ EXTRACTORS = frozenset(
 )  # fmt: skip
 
 
+# A code made with a key, by the place where it was made.
+MAC = re.compile(r"hmac\(\)@[^@]+@")
+_MARKUP = re.compile(r"(?:markupsafe|flask|jinja2)\.Markup\(\)(?:\.format\(\)|\.join\(\))*\Z")
 _ESCAPES = re.compile(r"(?:^|[._])(?:html_?)?(?:escape|sanitize|quote)(?:_\w+)?\Z", re.IGNORECASE)
 
 
 def is_called_an_escape(name: str) -> bool:
     """Whether an unknown function says by its name that it makes text harmless for a page."""
     return _ESCAPES.search(name) is not None
+
+
+_FIXED_HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\\\s]+[/?#]", re.IGNORECASE)
+_LOCAL_PATH = re.compile(r"/[^/\\]|[\w.-]+/")
+
+
+def bounded(start: str) -> frozenset[str]:
+    """The sinks for which it does not matter what follows this beginning of an address."""
+    if _FIXED_HOST.match(start):
+        return HOSTS
+    return frozenset({"open-redirect"}) if _LOCAL_PATH.match(start) else frozenset()
+
+
+def is_markup(name: str) -> bool:
+    """Whether this is text that escapes whatever is added to it or formatted into it."""
+    return _MARKUP.match(name) is not None
 
 
 def is_followed(name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from regreen.codebase.taint.program import Program
@@ -98,6 +98,7 @@ class Run:
     nesting: int = 0
     unfinished: set[str] = field(default_factory=set)
     members: dict[ast.ClassDef, dict[str, ast.expr | ast.stmt]] = field(default_factory=dict)
+    unfit: dict[Key, Mapping[Mark, frozenset[str]]] = field(default_factory=dict)
     talking: dict[str, bool] = field(default_factory=dict)
     answers: list[tuple[dict[Mark, frozenset[str]], dict[Mark, frozenset[str]]]] = field(
         default_factory=list

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from regreen.codebase.taint import library
 from regreen.codebase.taint.run import Frame, Run
 from regreen.codebase.taint.sink_table import (
     BY_METHOD,
@@ -21,11 +22,12 @@ from regreen.codebase.taint.sink_table import (
 from regreen.codebase.taint.state import Heaped, State
 from regreen.codebase.taint.values import External, Taint, Value, join
 
-_FIXED_HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\\\s]+[/?#]", re.IGNORECASE)
-_LOCAL_PATH = re.compile(r"/[^/\\]|[\w.-]+/")
 _SECRET_NAME = re.compile(
     r"(?i)(?:^|_)(?:session|cookie|token|secret|password|passwd|pwd|otp|nonce|salt|api_?key|csrf|auth|pin|captcha|"
     r"reset_?code|verification_?code|remember_?me|private_?key|secret_?key|encryption_?key|iv)(?:$|_|s$|id$)"
+)
+_AUTHORITY = re.compile(
+    r"(?i)user|role|admin|staff|owner|account|group|perm|priv|auth|logged|login|tenant|member|scope|identity|customer"
 )
 _SESSIONS = re.compile(r"(?:^|\.)(?:session|mysession|user_session|sessions)$")
 _ORDINARY = frozenset({"web", "network", "argv", "environment", "input", "file"})
@@ -199,16 +201,7 @@ def _program(state: State, value: Value) -> Value:
 
 
 def _harmless_prefix(rule: str, value: Value) -> bool:
-    if not value.prefix:
-        return False
-    if rule == "open-redirect":
-        return (
-            _FIXED_HOST.match(value.prefix) is not None
-            or _LOCAL_PATH.match(value.prefix) is not None
-        )
-    if rule == "ssrf":
-        return _FIXED_HOST.match(value.prefix) is not None
-    return False
+    return rule in library.bounded(value.prefix)
 
 
 def response(run: Run, frame: Frame, node: ast.Return, value: Value, state: State) -> None:
@@ -267,7 +260,9 @@ def stored_item(  # noqa: PLR0917
     """`owner[key] = value`: a session, headers, an environment."""
     name = _name_of(target.value)
     if _is_session(owner, name):
-        taints = harmful(deep(state, join(key, value)), "trust-boundary")
+        # A cart or a language from the request is what sessions are for; who somebody is, is not.
+        stored = join(key, value) if _AUTHORITY.search(key.text or "") else key
+        taints = harmful(deep(state, stored), "trust-boundary")
         run.report("trust-boundary", frame.path, target, f"`{name}[...]`", taints)
     if _SECRET_NAME.search(name.rpartition(".")[2]) or _SESSIONS.search(name):
         weak = harmful(deep(state, value), "weak-random")

@@ -26,6 +26,8 @@ REQUESTS = frozenset(
         "flask.g.request",
     }
 )
+# What a framework lets a handler hang things on for the length of a request.
+CARRIERS = frozenset({*REQUESTS, "flask.g", "quart.g", "web.request.state"})
 _WHOLE_REQUEST = frozenset(
     {
         "args", "form", "values", "cookies", "headers", "files", "json", "data", "query_string", "url", "base_url",

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from regreen.codebase.taint import calls, entries, expressions, guards, heap, sinks, targets
+from regreen.codebase.taint import calls, cases, entries, expressions, guards, heap, sinks, targets
 from regreen.codebase.taint.run import DEEPEST_NESTING, Frame, Run, module_value
 from regreen.codebase.taint.state import State, join_states
 from regreen.codebase.taint.values import (
@@ -101,9 +101,7 @@ def _return(run: Run, frame: Frame, node: ast.Return, state: State) -> None:
     if node.value is None:
         frame.returns.append((NONE, state.fork()))
         return
-    if isinstance(node.value, ast.Compare | ast.BoolOp) or (
-        isinstance(node.value, ast.UnaryOp) and isinstance(node.value.op, ast.Not)
-    ):
+    if guards.is_answer(node.value):
         # A helper that says whether something is fine: keep what is known for each answer apart.
         true, false = guards.branch(run, frame, node.value, state)
         for way, answer in ((true, True), (false, False)):
@@ -259,7 +257,7 @@ def _match(run: Run, frame: Frame, node: ast.Match, state: State) -> bool:
     subject = expressions.evaluate(run, frame, node.subject, state)
     ways: list[State] = []
     for case in node.cases:
-        fits = guards.pattern_fits(run, frame, case.pattern, subject, state)
+        fits = cases.pattern_fits(run, frame, case.pattern, subject, state)
         if fits is False:
             continue
         way = state.fork()
@@ -269,7 +267,7 @@ def _match(run: Run, frame: Frame, node: ast.Match, state: State) -> bool:
                 way.names[capture.name] = (
                     subject if whole else part_of(subject, ("match", capture.name))
                 )
-        guards.matched(case.pattern, subject, way)
+        cases.matched(case.pattern, subject, way)
         entered: State | None = way
         if case.guard is not None:
             entered, _ = guards.branch(run, frame, case.guard, way)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from regreen.codebase.taint import arithmetic, containers, expressions, heap, sinks
+from regreen.codebase.taint import arithmetic, containers, expressions, heap, sinks, sources
 from regreen.codebase.taint.run import Frame, Run, merge_into
 from regreen.codebase.taint.state import State
 from regreen.codebase.taint.values import (
+    External,
     ModuleRef,
     Step,
     Value,
+    key_of,
     moved,
     part_of,
 )
@@ -54,6 +56,8 @@ def _attribute(run: Run, frame: Frame, target: ast.Attribute, value: Value, stat
     for thing in owner.things:
         if isinstance(thing, ModuleRef):
             merge_into(expressions.environment(run, thing.name), target.attr, value)
+        elif isinstance(thing, External) and thing.name in sources.CARRIERS:
+            heap.carry(state, thing.name, target.attr, value)
 
 
 def _subscript(run: Run, frame: Frame, target: ast.Subscript, value: Value, state: State) -> None:
@@ -74,7 +78,12 @@ def _unpack(run: Run, frame: Frame, parts: list[ast.expr], value: Value, state: 
             assign(run, frame, part, item, state)
         return
     for index, part in enumerate(parts):
-        item = part_of(value, ("item", index)) if value.taints else heap.any_element(state, value)
+        if not value.taints:
+            item = heap.any_element(state, value)
+        elif index == 0 and (key := key_of(value)) is not None:
+            item = key
+        else:
+            item = part_of(value, ("item", index))
         assign(run, frame, part, item, state)
 
 

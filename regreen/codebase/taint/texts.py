@@ -71,7 +71,7 @@ def method(owner: Value, name: str, args: Arguments, state: State) -> Value | No
 def _joined(separators: tuple[Scalar, ...], parts: Value, state: State) -> Value:
     """`separator.join(parts)`."""
     items = heap.elements(state, parts)
-    taints = sinks.deep(state, parts)
+    taints = sinks.deep(state, heap.any_element(state, parts) if parts.taints else parts)
     if items is None or len(separators) != 1 or not isinstance(separators[0], str):
         return tainted(taints) if taints else UNKNOWN
     separator = separators[0]
@@ -131,11 +131,13 @@ def _extracted(owner: Value, name: str, args: Arguments, node: ast.Call) -> Valu
     converter = args.keywords.get("type")
     if converter is not None and set(converter.names()) & _CONVERTERS:
         return UNKNOWN
+    if name == "keys":
+        return tainted(owner.taints)
     key = args.positional[0].only if args.positional else ()
     what = (
         ("key", key[0])
         if key and name in {"get", "getlist", "pop", "getall"}
-        else (name, node.lineno, node.col_offset)
+        else (name, node.lineno, node.col_offset, *key[:1])
     )
     value = part_of(owner, what)
     if name in {"get", "pop"} and len(args.positional) > 1:
@@ -168,8 +170,8 @@ def modelled(  # noqa: C901, PLR0911, PLR0912, PLR0917
         ):
             return heap.allocate(frame, node, Heaped("config"), state)
         case "socket.socket().accept" | "socket.create_server().accept":
-            pair = Heaped("tuple", items=(external("socket.socket()"), UNKNOWN))
-            return heap.allocate(frame, node, pair, state)
+            accepted = (external("socket.socket()"), UNKNOWN)
+            return heap.allocate(frame, node, Heaped("tuple", items=accepted), state)
         case "functools.partial" if first is not None:
             bound = Heaped(
                 "partial",
@@ -178,10 +180,8 @@ def modelled(  # noqa: C901, PLR0911, PLR0912, PLR0917
             )
             return heap.allocate(frame, node, bound, state)
         case "io.StringIO" | "io.BytesIO":
-            made = Heaped(
-                "buffer", entries={"content": first if first is not None else constant("")}
-            )
-            return heap.allocate(frame, node, made, state)
+            content: dict[Key, Value] = {"content": first if first is not None else constant("")}
+            return heap.allocate(frame, node, Heaped("buffer", entries=content), state)
         case "xml.sax.make_parser" | "lxml.etree.XMLParser" | "lxml.etree.HTMLParser":
             made = Heaped("parser", of=External(f"{name}()"))
             for option in ("resolve_entities", "load_dtd"):
@@ -243,8 +243,7 @@ def modelled(  # noqa: C901, PLR0911, PLR0912, PLR0917
             whole = name == "re.fullmatch"
             return match(frame, node, args.positional[0], args.positional[1], state, whole=whole)
         case "re.compile" if first is not None:
-            made = Heaped("pattern", of=External("re.compile()"), entries={"pattern": first})
-            return heap.allocate(frame, node, made, state)
+            return heap.pattern(frame, node, first, state)
         case "re.sub" if len(args.positional) > 2:
             return _substituted(args)
         case "os.path.join" | "posixpath.join":
@@ -256,6 +255,8 @@ def modelled(  # noqa: C901, PLR0911, PLR0912, PLR0917
         case "os.path.realpath" | "os.path.abspath" | "os.path.normpath" if first is not None:
             safe = made_safe(first, frozenset({"normal"}))
             return Value(None, safe.taints, prefix=first.prefix or first.text or "")
+        case "hmac.new" | "hmac.digest":
+            return heap.authenticated(frame, node, args, state)
         case "flask.make_response" if first is not None:
             return external("flask.make_response()")
         case _ if name.endswith(".join") and name.startswith("builtins."):

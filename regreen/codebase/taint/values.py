@@ -272,6 +272,17 @@ def part_of(value: Value, what: Hashable) -> Value:
     return tainted(_extract(t, what) for t in value.taints)
 
 
+def key_of(value: Value) -> Value | None:
+    """For an element of `.items()` its key, marked as a loop over the dictionary itself would."""
+    marks = [taint.mark for taint in value.taints]
+    if not all(
+        len(m) > 2 and m[-1] == "element" and isinstance(m[-2], tuple) and m[-2][:1] == ("items",)
+        for m in marks
+    ):
+        return None
+    return tainted(replace(t, mark=(*t.mark[:-2], "element")) for t in value.taints)
+
+
 def _extract(taint: Taint, what: Hashable) -> Taint:
     if len(taint.mark) >= 6 or taint.mark[-1] == what:
         return taint

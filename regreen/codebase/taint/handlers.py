@@ -1,0 +1,162 @@
+"""What a framework does before it calls a handler: checks the fields that are declared, calls what is depended on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from regreen.codebase.taint import checks, entries, expressions, fields, heap, invocation
+from regreen.codebase.taint.library import ALL
+from regreen.codebase.taint.run import Frame, Run
+from regreen.codebase.taint.sinks import Arguments
+from regreen.codebase.taint.state import State
+from regreen.codebase.taint.values import (
+    NOTHING,
+    UNKNOWN,
+    ClassRef,
+    FunctionRef,
+    Value,
+    part_of,
+    thing,
+)
+
+_DEEPEST = 4
+_DEPENDS = frozenset({"Depends", "Security"})
+
+
+def prepare(run: Run, frame: Frame, function: FunctionRef, state: State) -> None:
+    """Put into the state what is known of a handler's parameters when it starts."""
+    for argument, default in _parameters(function.node):
+        wanted = _dependency(argument, default)
+        if wanted is not None:
+            state.names[argument.arg] = _provided(run, frame, function, wanted, argument, state, 0)
+            continue
+        value = state.names[argument.arg]
+        _check_pattern(argument.annotation, default, value, state)
+        for cls in _classes(run, function.module, argument.annotation):
+            if fields.is_choice(cls.node):
+                state.names[argument.arg] = UNKNOWN
+            else:
+                _check_fields(run, cls, value, state, 0)
+
+
+def _parameters(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+) -> Iterator[tuple[ast.arg, ast.expr | None]]:
+    positional = [*node.args.posonlyargs, *node.args.args]
+    missing = len(positional) - len(node.args.defaults)
+    yield from zip(positional, [None] * missing + list(node.args.defaults), strict=True)
+    yield from zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+
+
+def _classes(run: Run, module: str, annotation: ast.expr | None) -> list[ClassRef]:
+    """The repository's classes that an annotation names."""
+    if annotation is None:
+        return []
+    names = expressions.environment(run, module)
+    found: list[ClassRef] = []
+    for node in ast.walk(annotation):
+        if isinstance(node, ast.Name) and node.id in names:
+            kind = expressions.resolved(run, names[node.id])
+            found.extend(one for one in kind.things if isinstance(one, ClassRef))
+    return found
+
+
+def _check_fields(run: Run, cls: ClassRef, value: Value, state: State, depth: int) -> None:
+    """A model of the repository: its numbers and choices are checked before the handler runs."""
+    for name, annotation, default in fields.declared(cls.node):
+        held = part_of(value, ("attribute", name))
+        inner = _classes(run, cls.module, annotation)
+        if fields.is_plain(annotation) or (
+            inner and all(fields.is_choice(one.node) for one in inner)
+        ):
+            for taint in held.taints:
+                state.check(taint.mark, ALL)
+            continue
+        _check_pattern(annotation, default, held, state)
+        if depth < _DEEPEST:
+            for one in inner:
+                _check_fields(run, one, held, state, depth + 1)
+    if depth < _DEEPEST:
+        for base in cls.node.bases:
+            for one in _classes(run, cls.module, base):
+                _check_fields(run, one, value, state, depth + 1)
+
+
+def _check_pattern(
+    annotation: ast.expr | None, default: ast.expr | None, value: Value, state: State
+) -> None:
+    pattern = fields.pattern_of(annotation, default)
+    # Declared patterns may match anywhere in the text unless they say where it begins and ends.
+    if pattern is not None and pattern.startswith(("^", r"\A")):
+        checks.pattern_checked(pattern, value, state, whole=False)
+
+
+def _dependency(argument: ast.arg, default: ast.expr | None) -> ast.expr | None:
+    """What `Depends(...)` names; for `Depends()` the type of the parameter."""
+    places = [default] if default is not None else []
+    annotation = argument.annotation
+    if isinstance(annotation, ast.Subscript) and isinstance(annotation.slice, ast.Tuple):
+        places += annotation.slice.elts[1:]
+        annotation = annotation.slice.elts[0]
+    for place in places:
+        if isinstance(place, ast.Call) and _is_depends(place.func):
+            return place.args[0] if place.args else annotation
+    return None
+
+
+def _is_depends(node: ast.expr) -> bool:
+    return ast.unparse(node).rpartition(".")[2] in _DEPENDS
+
+
+def _provided(  # noqa: PLR0917
+    run: Run,
+    frame: Frame,
+    function: FunctionRef,
+    wanted: ast.expr,
+    node: ast.AST,
+    state: State,
+    depth: int,
+) -> Value:
+    """What the framework hands in: the dependency called with what it asks of the request itself."""
+    if depth >= _DEEPEST or run.entry is None:
+        return UNKNOWN
+    scope = State(dict(expressions.environment(run, function.module)), state.heap, {}, state.shared)
+    made: list[Value] = []
+    for one in expressions.evaluate(run, frame, wanted, scope).things:
+        if isinstance(one, FunctionRef):
+            called: FunctionRef | None = one
+        elif isinstance(one, ClassRef):
+            held = invocation.class_member(run, one, "__init__", UNKNOWN).things
+            called = next((it for it in held if isinstance(it, FunctionRef)), None)
+        else:
+            continue
+        given = _given(run, frame, called, state, depth) if called is not None else {}
+        args = Arguments((), given)
+        value = invocation.invoke(run, frame, node, thing(one), args, state)
+        made.append(heap.any_element(state, value) if _yields(called) else value)
+    return made[0] if len(made) == 1 else UNKNOWN
+
+
+def _given(
+    run: Run, frame: Frame, function: FunctionRef, state: State, depth: int
+) -> dict[str, Value]:
+    owner = UNKNOWN if function.owner is not None else None
+    names = entries.arguments(function, run.entry, frame, owner)
+    given: dict[str, Value] = {}
+    for index, (argument, default) in enumerate(_parameters(function.node)):
+        if index == 0 and owner is not None:
+            continue
+        wanted = _dependency(argument, default)
+        given[argument.arg] = (
+            names.get(argument.arg, NOTHING)
+            if wanted is None
+            else _provided(run, frame, function, wanted, argument, state, depth + 1)
+        )
+    return given
+
+
+def _yields(function: FunctionRef | None) -> bool:
+    return function is not None and any(
+        isinstance(node, ast.Yield) for node in ast.walk(function.node)
+    )

@@ -1,0 +1,861 @@
+"""Small applications whose input is checked as people check it: listed, parsed, matched, resolved, signed, escaped."""
+
+from __future__ import annotations
+
+CASES: list[tuple[str, str]] = [
+    (
+        "command-injection",
+        """\
+import shlex
+import subprocess
+
+from flask import Flask, abort, jsonify, request
+
+app = Flask(__name__)
+
+
+@app.post("/tools/ping")
+def ping():
+    host = (request.get_json(silent=True) or {}).get("host", "")
+    if host.startswith("-"):
+        abort(400)
+    command = f"ping -c 2 {shlex.quote(host)} | tail -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=10)
+    return jsonify(output=done.stdout)
+""",
+    ),
+    (
+        "sql-injection",
+        """\
+from django.db import connection
+from django.http import HttpResponseBadRequest, JsonResponse
+from django.views import View
+
+
+class OrderReport(View):
+    sortable = {"date": "created_at", "total": "total", "customer": "customer_id"}
+
+    def get(self, request):
+        column = self.sortable.get(request.GET.get("sort", "date"))
+        if column is None:
+            return HttpResponseBadRequest("cannot sort by that")
+        direction = "DESC" if request.GET.get("desc") else "ASC"
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT id, total FROM orders WHERE owner_id = %s ORDER BY {column} {direction}", [request.user.pk])
+            return JsonResponse({"orders": cursor.fetchall()})
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+from pathlib import Path
+
+from fastapi import FastAPI, HTTPException
+from fastapi.responses import FileResponse
+
+app = FastAPI()
+UPLOADS = Path("/srv/uploads").resolve()
+
+
+@app.get("/files/{name:path}")
+async def download(name: str):
+    target = (UPLOADS / name).resolve()
+    if not target.is_relative_to(UPLOADS):
+        raise HTTPException(404)
+    if not target.is_file():
+        raise HTTPException(404)
+    return FileResponse(target)
+""",
+    ),
+    (
+        "ssrf",
+        """\
+from urllib.parse import urlsplit
+
+import httpx
+from fastapi import APIRouter, HTTPException
+from pydantic import BaseModel, field_validator
+
+router = APIRouter()
+TRUSTED = frozenset({"hooks.slack.com", "discord.com"})
+
+
+class Hook(BaseModel):
+    url: str
+
+
+def trusted(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme != "https" or parts.hostname not in TRUSTED:
+        raise HTTPException(422, "not a host we talk to")
+    return url
+
+
+@router.post("/test")
+async def test_hook(hook: Hook):
+    url = trusted(hook.url)
+    async with httpx.AsyncClient(timeout=5) as client:
+        answer = await client.post(url, json={"ping": True})
+    return {"status": answer.status_code}
+""",
+    ),
+    (
+        "xss",
+        """\
+from html import escape
+
+from flask import Blueprint, make_response, request
+from markupsafe import Markup
+
+bp = Blueprint("search", __name__)
+
+
+def badge(label):
+    return Markup("<span class='badge'>{}</span>").format(label)
+
+
+@bp.route("/search")
+def search():
+    term = request.args.get("q", "")
+    body = f"<p>Nothing found for <b>{escape(term)}</b> {badge(request.args.get('tag', ''))}</p>"
+    return make_response("<html><body>" + body + "</body></html>")
+""",
+    ),
+    (
+        "open-redirect",
+        """\
+from django.contrib.auth import login
+from django.http import HttpResponseRedirect
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from .forms import LoginForm
+
+
+def safe_target(request):
+    target = request.POST.get("next", "")
+    if url_has_allowed_host_and_scheme(target, allowed_hosts={request.get_host()}, require_https=request.is_secure()):
+        return target
+    return "/"
+
+
+def sign_in(request):
+    form = LoginForm(request, data=request.POST)
+    if form.is_valid():
+        login(request, form.get_user())
+    return HttpResponseRedirect(safe_target(request))
+""",
+    ),
+    (
+        "unsafe-deserialization",
+        """\
+import base64
+import binascii
+import hmac
+import json
+import os
+import pickle
+
+from flask import Flask, request, session
+
+app = Flask(__name__)
+KEY = os.environ["CART_KEY"].encode()
+
+
+def load_cart(raw):
+    try:
+        return json.loads(base64.urlsafe_b64decode(raw))
+    except (ValueError, binascii.Error):
+        return {}
+
+
+def load_cache(name):
+    with open(f"/var/cache/shop/{name}.pkl", "rb") as file:
+        return pickle.load(file)
+
+
+@app.before_request
+def restore_cart():
+    raw = request.cookies.get("cart")
+    session["cart"] = load_cart(raw) if raw else {}
+    session["prices"] = load_cache("prices")
+""",
+    ),
+    (
+        "template-injection",
+        """\
+from flask import Flask, render_template_string, request
+
+app = Flask(__name__)
+
+TEMPLATES = {"short": "<p>{{ text }}</p>", "long": "<div><p>{{ text }}</p><small>{{ author }}</small></div>"}
+
+
+@app.route("/preview", methods=["POST"])
+def preview():
+    kind = request.form.get("kind", "short")
+    template = TEMPLATES.get(kind, TEMPLATES["short"])
+    return render_template_string(template, text=request.form.get("text", ""), author=request.form.get("author"))
+""",
+    ),
+    (
+        "code-injection",
+        """\
+import ast
+import operator
+
+from aiohttp import web
+
+OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
+routes = web.RouteTableDef()
+
+
+def evaluate(node):
+    match node:
+        case ast.Expression(body):
+            return evaluate(body)
+        case ast.Constant(value) if isinstance(value, (int, float)):
+            return value
+        case ast.BinOp(left, op, right) if type(op) in OPERATORS:
+            return OPERATORS[type(op)](evaluate(left), evaluate(right))
+    raise ValueError("not arithmetic")
+
+
+@routes.post("/calc")
+async def calculate(request):
+    data = await request.json()
+    try:
+        result = evaluate(ast.parse(data["expression"], mode="eval"))
+        settings = ast.literal_eval(data.get("settings", "{}"))
+    except (SyntaxError, ValueError) as error:
+        raise web.HTTPBadRequest(text=str(error)) from error
+    return web.json_response({"result": result, "settings": list(settings)})
+""",
+    ),
+    (
+        "sql-injection",
+        """\
+import sqlite3
+
+from flask import Flask, abort, jsonify, request
+
+app = Flask(__name__)
+COLUMNS = {"name", "price", "colour"}
+
+
+def where(filters):
+    unknown = set(filters) - COLUMNS
+    if unknown:
+        abort(400, f"unknown filters: {sorted(unknown)}")
+    clause = " AND ".join(f"{key} = ?" for key in filters)
+    return clause or "1 = 1", list(filters.values())
+
+
+@app.get("/products")
+def products():
+    clause, values = where(request.args.to_dict())
+    with sqlite3.connect("shop.db") as db:
+        return jsonify(db.execute("SELECT * FROM products WHERE " + clause, values).fetchall())
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+from pathlib import Path
+
+from django.conf import settings
+from django.http import HttpResponse
+from rest_framework.decorators import api_view
+from werkzeug.utils import secure_filename
+
+
+@api_view(["POST"])
+def import_logo(request):
+    upload = request.FILES["logo"]
+    name = secure_filename(upload.name)
+    destination = Path(settings.MEDIA_ROOT) / "logos" / name
+    with open(destination, "wb") as out:
+        for chunk in upload.chunks():
+            out.write(chunk)
+    return HttpResponse(status=201)
+""",
+    ),
+    (
+        "command-injection",
+        """\
+import argparse
+import subprocess
+import sys
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("database", choices=["shop", "users"])
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--extra", nargs="*", default=[])
+    options = parser.parse_args(argv)
+    subprocess.run(f"pg_dump -j {options.jobs} {options.database} > /backup/{options.database}.sql", shell=True, check=True)
+    subprocess.run(["rsync", "-a", "/backup/", "--", *options.extra], check=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+""",
+    ),
+    (
+        "xxe",
+        """\
+import defusedxml.ElementTree as safe
+from fastapi import FastAPI, Request
+from lxml import etree
+
+app = FastAPI()
+PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+
+
+@app.post("/invoices")
+async def upload(request: Request):
+    body = await request.body()
+    if request.headers.get("x-strict"):
+        return {"number": safe.fromstring(body).findtext("number")}
+    return {"number": etree.fromstring(body, parser=PARSER).findtext("number")}
+""",
+    ),
+    (
+        "ldap-injection",
+        """\
+import re
+
+import ldap3
+from flask import Flask, abort, jsonify
+from ldap3.utils.conv import escape_filter_chars
+
+app = Flask(__name__)
+server = ldap3.Server("ldaps://directory.internal")
+UID = re.compile(r"[a-z][a-z0-9]{2,15}")
+
+
+@app.get("/people/<uid>")
+def person(uid):
+    with ldap3.Connection(server, auto_bind=True) as connection:
+        connection.search("dc=example,dc=org", f"(uid={escape_filter_chars(uid)})", attributes=["cn"])
+        return jsonify([e.entry_to_json() for e in connection.entries])
+
+
+@app.get("/groups/<uid>")
+def groups(uid):
+    if UID.fullmatch(uid) is None:
+        abort(404)
+    with ldap3.Connection(server, auto_bind=True) as connection:
+        connection.search("dc=example,dc=org", "(memberUid=" + uid + ")", attributes=["cn"])
+        return jsonify([e.entry_to_json() for e in connection.entries])
+""",
+    ),
+    (
+        "ssrf",
+        """\
+import requests
+from flask import Flask, Response, abort, request
+
+app = Flask(__name__)
+API = "https://api.example.com/v1"
+
+
+@app.route("/proxy/<int:item>")
+def proxy(item):
+    lang = request.args.get("lang", "en")
+    answer = requests.get(f"{API}/items/{item}", params={"lang": lang, "q": request.args.get("q")}, timeout=3)
+    if answer.status_code != 200:
+        abort(502)
+    return Response(answer.content, content_type="application/json")
+
+
+@app.route("/users")
+def user():
+    answer = requests.get(API + "/users/" + requests.utils.quote(request.args["name"], safe=""), timeout=3)
+    return answer.json()
+""",
+    ),
+    (
+        "sql-injection",
+        """\
+from enum import Enum
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Depends, FastAPI
+from pydantic import BaseModel, conint
+from sqlalchemy import create_engine, select, text
+from sqlalchemy.orm import Session
+
+from .models import User
+
+app = FastAPI()
+engine = create_engine("postgresql+psycopg:///shop")
+
+
+class Sort(str, Enum):
+    name = "name"
+    created = "created"
+
+
+class Page(BaseModel):
+    number: int = 1
+    size: conint(ge=1, le=100) = 20
+    owner: UUID
+
+
+def get_session():
+    with Session(engine) as session:
+        yield session
+
+
+@app.post("/users")
+def users(page: Page, sort: Sort, q: str = "", session: Session = Depends(get_session)):
+    offset = page.size * (page.number - 1)
+    sql = text(f"select id from users where owner = '{page.owner}' and name like :q order by {sort.value} limit {page.size} offset {offset}")
+    ids = session.execute(sql, {"q": f"%{q}%"}).scalars().all()
+    return session.scalars(select(User).where(User.id.in_(ids), User.name.ilike(f"%{q}%"))).all()
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+import os
+
+from flask import Flask, abort, request, send_file
+
+app = Flask(__name__)
+REPORTS = os.path.realpath("/var/reports")
+
+
+def resolve(name):
+    path = os.path.realpath(os.path.join(REPORTS, name))
+    if not path.startswith(REPORTS + os.sep):
+        abort(403)
+    return path
+
+
+@app.route("/reports")
+def report():
+    return send_file(resolve(request.args["name"]), as_attachment=True)
+
+
+@app.route("/logs/<kind>")
+def logs(kind):
+    if kind not in ("access", "error"):
+        abort(404)
+    with open(os.path.join("/var/log/shop", kind + ".log")) as file:
+        return file.read(), 200, {"Content-Type": "text/plain"}
+""",
+    ),
+    (
+        "command-injection",
+        """\
+import asyncio
+import re
+
+from tornado import web
+
+BRANCH = re.compile(r"[\\w][\\w./-]*")
+
+
+class BuildHandler(web.RequestHandler):
+    async def post(self):
+        branch = self.get_body_argument("branch", "main")
+        if not BRANCH.fullmatch(branch):
+            raise web.HTTPError(400)
+        process = await asyncio.create_subprocess_shell(f"git fetch origin {branch} && make build", stdout=asyncio.subprocess.PIPE)
+        out, _ = await process.communicate()
+        other = await asyncio.create_subprocess_exec("git", "log", "--", self.get_argument("path"))
+        await other.wait()
+        self.write({"log": out.decode()})
+""",
+    ),
+    (
+        "unsafe-deserialization",
+        """\
+import hashlib
+import hmac
+import os
+import pickle
+
+import yaml
+from django.core import signing
+from django.http import HttpResponseBadRequest, JsonResponse
+
+KEY = os.environ["KEY"].encode()
+
+
+def import_settings(request):
+    document = yaml.safe_load(request.FILES["file"].read())
+    other = yaml.load(request.body, Loader=yaml.CSafeLoader)
+    state = signing.loads(request.COOKIES["state"], max_age=3600)
+    return JsonResponse({"keys": sorted(document), "more": len(other), "state": state})
+
+
+def restore(request):
+    payload = request.body
+    want = hmac.new(KEY, payload, hashlib.sha256).hexdigest()
+    if not hmac.compare_digest(want, request.headers.get("X-Signature", "")):
+        return HttpResponseBadRequest("bad signature")
+    return JsonResponse(pickle.loads(payload))
+""",
+    ),
+    (
+        "xpath-injection",
+        """\
+from flask import Flask, abort, request
+from lxml import etree
+
+app = Flask(__name__)
+USERS = etree.parse("users.xml")
+BY_NAME = etree.XPath("//user[name/text()=$name]")
+
+
+@app.route("/login", methods=["POST"])
+def login():
+    name = request.form["name"]
+    found = USERS.xpath("//user[name/text()=$name and password/text()=$password]", name=name, password=request.form["password"])
+    if not found:
+        found = BY_NAME(USERS, name=name)
+    return ("welcome", 200) if found else ("no", 401)
+
+
+@app.route("/users/<name>")
+def user(name):
+    if not name.isalnum():
+        abort(400)
+    return str(len(USERS.xpath(f"//user[@login='{name}']")))
+""",
+    ),
+    (
+        "sql-injection",
+        """\
+from django.db.models import F
+from rest_framework.response import Response
+from rest_framework.views import APIView
+from .models import Invoice
+from .serializers import InvoiceFilter
+
+
+class InvoiceList(APIView):
+    def get(self, request):
+        form = InvoiceFilter(data=request.query_params)
+        form.is_valid(raise_exception=True)
+        status = request.query_params.get("status", "open")
+        rows = Invoice.objects.raw("SELECT * FROM billing_invoice WHERE status = %s", [status])
+        more = Invoice.objects.filter(status=status).extra(where=["total > %s"], params=[request.GET["least"]])
+        return Response([r.id for r in rows] + [m.id for m in more])
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+import os
+from uuid import UUID
+from flask import Flask, abort, request, send_from_directory
+from werkzeug.security import safe_join
+
+app = Flask(__name__)
+BASE = "/srv/avatars"
+
+
+@app.route("/avatars/<name>")
+def avatar(name):
+    return send_from_directory(BASE, name)
+
+
+@app.route("/raw")
+def raw():
+    path = safe_join(BASE, request.args["name"])
+    if path is None:
+        abort(404)
+    with open(path, "rb") as file:
+        return file.read()
+
+
+@app.route("/exports")
+def export():
+    try:
+        key = str(UUID(request.args["key"]))
+    except ValueError:
+        abort(404)
+    return open(os.path.join(BASE, key + ".csv")).read(), {"Content-Type": "text/csv"}
+
+
+@app.route("/common")
+def common():
+    path = os.path.realpath(os.path.join(BASE, request.args["p"]))
+    if os.path.commonpath([BASE, path]) != BASE:
+        abort(404)
+    return open(path).read(), {"Content-Type": "text/plain"}
+""",
+    ),
+    (
+        "command-injection",
+        """\
+import ipaddress
+import subprocess
+from flask import Flask, abort, request
+
+app = Flask(__name__)
+
+
+@app.post("/trace")
+def trace():
+    address = request.form["address"]
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        abort(400)
+    return subprocess.check_output(f"traceroute {address}", shell=True, text=True), {"Content-Type": "text/plain"}
+
+
+@app.post("/clone")
+def clone():
+    url = request.form["url"]
+    if not url.startswith("https://"):
+        abort(400)
+    subprocess.run(["git", "clone", "--", url, "/tmp/x"], check=True)
+    return "ok"
+""",
+    ),
+    (
+        "ssrf",
+        """\
+import ipaddress
+import socket
+from urllib.parse import urlparse
+import requests
+from flask import Flask, abort, request
+
+app = Flask(__name__)
+HOSTS = {"images.example.com": "https://images.example.com", "cdn": "https://cdn.example.net"}
+
+
+@app.route("/image")
+def image():
+    base = HOSTS.get(request.args["host"])
+    if base is None:
+        abort(400)
+    return requests.get(base + "/" + request.args["name"], timeout=3).content
+
+
+@app.route("/thumb")
+def thumb():
+    url = request.args["url"]
+    host = urlparse(url).hostname
+    if host is None or host not in HOSTS:
+        abort(400)
+    return requests.get(url, timeout=3).content
+""",
+    ),
+    (
+        "xss",
+        """\
+import bleach
+from django.http import HttpResponse, JsonResponse
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+
+
+def profile(request):
+    bio = bleach.clean(request.GET.get("bio", ""), tags=["b", "i"])
+    name = format_html("<h1>{}</h1>", request.GET["name"])
+    page = render_to_string("profile.html", {"bio": bio, "raw": request.GET["bio"]})
+    return HttpResponse(name + bio + page)
+
+
+def text(request):
+    return HttpResponse("hello " + request.GET["name"], content_type="text/plain")
+
+
+def data(request):
+    return JsonResponse({"name": request.GET["name"]})
+""",
+    ),
+    (
+        "open-redirect",
+        """\
+from urllib.parse import urlencode, urlparse
+from flask import Blueprint, redirect, request, url_for
+
+auth = Blueprint("auth", __name__)
+PAGES = {"home": "/", "shop": "/shop"}
+
+
+@auth.route("/logout")
+def logout():
+    target = request.args.get("next", "")
+    parsed = urlparse(target)
+    if parsed.scheme or parsed.netloc:
+        target = url_for("index")
+    return redirect(target)
+
+
+@auth.route("/go/<page>")
+def go(page):
+    return redirect(PAGES.get(page, "/"))
+
+
+@auth.route("/search")
+def search():
+    return redirect("/find?" + urlencode({"q": request.args["q"]}))
+
+
+@auth.route("/user")
+def user():
+    return redirect(f"/users/{request.args['id']}/profile")
+""",
+    ),
+    (
+        "unsafe-deserialization",
+        """\
+import json
+from itsdangerous import URLSafeSerializer, BadSignature
+from flask import Flask, abort, current_app, request
+import msgpack
+
+app = Flask(__name__)
+
+
+@app.post("/restore")
+def restore():
+    serializer = URLSafeSerializer(current_app.secret_key)
+    try:
+        state = serializer.loads(request.form["state"])
+    except BadSignature:
+        abort(400)
+    extra = msgpack.unpackb(request.get_data(), raw=False)
+    return {"n": len(state) + len(extra) + len(json.loads(request.form["more"]))}
+""",
+    ),
+    (
+        "code-injection",
+        """\
+import importlib
+from enum import StrEnum
+from fastapi import FastAPI, HTTPException
+
+app = FastAPI()
+PLUGINS = {"csv": "plugins.csv_export", "pdf": "plugins.pdf_export"}
+
+
+class Action(StrEnum):
+    run = "run"
+    check = "check"
+
+
+@app.post("/plugins/{plugin}/{action}")
+def run_plugin(plugin: str, action: Action, payload: dict):
+    if plugin not in PLUGINS:
+        raise HTTPException(404)
+    module = importlib.import_module(PLUGINS[plugin])
+    return getattr(module, action.value)(**payload)
+""",
+    ),
+    (
+        "sql-injection",
+        """\
+from typing import Literal
+import psycopg
+from psycopg import sql
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, Field
+
+router = APIRouter()
+
+
+class Filter(BaseModel):
+    column: str = Field(pattern=r"^[a-z_]+$")
+    order: Literal["asc", "desc"] = "asc"
+    limit: int = Field(10, le=100)
+
+
+@router.post("/rows/{table}")
+async def rows(table: str, filter: Filter, request: Request):
+    query = sql.SQL("SELECT * FROM {} ORDER BY {}").format(sql.Identifier(table), sql.Identifier(filter.column))
+    async with request.app.state.pool.connection() as connection:
+        a = await connection.execute(query)
+        b = await connection.execute(f"SELECT 1 FROM t ORDER BY {filter.column} {filter.order} LIMIT {filter.limit}")
+        return [await a.fetchall(), await b.fetchall()]
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+from pathlib import Path
+import re
+import uuid
+from flask import Flask, abort, request
+
+app = Flask(__name__)
+ROOT = Path("/srv/sites")
+SLUG = re.compile(r"^[a-z0-9][a-z0-9-]{0,62}$")
+
+
+@app.put("/sites/<site>")
+def upload(site):
+    if not SLUG.match(site):
+        abort(404)
+    folder = ROOT / site
+    folder.mkdir(exist_ok=True)
+    for file in request.files.values():
+        suffix = Path(file.filename).suffix
+        if suffix not in {".html", ".css"}:
+            abort(400)
+        file.save(folder / f"{uuid.uuid4().hex}{suffix}")
+    (folder / Path(request.form["index"]).name).write_text("x")
+    return "ok"
+""",
+    ),
+    (
+        "template-injection",
+        """\
+from jinja2 import Environment, FileSystemLoader, select_autoescape
+from flask import Flask, abort, request
+from string import Template
+
+app = Flask(__name__)
+env = Environment(loader=FileSystemLoader("templates"), autoescape=select_autoescape())
+NAMES = ["welcome.html", "bye.html"]
+
+
+@app.post("/mail")
+def mail():
+    data = request.get_json()
+    if data["template"] not in NAMES:
+        abort(400)
+    page = env.get_template(data["template"]).render(name=data["name"])
+    return {"text": page, "subject": Template("Dear $name").substitute(name=data["name"])}
+""",
+    ),
+    (
+        "command-injection",
+        """\
+import os
+import shlex
+from django.core.exceptions import BadRequest
+from django.http import JsonResponse
+from django.views.decorators.http import require_GET
+
+
+def clean_domain(value):
+    labels = value.split(".")
+    if not all(label.isalnum() for label in labels):
+        raise BadRequest("no domain")
+    return value
+
+
+@require_GET
+def whois(request):
+    domain = clean_domain(request.GET["domain"])
+    with os.popen(f"whois {domain}") as pipe:
+        text = pipe.read()
+    lines = int(request.GET.get("lines", 10))
+    with os.popen("tail -n %d /var/log/whois" % lines) as pipe:
+        return JsonResponse({"text": text, "log": pipe.read(), "other": os.popen("id " + shlex.quote(request.GET["u"])).read()})
+""",
+    ),
+]
