@@ -202,7 +202,8 @@ class Hunt:
         if (self.log.since is not None and is_outside) or point in self._strangers:
             return  # another fault, that was mended since
         if outcome == "untestable" and point != BEFORE:
-            self.barred.add(point)
+            if not run.elsewhere:
+                self.barred.add(point)
         elif outcome in {"pass", "fail"}:
             if point != BEFORE and self.weights[point] > 0:
                 self.barred.discard(point)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, replace
 from uuid import uuid4
 
@@ -24,7 +24,7 @@ class Log:
         rule: which failures count; verdicts under another rule are no evidence.
         resume: go on with the bisection last begun under `key`.
         reuse: take the verdicts of earlier bisections as evidence.
-        passed: commits where the same command is known to have passed elsewhere.
+        known: runs of the same command elsewhere.
         scope: the repository, whose bisections learn from each other how its tests fail.
     """
 
@@ -36,10 +36,10 @@ class Log:
         *,
         resume: bool,
         reuse: bool,
-        passed: Collection[str] = (),
+        known: Sequence[Run] = (),
         scope: str = "",
     ) -> None:
-        self._passed = frozenset(passed)
+        self._known = tuple(known)
         self._memory, self._key, self._rule, self._reuse = memory, key, rule, reuse
         self._trees: dict[str, str] = {}
         self._trial: Trial | None = None
@@ -97,8 +97,7 @@ class Log:
             if commit.sha in self._trees:
                 continue
             self._trees[commit.sha] = commit.tree
-            if commit.sha in self._passed:
-                self.reused.append(Run(commit.sha, "pass", None, 0.0, "passed in CI"))
+            self.reused += [run for run in self._known if run.sha == commit.sha]
             if self._reuse and self._trial is not None:
                 for line in self._memory.get(verdict_key(self._trial, self._rule, commit.tree)):
                     run = from_line(line)
@@ -116,7 +115,7 @@ class Log:
 
     def is_known_good(self, sha: str) -> bool:
         """Whether the command is known to have passed there elsewhere."""
-        return sha in self._passed
+        return any(run.sha == sha and run.ran == "pass" for run in self._known)
 
     def record(self, run: Run) -> Run:
         """Keep one run."""

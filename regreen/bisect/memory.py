@@ -33,7 +33,8 @@ class Memory(Protocol):
 class Run:
     """One run of the command at one commit, before anybody judged it: "fail" is any failure at all.
 
-    `inside` is how long the command itself took, without its box; `used`: that box had run other commits.
+    `inside` is how long the command itself took, without its box; `used`: that box had run other commits;
+    `elsewhere`: it was no run of ours, so a failure of another kind does not say that the commit is untestable here.
     """
 
     sha: str
@@ -45,6 +46,7 @@ class Run:
     session: str = ""
     inside: float = 0.0
     used: bool = False
+    elsewhere: bool = False
 
     def to_line(self) -> str:
         """For `Memory`."""

@@ -47,9 +47,11 @@ def assemble(
     """The document of a bisection; `hunt` is None where the broken end never failed."""
     judge = hunt.judge if hunt else judge
     observations = tuple(
-        _observation(judge, run, reused=reused)
+        seen
         for reused, runs in ((True, log.reused), (False, log.runs))
         for run in runs
+        if (seen := _observation(judge, run, reused=reused)).outcome != "untestable"
+        or not run.elsewhere
     )
     untestable = tuple(
         dict.fromkeys(seen.sha for seen in observations if seen.outcome == "untestable")

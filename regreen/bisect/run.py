@@ -17,7 +17,7 @@ from regreen.bisect.endpoints import Ends, refuse_lacking
 from regreen.bisect.graph import BEFORE
 from regreen.bisect.hunt import Hunt, Stop, View
 from regreen.bisect.log import Log
-from regreen.bisect.memory import Forgetful, Memory, session_key
+from regreen.bisect.memory import Forgetful, Memory, Run, session_key
 from regreen.bisect.performance import Paired
 from regreen.bisect.result import Bisection, Dependency, Outcome, Verified
 from regreen.bisect.runner import Judge, Runner, Runs, pattern
@@ -70,7 +70,7 @@ class BisectJob:
     resume: bool = False
     slower: float | None = None
     reuse: bool = True
-    passed: tuple[str, ...] = ()
+    known: tuple[Run, ...] = ()
 
 
 def bisect(
@@ -145,7 +145,7 @@ class _Work:
             (ends.good, ends.bad, job.first_parent, job.signature, job.find_fix, job.slower),
         )
         rule = job.signature if job.slower is None else f"slower than {ends.good} {job.slower}"
-        self.log = Log(memory, key, rule, resume=job.resume, reuse=job.reuse, passed=job.passed)
+        self.log = Log(memory, key, rule, resume=job.resume, reuse=job.reuse, known=job.known)
         self.boxes = Boxes(git, sandbox, cancel, in_turn=job.slower is not None)
         plain = Runner(job.trial, self.boxes, cancel, pattern(job.signature))
         self.plain = plain

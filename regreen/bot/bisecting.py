@@ -14,7 +14,7 @@ from regreen.bisect.result import Bisection
 from regreen.bisect.run import BisectJob, bisect
 from regreen.bot import say
 from regreen.bot.asks import Bisect as BisectAsk
-from regreen.bot.ci_history import passed_in_ci
+from regreen.bot.ci_history import seen_in_ci
 from regreen.bot.desk import Desk
 from regreen.bot.memories import BisectMemory
 from regreen.bot.replies import Reply
@@ -55,7 +55,7 @@ def bisect_asked(desk: Desk, job: Job, ask: BisectAsk) -> str:
         bad=bad,
         max_minutes=_MAX_MINUTES,
         resume=True,
-        passed=passed_in_ci(github, git, branch, trial.shown),
+        known=seen_in_ci(github, git, branch, trial.shown),
     )
     try:
         found = _search(desk, job, git, task, _telling(desk, job, reply))
@@ -137,7 +137,7 @@ class _Scheduled:
             bad=head,
             max_minutes=_SCHEDULED_MINUTES,
             resume=True,
-            passed=passed_in_ci(self._github, git, self._schedule.branch, trial.shown),
+            known=seen_in_ci(self._github, git, self._schedule.branch, trial.shown),
         )
         return _search(self._desk, self._job, git, task, self._job.say)
 

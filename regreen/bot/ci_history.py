@@ -1,24 +1,31 @@
-"""What CI already knows: commits at which a step of a workflow ran the very same command, and it passed."""
+"""What CI already knows: commits at which a step of a workflow ran the very same command, and how that ended."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from regreen.errors import UserError
+from regreen.bisect import signature
+from regreen.bisect.memory import Run
+from regreen.errors import OutsideError, UserError
+from regreen.fixers.ci_log import output_of, parse
 from regreen.fixers.workflow import Step, plan
 from regreen.forge import GitHub, NotAllowed, WorkflowJob, WorkflowRun
+from regreen.models import RunResult
 from regreen.ports import Git
 
 _MOST_RUNS = 20  # each asks GitHub once more
+_MOST_LOGS = 5  # each is downloaded
+_LOG_BYTES = 2 * 1024 * 1024
 _Place = tuple[
     str, frozenset[str]
 ]  # a job as GitHub shows it, and the names that a step of it may have
 
 
-def passed_in_ci(github: GitHub, git: Git, branch: str, command: str) -> tuple[str, ...]:
-    """Commits of a branch where `command` passed as a step of its own, newest first.
+def seen_in_ci(github: GitHub, git: Git, branch: str, command: str) -> tuple[Run, ...]:
+    """The commits of a branch where `command` ran as a step of its own and ended alike wherever it ran.
 
-    A failure in CI is not told: its log would have to be read to know whether it is the one that is looked for.
+    Of the failures those around the newest commit that passed are read: the log says whether one is the failure that
+    is looked for. One that says nothing but an exit status is left out.
     """
     try:
         runs = github.runs(branch)
@@ -29,8 +36,34 @@ def passed_in_ci(github: GitHub, git: Git, branch: str, command: str) -> tuple[s
         for path in dict.fromkeys(run.path for run in runs if run.path)
     }
     fitting = [run for run in runs if places.get(run.path)][:_MOST_RUNS]
-    passed = (run.head_sha for run in fitting if _passed(github.jobs(run.id), places[run.path]))
-    return tuple(dict.fromkeys(passed))
+    passed: dict[str, Run] = {}
+    failed: list[tuple[str, int]] = []
+    newer = 0  # of the failures, those newer than every commit that passed
+    for run in fitting:
+        ended, job = _ended(github.jobs(run.id), places[run.path])
+        if ended == "success":
+            seen = Run(run.head_sha, "pass", None, 0.0, "passed in CI", elsewhere=True)
+            passed.setdefault(run.head_sha, seen)
+        elif ended == "failure":
+            newer += not passed
+            failed.append((run.head_sha, job))
+    telling = [*reversed(failed[:newer]), *failed[newer:]]
+    read = (_failure(github, sha, job, command) for sha, job in telling[:_MOST_LOGS])
+    return (*passed.values(), *(run for run in read if run is not None))
+
+
+def _failure(github: GitHub, sha: str, job: int, command: str) -> Run | None:
+    """How the command failed there, as far as the log says it."""
+    try:
+        log = github.job_log(job, _LOG_BYTES)
+    except (OutsideError, UserError):  # logs are deleted after some months
+        return None
+    output = output_of(log, command)
+    code = parse(log, step=command.strip().splitlines()[0]).exit_code
+    seen = signature.read(RunResult("exit", code or 1, output, "", truncated=False, seconds=0.0))
+    if not seen.tests and not seen.kind:
+        return None
+    return Run(sha, "fail", seen, 0.0, "failed in CI", elsewhere=True)
 
 
 def _places(git: Git, run: WorkflowRun, command: str, repository: str) -> list[_Place]:
@@ -61,14 +94,15 @@ def _names(step: Step) -> frozenset[str]:
     return frozenset({step.name, f"Run {first}"})
 
 
-def _passed(jobs: Iterable[WorkflowJob], places: list[_Place]) -> bool:
-    """Whether the step ran somewhere and passed wherever it ran."""
+def _ended(jobs: Iterable[WorkflowJob], places: Sequence[_Place]) -> tuple[str | None, int]:
+    """How the step ended wherever it ran, None where it did not run or ended in two ways; and a job that ran it."""
     seen = [
-        step.conclusion
+        (step.conclusion, job.id)
         for job in jobs
         for name, steps in places
         if job.name == name
         for step in job.steps
         if step.name in steps
     ]
-    return bool(seen) and all(conclusion == "success" for conclusion in seen)
+    ends = {conclusion for conclusion, _ in seen}
+    return (ends.pop(), seen[0][1]) if len(ends) == 1 else (None, 0)

@@ -84,6 +84,22 @@ def read_lines(stream: BinaryIO) -> Iterator[bytes]:
         yield line
 
 
+def output_of(log: bytes, command: str) -> str:
+    """What the last step that ran `command` printed, as its tools wrote it; empty where the log does not show it."""
+    heading = f"##[group]Run {command.strip().splitlines()[0]}"
+    kept: list[str] = []
+    inside = False
+    for raw in read_lines(io.BytesIO(log)):
+        text = raw[:MAX_LINE].decode("utf-8", "replace")
+        line = clean(_STAMP.sub("", _TABBED.sub("", text, count=1), count=1).removeprefix("\ufeff"))
+        if line.startswith("##[group]Run ") or line == "Post job cleanup.":
+            inside = line == heading
+            kept = [] if inside else kept
+        elif inside and not line.startswith("##["):
+            kept.append(line)
+    return "\n".join(kept)
+
+
 def failures_in(text: str) -> tuple[Failure, ...]:
     """The failures that a tool's plain output tells; empty where it tells none."""
     section = _Section("")

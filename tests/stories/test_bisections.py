@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from regreen.playground.acts.actions import JobReport
-from tests.stories.story import REPO, Story
+from tests.stories.story import REPO, SHOP, Story
 from tests.stories.test_fixes import needs_sandbox
 
 _BROKEN = '"""Prices."""\n\n\ndef total(prices):\n    """The sum."""\n    return sum(prices[1:])\n'
@@ -64,6 +68,52 @@ def test_what_ci_has_seen_pass_is_not_run_again(story: Story) -> None:
     (answer,) = issue.comments
     assert f"**{culprit[:12]} broke it (verified, " in answer
     assert f"| `{seen[:12]}` | pass | passed in CI |" in answer
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_failure_in_ci_counts_where_its_log_shows_the_one_that_is_looked_for(
+    story: Story, tmp_path: Path
+) -> None:
+    story.commits({".github/workflows/ci.yml": _WORKFLOW})
+    other = story.commits({"notes/a.txt": "x\n"}, message="Note")
+    for i in range(6):
+        story.commits({f"docs/{i}.txt": "x\n"}, message=f"Doc {i}")
+    culprit = story.commits({"shop/prices.py": _BROKEN}, message="Make total faster")
+    later = story.commits({"notes/b.txt": "x\n"}, message="Another note")
+    steps = (("Run actions/checkout@v4", "success"), (f"Run {_TEST}", "failure"))
+    story.state.run_ci(REPO, later, [JobReport("test", steps, _log(_printed(tmp_path, _BROKEN)))])
+    unlike = _log("Traceback (most recent call last):\nOSError: the disk is full")
+    story.state.run_ci(REPO, other, [JobReport("test", steps, unlike)])
+    issue = story.issue("Totals are wrong")
+    story.says("alice", f'/bisect test="{_TEST}"', on=issue)
+    story.work()
+    (answer,) = issue.comments
+    assert f"**{culprit[:12]} broke it (verified, " in answer
+    assert f"| `{later[:12]}` | fail | failed in CI |" in answer
+    assert "the disk is full" not in answer
+
+
+def _printed(tmp_path: Path, prices: str) -> str:
+    """What the test prints where `prices` is the code."""
+    for path, text in {**SHOP, "shop/prices.py": prices}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    argv = [sys.executable, *_TEST.split()[1:]]
+    ran = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    return ran.stdout + ran.stderr
+
+
+def _log(output: str) -> bytes:
+    """As GitHub shows it."""
+    lines = [
+        *("##[group]Run actions/checkout@v4", "##[endgroup]", f"##[group]Run {_TEST}"),
+        *(f"\x1b[36;1m{_TEST}\x1b[0m", "shell: /usr/bin/bash -e {0}", "##[endgroup]"),
+        *(*output.splitlines(), "##[error]Process completed with exit code 1."),
+        "Post job cleanup.",
+    ]
+    return "".join(f"2026-10-01T12:00:00.0000000Z {line}\n" for line in lines).encode()
 
 
 @needs_sandbox

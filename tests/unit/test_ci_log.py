@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regreen.fixers.ci_log import clean, failures_in, parse, read_lines
+from regreen.fixers.ci_log import clean, failures_in, output_of, parse, read_lines
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((LOGS / "expected.json").read_text())
@@ -223,3 +223,13 @@ def test_no_line_stalls_it(unit: str) -> None:
     parse(f"=== short test summary info ===\n{text}\n".encode())
     failures_in(text)
     assert time.process_time() - started < 3
+
+
+def test_the_output_of_a_command_is_what_its_step_printed() -> None:
+    log = (LOGS / "pytest-py9-plain.log").read_bytes()
+    command = parse(log).command
+    printed = output_of(log, command)
+    assert "short test summary" in printed
+    assert "Syncing repository" not in printed
+    assert "##[" not in printed
+    assert output_of(log, "make nothing") == ""
