@@ -6,7 +6,7 @@ runs are evidence and no verdict, goes through boxes that are emptied between tw
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event, Lock
@@ -15,6 +15,7 @@ from regreen.codebase.in_git import argv_of
 from regreen.codebase.trial import Trial, prepare
 from regreen.errors import OutsideError, SetupFailed, UserError
 from regreen.models import Env, RunResult
+from regreen.pool import Pool
 from regreen.ports import Box, Git, Sandbox
 
 _HANDS = 2  # threads that open and close
@@ -44,7 +45,7 @@ class Boxes:
     ) -> None:
         self._git, self._sandbox, self._cancel = git, sandbox, cancel
         self._in_turn = in_turn
-        self._hands = ThreadPoolExecutor(_HANDS, thread_name_prefix="regreen-boxes")
+        self._hands = Pool(_HANDS, thread_name_prefix="regreen-boxes")
         self._lock = Lock()
         self._plain: dict[tuple[object, ...], Env] = {}
         self._ahead: dict[tuple[Trial, str], Future[_Opened]] = {}

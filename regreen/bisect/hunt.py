@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 
 from regreen.bisect.endpoints import refuse_gaps
@@ -19,6 +19,7 @@ from regreen.bisect.runner import Judge, Runs
 from regreen.bisect.search import Search, calibrated
 from regreen.errors import OutsideError
 from regreen.models import Commit
+from regreen.pool import Pool
 from regreen.ports import Git
 
 NOWHERE = 0.95
@@ -240,7 +241,7 @@ class Hunt:
 
     def search(self, limit: Stop) -> Outcome:
         """Test until the answer is clear, or the limit is reached."""
-        with ThreadPoolExecutor(max(1, self.jobs)) as pool:
+        with Pool(max(1, self.jobs)) as pool:
             flying: dict[Future[Run], tuple[int, int]] = {}
             try:
                 return self._loop(pool, flying, limit)
@@ -248,9 +249,7 @@ class Hunt:
                 for future in flying:
                     future.cancel()
 
-    def _loop(
-        self, pool: ThreadPoolExecutor, flying: dict[Future[Run], tuple[int, int]], limit: Stop
-    ) -> Outcome:
+    def _loop(self, pool: Pool, flying: dict[Future[Run], tuple[int, int]], limit: Stop) -> Outcome:
         trouble, depth, useless = 0, self.rounds, 0
         while True:
             answer = self.answer()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from regreen.codebase.diff import apply_suggestion
 from regreen.errors import OutOfBudget, OutsideError
 from regreen.models import Evidence, Signals, Skipped, Unread
+from regreen.pool import Pool
 from regreen.ports import Model
 from regreen.reviewers.calibrate import confidence
 from regreen.reviewers.claims import Said, merge, read_claims
@@ -92,7 +92,7 @@ def _read(
     # The first reading goes alone, so that the others find the dossier in the endpoint's cache.
     first, *others = lenses
     answers = {first: _ask(model, portion, first)}
-    with ThreadPoolExecutor(max_workers=len(others)) as pool:
+    with Pool(max_workers=len(others)) as pool:
         answers |= dict(
             zip(others, pool.map(lambda lens: _ask(model, portion, lens), others), strict=True)
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from threading import Event
 
@@ -22,6 +21,7 @@ from regreen.models import (
     Skipped,
     Unread,
 )
+from regreen.pool import Pool
 from regreen.ports import Git, Model, Sandbox
 from regreen.reviewers.calibrate import PRIOR, Weights
 from regreen.reviewers.context import LARGEST_FILE, Report, ReviewContext, Reviewer
@@ -156,7 +156,7 @@ def _read(context: ReviewContext, reviewers: Table) -> list[tuple[Dimension, Rep
     chosen = [row for row in reviewers if row[0] in context.config.review.dimensions]
     if not context.change.files:
         return []
-    with ThreadPoolExecutor(max_workers=4, thread_name_prefix="review") as pool:
+    with Pool(max_workers=4, thread_name_prefix="review") as pool:
         waiting = [(d, pool.submit(_run, reviewer, context)) for d, reviewer in chosen]
         return [(d, w.result()) for d, w in waiting]
 
