@@ -84,8 +84,6 @@ def fix_asked(desk: Desk, job: Job, ask: FixAsk) -> str:
     if not loaded.config.fix.enabled or "command" not in loaded.config.fix.on:
         raise UserError("repairs are switched off in this repository's configuration (fix.on)")
     target = _target_asked(desk, github, repository, ask)
-    if target.fork:
-        raise UserError("this is a fork's branch, and nothing of ours can be pushed there")
     flow = _Flow(desk, job, github=github, repository=repository, loaded=loaded, target=target)
     run = _latest_red(github, target)
     try:
@@ -107,6 +105,10 @@ def publish_approved(desk: Desk, job: Job, where: Where, number: int, login: str
     repository = github.repository()
     loaded = desk.config(where, github, repository)
     pull = github.pull(number) if data["on_pull"] else None
+    if pull is not None and pull.head_sha != data["sha"]:
+        # a person's yes is to what was shown, on the commit that it was shown for
+        desk.store.delete(f"{_PENDING}/{where.repo}", str(number))
+        return say.approval_too_late(data["sha"], pull.head_sha)
     target = _Target(data["branch"], data["sha"], pull)
     flow = _Flow(desk, job, github=github, repository=repository, loaded=loaded, target=target)
     opened = flow.open(data["patch"], data["title"], f"{data['body']}\n\nApproved by @{login}.")
@@ -240,7 +242,7 @@ class _Flow:
         return len(earlier)
 
     def _red(self, git: GitRepository, run: WorkflowRun | None) -> Red:
-        scope = self._repository.full_name
+        scope = self._repository.full_name + ("/fork" if self._target.fork else "")
         reason = "no failed run of this commit, and the configuration names no tests.command"
         if run is not None:
             pythons = self._desk.sandbox().pythons()
@@ -266,13 +268,17 @@ class _Flow:
         self._job.check()
         self._keep(found)
         title = say.fix_title(red.name, found)
-        body = say.fix_body(found, red.step or red.name, red.url, markdown(found))
-        if found.outcome == "fixed" and found.patch:
+        body = say.fix_body(found, red.step or red.name, red.url, markdown(found, with_patch=False))
+        if self._target.fork and found.outcome in {"fixed", "needs_human"} and found.patch:
+            answer = say.fix_for_fork(markdown(found))
+        elif found.outcome == "fixed" and found.patch:
             opened = self.open(found.patch, title, body)
             answer = say.fix_opened(opened.number, found.cause or "")
         elif found.outcome == "needs_human" and found.patch and self._target.number is not None:
             self._wait_for_approval(found.patch, title, body)
             answer = say.fix_waits(markdown(found))
+        elif found.outcome == "needs_human" and found.patch:
+            answer = say.fix_by_hand(markdown(found))
         else:
             answer = say.no_fix(red.step or red.name, markdown(found))
         if reply is not None:

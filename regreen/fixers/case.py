@@ -82,11 +82,12 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """How the same command ended with the patch, in fresh boxes, `reruns` times."""
+    """How the same command ended with the patch, in fresh boxes, `reruns` times; `kept` tests that passed pass still."""
 
     exit_code: int | None
     reruns: int
     failures: tuple[Failure, ...] = ()
+    kept: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,10 @@ class Strength:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What a repair came to; the keys are those of `regreen fix --format json`."""
+    """What a repair came to; the keys are those of `regreen fix --format json`.
+
+    `rev` is the commit that failed, `setup` what a person would prepare it with.
+    """
 
     outcome: FixOutcome
     rung: RungName | None = None
@@ -139,6 +143,8 @@ class Fix:
     strength: Strength | None = None
     reflection: str | None = None
     reason: str = ""
+    rev: str = ""
+    setup: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,9 @@ def fix(
         seen = look_wider(seen, job.trial, rev, git=git, sandbox=sandbox, seconds=stop.left)
     case = _case(job, rev, base, seen, git=git, sandbox=sandbox, model=model, stop=stop, say=say)
     climbed = _Ladder(case).climb()
-    return replace(climbed, reason=climbed.reason or seen.reason, seconds=now() - started)
+    setup = (job.trial.asked or job.trial.setup or "").strip()
+    reason = climbed.reason or seen.reason
+    return replace(climbed, reason=reason, seconds=now() - started, rev=rev, setup=setup)
 
 
 def _base(git: Git, job: FixJob, rev: str) -> str | None:

@@ -113,7 +113,7 @@ def gate(
         ),
         *nothing_silenced(files, [failure.kind for failure in failures]),
         *no_special_case(files, tests),
-        *sensitive(files, rules.protected),
+        *sensitive(files, rules.protected, by_tool=rules.rung == "recipe"),
         *(() if rules.rung in {"revert", "recipe"} else safeguards_kept(files)),
         *dependencies_kept(files, rung=rules.rung),
         *no_new_reach(files),

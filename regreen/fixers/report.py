@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from regreen.codebase.inert import span
 from regreen.fixers.case import Attempt, Fix
 from regreen.models import Failure
 
@@ -36,7 +37,12 @@ def _text(result: Fix) -> Iterator[str]:
     if result.cause:
         yield f"cause: {result.cause}"
     if result.after:
-        yield f"after: green in {result.after.reruns} fresh runs"
+        kept = (
+            f"; the {result.after.kept} tests that passed before pass still"
+            if result.after.kept
+            else ""
+        )
+        yield f"after: green in {result.after.reruns} fresh runs{kept}"
     if result.gate:
         yield f"gate: {result.gate.verdict}"
         for reason in result.gate.reasons:
@@ -50,9 +56,12 @@ def _text(result: Fix) -> Iterator[str]:
         yield result.patch.rstrip("\n")
 
 
-def markdown(result: Fix) -> str:
-    """The result as the body of a pull request: everything here was computed, nothing was taken on trust."""
-    body = "\n".join(_markdown(result))
+def markdown(result: Fix, *, with_patch: bool = True) -> str:
+    """The result as markdown: everything here was computed, nothing was taken on trust.
+
+    A pull request shows its own diff, so its body goes without the patch.
+    """
+    body = "\n".join(_markdown(result, with_patch=with_patch))
     return (
         body
         if len(body) <= _LONGEST
@@ -60,50 +69,112 @@ def markdown(result: Fix) -> str:
     )
 
 
-def _markdown(result: Fix) -> Iterator[str]:
-    yield f"**{_OUTCOMES[result.outcome]}**" + (
-        f", by the *{result.rung}* rung" if result.rung else ""
+def _markdown(result: Fix, *, with_patch: bool) -> Iterator[str]:
+    accepted = next(
+        (one for one in result.attempts if one.patch and one.patch == result.patch), None
     )
+    how = f", by the *{result.rung}* rung" if result.rung else ""
+    what = f": {plain(accepted.summary)}" if accepted and accepted.summary else ""
+    yield f"**{_OUTCOMES[result.outcome]}**{how}{what}"
     if result.reason:
         yield f"\n{plain(result.reason)}"
     if result.cause:
-        yield f"\n**Cause.** {plain(result.cause)}"
-    yield "\n| | exit | failing |\n| --- | --- | --- |"
-    yield f"| before | {_code(result.before.exit_code)} | {len(result.before.failures) or 'the command'} |"
-    if result.after:
-        yield f"| after, {result.after.reruns} fresh runs | {_code(result.after.exit_code)} | {len(result.after.failures)} |"
-    yield f"\nCommand:\n{fenced(result.before.command, 'sh')}"
-    if result.before.failures:
-        yield fenced("\n".join(failure_line(failure) for failure in result.before.failures[:20]))
-    if result.strength and result.strength.mutants:
-        yield f"\n{result.strength.killed} of {result.strength.mutants} mutants of the changed lines are noticed by the tests."
-    if result.gate:
-        yield f"\n**Gate: {result.gate.verdict}.**"
-        for reason in result.gate.reasons:
-            yield f"- {reason.check}: {plain(reason.detail)}"
+        yield f"\n**Cause.** {_sentence(result.cause)}"
+    if result.culprit:
+        yield f"\n**Broken by** {span(result.culprit.sha[:12])} {plain(result.culprit.subject)}"
+    yield from _proof(result)
+    yield from _gate(result)
     if result.reflection:
         yield f"\n**Looking back.** {plain(result.reflection)}"
-    yield from _tried(result.attempts)
     if result.hints:
         yield "\n**Hints.**"
         yield from (f"- {plain(hint)}" for hint in result.hints[:10])
     if result.cost.calls:
         yield f"\nCost: ${result.cost.usd:.2f}, {result.cost.calls} model calls; {result.seconds:.0f} s."
+    if result.before.failures:
+        told = "\n".join(failure_line(failure) for failure in result.before.failures[:20])
+        yield _folded("How it failed", fenced(told))
+    yield from _tried(result.attempts)
     if result.patch:
-        yield (
-            "\n<details><summary>Patch</summary>\n\n"
-            + fenced(result.patch, "diff")
-            + "\n\n</details>"
-        )
-        yield "\nBy hand: check the commit out, `git apply` the patch, run the command."
+        yield _folded("Try it by hand", fenced("\n".join(_by_hand(result)), "sh"))
+        if with_patch:
+            yield _folded("The patch", fenced(result.patch, "diff"))
+
+
+def _proof(result: Fix) -> Iterator[str]:
+    """Before and after, as a table that is read at a glance."""
+    lines = result.before.command.strip().splitlines() or ["the command"]
+    command = span(lines[0] + (" …" if len(lines) > 1 else ""), 120).replace("|", "\\|")
+    at = f" at {span(result.rev[:12])}" if result.rev else ""
+    yield "\n| | exit | fails |\n| --- | --- | --- |"
+    yield f"| {command}{at} | {_code(result.before.exit_code)} | {_listed(result.before.failures)} |"
+    if result.after is None:
+        return
+    times = f"with the patch, {result.after.reruns} times, each in a fresh box"
+    left = _listed(result.after.failures) if result.after.failures else "nothing"
+    yield f"| {times} | {_code(result.after.exit_code)} | {left} |"
+    if result.after.kept:
+        yield f"| the {result.after.kept} tests that passed before | | nothing |"
+    if result.strength and result.strength.mutants:
+        killed, made = result.strength.killed, result.strength.mutants
+        yield f"| {made} faults put into the changed lines | | the tests notice {killed} |"
+
+
+def _listed(failures: Sequence[Failure]) -> str:
+    if not failures:
+        return "the command"
+    names = ", ".join(plain(one.test or one.path or one.kind)[:80] for one in failures[:2])
+    more = f" and {len(failures) - 2} more" if len(failures) > 2 else ""
+    return f"{len(failures)}: {names}{more}"
+
+
+_VERDICTS = {
+    "allow": "**The gate** held the patch against what cheats do, and let it through.",
+    "needs_human": "**A person has to agree**, because:",
+    "deny": "**The gate** refused it, because:",
+}
+
+
+def _gate(result: Fix) -> Iterator[str]:
+    if result.gate is None:
+        return
+    yield f"\n{_VERDICTS[result.gate.verdict]}"
+    weighing = [one for one in result.gate.reasons if one.level in {"deny", "needs_human"}]
+    notes = [one for one in result.gate.reasons if one not in weighing]
+    yield from (f"- {_sentence(one.detail)} ({one.check})" for one in weighing)
+    if notes:
+        yield f"{'' if result.gate.verdict == 'allow' else chr(10)}To know:"
+        yield from (f"- {_sentence(one.detail)} ({one.check})" for one in notes[:8])
+
+
+def _by_hand(result: Fix) -> Iterator[str]:
+    yield f"git checkout {result.rev[:12] or '(the commit that failed)'}"
+    if result.setup and len(result.setup) < 600:
+        yield result.setup
+    yield f"{result.before.command.strip()}  # exit {_code(result.before.exit_code)}"
+    yield "git apply fix.patch"
+    yield f"{result.before.command.strip()}  # exit {_code(result.after.exit_code if result.after else None)}"
 
 
 def _tried(attempts: Sequence[Attempt]) -> Iterator[str]:
     if attempts:
-        yield "\n<details><summary>What was tried</summary>\n\n| rung | what | outcome | seconds | $ |\n| --- | --- | --- | --- | --- |"
+        rows = ["| rung | what | outcome | seconds | $ |", "| --- | --- | --- | --- | --- |"]
         for attempt in attempts:
-            yield f"| {attempt.rung} | {plain(attempt.summary)} | {attempt.outcome} | {attempt.seconds:.0f} | {attempt.usd:.2f} |"
-        yield "\n</details>"
+            why = f": {plain(attempt.detail)[:160]}" if attempt.detail else ""
+            told = f"{attempt.outcome.replace('_', ' ')}{why}"
+            rows.append(
+                f"| {attempt.rung} | {plain(attempt.summary)} | {told} | {attempt.seconds:.0f} | {attempt.usd:.2f} |"
+            )
+        yield _folded(f"What was tried ({len(attempts)})", "\n".join(rows))
+
+
+def _folded(title: str, inner: str) -> str:
+    return f"\n<details><summary>{title}</summary>\n\n{inner}\n\n</details>"
+
+
+def _sentence(words: str) -> str:
+    told = plain(words)
+    return told[:1].upper() + told[1:]
 
 
 def failure_line(failure: Failure) -> str:

@@ -116,8 +116,13 @@ def prove(
         seen.result.exit_code if seen else None,
         green,
         seen.failures if seen and not seen.green else (),
+        kept=0 if red else _passed(case),
     )
     return Proof(runs, green, tuple(red), untested=untested, idle_tests=idle), after, seen
+
+
+def _passed(case: Case) -> int:
+    return sum(word == "passed" and test not in case.flaky for test, word in case.passing.items())
 
 
 @dataclass(frozen=True)
@@ -248,7 +253,7 @@ _NODE = re.compile(r"^(?P<path>[^:\n]+?\.py)::(?P<names>[^\[\n]+)")
 
 
 def failing_sources(git: Git, rev: str, trial: Trial, failures: Sequence[Failure]) -> list[str]:
-    """The sources of the failing tests: the function alone where it can be found, else nothing."""
+    """The sources of the failing tests: the function, where it can be found, with the module's tables that it names."""
     found: list[str] = []
     shown: set[str] = set()
     for failure in failures[:20]:
@@ -268,10 +273,27 @@ def failing_sources(git: Git, rev: str, trial: Trial, failures: Sequence[Failure
         source = function_source(text, name)
         if source:
             shown.add(path)
+            source = "\n\n".join([source, *_tables(text, source)])
         found.append(source or ("" if len(text) > 20_000 else text))
     named = [path for path in trial.overlay if path in trial.shown and path not in shown]
     found += [trial.overlay[path].decode("utf-8", "replace")[:20_000] for path in named]
     return [text for text in dict.fromkeys(found) if text]
+
+
+def _tables(text: str, source: str) -> list[str]:
+    """The module-level values that a test takes its cases from."""
+    named = {
+        node.id
+        for node in ast.walk(parse_python(source) or ast.Module([], []))
+        if isinstance(node, ast.Name)
+    }
+    tree = parse_python(text)
+    return [
+        ast.unparse(node)[:20_000]
+        for node in (tree.body if tree else ())
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id in named for target in node.targets)
+    ]
 
 
 def function_source(text: str, name: str) -> str:

@@ -65,6 +65,8 @@ def test_red_ci_becomes_a_verified_draft_and_is_not_doubled(story: Story) -> Non
     assert patch.raw.draft
     assert (patch.raw.head_ref, patch.raw.base_ref) == ("regreen/fix-1", "change")
     assert "failed. This patch makes it pass; nothing was merged" in patch.body
+    assert "| with the patch, 3 times, each in a fresh box | 0 | nothing |" in patch.body
+    assert f"git checkout {pull.raw.head_sha[:12]}" in patch.body
     (answer,) = pull.comments
     assert answer.startswith(f"A verified patch is in #{patch.number}, as a draft. Cause: ")
     said = story.says("alice", "/fix", on=pull)
@@ -93,15 +95,60 @@ def test_repairs_can_be_switched_off(story: Story) -> None:
     assert "repairs are switched off" in pull.comments[0]
 
 
-def test_a_forks_branch_is_left_alone(story: Story) -> None:
+def _misspelt(story: Story) -> SeenPull:
+    story.configures(
+        "review: {enabled: false}\ntests: {setup: pip install codespell, command: codespell shop}\n"
+    )
+    pull = story.pull({"shop/bulk.py": "# recieve\n"}, draft=True)
+    story.says("alice", "/fix", on=pull)
+    story.work()
+    assert pull.comments[-1].startswith("A patch works, and needs your approval")
+    return pull
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_what_a_person_has_to_agree_to_waits_for_it(story: Story) -> None:
+    pull = _misspelt(story)
+    assert len(story.pulls) == 1
+    story.says("alice", "/approve", on=pull)
+    story.work()
+    patch = story.pulls[-1]
+    assert (patch.raw.head_ref, patch.raw.draft) == ("regreen/fix-1", True)
+    assert "Approved by @alice." in patch.body
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_an_approval_holds_for_the_commit_it_was_given_for(story: Story) -> None:
+    pull = _misspelt(story)
+    story.state.commit("acme/shop", {"shop/more.py": "A = 1\n"}, branch="change", by="alice")
+    story.says("alice", "/approve", on=pull)
+    story.work()
+    assert len(story.pulls) == 1
+    assert "so the approval does not hold" in pull.comments[-1]
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_forks_patch_comes_in_a_comment_and_nothing_is_pushed(story: Story) -> None:
+    story.configures(
+        "review: {enabled: false}\ntests: {setup: pip install ruff, command: ruff check shop}\n"
+    )
     story.state.fork("acme/shop", "mallory")
-    story.state.commit("mallory/shop", {"a.py": "A = 1\n"}, branch="change", by="mallory")
+    story.state.commit(
+        "mallory/shop", {"shop/bulk.py": "import os\n"}, branch="change", by="mallory"
+    )
     raw = story.state.open_pull(
         "acme/shop", "change", by="mallory", title="Mine", draft=True, from_fork="mallory/shop"
     )
-    story.says("alice", "/fix", on=SeenPull(story, raw))
+    pull = SeenPull(story, raw)
+    story.says("alice", "/fix", on=pull)
     story.work()
-    assert "this is a fork's branch" in SeenPull(story, raw).comments[0]
+    (answer,) = pull.comments
+    assert answer.startswith("A verified patch is below. The branch is a fork's")
+    assert "-import os" in answer
+    assert len(story.pulls) == 1
 
 
 def test_red_ci_on_our_own_branch_starts_nothing(story: Story) -> None:

@@ -47,6 +47,27 @@ def not_repaired(head_sha: str, external_id: str, reason: str) -> CheckRun:
     )
 
 
+def fix_by_hand(report: str) -> str:
+    """A patch that a person has to agree to, where nobody can be asked to."""
+    return f"A patch works, and a person has to agree to it. It is below; nothing was pushed.\n\n{report}"
+
+
+def approval_too_late(approved: str, head: str) -> str:
+    """`/approve` for a patch that was made for an older commit."""
+    return (
+        f"The patch was made and shown for {span(approved[:12])}, and the branch is at {span(head[:12])} now, so the"
+        " approval does not hold. `/fix` tries again there."
+    )
+
+
+def fix_for_fork(report: str) -> str:
+    """A patch for a branch that is somebody else's."""
+    return (
+        "A verified patch is below. The branch is a fork's, so nothing was pushed: who owns it can `git apply` it."
+        f"\n\n{report}"
+    )
+
+
 def no_fix(step: str, report: str) -> str:
     """No patch, and why."""
     return f"No patch for {span(step)}.\n\n{report}"

@@ -105,7 +105,10 @@ def _numbers(tree: ast.AST | None) -> Iterator[float]:
 
 
 def _given(tree: ast.Module | None) -> Iterator[float]:
-    """The numbers that a test hands to what it calls."""
+    """The numbers that a test hands to what it calls, and those of the tables that it goes through."""
+    for table in tree.body if tree else ():
+        if isinstance(table, ast.Assign):
+            yield from _numbers(table)
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Call):
             for argument in (*node.args, *(keyword.value for keyword in node.keywords)):

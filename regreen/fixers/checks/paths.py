@@ -207,11 +207,13 @@ def applies_well(files: Sequence[FileChange], tree: Sequence[str]) -> list[Reaso
     return reasons
 
 
-def sensitive(files: Sequence[FileChange], protected: Sequence[str]) -> list[Reason]:
-    """Check 6: places where a person decides."""
+def sensitive(
+    files: Sequence[FileChange], protected: Sequence[str], *, by_tool: bool = False
+) -> list[Reason]:
+    """Check 6: places where a person decides; what is generated may change where its own tool wrote it (`by_tool`)."""
     reasons: list[Reason] = []
     for file in files:
-        what = _why_sensitive(file, protected)
+        what = _why_sensitive(file, protected, by_tool=by_tool)
         if what:
             reasons.append(Reason("sensitive_path", f"{file.path}: {what}"))
         if _SECRET.search(file.added_text):
@@ -221,7 +223,7 @@ def sensitive(files: Sequence[FileChange], protected: Sequence[str]) -> list[Rea
     return reasons
 
 
-def _why_sensitive(file: FileChange, protected: Sequence[str]) -> str:
+def _why_sensitive(file: FileChange, protected: Sequence[str], *, by_tool: bool) -> str:
     path = file.path
     if matches(path, protected):
         return "the repository's configuration protects this path"
@@ -236,7 +238,7 @@ def _why_sensitive(file: FileChange, protected: Sequence[str]) -> str:
         (_BUILT & set(path.split("/")[:-1]), "is built; its source should change instead"),
         (_LICENCE.match(path.rsplit("/", 1)[-1]), "is the licence"),
         (
-            file.old and _GENERATED.search(file.old[:600]),
+            not by_tool and file.old and _GENERATED.search(file.old[:600]),
             "is generated; its source should change instead",
         ),
     )
