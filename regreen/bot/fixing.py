@@ -268,7 +268,8 @@ class _Flow:
         self._job.check()
         self._keep(found)
         title = say.fix_title(red.name, found)
-        body = say.fix_body(found, red.step or red.name, red.url, markdown(found, with_patch=False))
+        report = markdown(found, branch=self._target.fix_branch)
+        body = say.fix_body(found, red.step or red.name, red.url, report)
         if self._target.fork and found.outcome in {"fixed", "needs_human"} and found.patch:
             answer = say.fix_for_fork(markdown(found))
         elif found.outcome == "fixed" and found.patch:

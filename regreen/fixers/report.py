@@ -56,12 +56,12 @@ def _text(result: Fix) -> Iterator[str]:
         yield result.patch.rstrip("\n")
 
 
-def markdown(result: Fix, *, with_patch: bool = True) -> str:
+def markdown(result: Fix, *, branch: str | None = None) -> str:
     """The result as markdown: everything here was computed, nothing was taken on trust.
 
-    A pull request shows its own diff, so its body goes without the patch.
+    Where the patch is on a `branch`, it is fetched from there; a pull request shows its own diff.
     """
-    body = "\n".join(_markdown(result, with_patch=with_patch))
+    body = "\n".join(_markdown(result, branch=branch))
     return (
         body
         if len(body) <= _LONGEST
@@ -69,7 +69,7 @@ def markdown(result: Fix, *, with_patch: bool = True) -> str:
     )
 
 
-def _markdown(result: Fix, *, with_patch: bool) -> Iterator[str]:
+def _markdown(result: Fix, *, branch: str | None) -> Iterator[str]:
     accepted = next(
         (one for one in result.attempts if one.patch and one.patch == result.patch), None
     )
@@ -96,8 +96,8 @@ def _markdown(result: Fix, *, with_patch: bool) -> Iterator[str]:
         yield _folded("How it failed", fenced(told))
     yield from _tried(result.attempts)
     if result.patch:
-        yield _folded("Try it by hand", fenced("\n".join(_by_hand(result)), "sh"))
-        if with_patch:
+        yield _folded("Try it by hand", fenced("\n".join(_by_hand(result, branch)), "sh"))
+        if branch is None:
             yield _folded("The patch", fenced(result.patch, "diff"))
 
 
@@ -114,10 +114,10 @@ def _proof(result: Fix) -> Iterator[str]:
     left = _listed(result.after.failures) if result.after.failures else "nothing"
     yield f"| {times} | {_code(result.after.exit_code)} | {left} |"
     if result.after.kept:
-        yield f"| the {result.after.kept} tests that passed before | | nothing |"
+        yield f"| the {result.after.kept} tests that passed before, with the patch | | none of them |"
     if result.strength and result.strength.mutants:
         killed, made = result.strength.killed, result.strength.mutants
-        yield f"| {made} faults put into the changed lines | | the tests notice {killed} |"
+        yield f"| {made} faults put into the patched lines, one at a time | | {killed} are noticed by the tests |"
 
 
 def _listed(failures: Sequence[Failure]) -> str:
@@ -147,12 +147,16 @@ def _gate(result: Fix) -> Iterator[str]:
         yield from (f"- {_sentence(one.detail)} ({one.check})" for one in notes[:8])
 
 
-def _by_hand(result: Fix) -> Iterator[str]:
+def _by_hand(result: Fix, branch: str | None) -> Iterator[str]:
     yield f"git checkout {result.rev[:12] or '(the commit that failed)'}"
     if result.setup and len(result.setup) < 600:
         yield result.setup
     yield f"{result.before.command.strip()}  # exit {_code(result.before.exit_code)}"
-    yield "git apply fix.patch"
+    yield (
+        f"git fetch origin {branch} && git checkout FETCH_HEAD"
+        if branch
+        else "git apply fix.patch  # the patch below, as a file"
+    )
     yield f"{result.before.command.strip()}  # exit {_code(result.after.exit_code if result.after else None)}"
 
 
