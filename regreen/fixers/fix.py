@@ -115,9 +115,14 @@ def fix(
         seen = look_wider(seen, job.trial, rev, git=git, sandbox=sandbox, seconds=stop.left)
     case = _case(job, rev, base, seen, git=git, sandbox=sandbox, model=model, stop=stop, say=say)
     climbed = _Ladder(case).climb()
-    setup = (job.trial.asked or job.trial.setup or "").strip()
+    setup = _by_hand(job.trial.asked or job.trial.setup or "")
     reason = climbed.reason or seen.reason
     return replace(climbed, reason=reason, seconds=now() - started, rev=rev, setup=setup)
+
+
+def _by_hand(setup: str) -> str:
+    """The setup as a person would type it."""
+    return "\n".join(line for line in setup.splitlines() if line.strip() not in {"", "cd /work"})
 
 
 def _base(git: Git, job: FixJob, rev: str) -> str | None:

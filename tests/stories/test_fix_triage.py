@@ -118,10 +118,13 @@ def test_what_the_setup_generates_is_no_part_of_the_commit(repository: Repositor
     assert "+NAMES = ['a', 'b']" in found["patch"]
 
 
-def test_a_generated_file_that_nobody_added_is_added(repository: Repository) -> None:
+@pytest.mark.parametrize(
+    "command", ['test -z "$(git status --porcelain)"', "git add -N . && git diff --exit-code"]
+)
+def test_a_generated_file_that_nobody_added_is_added(repository: Repository, command: str) -> None:
     repository.commit("new", {**GREEN, "gen.py": GENERATE, "names.txt": "a\n"})
     argv = ("--setup", "python gen.py", "--rungs", "recipe")
-    found = fixed(repository, *argv, "--", 'test -z "$(git status --porcelain)"')
+    found = fixed(repository, *argv, "--", command)
     assert (found["outcome"], found["before"]["exit_code"]) == ("fixed", 1)
     assert "+++ b/names.py" in found["patch"]
 

@@ -62,9 +62,9 @@ _HAPPY = {"fixed", "already_green"}
 @click.option("--rungs", default=",".join(RUNGS), show_default=True, metavar="LIST")
 @click.option(
     "--workflow",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Take the command from this workflow.",
+    help="Take the command from this workflow, found from here or from the repository's root.",
 )
 @click.option("--job", "job_id", metavar="ID", help="The job in the workflow.")
 @click.option(
@@ -132,7 +132,7 @@ def command(
     told = _log_of(log)
     if workflow is not None:
         trial = _from_workflow(
-            git, at, sandbox, workflow=workflow, job_id=job_id, step=step, log=told
+            git, at, sandbox, workflow=_found(workflow, repo), job_id=job_id, step=step, log=told
         )
         trial = replace(
             trial,
@@ -230,6 +230,19 @@ def _rungs(listed: str, *, no_model: bool) -> tuple[RungName, ...]:
         msg = f"--rungs takes some of {','.join(RUNGS)}, not {', '.join(unknown) or 'nothing'}"
         raise UserError(msg)
     return tuple(name for name in RUNGS if name in names and not (no_model and name == "model"))
+
+
+def _found(workflow: Path, repo: Path) -> Path:
+    """The workflow file, wherever the command was given.
+
+    Raises:
+        UserError: there is none.
+    """
+    for place in (workflow, repo / workflow):
+        if place.is_file():
+            return place
+    msg = f"there is no workflow {workflow}, neither here nor in {repo}"
+    raise UserError(msg)
 
 
 def _from_workflow(

@@ -75,7 +75,9 @@ class Recipe:
             yield Proposal(
                 self.name,
                 _patch(case, changed),
-                f"ran {_named(case, remedy)}",
+                "kept what the command itself wrote"
+                if remedy.name == "itself"
+                else f"ran {_named(case, remedy)}",
                 remedy.cause,
                 approval=remedy.approval or _approval(case, remedy, changed),
             )
@@ -149,7 +151,7 @@ def _remedies(case: Case, files: list[str], read: Read) -> Iterator[Remedy]:
         yield Remedy(
             "itself",
             script,
-            "files are not as the command leaves them; it mends them as it complains",
+            "what is committed is not what the command itself writes",
             untracked=asks_for_new_files(whole),
         )
     yield from told(script, case.output)

@@ -21,7 +21,11 @@ _SUMS = "find . -type f -not -path './.git/*' -not -path '*/__pycache__/*' -not 
 _MARK = "--regreen-changed--"
 # What the setup wrote already: a generator may have run there.
 _LEFT = r"""cut -d " " -f 2- "$HOME/.regreen-laid/list" 2>/dev/null | tr '\n' '\0' | xargs -0 -r sha1sum 2>/dev/null"""
-_UNTRACKED = "git -c core.quotePath=false ls-files --others --exclude-standard 2>/dev/null"
+# What HEAD does not have; the command may have told git of it already (`git add -N .`).
+_UNTRACKED = (
+    "(git -c core.quotePath=false diff --name-only --diff-filter=A HEAD; "
+    "git -c core.quotePath=false ls-files --others --exclude-standard) 2>/dev/null"
+)
 # Tools that the job's own runners keep to themselves are found too, after those of the environment.
 _PATHS = 'PATH="$PATH:$(echo /work/node_modules/.bin /work/.tox/*/bin /work/.nox/*/bin /work/.venv/bin | tr " " ":")"; export PATH'
 
