@@ -57,10 +57,15 @@ class _Hub:
         return Person(code, self.people[code])
 
 
-def _app(store: Database, auth: str | None = None, hub: _Hub | None = None) -> Flask:
+def _app(
+    store: Database,
+    auth: str | None = None,
+    hub: _Hub | None = None,
+    public_url: str = "http://localhost",
+) -> Flask:
     app = Flask("test")
     secret = SecretStr(auth) if auth else None
-    settings = Settings(_env_file=None, dashboard_auth=secret, public_url="http://localhost")
+    settings = Settings(_env_file=None, dashboard_auth=secret, public_url=public_url)
 
     def order(orders: tuple[Order, ...]) -> None:
         store.order(orders, lambda *_: None)
@@ -193,6 +198,93 @@ def test_without_a_token_only_this_machine_looks(store: Database) -> None:
     assert client.get("/", environ_overrides=far).status_code == 401
     assert client.get("/", headers={"X-Forwarded-For": "203.0.113.9"}).status_code == 401
     assert client.get("/", headers={"Host": "evil.example"}).status_code == 401
+    assert client.get("/", headers={"X-Real-IP": "203.0.113.9"}).status_code == 401
+    # nginx as it comes: it adds no header, names this machine, and speaks as no browser does
+    plain = {"SERVER_PROTOCOL": "HTTP/1.0"}
+    assert client.get("/", headers={"Host": "127.0.0.1:8000"}, environ_overrides=plain).status_code == 401  # fmt: skip
+    behind = _app(store, public_url="https://regreen.example.org").test_client()
+    assert behind.get("/").status_code == 401, "there is a proxy, whatever it looks like"
+
+
+def _routes(app: Flask, job: str, delivery: str) -> list[tuple[str, str]]:
+    """Every method and address of the dashboard, with real ids in it."""
+    found = []
+    for rule in app.url_map.iter_rules():
+        if rule.endpoint.startswith("dashboard."):
+            address = re.sub(r"<path:job_id>", job, re.sub(r"<path:delivery_id>", delivery, rule.rule))  # fmt: skip
+            found += [(method, address) for method in (rule.methods or ()) if method != "OPTIONS"]
+    return found
+
+
+def test_nobody_gets_anything_out_of_any_address_that_is_not_theirs(store: Database) -> None:
+    """Every route there is, so that one that comes later is in it: without a sign-in, and with one for nothing."""
+    job = _fill(store, "o/other")
+    store.accept(DeliveryRecord("d9", "push", "o/other", "{}", _NOW), [], lambda *_: None)
+    app = _app(store, hub=_Hub({"eve": {"o/eves": "admin"}}))
+    plain = job.partition("<")[0] + "1"
+    store.order([_order("o/other")], lambda *_: None)
+    eve = _signed_in(app, "eve")
+    told = {"form_token": _token(eve.get("/").text)}
+    routes = _routes(app, plain, "d9")
+    assert len(routes) > 20
+    for method, address in routes:
+        if address in {"/sign-in", "/signed-in"}:
+            continue
+        stranger = app.test_client().open(address, method=method)
+        assert stranger.status_code == 401, (method, address)
+        assert "o/other" not in stranger.text
+        if address == "/sign-out":
+            continue
+        hers = eve.open(address, method=method, data=told if method == "POST" else None)
+        assert "o/other" not in hers.text.replace(address, ""), (method, address)
+        assert hers.status_code == (404 if "/" in address[1:] else 200), (method, address)
+        assert hers.headers["Cache-Control"] == "no-store"
+        assert "default-src 'none'" in hers.headers["Content-Security-Policy"]
+    kept = store.job(plain)
+    assert kept is not None
+    assert kept.state == "waiting"
+    assert [a.action for a in store.actions() if a.asked_by == "eve"] == ["signed in"]
+
+
+@pytest.mark.parametrize(
+    "to",
+    ["//evil.example", "/\\evil.example", "https://evil.example", "javascript:alert(1)", "/\t/evil.example", "\\\\evil.example", "/\r\nSet-Cookie:x=1", "evil.example", "", " //evil.example"],
+)  # fmt: skip
+def test_a_sign_in_leads_back_to_our_own_pages_only(store: Database, to: str) -> None:
+    client = _app(store, hub=_Hub({"ann": {}})).test_client()
+    going = client.get("/sign-in", query_string={"to": to})
+    state = going.headers["Location"].rpartition("state=")[2]
+    back = client.get(f"/signed-in?code=ann&state={state}")
+    assert (back.status_code, back.headers["Location"]) == (303, "/")
+    assert back.headers["Cache-Control"] == "no-store"
+
+
+def test_each_sign_in_is_a_new_session_and_the_one_before_ends(store: Database) -> None:
+    app = _app(store, hub=_Hub({"ann": {}, "bob": {}}))
+    client = app.test_client()
+    client.set_cookie("regreen", "planted")  # by somebody who would like to share the session
+    for who in ("ann", "bob"):
+        state = client.get("/sign-in").headers["Location"].rpartition("state=")[2]
+        client.get(f"/signed-in?code={who}&state={state}")
+        cookie = client.get_cookie("regreen")
+        assert cookie is not None
+        assert cookie.value != "planted"
+        assert cookie.http_only
+    (session,) = store.items("dashboard-session")
+    assert '"login": "bob"' in session[1]
+    planted = app.test_client()
+    planted.set_cookie("regreen", "planted")
+    assert planted.get("/").status_code == 401
+
+
+def test_a_state_that_was_used_or_made_up_is_refused(store: Database) -> None:
+    client = _app(store, hub=_Hub({"ann": {}})).test_client()
+    state = client.get("/sign-in").headers["Location"].rpartition("state=")[2]
+    assert client.get(f"/signed-in?code=ann&state={state}").status_code == 303
+    assert client.get(f"/signed-in?code=ann&state={state}").status_code == 403
+    for cookie in ("[" * 4000, "[]", "7", "{}", "null", '{"state": "", "to": "/"}'):
+        client.set_cookie("regreen-state", cookie, path="/signed-in")
+        assert client.get("/signed-in?code=ann&state=").status_code == 403
 
 
 def test_with_a_token_everybody_who_has_it(store: Database) -> None:

@@ -31,6 +31,7 @@ _SPACE = "dashboard-session"
 _LASTS = timedelta(hours=1)
 _LOOPBACK = frozenset({"127.0.0.1", "::1"})
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_OF_PROXIES = frozenset({"forwarded", "via", "x-real-ip", "cf-connecting-ip", "true-client-ip"})
 _OPEN = frozenset({"/sign-in", "/signed-in"})
 
 
@@ -59,6 +60,7 @@ class Doors:
                 return _plain("This form was not sent by a page of this dashboard; load the page again.\n", 403)  # fmt: skip
             return None
 
+        pages.after_request(guarded)  # redirects too: what sets a cookie stays in no cache
         pages.add_url_rule("/sign-in", "sign-in", self._go)
         pages.add_url_rule("/signed-in", "signed-in", self._back)
         pages.add_url_rule("/sign-out", "sign-out", self._out, methods=["POST"])
@@ -69,7 +71,7 @@ class Doors:
             return self._operator()
         if self.sign_in is not None:
             return self._signed_in(asked)
-        if self.token is None and _is_local(asked):
+        if self.token is None and _is_local(asked, self.public_url):
             return self._operator()
         return None
 
@@ -123,7 +125,7 @@ class Doors:
         try:
             kept = json.loads(request.cookies.get(_STATE, ""))
             state, to = str(kept["state"]), _inside(str(kept["to"]))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             state, to = "", "/"
         given = request.args.get("state", "")
         if not state or not hmac.compare_digest(given.encode(), state.encode()):
@@ -136,6 +138,8 @@ class Doors:
         writes = [r for r, level in person.repos.items() if PERMISSIONS.index(level) >= write]
         until = self.clock.now() + _LASTS
         session = {"login": person.login, "reads": [*person.repos], "writes": writes, "until": until.isoformat()}  # fmt: skip
+        if before := request.cookies.get(COOKIE, ""):
+            self.store.delete(_SPACE, _digest(before))
         cookie = secrets.token_urlsafe(32)
         self.store.put(_SPACE, _digest(cookie), json.dumps(session))
         self.store.log(Action(self.clock.now(), "", "", None, person.login, "signed in", ""))
@@ -172,14 +176,21 @@ def _has_token(asked: Request, token: str) -> bool:
     return hmac.compare_digest((said or "").encode(), token.encode())
 
 
-def _is_local(asked: Request) -> bool:
+def _is_local(asked: Request, public_url: str) -> bool:
     """From this machine, with no proxy between (it would make everybody local), under a name of this machine.
 
-    A page of somebody else can make a browser here resolve its own name to 127.0.0.1; the Host header tells.
+    A page of somebody else can make a browser here resolve its own name to 127.0.0.1; the Host header tells. A proxy
+    shows itself by what it adds, or by HTTP/1.0, which no browser speaks: nginx as it comes adds nothing, and names
+    this machine as the host. Where a public address is set, somebody has put a proxy there.
     """
+    if urlsplit(public_url).hostname not in {None, *_LOCAL_NAMES}:
+        return False
     host = urlsplit(f"//{asked.host}").hostname
-    forwarded = {"X-Forwarded-For", "Forwarded"} & set(asked.headers.keys())
-    return asked.remote_addr in _LOOPBACK and not forwarded and host in _LOCAL_NAMES
+    is_relayed = asked.environ.get("SERVER_PROTOCOL") == "HTTP/1.0" or any(
+        name.lower() in _OF_PROXIES or name.lower().startswith("x-forwarded")
+        for name, _ in asked.headers
+    )
+    return asked.remote_addr in _LOOPBACK and not is_relayed and host in _LOCAL_NAMES
 
 
 def _is_ours(asked: Request, reader: Reader) -> bool:
