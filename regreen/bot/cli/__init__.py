@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import re
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -49,6 +51,16 @@ class _Lazy(click.Group):
         command.epilog = command.epilog or examples(cmd_name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one was meant."""
+        if args and args[0] not in COMMANDS:
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            meant = f"did you mean `regreen {near[0]}`?" if near else "`regreen --help` lists them"
+            ctx.fail(f"there is no command {args[0]!r}; {meant}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -72,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         click.echo(error.format_message(), err=True)
         sys.exit(2)
     except click.ClickException as error:
-        _fail(2, error.format_message())
+        _fail(2, _plain(error))
     except (NoSandbox, NotARepository, OutsideError) as error:
         _fail(3, str(error))
     except UserError as error:
@@ -80,6 +92,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         _fail(130, "stopped")
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _plain(error: click.ClickException) -> str:
+    """What was wrong with the words that were typed, and where the right ones stand."""
+    said = re.sub(
+        r"is not a valid integer( range)?\b", "is not a whole number", error.format_message()
+    )
+    said = re.sub(r"is not a valid float( range)?\b", "is not a number", said).rstrip(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None or context.parent is None:
+        return said
+    joint = " " if said.endswith("?") else "; "
+    return f"{said}{joint}`{context.command_path} --help` shows how it is called"
 
 
 def _fail(code: int, message: str) -> NoReturn:

@@ -35,7 +35,7 @@ def overview(shelf: Shelf, reader: Reader, now: datetime, web_url: str) -> Safe:
         for repo, month in sorted(known.items())
     ]
     head = ("repository", "main, 30 days", "open regressions", "reviews", "repairs", "bisections", "cost this month", "today, of its budget")  # fmt: skip
-    shown = table(head, rows, caption="Repositories", none="No repository yet. Install the App on one and open a pull request.")  # fmt: skip
+    shown = table(head, rows, caption="Repositories") if rows else _first_steps(reader, web_url)
     total = sum(m.usd for m in months)
     spent = tag("p", f"All together ${total:,.2f} this month.", class_="quiet") if months else ""
     return text(_warning(shelf, reader), shown, spent, _going_on(shelf, reader))
@@ -100,6 +100,20 @@ def _budget(kept: str | None) -> float:
         return parse_repo_config(kept).budget.usd_per_day if kept else _DEFAULT.usd_per_day
     except (ConfigError, UserError):  # an older version took it
         return _DEFAULT.usd_per_day
+
+
+def _first_steps(reader: Reader, web_url: str) -> Safe:
+    """What somebody does who sees this page for the first time."""
+    if reader.reads is not None:
+        told = "No repository yet: none that you may read on GitHub has used Regreen. Ask its owner to install the App there."
+        return tag("p", told, class_="none")
+    installs = link(f"{web_url}/settings/installations", "Install the App") if web_url else "Install the App"  # fmt: skip
+    steps = (
+        text(installs, " on a repository."),
+        text("Open a pull request there, or write ", tag("code", "/help"), " under an issue: within a second a delivery stands under ", link("/deliveries", "Deliveries"), "."),
+        text("Nothing comes? GitHub has to reach ", tag("code", "/webhooks/github"), " at this server's public address; the App's page on GitHub lists under Advanced what it tried. ", tag("code", "regreen doctor"), " checks the rest."),
+    )  # fmt: skip
+    return text(tag("p", "No repository yet."), tag("ol", *(tag("li", step) for step in steps)))
 
 
 def _warning(shelf: Shelf, reader: Reader) -> Safe:
