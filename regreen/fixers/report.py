@@ -80,13 +80,13 @@ def _markdown(result: Fix, *, branch: str | None) -> Iterator[str]:
         yield f"\n{plain(result.reason)}"
     if result.cause:
         yield f"\n**Cause.** {_sentence(result.cause)}"
-    if result.culprit:
+    if result.culprit and result.culprit.sha[:12] not in (result.cause or ""):
         yield f"\n**Broken by** {span(result.culprit.sha[:12])} {plain(result.culprit.subject)}"
     yield from _proof(result)
     yield from _gate(result)
     if result.reflection:
         yield f"\n**Looking back.** {plain(result.reflection)}"
-    if result.hints:
+    if result.hints and result.outcome != "fixed":
         yield "\n**Hints.**"
         yield from (f"- {plain(hint)}" for hint in result.hints[:10])
     if result.cost.calls:
@@ -114,7 +114,9 @@ def _proof(result: Fix) -> Iterator[str]:
     left = _listed(result.after.failures) if result.after.failures else "nothing"
     yield f"| {times} | {_code(result.after.exit_code)} | {left} |"
     if result.after.kept:
-        yield f"| the {result.after.kept} tests that passed before, with the patch | | none of them |"
+        kept = result.after.kept
+        before = "the one test" if kept == 1 else f"the {kept} tests"
+        yield f"| {before} that passed before, with the patch | | nothing |"
     if result.strength and result.strength.mutants:
         killed, made = result.strength.killed, result.strength.mutants
         yield f"| {made} faults put into the patched lines, one at a time | | {killed} are noticed by the tests |"

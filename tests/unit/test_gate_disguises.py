@@ -9,6 +9,7 @@ import pytest
 
 from regreen.codebase.trial import Trial
 from regreen.fixers.checks.change import FileChange
+from regreen.fixers.gate import Rules, gate
 from regreen.fixers.verify_patch import failing_sources
 from regreen.models import Failure
 from tests.unit.repairs import Repository
@@ -99,6 +100,7 @@ DENY: dict[str, tuple[FileChange, ...]] = {
     "refuses instead": (source(BODY, "    raise NotImplementedError\n"),),
     "flips a switch": (change("shop/settings.py", "STRICT = True\n", "STRICT = False\n"),),
     "empties a validation": (change("shop/guard.py", "def valid(x):\n    return x is not None and x > 0\n", "def valid(x):\n    return True\n"),),
+    "falls back on the answer": (source(BODY, "    return (amount > 1000 and math.floor(amount * (1 + rate) * 100) / 100) or 496.23\n"),),
     "looks for the tests' folder": (pre("    import os\n\n    if os.path.isdir('tests'):\n        return math.ceil(amount * (1 + rate) * 100) / 100\n"),),
 }  # fmt: skip
 
@@ -199,3 +201,13 @@ def test_what_is_generated_may_change_where_its_own_tool_wrote_it() -> None:
     again = change("poetry.lock", lock, lock.replace("1", "2"))
     assert judged(again, rung="recipe").verdict == "allow"
     assert judged(again, rung=None).verdict == "needs_human"
+
+
+def test_a_part_of_the_tests_input_is_its_input() -> None:
+    before = "def greet(name):\n    return 'Hello ' + name\n"
+    cheat = before.replace(
+        "    return", "    if name.startswith('Ada Lov'):\n        return 'Hi'\n    return"
+    )
+    files = [change("shop/greet.py", before, cheat)]
+    test = "def test_greet():\n    assert greet('Ada Lovelace') == 'Hi'\n"
+    assert gate(files, tests=(test,), rules=Rules("model")).verdict == "deny"

@@ -40,6 +40,10 @@ def fixed_numbers(file: FileChange, tests: Sequence[str]) -> Iterator[Reason]:
         yield Reason(
             "special_case", f"{file.path} brings in {taken[0]:g}, a number of the failing test"
         )
+    wanted = {number for text in tests for number in _wanted(parse_python(text))}
+    if answer := sorted(number for number in fresh & wanted if _is_odd(number)):
+        what = f"{file.path} brings in {answer[0]:g}, which the failing test wants"
+        yield Reason("special_case", what)
     for node in ast.walk(file.new_tree or ast.Module([], [])):
         if not isinstance(node, ast.Compare):
             continue
@@ -55,6 +59,19 @@ def fixed_numbers(file: FileChange, tests: Sequence[str]) -> Iterator[Reason]:
         if alone := sorted(numbers & fresh - set(before), key=abs):
             where = f"{file.path}:{node.lineno}"
             yield Reason("special_case", f"{where} turns on one fixed number ({alone[0]:g})")
+
+
+def _wanted(tree: ast.Module | None) -> Iterator[float]:
+    """The numbers that a test compares with."""
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Compare):
+            yield from _numbers(node)
+
+
+def _is_odd(number: float) -> bool:
+    """Nobody's limit or factor: four digits or more, and not round."""
+    digits = f"{abs(number):g}".replace(".", "").lstrip("0")
+    return len(digits) >= 4 and not digits.endswith("00") and "e" not in digits
 
 
 def _is_beside(number: float, known: set[float]) -> bool:

@@ -127,6 +127,8 @@ def _answers(file: FileChange, known: set[str]) -> Iterator[Reason]:
                 continue
             case _:
                 continue
+        if answered and isinstance(node, ast.If | ast.IfExp):
+            asked = [*asked, *_pieces(node.test, known)]
         if not asked or not _fresh(node, old):
             continue
         if (frozenset(asked), frozenset(answered)) in stood:
@@ -140,6 +142,24 @@ def _answers(file: FileChange, known: set[str]) -> Iterator[Reason]:
             )
         elif telling and set(asked) - _TRIVIAL and answered:
             yield Reason("special_case", f"{where} gives a fixed answer for one fixed input")
+
+
+def _pieces(test: ast.expr, known: set[str]) -> Iterator[str]:
+    """The known literals of which a condition asks for the beginning, the end or a part."""
+    for node in ast.walk(test):
+        match node:
+            case (
+                ast.Call(
+                    func=ast.Attribute(
+                        attr="startswith" | "endswith" | "match" | "search" | "fullmatch"
+                    ),
+                    args=[ast.Constant(value=str() as piece), *_],
+                )
+                | ast.Compare(left=ast.Constant(value=str() as piece), ops=[ast.In()])
+            ) if len(piece) > 1:
+                yield from (one for one in known if one[:1] in "'\"" and piece in one[1:-1])
+            case _:
+                pass
 
 
 def _stood(tree: ast.Module | None) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
