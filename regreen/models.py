@@ -18,6 +18,7 @@ WithheldReason = Literal["confidence", "budget", "duplicate", "dismissed", "outs
 Trust = Literal["default_branch", "pull_request", "local"]
 Verdict = Literal["holds", "unsure", "refuted", "unread"]
 Proof = Literal["proven", "red_on_head", "not_run", "disproven"]
+Worth = Literal["yes", "perhaps", "no", "unsaid"]
 
 DIMENSIONS: tuple[Dimension, ...] = ("correctness", "security", "style", "coverage")
 
@@ -63,6 +64,7 @@ class Signals:
         certainty: that reader's own, 0 to 1.
         sure: the claimants' own, 0 to 1; it moves little, since it is worth little.
         proof: what a test showed.
+        worth: whether that reader thinks that the maintainers would change the code for it, if it is true.
     """
 
     readers: int
@@ -71,6 +73,7 @@ class Signals:
     certainty: float = 0.5
     sure: float = 0.5
     proof: Proof = "not_run"
+    worth: Worth = "unsaid"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ Weights = tuple[float, ...]
 
 # The prior: of the issues that one of twelve review tools raised alone .20 held, of those that two others raised
 # too .62; a reader that tries to refute and cannot is worth about as much again. A test that fails on the head and
-# passes on the base settles it.
+# passes on the base settles it. At best .19 of the comments of tools led to a change, of those of people .60, and most
+# of both were true: so far apart are what is worth saying and what perhaps is not.
 _ALONE = math.log(0.20 / 0.80)
 PRIOR: Weights = (
     _ALONE,  # always
@@ -30,8 +31,10 @@ PRIOR: Weights = (
     5.0,  # proven by a test
     1.2,  # red on the head, nothing to compare with
     -4.0,  # the test passes on the head
+    math.log(0.19 / 0.81) - math.log(0.60 / 0.40),  # if true, perhaps they change the code
+    -2.6,  # they do not
 )
-_SPREAD: Weights = (0.5, 0.5, 0.3, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
+_SPREAD: Weights = (0.5, 0.5, 0.3, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
 """How far each weight may move on little evidence (the standard deviation of its prior)."""
 _LOWEST, _HIGHEST = 0.01, 0.99
 _STEPS = 25
@@ -56,6 +59,8 @@ def features(signals: Signals) -> Weights:
         float(signals.proof == "proven"),
         float(signals.proof == "red_on_head"),
         float(signals.proof == "disproven"),
+        float(signals.worth == "perhaps"),
+        float(signals.worth == "no"),
     )
 
 

@@ -10,6 +10,7 @@ from typing import TypeGuard, TypeVar, get_args
 from regreen.codebase.diff import FileChange, Line
 from regreen.models import Dimension, Severity, Side
 from regreen.reviewers.prompts import Kind, Reach
+from regreen.reviewers.shorten import shortened
 
 T = TypeVar("T")
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -42,7 +43,7 @@ class Said:
     """One claim of one or more readers, with the line it stands on: of the file before on side LEFT.
 
     `last` is the last line that `replacement` stands for, 0 where that is `line`; `others` is how other readers put
-    it who named another input.
+    it who named another input. `changed` is the changed line that belongs to it where `line` itself is an old one.
     """
 
     path: str
@@ -60,6 +61,7 @@ class Said:
     side: Side = "RIGHT"
     last: int = 0
     others: tuple[str, ...] = ()
+    changed: int = 0
 
     @property
     def severity(self) -> Severity:
@@ -195,20 +197,20 @@ def _claim(row: object, reader: str, by_path: dict[str, FileChange]) -> Said | N
     title = _one_line(row.get("title"), 140)
     if found is None or not title:
         return None
-    side, line = found
     replacement = row.get("replacement")
     fits = isinstance(replacement, str) and len(replacement) < LONGEST_REPLACEMENT
     return Said(
         path=file.path,
-        line=line,
-        side=side,
+        line=found.line,
+        side=found.side,
+        changed=found.changed,
         title=title,
         input=_one_line(row.get("input"), 600),
         happens=_one_line(row.get("happens"), 800),
         should=_one_line(row.get("should"), 500),
         mend=_one_line(row.get("mend"), 400),
-        replacement=replacement if fits and _stands_on(file, line, row.get("quote")) else None,
-        last=line + _counted(row.get("lines")) - 1,
+        replacement=replacement if fits and _stands_on(file, found, row.get("quote")) else None,
+        last=found.line + _counted(row.get("lines")) - 1,
         kind=_one_of(row.get("kind"), KINDS, "wrong-result"),
         reach=_one_of(row.get("reach"), REACHES, "sometimes"),
         sure=float(min(1, max(0, sure))),
@@ -220,11 +222,20 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def place(file: FileChange, number: float, quote: str) -> tuple[Side, int] | None:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line, and the changed line next to it where it is an old one (else 0)."""
+
+    side: Side
+    line: int
+    changed: int = 0
+
+
+def place(file: FileChange, number: float, quote: str) -> Place | None:
     """Where a claim stands: the quoted line nearest to the number it gave, else the number if the change shows it.
 
-    Models count badly and copy well. A claim belongs on what the change brings: one that quotes an unchanged line
-    moves to the changed line next to it.
+    Models count badly and copy well. A claim belongs to what the change brings: one that quotes an old line stands
+    there together with the changed line next to it in the same hunk.
     """
     shown = [x for h in file.hunks for x in h.lines]
     for side, kinds in (("RIGHT", "+"), ("LEFT", "-"), ("RIGHT", " ")):
@@ -234,9 +245,14 @@ def place(file: FileChange, number: float, quote: str) -> tuple[Side, int] | Non
         numbers = [n for x in found if (n := x.new if side == "RIGHT" else x.old) is not None]
         best = min(numbers, key=lambda n: abs(n - number))
         if kinds != " ":
-            return ("RIGHT" if side == "RIGHT" else "LEFT"), best
-        return _snapped(file, best, _SNAP)
-    return _snapped(file, number, _NEAR)
+            return Place("RIGHT" if side == "RIGHT" else "LEFT", best)
+        near = _snapped(file, best, _SNAP)
+        if near is None:
+            return None
+        together = file.can_anchor(min(best, near), max(best, near), "RIGHT")
+        return Place("RIGHT", best, near) if together else Place("RIGHT", near)
+    near = _snapped(file, number, _NEAR)
+    return Place("RIGHT", near) if near is not None else None
 
 
 def _quoted(lines: Sequence[Line], quote: str) -> list[Line]:
@@ -250,15 +266,15 @@ def _quoted(lines: Sequence[Line], quote: str) -> list[Line]:
     return [x for x in lines if wanted in " ".join(x.text.split())]
 
 
-def _snapped(file: FileChange, number: float, most: int) -> tuple[Side, int] | None:
+def _snapped(file: FileChange, number: float, most: int) -> int | None:
     """The added line nearest to a number, where one is near enough."""
     near = [n for n in file.added_lines if abs(n - number) <= most]
-    return ("RIGHT", min(near, key=lambda n: abs(n - number))) if near else None
+    return min(near, key=lambda n: abs(n - number), default=None)
 
 
-def _stands_on(file: FileChange, line: int, quote: object) -> bool:
-    """Whether a replacement for the quoted line is one for the line that the claim was placed at."""
-    lines = [x for h in file.hunks for x in h.lines if x.new == line]
+def _stands_on(file: FileChange, found: Place, quote: object) -> bool:
+    """Whether a replacement for the quoted line is one for the line that the claim was placed at, and that is new."""
+    lines = [x for h in file.hunks for x in h.lines if x.new == found.line and not found.changed]
     return isinstance(quote, str) and bool(lines) and lines[0].text.strip() == quote.strip()
 
 
@@ -271,4 +287,4 @@ def _one_of(value: object, allowed: Sequence[T], default: T) -> T:
 
 
 def _one_line(value: object, most: int) -> str:
-    return " ".join(value.split())[:most] if isinstance(value, str) else ""
+    return shortened(" ".join(value.split()), most) if isinstance(value, str) else ""

@@ -63,7 +63,7 @@ class Measured:
 
 def _why_not(context: ReviewContext, files: tuple[FileChange, ...]) -> str:
     if not context.run_tests:
-        return "the tests were not asked for (--run-tests runs them)"
+        return "the tests were not asked for (--run-tests, or tests.command in .github/regreen.yml, runs them)"
     if not files:
         return "no new Python line outside the tests"
     if context.git is None:

@@ -14,16 +14,17 @@ from regreen.models import Unread
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.facts import facts
 from regreen.reviewers.scope import is_test
-from regreen.reviewers.surroundings import heading, imports_used, surroundings
+from regreen.reviewers.shorten import shortened
+from regreen.reviewers.surroundings import LONGEST_FUNCTION, heading, imports_used, surroundings
 
 _WIDEST_LINE = 400
 _WHOLE_FILE = 1_000_000
 _SMALL_FILE = 200
-_LONGEST_FUNCTION = 150
 _AROUND = 12
 _NARROW = 3
 _LEAST_ELSEWHERE = 1000
 _CHEAP = 3000
+_LONGEST_BODY = 4000
 CHARACTERS_PER_TOKEN = 3.5
 
 Related = Callable[[ReviewContext, Sequence[FileChange], int], str]
@@ -86,9 +87,7 @@ def visible(text: str) -> str:
 
 def numbered(text: str, start: int = 1) -> str:
     """A text with its line numbers."""
-    return "\n".join(
-        f"{n:>5}   {line[:_WIDEST_LINE]}" for n, line in enumerate(text.split("\n"), start)
-    )
+    return "\n".join(f"{n:>5}   {_cut(line)}" for n, line in enumerate(text.split("\n"), start))
 
 
 def _dossier(
@@ -100,7 +99,7 @@ def _dossier(
     files = tuple(f for f, _ in portion)
     parts = [
         "# The pull request, in its author's words\n"
-        + fence("author", f"{context.title}\n\n{context.body[:4000]}"),
+        + fence("author", f"{context.title}\n\n{shortened(context.body, _LONGEST_BODY)}"),
         "# The change\nEach line: its number in the file afterwards, `+` added, `-` removed (no number), else kept. "
         "`...` stands for lines left out.\n" + "\n\n".join(text for _, text in portion),
     ]
@@ -127,10 +126,20 @@ def _file(context: ReviewContext, file: FileChange, room: int) -> str | None:
     """A file's change with as much around it as there is room for; None where even the hunks alone are too much."""
     whole = _whole(context, file)
     for wide in (_with_functions(context, whole), file) if whole is not None else (file,):
-        text = f"## {visible(file.path)} ({file.status})\n" + fence("diff", "\n".join(_rows(wide)))
+        text = f"## {visible(file.path)} ({_status(file, whole)})\n" + fence(
+            "diff", "\n".join(_rows(wide))
+        )
         if len(text) <= room:
             return text
     return None
+
+
+def _status(file: FileChange, whole: FileChange | None) -> str:
+    """What happened to a file: a new one is called so although an empty one stood in its place."""
+    if file.status in {"renamed", "copied"}:
+        return f"{file.status} from {visible(file.old_path)}"
+    kinds = {x.kind for h in whole.hunks for x in h.lines} if whole is not None else set()
+    return "added" if kinds == {"+"} else file.status
 
 
 def _whole(context: ReviewContext, file: FileChange) -> FileChange | None:
@@ -175,7 +184,7 @@ def _wanted(context: ReviewContext, file: FileChange, lines: Sequence[Line]) -> 
         if not any(definition.start <= n <= definition.end for n in touched):
             continue
         inner = definition.kind != "class" and not is_test(file.path)
-        whole = inner and definition.end - definition.start <= _LONGEST_FUNCTION
+        whole = inner and definition.end - definition.start <= LONGEST_FUNCTION
         numbers = (
             range(definition.start, definition.end + 1) if whole else heading(rows, definition)
         )
@@ -204,4 +213,9 @@ def _rows(file: FileChange) -> Iterator[str]:
         for line in hunk.lines:
             number = "" if line.new is None else str(line.new)
             text = line.text.removesuffix("\r") if everywhere else line.text
-            yield f"{number:>5} {line.kind} {text[:_WIDEST_LINE]}"
+            yield f"{number:>5} {line.kind} {_cut(text)}"
+
+
+def _cut(line: str) -> str:
+    """A line that is too wide, cut, and seen to be cut: nobody shall take it for broken code."""
+    return line if len(line) <= _WIDEST_LINE else f"{line[:_WIDEST_LINE]} ...(the line goes on)"

@@ -163,14 +163,23 @@ REPORT = Tool(
 )  # fmt: skip
 
 SECOND_READER = """\
-Somebody claims the defects below; you see the code and the claims, not how they were found. Try to refute each one: \
-take the named input through the code as shown, yourself, and write down what comes out before you judge. Is the \
-input possible, and would anybody have it? Is it ruled out or handled elsewhere? Does the callee really behave so? \
-Is the outcome meant, or one that this project's maintainers would not call wrong? Was it exactly as wrong before the \
-change? Most claims about code do not hold. A claim holds only where you arrived at the same wrong outcome by \
-yourself and would show it to the author with your name on it. If it rests on the behaviour of something that is \
-neither shown nor known to you for certain, you are unsure. Two claims with one cause, which one edit would mend: \
-judge both, and name the first in `same_as` of the later one. Answer with `verdicts`, one for every claim."""
+Somebody claims the defects below; you see the code and the claims, not how they were found. Answer two questions \
+about each, and keep them apart.
+
+Is it true? Try to refute it: take the named input through the code as shown, yourself, and write down what comes out \
+before you judge. Is the input possible? Is it ruled out or handled elsewhere? Does the callee really behave so? Many \
+claims about code do not hold. A claim `holds` only where you arrived at the same outcome by yourself. If it rests on \
+the behaviour of something that is neither shown nor known to you for certain, you are unsure. `certainty` belongs to \
+this question alone.
+
+If it is true, would they change the code for it? Think of the people who maintain just this project, of who uses it \
+and how, and of what they let pass elsewhere in the code as shown. They act on what users meet in ordinary use, on \
+what breaks the change's own purpose, on lost data and opened doors. They seldom act on inputs that nobody sends, on \
+a poor message where an error is right anyway, on what the author knowingly gives up, on platforms and versions that \
+they do not support. A true claim may well get a `no`, and most true claims that are not plain get a `perhaps`.
+
+Two claims with one cause, which one edit would mend: judge both, and name the first in `same_as` of the later one. \
+Answer with `verdicts`, one for every claim."""
 
 VERDICTS = Tool(
     "verdicts",
@@ -183,7 +192,7 @@ VERDICTS = Tool(
                 "type": "array",
                 "items": {
                     "type": "object",
-                    "required": ["claim", "traced", "before", "verdict", "certainty"],
+                    "required": ["claim", "traced", "before", "verdict", "certainty", "acts"],
                     "properties": {
                         "claim": {"type": "integer", "description": "The claim's number."},
                         "traced": {
@@ -203,12 +212,24 @@ VERDICTS = Tool(
                             "description": "What somebody with the same input got before the change; the outcome counts, "
                             "not whether this code was there. 'as wrong': just this; 'as wrong, said to be mended': just "
                             "this, and the change says that it mends it; 'wrong otherwise': another wrong outcome; 'not "
-                            "offered': what the input asks for is new.",
+                            "offered': nobody could ask for it before, as with a new feature, command or option. A new "
+                            "file is 'not offered' only where what it does is new: code that was moved or written anew "
+                            "is judged by what the old code did, and who was never hindered before got it 'right'.",
                         },
-                        "verdict": {"type": "string", "enum": ["holds", "refuted", "unsure"]},
+                        "verdict": {
+                            "type": "string",
+                            "enum": ["holds", "refuted", "unsure"],
+                            "description": "Whether what is claimed to happen does happen; not whether it matters.",
+                        },
                         "certainty": {
                             "type": "number",
                             "description": "0.5 to 1: how sure you are of that verdict.",
+                        },
+                        "acts": {
+                            "type": "string",
+                            "enum": ["yes", "perhaps", "no"],
+                            "description": "Supposing that it is true: whether the maintainers would change the code for "
+                            "it before they merge. 'yes' only if you would bet four to one on it.",
                         },
                         "same_as": {
                             "type": ["integer", "null"],

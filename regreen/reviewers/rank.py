@@ -27,10 +27,11 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What is said, in order, and what is kept back."""
+    """What is said, in order, and what is kept back; `standing` of it was said before and still holds."""
 
     findings: tuple[Finding, ...]
     withheld: tuple[Withheld, ...]
+    standing: tuple[Finding, ...] = ()
 
 
 def rank(candidates: Sequence[Candidate], policy: Policy, memory: Memory | None = None) -> Ranking:
@@ -40,17 +41,19 @@ def rank(candidates: Sequence[Candidate], policy: Policy, memory: Memory | None 
     merged, doubles = _merge(candidates)
     withheld += [Withheld(d, "duplicate") for d in doubles]
     kept: list[Finding] = []
+    standing: list[Finding] = []
     for candidate in merged:
         finding = candidate.finding
         reason = _why_withheld(candidate, policy, memory)
         if reason:
             withheld.append(Withheld(finding, reason))
+            standing += [finding] if reason == "duplicate" else []
         else:
             kept.append(replace(finding, blocking=_blocks(finding.severity, policy)))
     kept.sort(key=_order)
     withheld += [Withheld(f, "budget") for f in kept[policy.max_comments :]]
     withheld.sort(key=lambda w: _order(w.finding))
-    return Ranking(tuple(kept[: policy.max_comments]), tuple(withheld))
+    return Ranking(tuple(kept[: policy.max_comments]), tuple(withheld), tuple(standing))
 
 
 def _why_withheld(candidate: Candidate, policy: Policy, memory: Memory) -> WithheldReason | None:
@@ -116,7 +119,10 @@ def _same_fault(one: Candidate, other: Candidate) -> bool:
         return False
     if a.start_line > b.line or b.start_line > a.line:
         return False
-    return a.rule == b.rule or _alike(a, b)
+    # A tool's rule says what is wrong; that a model's two claims are both "wrong results" says nothing: whether they
+    # have one cause was settled before, by who made them and who tried them.
+    same_rule = a.rule == b.rule and not a.rule.startswith("model/")
+    return same_rule or _alike(a, b)
 
 
 def _alike(a: Finding, b: Finding) -> bool:

@@ -19,6 +19,7 @@ from regreen.reviewers.lint_suggestion import lints
 from regreen.reviewers.prompts import LENSES, REPORT
 from regreen.reviewers.related import named
 from regreen.reviewers.scope import is_test
+from regreen.reviewers.shorten import shortened
 from regreen.reviewers.verify import Shown, Tried, answered, mends, prove, question, second_reading
 
 _MOST_TRIED = 10
@@ -68,7 +69,7 @@ class Readers:
             read=read,
             unread=tuple(left),
             skipped=tuple(dict.fromkeys(skipped)),
-            about=" ".join(a for a in about if a)[:_LONGEST_ABOUT],
+            about=shortened(" ".join(a for a in about if a), _LONGEST_ABOUT),
         )
 
 
@@ -115,7 +116,7 @@ def _read(
 
 
 def _sentence(value: object) -> str:
-    return " ".join(value.split())[:_LONGEST_ABOUT] if isinstance(value, str) else ""
+    return shortened(" ".join(value.split()), _LONGEST_ABOUT) if isinstance(value, str) else ""
 
 
 def _ask(model: Model, portion: Dossier, lens: str) -> dict[str, object] | str:
@@ -144,14 +145,20 @@ def _claim(
     if tried.verdict == "holds" and context.tests is not None and context.sandbox is not None:
         shown = prove(context, model, portion, said)
     signals = Signals(
-        len(said.readers), readings, tried.verdict, tried.certainty, said.sure, shown.proof
+        len(said.readers),
+        readings,
+        tried.verdict,
+        tried.certainty,
+        said.sure,
+        shown.proof,
+        tried.worth,
     )
     evidence = [
         Evidence(
             "vote",
-            f"{len(said.readers)} of {readings} independent readings report it ({', '.join(said.readers)})",
+            f"{len(said.readers)} of {readings} readings, made apart, report it ({', '.join(said.readers)})",
         ),
-        Evidence("model", f"second reader: {tried.verdict}. {tried.because}"),
+        Evidence("model", f"A second reader {_verdict(tried)}. {tried.because}".strip()),
     ]
     if shown.evidence is not None:
         evidence.insert(0, shown.evidence)
@@ -162,8 +169,8 @@ def _claim(
         rule=f"model/{said.kind}",
         severity="high" if said.severity == "critical" and not proven else said.severity,
         path=said.path,
-        start_line=said.line,
-        line=max(said.line, said.last) if suggestion is not None else said.line,
+        start_line=min(said.line, said.changed or said.line),
+        line=max(said.line, said.changed, said.last if suggestion is not None else 0),
         side=said.side,
         title=said.title,
         body=_body(said),
@@ -175,6 +182,18 @@ def _claim(
         data_loss=said.kind == "data-loss",
         signals=signals,
     )
+
+
+def _verdict(tried: Tried) -> str:
+    """What the second reader said, in words for people."""
+    words = {
+        "holds": "finds that it holds",
+        "refuted": "refutes it",
+        "unsure": "is not sure",
+        "unread": "could not be asked",
+    }
+    worth = {"perhaps": ", and perhaps not worth a change", "no": ", and not worth a change"}
+    return words[tried.verdict] + worth.get(tried.worth, "")
 
 
 def _suggestion(context: ReviewContext, said: Said, shown: Shown) -> str | None:

@@ -13,6 +13,7 @@ from regreen.codebase.language import PARSED, language_of
 from regreen.codebase.retrieve import retrieve, tokens
 from regreen.codebase.symbols import Definition, outline
 from regreen.reviewers.context import ReviewContext
+from regreen.reviewers.mentions import documents, users_of_constants
 from regreen.reviewers.scope import is_test
 from regreen.reviewers.surroundings import heading
 
@@ -24,6 +25,7 @@ _MOST_USERS = 8
 _MOST_NAMED = 6
 _AMBIGUOUS = 2
 _ALIKE = 700
+_IN_DOCUMENTS = 400
 
 _CALLED = re.compile(r"\b([A-Za-z_]\w{2,60})\(")
 _WORD = re.compile(r"[A-Za-z_]\w{2,60}")
@@ -47,6 +49,8 @@ def related(context: ReviewContext, files: Sequence[FileChange], budget: int) ->
     shown = _within(pieces, budget)
     if graph is None or not any(language_of(f.path) in PARSED for f in files):
         shown = _alike(context, files, min(budget, _ALIKE))
+    left = budget - sum(map(tokens, shown))
+    shown += _within(documents(context, files), min(left, _IN_DOCUMENTS))
     return "\n\n".join(shown)
 
 
@@ -110,6 +114,8 @@ def _linked(context: ReviewContext, graph: Graph, files: Sequence[FileChange]) -
         called = name.removesuffix(".__init__")
         if not called.endswith("__"):
             yield from _callers(context, graph, (path, called), own)
+    for file in code:
+        yield from users_of_constants(context, graph, file, own)
 
 
 def _callees(

@@ -87,13 +87,16 @@ def review(
     candidates, outside = settle(claims, context)
     ranking = rank(candidates, _policy(job), memory)
     withheld = (*ranking.withheld, *outside)
-    valued, notes = scores(reports, ranking.findings, withheld, context)
+    holds = (*ranking.findings, *ranking.standing)
+    valued, notes = scores(reports, holds, withheld, context)
     return Review(
         base=context.base,
         head=context.head,
         merge_base=context.merge_base,
-        summary=summary(context, scope, ranking.findings, _about(reports)),
-        risk=risk_of(context.files, ranking.findings),
+        summary=summary(
+            context, scope, ranking.findings, _about(reports), standing=len(ranking.standing)
+        ),
+        risk=risk_of(context.files, holds),
         scores=valued,
         findings=ranking.findings,
         withheld=withheld,

@@ -25,8 +25,8 @@ _ACTS = re.compile(
 def sound(suggestion: str, file: FileChange, text: str, start: int, line: int) -> str | None:
     """The suggestion, mended where it repeats its neighbours; None where it must not be shown."""
     rows = text.split("\n")
-    if not file.can_suggest(start, line) or line > len(rows):
-        return None
+    if not file.can_suggest(start, line) or line > len(rows) or line - start >= LONGEST:
+        return None  # what takes more lines away than it may bring is no small mend either
     new = suggestion.removesuffix("\n").split("\n") if suggestion else []
     new = _without_neighbours(new, rows, start, line)
     old = [x.removesuffix("\r") for x in rows[start - 1 : line]]

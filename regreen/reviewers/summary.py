@@ -15,9 +15,17 @@ _LINES_A_MINUTE = 12
 
 
 def summary(
-    context: ReviewContext, scope: Scope, findings: Sequence[Finding], about: str = ""
+    context: ReviewContext,
+    scope: Scope,
+    findings: Sequence[Finding],
+    about: str = "",
+    *,
+    standing: int = 0,
 ) -> str:
-    """Say what the change does (`about`, by who read it), how large it is and where, what was read, what came out."""
+    """Say what the change does (`about`, by who read it), how large it is and where, what was read, what came out.
+
+    `standing` counts what was said on an earlier push and still holds.
+    """
     files = context.change.files
     if not files:
         return "Nothing changes between base and head."
@@ -32,9 +40,16 @@ def summary(
         + (f", {_count(tests, 'test file')} among them" if tests else "")
         + ("; the change is too large to be read whole" if scope.partial else "")
         + f"; a person would take about {_count(minutes, 'minute')}.",
-        f"{_count(len(findings), 'finding')}." if findings else "No findings.",
+        _outcome(len(findings), standing),
     ]
     return " ".join(sentences)
+
+
+def _outcome(new: int, standing: int) -> str:
+    if not standing:
+        return f"{_count(new, 'finding')}." if new else "No findings."
+    found = _count(new, "new finding") if new else "Nothing new"
+    return f"{found}; {_count(standing, 'earlier finding')} not mended."
 
 
 def _where(files: Sequence[FileChange]) -> str:

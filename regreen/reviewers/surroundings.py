@@ -15,12 +15,20 @@ _HEAD = 12
 _MOST_USES = 6
 _MOST = 120
 _LONGEST_HEADING = 10
+_MOST_LATER = 30
+LONGEST_FUNCTION = 150
+"""A function of more lines is shown in part."""
 
 _ATTRIBUTE = re.compile(r"\b(?:self|this|cls)\.([A-Za-z_]\w*)")
 _ASSIGNED = re.compile(
     r"\b(?:self|this|cls)\.([A-Za-z_]\w*)\s*(?::[^=\n]{1,80})?(?:[-+*/|&]|//)?=(?!=)"
 )
 _CALLED = re.compile(r"([\w.]{0,80}\.)?\b([A-Za-z_]\w{1,60})\(")
+_SET = re.compile(
+    r"^\s*(?:(?:let|var|const)\s+)?([A-Za-z_]\w*)(?::\s[^=\n]{1,80})?\s+(?:[-+*/%|&]|//|:)?=\s"
+)
+"""A variable that is set; blanks around the sign tell it from an argument by name."""
+_COMMENT = re.compile(r"(?:^|\s)(?:#|//)")
 _NAME = re.compile(r"[A-Za-z_]\w{1,60}")
 _BINDS = re.compile(
     r"(?:from\s+[\w.]{1,120}\s+import\s+|import\s+|(?:async\s+)?def\s+|class\s+)([^#(:]{1,200})|([A-Za-z_]\w*)\s*=(?!=)"
@@ -64,7 +72,13 @@ def surroundings(file: FileChange, text: str, shape: Outline, changed: Iterable[
         [x.text for x in lines if x.kind == "-"],
     )
     found: set[int] = set()
-    for number in (*_called(parts), *_assigned(parts), *_orphans(parts), *_callers(parts)):
+    for number in (
+        *_called(parts),
+        *_assigned(parts),
+        *_orphans(parts),
+        *_callers(parts),
+        *_used_later(parts),
+    ):
         if len(found) >= _MOST:
             break
         if number not in parts.changed:
@@ -110,8 +124,8 @@ def _imports(rows: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def _called(parts: _File) -> Iterator[int]:
     """What the added lines call and this file defines: its head, and all of it where it is short."""
-    before = {name for _, name in _calls(parts.removed)}
-    for owner, name in sorted(_calls(parts.added)):
+    before = {name for _, name in _calls(map(_uncommented, parts.removed))}
+    for owner, name in sorted(_calls(map(_uncommented, parts.added))):
         if name in before:
             continue
         own = [d for d in parts.shape.definitions if d.short == name and d.kind != "constant"]
@@ -120,8 +134,13 @@ def _called(parts: _File) -> Iterator[int]:
                 yield from _shown(parts, definition)
 
 
-def _calls(lines: Sequence[str]) -> set[tuple[str, str]]:
+def _calls(lines: Iterable[str]) -> set[tuple[str, str]]:
     return {(m[1] or "", m[2]) for line in lines for m in _CALLED.finditer(line)}
+
+
+def _uncommented(line: str) -> str:
+    """A line without the comment that it is or ends in: what a comment names is not called."""
+    return _COMMENT.split(line, maxsplit=1)[0]
 
 
 def _shown(parts: _File, definition: Definition) -> Iterator[int]:
@@ -164,6 +183,21 @@ def _assignments(parts: _File, inside: Definition, names: set[str]) -> Iterator[
         yield from heading(parts.rows, inside)
     for n in found:
         yield from (m for m in (n - 1, n, n + 1) if inside.start <= m <= inside.end)
+
+
+def _used_later(parts: _File) -> Iterator[int]:
+    """In functions too long to be shown whole: where the variables that the change sets are used, and set elsewhere."""
+    for method in parts.touched:
+        if method.end - method.start <= LONGEST_FUNCTION:
+            continue
+        inside = range(method.start, method.end + 1)
+        brought = [n for n in parts.changed if n in inside]
+        names = {m[1] for n in brought for m in _SET.finditer(parts.rows[n - 1])}
+        if not names:
+            continue
+        used = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(names)))})\b")
+        found = [n for n in inside if used.search(_uncommented(parts.rows[n - 1]))]
+        yield from sorted(found, key=lambda n: min(abs(n - b) for b in brought))[:_MOST_LATER]
 
 
 def _orphans(parts: _File) -> Iterator[int]:

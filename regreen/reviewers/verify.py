@@ -18,6 +18,7 @@ from regreen.models import (
     RunResult,
     Tool,
     Verdict,
+    Worth,
 )
 from regreen.ports import Model
 from regreen.reviewers.claims import Said, joined
@@ -32,20 +33,23 @@ from regreen.reviewers.prompts import (
     VERDICTS,
     WRITE_TEST,
 )
+from regreen.reviewers.shorten import shortened
 
 VERDICT_WORDS: tuple[Verdict, ...] = get_args(Verdict)
+WORTH_WORDS: tuple[Worth, ...] = get_args(Worth)
 _TEST_SECONDS = 120.0
 _AS_WRONG = "as wrong"
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A claim and what the second reader said of it."""
+    """A claim and what the second reader said of it: whether it is true, and whether anybody would act on it."""
 
     said: Said
     verdict: Verdict
     certainty: float
     because: str
+    worth: Worth = "unsaid"
 
 
 def second_reading(
@@ -208,5 +212,6 @@ def _tried(claim: Said, row: dict[str, object] | None) -> Tried:
         claim,
         verdict,
         float(min(1, max(0, certainty))) if isinstance(certainty, int | float) else 0.5,
-        " ".join(traced.split())[:500] if isinstance(traced, str) else "",
+        shortened(" ".join(traced.split()), 500) if isinstance(traced, str) else "",
+        next((w for w in WORTH_WORDS if w == row.get("acts")), "unsaid"),
     )

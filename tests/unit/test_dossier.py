@@ -13,6 +13,7 @@ from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.dossier import dossiers
 from regreen.reviewers.readers import lenses_for
 from regreen.reviewers.related import named, related
+from regreen.reviewers.shorten import shortened
 from tests.checkout import Checkout
 
 Shown = Callable[..., tuple[ReviewContext, str]]
@@ -141,3 +142,84 @@ def test_a_dangerous_call_that_only_moves_calls_for_no_reading_of_its_own(shown:
         {"a_py": "import os\nx = 1\nos.system('ls')\n"},
     )
     assert lenses_for(dossiers(context, None)[0][0]) == ("trace", "compare")
+
+
+def test_a_file_that_was_empty_before_is_shown_as_added(shown: Shown) -> None:
+    _, text = shown({"a_py": "", "b_py": "x = 1\ny = 2\n"}, {"a_py": "z = 1\n", "b_py": "x = 1\n"})
+    assert "## a.py (added)" in text
+    assert "## b.py (modified)" in text
+
+
+def test_a_line_that_is_too_wide_is_seen_to_be_cut(shown: Shown) -> None:
+    _, text = shown({"a_py": "x = 1\n"}, {"a_py": f"x = '{'y' * 900}'\n"})
+    assert "yyy ...(the line goes on)" in text
+
+
+def test_documents_that_name_what_the_change_touches_are_shown(shown: Shown) -> None:
+    _, text = shown(
+        {
+            "cli_py": "def add(parser):\n    parser.add_argument('--keep-going', default=1)\n",
+            "README.md": "# Tool\n\nUse it.\n\n`--keep-going` defaults to 1: one failure is forgiven.\n\nBye.\n",
+            "CHANGES.md": "--keep-going is new\n",
+        },
+        {"cli_py": "def add(parser):\n    parser.add_argument('--keep-going', default=0)\n"},
+    )
+    assert "README.md line 5 (a document that names it)" in text
+    assert "one failure is forgiven" in text
+    assert "--keep-going is new" not in text
+
+
+def test_what_a_document_says_everywhere_is_no_promise(shown: Shown) -> None:
+    _, text = shown(
+        {"a_py": "MAX_SIZE = 1\n", "README.md": "MAX_SIZE here\n\n\n\n" * 20},
+        {"a_py": "MAX_SIZE = 2\n"},
+    )
+    assert "MAX_SIZE here" not in text
+
+
+def test_code_elsewhere_that_uses_a_changed_constant_is_shown(shown: Shown) -> None:
+    _, text = shown(
+        {
+            "const_py": "LIMITS = (1, 2)\n",
+            "use_py": "from const import LIMITS\n\n\ndef low():\n    return LIMITS[0]\n",
+            "far_py": "LIMITS = 3\nprint(LIMITS)\n",
+        },
+        {"const_py": "LIMITS = {'low': 1}\n"},
+    )
+    assert "use.py line 5 (uses what const.py changes)" in text
+    assert "return LIMITS[0]" in text
+    assert "print(LIMITS)" not in text
+
+
+def test_a_long_description_is_cut_after_a_sentence_and_seen_to_be_cut() -> None:
+    text = "Say what it is. " * 400
+    cut = shortened(text, 100)
+    assert len(cut) <= 100
+    assert cut.endswith("Say what it is. ...")
+    assert shortened("x" * 300, 100) == "x" * 96 + " ..."
+    assert shortened("one two three four", 16) == "one two ..."
+    assert shortened("short", 100) == "short"
+
+
+def test_what_a_removed_comment_only_names_is_shown_where_it_is_now_called(shown: Shown) -> None:
+    close = "\n    def close(self):\n        self.file.write('done')\n"
+    run = "\n    def run(self):\n        # Note: does not call self.close() for speed\n        self.file.write('x')\n"
+    start = f"class Bar:\n    pass\n{run}{FILLER.replace(chr(10), chr(10) + '    ')}{close}"
+    now = start.replace("        # Note: does not call self.close() for speed\n", "").replace(
+        "write('x')", "write('x')\n        self.close()"
+    )
+    _, text = shown({"bar_py": start}, {"bar_py": now})
+    assert "self.file.write('done')" in text
+
+
+def test_of_a_very_long_function_the_lines_that_use_what_the_change_sets_are_shown(
+    shown: Shown,
+) -> None:
+    body = "".join(f"    other_{n} = {n}\n" for n in range(200))
+    before = (
+        f"def meter(n, total):\n{body}    left = (total - n) / 2\n{body}    return left\n{FILLER}"
+    )
+    after = before.replace("    other_3 = 3\n", "    other_3 = 3\n    n *= 10\n", 1)
+    _, text = shown({"m_py": before}, {"m_py": after})
+    assert "left = (total - n) / 2" in text
+    assert "other_90" not in text

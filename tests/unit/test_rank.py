@@ -162,3 +162,14 @@ def test_two_tools_that_tell_the_same_harm_of_the_same_line_are_one_finding() ->
     ranking = rank([ruff, pyright], Policy())
     assert len(ranking.findings) == 1
     assert [w.reason for w in ranking.withheld] == ["duplicate"]
+
+
+def test_two_causes_that_a_model_names_on_one_line_are_both_said() -> None:
+    crash = candidate(rule="model/wrong-result", title="total is None and multiplied")
+    digits = candidate(rule="model/wrong-result", title="scaled floats are printed in full")
+    digits = replace(digits, finding=replace(digits.finding, fingerprint="other", body="b"))
+    assert len(rank([crash, digits], Policy()).findings) == 2
+    again = replace(
+        crash, finding=replace(crash.finding, fingerprint="more", title="total multiplied is None")
+    )
+    assert len(rank([crash, again], Policy()).findings) == 1

@@ -15,7 +15,7 @@ from regreen.codebase.diff import parse
 from regreen.errors import OutOfBudget
 from regreen.models import Cost, ModelAnswer, ModelRequest, Signals, ToolCall
 from regreen.reviewers.calibrate import confidence
-from regreen.reviewers.claims import Said, merge, place, read_claims
+from regreen.reviewers.claims import Place, Said, merge, place, read_claims
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.dossier import fence
 from regreen.reviewers.readers import Readers
@@ -122,6 +122,25 @@ def test_what_the_second_reader_refutes_stays_below_every_threshold(change: Chan
     assert claim.confidence < 0.5
 
 
+@pytest.mark.parametrize(
+    ("acts", "posted"), [("yes", True), ("perhaps", False), ("no", False), ("shrug", True)]
+)
+def test_what_is_true_and_perhaps_not_worth_a_change_is_withheld(
+    change: Change, acts: str, posted: bool
+) -> None:
+    said = {"claim": 1, "traced": "x", "verdict": "holds", "certainty": 0.95, "acts": acts}
+    context, _ = change(
+        lambda r: (
+            {"verdicts": [said]}
+            if r.purpose == "review/second-reader"
+            else {"findings": [finding()]}
+        )
+    )
+    (claim,) = Readers().run(context).claims
+    assert (claim.confidence >= 0.8) is posted
+    assert ("not worth a change" in claim.evidence[-1].excerpt) is (acts in {"perhaps", "no"})
+
+
 def test_one_reading_alone_is_withheld_even_when_it_is_not_refuted(change: Change) -> None:
     context, _ = change(
         lambda r: (
@@ -173,9 +192,24 @@ def test_the_author_cannot_close_the_fence() -> None:
 def test_a_claim_stands_where_its_quote_stands_however_wrong_its_number() -> None:
     diff = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,4 @@\n x = 1\n+y = x / 0\n+z = 2\n w = 3\n"
     (file,) = parse(diff).files
-    assert place(file, 40, "y = x / 0") == ("RIGHT", 2)
-    assert place(file, 3, "") == ("RIGHT", 3)
+    assert place(file, 40, "y = x / 0") == Place("RIGHT", 2)
+    assert place(file, 3, "") == Place("RIGHT", 3)
     assert place(file, 400, "not there") is None
+
+
+def test_a_claim_about_an_old_line_stands_there_together_with_the_change_next_to_it() -> None:
+    diff = (
+        "--- a/a.py\n+++ b/a.py\n@@ -1,5 +1,6 @@\n def get(val):\n     if val == 'a':\n         return 1\n"
+        "+    if val in PATHS:\n         return val.split(':')\n     return val\n"
+    )
+    (file,) = parse(diff).files
+    assert place(file, 5, "        return val.split(':')") == Place("RIGHT", 5, changed=4)
+    (said,) = read_claims(
+        {"findings": [finding(path="a.py", line=5, quote="        return val.split(':')", replacement="x")]},
+        "trace",
+        [file],
+    )  # fmt: skip
+    assert (said.line, said.changed, said.replacement) == (5, 4, None)
 
 
 def test_two_ways_to_say_the_same_become_one_claim_with_two_readers() -> None:
