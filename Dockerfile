@@ -5,6 +5,8 @@
 ARG BASE=python:3.12.12-slim-bookworm
 
 FROM ${BASE} AS build
+# EXTRAS=[traces] for OpenTelemetry.
+ARG EXTRAS=
 WORKDIR /src
 COPY . .
 # Every wheel is the locked one: `make wheels` and this download both check the hashes.
@@ -13,7 +15,7 @@ RUN python3 -m venv /build \
  && /build/bin/pip install --no-cache-dir --no-index --find-links wheels hatchling \
  && /build/bin/pip wheel --no-cache-dir --no-index --no-deps --no-build-isolation --wheel-dir wheels . \
  && python3 -m venv /opt/regreen \
- && /opt/regreen/bin/pip install --no-cache-dir --no-index --find-links wheels regreen \
+ && /opt/regreen/bin/pip install --no-cache-dir --no-index --find-links wheels "regreen${EXTRAS}" \
  && /opt/regreen/bin/pip uninstall --yes --quiet pip
 
 FROM ${BASE}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, Protocol, TypeVar
@@ -99,8 +99,35 @@ class Tokens:
     cached: int
 
 
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What GitHub said last of a rate limit: whose, of what, how much is left of how much, and when it is whole again."""
+
+    owner: str
+    resource: str
+    left: int
+    most: int
+    resets: float
+
+
 class Watched(Store, Protocol):
     """A store with the sums that machines watch."""
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add to counters that only grow; one that is new begins at nought."""
+        ...
+
+    def counters(self) -> dict[str, int]:
+        """Every counter."""
+        ...
+
+    def keep_limits(self, limits: Sequence[Limit]) -> None:
+        """Keep what GitHub said last of its limits."""
+        ...
+
+    def limits(self) -> list[Limit]:
+        """What GitHub said last of each limit that was used within a day."""
+        ...
 
     def queues(self) -> list[QueueState]:
         """Each queue that holds work."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from threading import Event
 from types import TracebackType
@@ -237,3 +238,41 @@ class Model(Protocol):
             OutsideError: the endpoint failed after its retries.
         """
         ...
+
+
+Value = str | int | float | bool
+
+
+class Span(Protocol):
+    """One piece of work while it goes on."""
+
+    def note(self, found: Mapping[str, Value]) -> None:
+        """Add what came out of it."""
+        ...
+
+
+class Traces(Protocol):
+    """Where an operator can see what took the time: a job, and below it each call that it made."""
+
+    def span(self, name: str, about: Mapping[str, Value]) -> AbstractContextManager[Span]:
+        """One piece of work, for as long as the `with` lasts; below the one that this thread is in."""
+        ...
+
+    def close(self) -> None:
+        """Send what waits to be sent."""
+        ...
+
+
+class NoTraces:
+    """Nobody looks: satisfies `Traces` and `Span`."""
+
+    @contextmanager
+    def span(self, name: str, about: Mapping[str, Value]) -> Iterator[NoTraces]:  # noqa: ARG002 - nobody looks
+        """Nothing is kept."""
+        yield self
+
+    def note(self, found: Mapping[str, Value]) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing waits."""

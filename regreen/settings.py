@@ -117,6 +117,11 @@ class Settings(BaseSettings):
     log_format: Literal["text", "json"] = Field(
         "text", description="Log lines for people, or as JSON with job, repository and number."
     )
+    otlp_endpoint: str | None = Field(
+        None,
+        validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT",
+        description="OpenTelemetry collector (OTLP over HTTP) that traces are sent to; needs `regreen[traces]`.",
+    )
     review_delay_s: float = Field(
         60.0, ge=0, description="Seconds after the last push before a review starts."
     )

@@ -24,6 +24,7 @@ _PASSING = (
     "reply/",
     "commands/",
     "pace",
+    "github-limit",
     "dashboard-session",
 )
 _SCHEMA_LOCK = 0x7265677265656E  # "regreen"

@@ -28,6 +28,7 @@ from regreen.adapters.github_shapes import (
     with_marker,
 )
 from regreen.adapters.github_tokens import Tokens
+from regreen.adapters.github_watch import Watch
 from regreen.adapters.github_wire import Json, Wire
 from regreen.adapters.pace import Pace, Turn
 from regreen.adapters.seen import Seen
@@ -73,11 +74,19 @@ class GitHubApp:
     """The App, with its private key."""
 
     def __init__(
-        self, *, app_id: int, private_key: str, api_url: str, clock: Clock, turn: Turn
+        self,
+        *,
+        app_id: int,
+        private_key: str,
+        api_url: str,
+        clock: Clock,
+        turn: Turn,
+        watch: Watch | None = None,
     ) -> None:
         jwt = Auth.AppAuth(app_id, private_key)
         self._api_url = api_url
-        self._wire = Wire(api_url, lambda: jwt)
+        self._watch = watch or Watch()
+        self._wire = Wire(api_url, lambda: jwt, watch=self._watch)
         self._tokens = Tokens(self._wire, clock)
         self._clock = clock
         self._turn = turn
@@ -91,13 +100,15 @@ class GitHubApp:
 
     def github(self, repo: str, installation: int, scope: Scope) -> RepositoryClient:
         """A client for one repository whose token can do no more than `scope`."""
+        owner = f"installation/{installation}"
         return RepositoryClient(
             repo=repo,
             login=f"{self.slug}[bot]",
             api_url=self._api_url,
             auth=lambda: self._tokens.token(installation, repo, scope),
             resolving=lambda: self._tokens.token(installation, repo, RESOLVE),
-            pace=Pace(self._clock, self._turn, f"installation/{installation}"),
+            pace=Pace(self._clock, self._turn, owner),
+            watch=self._watch.of(owner),
             written=self._written,
             seen=self._seen,
         )
@@ -111,7 +122,9 @@ class GitHubApp:
         body: dict[str, Json] = {"permissions": {"metadata": "read"}}
         answer = self._wire.post(f"/app/installations/{installation}/access_tokens", body)
         auth = Auth.Token(answer["token"])
-        wire = Wire(self._api_url, lambda: auth)
+        wire = Wire(
+            self._api_url, lambda: auth, watch=self._watch.of(f"installation/{installation}")
+        )
         return [repository_of(r) for r in wire.pages("/installation/repositories", "repositories")]
 
     def installations(self) -> list[Installation]:
@@ -156,12 +169,13 @@ class RepositoryClient:
         pace: Pace,
         written: Written,
         seen: Seen,
+        watch: Watch,
     ) -> None:
         self.repo = repo
         self._login = login
         self._auth = auth
-        self._wire = Wire(api_url, auth, pace, seen)
-        self._resolving = Wire(api_url, resolving, pace)
+        self._wire = Wire(api_url, auth, pace, seen, watch)
+        self._resolving = Wire(api_url, resolving, pace, watch=watch)
         self._written = written
         self._at = f"/repos/{repo}"
 

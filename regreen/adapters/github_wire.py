@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,6 +13,7 @@ from github import Auth, GithubException, GithubRetry
 from github.Requester import Requester
 
 from regreen import __version__
+from regreen.adapters.github_watch import Heard, Watch
 from regreen.adapters.pace import Pace
 from regreen.adapters.seen import Seen
 from regreen.codebase.redaction import redact
@@ -35,11 +37,13 @@ class Wire:
         auth: Callable[[], Auth.Auth],
         pace: Pace | None = None,
         seen: Seen | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self._auth = auth
         self._pace = pace if urlsplit(base_url).hostname not in _LOOPBACK else None
         self._seen = seen
+        self._watch = watch or Watch()
         self._lock = threading.Lock()
         self._requester: Requester | None = None
         self._used: Auth.Auth | None = None
@@ -82,21 +86,17 @@ class Wire:
         if self._pace is not None and query.lstrip().startswith("mutation"):
             self._pace.wait()
         requester = self._current()
-        try:
-            _, answer = requester.graphql_query(query, dict(variables))
-        except (GithubException, requests.RequestException) as error:
-            msg = "GraphQL"
-            raise _translated(msg, error) from error
+        with self._call("POST", "/graphql") as heard:
+            headers, answer = requester.graphql_query(query, dict(variables))
+            heard(headers)
         return answer["data"]
 
     def location(self, path: str) -> str:
         """Where a GET redirects to, which is not followed."""
         requester = self._current()
-        try:
+        with self._call("GET", path) as heard:
             headers, _ = requester.requestBlobAndCheck("GET", path)
-        except (GithubException, requests.RequestException) as error:
-            msg = f"GET {path}"
-            raise _translated(msg, error) from error
+            heard(headers)
         found = headers.get("location")
         if not isinstance(found, str):
             msg = f"GET {path}: GitHub answered without a redirect"
@@ -133,7 +133,7 @@ class Wire:
         given = {k: v for k, v in (parameters or {}).items() if v is not None}
         key = (self._reader(), path, *(f"{k}={v}" for k, v in sorted(given.items())))
         known = self._seen.get(key) if self._seen is not None and verb == "GET" else None
-        try:
+        with self._call(verb, path) as heard:
             headers, data = requester.requestJsonAndCheck(
                 verb,
                 path,
@@ -141,14 +141,24 @@ class Wire:
                 headers={"If-None-Match": known[0]} if known is not None else None,
                 input=_discreet(body) if body is not None else None,
             )
-        except (GithubException, requests.RequestException, ValueError) as error:
-            msg = f"{verb} {path}"
-            raise _translated(msg, error) from error
+            heard(headers)
         if known is not None and data is None:
             return known[1]
         if self._seen is not None and verb == "GET":
             self._seen.put(key, (headers, data))
         return headers, data
+
+    @contextmanager
+    def _call(self, verb: str, path: str) -> Iterator[Heard]:
+        """One exchange: somebody looks on, and its errors are ours."""
+        with self._watch.call(verb, path) as heard:
+            try:
+                yield heard
+            except (GithubException, requests.RequestException, ValueError) as error:
+                if isinstance(error, GithubException):
+                    heard(error.headers or {})
+                msg = f"{verb} {path}"
+                raise _translated(msg, error) from error
 
     def _reader(self) -> str:
         """Whose eyes an answer was for: what one token may see, another may not."""

@@ -119,6 +119,13 @@ lines = sa.Table(
     sa.Column("at", sa.Float, nullable=False),
 )
 
+counters = sa.Table(
+    "counters",
+    metadata,
+    sa.Column("name", sa.String(128), primary_key=True),
+    sa.Column("number", sa.BigInteger, nullable=False),
+)
+
 turns = sa.Table(
     "turns",
     metadata,

@@ -14,8 +14,10 @@ from regreen.adapters.connection import engine_for
 from regreen.adapters.database import Database
 from regreen.adapters.github import GitHubApp
 from regreen.adapters.github_people import GitHubSignIn
+from regreen.adapters.github_watch import Watch
 from regreen.adapters.retention import GiB, Retention
 from regreen.adapters.sandbox import choose
+from regreen.adapters.traces import traces_to
 from regreen.bot import care
 from regreen.bot.accepting import GroupCommit
 from regreen.bot.admission import Admission
@@ -26,6 +28,7 @@ from regreen.bot.envelope import pack
 from regreen.bot.handle import Handler
 from regreen.bot.health import acknowledgements, health
 from regreen.bot.inline import InlineEngine
+from regreen.bot.meters import Meters
 from regreen.bot.mirrors import Mirrors
 from regreen.bot.models import Models
 from regreen.bot.plan import orders
@@ -33,9 +36,10 @@ from regreen.bot.registering import web_url_of
 from regreen.bot.running import Runner
 from regreen.bot.sandboxes import Sandboxes
 from regreen.bot.schedule import due
+from regreen.bot.watched import WatchedSandbox
 from regreen.errors import OutsideError, UserError
 from regreen.forge import App as GitHubSide
-from regreen.ports import Clock
+from regreen.ports import Clock, Traces
 from regreen.records import DeliveryRecord, Order
 from regreen.settings import Settings
 from regreen.webhooks import receive
@@ -72,27 +76,28 @@ def build(
     engine = engine_for(settings.database)
     store = Database(engine, clock)
     _create(store)
+    traces, meters = traces_to(settings.otlp_endpoint), Meters(store)
+    boxes = sandbox or Sandboxes(
+        lambda: choose(settings.sandbox, settings.sandbox_runtime),
+        self_test,
+        clock,
+        settings.home / "sandbox-held",
+        Retention(
+            settings.environment_days,
+            settings.environment_gigabytes * GiB,
+            settings.environment_count,
+        ),
+    )
     desk = Desk(
-        app=github or _github(settings, store, clock),
+        app=github or _github(settings, store, clock, Watch(traces, meters.limit)),
         store=store,
         clock=clock,
         settings=settings,
-        mirrors=Mirrors(settings.home / "mirrors"),
-        sandbox=sandbox
-        or Sandboxes(
-            lambda: choose(settings.sandbox, settings.sandbox_runtime),
-            self_test,
-            clock,
-            settings.home / "sandbox-held",
-            Retention(
-                settings.environment_days,
-                settings.environment_gigabytes * GiB,
-                settings.environment_count,
-            ),
-        ),
-        model=Models(settings, store, clock),
+        mirrors=Mirrors(settings.home / "mirrors", traces),
+        sandbox=boxes.watched(lambda held: WatchedSandbox(held, traces, meters.box_opened)),
+        model=Models(settings, store, clock, traces),
     )
-    return App(desk, store, worker=worker, durable=durable)
+    return App(desk, store, worker=worker, durable=durable, traces=traces, meters=meters)
 
 
 def _create(store: Database) -> None:
@@ -107,7 +112,7 @@ def _create(store: Database) -> None:
         raise OutsideError(message) from error
 
 
-def _github(settings: Settings, store: Database, clock: Clock) -> GitHubSide:
+def _github(settings: Settings, store: Database, clock: Clock, watch: Watch) -> GitHubSide:
     key = settings.private_key_pem()
     if settings.app_id is None or key is None:
         raise UserError(
@@ -119,15 +124,27 @@ def _github(settings: Settings, store: Database, clock: Clock) -> GitHubSide:
         api_url=settings.github_api_url,
         clock=clock,
         turn=store.turn,
+        watch=watch,
     )
 
 
 class App:
     """The wired App: `wsgi` takes webhooks, a worker or `work` does what they ask for."""
 
-    def __init__(self, desk: Desk, store: Database, *, worker: str, durable: bool) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        store: Database,
+        *,
+        worker: str,
+        durable: bool,
+        traces: Traces,
+        meters: Meters,
+    ) -> None:
         self.desk = desk
         self.store = store
+        self._traces = traces
+        self._meters = meters
         handler = Handler(desk, self.order)
         self.runner = Runner(
             store=store,
@@ -136,6 +153,8 @@ class App:
             failed=handler.failed,
             worker=worker,
             stopped=handler.stopped,
+            traces=traces,
+            hand_over=meters.hand_over,
         )
         self.acknowledged = acknowledgements()
         self._durable = durable
@@ -219,7 +238,9 @@ class App:
         )
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Bring away what was counted and traced, and let go of the database."""
+        self._meters.hand_over()
+        self._traces.close()
         if "_door" in self.__dict__:
             self._door.close()
         if self._durable and "_queue" in self.__dict__:

@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 
 from regreen.bot.care import SANDBOX_NOTE
 from regreen.bot.desk import Desk
+from regreen.bot.meters import STARTS
 from regreen.listing import Watched
 from regreen.records import Store
 
@@ -103,6 +104,26 @@ class _Counts(Collector):
         for way in ("read", "written", "cached"):
             spent.add_metric([way], getattr(tokens, way))
         yield spent
+        yield from self._outside()
+
+    def _outside(self) -> Iterator[Metric]:
+        opened = CounterMetricFamily(
+            "regreen_sandbox_starts", "Boxes that were opened.", labels=["backend"]
+        )
+        for name, number in sorted(self._store.counters().items()):
+            if name.startswith(STARTS):
+                opened.add_metric([name.removeprefix(STARTS)], number)
+        labels = ["owner", "resource"]
+        left = GaugeMetricFamily(
+            "regreen_github_limit_left", "Requests that GitHub still takes.", labels=labels
+        )
+        most = GaugeMetricFamily(
+            "regreen_github_limit", "Requests that GitHub takes an hour.", labels=labels
+        )
+        for limit in self._store.limits():
+            left.add_metric([limit.owner, limit.resource], limit.left)
+            most.add_metric([limit.owner, limit.resource], limit.most)
+        yield from (opened, left, most)
 
     def _queues(self) -> Iterator[Metric]:
         waiting = GaugeMetricFamily("regreen_queue_waiting", "Jobs that are due.", labels=["queue"])

@@ -168,6 +168,7 @@ class Worker:
                     self._prune()
                     pruned = now
             except Exception:  # noqa: BLE001 - see below
+                    self._runner.hand_over()
                 # The beat must go on whatever the database does, or the others take us for dead.
                 _log.exception("the worker's beat failed")
 

@@ -9,20 +9,23 @@ from pathlib import Path
 
 from regreen.adapters.git import GitRepository
 from regreen.forge import GitHub, Repository
+from regreen.ports import NoTraces, Traces
 
 
 class Mirrors:
     """Bare mirrors under one folder, one for each repository id (names change, ids do not)."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, traces: Traces | None = None) -> None:
         self._home = home
+        self._traces = traces or NoTraces()
 
     def fetch(
         self, github: GitHub, repository: Repository, refs: Sequence[str] = ()
     ) -> GitRepository:
         """The repository, brought up to date; `refs` besides branches and tags ("refs/pull/7/head")."""
         at = self._home / f"{repository.id}.git"
-        with self._alone(repository.id):
+        about = {"regreen.repository": repository.full_name}
+        with self._alone(repository.id), self._traces.span("git fetch", about):
             git = GitRepository.mirror(repository.clone_url, at, github.token())
             if refs:
                 specs = [f"+{ref}:refs/regreen/{ref.removeprefix('refs/')}" for ref in refs]

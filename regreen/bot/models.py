@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 from regreen.adapters.anthropic import AnthropicModel, LedgerEntry
 from regreen.bot.running import Job
+from regreen.bot.watched import WatchedModel
 from regreen.models import Cost
-from regreen.ports import Clock, Model
+from regreen.ports import Clock, Model, NoTraces, Traces
 from regreen.records import LedgerLine, Store
 from regreen.settings import RepoConfig, Settings
 
@@ -18,7 +19,10 @@ _EVER = datetime(2000, 1, 1, tzinfo=UTC)
 class Models:
     """Makes models; satisfies `desk.ModelFor`."""
 
-    def __init__(self, settings: Settings, store: Store, clock: Clock) -> None:
+    def __init__(
+        self, settings: Settings, store: Store, clock: Clock, traces: Traces | None = None
+    ) -> None:
+        self._traces = traces or NoTraces()
         self._settings = settings
         self._store = store
         self._clock = clock
@@ -40,7 +44,7 @@ class Models:
             remember=self._store.keep_answer,
             ledger=lambda entry: self._charge(job, repo, number, entry, spent),
         )
-        return model, lambda: spent.cost
+        return WatchedModel(model, self._traces), lambda: spent.cost
 
     def _left(self, repo: str, number: int | None, config: RepoConfig) -> float:
         """What may still be spent: the tighter of the day's and the pull request's budget."""

@@ -11,7 +11,7 @@ from datetime import timedelta
 from regreen.bot.logs import about
 from regreen.errors import Cancelled, OutsideError, UserError
 from regreen.forge import NotAllowed, Paced
-from regreen.ports import Clock
+from regreen.ports import Clock, NoTraces, Span, Traces, Value
 from regreen.records import JobRecord, JobState, Store
 
 MAX_ATTEMPTS = 5
@@ -70,8 +70,12 @@ class Runner:
         failed: Failed,
         worker: str,
         stopped: Callable[[JobRecord], None] = lambda _: None,
+        traces: Traces | None = None,
+        hand_over: Callable[[], None] = lambda: None,
     ) -> None:
         self.worker = worker
+        self.hand_over = hand_over
+        self._traces = traces or NoTraces()
         self._store = store
         self._clock = clock
         self._handle = handle
@@ -122,12 +126,21 @@ class Runner:
         with self._lock:
             self._running[job_id] = cancel
         try:
-            with about(record):
+            with about(record), self._traces.span(f"job {record.kind}", _named(record)) as span:
                 _log.info("job %s starts, attempt %d", job_id, record.attempts)
-                return self._attempt(Job(record, cancel, self._store))
+                wait = self._attempt(Job(record, cancel, self._store))
+                self._note(span, job_id)
+                return wait
         finally:
             with self._lock:
                 del self._running[job_id]
+            self.hand_over()
+
+    def _note(self, span: Span, job_id: str) -> None:
+        """Put into the span how the attempt ended."""
+        ended = self._store.job(job_id)
+        if ended is not None:
+            span.note({"regreen.state": ended.state, "regreen.outcome": ended.note})
 
     def _tell_stopped(self, job_id: str) -> None:
         """Its process died, and it was stopped before it could run again: what it began is to be ended all the same."""
@@ -208,3 +221,12 @@ class Runner:
     def _end(self, record: JobRecord, state: JobState, note: str) -> None:
         self._store.end(record.id, state, note)
         _log.info("job %s ends: %s (%s)", record.id, state, note[:200])
+
+
+def _named(record: JobRecord) -> dict[str, Value]:
+    named: dict[str, Value] = {
+        "regreen.job": record.id,
+        "regreen.repository": record.repo,
+        "regreen.attempt": record.attempts,
+    }
+    return named if record.number is None else named | {"regreen.number": record.number}

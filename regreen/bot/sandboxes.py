@@ -65,6 +65,10 @@ class Sandboxes:
         self._missing = ""
         self._looked: datetime | None = None
 
+    def watched(self, watch: Callable[[Sandbox], Sandbox]) -> Sandboxes:
+        """The same sandbox, with somebody who looks on when it is used."""
+        return _Watched(self, watch)
+
     def __call__(self) -> Sandbox:
         """The sandbox.
 
@@ -137,6 +141,26 @@ class Sandboxes:
         if isinstance(sandbox, Prunes):
             sandbox.prune(self._retention)
         return sandbox.sweep() if isinstance(sandbox, Sweeps) else 0
+
+
+class _Watched(Sandboxes):
+    """Sandboxes whose use somebody looks on at; what is known of them is known once."""
+
+    def __init__(self, inner: Sandboxes, watch: Callable[[Sandbox], Sandbox]) -> None:
+        self._inner = inner
+        self._watch = watch
+
+    def __call__(self) -> Sandbox:
+        """See `Sandboxes`."""
+        return self._watch(self._inner())
+
+    def missing(self) -> str:
+        """See `Sandboxes`."""
+        return self._inner.missing()
+
+    def sweep(self) -> int:
+        """See `Sandboxes`."""
+        return self._inner.sweep()
 
 
 def _subject(found: Sandbox) -> str:

@@ -75,13 +75,16 @@ def _stamp(world: World, response: Response) -> Response:
     world.requests.append((request.method, request.full_path.rstrip("?"), response.status_code))
     if is_api(request.path):
         reset = int(world.clock.now().timestamp()) + 3600
+        used = min(4999, len(world.requests))
         response.headers.update(
             {
                 "X-GitHub-Media-Type": "github.v3; format=json",
                 "X-GitHub-Request-Id": f"PLAY:{len(world.requests)}",
                 "X-RateLimit-Limit": "5000",
-                "X-RateLimit-Remaining": response.headers.get("X-RateLimit-Remaining", "4999"),
-                "X-RateLimit-Used": "1",
+                "X-RateLimit-Remaining": response.headers.get(
+                    "X-RateLimit-Remaining", str(5000 - used)
+                ),
+                "X-RateLimit-Used": str(used),
                 "X-RateLimit-Reset": response.headers.get("X-RateLimit-Reset", str(reset)),
                 "X-RateLimit-Resource": "core",
             }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ import sqlalchemy as sa
 from regreen.adapters.clock import SystemClock
 from regreen.adapters.connection import engine_for
 from regreen.adapters.database import Database
-from regreen.records import Order
+from regreen.records import Action, Order
 
 
 def _order(name: str) -> Order:
@@ -41,6 +43,47 @@ def test_sqlite_is_copied_while_it_runs_and_put_back(tmp_path: Path) -> None:
     assert [job.id for job in restored.jobs()] == ["fix/o/r/1/before"]
     assert restored.is_healthy()
     restored.engine.dispose()
+
+
+@pytest.mark.skipif(shutil.which("pg_dump") is None, reason="pg_dump is not installed")
+def test_postgresql_is_dumped_while_it_runs_and_restored_into_an_empty_one(
+    postgres: str, tmp_path: Path
+) -> None:
+    """The two commands of the page, as they stand there; jobs that wait are those that wait afterwards."""
+    page = (Path(__file__).parents[2] / "docs" / "operating.md").read_text()
+    dump, restore = (line for line in page.splitlines() if line.startswith(("pg_dump", "pg_restore")))  # fmt: skip
+    server = sa.create_engine(_driver(postgres), isolation_level="AUTOCOMMIT")
+    with server.connect() as connection:
+        for name in ("before", "after"):
+            connection.execute(sa.text(f"DROP DATABASE IF EXISTS {name}"))
+            connection.execute(sa.text(f"CREATE DATABASE {name}"))
+    url = postgres.rpartition("/")[0]
+    store = _opened(f"{url}/before")
+    store.order([_order("waits"), _order("done")], lambda *_: None)
+    store.end("fix/o/r/1/done", "done", "fixed")
+    store.put("space", "key", "remembered")
+    _shell(dump, f"{url}/before", tmp_path)
+    store.order([_order("later")], lambda *_: None)
+    _shell(restore, f"{url}/after", tmp_path)
+    restored = _opened(f"{url}/after")
+    assert {job.id: job.state for job in restored.jobs()} == {
+        "fix/o/r/1/waits": "waiting",
+        "fix/o/r/1/done": "done",
+    }
+    assert restored.get("space", "key") == "remembered"
+    restored.log(Action(datetime.now(UTC), "j", "o/r", 1, "ann", "fix", ""))  # numbers go on
+    assert restored.is_healthy()
+    for one in (store.engine, restored.engine, server):
+        one.dispose()
+
+
+def _driver(url: str) -> str:
+    return url.replace("postgresql:", "postgresql+psycopg:")
+
+
+def _shell(command: str, url: str, where: Path) -> None:
+    env = os.environ | {"REGREEN_DATABASE_URL": url}
+    subprocess.run(["sh", "-c", command], cwd=where, env=env, check=True, timeout=60)
 
 
 def test_an_older_database_gets_the_indexes_that_came_later(tmp_path: Path) -> None:

@@ -168,6 +168,8 @@ class Story:
         answers: Script | list[Answer] | None,
         keys: tuple[str, bytes],
         sandbox: Sandboxes | None = None,
+        *,
+        collector: str | None = None,
     ) -> None:
         self.clock = StoryClock()
         self.playground: Playground = serve(
@@ -191,6 +193,7 @@ class Story:
             review_delay_s=0,
             anthropic_base_url=self.model.url if self.model else None,
             anthropic_api_key=SecretStr("scripted") if self.model else None,
+            otlp_endpoint=collector,
         )
         self._sandbox = sandbox or proven_sandbox()
         self.regreen: RegreenApp = self._build()

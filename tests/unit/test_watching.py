@@ -9,17 +9,35 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from regreen.adapters.clock import SystemClock
 from regreen.adapters.connection import engine_for
 from regreen.adapters.database import Database
+from regreen.adapters.sandbox import choose
 from regreen.bot.app import build
 from regreen.bot.logs import about, log_to_stderr
-from regreen.models import Cost
+from regreen.bot.meters import Meters
+from regreen.bot.sandboxes import Sandboxes
+from regreen.bot.watched import WatchedSandbox
+from regreen.listing import Limit
+from regreen.models import Cost, EnvSpec
 from regreen.playground import serve
+from regreen.pool import Pool
+from regreen.ports import NoTraces
 from regreen.records import JobRecord, LedgerLine, Order
 from regreen.settings import Settings
+from tests.contract.sandboxes import tree
 from tests.stories.conftest import app_key
+from tests.stories.test_fixes import needs_sandbox
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Database]:
+    database = Database(engine_for(f"sqlite:///{tmp_path / 'y.sqlite'}"), SystemClock())
+    database.create()
+    yield database
+    database.engine.dispose()
 
 
 @pytest.fixture
@@ -72,6 +90,59 @@ def test_a_line_for_people_names_the_job_once(
     assert second.endswith(f"fetching [{job.id}]")
 
 
+def _value(shown: str, metric: str) -> float:
+    (line,) = [line for line in shown.splitlines() if line.startswith(f"{metric} ")]
+    return float(line.rpartition(" ")[2])
+
+
+def test_what_a_meter_could_not_hand_over_it_hands_over_later(store: Database) -> None:
+    meters = Meters(store)
+    meters.box_opened("docker")
+    meters.limit(Limit("app", "core", 7, 5000, 1e12))
+    with store.engine.begin() as connection:
+        connection.execute(sa.text("ALTER TABLE counters RENAME TO elsewhere"))
+        connection.execute(sa.text("CREATE VIEW counters AS SELECT * FROM elsewhere"))
+    meters.hand_over()
+    assert store.counters() == {}
+    with store.engine.begin() as connection:
+        connection.execute(sa.text("DROP VIEW counters"))
+        connection.execute(sa.text("ALTER TABLE elsewhere RENAME TO counters"))
+    meters.box_opened("docker")
+    meters.hand_over()
+    assert store.counters() == {"sandbox_starts/docker": 2}
+    assert [limit.left for limit in store.limits()] == [7]
+
+
+def test_a_limit_that_is_over_is_whole_again(store: Database) -> None:
+    store.keep_limits([Limit("app", "core", 3, 5000, 1.0)])
+    assert store.limits() == [Limit("app", "core", 5000, 5000, 1.0)]
+
+
+def test_threads_of_a_pool_know_the_job(
+    root: logging.Logger, job: JobRecord, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root.handlers.clear()
+    log_to_stderr("json")
+    with about(job), Pool(2) as pool:
+        list(pool.map(logging.getLogger("x").info, ["one", "two"]))
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line["job"] for line in lines] == [job.id, job.id]
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_every_box_that_opens_is_counted(store: Database) -> None:
+    meters = Meters(store)
+    unproven = Sandboxes(choose, lambda _: "", SystemClock())
+    sandbox = unproven.watched(lambda held: WatchedSandbox(held, NoTraces(), meters.box_opened))()
+    env = sandbox.prepare(EnvSpec(), tree({}))
+    for _ in range(2):
+        with sandbox.open(env, tree({"a": "x"})) as box:
+            assert box.run(["cat", "a"], timeout=20).stdout == "x"
+    meters.hand_over()
+    assert store.counters() == {f"sandbox_starts/{sandbox.name}": 2}
+
+
 def test_metrics_count_queues_times_tokens_and_acknowledgements(tmp_path: Path) -> None:
     with serve(root=tmp_path / "hub", deliver=False) as playground:
         app, key = playground.state.app(
@@ -100,8 +171,18 @@ def test_metrics_count_queues_times_tokens_and_acknowledgements(tmp_path: Path) 
         )
         client = regreen.wsgi.test_client()
         client.post("/webhooks/github", data=b"{}", headers={"X-GitHub-Event": "ping"})
+        before = client.get("/metrics").text
+        regreen.desk.app.installations()  # a call to GitHub, whose answer tells the limit
+        regreen.runner.hand_over()
         shown = client.get("/metrics").text
+        regreen.desk.app.installations()
+        regreen.runner.hand_over()
+        after = client.get("/metrics").text
         regreen.close()
+    assert "regreen_github_limit_left{" not in before
+    left = 'regreen_github_limit_left{owner="app",resource="core"}'
+    assert 0 < _value(after, left) < _value(shown, left) < 5000
+    assert _value(after, 'regreen_github_limit{owner="app",resource="core"}') == 5000
     for line in (
         'regreen_queue_waiting{queue="work"} 1.0', 'regreen_queue_running{queue="work"} 1.0',
         'regreen_job_seconds_count{kind="fix"} 1.0', 'regreen_job_wait_seconds_count{kind="fix"} 1.0',
