@@ -88,6 +88,8 @@ PYTHON = (
     python("pre-commit-end", "pre-commit run --all-files --show-diff-on-failure", {".pre-commit-config.yaml": HOOKS, "pkg/a.py": "x = 1", "notes.txt": "hello\n\n\n"}),
     python("pre-commit-line-ends", "pre-commit run -a", {".pre-commit-config.yaml": HOOKS, "pkg/a.py": "x = 1\r\ny = 2\n"}),
     python("pre-commit-ruff", "pre-commit run --all-files", {".pre-commit-config.yaml": HOOKS, "pkg/a.py": "import os\n\nx = 1\n"}),
+    RecipeCase("flake8", "python", {"pkg/a.py": UGLY}, "flake8 pkg", "pip install -q flake8"),
+    RecipeCase("pycodestyle", "python", {"pkg/a.py": "x = 1 \n\n\n\n\ndef f(a,b):\n    return sum([a, b]) + sum([a, b]) + sum([a, b]) + sum([a, b]) + 1\n"}, "pycodestyle --max-line-length=60 pkg", "pip install -q pycodestyle"),
     python("make-lint", "make lint", {"Makefile": "lint:\n\t@black --check -q pkg\n", "pkg/a.py": UGLY}),
     python("make-variables", "make check", {"Makefile": "SRC = pkg\ncheck: style\nstyle:\n\tisort --check-only --quiet $(SRC)\n", "pkg/a.py": "import sys\nimport abc\nprint(sys, abc)\n"}),
     python("script", "bash scripts/check.sh", {"scripts/check.sh": "set -e\nruff format --check pkg\n", "pkg/a.py": UGLY}),

@@ -9,6 +9,7 @@ from regreen.fixers.rungs.locks import lock_remedies
 from regreen.fixers.rungs.missing import Missing, additions, build_additions, missing_in
 from regreen.fixers.rungs.pins import blamed, loosened, repinned, version_in
 from regreen.fixers.rungs.scripts import spelled_out
+from regreen.fixers.rungs.style_codes import style_remedy
 from regreen.fixers.rungs.suppressions import without_unused
 from regreen.fixers.rungs.told import told
 from regreen.fixers.rungs.tools import mends_itself, remedies
@@ -187,3 +188,25 @@ def test_package_managers_write_what_is_theirs(
 def test_modules_of_node_and_of_the_repository_are_not_installed() -> None:
     for output in ("Cannot find module './own'", "Cannot find module 'fs'"):
         assert list(lock_remedies("node a.js", output, ["package.json"])) == []
+
+
+FLAKE8 = "./pkg/a.py:1:1: F401 'os' imported but unused\npkg/b.py:3:1: E302 expected 2 blank lines, found 1\npkg/b.py:9:80: E501 line too long (99 > 88 characters)\n"
+
+
+def test_what_flake8_complains_about_is_mended_by_others() -> None:
+    remedy = style_remedy("python -m flake8 pkg", FLAKE8)
+    assert remedy is not None
+    assert (remedy.name, remedy.writes) == ("autoflake and autopep8", ("pkg/a.py", "pkg/b.py"))
+    assert "--max-line-length=88 --select=E302,E501,E303,W391 pkg/a.py pkg/b.py" in remedy.script
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("flake8 pkg", FLAKE8 + "pkg/b.py:4:5: F821 undefined name 'x'\n"),
+        ("ruff check pkg", FLAKE8),
+        ("flake8 pkg", "nothing\n"),
+    ],
+)
+def test_what_needs_thought_is_left(command: str, output: str) -> None:
+    assert style_remedy(command, output) is None

@@ -25,6 +25,7 @@ from regreen.fixers.rungs.pins import (
 )
 from regreen.fixers.rungs.remedy import Changes, mended_by, written_with_network
 from regreen.fixers.rungs.scripts import Read, spelled_out
+from regreen.fixers.rungs.style_codes import style_remedy
 from regreen.fixers.rungs.suppressions import without_unused
 from regreen.fixers.rungs.told import told
 from regreen.fixers.rungs.tools import Remedy, asks_for_new_files, mends_itself, remedies
@@ -147,6 +148,8 @@ def _remedies(case: Case, files: list[str], read: Read) -> Iterator[Remedy]:
         if folder:
             yield replace(remedy, script=f"cd {shlex.quote(folder)}\n{remedy.script}")
     yield from locks
+    if style := style_remedy(whole, case.output):
+        yield style
     if mends_itself(whole):
         yield Remedy(
             "itself",
@@ -159,7 +162,8 @@ def _remedies(case: Case, files: list[str], read: Read) -> Iterator[Remedy]:
 
 def _named(case: Case, remedy: Remedy) -> str:
     whole = remedy.script == _script(case)
-    return case.trial.shown.splitlines()[0] if whole else remedy.script.splitlines()[0]
+    shown = case.trial.shown if whole else remedy.script
+    return remedy.title or shown.splitlines()[0]
 
 
 _CD = re.compile(r"\s*cd\s+([\w./-]{1,200}?)/?\s*(?:\n|&&|;)\s*")

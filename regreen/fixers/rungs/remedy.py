@@ -8,11 +8,10 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from regreen.codebase.in_git import asks_git, in_git
-from regreen.codebase.trial import Trial, prepare
+from regreen.codebase.trial import Trial, prepare, spec_of
 from regreen.errors import SetupFailed
 from regreen.fixers.case import Case
 from regreen.fixers.rungs.tools import Remedy
-from regreen.models import EnvSpec
 from regreen.ports import Box
 
 Changes = Mapping[str, bytes]
@@ -109,17 +108,13 @@ def _with_network(case: Case, remedy: Remedy) -> dict[str, bytes]:
 
 
 def _prepared(case: Case, trial: Trial, setup: str) -> Box:
-    spec = EnvSpec(
-        image=trial.image,
-        python=trial.python,
-        setup=setup,
-        inputs=_inputs(case, trial),
-        trust=trial.trust,
-        scope=trial.scope,
-        env=trial.env,
-    )
+    # what the tree asks for is judged as ever; what the remedy runs is ours
+    asked = trial.asked if trial.asked is not None else trial.setup
+    with_remedy = replace(trial, setup=setup, asked=asked or "")
+    spec = spec_of(with_remedy, case.rev, git=case.git, inputs=_inputs(case, trial))
     # an archive is a stream: one that was read to prepare is empty by the time a box opens
-    env = case.sandbox.prepare(spec, case.git.archive(case.rev, trial.overlay), case.stop.cancel)
+    archive = case.git.archive(case.rev, trial.overlay)
+    env = case.sandbox.prepare(spec, archive, case.stop.cancel)
     return case.sandbox.open(env, case.git.archive(case.rev, trial.overlay), trial.limits)
 
 

@@ -13,7 +13,7 @@ class Remedy:
     """A shell script that should make the failure go away, and what to say about it.
 
     `network` scripts run in the preparation phase, and what they write into `writes` counts too, beside lock files;
-    `approval` names why a person must agree; `untracked` says that new files which git sees count as well.
+    `title` names it for people where its first line does not; `approval` names why a person must agree; `untracked` says that new files which git sees count as well.
     """
 
     name: str
@@ -23,6 +23,7 @@ class Remedy:
     approval: str | None = None
     writes: tuple[str, ...] = ()
     untracked: bool = False
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,17 @@ _TOOLS: dict[str, _Tool] = {
     "buf format": _Tool(("-d", "--diff", "--exit-code"), ("-w",), _FORMAT),
     "rubocop": _Tool((), ("-a",), _LINT),
     "standardrb": _Tool((), ("--fix",), _LINT),
+    "golangci-lint run": _Tool((), ("--fix",), _LINT),
+    "cargo clippy": _Tool((), ("--fix", "--allow-dirty", "--allow-staged"), _LINT),
+    "php-cs-fixer fix": _Tool(("--dry-run", "--diff"), what=_FORMAT),
+    "mix format": _Tool(("--check-formatted", "--dry-run"), what=_FORMAT),
+    "dotnet format": _Tool(("--verify-no-changes",), what=_FORMAT),
+    "swiftformat": _Tool(("--lint",), what=_FORMAT),
+    "stylua": _Tool(("--check",), what=_FORMAT),
+    "zig fmt": _Tool(("--check",), what=_FORMAT),
+    "buildifier": _Tool(("-mode=check", "--mode=check"), ("-mode=fix",), _FORMAT),
+    "tofu fmt": _Tool(("-check", "-diff"), what=_FORMAT),
+    "yamlfmt": _Tool(("-lint", "-dry"), what=_FORMAT),
     "ktlint": _Tool((), ("-F",), _FORMAT),
     "dart format": _Tool(("--set-exit-if-changed",), drop_values=("-o", "--output"), what=_FORMAT),
 }  # fmt: skip
