@@ -158,6 +158,7 @@ class Worker:
                 self._runner.notice_cancelled()
                 if now - beaten >= _BEAT_S:
                     self._store.beat(self._runner.worker, self._clock.now())
+                    self._runner.hand_over()
                     beaten = now
                 if now - ticked >= _TICK_S:
                     self._sweep()
@@ -168,7 +169,6 @@ class Worker:
                     self._prune()
                     pruned = now
             except Exception:  # noqa: BLE001 - see below
-                    self._runner.hand_over()
                 # The beat must go on whatever the database does, or the others take us for dead.
                 _log.exception("the worker's beat failed")
 
