@@ -27,6 +27,12 @@ from regreen.fixers.rungs.tools import remedies
         ("autoflake --check -r .", "autoflake --in-place -r ."),
         ("CI=1 black --check .", "black ."),
         ("poetry run black . --check", "poetry run black ."),
+        ("env CI=1 ruff check .", "env CI=1 ruff check --fix ."),
+        ("nbqa black --check .", "nbqa black ."),
+        ("golangci-lint run ./...", "golangci-lint run --fix ./..."),
+        ("./gradlew spotlessCheck", "./gradlew spotlessApply"),
+        ("mvn -B spotless:check", "mvn -B spotless:apply"),
+        ("mix format --check-formatted", "mix format"),
     ],
 )
 def test_a_call_that_checks_becomes_a_call_that_writes(command: str, script: str) -> None:

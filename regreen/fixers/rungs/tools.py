@@ -94,8 +94,12 @@ _TOOLS: dict[str, _Tool] = {
     "buf format": _Tool(("-d", "--diff", "--exit-code"), ("-w",), _FORMAT),
     "rubocop": _Tool((), ("-a",), _LINT),
     "standardrb": _Tool((), ("--fix",), _LINT),
+    "hatch fmt": _Tool(("--check",), what=_FORMAT),
+    "gradlew spotlessCheck": _Tool(rename=(("spotlessCheck", "spotlessApply"),), what=_FORMAT),
+    "gradle spotlessCheck": _Tool(rename=(("spotlessCheck", "spotlessApply"),), what=_FORMAT),
+    "mvn spotless:check": _Tool(rename=(("spotless:check", "spotless:apply"),), what=_FORMAT),
     "golangci-lint run": _Tool((), ("--fix",), _LINT),
-    "cargo clippy": _Tool((), ("--fix", "--allow-dirty", "--allow-staged"), _LINT),
+    "cargo clippy": _Tool((), ("--fix", "--allow-no-vcs", "--allow-dirty", "--allow-staged"), _LINT),
     "php-cs-fixer fix": _Tool(("--dry-run", "--diff"), what=_FORMAT),
     "mix format": _Tool(("--check-formatted", "--dry-run"), what=_FORMAT),
     "dotnet format": _Tool(("--verify-no-changes",), what=_FORMAT),
@@ -111,7 +115,7 @@ _TOOLS: dict[str, _Tool] = {
 _RUNNERS: tuple[tuple[str, ...], ...] = (
     ("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("pdm", "run"), ("hatch", "run"), ("rye", "run"), ("pixi", "run"),
     ("uvx",), ("pipx", "run"), ("python", "-m"), ("python3", "-m"), ("npx",), ("pnpm", "exec"), ("pnpm",), ("yarn", "run"), ("yarn",),
-    ("bunx",), ("bun", "x"), ("npm", "exec", "--"), ("npm", "exec"), ("bundle", "exec"), ("time",), ("env",), ("command",), ("exec",), ("sudo",),
+    ("bunx",), ("bun", "x"), ("npm", "exec", "--"), ("npm", "exec"), ("bundle", "exec"), ("nbqa",), ("time",), ("env",), ("command",), ("exec",), ("sudo",),
 )  # fmt: skip
 _RUFF_COMMANDS = {
     "",
@@ -277,6 +281,8 @@ def split_runner(words: Sequence[str]) -> tuple[list[str], list[str]]:
             ):
                 before += rest[: len(runner)]
                 rest = rest[len(runner) :]
+                while runner == ("env",) and rest and re.fullmatch(r"[A-Za-z_]\w*=.*", rest[0]):
+                    before.append(rest.pop(0))
                 while rest and (rest[0] in _RUNNER_FLAGS or rest[0] in _RUNNER_FLAG_VALUES):
                     take = 2 if rest[0] in _RUNNER_FLAG_VALUES else 1
                     before += rest[:take]
