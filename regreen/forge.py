@@ -172,7 +172,10 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A comment on a line of a pull request, the one it answers, and who put a thumb up or down."""
+    """A comment on a line of a pull request, the one it answers, and who put a thumb up or down.
+
+    `path`, `line` (None once the line is gone) and `hunk` (the diff above it) say where it stands.
+    """
 
     id: int
     body: str
@@ -182,6 +185,9 @@ class Remark:
     reply_to: int | None
     up: tuple[str, ...] = ()
     down: tuple[str, ...] = ()
+    path: str = ""
+    line: int | None = None
+    hunk: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,9 @@ def remark_of(data: Json, *, ours: bool, reactions: Sequence[Json]) -> Remark:
         reply_to=data.get("in_reply_to_id"),
         up=thumbs("+1"),
         down=thumbs("-1"),
+        path=data.get("path") or "",
+        line=data.get("line"),
+        hunk=data.get("diff_hunk") or "",
     )
 
 

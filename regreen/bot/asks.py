@@ -65,7 +65,10 @@ class WriteTest:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Answer a question about a pull request or issue; an empty question asks for an explanation."""
+    """Answer a question about a pull request or issue; an empty question asks for an explanation.
+
+    `thread` is the remark on a line that the comment answers.
+    """
 
     where: Where
     number: int
@@ -73,6 +76,7 @@ class Ask:
     question: str
     asked_by: str
     comment: CommentRef | None = None
+    thread: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

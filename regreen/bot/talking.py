@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -182,13 +183,15 @@ class Talk:
     def _dismiss(self, event: CommentPosted, github: GitHub, text: str) -> str:
         wanted, _, reason = text.partition(" ")
         posted = self._posted(event)
-        if not wanted and event.reply_to is not None:
-            wanted = self._finding_of_thread(github, event, posted)
+        named = wanted in _ids(posted) or _ID.fullmatch(wanted)
+        if event.reply_to is not None and not named:
+            # in a finding's own thread all that follows the command is the reason
+            wanted, reason = self._finding_of_thread(github, event, posted) or wanted, text
         for fingerprint, (finding_id, title) in posted.items():
             if wanted and wanted in {finding_id, fingerprint}:
                 self._turn_down(event, github, fingerprint, reason)
                 return say.dismissed(title)
-        return say.unknown_finding(wanted, [known[0] for known in posted.values()])
+        return say.unknown_finding(wanted, list(posted.values()))
 
     def _dismiss_all(self, said: _Said) -> str:
         event, login = said.event, said.login
@@ -256,6 +259,7 @@ class Talk:
         return Reply(said.github, self._desk.store, said.event.number, ref, said.job.record.id)
 
 
+_ID = re.compile(r"[0-9a-f]{8}(?:[0-9a-f]{24})?")
 _MODEL_ONLY = frozenset({"test", "explain", "ask"})
 _ORDERED: dict[str, str] = {
     "review": "reading the change",
@@ -267,10 +271,20 @@ _ORDERED: dict[str, str] = {
 }
 
 
+def _ids(posted: dict[str, tuple[str, str]]) -> set[str]:
+    """All by which findings can be called."""
+    return {*posted, *(known[0] for known in posted.values())}
+
+
 def _ref(event: CommentPosted, line: int) -> CommentRef | None:
     if not event.comment_id:
         return None
     return CommentRef(event.comment_id, event.review, line)
+
+
+def _thread(event: CommentPosted) -> int | None:
+    """The first remark of the thread that a comment stands in; itself where it begins one."""
+    return (event.reply_to or event.comment_id) if event.review else None
 
 
 def _demand(  # noqa: PLR0911 - a return for each command
@@ -290,8 +304,8 @@ def _demand(  # noqa: PLR0911 - a return for each command
         case "test" if event.on_pull:
             return WriteTest(where, number, command.text, login, ref)
         case "explain":
-            return Ask(where, number, event.on_pull, "", login, ref)
+            return Ask(where, number, event.on_pull, "", login, ref, _thread(event))
         case "ask":
-            return Ask(where, number, event.on_pull, command.text, login, ref)
+            return Ask(where, number, event.on_pull, command.text, login, ref, _thread(event))
         case _:
             return None

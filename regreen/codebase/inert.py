@@ -1,4 +1,4 @@
-"""Foreign words as Markdown that does nothing: no image, link, mention, reference, command, markup or hidden letter."""
+"""Foreign words as Markdown that does nothing: no image, link, formula, mention, reference, command, markup, hidden letter."""
 
 from __future__ import annotations
 
@@ -99,6 +99,8 @@ def _escaped(text: str) -> str:
     text = (
         text.replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     )
+    # GitHub draws what stands between dollars, code spans too, as a formula: of any size, colour and wording
+    text = text.replace("$", f"\\${_GAP}")
     return _unlinked(text.replace("[", "\\[").replace("]", "\\]"))
 
 

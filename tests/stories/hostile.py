@@ -14,6 +14,7 @@ OURS = re.compile(r"</?(?:details|summary|sub)>|<!-- regreen:[a-z]+:[\w:.~-]+ --
 MENTION = re.compile(r"(?<![\w`])@(?=[A-Za-z0-9])")
 REFERENCE = re.compile(r"(?<![\w&])#\d+|\bGH-\d+", re.IGNORECASE)
 ADDRESS = re.compile(r"https?://|\bwww\.[a-z]", re.IGNORECASE)
+FORMULA = re.compile(r"\$(?![\s\d\u200b])")
 COMMAND = re.compile(r"^[\s>]*/[a-z]+", re.MULTILINE)
 _GAP = "\u200b"
 
@@ -61,5 +62,5 @@ def _of_token(token: Token) -> list[str]:
 
 
 def _in_words(text: str) -> list[str]:
-    looks = (("mention", MENTION), ("reference", REFERENCE), ("address", ADDRESS))
+    looks = (("mention", MENTION), ("reference", REFERENCE), ("address", ADDRESS), ("formula", FORMULA))  # fmt: skip
     return [f"{name} in {text[:60]!r}" for name, look in looks if look.search(text)]

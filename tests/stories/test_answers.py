@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from regreen.playground.model import Answer, Use
 from regreen.playground.things import Json
 from tests.stories.conftest import Tell
 from tests.stories.test_fixes import needs_sandbox
+from tests.stories.test_hostile_review import obeying, source_of
 from tests.unit.test_redaction import LEAK, leaks
 
 _TESTS = 'review: {enabled: false}\ntests: {command: "python -m unittest -q"}\n'
@@ -21,11 +24,37 @@ def test_a_question_is_answered_from_the_change(tell: Tell) -> None:
     said = story.says("alice", "/ask how many are sold?", on=pull)
     story.work()
     assert pull.comments[0].startswith("It sells a hundred at once: `shop/bulk.py` line 1.")
-    assert "A model's answer, from this page alone" in pull.comments[0]
+    assert "A model's answer, from this page and the code around the change" in pull.comments[0]
     assert story.reactions(said) == ["eyes", "rocket"]
     assert story.model is not None
     assert "BULK = 100" in str(story.model.asked[0])
     assert "how many are sold?" in str(story.model.asked[0])
+
+
+def test_a_finding_is_explained_from_its_thread_and_the_code_around_it(tell: Tell) -> None:
+    story = tell(obeying({"a name": {}}))
+    pull = story.pull({"shop/attack.py": source_of(["a name"])})
+    story.work()
+    story.state.reply(pull.raw, pull.raw.threads[0].comments[0], "/explain", by="alice")
+    story.work()
+    assert story.model is not None
+    request: dict[str, Any] = dict(story.model.asked[-1])
+    (asked,) = request["messages"]
+    (text,) = (b["text"] for b in asked["content"])
+    assert "On shop/attack.py, line 5:" in text
+    assert "wrong about a name" in text, "what the finding says"
+    assert "Explain the first remark of the thread" in text
+    assert "def f0():" in text
+    assert pull.raw.threads[0].comments[-1].body.startswith("Nothing.")
+
+
+def test_a_change_that_the_readers_leave_out_is_there_for_questions(tell: Tell) -> None:
+    story = tell(["Prose."])
+    pull = story.pull({"docs/guide.md": "Buy a hundred.\n"}, draft=True)
+    story.says("alice", "/ask what does the guide say?", on=pull)
+    story.work()
+    assert story.model is not None
+    assert "+Buy a hundred." in str(story.model.asked[0])
 
 
 def test_an_explanation_of_an_issue(tell: Tell) -> None:

@@ -34,6 +34,19 @@ def test_a_finding_that_moves_is_not_said_again_and_keeps_the_check_from_green(
     assert pull.check.title == f"Nothing new; {said} earlier findings not mended".replace(
         "1 earlier findings", "1 earlier finding"
     )
+    assert "No findings." not in (pull.check.summary or "")
+    assert "security 100" not in (pull.check.summary or ""), "what stands still costs its score"
+
+
+def test_in_a_findings_own_thread_what_follows_dismiss_is_the_reason(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    said = len(pull.remarks)
+    first = pull.raw.threads[0]
+    story.state.reply(pull.raw, first.comments[0], "/dismiss the shell is meant here", by="alice")
+    story.work()
+    assert first.comments[-1].body.startswith("Dismissed: ")
+    assert threads(pull) == [True] + [False] * (said - 1)
 
 
 def test_a_mended_finding_has_its_thread_resolved(story: Story) -> None:

@@ -69,6 +69,23 @@ AssertionError: 1 != 3
 """)
 
 
+def test_what_readers_and_a_second_reader_say_is_prose() -> None:
+    told = (
+        Evidence("vote", "2 of 2 readings, made apart, report it (trace, compare)"),
+        Evidence("model", "A second reader finds that it holds. `total([])` divides by 0."),
+    )
+    body = say.finding_comment(replace(_FINDING, evidence=told, suggestion=None)).body
+    assert body.split("\n\n", 2)[2].rsplit("\n\n", 2)[0] == snapshot("""\
+2 of 2 readings, made apart, report it (trace, compare).
+
+<details><summary>What a second reader found</summary>
+
+A second reader finds that it holds. `total([])` divides by 0.
+
+</details>\
+""")
+
+
 def test_a_review() -> None:
     overflow = Withheld(replace(_FINDING, id="F2", title="Another"), "budget")
     assert say.review_body(replace(_REVIEW, withheld=(overflow,))) == snapshot("""\
@@ -148,9 +165,12 @@ def test_refusals() -> None:
     assert say.refused("mallory", "write") == (
         "@mallory, only people with write access may do that."
     )
-    assert say.unknown_finding("F9", ["F1", "F2"]) == snapshot(
-        "There is no finding `F9`; here are: `F1`, `F2`."
-    )
+    assert say.unknown_finding("F9", [("F1", "One @all"), ("F2", "Two")]) == snapshot("""\
+There is no finding `F9`. Here are:
+
+- `F1` One @\u200ball
+- `F2` Two\
+""")
     assert say.failed("no such thing\nas this", "fix/o/r/1") == snapshot(
         "That did not work: no such thing as this. (job `fix/o/r/1`)"
     )

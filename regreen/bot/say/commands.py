@@ -59,13 +59,13 @@ def dismissed(title: str) -> str:
     return f"Dismissed: {one_line(title)}. It will not be raised again."
 
 
-def unknown_finding(wanted: str, known: Sequence[str]) -> str:
-    """`/dismiss` with an id that is none of ours."""
+def unknown_finding(wanted: str, known: Sequence[tuple[str, str]]) -> str:
+    """`/dismiss` with an id that is none of ours; `known` are ids and titles."""
     if not known:
         return "There is no finding here to dismiss."
-    listed = ", ".join(f"`{k}`" for k in known[:20])
-    asked = f"There is no finding {span(wanted, 40)}" if wanted else "Which finding?"
-    return f"{asked}; here are: {listed}."
+    asked = f"There is no finding {span(wanted, 40)}." if wanted else "Which finding?"
+    rows = [f"- {span(name, 40)} {one_line(title)}" for name, title in known[:20]]
+    return "\n".join([f"{asked} Here are:", "", *rows])
 
 
 def on_it(what: str) -> str:

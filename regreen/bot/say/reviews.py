@@ -28,7 +28,7 @@ _LEVELS: dict[Severity, AnnotationLevel] = {
 def finding_comment(finding: Finding) -> InlineComment:
     """A finding as an inline comment: the claim, the evidence, the suggestion."""
     parts = [f"**{one_line(finding.title)}**", foreign(finding.body)]
-    parts += [_evidence(e) for e in finding.evidence[:2]]
+    parts += [_evidence(e) for e in finding.evidence[:3]]
     if finding.suggestion is not None:
         parts.append(_suggested(finding.suggestion.removesuffix("\n")))
     parts.append(
@@ -42,7 +42,8 @@ def finding_comment(finding: Finding) -> InlineComment:
 def review_body(review: Review) -> str:
     """The text of a review that has findings."""
     count = counted(len(review.findings), "finding")
-    parts = [f"**{count}.** {one_line(review.summary)}", _scores(review)]
+    told = review.summary.removesuffix(f" {count}.")
+    parts = [f"**{count}.** {one_line(told)}", _scores(review)]
     overflow = [w.finding for w in review.withheld if w.reason == "budget"]
     if overflow:
         lines = [f"- {_place(f)} {one_line(f.title)} ({f.confidence:.0%})" for f in overflow]
@@ -232,6 +233,10 @@ def _annotation(finding: Finding) -> Annotation:
 
 
 def _evidence(evidence: Evidence) -> str:
+    if evidence.kind == "vote":
+        return one_line(f"{evidence.excerpt.rstrip('.')}.")
+    if evidence.kind == "model":
+        return folded("What a second reader found", foreign(evidence.excerpt))
     seen = [evidence.command or ""]
     seen += [f"on this change: {evidence.head}" if evidence.head else ""]
     seen += [f"before it: {evidence.base}" if evidence.base else ""]

@@ -116,9 +116,10 @@ def needless_fix(branch: str, sha: str) -> str:
     return f"{span(branch)} is green again at {sha[:12]} without this patch: closing it."
 
 
-def answered(text: str, cost: Cost) -> str:
-    """A model's answer, with nothing in it that acts, links, pings or hides."""
-    return f"{foreign(text, 12_000)}\n\n<sub>A model's answer, from this page alone · ${cost.usd:.3f}</sub>"
+def answered(text: str, cost: Cost, *, code: bool) -> str:
+    """A model's answer, with nothing in it that acts, links, pings or hides; `code`: it was shown the code, too."""
+    seen = "this page and the code around the change" if code else "this page alone"
+    return f"{foreign(text, 12_000)}\n\n<sub>A model's answer, from {seen} · ${cost.usd:.3f}</sub>"
 
 
 def proposed_test(path: str, source: str, why: str, command: str) -> str:
