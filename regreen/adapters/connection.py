@@ -41,7 +41,10 @@ def _sqlite(url: sa.URL) -> sa.Engine:
         msg = "REGREEN_DATABASE_URL: an SQLite database needs a file, sqlite:////PATH"
         raise UserError(msg)
     Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = sa.create_engine(url, pool_size=20, max_overflow=10, pool_timeout=10)
+    # the connection that was used last is used again: those that peaks have left behind hold no pages
+    engine = sa.create_engine(
+        url, pool_size=20, max_overflow=10, pool_timeout=10, pool_use_lifo=True
+    )
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, record: object) -> None:  # noqa: ARG001 - SQLAlchemy's signature
@@ -51,6 +54,7 @@ def _sqlite(url: sa.URL) -> sa.Engine:
             "foreign_keys=ON",
             "journal_mode=WAL",
             "synchronous=FULL",
+            "cache_size=-512",  # a connection's own; the system keeps the file's pages once for all
         ):
             connection.execute(f"PRAGMA {pragma}").close()
 

@@ -9,23 +9,17 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from regreen.adapters import placing
 from regreen.adapters import tables as t
 from regreen.adapters.rows import LIVE, Rows, time_of, time_or_none
 from regreen.records import DeliveryRecord, JobRecord, JobState, Order
 
 _STOPPED = ("cancelled", "superseded")
 
-Enqueue = Callable[[Any, Order], None]
+# GitHub hangs up after ten seconds
+_PATIENCE = "SET LOCAL lock_timeout = '6s'; SET LOCAL statement_timeout = '7s'"
 
-_SUPERSEDE = (
-    sa.update(t.jobs)
-    .where(
-        t.jobs.c.replaces == sa.bindparam("of"),
-        t.jobs.c.id != sa.bindparam("by"),
-        t.jobs.c.state.in_(LIVE),
-    )
-    .values(state="superseded", ended=sa.bindparam("at"), note=sa.bindparam("why"))
-)
+Enqueue = Callable[[Any, Order], None]
 
 
 class JobRows(Rows):
@@ -41,17 +35,10 @@ class JobRows(Rows):
         self, items: Sequence[tuple[DeliveryRecord, Sequence[Order]]], enqueue: Enqueue
     ) -> list[bool]:
         """Store deliveries with their orders in one transaction; for each, whether it was new."""
-        rows = [
-            {
-                "id": delivery.id,
-                "name": delivery.name,
-                "repo": delivery.repo,
-                "event": delivery.event,
-                "received": delivery.received.timestamp(),
-            }
-            for delivery, _ in items
-        ]
+        rows = [placing.delivery_row(delivery) for delivery, _ in items]
         with self._begin() as connection:
+            if self.engine.dialect.name == "postgresql":
+                connection.exec_driver_sql(_PATIENCE)
             new = self._insert_new(connection, self._new_deliveries, rows)
             answers, placed = [], list[Order]()
             for delivery, orders in items:
@@ -69,35 +56,11 @@ class JobRows(Rows):
 
     def _place(self, connection: sa.Connection, orders: Sequence[Order], enqueue: Enqueue) -> None:
         now = self._now()
-        rows = [
-            {
-                "id": order.id,
-                "kind": order.kind,
-                "repo": order.repo,
-                "number": order.number,
-                "installation": order.installation,
-                "queue": order.queue,
-                "key": order.key,
-                "priority": order.priority,
-                "event": order.event,
-                "replaces": order.replaces,
-                "state": "waiting",
-                "attempts": 0,
-                "created": now,
-                "due": now + order.delay,
-                "note": "",
-                "progress": "",
-            }
-            for order in orders
-        ]
+        rows = [placing.job_row(order, now) for order in orders]
         new = self._insert_new(connection, self._new_jobs, rows)
         placed = list({order.id: order for order in orders if order.id in new}.values())
-        # of several that replace each other the last one stays
-        last = {order.replaces: order.id for order in placed if order.replaces is not None}
-        for replaces, by in last.items():
-            note = f"a newer one came: {by}"
-            values = {"of": replaces, "by": by, "at": now, "why": note}
-            connection.execute(_SUPERSEDE, values)
+        for values in placing.superseded(placed, now):
+            connection.execute(placing.SUPERSEDE, values)
         for order in placed:
             enqueue(connection, order)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 _MOST = 200
 _LARGEST = 48 * 1024
+_ALTOGETHER = 1024 * 1024
 
 Key = tuple[str, ...]
 Answer = tuple[Mapping[str, str], Any]
@@ -21,6 +22,7 @@ class Seen:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[Key, tuple[str, Answer]] = OrderedDict()
+        self._sizes: dict[Key, int] = {}
 
     def get(self, key: Key) -> tuple[str, Answer] | None:
         """The ETag and the answer."""
@@ -31,10 +33,12 @@ class Seen:
         """Remember an answer that has an ETag and is not large."""
         headers, data = answer
         tag = headers.get("etag")
-        if not tag or data is None or len(json.dumps(data)) > _LARGEST:
+        if not tag or data is None or (size := len(json.dumps(data))) > _LARGEST:
             return
         with self._lock:
             self._kept[key] = (tag, answer)
             self._kept.move_to_end(key)
-            while len(self._kept) > _MOST:
-                self._kept.popitem(last=False)
+            self._sizes[key] = size
+            while len(self._kept) > _MOST or sum(self._sizes.values()) > _ALTOGETHER:
+                oldest, _ = self._kept.popitem(last=False)
+                del self._sizes[oldest]

@@ -12,6 +12,7 @@ from regreen.adapters.attacks import self_test
 from regreen.adapters.clock import SystemClock
 from regreen.adapters.connection import engine_for
 from regreen.adapters.database import Database
+from regreen.adapters.door import Door
 from regreen.adapters.github import GitHubApp
 from regreen.adapters.github_people import GitHubSignIn
 from regreen.adapters.github_watch import Watch
@@ -157,6 +158,7 @@ class App:
             hand_over=meters.hand_over,
         )
         self.acknowledged = acknowledgements()
+        self._sqlite: Door | None = None
         self._durable = durable
         self._admission = Admission(desk.clock, desk.settings.jobs_per_installation)
 
@@ -167,7 +169,11 @@ class App:
 
     @cached_property
     def _door(self) -> GroupCommit:
-        return GroupCommit(lambda items: self.store.accept_all(items, self._queue.enqueue))
+        queue, path = self._queue, self.store.engine.url.database
+        if self.store.engine.dialect.name != "sqlite" or path is None or queue.rows is None:
+            return GroupCommit(lambda items: self.store.accept_all(items, queue.enqueue))
+        door = self._sqlite = Door(path, self.desk.clock)
+        return GroupCommit(lambda items: door.accept_all(items, queue.rows))
 
     @cached_property
     def _queue(self) -> Any:
@@ -241,8 +247,8 @@ class App:
         """Bring away what was counted and traced, and let go of the database."""
         self._meters.hand_over()
         self._traces.close()
-        if "_door" in self.__dict__:
-            self._door.close()
+        if self._sqlite is not None:
+            self._sqlite.close()
         if self._durable and "_queue" in self.__dict__:
             self._queue.close()
         self.store.engine.dispose()

@@ -18,6 +18,10 @@ class InlineEngine:
     def enqueue(self, connection: object, order: Order) -> None:
         """The row in the store is the queue."""
 
+    def rows(self, order: Order) -> tuple[()]:  # noqa: ARG002 - as the other engine's
+        """Nothing more than the row in the store."""
+        return ()
+
     def work(self, now: datetime, limit: int = 1000) -> int:
         """Run what is due by `now`, and what that leads to; how many runs there were."""
         for done in range(limit):

@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,6 +26,8 @@ from dbos import (
     WorkflowStatus,
 )
 
+from regreen.adapters import heap
+from regreen.bot.engine_rows import Statement, learn
 from regreen.bot.plan import QUEUES
 from regreen.bot.running import Runner
 from regreen.errors import UserError
@@ -45,6 +48,7 @@ _LOST_AFTER = timedelta(seconds=60)
 _OVER = frozenset({"SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"})
 _AGAIN = "~"  # no job's id has one
 _PRUNE_S = 3600.0
+_TRIM_S = 60.0
 _KEEP = timedelta(days=14)
 
 _log = logging.getLogger(__name__)
@@ -54,6 +58,7 @@ class Queue:
     """The way into the engine: enqueues inside the caller's transaction, and runs nothing."""
 
     def __init__(self, engine: sa.Engine) -> None:
+        self._dialect = engine.dialect
         self._client = DBOSClient(
             system_database_engine=engine,
             serializer=DBOSPortableJSONSerializer(),
@@ -65,6 +70,11 @@ class Queue:
     def enqueue(self, connection: Any, order: Order) -> None:
         """Enqueue an order; it exists when `connection`'s transaction is committed."""
         self._client.enqueue_in_transaction(connection, _options(order), _job_of(order.id))
+
+    @cached_property
+    def rows(self) -> Callable[[Order], list[Statement]] | None:
+        """What `enqueue` writes, for who writes it himself; None where that cannot be told."""
+        return learn(self.enqueue, self._dialect)
 
     def close(self) -> None:
         """Let go of the client's resources; the database engine is the caller's."""
@@ -151,7 +161,7 @@ class Worker:
             self._lock.close()
 
     def _beat(self) -> None:
-        beaten = ticked = pruned = float("-inf")
+        beaten = ticked = pruned = trimmed = float("-inf")
         while not self._stop.wait(1.0):
             now = self._clock.monotonic()
             try:
@@ -165,6 +175,9 @@ class Worker:
                     self._mend()
                     self._tick()
                     ticked = now
+                if now - trimmed >= _TRIM_S:
+                    heap.give_back()
+                    trimmed = now
                 if now - pruned >= _PRUNE_S:
                     self._prune()
                     pruned = now

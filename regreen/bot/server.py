@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
 
+from regreen.adapters import heap
 from regreen.bot.logs import log_to_stderr
 from regreen.bot.slow_clients import InTime, plain_body
 from regreen.errors import OutsideError, UserError
@@ -43,6 +44,7 @@ class Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Any:
         """The WSGI application; gunicorn calls this in the worker process, after the fork."""
+        heap.use_few_arenas()
         try:
             self._app = self._make()
         except (UserError, OutsideError) as error:
@@ -55,6 +57,7 @@ class Server(BaseApplication):  # type: ignore[misc]
         self._worker = self._app.worker()
         self._worker.start()
         self._app.begin()
+        heap.give_back()
 
     def _stop(self, server: Any, worker: Any) -> None:  # noqa: ARG002 - gunicorn's signature
         if self._app is not None:

@@ -14,7 +14,7 @@ from regreen.adapters.connection import engine_for
 from regreen.playground.model import ScriptedModel
 from regreen.playground.things import App, Comment, Pull, Repository
 
-_HUNTS = "SELECT key, line FROM lines WHERE key LIKE 'bisect/%'"
+_HUNTS = "SELECT key, line FROM lines WHERE key LIKE 'bisect/session:%'"
 POISON = "stopped after 5 attempts that did not end"
 
 
@@ -102,15 +102,6 @@ def nothing_finished_runs_again(url: str, model: ScriptedModel, answers: dict[st
     asked = Counter(json.dumps(a, sort_keys=True) for a in model.asked)
     twice = [answers[request] for request, times in asked.items() if times > 1]
     assert [text for text in twice if text in kept] == []
-
-
-def runs_of_hunts(url: str, after: str) -> list[int]:
-    """How many runs each bisection made whose key starts with `after`."""
-    made: Counter[str] = Counter()
-    for key, line in _rows(url, _HUNTS):
-        if str(key).startswith(after) and "ran" in json.loads(line):
-            made[str(key)] += 1
-    return sorted(made.values())
 
 
 def _markers(comments: Iterable[Comment]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -42,10 +42,8 @@ def database() -> _Database:
 
 
 @pytest.fixture
-def door(database: _Database) -> Iterator[GroupCommit]:
-    door = GroupCommit(database.accept_all)
-    yield door
-    door.close()
+def door(database: _Database) -> GroupCommit:
+    return GroupCommit(database.accept_all)
 
 
 def _delivery(name: str) -> DeliveryRecord:
@@ -104,3 +102,27 @@ def test_one_that_cannot_be_written_takes_no_other_with_it(
     assert said.pop("poison") == "the delivery cannot be written"
     assert said == {"a": True, "b": True, "c": True}
     assert door.accept(_delivery("later"), ())
+
+
+def test_who_comes_while_one_writes_has_a_turn_too(door: GroupCommit, database: _Database) -> None:
+    database.gate.clear()
+    opener = threading.Timer(0.2, database.gate.set)
+    opener.start()
+    names = [f"d{i}" for i in range(200)]
+    assert set(_together(door, names).values()) == {True}
+    opener.join()
+    assert sorted(database.kept) == sorted(names)
+    assert max(database.batches) <= 64
+
+
+def test_nobody_waits_for_ever(database: _Database) -> None:
+    door = GroupCommit(database.accept_all, longest_wait_s=0.05)
+    database.gate.clear()
+    opener = threading.Timer(0.5, database.gate.set)
+    opener.start()
+    said = _together(door, ["a", "b", "c"])
+    opener.join()
+    # the one that writes waits for the database itself
+    assert sorted(map(str, said.values())) == ["True", *["the database takes too long"] * 2]
+    assert door.accept(_delivery("later"), ())
+    assert "later" in database.kept

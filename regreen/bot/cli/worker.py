@@ -19,6 +19,7 @@ def command(name: str | None) -> int:
     import socket
     import threading
 
+    from regreen.adapters import heap
     from regreen.bot.app import MAIN_WORKER, build
     from regreen.bot.environment import app_settings
     from regreen.bot.logs import log_to_stderr
@@ -32,6 +33,7 @@ def command(name: str | None) -> int:
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
+    heap.use_few_arenas()
     app = build(settings, worker=worker)
     running = app.worker()
     running.start()
