@@ -288,7 +288,7 @@ class Store(Protocol):
         """The latest lines of the audit log."""
         ...
 
-    def prune(self, before: datetime) -> int:
+    def prune(self, before: datetime, results_before: datetime | None = None) -> int:
         """Forget deliveries, ended jobs and answers older than that; how many rows went."""
         ...
 

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, get_args
+from urllib.parse import unquote, urlsplit
 
 from pydantic import (
     BaseModel,
@@ -52,6 +53,9 @@ class Problem:
             if self.key
             else f"line {self.line}: {self.message}"
         )
+
+
+_MONTH = 31
 
 
 class Settings(BaseSettings):
@@ -125,11 +129,27 @@ class Settings(BaseSettings):
     review_delay_s: float = Field(
         60.0, ge=0, description="Seconds after the last push before a review starts."
     )
+    history_days: int = Field(
+        90, ge=7, description="Days for which deliveries, ended jobs and model answers are kept."
+    )
+    results_days: int = Field(
+        730,
+        ge=0,
+        description="Days for which reviews, repairs, bisections and what they cost are kept; 0: for ever.",
+    )
     jobs_per_installation: int = Field(
         16,
         ge=1,
         description="How many reviews, and how many repairs and bisections, of one installation run at once.",
     )
+
+    @field_validator("results_days")
+    @classmethod
+    def _a_month(cls, value: int) -> int:
+        if 0 < value < _MONTH:
+            message = f"at least {_MONTH} days (budgets count a month), or 0: for ever"
+            raise ValueError(message)
+        return value
 
     @field_validator("home")
     @classmethod
@@ -145,6 +165,22 @@ class Settings(BaseSettings):
     def has_model(self) -> bool:
         """Whether there is a model to ask: a key, or an endpoint that may need none."""
         return self.anthropic_api_key is not None or self.anthropic_base_url is not None
+
+    def secrets(self) -> tuple[str, ...]:
+        """Every value among them that must not be shown anywhere, whatever it looks like."""
+        given = (
+            self.webhook_secret,
+            self.anthropic_api_key,
+            self.dashboard_auth,
+            self.client_secret,
+        )
+        # while it is rotated the webhook has two
+        found = [
+            part for one in given if one is not None for part in one.get_secret_value().split()
+        ]
+        password = urlsplit(self.database_url or "").password or ""
+        key = [line for line in (self.private_key_pem() or "").splitlines() if "-----" not in line]
+        return (*found, password, unquote(password), *key)
 
     def private_key_pem(self) -> str | None:
         """The App's private key, from the setting or the file it names.

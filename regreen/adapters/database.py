@@ -27,6 +27,7 @@ _PASSING = (
     "github-limit",
     "dashboard-session",
 )
+_PIECE = 2000
 _SCHEMA_LOCK = 0x7265677265656E  # "regreen"
 
 
@@ -44,20 +45,42 @@ class Database(JobRows, ResultRows, MemoryRows, PageRows, MetricRows):
             for index in (i for table in t.metadata.sorted_tables for i in table.indexes):
                 index.create(connection, checkfirst=True)
 
-    def prune(self, before: datetime) -> int:
-        """Forget deliveries, ended jobs and answers older than that."""
+    def prune(self, before: datetime, results_before: datetime | None = None) -> int:
+        """Forget deliveries, ended jobs and answers older than that, and results, their cost and their runs; how many rows.
+
+        What was dismissed, what was learnt and the audit log stay.
+
+        Args:
+            before: what only says how something came about goes before that.
+            results_before: what came out of it; None: it stays.
+        """
         cut = before.timestamp()
-        gone = (
-            sa.delete(t.deliveries).where(t.deliveries.c.received < cut),
-            sa.delete(t.jobs).where(t.jobs.c.created < cut, t.jobs.c.state.not_in(LIVE)),
-            sa.delete(t.answers).where(t.answers.c.at < cut),
-            sa.delete(t.lines).where(t.lines.c.at < cut, t.lines.c.key.startswith("progress/")),
-            sa.delete(t.memory).where(
-                t.memory.c.at < cut, sa.or_(*(t.memory.c.space.startswith(s) for s in _PASSING))
-            ),
-        )
-        with self._begin() as connection:
-            return sum(connection.execute(statement).rowcount for statement in gone)
+        passing = sa.or_(*(t.memory.c.space.startswith(s) for s in _PASSING))
+        gone: list[tuple[sa.Table, sa.ColumnElement[bool]]] = [
+            (t.deliveries, t.deliveries.c.received < cut),
+            (t.jobs, sa.and_(t.jobs.c.created < cut, t.jobs.c.state.not_in(LIVE))),
+            (t.answers, t.answers.c.at < cut),
+            (t.lines, sa.and_(t.lines.c.at < cut, t.lines.c.key.startswith("progress/"))),
+            (t.memory, sa.and_(t.memory.c.at < cut, passing)),
+            (t.workers, t.workers.c.seen < cut),
+        ]
+        if results_before is not None:
+            old = results_before.timestamp()
+            gone += [(table, table.c.at < old) for table in (t.documents, t.ledger, t.lines)]
+        return sum(self._forget(table, which) for table, which in gone)
+
+    def _forget(self, table: sa.Table, which: sa.ColumnElement[bool]) -> int:
+        """Delete rows a piece at a time: whoever waits to write is let in between."""
+        key = list(table.primary_key.columns)
+        piece = sa.select(*key).where(which).limit(_PIECE)
+        statement = sa.delete(table).where(sa.tuple_(*key).in_(piece))
+        total = 0
+        while True:
+            with self._begin() as connection:
+                gone = connection.execute(statement).rowcount
+            total += gone
+            if gone < _PIECE:
+                return total
 
     def job_counts(self) -> list[tuple[str, str, int]]:
         """How many jobs there are of each kind and state."""

@@ -33,6 +33,7 @@ from regreen.adapters.github_wire import Json, Wire
 from regreen.adapters.pace import Pace, Turn
 from regreen.adapters.seen import Seen
 from regreen.adapters.written import Written, Wrote
+from regreen.codebase.redaction import Clean, redact
 from regreen.errors import OutsideError
 from regreen.forge import (
     PERMISSIONS,
@@ -82,6 +83,7 @@ class GitHubApp:
         clock: Clock,
         turn: Turn,
         watch: Watch | None = None,
+        clean: Clean = redact,
     ) -> None:
         jwt = Auth.AppAuth(app_id, private_key)
         self._api_url = api_url
@@ -90,6 +92,7 @@ class GitHubApp:
         self._tokens = Tokens(self._wire, clock)
         self._clock = clock
         self._turn = turn
+        self._clean = clean
         self._written = Written()
         self._seen = Seen()
 
@@ -111,6 +114,7 @@ class GitHubApp:
             watch=self._watch.of(owner),
             written=self._written,
             seen=self._seen,
+            clean=self._clean,
         )
 
     def installation_of(self, repo: str) -> int:
@@ -170,12 +174,13 @@ class RepositoryClient:
         written: Written,
         seen: Seen,
         watch: Watch,
+        clean: Clean,
     ) -> None:
         self.repo = repo
         self._login = login
         self._auth = auth
-        self._wire = Wire(api_url, auth, pace, seen, watch)
-        self._resolving = Wire(api_url, resolving, pace, watch=watch)
+        self._wire = Wire(api_url, auth, pace, seen, watch, clean=clean)
+        self._resolving = Wire(api_url, resolving, pace, watch=watch, clean=clean)
         self._written = written
         self._at = f"/repos/{repo}"
 

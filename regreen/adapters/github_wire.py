@@ -16,7 +16,7 @@ from regreen import __version__
 from regreen.adapters.github_watch import Heard, Watch
 from regreen.adapters.pace import Pace
 from regreen.adapters.seen import Seen
-from regreen.codebase.redaction import redact
+from regreen.codebase.redaction import Clean, redact
 from regreen.errors import OutsideError
 from regreen.forge import Gone, NotAllowed, Refused
 
@@ -38,12 +38,15 @@ class Wire:
         pace: Pace | None = None,
         seen: Seen | None = None,
         watch: Watch | None = None,
+        *,
+        clean: Clean = redact,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self._auth = auth
         self._pace = pace if urlsplit(base_url).hostname not in _LOOPBACK else None
         self._seen = seen
         self._watch = watch or Watch()
+        self._clean = clean
         self._lock = threading.Lock()
         self._requester: Requester | None = None
         self._used: Auth.Auth | None = None
@@ -139,7 +142,7 @@ class Wire:
                 path,
                 parameters=given or None,
                 headers={"If-None-Match": known[0]} if known is not None else None,
-                input=_discreet(body) if body is not None else None,
+                input=_discreet(body, self._clean) if body is not None else None,
             )
             heard(headers)
         if known is not None and data is None:
@@ -169,14 +172,14 @@ class Wire:
 _PROSE = frozenset({"body", "title", "summary", "text", "message"})
 
 
-def _discreet(value: Json) -> Json:
+def _discreet(value: Json, clean: Clean) -> Json:
     """What is written to GitHub, without credentials: the one way out for every comment, check and title."""
     if isinstance(value, Mapping):
         return {
-            key: redact(one) if key in _PROSE and isinstance(one, str) else _discreet(one)
+            key: clean(one) if key in _PROSE and isinstance(one, str) else _discreet(one, clean)
             for key, one in value.items()
         }
-    return [_discreet(one) for one in value] if isinstance(value, list) else value
+    return [_discreet(one, clean) for one in value] if isinstance(value, list) else value
 
 
 def _requester(base_url: str, auth: Auth.Auth) -> Requester:

@@ -160,7 +160,7 @@ class JobRows(Rows):
             connection.execute(
                 sa.update(t.jobs)
                 .where(t.jobs.c.id == job_id, t.jobs.c.state.in_(LIVE))
-                .values(state=state, ended=self._now(), note=note)
+                .values(state=state, ended=self._now(), note=self._clean(note))
             )
 
     def wait_again(self, job_id: str, due: datetime, note: str, *, counted: bool = True) -> None:
@@ -173,7 +173,7 @@ class JobRows(Rows):
                 .values(
                     state="waiting",
                     due=due.timestamp(),
-                    note=note,
+                    note=self._clean(note),
                     attempts=t.jobs.c.attempts - less,
                 )
             )
@@ -196,10 +196,11 @@ class JobRows(Rows):
 
     def note_progress(self, job_id: str, text: str) -> None:
         """What a job is doing now."""
+        line = self._clean(text)[:500]
         with self._begin() as connection:
-            said = sa.update(t.jobs).where(t.jobs.c.id == job_id, t.jobs.c.progress != text[:500])
-            if connection.execute(said.values(progress=text[:500])).rowcount:
-                row = {"key": trail_key(job_id), "line": text[:500], "at": self._now()}
+            said = sa.update(t.jobs).where(t.jobs.c.id == job_id, t.jobs.c.progress != line)
+            if connection.execute(said.values(progress=line)).rowcount:
+                row = {"key": trail_key(job_id), "line": line, "at": self._now()}
                 connection.execute(sa.insert(t.lines).values(row))
 
     def stopped(self, job_ids: Sequence[str]) -> list[str]:

@@ -77,7 +77,9 @@ class ResultRows(Rows):
             "number": document.number,
             "job": document.job,
             "at": document.at.timestamp(),
-            "body": json.dumps(redact_all(json.loads(json.dumps(document.body, default=str)))),
+            "body": json.dumps(
+                redact_all(json.loads(json.dumps(document.body, default=str)), self._clean)
+            ),
         }
         changes = {k: row[k] for k in ("number", "job", "at", "body")}
         with self._begin() as connection:
@@ -114,7 +116,7 @@ class ResultRows(Rows):
             "number": action.number,
             "asked_by": action.asked_by,
             "action": action.action,
-            "detail": action.detail,
+            "detail": self._clean(action.detail),
         }
         with self._begin() as connection:
             connection.execute(sa.insert(t.actions).values(row))

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from regreen.codebase.redaction import Clean, redact
 from regreen.errors import OutsideError
 from regreen.ports import Clock
 
@@ -19,8 +20,9 @@ LIVE = ("waiting", "running")
 class Rows:
     """The tables' rows in SQLite or PostgreSQL: the same statements on both."""
 
-    def __init__(self, engine: sa.Engine, clock: Clock) -> None:
+    def __init__(self, engine: sa.Engine, clock: Clock, clean: Clean = redact) -> None:
         self.engine = engine
+        self._clean = clean
         self._clock = clock
         dialect = sqlite if engine.dialect.name == "sqlite" else postgresql
         self._insert: Callable[[sa.Table], Any] = dialect.insert

@@ -38,6 +38,7 @@ from regreen.bot.running import Runner
 from regreen.bot.sandboxes import Sandboxes
 from regreen.bot.schedule import due
 from regreen.bot.watched import WatchedSandbox
+from regreen.codebase.redaction import Clean, hiding
 from regreen.errors import OutsideError, UserError
 from regreen.forge import App as GitHubSide
 from regreen.ports import Clock, Traces
@@ -75,7 +76,8 @@ def build(
     """
     clock = clock or SystemClock()
     engine = engine_for(settings.database)
-    store = Database(engine, clock)
+    clean = hiding(settings.secrets())
+    store = Database(engine, clock, clean)
     _create(store)
     traces, meters = traces_to(settings.otlp_endpoint), Meters(store)
     boxes = sandbox or Sandboxes(
@@ -90,7 +92,7 @@ def build(
         ),
     )
     desk = Desk(
-        app=github or _github(settings, store, clock, Watch(traces, meters.limit)),
+        app=github or _github(settings, store, clock, Watch(traces, meters.limit), clean),
         store=store,
         clock=clock,
         settings=settings,
@@ -113,7 +115,9 @@ def _create(store: Database) -> None:
         raise OutsideError(message) from error
 
 
-def _github(settings: Settings, store: Database, clock: Clock, watch: Watch) -> GitHubSide:
+def _github(
+    settings: Settings, store: Database, clock: Clock, watch: Watch, clean: Clean
+) -> GitHubSide:
     key = settings.private_key_pem()
     if settings.app_id is None or key is None:
         raise UserError(
@@ -126,6 +130,7 @@ def _github(settings: Settings, store: Database, clock: Clock, watch: Watch) -> 
         clock=clock,
         turn=store.turn,
         watch=watch,
+        clean=clean,
     )
 
 

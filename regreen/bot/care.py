@@ -23,7 +23,6 @@ from regreen.webhooks.events import InstallationChanged, Pinged, RepositoryChang
 SANDBOX_NOTE = ("health", "sandbox")
 """Where the store says why no foreign code is run here; empty: it is."""
 _SCHEDULES = "schedules"
-_KEEP = timedelta(days=90)
 _REDELIVERY_WINDOW = timedelta(days=3)
 
 _log = logging.getLogger(__name__)
@@ -146,4 +145,7 @@ def redeliver_missed(desk: Desk) -> str:
 
 def prune(desk: Desk) -> str:
     """Forget rows that nobody will look at any more."""
-    return f"forgot {desk.store.prune(desk.clock.now() - _KEEP)} rows"
+    now, days = desk.clock.now(), desk.settings.results_days
+    results_before = now - timedelta(days=days) if days else None
+    before = now - timedelta(days=desk.settings.history_days)
+    return f"forgot {desk.store.prune(before, results_before)} rows"

@@ -127,6 +127,7 @@ class Worker:
             "max_executor_threads": 64,
         }
         DBOS(config=config)
+        _log_as_we_do()
         self._register()
         DBOS.launch()
         for name in QUEUES:
@@ -285,6 +286,13 @@ def _locked(home: Path, worker: str) -> IO[str]:
     lock.write(str(os.getpid()))
     lock.flush()
     return lock
+
+
+def _log_as_we_do() -> None:
+    """The engine prints its lines itself; through our handler no secret is in them."""
+    logger = logging.getLogger("dbos")
+    logger.handlers.clear()
+    logger.propagate = True
 
 
 def _is_news(record: logging.LogRecord) -> bool:

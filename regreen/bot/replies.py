@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from regreen.bot import say
 from regreen.bot.asks import CommentRef
+from regreen.codebase.redaction import redact
 from regreen.errors import OutsideError, UserError
 from regreen.forge import GitHub, Reaction
 from regreen.records import Store
@@ -27,7 +28,7 @@ class Reply:
     def say(self, text: str) -> None:
         """Put `text` as this command's part of the answer, and post it."""
         line = self.ref.line if self.ref else 0
-        self.store.put(self._space, f"{line:03}", text)
+        self.store.put(self._space, f"{line:03}", redact(text))
         body = "\n\n".join(part for _, part in sorted(self.store.items(self._space)))
         mark = say.marker("reply", self._key)
         if self.ref is not None and self.ref.review:

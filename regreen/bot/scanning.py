@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from regreen.bot.desk import Desk
+from regreen.codebase.redaction import redact_all
 from regreen.errors import OutsideError, UserError
 from regreen.forge import CODE_SCANNING, Pull
 from regreen.models import Finding, Review
@@ -23,7 +24,8 @@ def hand_over(desk: Desk, where: Where, pull: Pull, found: Review, *, standing: 
     """
     if desk.store.get("code-scanning", key) is not None:
         return ""
-    whole = json.dumps(sarif(replace(found, findings=(*found.findings, *standing))))
+    everything = replace(found, findings=(*found.findings, *standing))
+    whole = json.dumps(redact_all(sarif(everything)))
     packed = base64.b64encode(gzip.compress(whole.encode(), mtime=0)).decode()
     try:
         github = desk.github(where, CODE_SCANNING)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
+from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 
 from regreen.adapters import heap
 from regreen.bot.logs import log_to_stderr
@@ -72,8 +73,18 @@ def serve(settings: Settings, *, host: str, port: int) -> None:
         OutsideError: nothing can listen there.
     """
     _can_listen(host, port)
-    log_to_stderr(settings.log_format)
+    log_to_stderr(settings.log_format, settings.secrets())
     Server(lambda: _build(settings), options(host, port)).run()
+
+
+class _OurLog(Logger):  # type: ignore[misc]
+    """Gunicorn's lines among ours, and without secrets as they are."""
+
+    def setup(self, cfg: Any) -> None:
+        """Take its handlers away; ours is at the root."""
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
 
 
 def options(host: str, port: int) -> dict[str, Any]:
@@ -87,6 +98,7 @@ def options(host: str, port: int) -> dict[str, Any]:
         "graceful_timeout": _GRACEFUL_S,
         "loglevel": "warning",
         "proc_name": "regreen",
+        "logger_class": _OurLog,
         "control_socket_disable": True,  # a door that nobody uses
     }
 

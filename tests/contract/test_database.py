@@ -227,6 +227,27 @@ def test_the_audit_log_and_pruning(store: Database) -> None:
     assert [a.action for a in store.actions(repo="octo/hello")] == ["/fix"]
 
 
+def test_results_have_a_time_of_their_own(store: Database, clock: _Clock) -> None:
+    def result(subject: str, at: datetime) -> Document:
+        return Document("review", "octo/hello", 7, subject, "job", at, {"said": subject})
+
+    store.keep(result("old", _START))
+    store.keep(result("new", _START + timedelta(days=700)))
+    store.put("dismissed/octo/hello", "finding", "ann")
+    store.append("bisect/verdict:1", "{}")
+    cost = Cost(usd=1.0, calls=1, input_tokens=1, output_tokens=1, cached_tokens=0)
+    store.charge(LedgerLine(_START, "job", "octo/hello", 7, "review", "model", cost))
+    for number in range(2100):
+        store.keep_answer(f"answer-{number}", "{}")
+    clock.time = _START + timedelta(days=700)
+    assert store.prune(clock.time) == 2100
+    assert len(store.documents()) == 2
+    assert store.prune(clock.time, clock.time - timedelta(days=365)) == 3
+    assert [d.subject for d in store.documents()] == ["new"]
+    assert store.lines("bisect/verdict:1") == []
+    assert store.get("dismissed/octo/hello", "finding") == "ann"
+
+
 def test_counts_and_health(store: Database) -> None:
     store.order([_order("a"), _order("b")], _nothing)
     store.begin("b", "w")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -14,12 +15,15 @@ from regreen.adapters.clock import SystemClock
 from regreen.adapters.connection import engine_for
 from regreen.adapters.database import Database
 from regreen.bot.ci import red_of_run
-from regreen.codebase.redaction import redact, redact_known
+from regreen.bot.logs import Format, log_to_stderr
+from regreen.codebase.redaction import Clean, hiding, redact, redact_known
 from regreen.forge import GitHub, WorkflowJob, WorkflowRun, WorkflowStep
 from regreen.models import Message, ModelRequest, ToolResult
 from regreen.playground.model import ScriptedModel
-from regreen.records import Document
+from regreen.records import Action, Document, Order
 from tests.unit.changes import Story as Repository
+from tests.unit.secret_shapes import AROUND, shapes
+from tests.unit.secret_shapes import leaks as still_there
 
 # Put together here, so that no scanner takes this file for a leak.
 OLD_GITHUB = "ghp_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA2"
@@ -116,3 +120,86 @@ def test_no_failure_read_from_a_log_carries_one(tmp_path: Path) -> None:
     )
     assert red.failures[0].test.startswith("tests/test_a.py::test_a")
     assert leaks(str(red)) == []
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("take_out", [redact, redact_known], ids=["redact", "redact_known"])
+def test_a_credential_of_any_shape_is_taken_out(take_out: Clean, seed: int) -> None:
+    left = [
+        (name, around)
+        for name, (place, secret) in shapes(seed).items()
+        for around in AROUND
+        if still_there(take_out(around.format(place.format(secret))), secret)
+    ]
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "auth_token = base64.b64encode(auth_value)",
+        "token = request.headers['X-Token-2026']",
+        "api_key: str = Field(default_factory=lambda: settings.api_key_2)",
+        "secret_file = /etc/regreen/secret-2024.pem",
+        "author = 'a1b2c3d4e5f6'",
+        "tokens: 123456789012345",
+        "password_reset_url=/accounts/password/reset/done/",
+        "Bearer authentication is refused",
+        "token_type=urn:ietf:params:oauth:token-type:access_token",
+    ],
+)
+def test_what_only_has_the_name_of_a_secret_stays(code: str) -> None:
+    assert redact_known(code) == code
+
+
+def test_nothing_kept_of_a_job_carries_one(tmp_path: Path) -> None:
+    own = "correct horse battery staple"
+    clock = SystemClock()
+    engine = engine_for(f"sqlite:///{tmp_path / 'regreen.sqlite'}")
+    store = Database(engine, clock, hiding([own]))
+    store.create()
+    drawn = [place.format(secret) for place, secret in shapes(1).values()]
+    for number, text in enumerate([*drawn, own]):
+        name = f"job-{number}"
+        store.order([_order(name)], lambda *_: None)
+        store.begin(name, "w")
+        store.note_progress(name, text)
+        store.wait_again(name, clock.now(), text)
+        store.begin(name, "w")
+        store.end(name, "failed", text)
+        store.log(Action(clock.now(), name, "o/r", 1, "ann", "fix", text))
+        at = clock.now()
+        store.keep(Document("review", "o/r", number, name, name, at, {"said": [text]}))
+    engine.dispose()
+    written = b"".join(file.read_bytes() for file in tmp_path.iterdir()).decode("utf-8", "replace")
+    kept = [name for name, (_, secret) in shapes(1).items() if still_there(written, secret)]
+    assert kept == []
+    assert own not in written
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_log_line_carries_one(form: Format, capfd: pytest.CaptureFixture[str]) -> None:
+    own = "correct horse battery staple"
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    root.handlers.clear()
+    try:
+        log_to_stderr(form, [own])
+        for place, secret in shapes(2).values():
+            logging.getLogger("somebody.else").error("it failed: %s", place.format(secret))
+            try:
+                int(place.format(secret))
+            except ValueError:
+                logging.getLogger("regreen").exception("a bug")
+        logging.getLogger("regreen").error("the secret is %s", own)
+    finally:
+        root.handlers[:], root.level = before, level
+    said = capfd.readouterr().err
+    told = [name for name, (_, secret) in shapes(2).items() if still_there(said, secret)]
+    assert said.count("it failed: ") == len(shapes(2))
+    assert told == []
+    assert own not in said
+
+
+def _order(name: str) -> Order:
+    return Order(name, "review", "o/r", 1, 1, "review", "k", 1, "{}")

@@ -29,7 +29,7 @@ def command(name: str | None) -> int:
         message = f"'{MAIN_WORKER}' is the id of `regreen serve`; choose another"
         raise click.BadParameter(message, param_hint="--id")
     settings = app_settings()
-    log_to_stderr(settings.log_format)
+    log_to_stderr(settings.log_format, settings.secrets())
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
