@@ -99,8 +99,12 @@ def may(name: Name, has: Permission, allow: Permission) -> bool:
     """The permission table: whether somebody with `has` may give the command where `allow` is configured."""
     if name in _FOR_ANYONE:
         return True
-    needed = max(PERMISSIONS.index(allow), PERMISSIONS.index(_FLOOR.get(name, "none")))
-    return PERMISSIONS.index(has) >= needed
+    return PERMISSIONS.index(has) >= PERMISSIONS.index(needed(name, allow))
+
+
+def needed(name: Name, allow: Permission) -> Permission:
+    """The permission that the command takes where `allow` is configured: some take more in any case."""
+    return max(allow, _FLOOR.get(name, "none"), key=PERMISSIONS.index)
 
 
 def _plain_lines(body: str) -> Iterator[str]:

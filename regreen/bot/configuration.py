@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import BaseModel
 
 from regreen.errors import OutsideError, UserError
 from regreen.forge import READ, App, GitHub, Repository
@@ -47,14 +49,33 @@ def load(
 
 
 def as_yaml(config: RepoConfig) -> str:
-    """A configuration as the file would have it."""
+    """A configuration as the file would have it; what the file does not say is marked."""
     from io import StringIO
 
     from ruamel.yaml import YAML
 
-    out = StringIO()
-    YAML(typ="safe", pure=True).dump(config.model_dump(mode="json"), out)
+    out, yaml = StringIO(), YAML()
+    yaml.width = 100
+    yaml.dump(_marked(config), out)
     return out.getvalue()
+
+
+def _marked(model: BaseModel) -> Any:
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+    found = CommentedMap()
+    for name, value in model:
+        if isinstance(value, BaseModel):
+            found[name] = _marked(value)
+            continue
+        plain = model.model_dump(mode="json", include={name})[name]
+        if isinstance(plain, list | dict) and name not in model.model_fields_set:
+            plain = CommentedSeq(plain) if isinstance(plain, list) else CommentedMap(plain)
+            plain.fa.set_flow_style()  # a comment needs a line to stand on
+        found[name] = plain
+        if name not in model.model_fields_set:
+            found.yaml_add_eol_comment("default", name)
+    return found
 
 
 def _of_organisation(repository: Repository, app: App, installation: int) -> bytes | None:

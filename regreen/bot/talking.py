@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from regreen.bot import lessons, say
 from regreen.bot.asks import Ask, Bisect, CommentRef, Demand, Fix, Review, WriteTest
-from regreen.bot.commands import NAMES, USAGE, Command, Name, Unclear, commands_in, may
+from regreen.bot.commands import NAMES, USAGE, Command, Name, Unclear, commands_in, may, needed
 from regreen.bot.configuration import Loaded, as_yaml
 from regreen.bot.desk import Desk
 from regreen.bot.envelope import unpack
@@ -101,7 +101,7 @@ class Talk:
     def _one(self, said: _Said, command: Command | Unclear) -> str:
         reply = self._reply(said, command.line)
         allow = said.loaded.config.commands.allow
-        if self._gives_too_many(said.event):
+        if said.job.record.attempts == 1 and self._gives_too_many(said.event):
             reply.react("confused")
             reply.say(say.too_many(said.login))
             return "too many"
@@ -111,8 +111,9 @@ class Talk:
         name: Name = command.name if isinstance(command, Command) else "review"
         if not may(name, has, allow):
             reply.react("confused")
-            reply.say(say.refused(said.login, allow))
-            self._desk.log(said.job, said.login, "refused", f"{name}: has {has}, needs {allow}")
+            needs = needed(name, allow)
+            reply.say(say.refused(said.login, needs))
+            self._desk.log(said.job, said.login, "refused", f"{name}: has {has}, needs {needs}")
             return f"refused {said.login}"
         if isinstance(command, Unclear):
             reply.react("confused")

@@ -91,7 +91,8 @@ def config_shown(yaml: str, source: str, problems: Sequence[Problem]) -> str:
         "defaults": "the defaults; the repository has no file of its own",
         "last valid": "the last valid file; the present one cannot be read",
     }[source]
-    parts = [f"In force here, from {where}:", code(yaml, "yaml", 20_000)]
+    marked = "" if source == "defaults" else "; what is marked is a default that it does not name"
+    parts = [f"In force here, from {where}{marked}:", code(yaml, "yaml", 20_000)]
     parts += [broken_config(problems)] if problems else []
     return "\n\n".join(parts)
 

@@ -1,0 +1,132 @@
+"""What is asked for where it cannot be had: each door says so, and does nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stories.story import REPO, SeenPull, Story
+from tests.stories.test_reviews import FAULT
+
+_COMMANDS = (
+    "/review",
+    "/fix",
+    '/bisect test="true"',
+    "/test",
+    "/explain",
+    "/ask why?",
+    "/approve",
+    "/dismiss all",
+    "/cancel",
+    "/retry",
+    "/config",
+)
+
+
+def _kinds(story: Story) -> set[str]:
+    return {job.kind for job in story.regreen.store.jobs()}
+
+
+def _remark(pull: SeenPull) -> tuple[list[str], int]:
+    """What people read in the first thread, and how many comments there are under the pull request itself."""
+    return [one.body for one in pull.raw.threads[0].comments], len(pull.comments)
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+def test_a_stranger_gets_one_sentence_for_every_command(story: Story, command: str) -> None:
+    issue = story.issue("Broken")
+    said = story.says("mallory", command, on=issue)
+    story.work()
+    assert issue.comments == ["@mallory, only people with write access may do that."]
+    assert story.reactions(said) == ["confused"] or story.reactions(said) == ["eyes", "confused"]
+    assert _kinds(story) <= {"comment", "care"}
+
+
+def test_who_may_read_and_is_let_in_still_cannot_approve(story: Story) -> None:
+    story.configures("commands: {allow: read}\n")
+    story.work()
+    pull = story.pull()
+    story.says("mallory", "/approve", on=pull)
+    story.work()
+    assert "@mallory, only people with write access may do that." in pull.comments
+
+
+def test_a_command_in_a_thread_is_answered_in_the_thread(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    before = _remark(pull)
+    story.state.reply(pull.raw, pull.raw.threads[0].comments[0], "/config", by="alice")
+    story.work()
+    texts, outside = _remark(pull)
+    assert len(texts) == len(before[0]) + 2
+    assert "min_confidence" in texts[-1]
+    assert outside == before[1]
+
+
+def test_a_strangers_command_in_a_thread_is_refused_there(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    story.state.reply(pull.raw, pull.raw.threads[0].comments[0], "/dismiss", by="mallory")
+    story.work()
+    texts, outside = _remark(pull)
+    assert "@mallory, only people with write access may do that." in texts[-1]
+    assert pull.raw.threads[0].resolved_by is None
+    assert outside == 0
+
+
+def test_a_cancelled_review_is_tried_again_when_asked(story: Story) -> None:
+    pull = story.pull()
+    story.deliver()
+    story.regreen.store.cancel(REPO, pull.number)
+    story.work()
+    assert pull.checks == {}
+    story.says("alice", "/retry", on=pull)
+    story.work()
+    assert list(pull.checks) == ["Regreen"]
+    assert pull.comments == ["Trying the review again."]
+
+
+def test_there_may_be_nothing_to_retry_or_to_cancel(story: Story) -> None:
+    pull = story.pull(draft=True)
+    story.work()
+    story.says("alice", "/retry\n/cancel", on=pull)
+    story.work()
+    (answer,) = pull.comments
+    assert answer.splitlines()[0] == "Nothing here has failed or was cancelled."
+    assert "othing" in answer.splitlines()[-1]
+
+
+def test_another_title_alone_is_reviewed_once_and_says_nothing_twice(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    before = len(pull.reviews), len(pull.raw.threads)
+    pull.raw.issue.title = "Sell more"
+    story.state.label(pull.raw, "later", by="alice")
+    story.work()
+    assert (len(pull.reviews), len(pull.raw.threads)) == before
+
+
+def test_a_permission_that_was_not_granted_is_named(story: Story) -> None:
+    story.work()
+    (installation,) = story.state.installations.values()
+    installation.permissions["checks"] = "read"
+    story.pull()
+    story.work()
+    (review,) = [job for job in story.regreen.store.jobs() if job.kind == "review"]
+    assert review.state == "failed"
+    assert review.note == "the App's installation lacks checks: write; an owner must accept it"
+
+
+def test_a_broken_configuration_is_shown_with_what_holds_instead(story: Story) -> None:
+    story.configures("review: {max_comments: 3}\n")
+    story.work()
+    story.configures("review: {max_coments: 4}\n")
+    story.work()
+    pull = story.pull()
+    story.says("alice", "/config", on=pull)
+    story.work()
+    assert pull.checks == {"Regreen": "neutral"}
+    (answer,) = pull.comments
+    assert "max_comments: 3\n" in answer
+    assert "max_comments_per_push: 2 # default" in answer
+    assert "max_coments" in answer
+    assert "max_comments`" in answer or "max_comments'" in answer or "max_comments?" in answer
