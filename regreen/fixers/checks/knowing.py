@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import operator
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from regreen.fixers.checks.change import FileChange, Reason, parse_python
 
@@ -111,14 +112,70 @@ def _tells(number: float) -> bool:
     return abs(number) >= 10 or number != int(number)
 
 
-def _numbers(tree: ast.AST | None) -> Iterator[float]:
+def lengths_asked(file: FileChange, tests: Sequence[str]) -> Iterator[Reason]:
+    """New branches on the very length of what the failing test puts in."""
+    sizes = {size for text in tests for size in _sizes(parse_python(text)) if size > 2}
+    before = {ast.dump(node) for node in ast.walk(file.old_tree or ast.Module([], []))}
+    for node in ast.walk(file.new_tree or ast.Module([], [])):
+        match node:
+            case ast.Compare(
+                left=ast.Call(func=ast.Name(id="len")),
+                ops=[ast.Eq() | ast.In() | ast.Is()],
+                comparators=[other],
+            ) if ast.dump(node) not in before and sizes & set(_numbers(other)):
+                where = f"{file.path}:{node.lineno}"
+                what = f"{where} asks for the length of the failing test's own input"
+                yield Reason("special_case", what)
+            case _:
+                pass
+
+
+def _sizes(tree: ast.Module | None) -> Iterator[int]:
     for node in ast.walk(tree) if tree else ():
+        for given in node.args if isinstance(node, ast.Call) else ():
+            match given:
+                case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+                    yield len(parts)
+                case ast.Dict(keys=keys):
+                    yield len(keys)
+                case ast.Constant(value=str() | bytes() as text):
+                    yield len(text)
+                case _:
+                    pass
+
+
+def _numbers(tree: ast.AST | None) -> Iterator[float]:
+    """The numbers of a tree, and what arithmetic with numbers alone comes to: 3 * 4 is a way to write 12."""
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.BinOp) and (worked_out := _worked_out(node)) is not None:
+            yield worked_out
         if (
             isinstance(node, ast.Constant)
             and isinstance(node.value, int | float)
             and not isinstance(node.value, bool)
         ):
             yield node.value
+
+
+def _worked_out(node: ast.expr) -> float | None:
+    match node:
+        case ast.Constant(value=bool()):
+            return None
+        case ast.Constant(value=int() | float() as value):
+            return value if abs(value) < _LARGE else None
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _WORK:
+            one, other = _worked_out(left), _worked_out(right)
+            return None if one is None or other is None else _WORK[type(op)](one, other)
+        case _:
+            return None
+
+
+_LARGE = 1e9
+_WORK: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
 
 
 def _given(tree: ast.Module | None) -> Iterator[float]:

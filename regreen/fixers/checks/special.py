@@ -11,7 +11,7 @@ from regreen.fixers.checks.change import FileChange, Reason, parse_python
 from regreen.fixers.checks.comparing import odd_comparisons
 from regreen.fixers.checks.emptied import emptied_bodies
 from regreen.fixers.checks.functions import constants, functions
-from regreen.fixers.checks.knowing import answers_as_data, fixed_numbers, named_tests
+from regreen.fixers.checks.knowing import answers_as_data, fixed_numbers, lengths_asked, named_tests
 from regreen.fixers.checks.paths import is_document, is_test
 from regreen.fixers.checks.replaced import replaced_parts
 
@@ -62,6 +62,7 @@ def no_special_case(files: Sequence[FileChange], tests: Sequence[str] = ()) -> l
             reasons.extend(replaced_parts(file))
             reasons.extend(named_tests(file))
             reasons.extend(fixed_numbers(file, tests))
+            reasons.extend(lengths_asked(file, tests))
         elif not file.is_python:
             reasons.extend(_plain_answers(file, tests))
             reasons.extend(answers_as_data(file, tests))
