@@ -56,6 +56,10 @@ def test_a_fixture_in_a_test_is_left_alone_but_a_real_token_still_counts_a_littl
 
 RANDOM = "q7Wz2Lk9Xv4Rt8Bn3Mp6Jc1Hd5Gf0Sa7"
 WRITTEN = [
+    ("auth.go", f'var jwtSecret = []byte("{RANDOM}")'),
+    ("sync.py", f'session.headers["Authorization"] = "Basic {RANDOM}=="'),
+    ("Makefile", f"\t./push --api-key {RANDOM[:-3]}BAr --env prod"),
+    ("README.md", "Run `glab auth login --token glpat-Zk4Tq9Wb2Xn7Lm5Rv8Jd` first."),
     ("k.ts", f"const secret = process.env.JWT_SECRET || '{RANDOM}';"),
     ("k.ts", f"const apiKey: string = '{RANDOM}';"),
     ("k.rs", f'const API_KEY: &str = "{RANDOM}";'),
