@@ -116,8 +116,8 @@ def _expression(source: Source, scope: Scope, node: ast.expr) -> Iterator[Edit]:
                         "comparison",
                         0.9,
                     )
-        case ast.BinOp(left=left, op=op, right=right):
-            yield from _binary(source, node, left, op, right)
+        case ast.BinOp():
+            yield from _binary(source, scope.names, node)
         case ast.BoolOp(op=op, values=values):
             old, new = ("and", "or") if isinstance(op, ast.And) else ("or", "and")
             yield from _between(source, (values[0], values[1]), (old, new), "boolean", 0.8)
@@ -179,8 +179,11 @@ def _expression(source: Source, scope: Scope, node: ast.expr) -> Iterator[Edit]:
 
 
 def _binary(
-    source: Source, node: ast.BinOp, left: ast.expr, op: ast.operator, right: ast.expr
+    source: Source,
+    names: Sequence[str],
+    node: ast.BinOp,
 ) -> Iterator[Edit]:
+    left, op, right = node.left, node.op, node.right
     for new in _BINARY.get(type(op), ()):
         yield from _between(source, (left, right), (_WORDS[type(op)], new), "operator", 0.6)
     one, other = source.of(left), source.of(right)
@@ -189,6 +192,9 @@ def _binary(
         yield _edit(source, node, f"{other} {word} {one}", "operands", 0.65)
     yield _edit(source, node, one, "operand drop", 0.5)
     yield _edit(source, node, other, "operand drop", 0.5)
+    for side in (left, right):
+        if isinstance(side, ast.Call) and isinstance(side.func, ast.Name):
+            yield from (_edit(source, side, name, "variable", 0.5) for name in names)
     if isinstance(op, ast.Mult):
         yield from (
             _edit(source, side, f"({source.of(side)} - 1)", "off by one", 0.55)

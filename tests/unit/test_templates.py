@@ -18,6 +18,7 @@ GCD = "def gcd(a, b):\n    if b == 0:\n        return a\n    else:\n        retu
         ("def f(n, p):\n    return any(n % q for q in p)\n", "def f(n, p):\n    return all(n % q for q in p)\n"),
         ("def f(a, b):\n    if a < b:\n        return 1\n", "def f(a, b):\n    if a <= b:\n        return 1\n"),
         ("def f(xs):\n    s = set()\n    for x in xs:\n        g(x)\n", "def f(xs):\n    s = set()\n    for x in xs:\n        s.add(x)\n        g(x)\n"),
+        ("def f(a, d):\n    return get(a, d) + 1\n", "def f(a, d):\n    return d + 1\n"),
         ("def f(a):\n    é = 'ü'; return a + 1\n", "def f(a):\n    é = 'ü'; return a - 1\n"),
     ],
 )  # fmt: skip
