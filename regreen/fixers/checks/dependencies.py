@@ -87,6 +87,10 @@ def _level(concern: Concern) -> Level | None:
     match concern.kind:
         case "look-alike" | "invalid-name" | "index-changed" | "not-from-an-index" | "hash-lost":
             return "deny"
+        case "no-such-version":
+            return "deny"
+        case "yanked" | "deprecated":
+            return "needs_human"
         case "install-hook":
             return "deny" if concern.severity == "high" else "needs_human"
         case "unreadable" | "lock-mismatch" | "not-locked":
