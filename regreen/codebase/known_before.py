@@ -16,11 +16,14 @@ from regreen.codebase.setup_needs import Read
 _INSTALLS = re.compile(
     r"(?i)(?:\.github/.*\.ya?ml|\.gitlab-ci\.yml|\.circleci/config\.yml|\.travis\.yml|azure-pipelines\.yml"
     r"|(?:[^/]+/){0,2}(?:tox\.ini|noxfile\.py|GNUmakefile|Makefile|justfile|Dockerfile[^/]*|[^/]+\.sh"
-    r"|pip\.conf|uv\.toml|\.npmrc|\.yarnrc|\.yarnrc\.yml|bunfig\.toml|poetry\.toml|\.pre-commit-config\.yaml))"
+    r"|package\.json|\.gitmodules|pip\.conf|uv\.toml|\.npmrc|\.yarnrc|\.yarnrc\.yml|bunfig\.toml|poetry\.toml|\.pre-commit-config\.yaml))"
 )
 _INSTALL_LINE = re.compile(
     r"(?i)\b(?:install|add|sync|dlx|npx|uvx|pipx|inject|deps|requires?|index|registry|curl|wget|clone|with)\b|://"
 )
+# `repository: owner/name` of a checkout in a workflow.
+_CHECKED_OUT = re.compile(r"\brepository:[ \t]*[\"']?([\w.-]+/[\w.-]+)")
+_INSECURE = re.compile(r"(?i)\b(?:PIP_TRUSTED_HOST|UV_INSECURE_HOST|npm_config_strict_ssl)\b")
 _OWN_NAME = re.compile(r"""(?m)^name\s*=\s*["']([\w.-]+)["']""")
 _WORD = re.compile(r"[^\s'\"`,;()\[\]<>=!~|&]+")
 _ADDRESS = re.compile(r"(?:[a-z]+\+)?[a-z]{2,5}://[^\s'\"`|;)>\]]+")
@@ -50,9 +53,12 @@ class Known:
             places |= {place_of(one.where) for one in found.dependencies if one.where}
             places |= {place_of(address.removeprefix("extra:")) for address, _ in found.indexes}
             places |= {place_of(address) for address in _ADDRESS.findall(text)}
+            if path.startswith(".github/"):
+                places |= {f"github.com/{name}".lower() for name in _CHECKED_OUT.findall(text)}
             if path.endswith("pyproject.toml"):  # extras that name their own project
                 names |= {("pypi", normal("pypi", name)) for name in _OWN_NAME.findall(text)}
             if _INSTALLS.fullmatch(path):
+                words |= set(_INSECURE.findall(text))
                 words |= set(_words(text, everywhere=path.endswith("tox.ini")))
         return cls(frozenset(names), frozenset(words), frozenset(places))
 

@@ -13,16 +13,17 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from regreen.codebase.declared import declared, is_manifest
+from regreen.codebase.declared_runners import is_runner_file, of_runner
 from regreen.codebase.dependency import Declared, Dependency, is_usual_index
 from regreen.codebase.known_before import Known, host_of, place_of
 from regreen.codebase.packages import Ecosystem, is_popular, is_valid, look_alike, normal, popular
 from regreen.codebase.requirement_file import lines_of, text_of
 from regreen.codebase.setup_command import needs
-from regreen.codebase.setup_needs import Needs, Read
-from regreen.codebase.setup_wishes import ADDRESS, follow, wishes
+from regreen.codebase.setup_needs import Needs, Read, inside
+from regreen.codebase.setup_wishes import ADDRESS, Wishes, follow, wishes
 
 _CONFIGURATION = frozenset({
     "pip.conf", "pip.ini", "uv.toml", ".npmrc", ".yarnrc", ".yarnrc.yml", "bunfig.toml", "poetry.toml", ".pypirc",
@@ -34,6 +35,9 @@ _UNCHECKED = re.compile(
     r"(?im)^\s*(?:--)?(?:trusted-host|allow-insecure-host|strict-ssl\s*=\s*false|cert\s*=\s*false)\b.*$"
 )
 _INSECURE_VARIABLE = re.compile(r"(?i)(?:PIP_TRUSTED_HOST|UV_INSECURE_HOST|npm_config_strict_ssl)")
+_FILE_VARIABLE = re.compile(
+    r"(?i)(?:PIP_(?:REQUIREMENT|CONSTRAINT)|UV_(?:REQUIREMENT|CONSTRAINT|OVERRIDE|BUILD_CONSTRAINT)S?)"
+)
 _MOST_FILES = 400
 
 
@@ -99,7 +103,15 @@ class _Guard:
 
     def judge(self, setup: str, env: Collection[tuple[str, str]]) -> Iterator[Refusal]:
         asked = wishes(setup, self.tree.read)
-        named = follow(asked.requirement_files, self.tree.read)
+        written = () if self.rules.trusts_command else (*env, *asked.variables)
+        listed = {
+            place
+            for name, value in written
+            if _FILE_VARIABLE.fullmatch(name)
+            for word in value.split()
+            for place in asked.places(word)
+        }
+        named = follow(asked.requirement_files | listed, self.tree.read)
         in_tree = {script for script in asked.scripts if self._changed(script)}
         for word in asked.words:
             if not self._trusted(word.where, in_tree):
@@ -109,29 +121,38 @@ class _Guard:
         for address, where in asked.addresses:
             if not self._trusted(where, in_tree):
                 yield from self._address(address, where)
-        if not self.rules.trusts_command:
-            for name, value in env:
-                for address in ADDRESS.findall(value) if _is_installers(name) else ():
-                    yield from self._address(address, f"the variable {name}")
-                if _INSECURE_VARIABLE.fullmatch(name):
-                    yield Refusal(
-                        f"{name}", "a variable of the setup", "would let an index go unchecked"
-                    )
+        for name, value in written:
+            if is_installers(name):
+                yield from self._variable(name, value)
         wanted = needs(setup, self.tree.files.keys(), self.tree.read)
-        for path in self._files(wanted, named, runs_tox=asked.runs_tox):
-            yield from self._file(path, is_requirements=path in named)
+        for path in self._files(wanted, named, asked):
+            yield from self._file(path, is_requirements=path in named, runs=bool(asked.runners))
+
+    def _variable(self, name: str, value: str) -> Iterator[Refusal]:
+        """What a variable that an installer reads says, or the file of the tree that it names."""
+        where = f"the variable {name}"
+        for address in ADDRESS.findall(value):
+            yield from self._address(address, where)
+        is_insecure = _INSECURE_VARIABLE.fullmatch(name) and name not in self._before().words
+        if is_insecure and value not in {"", "0"}:
+            yield Refusal(name, "a variable of the setup", "would let an index go unchecked")
+        place = inside("", value.strip())
+        if place and place in self.tree.files and self._changed(place):
+            for address in ADDRESS.findall(text_of(self.tree.read(place) or b"")):
+                yield from self._address(address, f"{place}, which {where} names")
 
     # -- which files ------------------------------------------------------------------------------------------
 
-    def _files(self, wanted: Needs, named: set[str], *, runs_tox: bool) -> list[str]:
+    def _files(self, wanted: Needs, named: set[str], asked: Wishes) -> list[str]:
         """Files that differ from the trusted tree's, and that the setup may install from."""
         reading = [
             path
             for path in self.tree.files
             if path in named
             or posixpath.basename(path) in _CONFIGURATION
-            or (_is_read(path) and (runs_tox or _counts(path, wanted)))
-            or (runs_tox and path == "tox.ini")
+            or (_is_read(path) and (asked.runners or _counts(path, wanted)))
+            or (asked.runners and is_runner_file(path))
+            or (asked.clones_submodules and path == ".gitmodules")
         ]
         for path in tuple(reading):
             reading += self._pointed_at(path)
@@ -162,7 +183,7 @@ class _Guard:
 
     # -- one file ---------------------------------------------------------------------------------------------
 
-    def _file(self, path: str, *, is_requirements: bool) -> Iterator[Refusal]:
+    def _file(self, path: str, *, is_requirements: bool, runs: bool) -> Iterator[Refusal]:
         text = text_of(self.tree.read(path) or b"")
         content = self.base.read(path) if self.base is not None else None
         before = text_of(content) if content is not None else ""
@@ -170,14 +191,15 @@ class _Guard:
         for line in sorted(new_unchecked):
             yield Refusal(f"`{line.strip()[:80]}`", path, "would let an index go unchecked")
         name = posixpath.basename(path)
-        if name in _CONFIGURATION | _ADDRESSED or path == "tox.ini":
+        if name in _CONFIGURATION | _ADDRESSED or path in {"tox.ini", ".gitmodules"}:
             for address in (
                 _one_a_host(ADDRESS.findall(text)) if name in _ADDRESSED else ADDRESS.findall(text)
             ):
                 yield from self._address(address, path)
-        if name in _CONFIGURATION or path == "tox.ini":
-            if path == "tox.ini":
-                yield from self._declared(_of_tox(text), Declared(), path)
+        if runs and is_runner_file(path):
+            yield from self._declared(of_runner(path, text), of_runner(path, before), path)
+        only_runs = is_runner_file(path) and not is_manifest(path) and not is_requirements
+        if name in _CONFIGURATION or path == ".gitmodules" or only_runs:
             return
         if name in _ADDRESSED and not is_manifest(path):
             return
@@ -299,23 +321,13 @@ def _requires_hashes(text: str) -> bool:
     return any("--require-hashes" in line.flags for line in lines_of(text))
 
 
-def _is_installers(name: str) -> bool:
+def is_installers(name: str) -> bool:
     """Whether an installer reads such a variable."""
     return (
-        re.match(r"(?i)(?:PIP|UV|NPM|YARN|POETRY|PIPENV|PDM|GO|CARGO|BUNDLE)_?", name) is not None
+        re.match(
+            r"(?i)(?:PIP|UV|NPM|YARN|PNPM|BUN|POETRY|PIPENV|PIPX|PDM|HATCH|TOX|NOX|CONDA|CARGO|BUNDLE|GEM)_"
+            r"|GO(?:PROXY|FLAGS|NOSUMDB|NOSUMCHECK|INSECURE|SUMDB|PRIVATE|NOPROXY)$|(?:https?|all)_proxy$",
+            name,
+        )
+        is not None
     )
-
-
-def _of_tox(text: str) -> Declared:
-    """The `deps` of tox's environments, with the files that they name left out."""
-    found: list[Dependency] = []
-    for block in re.findall(r"(?m)^deps\s*=((?:.*)(?:\n[ \t]+.*)*)", text):
-        lines = [re.sub(r"^[\w{},!.-]+:\s+", "", line.strip()) for line in block.split("\n")]
-        plain = [
-            line for line in lines if line and not line.startswith(("-r", "-c", "{", "#", "."))
-        ]
-        found += [
-            replace(one, line=1)
-            for one in declared("requirements.txt", "\n".join(plain)).dependencies
-        ]
-    return Declared(tuple(found))

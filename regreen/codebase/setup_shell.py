@@ -56,7 +56,7 @@ def rough_commands(line: str) -> list[list[str]]:
     parts = re.split(r"&&|\|\||[;|&`()]|\$\(|\b(?:then|do|else)\b", line)
     found = []
     for part in parts:
-        plain = re.sub(r"\d?>>?\s*\S+|<\s*[^=\s\d]\S*", " ", _THROWN_AWAY.sub(" ", part))
+        plain = re.sub(r"(?:(?<!\S)\d)?>>?\s*\S+|<\s*[^=\s\d]\S*", " ", _THROWN_AWAY.sub(" ", part))
         try:
             words = shlex.split(plain)
         except ValueError:  # a quote that is not closed

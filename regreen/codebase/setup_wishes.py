@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from regreen.codebase.declared_runners import RUNNERS
 from regreen.codebase.packages import Ecosystem
 from regreen.codebase.requirement_file import included, lines_of, text_of
 from regreen.codebase.setup_needs import Read, inside
@@ -25,7 +26,7 @@ _NODE_RUNNERS = frozenset({"npx", "pnpx", "bunx"})
 _ADDING = frozenset({"install", "i", "add", "download", "wheel", "inject", "dlx", "exec", "x", "upgrade", "update"})  # fmt: skip
 _VALUE_OPTIONS = WITH_VALUE | frozenset({
     "--prefix", "--workspace", "-w", "-C", "--dir", "--cwd", "--registry", "--group", "-G", "--extra", "-E",
-    "--source", "--directory", "--project", "--otp", "--tag", "--omit", "--include", "--package-name",
+    "--call", "--source", "--directory", "--project", "--otp", "--tag", "--omit", "--include", "--package-name",
     "--only", "--without",
 })  # fmt: skip
 _NAMING_OPTIONS = frozenset(
@@ -44,13 +45,24 @@ class Word:
 
 @dataclass(slots=True)
 class Wishes:
-    """Everything that a setup asks for by itself: the files are still to be read."""
+    """Everything that a setup asks for by itself: the files are still to be read.
+
+    `variables` are those that it sets; `folder` is where it stands while it is read.
+    """
 
     words: list[Word] = field(default_factory=list)
     addresses: list[tuple[str, str]] = field(default_factory=list)
     requirement_files: set[str] = field(default_factory=set)
     scripts: set[str] = field(default_factory=set)
-    runs_tox: bool = False
+    variables: list[tuple[str, str]] = field(default_factory=list)
+    runners: set[str] = field(default_factory=set)
+    clones_submodules: bool = False
+    folder: str = ""
+
+    def places(self, path: str) -> set[str]:
+        """The files of the tree that a path may mean, from the root and from the folder of the command."""
+        found = (inside(folder, path) for folder in {"", self.folder})
+        return {place for place in found if place}
 
 
 def wishes(setup: str, read: Read) -> Wishes:
@@ -73,11 +85,32 @@ def follow(paths: set[str], read: Read) -> set[str]:
 
 
 def _of_script(text: str, where: str, read: Read, found: Wishes, depth: int) -> None:
-    for argv in _commands(text):
+    for words in _commands(text):
+        argv = [piece for word in words for piece in _filled_in(word, found.variables)] or ["true"]
         for word in argv:
-            if argv[0] not in {"echo", "printf"}:
+            if assigned := _ASSIGNED.fullmatch(word):
+                found.variables.append((assigned[1], assigned[2]))
+            elif argv[0] not in {"echo", "printf"} or _SETS_AN_INDEX.search(word):
                 found.addresses += [(address, where) for address in ADDRESS.findall(word)]
         _of_command(argv, where, read, found, depth)
+
+
+def _filled_in(word: str, variables: Sequence[tuple[str, str]]) -> list[str]:
+    """A word with the variables that were set before in it; an unknown one stays."""
+    if "$" not in word:
+        return [word]
+    known = dict(variables)
+    filled = _VARIABLE.sub(lambda one: known.get(one[1] or one[2], one[0]), word)[:_LONGEST]
+    return [word] if filled == word else filled.split()
+
+
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_LONGEST = 10_000
+_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+# What an installer's settings are called, printed into its file or into GITHUB_ENV.
+_SETS_AN_INDEX = re.compile(
+    r"(?i)(?:index|registry|find[-_]?links|proxy|source)[\w\" '-]{0,20}[=:]"
+)
 
 
 def _commands(text: str) -> Iterator[list[str]]:
@@ -94,12 +127,18 @@ def _of_command(argv: Sequence[str], where: str, read: Read, found: Wishes, dept
     name, arguments = tool_of(
         [posixpath.basename(argv[0]) if "/bin/" in argv[0] else argv[0], *argv[1:]]
     )
-    if name in _PYTHON_TOOLS:
+    found.runners |= RUNNERS & {
+        posixpath.basename(re.split(r"[<>=!~@\[]", word)[0]) for word in argv
+    }
+    found.clones_submodules = found.clones_submodules or (
+        "submodule" in argv or "--recurse-submodules" in argv or ".gitmodules" in argv
+    )
+    if name in {"cd", "pushd"}:
+        found.folder = inside(found.folder, arguments[0]) or "" if arguments else ""
+    elif name in _PYTHON_TOOLS:
         _of_python_tool(name, arguments, where, found)
     elif name in _NODE_TOOLS or name in _NODE_RUNNERS:
         found.words += [Word("npm", one, where) for one in _node_names(name, arguments)]
-    elif name in {"tox", "nox"}:
-        found.runs_tox = True
     elif name in {"bash", "sh", "dash", "zsh"} and "-c" in arguments[:-1]:
         if depth:
             script = arguments[arguments.index("-c") + 1]
@@ -116,7 +155,7 @@ def _of_file(name: str, arguments: Sequence[str], read: Read, found: Wishes, dep
         paths = [next((word for word in arguments if not word.startswith("-")), "")]
     else:
         paths = [name] if "/" in name else []
-    for path in (place for path in paths if path and (place := inside("", path))):
+    for path in (place for named in paths if named for place in sorted(found.places(named))):
         if depth and path not in found.scripts and (content := read(path)) is not None:
             found.scripts.add(path)
             text = text_of(content)
@@ -137,9 +176,8 @@ def _of_python_tool(tool: str, arguments: Sequence[str], where: str, found: Wish
     for word in words:
         if word in FILES or word == "--with-requirements":
             value = next(words, "")
-            place = inside("", value)
-            if "://" not in value and place:
-                found.requirement_files.add(place)
+            if "://" not in value:
+                found.requirement_files |= found.places(value)
         elif word in _NAMING_OPTIONS:
             named = next(words, "")
             if tool in {"uv", "uvx", "pipx"}:  # Poetry's --with names a group
@@ -153,7 +191,7 @@ def _of_python_tool(tool: str, arguments: Sequence[str], where: str, found: Wish
             if tool == "uvx" or (verbs and verbs[-1] == "run"):
                 return  # the rest is the program's own
         elif tool == "pip" and word == "sync":
-            found.requirement_files |= {place for name in words if (place := inside("", name))}
+            found.requirement_files |= {place for name in words for place in found.places(name)}
         else:
             verbs.append(word)
             taking = _names_follow(tool, verbs)

@@ -16,7 +16,8 @@ class Meaning:
     """What an action comes to.
 
     `run` is a bash script that does the same, for the network phase; `outputs` are what later steps may ask
-    for; `python` is the interpreter asked for; `why` explains a skip or a refusal.
+    for; `python` is the interpreter asked for; `why` explains a skip or a refusal. `asks` is what of `run` installs
+    from the tree, or what the workflow chose: the rest is ours.
     """
 
     kind: Literal["setup", "skip", "unsupported"]
@@ -26,6 +27,7 @@ class Meaning:
     env: Mapping[str, str] = field(default_factory=dict)
     python: str | None = None
     pythons: tuple[str, ...] = ()
+    asks: str = ""
 
 
 def given(inputs: Inputs, *names: str) -> str:

@@ -68,7 +68,8 @@ def _checkout(inputs: Inputs, files: Files) -> Meaning:  # noqa: PLR0911 - one l
         return Meaning("unsupported", f"checks out another revision, {ref}")
     submodules = given(inputs, "submodules").lower()
     if submodules in {"true", "recursive"} and files(".gitmodules") is not None:
-        return Meaning("setup", "submodules are cloned at their branches' heads", run=_SUBMODULES)
+        why = "submodules are cloned at their branches' heads"
+        return Meaning("setup", why, run=_SUBMODULES, asks="git submodule update --init")
     if given(inputs, "lfs").lower() == "true" and b"filter=lfs" in (files(".gitattributes") or b""):
         return Meaning("unsupported", "large files (LFS) are not in the tree")
     if path in {".", "./"}:
@@ -105,7 +106,11 @@ def _other_repository(repository: str, ref: str, path: str) -> Meaning:
         'git -C "$rg_clone" checkout --quiet FETCH_HEAD\n'
         f'{_EMPTY if path == "." else ""}cp -a "$rg_clone"/. {at}/'
     )
-    return Meaning("setup", f"{repository} is cloned in the network phase", run=run)
+    why, asks = (
+        f"{repository} is cloned in the network phase",
+        f"git clone https://github.com/{repository}",
+    )
+    return Meaning("setup", why, run=run, asks=asks)
 
 
 _EMPTY = "find . -mindepth 1 -maxdepth 1 ! -name .git -exec rm -rf {} +\n"

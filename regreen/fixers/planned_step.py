@@ -40,6 +40,7 @@ class Common:
         env: dict[str, str] | None = None,
         inputs: dict[str, str] | None = None,
         calls: str = "",
+        asks: str = "",
     ) -> Step:
         """The step, with what kind it is and what it does."""
         return Step(
@@ -62,6 +63,7 @@ class Common:
             pythons=pythons,
             inputs=inputs or {},
             calls=calls,
+            asks=asks,
         )
 
 

@@ -23,12 +23,15 @@ def setup_python(inputs: Inputs, files: Files) -> Meaning:
         return Meaning("unsupported", f"{odd[-1].strip()} is no CPython")
     python = versions[-1] if versions else None
     outputs = {"python-version": python or "", "cache-hit": "", "python-path": "python"}
+    asks = f"pip install {wanted}" if (wanted := given(inputs, "pip-install")) else ""
     return Meaning(
         "setup",
         f"Python {python or 'as the image has it'}",
+        run=asks,
         outputs=outputs,
         python=python,
         pythons=versions,
+        asks=asks,
     )
 
 
@@ -111,8 +114,10 @@ def poetry(inputs: Inputs, files: Files) -> Meaning:  # noqa: ARG001
 def pre_commit(inputs: Inputs, files: Files) -> Meaning:  # noqa: ARG001
     """pre-commit, run over what it is asked to."""
     arguments = given(inputs, "extra_args", "extra-args") or "--all-files"
-    run = f"{unless('pre-commit')}{PIP} pre-commit\npre-commit run --show-diff-on-failure --color=always {arguments}"
-    return Meaning("setup", "pre-commit", run=run)
+    check = f"pre-commit run --show-diff-on-failure --color=always {arguments}"
+    return Meaning(
+        "setup", "pre-commit", run=f"{unless('pre-commit')}{PIP} pre-commit\n{check}", asks=check
+    )
 
 
 def ruff(inputs: Inputs, files: Files) -> Meaning:  # noqa: ARG001
@@ -165,7 +170,8 @@ def build_and_inspect(inputs: Inputs, files: Files) -> Meaning:
     """Builds the packages; says what the classifiers say, which matrices are made of."""
     store = f"/env/artifacts/Packages{given(inputs, 'upload-name-suffix')}"
     path = shlex.quote(given(inputs, "path") or ".")
-    run = f"{PIP} build\nmkdir -p '{store}'\npython -m build --outdir '{store}' {path}"
+    asks = f"python -m build --outdir '{store}' {path}"
+    run = f"{PIP} build\nmkdir -p '{store}'\n{asks}"
     manifest = (files("pyproject.toml") or b"").decode("utf-8", "replace")
     versions = re.findall(r"Programming Language :: Python :: (3\.\d+)\b", manifest)
     ordered = sorted(set(versions), key=lambda text: int(text.split(".")[1]))
@@ -175,4 +181,4 @@ def build_and_inspect(inputs: Inputs, files: Files) -> Meaning:
         outputs["supported_python_classifiers_json_job_matrix_value"] = json.dumps(
             {"python-version": ordered}
         )
-    return Meaning("setup", "builds the packages", run=run, outputs=outputs)
+    return Meaning("setup", "builds the packages", run=run, outputs=outputs, asks=asks)

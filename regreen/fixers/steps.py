@@ -209,6 +209,7 @@ class StepPlanner:
                 pythons=meant.pythons,
                 env=dict(meant.env),
                 inputs=given,
+                asks=meant.asks,
             )
         )
 
@@ -221,8 +222,10 @@ class StepPlanner:
         if len(makers) != 1 or (script := artifacts.producing(makers[0], name)) is None:
             return None
         run = f"{script}\n{artifacts.download(given, name)}"
+        steps = makers[0].steps
+        asks = "\n".join(step.run if step.kind == "run" else step.asks for step in steps)
         return actions.Meaning(
-            "setup", f"runs job {makers[0].id} first, for its artifact {name}", run=run
+            "setup", f"runs job {makers[0].id} first, for its artifact {name}", run=run, asks=asks
         )
 
     def _skip(

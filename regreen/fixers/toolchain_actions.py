@@ -94,14 +94,16 @@ def npm_tool(package: str, *inputs_with_version: str) -> Callable[[Inputs, Files
             )
         ):
             version = found[1].decode()
+        asks = ""
         at = f"@{version}" if re.fullmatch(r"\d+(?:\.\d+)*", version) else ""
         run = (
             f'{unless(package)}{{ npm install --silent --global --prefix "$RUNNER_TOOL_CACHE/{package}" {package}{at}'
             f' && echo "$RUNNER_TOOL_CACHE/{package}/bin" >> "$GITHUB_PATH"; }}'
         )
         if package == "pnpm" and given(inputs, "run_install").lower() == "true":
-            run += f'\nPATH="$RUNNER_TOOL_CACHE/{package}/bin:$PATH" pnpm install'
-        return Meaning("setup", f"{package} {version or 'latest'}", run=run)
+            asks = "pnpm install"
+            run += f'\nPATH="$RUNNER_TOOL_CACHE/{package}/bin:$PATH" {asks}'
+        return Meaning("setup", f"{package} {version or 'latest'}", run=run, asks=asks)
 
     return known
 
@@ -167,4 +169,5 @@ def pixi(inputs: Inputs, files: Files) -> Meaning:  # noqa: ARG001
                 *install,
             ]
         ),
+        asks="\n".join(install),
     )

@@ -43,7 +43,8 @@ class Step:
     `kind` "run" is a command of the workflow's own, "setup" what an action comes to (`run` may be empty), "skip"
     what is left out. `shell` is the command line that GitHub uses; `continues` says that its failure is let pass.
     `own_env` names what the step itself declares: GITHUB_ENV written earlier yields to that, not to the job's.
-    `inputs` are what `with:` gives. `calls` is the text of the scripts and rules of the tree that `run` calls. `why` explains a setup or a skip; `outputs` are what a left-out action is taken to have said.
+    `inputs` are what `with:` gives. `calls` is the text of the scripts and rules of the tree that `run` calls.
+    `asks` is what of an action's script installs from the tree, or what the workflow chose. `why` explains a setup or a skip; `outputs` are what a left-out action is taken to have said.
     """
 
     number: int
@@ -65,6 +66,7 @@ class Step:
     own_env: tuple[str, ...] = ()
     inputs: dict[str, str] = field(default_factory=dict)
     calls: str = ""
+    asks: str = ""
 
 
 @dataclass(frozen=True)
