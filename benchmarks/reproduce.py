@@ -14,7 +14,7 @@ from pathlib import Path
 from regreen.adapters.git import GitRepository
 from regreen.adapters.sandbox import choose
 from regreen.codebase.trial import prepare
-from regreen.errors import OutsideError, UserError
+from regreen.errors import OutsideError, SetupFailed, UserError
 from regreen.fixers.expressions import to_string
 from regreen.fixers.reproduce import reproduce, trial_for
 from regreen.fixers.workflow import JobPlan, plan
@@ -46,6 +46,8 @@ def main() -> None:
             said = "passes"
     except (UserError, OutsideError) as error:
         said = f"{type(error).__name__}: {error}"
+        if isinstance(error, SetupFailed):
+            print("\n--- setup\n" + error.output[-6000:])
     print(
         f"{options.repository.parent.name} {options.job} [{job.name}]: {said[:300]} ({time.monotonic() - started:.0f} s)"
     )

@@ -46,7 +46,15 @@ SKIPPED: dict[str, str] = {
     "shogo82148/actions-goveralls": _REPORT, "preactjs/compressed-size-action": _REPORT, "andresz1/size-limit-action": _REPORT,
     "lycheeverse/lychee-action": "follows links", "gaurav-nelson/github-action-markdown-link-check": "follows links",
     "trufflesecurity/trufflehog": _REPORT, "gitleaks/gitleaks-action": _REPORT, "actions/attest": "signs", "sigstore/cosign-installer": "signs",
-    "kolpav/purge-artifacts-action": _GITHUB, "c-hive/gha-yarn-cache": _CACHE,
+    "kolpav/purge-artifacts-action": _GITHUB, "c-hive/gha-yarn-cache": _CACHE, "stellar/actions/rust-cache": _CACHE,
+    "actions/upload-artifact/merge": "keeps files for people", "mishakav/pytest-coverage-comment": _REPORT, "orgoro/coverage": _REPORT,
+    "davelosert/vitest-coverage-report-action": _REPORT, "artiomtr/jest-coverage-report-action": _REPORT,
+    "jwgmeligmeyling/checkstyle-github-action": _REPORT, "actions-rs/audit-check": _REPORT, "actions-rs/grcov": _REPORT,
+    "mheap/github-action-required-labels": _GITHUB, "peter-evans/repository-dispatch": _GITHUB, "zomzog/changelog-checker": _GITHUB,
+    "fkirc/skip-duplicate-actions": _GITHUB, "dangoslen/dependabot-changelog-helper": _GITHUB, "actions-js/push": _GITHUB,
+    "insightsengineering/disk-space-reclaimer": "frees GitHub's disk", "lhotari/action-upterm": "a shell for people",
+    "crazy-max/ghaction-github-runtime": "names of GitHub's caches", "simenb/github-actions-cpu-cores": "counts processors",
+    "nrwl/nx-set-shas": "names for GitHub's refs", "crate-ci/committed": "reads the history", "hendrikmuis/ccache-action": _CACHE,
 }  # fmt: skip
 SKIPPED_OUTPUTS: dict[str, Mapping[str, str]] = {
     "tj-actions/changed-files": {
@@ -55,6 +63,8 @@ SKIPPED_OUTPUTS: dict[str, Mapping[str, str]] = {
         "only_changed": "true",
     },
     "dorny/paths-filter": {},
+    "simenb/github-actions-cpu-cores": {"count": "2"},  # as many as a box has
+    "fkirc/skip-duplicate-actions": {"should_skip": "false"},
     "actions/cache": {"cache-hit": ""},
     "actions/cache/restore": {"cache-hit": ""},
 }
@@ -75,7 +85,10 @@ REFUSED: dict[str, str] = {
     "github/codeql-action/init": "CodeQL is not to be had in the sandbox",
     "github/codeql-action/analyze": "CodeQL is not to be had in the sandbox",
         "google-github-actions/auth": "needs a credential", "aws-actions/configure-aws-credentials": "needs a credential",
-    "azure/login": "needs a credential", "actions/create-github-app-token": "needs a credential",
+    "azure/login": "needs a credential", "webfactory/ssh-agent": "needs a credential", "tibdex/github-app-token": "needs a credential",
+    "crazy-max/ghaction-setup-docker": _DOCKER, "cross-platform-actions/action": "another operating system",
+    "determinatesystems/nix-installer-action": "Nix is not to be had in the sandbox",
+    "actions/create-github-app-token": "needs a credential",
     "cachix/install-nix-action": "Nix is not to be had in the sandbox", "vmactions/freebsd-vm": "another operating system",
     "supercharge/redis-github-action": _DOCKER, "supercharge/mongodb-github-action": _DOCKER,
     "uraimo/run-on-arch-action": "another processor", "r-lib/actions/setup-r": "R is not to be had in the sandbox",

@@ -66,12 +66,7 @@ def _of_words(words: list[str]) -> str:  # noqa: PLR0911 - one line a tool
         case ["hatch", "test"]:
             return "hatch env create hatch-test"
         case ["hatch", "run"] if len(words) > 2:
-            name = next((word for word in words[2:] if not word.startswith(("-", "+"))), "")
-            return (
-                f"hatch env create {shlex.quote(name.split(':')[0])}"
-                if ":" in name
-                else "hatch env create"
-            )
+            return _hatch(words[2:])
         case ["npx", _]:
             return _npx(words[1:])
         case _:
@@ -134,6 +129,19 @@ def _pipx_flags(words: list[str]) -> list[str]:
         kept += words[at : at + 2] if takes else words[at : at + 1]
         at += 2 if takes else 1
     return [*kept, *words[at : at + 1]]
+
+
+def _hatch(words: list[str]) -> str:
+    """`hatch run +py=3.12 test:cov`: the environments that it selects; with Python in place of what it would run."""
+    called = next((at for at, word in enumerate(words) if not word.startswith(("+", "-"))), None)
+    if called is None:
+        return ""
+    environment, colon, _ = words[called].partition(":")
+    selected = [word for word in words[:called] if re.fullmatch(r"[+-][\w-]+=\S+", word)]
+    if selected:
+        python = f"{environment if colon else 'default'}:python"
+        return shlex.join(["hatch", "run", *selected, python, "-c", "pass"])
+    return f"hatch env create {shlex.quote(environment)}" if colon else "hatch env create"
 
 
 def _npx(words: list[str]) -> str:

@@ -68,7 +68,7 @@ def test_a_script_that_installs_and_tests_is_split(script: str, install: str, te
         ("tox -e py312 -- -k x", "tox -e py312 --notest"), ("python -m tox run -f lint", "python -m tox -f lint --notest"),
         ("nox -s tests", "nox -s tests --install-only"), ("uv run --group dev pytest -q", "uv run --group dev python -c pass"),
         ("uv run tox -e py", "uv run tox -e py --notest"), ("pre-commit run -a", "pre-commit install-hooks"), ("cargo test", "cargo fetch"),
-        ("go test ./...", "go mod download"), ("uvx --with a ruff check", "uvx --with a --from ruff python -c pass"), ("uvx nox -s lint -- x", "uvx nox -s lint --install-only"), ("pipx run nox -s tests", "pipx run nox -s tests --install-only"), ("pytest", ""), ("hatch run test:all", "hatch env create test"),
+        ("go test ./...", "go mod download"), ("uvx --with a ruff check", "uvx --with a --from ruff python -c pass"), ("uvx nox -s lint -- x", "uvx nox -s lint --install-only"), ("pipx run nox -s tests", "pipx run nox -s tests --install-only"), ("pytest", ""), ("hatch run test:all", "hatch env create test"), ("hatch run +py=3.12 test:cov --x", "hatch run +py=3.12 test:python -c pass"),
     ],
 )  # fmt: skip
 def test_tools_that_install_while_testing_are_warmed_up(script: str, warm: str) -> None:
