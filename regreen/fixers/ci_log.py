@@ -19,10 +19,12 @@ from regreen.fixers.logs.environment import (
     EnvironmentReader,
     InfraReader,
 )
+from regreen.fixers.logs.go_events import GoEvents
 from regreen.fixers.logs.installed import InstalledReader
 from regreen.fixers.logs.javascript import JestReader, MochaReader, NodeReader, VitestReader
 from regreen.fixers.logs.linters import LintReader, PreCommitReader, TypeReader
 from regreen.fixers.logs.more_linters import GroupedReader
+from regreen.fixers.logs.other_builds import OtherBuildsReader
 from regreen.fixers.logs.other_tests import OtherTestsReader
 from regreen.fixers.logs.pytest_log import PytestReader
 from regreen.fixers.logs.reader import Kind, Reader, shorten
@@ -135,9 +137,10 @@ class _Section:
         self._readers: tuple[Reader, ...] = (
             JestReader(), VitestReader(), MochaReader(), NodeReader(), CargoReader(), GoReader(),
             TypeReader(), PreCommitReader(), LintReader(), GroupedReader(), RustBuildReader(), GoBuildReader(),
-            BuildReader(), OtherTestsReader(),
+            BuildReader(), OtherTestsReader(), OtherBuildsReader(),
             DependencyReader(),
         )  # fmt: skip
+        self._events = GoEvents()
         self._infra = InfraReader()
         self._environments = EnvironmentReader()
         self._traceback = TracebackReader()
@@ -149,6 +152,11 @@ class _Section:
 
     def feed(self, line: str) -> None:
         """Take the next line of output."""
+        events = self._events.lines(line)
+        for one in [line] if events is None else events:
+            self._plain(one)
+
+    def _plain(self, line: str) -> None:
         if line.strip():
             self.tail.append(line[:500])
             self.empty = False

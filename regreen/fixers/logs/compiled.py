@@ -8,6 +8,7 @@ from regreen.fixers.logs.reader import Collector, Kind, number, relative, shorte
 from regreen.models import Failure, Frame
 
 _GO_FAIL = re.compile(r"^ *--- FAIL: (?P<name>\S+) \([\d.]+s\)$")
+_GOTESTSUM = re.compile(r"^=== FAIL: \S+ (?P<name>\S+) \([\d.]+s\)$")
 _GO_OTHER = re.compile(r"^ *(?:--- (?:PASS|SKIP|BENCH)|=== (?:RUN|PAUSE|CONT|NAME)|PASS$|ok  )")
 _GO_SAID = re.compile(r"^ +(?P<path>[^\s:]+\.go):(?P<line>\d+): ?(?P<message>.*)$")
 _GO_PACKAGE = re.compile(r"^FAIL\t(?P<package>\S+)(?:\t(?P<time>[\d.]+s)| \[(?P<why>[^\]]+)\])$")
@@ -45,7 +46,7 @@ class GoReader:
         """Take the next line."""
         if line.startswith(("=== RUN ", "=== CONT ", "=== NAME ")):
             self._running, self._name = line.rsplit(None, 1)[-1], None
-        elif fail := _GO_FAIL.match(line):
+        elif fail := _GO_FAIL.match(line) or _GOTESTSUM.match(line):
             self._name = fail["name"]
             self._keep(self._found.get(self._name) or Failure(self._name, "FAIL", ""))
         elif _GO_OTHER.match(line):
@@ -131,13 +132,15 @@ class GoBuildReader:
     def feed(self, line: str) -> None:
         """Take the next line."""
         if line.startswith("# "):
-            self._in_package = True
+            self._in_package = not line.startswith("# [")  # vet's own header follows the compiler's
         elif build := _GO_IMPORT.match(line):
             self._add(build, "dependency")
-        elif build := _GO_BARE.match(line):
-            self._add(build, "vet")
         elif self._in_package and (build := _GO_BUILD.match(line)):
-            self._add(build, "build")
+            self._add(build, "build" if not line.startswith("vet: ") else "vet")
+        elif build := _GO_BARE.match(line) or (
+            _GO_BUILD.match(line) if line[:5] == "vet: " else None
+        ):
+            self._add(build, "vet")
         elif module := _GO_MODULE.match(line):
             self._found.add(Failure("go.mod", "dependency", shorten(module["message"]), "go.mod"))
         elif not line.startswith(("\t", " ")):
@@ -200,7 +203,7 @@ class CargoReader:
             self._message(line)
         elif test := _CARGO_TEST.match(line) or _NEXTEST.match(line):
             self._found.setdefault(test["name"], Failure(test["name"], "panic", ""))
-        elif panic := _PANIC.match(line):
+        elif panic := _PANIC.match(line.removeprefix("    ")):
             self._panics[panic["name"]] = _at(panic, "")
             self._said = panic["name"]
         elif old := _OLD_PANIC.match(line):
@@ -222,7 +225,7 @@ class CargoReader:
         return [self._with_panic(one) for one in self._found.values()][:5000]
 
     def _message(self, line: str) -> None:
-        name = self._said or ""
+        name, line = self._said or "", line.removeprefix("    ")
         known = self._panics[name]
         if not line or line.startswith(("note: ", "stack backtrace:")) or len(known.message) > 1000:
             self._said = None

@@ -14,12 +14,16 @@ _KIND = re.compile(
     r"^(?P<kind>[A-Z]\w*(?:Error|Exception|Failure)\w*)(?: \[\w+\])?: ?(?P<message>.*)$"
 )
 _JEST_FILE = re.compile(
-    r"^ ?(?:FAIL|PASS) +(?:[\w@/-]+ )?(?P<path>[^\s>]+\.[cm]?[jt]sx?)(?: \([\d.]+ ?m?s\))?$"
+    r"^ ?(?:FAIL|PASS) +(?:[^\s>|][^>|]{0,80}? +)?(?P<path>[^\s>]+\.[cm]?[jt]sx?)(?: \([\d.]+ ?m?s\))?$"
 )
 _JEST_TEST = re.compile(r"^ {2}● (?P<name>\S.*)$")
 _VITEST = re.compile(
-    r"^ ?FAIL +(?:\|?[\w@/-]+\|? )?(?P<name>[^\s>]+\.[cm]?[jt]sx?(?: > .+| \[ .+ \]))$"
+    r"^ ?FAIL +(?:\|[^|]{1,80}\| +|[^\s>|][^>|]{0,80}? +)?(?P<name>[^\s>]+\.[cm]?[jt]sx?(?: > .+| \[ .+ \]))$"
 )
+_STRAY = re.compile(
+    r"^⎯+ (?:Unhandled (?:Rejection|Error)|Uncaught Exception|Unhandled Source Error) ⎯+$"
+)
+_STRAY_FROM = re.compile(r'^This error originated in "(?P<path>[^"]{1,400})" test file')
 _NODE_TAP = re.compile(r"^ *not ok \d+(?: -)? (?P<name>[^#\s].*?)(?P<todo> # (?:TODO|SKIP).*)?$")
 _NODE_SPEC = re.compile(r"^ *✖ (?P<name>\S.*?) \([\d.]+ms\)$")
 _MOCHA = re.compile(r"^ {2,}(?P<number>\d+)\) (?P<name>\S.*)$")
@@ -90,7 +94,9 @@ class JestReader:
             if not name.startswith(_NOT_TESTS):
                 suite = name == "Test suite failed to run"
                 self._open = _Open(self._file if suite else name, self._file)
-        elif line.startswith(("Test Suites: ", "Tests: ", "Summary of all failing")):
+        elif line.startswith(
+            ("Test Suites: ", "Tests: ", "Summary of all failing", "Snapshot Summary")
+        ):
             self._close()
         elif self._open is not None:
             self._open.feed(line)
@@ -118,6 +124,7 @@ class VitestReader:
         self._found: dict[str, Failure] = {}
         self._open: list[_Open] = []
         self._fresh = False
+        self._stray: _Open | None = None
 
     def feed(self, line: str) -> None:
         """Take the next line."""
@@ -130,6 +137,11 @@ class VitestReader:
             name = re.sub(r" \[ .* \]$", "", test["name"]).strip()
             self._open.append(_Open(name, relative(name.split(" > ", 1)[0])))
             self._fresh = True
+        elif _STRAY.match(line):
+            self._close()
+            self._stray = _Open("", None)
+        elif self._stray is not None:
+            self._strayed(self._stray, line)
         elif "⎯⎯" in line or line.startswith((" Test Files ", "      Tests ")):
             self._close()
         elif self._open:
@@ -141,6 +153,18 @@ class VitestReader:
         """What failed; a bare ` FAIL  file` (jest's way) without an error below is not ours."""
         self._close()
         return list(self._found.values())
+
+    def _strayed(self, stray: _Open, line: str) -> None:
+        """An error outside of every test; it is its file's, where vitest says whose."""
+        if origin := _STRAY_FROM.match(line):
+            stray.test = relative(origin["path"])
+            self._open, self._stray = [stray], None
+            self._close()
+        elif line.startswith((" Test Files ", "      Tests ")):
+            self._open, self._stray = [stray], None
+            self._close()
+        else:
+            stray.feed(line)
 
     def _close(self) -> None:
         for one in self._open:
