@@ -8,7 +8,6 @@ fsmonitor or attribute of the repository is ever honoured, and nothing is writte
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
 import re
@@ -16,29 +15,28 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from urllib.parse import urlsplit
 
 from regreen.adapters import elsewhere
+from regreen.adapters.git_process import (
+    NO_CONFIG,
+    auth,
+    bare_url,
+    commits_of,
+    copy_shallow_marks,
+    demand,
+    environment,
+    first_line,
+    init_bare,
+    no_repository,
+    run_git,
+    text_of,
+    unknown,
+)
 from regreen.adapters.tree_stream import Fill, laid_over
 from regreen.errors import NotARepository, OutsideError, UserError
 from regreen.models import Commit, TreeEntry
 
-# Nothing of the operator's or the system's git configuration may change what a command means ...
-_NO_CONFIG = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
-# ... but where we ask the user's own checkout, `safe.directory` is that user's to set.
-_CLEAN = {
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "true",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "LC_ALL": "C.UTF-8",
-    "GIT_AUTHOR_NAME": "Regreen",
-    "GIT_AUTHOR_EMAIL": "regreen@users.noreply.github.com",
-    "GIT_COMMITTER_NAME": "Regreen",
-    "GIT_COMMITTER_EMAIL": "regreen@users.noreply.github.com",
-}
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _FORMAT = "%H%x00%P%x00%T%x00%an%x00%ae%x00%ct%x00%s%x00"
 _NO_COMMITS = "this repository has no commits yet (HEAD names none); commit something first"
@@ -68,20 +66,20 @@ class GitRepository:
         Raises:
             NotARepository: there is none, or its owner is somebody else.
         """
-        found = _git(
+        found = run_git(
             ["-C", str(path), "rev-parse", "--absolute-git-dir", "--git-common-dir"], check=False
         )
         if found.returncode != 0:
-            raise NotARepository(_no_repository(path, _first_line(found.stderr)))
-        git_dir, common = _text(found.stdout).split("\n")[:2]
+            raise NotARepository(no_repository(path, first_line(found.stderr)))
+        git_dir, common = text_of(found.stdout).split("\n")[:2]
         objects = (
             Path(common) if Path(common).is_absolute() else Path(path) / common
         ).resolve() / "objects"
         root = home or Path(tempfile.gettempdir()) / f"regreen-{os.getuid()}"
         view = root / "views" / hashlib.sha256(str(objects).encode()).hexdigest()[:24]
-        _init_bare(view)
+        init_bare(view)
         (view / "objects" / "info" / "alternates").write_text(f"{objects}\n")
-        _copy_shallow_marks(Path(common) if Path(common).is_absolute() else objects.parent, view)
+        copy_shallow_marks(Path(common) if Path(common).is_absolute() else objects.parent, view)
         return cls(view, Path(git_dir))
 
     @classmethod
@@ -96,7 +94,7 @@ class GitRepository:
         Raises:
             OutsideError: the remote cannot be reached or refuses.
         """
-        _init_bare(git_dir)
+        init_bare(git_dir)
         repository = cls(git_dir)
         repository.fetch(
             url, ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"], token, prune=True
@@ -113,9 +111,9 @@ class GitRepository:
         """
         options = ["--no-tags", "--no-write-fetch-head", "--force", *(["--prune"] if prune else [])]
         done = self._run(
-            ["fetch", "--quiet", *options, "--", url, *refspecs], env=_auth(url, token), check=False
+            ["fetch", "--quiet", *options, "--", url, *refspecs], env=auth(url, token), check=False
         )
-        _expect(done, f"cannot fetch from {_bare_url(url)}")
+        demand(done, f"cannot fetch from {bare_url(url)}")
 
     def push(
         self,
@@ -134,16 +132,16 @@ class GitRepository:
         lease = [] if expect is None else [f"--force-with-lease=refs/heads/{branch}:{expect}"]
         refspec = f"{'+' if expect is None else ''}{sha}:refs/heads/{branch}"
         done = self._run(
-            ["push", "--quiet", *lease, "--", url, refspec], env=_auth(url, token), check=False
+            ["push", "--quiet", *lease, "--", url, refspec], env=auth(url, token), check=False
         )
-        _expect(done, f"cannot push to {_bare_url(url)}")
+        demand(done, f"cannot push to {bare_url(url)}")
 
     def resolve(self, rev: str) -> str:
         """The full commit id that `rev` names; see `ports.Git`."""
         if not rev or rev.startswith("-") or "\x00" in rev:
-            raise UserError(_unknown(rev))
+            raise UserError(unknown(rev))
         where = ["--git-dir", str(self.source or self.git_dir)]
-        done = _git(
+        done = run_git(
             [*where, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}"],
             check=False,
         )
@@ -154,9 +152,9 @@ class GitRepository:
                 check=False,
             )
         # rev-parse echoes --end-of-options before git 2.44 did away with it
-        out = _text(done.stdout).replace("--end-of-options", "").strip()
+        out = text_of(done.stdout).replace("--end-of-options", "").strip()
         if done.returncode != 0 or not _SHA.fullmatch(out):
-            raise UserError(_unknown(rev) if rev != "HEAD" else _NO_COMMITS)
+            raise UserError(unknown(rev) if rev != "HEAD" else _NO_COMMITS)
         return out
 
     def snapshot(self, work_tree: Path, parent: str) -> str:
@@ -166,7 +164,7 @@ class GitRepository:
         line: git reads that checkout's configuration here.
         """
         with self._index() as env:
-            done = _git(
+            done = run_git(
                 [
                     "-C",
                     str(work_tree),
@@ -184,9 +182,9 @@ class GitRepository:
                 check=False,
             )
             if done.returncode != 0:
-                message = f"cannot read the working tree at {work_tree}: {_first_line(done.stderr)}"
+                message = f"cannot read the working tree at {work_tree}: {first_line(done.stderr)}"
                 raise UserError(message)
-            tree = _text(self._run(["write-tree"], env=env).stdout).strip()
+            tree = text_of(self._run(["write-tree"], env=env).stdout).strip()
         if tree == self.tree_id(parent):
             return parent
         return self._commit_tree(tree, "The working tree as it stands", (parent,))
@@ -194,19 +192,19 @@ class GitRepository:
     def commit(self, sha: str) -> Commit:
         """One commit; see `ports.Git`."""
         done = self._run(["log", "-1", f"--format={_FORMAT}", sha])
-        return _commits(_text(done.stdout))[0]
+        return commits_of(text_of(done.stdout))[0]
 
     def commits(self, good: str | None, bad: str, *, first_parent: bool = False) -> list[Commit]:
         """`good..bad`, parents before children; see `ports.Git`."""
         options = ["--topo-order", "--reverse", *(["--first-parent"] if first_parent else [])]
         span = [bad] if good is None else [bad, f"^{good}"]
         done = self._run(["log", f"--format={_FORMAT}", *options, *span])
-        return _commits(_text(done.stdout))
+        return commits_of(text_of(done.stdout))
 
     def merge_base(self, one: str, other: str) -> str | None:
         """The best common ancestor; see `ports.Git`."""
         done = self._run(["merge-base", one, other], check=False)
-        return _text(done.stdout).strip().split("\n")[0] or None
+        return text_of(done.stdout).strip().split("\n")[0] or None
 
     def is_ancestor(self, one: str, other: str) -> bool:
         """Whether `one` is `other` or an ancestor of it."""
@@ -220,7 +218,7 @@ class GitRepository:
         """Every file of a tree; see `ports.Git`."""
         done = self._run(["ls-tree", "-z", "--long", *(["-r"] if recursive else []), rev])
         entries = []
-        for row in _text(done.stdout).split("\x00"):
+        for row in text_of(done.stdout).split("\x00"):
             if row:
                 meta, path = row.split("\t", 1)
                 mode, _kind, sha, size = meta.split()
@@ -231,7 +229,7 @@ class GitRepository:
         """The id of the tree, or of the entry at `path`; see `ports.Git`."""
         what = f"{rev}^{{tree}}" if not path else f"{rev}:{path}"
         done = self._run(["rev-parse", "--verify", "--quiet", what], check=False)
-        return _text(done.stdout).strip() or None
+        return text_of(done.stdout).strip() or None
 
     def show(self, rev: str, path: str, limit: int = 8 * 1024 * 1024) -> bytes | None:
         """A file's bytes at a revision; see `ports.Git`."""
@@ -241,7 +239,7 @@ class GitRepository:
         head = self._run(["cat-file", "--batch-check"], stdin=asked + b"\n").stdout.split()
         if len(head) < 3 or head[-2] != b"blob" or int(head[-1]) > limit:
             return None
-        return self._run(["cat-file", "blob", _text(head[-3])]).stdout
+        return self._run(["cat-file", "blob", text_of(head[-3])]).stdout
 
     def diff(self, base: str, head: str, *, paths: Sequence[str] = (), context: int = 3) -> str:
         """The unified diff between two trees; see `ports.Git`."""
@@ -255,7 +253,7 @@ class GitRepository:
             "--no-color",
         ]
         limit = ["--", *(f":(literal){p}" for p in paths)] if paths else []
-        return _text(self._run(["diff", *options, base, head, *limit]).stdout)
+        return text_of(self._run(["diff", *options, base, head, *limit]).stdout)
 
     def changed_paths(self, sha: str) -> tuple[str, ...]:
         """Paths that a commit changes against its first parent; see `ports.Git`."""
@@ -272,7 +270,7 @@ class GitRepository:
                 sha,
             ]
         )
-        return tuple(dict.fromkeys(p for p in _text(done.stdout).split("\x00") if p))
+        return tuple(dict.fromkeys(p for p in text_of(done.stdout).split("\x00") if p))
 
     def archive(self, rev: str, overlay: Mapping[str, bytes] | None = None) -> Iterator[bytes]:
         """The tree as a tar stream; see `ports.Git`."""
@@ -281,7 +279,7 @@ class GitRepository:
             ["git", "--git-dir", str(self.git_dir), "archive", "--format=tar", rev],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_environment(_NO_CONFIG),
+            env=environment(NO_CONFIG),
         ) as process:
             assert process.stdout is not None  # noqa: S101 - PIPE was asked for
             assert process.stderr is not None  # noqa: S101
@@ -295,7 +293,7 @@ class GitRepository:
                     yield chunk
             complaint = process.stderr.read()
         if process.returncode != 0:
-            message = f"git archive {rev[:12]} failed: {_first_line(complaint)}"
+            message = f"git archive {rev[:12]} failed: {first_line(complaint)}"
             raise OutsideError(message)
 
     def touching(self, good: str | None, bad: str, paths: Sequence[str]) -> frozenset[str]:
@@ -303,7 +301,7 @@ class GitRepository:
         span = [bad] if good is None else [bad, f"^{good}"]
         limit = ["--", *(f":(literal){path}" for path in paths)]
         return frozenset(
-            _text(self._run(["rev-list", "--full-history", *span, *limit]).stdout).split()
+            text_of(self._run(["rev-list", "--full-history", *span, *limit]).stdout).split()
         )
 
     def cut(self) -> frozenset[str]:
@@ -361,7 +359,7 @@ class GitRepository:
             return ()
         said = self.show(rev, ".gitmodules") or b""
         listed = self._run(["config", "--file", "-", "--list", "-z"], stdin=said, check=False)
-        rows = [row.partition("\n") for row in _text(listed.stdout).split("\x00") if row]
+        rows = [row.partition("\n") for row in text_of(listed.stdout).split("\x00") if row]
         settings = {key: value for key, _, value in rows}
         return elsewhere.submodules(links, settings, self._common)
 
@@ -384,7 +382,7 @@ class GitRepository:
             ["grep", "-z", "-l", "-e", "^version https://git-lfs.github.com/spec/v1", rev],
             check=False,
         )
-        paths = [row.partition(":")[2] for row in _text(found.stdout).split("\x00") if row]
+        paths = [row.partition(":")[2] for row in text_of(found.stdout).split("\x00") if row]
         oids = {path: elsewhere.oid_of(self.show(rev, path, 4096) or b"") for path in paths}
         return [(path, oid) for path, oid in oids.items() if oid]
 
@@ -408,7 +406,7 @@ class GitRepository:
                 return None
             if self._run(["ls-files", "--unmerged"], env=env).stdout:
                 return None
-            tree = _text(self._run(["write-tree"], env=env).stdout).strip()
+            tree = text_of(self._run(["write-tree"], env=env).stdout).strip()
         self._refuse_forbidden(onto, tree)
         return self._commit_tree(
             tree, message, parents if parents is not None else (self.resolve(onto),)
@@ -429,7 +427,7 @@ class GitRepository:
             "--no-textconv",
             "--no-color",
         ]
-        patch = _text(self._run(["diff", *options, sha, before, *limit]).stdout)
+        patch = text_of(self._run(["diff", *options, sha, before, *limit]).stdout)
         reason = f'Revert "{commit.subject}"\n\nThis reverts commit {sha}.'
         return self.apply(onto, patch, reason, three_way=True)
 
@@ -437,7 +435,7 @@ class GitRepository:
         """The commit that last touched each line; see `ports.Git`."""
         done = self._run(["blame", "--porcelain", f"-L{start},{end}", rev, "--", path], check=False)
         header = re.compile(r"([0-9a-f]{40}) \d+ \d+")
-        return [m.group(1) for row in _text(done.stdout).split("\n") if (m := header.match(row))]
+        return [m.group(1) for row in text_of(done.stdout).split("\n") if (m := header.match(row))]
 
     def _run(
         self,
@@ -447,10 +445,10 @@ class GitRepository:
         env: Mapping[str, str] | None = None,
         check: bool = True,
     ) -> subprocess.CompletedProcess[bytes]:
-        return _git(
+        return run_git(
             ["--git-dir", str(self.git_dir), *args],
             stdin=stdin,
-            env=_NO_CONFIG | dict(env or {}),
+            env=NO_CONFIG | dict(env or {}),
             check=check,
         )
 
@@ -467,7 +465,7 @@ class GitRepository:
             "GIT_COMMITTER_DATE": "2000-01-01T00:00:00Z",
         }
         done = self._run(["commit-tree", tree, *flags], stdin=message.encode(), env=when)
-        return _text(done.stdout).strip()
+        return text_of(done.stdout).strip()
 
     def _refuse_forbidden(self, onto: str, tree: str) -> None:
         """A patch may not bring in symlinks, submodules or anything git itself would act on."""
@@ -483,7 +481,7 @@ class GitRepository:
                 tree,
             ]
         )
-        fields = _text(done.stdout).split("\x00")
+        fields = text_of(done.stdout).split("\x00")
         for meta, path in zip(fields[::2], fields[1::2], strict=False):
             new_mode = meta.split()[1]
             parts = [p.lower() for p in PurePosixPath(path).parts]
@@ -502,132 +500,3 @@ class GitRepository:
 
     def _source_objects(self) -> Path:
         return Path((self.git_dir / "objects" / "info" / "alternates").read_text().strip())
-
-
-def _init_bare(git_dir: Path) -> None:
-    if (git_dir / "HEAD").exists():
-        return
-    git_dir.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Made beside and moved into place, so that two processes never see a half-made one.
-    with tempfile.TemporaryDirectory(dir=git_dir.parent, prefix=".new-") as folder:
-        fresh = Path(folder) / "bare"
-        _git(["init", "--quiet", "--bare", "--template=", str(fresh)], env=_NO_CONFIG)
-        (fresh / "info").mkdir(exist_ok=True)
-        # The whole tree reaches the box: what .gitattributes leaves out or rewrites on export is needed by tests.
-        (fresh / "info" / "attributes").write_text(
-            "* -export-ignore -export-subst -text -filter -ident\n"
-        )
-        try:
-            fresh.rename(git_dir)
-        except OSError:
-            if not (git_dir / "HEAD").exists():
-                raise
-
-
-def _copy_shallow_marks(source: Path, view: Path) -> None:
-    marks = source / "shallow"
-    if marks.exists():
-        (view / "shallow").write_bytes(marks.read_bytes())
-    else:
-        (view / "shallow").unlink(missing_ok=True)
-
-
-def _git(
-    args: Sequence[str],
-    *,
-    stdin: bytes | None = None,
-    env: Mapping[str, str] | None = None,
-    check: bool = True,
-) -> subprocess.CompletedProcess[bytes]:
-    try:
-        done = subprocess.run(
-            ["git", *args],
-            input=stdin if stdin is not None else b"",
-            capture_output=True,
-            env=_environment(env or {}),
-            check=False,
-        )
-    except FileNotFoundError as error:
-        message = "git is not installed; install it with your package manager"
-        raise OutsideError(message) from error
-    if check and done.returncode != 0:
-        verb = next((a for a in args if not a.startswith("-") and "/" not in a), "git")
-        message = f"git {verb} failed: {_first_line(done.stderr)}"
-        raise OutsideError(message)
-    return done
-
-
-def _environment(extra: Mapping[str, str]) -> dict[str, str]:
-    kept = {
-        k: v
-        for k, v in os.environ.items()
-        if k in {"PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "GIT_SSL_CAINFO"}
-    }
-    return kept | _CLEAN | dict(extra)
-
-
-def _auth(url: str, token: str | None) -> dict[str, str]:
-    """Git's configuration by environment, so that a token stands in no argv and no file."""
-    settings = {
-        "protocol.allow": "never",
-        f"protocol.{urlsplit(url).scheme or 'file'}.allow": "always",
-    }
-    if token:
-        basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
-        settings["http.extraHeader"] = f"Authorization: Basic {basic}"
-    settings["http.followRedirects"] = "false"
-    pairs = {"GIT_CONFIG_COUNT": str(len(settings))}
-    for i, (key, value) in enumerate(settings.items()):
-        pairs |= {f"GIT_CONFIG_KEY_{i}": key, f"GIT_CONFIG_VALUE_{i}": value}
-    return pairs
-
-
-def _expect(done: subprocess.CompletedProcess[bytes], doing: str) -> None:
-    if done.returncode != 0:
-        message = f"{doing}: {_first_line(done.stderr)}"
-        raise OutsideError(message)
-
-
-def _commits(text: str) -> list[Commit]:
-    fields = text.split("\x00")
-    return [
-        Commit(
-            sha=fields[i].strip(),
-            parents=tuple(fields[i + 1].split()),
-            tree=fields[i + 2],
-            author=fields[i + 3],
-            email=fields[i + 4],
-            date=datetime.fromtimestamp(int(fields[i + 5]), UTC),
-            subject=fields[i + 6],
-        )
-        for i in range(0, len(fields) - 1, 7)
-    ]
-
-
-def _no_repository(path: Path, reason: str) -> str:
-    if not path.is_dir():
-        what = "is not a folder" if path.exists() else "does not exist"
-        return f"{path} {what}; name a repository with --repo"
-    why = "" if "not a git repository" in reason else f" that can be used ({reason})"
-    return f"{path.absolute()} is not in a git repository{why}; name one with --repo"
-
-
-def _unknown(rev: str) -> str:
-    return f"no such revision: {rev!r}; check the spelling, or fetch it first"
-
-
-def _bare_url(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
-
-
-def _first_line(data: bytes) -> str:
-    lines = [x for x in data.decode("utf-8", "replace").split("\n") if x.strip()]
-    fatal = [x for x in lines if x.startswith(("fatal:", "error:"))]
-    return (
-        (fatal or lines or ["no reason given"])[0].removeprefix("fatal: ").removeprefix("error: ")
-    )
