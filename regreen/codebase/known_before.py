@@ -19,7 +19,7 @@ _INSTALLS = re.compile(
     r"|package\.json|\.gitmodules|pip\.conf|uv\.toml|\.npmrc|\.yarnrc|\.yarnrc\.yml|bunfig\.toml|poetry\.toml|\.pre-commit-config\.yaml))"
 )
 _INSTALL_LINE = re.compile(
-    r"(?i)\b(?:install|add|sync|dlx|npx|uvx|pipx|inject|deps|requires?|index|registry|curl|wget|clone|with)\b|://"
+    r"(?i)\b(?:install|add|sync|dlx|tool run|npx|uvx|pipx|inject|deps|requires?|index|registry|curl|wget|clone|with)\b|://"
 )
 # `repository: owner/name` of a checkout in a workflow.
 _CHECKED_OUT = re.compile(r"\brepository:[ \t]*[\"']?([\w.-]+/[\w.-]+)")

@@ -172,7 +172,7 @@ def _of_file(name: str, arguments: Sequence[str], read: Read, found: Wishes, dep
 def _of_python_tool(tool: str, arguments: Sequence[str], where: str, found: Wishes) -> None:
     words = iter(split_options(arguments))
     verbs: list[str] = []
-    taking = tool in {"uvx", "easy_install"}
+    taking, of_another = tool in {"uvx", "easy_install"}, False
     for word in words:
         if word in FILES or word == "--with-requirements":
             value = next(words, "")
@@ -180,12 +180,15 @@ def _of_python_tool(tool: str, arguments: Sequence[str], where: str, found: Wish
                 found.requirement_files |= found.places(value)
         elif word in _NAMING_OPTIONS:
             named = next(words, "")
+            of_another = of_another or word in {"--from", "--spec"}
             if tool in {"uv", "uvx", "pipx"}:  # Poetry's --with names a group
                 found.words += [Word("pypi", name, where) for name in _python_names(named)]
         elif word in {"-e", "--editable"} or word in _VALUE_OPTIONS:
             next(words, "")
         elif word.startswith("-"):
             continue
+        elif taking and of_another:
+            return  # a program of the package named before
         elif taking:
             found.words += [Word("pypi", name, where) for name in _python_names(word)]
             if tool == "uvx" or (verbs and verbs[-1] == "run"):

@@ -112,6 +112,7 @@ def test_what_a_step_installs_from_is_read_wherever_it_lies(
         workflow('      - run: echo "see https://docs.example.org"\n' + PIP + TEST),
         workflow("      - uses: actions/setup-node@v4\n        with: {node-version: 20}\n" + PIP + TEST),
         workflow("      - uses: astral-sh/setup-uv@v6\n" + PIP + TEST),
+        workflow("      - run: uvx --from ruff python -c pass\n      - run: uvx black --check .\n" + TEST),
         workflow("      - uses: actions/setup-go@v5\n      - uses: golangci/golangci-lint-action@v6\n"),
     ],
 )  # fmt: skip
