@@ -100,12 +100,13 @@ def _escaped(text: str) -> str:
         text.replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     )
     # GitHub draws what stands between dollars, code spans too, as a formula: of any size, colour and wording
-    text = text.replace("$", f"\\${_GAP}")
+    text = text.replace("$", "\\$")
     return _unlinked(text.replace("[", "\\[").replace("]", "\\]"))
 
 
 def _unlinked(text: str) -> str:
-    """Text in which GitHub finds no person, address, issue or marker of ours."""
+    """Text in which GitHub finds no person, address, issue, formula or marker of ours."""
+    text = text.replace("$", f"${_GAP}")
     text = text.replace("@", f"@{_GAP}").replace("://", f":{_GAP}//").replace("<!--", f"<!{_GAP}--")
     text = re.sub(r"(?i)\bwww\.", lambda m: f"{m[0][:-1]}{_GAP}.", text)
     return _ROLES.sub(lambda m: f"{m[0]}{_GAP}", text)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import asdict
 from typing import Any
 
-from regreen.models import Finding, Review
+from regreen.codebase import inert
+from regreen.models import Evidence, Finding, Review
 
 
 def document(review: Review) -> dict[str, Any]:
@@ -31,32 +33,63 @@ def text(review: Review) -> str:
 
 
 def markdown(review: Review) -> str:
-    """The review as GitHub renders it."""
-    lines = [review.summary, "", f"**Risk** {review.risk} · **Scores** {_scores(review)}", ""]
+    """The review as GitHub renders it; nothing in it that others wrote links, pings, refers, draws or hides."""
+    lines = [
+        inert.plain(review.summary, 2000),
+        "",
+        f"**Risk** {review.risk} · **Scores** {_scores(review)}",
+        "",
+    ]
     for finding in review.findings:
-        place = f"{finding.path}:{_span(finding)}"
         lines += [
-            f"### {finding.title}",
-            f"`{place}` · {finding.severity} · {finding.dimension} · `{finding.rule}` · "
-            f"confidence {finding.confidence:.2f}"
+            f"### {inert.plain(finding.title)}",
+            f"{inert.span(f'{finding.path}:{_span(finding)}')} · {finding.severity} · {finding.dimension} · "
+            f"{inert.span(finding.rule)} · confidence {finding.confidence:.2f}"
             + (" · **blocking**" if finding.blocking else ""),
             "",
-            finding.body,
+            inert.foreign(finding.body),
             "",
         ]
+        lines += [row for e in finding.evidence for row in _evidence(e)]
         lines += _suggestion_block(finding)
     if review.coverage:
-        lines += [_coverage_line(review), ""]
+        lines += [inert.plain(_coverage_line(review), 20_000), ""]
     lines += _details(
         "Withheld",
         [
-            f"`{w.finding.path}:{w.finding.line}` {w.finding.title} ({w.reason})"
+            f"{inert.span(f'{w.finding.path}:{w.finding.line}')} {inert.plain(w.finding.title)} ({w.reason})"
             for w in review.withheld
         ],
     )
-    lines += _details("Not read", [f"`{u.path}`: {u.reason}" for u in review.not_reviewed])
-    lines += _details("Not done", [f"{s.reviewer}: {s.reason}" for s in review.skipped])
+    lines += _details(
+        "Not read",
+        [f"{inert.span(u.path)}: {inert.plain(u.reason)}" for u in review.not_reviewed],
+    )
+    lines += _details(
+        "Not done", [f"{s.reviewer}: {inert.plain(s.reason)}" for s in review.skipped]
+    )
     return _utf8("\n".join(lines).rstrip() + "\n")
+
+
+def _evidence(evidence: Evidence) -> list[str]:
+    """What a finding rests on: what was run in a fold of its own, what was said in a line."""
+    if evidence.kind in {"vote", "model"}:
+        return [inert.foreign(evidence.excerpt), ""]
+    title = inert.flat(f"Evidence ({evidence.kind}): {_seen(evidence)}").removesuffix(": ")
+    if not evidence.excerpt.strip():
+        return [inert.plain(title), ""]
+    language = "python" if evidence.kind == "test" else ""
+    block = inert.block(evidence.excerpt, language)
+    shown = html.escape(title.rstrip(":"), quote=False)
+    return [f"<details><summary>{shown}</summary>", "", block, "", "</details>", ""]
+
+
+def _seen(evidence: Evidence) -> str:
+    """The command, and what came of it on both sides."""
+    seen = [evidence.command or ""]
+    seen += [f"on this change: {evidence.head}"] if evidence.head else []
+    seen += [f"before it: {evidence.base}"] if evidence.base else []
+    return "; ".join(s for s in seen if s)
 
 
 def fence(content: str, info: str = "") -> str:
@@ -75,6 +108,7 @@ def _finding_lines(finding: Finding) -> list[str]:
         f"{_one_line(finding.path)}:{_span(finding)}: {finding.severity} {finding.title} "
         f"({finding.rule}, {finding.confidence:.2f}){mark}",
         *(f"    {row}" for row in finding.body.split("\n")),
+        *(f"    {row}" for e in finding.evidence if (row := _seen(e))),
     ]
     if finding.suggestion is not None:
         lines += ["    suggestion:", *(f"    | {row}" for row in finding.suggestion.split("\n"))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from regreen import __version__
+from regreen.codebase import inert
 from regreen.models import Finding, Review, Severity
 from regreen.reviewers.document import document
 
@@ -68,7 +69,7 @@ def _rules(findings: list[Finding], texts: dict[str, Any]) -> list[dict[str, Any
     return [
         {
             "id": rule,
-            "shortDescription": {"text": texts[f.fingerprint]["title"][:1000]},
+            "shortDescription": {"text": _told(texts[f.fingerprint]["title"])[:1000]},
             "defaultConfiguration": {"level": _LEVEL[f.severity]},
             "properties": {"tags": [f.dimension]}
             | ({"security-severity": _SCORE[f.severity]} if f.dimension == "security" else {}),
@@ -77,13 +78,19 @@ def _rules(findings: list[Finding], texts: dict[str, Any]) -> list[dict[str, Any
     ]
 
 
+def _told(message: str) -> str:
+    """A message in which nothing is a link: those that show SARIF make one of `[words](address)`."""
+    rows = (inert.flat(row, 4000).replace("](", "]\u200b(") for row in message.split("\n"))
+    return "\n".join(rows)
+
+
 def _result(finding: Finding, text: dict[str, Any]) -> dict[str, Any]:
     from urllib.parse import quote
 
     return {
         "ruleId": finding.rule,
         "level": _LEVEL[finding.severity],
-        "message": {"text": f"{text['title']}\n\n{text['body']}".strip()},
+        "message": {"text": _told(f"{text['title']}\n\n{text['body']}".strip())},
         "locations": [
             {
                 "physicalLocation": {
