@@ -35,9 +35,13 @@ def repository(tmp_path: Path) -> Repository:
 
 
 def fixed(repository: Repository, *argv: str) -> dict[str, Any]:
+    return told(repository, "--setup", SETUP, *argv, "--", "pytest", "-q")
+
+
+def told(repository: Repository, *argv: str) -> dict[str, Any]:
     given = ("fix", "--repo", str(repository.path), "--no-model", "--format", "json")
-    told = (*given, "--setup", SETUP, "--rungs", "recipe", *argv, "--", "pytest", "-q")
-    done = CliRunner().invoke(cli, told, standalone_mode=False, catch_exceptions=False)
+    whole = (*given, "--rungs", "recipe", *argv)
+    done = CliRunner().invoke(cli, whole, standalone_mode=False, catch_exceptions=False)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -65,3 +69,47 @@ def test_a_command_that_needs_a_network_gets_one_where_it_is_allowed(
     found = fixed(repository, "--allow-network")
     assert found["outcome"] == "already_green"
     assert "# with a network: it cannot work without one" in found["before"]["command"]
+
+
+WORKFLOW = """on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - run: python -m unittest check
+      - run: echo never reached
+"""
+CHECK = """import unittest
+
+
+class T(unittest.TestCase):
+    def test_one(self):
+        self.assertEqual(1, 2)
+"""
+UNITTEST_LOG = """2026-01-05T10:00:00.0000000Z ##[group]Run python -m unittest check
+2026-01-05T10:00:00.0000000Z ##[endgroup]
+2026-01-05T10:00:01.0000000Z ======================================================================
+2026-01-05T10:00:01.0000000Z FAIL: {test} (check.T.{test})
+2026-01-05T10:00:01.0000000Z ----------------------------------------------------------------------
+2026-01-05T10:00:01.0000000Z AssertionError: 1 != 2
+2026-01-05T10:00:01.0000000Z
+2026-01-05T10:00:01.0000000Z Ran 1 test in 0.001s
+2026-01-05T10:00:01.0000000Z
+2026-01-05T10:00:01.0000000Z FAILED (failures=1)
+2026-01-05T10:00:01.0000000Z ##[error]Process completed with exit code 1.
+"""
+
+
+def test_the_step_that_the_log_shows_failing_is_the_one_that_is_run(
+    tmp_path: Path, repository: Repository
+) -> None:
+    repository.commit("red", {"check.py": CHECK, "ci.yml": WORKFLOW})
+    (tmp_path / "job.log").write_text(UNITTEST_LOG.format(test="test_one"))
+    job = ("--workflow", str(repository.path / "ci.yml"), "--job", "test")
+    found = told(repository, *job, "--log", str(tmp_path / "job.log"))
+    assert found["before"]["command"] == "python -m unittest check"
+    assert [one["test"] for one in found["before"]["failures"]] == ["check.T.test_one"]
+    (tmp_path / "job.log").write_text(UNITTEST_LOG.format(test="test_two"))
+    found = told(repository, *job, "--log", str(tmp_path / "job.log"))
+    assert (found["outcome"], found["attempts"]) == ("not_reproduced", [])
