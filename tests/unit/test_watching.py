@@ -27,6 +27,8 @@ from regreen.pool import Pool
 from regreen.ports import NoTraces
 from regreen.records import JobRecord, LedgerLine, Order
 from regreen.settings import Settings
+from regreen.webhooks.events import Pinged
+from regreen.webhooks.receive import Delivery
 from tests.contract.sandboxes import tree
 from tests.stories.conftest import app_key
 from tests.stories.test_fixes import needs_sandbox
@@ -156,6 +158,8 @@ def test_metrics_count_queues_times_tokens_and_acknowledgements(tmp_path: Path) 
             home=tmp_path / "home",
         )
         regreen = build(settings, durable=False)
+        client = regreen.wsgi.test_client()
+        before = client.get("/metrics").text
         store = regreen.store
         store.order(
             [Order(f"fix/o/r/7/{n}", "fix", "o/r", 7, 1, "work", "o/r", 1, "{}") for n in range(3)],
@@ -169,9 +173,7 @@ def test_metrics_count_queues_times_tokens_and_acknowledgements(tmp_path: Path) 
                 datetime.now(UTC), "fix/o/r/7/0", "o/r", 7, "fix", "m", Cost(0.5, 1, 20, 3, 4)
             )
         )
-        client = regreen.wsgi.test_client()
-        client.post("/webhooks/github", data=b"{}", headers={"X-GitHub-Event": "ping"})
-        before = client.get("/metrics").text
+        regreen.accept(Delivery("d1", "ping", Pinged("Keep it logically awesome.")))
         regreen.desk.app.installations()  # a call to GitHub, whose answer tells the limit
         regreen.runner.hand_over()
         shown = client.get("/metrics").text
@@ -183,9 +185,15 @@ def test_metrics_count_queues_times_tokens_and_acknowledgements(tmp_path: Path) 
     left = 'regreen_github_limit_left{owner="app",resource="core"}'
     assert 0 < _value(after, left) < _value(shown, left) < 5000
     assert _value(after, 'regreen_github_limit{owner="app",resource="core"}') == 5000
-    for line in (
-        'regreen_queue_waiting{queue="work"} 1.0', 'regreen_queue_running{queue="work"} 1.0',
-        'regreen_job_seconds_count{kind="fix"} 1.0', 'regreen_job_wait_seconds_count{kind="fix"} 1.0',
-        'regreen_model_tokens_total{way="read"} 20.0', 'regreen_model_usd 0.5', "regreen_acknowledgement_seconds_bucket",
-    ):  # fmt: skip
-        assert line in shown
+    for metric, number in {
+        'regreen_queue_waiting{queue="work"}': 1, 'regreen_queue_running{queue="work"}': 1,
+        'regreen_jobs{kind="fix",state="waiting"}': 1, 'regreen_jobs{kind="fix",state="done"}': 1,
+        'regreen_job_seconds_count{kind="fix"}': 1, 'regreen_job_wait_seconds_count{kind="fix"}': 1,
+        'regreen_model_tokens_total{way="read"}': 20, 'regreen_model_tokens_total{way="written"}': 3,
+        'regreen_model_tokens_total{way="cached"}': 4, "regreen_model_usd": 0.5, "regreen_model_calls": 1,
+        "regreen_acknowledgement_seconds_count": 1, "regreen_deliveries": 1,
+    }.items():  # fmt: skip
+        assert f"{metric} " not in before or _value(before, metric) == 0, metric
+        assert _value(shown, metric) == number, metric
+    for metric in ('regreen_queue_oldest_seconds{queue="work"}', "regreen_oldest_waiting_seconds"):
+        assert 0 < _value(shown, metric) < _value(after, metric), metric
