@@ -14,7 +14,7 @@ from regreen.codebase.packages import Ecosystem, is_popular, is_valid, look_alik
 
 ConcernKind = Literal[
     "look-alike", "unknown", "invalid-name", "index-changed", "not-from-an-index", "hash-lost", "install-hook",
-    "lock-mismatch", "not-locked", "unreadable",
+    "lock-mismatch", "not-locked", "unreadable", "no-such-version", "yanked", "deprecated",
 ]  # fmt: skip
 
 
