@@ -29,6 +29,7 @@ from regreen.fixers.logs.other_tests import OtherTestsReader
 from regreen.fixers.logs.pytest_log import PytestReader
 from regreen.fixers.logs.reader import Kind, Reader, shorten
 from regreen.fixers.logs.unittest_log import TracebackReader, UnittestReader
+from regreen.fixers.logs.web_checkers import AvaReader, WebCheckReader
 from regreen.models import Failure
 
 MAX_LINE = 4_096
@@ -137,7 +138,7 @@ class _Section:
         self._readers: tuple[Reader, ...] = (
             JestReader(), VitestReader(), MochaReader(), NodeReader(), CargoReader(), GoReader(),
             TypeReader(), PreCommitReader(), LintReader(), GroupedReader(), RustBuildReader(), GoBuildReader(),
-            BuildReader(), OtherTestsReader(), OtherBuildsReader(),
+            BuildReader(), OtherTestsReader(), OtherBuildsReader(), WebCheckReader(), AvaReader(),
             DependencyReader(),
         )  # fmt: skip
         self._events = GoEvents()
