@@ -248,11 +248,11 @@ def place(file: FileChange, number: float, quote: str) -> Place | None:
             return Place("RIGHT" if side == "RIGHT" else "LEFT", best)
         near = _snapped(file, best, _SNAP)
         if near is None:
-            return None
+            return _missed(file, best)
         together = file.can_anchor(min(best, near), max(best, near), "RIGHT")
         return Place("RIGHT", best, near) if together else Place("RIGHT", near)
     near = _snapped(file, number, _NEAR)
-    return Place("RIGHT", near) if near is not None else None
+    return Place("RIGHT", near) if near is not None else _missed(file, number)
 
 
 def _quoted(lines: Sequence[Line], quote: str) -> list[Line]:
@@ -270,6 +270,19 @@ def _snapped(file: FileChange, number: float, most: int) -> int | None:
     """The added line nearest to a number, where one is near enough."""
     near = [n for n in file.added_lines if abs(n - number) <= most]
     return min(near, key=lambda n: abs(n - number), default=None)
+
+
+def _missed(file: FileChange, number: float) -> Place | None:
+    """The removed line nearest to a line of the file afterwards, where the change adds none: it is what is missed."""
+    for hunk in file.hunks:
+        at = next((i for i, x in enumerate(hunk.lines) if x.new == number), None)
+        if at is None:
+            continue
+        gone = [(abs(i - at), x.old) for i, x in enumerate(hunk.lines) if x.kind == "-" and x.old]
+        apart, old = min(gone, default=(_SNAP + 1, 0))
+        if apart <= _SNAP:
+            return Place("LEFT", old)
+    return None
 
 
 def _stands_on(file: FileChange, found: Place, quote: object) -> bool:

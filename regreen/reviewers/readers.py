@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regreen.codebase.diff import apply_suggestion
 from regreen.errors import OutOfBudget, OutsideError
@@ -144,6 +144,10 @@ def _claim(
     shown = Shown()
     if tried.verdict == "holds" and context.tests is not None and context.sandbox is not None:
         shown = prove(context, model, portion, said)
+    if shown.as_before and not tried.mended:
+        # whatever readers think: the base fails in the same way, so the change did not bring it
+        tried = replace(tried, verdict="refuted", certainty=1.0)
+        shown = replace(shown, proof="not_run")
     signals = Signals(
         len(said.readers),
         readings,

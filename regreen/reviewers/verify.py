@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -39,17 +40,23 @@ VERDICT_WORDS: tuple[Verdict, ...] = get_args(Verdict)
 WORTH_WORDS: tuple[Worth, ...] = get_args(Worth)
 _TEST_SECONDS = 120.0
 _AS_WRONG = "as wrong"
+_TO_BE_MENDED = "as wrong, said to be mended"
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A claim and what the second reader said of it: whether it is true, and whether anybody would act on it."""
+    """A claim and what the second reader said of it: whether it is true, and whether anybody would act on it.
+
+    `mended` says that it was so before, and that the change means to mend it.
+    """
 
     said: Said
     verdict: Verdict
     certainty: float
     because: str
     worth: Worth = "unsaid"
+    mended: bool = False
 
 
 def second_reading(
@@ -116,11 +123,15 @@ def answered(answer: ModelAnswer, tool: Tool) -> dict[str, object] | None:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a test showed of a claim; `code` is the test where it ran to an end."""
+    """What a test showed of a claim; `code` is the test where it ran to an end.
+
+    `as_before` says that it fails on the base in the very same way.
+    """
 
     proof: Proof = "not_run"
     evidence: Evidence | None = None
     code: str = ""
+    as_before: bool = False
 
 
 def prove(context: ReviewContext, model: Model, portion: Dossier, said: Said) -> Shown:
@@ -128,7 +139,7 @@ def prove(context: ReviewContext, model: Model, portion: Dossier, said: Said) ->
 
     Returns:
         Proof "proven" with its evidence where it fails on the head and passes on the base; "red_on_head" where the base
-        has no such code to compare with; "disproven" where it passes on the head; "not_run" otherwise.
+        fails in another way, having no such code; "disproven" where it passes on the head; "not_run" otherwise.
     """
     if context.tests is None or context.sandbox is None or context.git is None:
         return Shown()
@@ -167,7 +178,7 @@ def _show(context: ReviewContext, code: str) -> Shown:
         return Shown()
     proof: Proof = "proven" if base.passed else "red_on_head"
     seen = Evidence("test", code.strip()[:4000], trial.shown, _outcome(head), _outcome(base))
-    return Shown(proof, seen, code)
+    return Shown(proof, seen, code, as_before=_failures(base) == _failures(head) != [])
 
 
 def _trial(
@@ -200,6 +211,12 @@ def _outcome(result: RunResult) -> str:
     return f"exit {result.exit_code}: " + " / ".join(x.strip() for x in lines[:4])[:500]
 
 
+def _failures(result: RunResult) -> list[str]:
+    """What pytest says went wrong, without what differs from run to run."""
+    lines = [x.strip() for x in result.stdout.split("\n") if x.startswith("E ")]
+    return [_ADDRESS.sub("0x", x) for x in lines[:20]]
+
+
 def _tried(claim: Said, row: dict[str, object] | None) -> Tried:
     if row is None:
         return Tried(claim, "unread", 0.5, "no verdict was given")
@@ -214,4 +231,5 @@ def _tried(claim: Said, row: dict[str, object] | None) -> Tried:
         float(min(1, max(0, certainty))) if isinstance(certainty, int | float) else 0.5,
         shortened(" ".join(traced.split()), 500) if isinstance(traced, str) else "",
         next((w for w in WORTH_WORDS if w == row.get("acts")), "unsaid"),
+        row.get("before") == _TO_BE_MENDED,
     )

@@ -212,6 +212,18 @@ def test_a_claim_about_an_old_line_stands_there_together_with_the_change_next_to
     assert (said.line, said.changed, said.replacement) == (5, 4, None)
 
 
+def test_a_claim_about_what_is_only_taken_away_stands_on_what_is_missed() -> None:
+    diff = (
+        "--- a/a.py\n+++ b/a.py\n@@ -1,4 +1,2 @@\n def mean(p):\n-    if not p:\n-        return 0\n"
+        "     return sum(p) / len(p)\n"
+    )
+    (file,) = parse(diff).files
+    assert place(file, 2, "    return sum(p) / len(p)") == Place("LEFT", 3)
+    assert place(file, 2, "") == Place("LEFT", 3)
+    assert place(file, 2, "    if not p:") == Place("LEFT", 2)
+    assert place(file, 90, "") is None
+
+
 def test_two_ways_to_say_the_same_become_one_claim_with_two_readers() -> None:
     diff = "--- a/ls.py\n+++ b/ls.py\n@@ -1,2 +1,2 @@\n def match(script):\n-    return False\n+    return 'ls' in script\n"
     files: Sequence[Any] = parse(diff).files

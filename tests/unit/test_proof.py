@@ -1,0 +1,99 @@
+"""A claim becomes a test, and the test decides: run on the change and on what was before, in the sandbox."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from regreen.adapters.git import GitRepository
+from regreen.codebase.diff import parse
+from regreen.codebase.trial import Trial
+from regreen.errors import NoSandbox
+from regreen.models import ModelRequest
+from regreen.ports import Sandbox
+from regreen.reviewers.context import Claim, ReviewContext
+from regreen.reviewers.readers import Readers
+from tests.checkout import Checkout
+from tests.unit.test_readers import Scripted, finding
+
+pytestmark = pytest.mark.sandbox
+
+BEFORE = "def mean(p):\n    if not p:\n        return 0\n    return sum(p) / len(p)\n"
+AFTER = "def mean(p):\n    return sum(p) / float(len(p))\n"
+QUOTE = "    return sum(p) / float(len(p))"
+EMPTY = "def test_empty():\n    from cart import mean\n    assert mean([]) == 0\n"
+TEXT = "def test_text():\n    from cart import mean\n    assert mean('ab') == 0\n"
+FINE = "def test_fine():\n    from cart import mean\n    assert mean([2, 4]) == 3\n"
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Sandbox:
+    from regreen.adapters.sandbox import choose
+
+    try:
+        return choose()
+    except NoSandbox as error:
+        pytest.skip(str(error))
+
+
+def claim_of(
+    tmp_path: Path, sandbox: Sandbox, test: str, *, before: str = "right", mend: str | None = None
+) -> Claim:
+    """What becomes of one claim that both readings make and the second reader holds, tried by `test`."""
+    checkout = Checkout(tmp_path / "r")
+    base = checkout.commit("one", cart_py=BEFORE)
+    head = checkout.commit("two", cart_py=AFTER)
+    git = GitRepository.open(checkout.root, home=tmp_path / "home")
+    said = finding(path="cart.py", line=2, quote=QUOTE, title="mean fails", replacement=mend)
+
+    def script(request: ModelRequest) -> dict[str, object]:
+        if request.purpose == "review/test":
+            return {"code": test}
+        if request.purpose == "review/second-reader":
+            row = {"claim": 1, "traced": "so", "before": before, "verdict": "holds", "acts": "yes"}
+            return {"verdicts": [row | {"certainty": 0.9}]}
+        return {"findings": [said]}
+
+    change = parse(git.diff(base, head))
+    trial = Trial(("python", "-m", "pytest", "-q"), setup="pip install -q pytest")
+    context = ReviewContext(
+        change, change.files, base, head, base, git=git, sandbox=sandbox, model=Scripted(script), tests=trial
+    )  # fmt: skip
+    (claim,) = Readers().run(context).claims
+    return claim
+
+
+def test_red_on_the_change_and_green_before_is_proof(tmp_path: Path, sandbox: Sandbox) -> None:
+    claim = claim_of(tmp_path, sandbox, EMPTY, mend="    return sum(p) / max(1, len(p))")
+    assert claim.proven
+    assert claim.confidence > 0.98
+    assert claim.suggestion is not None, "the test passes with it"
+    proof = claim.evidence[0]
+    assert (proof.kind, proof.excerpt) == ("test", EMPTY.strip())
+    assert "ZeroDivisionError" in (proof.head or "")
+    assert "1 passed" in (proof.base or "")
+
+
+def test_a_mend_with_which_the_test_still_fails_is_not_suggested(
+    tmp_path: Path, sandbox: Sandbox
+) -> None:
+    claim = claim_of(tmp_path, sandbox, EMPTY, mend="    return sum(p) / (len(p) or None)")
+    assert (claim.proven, claim.suggestion) == (True, None)
+
+
+def test_green_on_the_change_sinks_a_claim_that_everybody_holds(
+    tmp_path: Path, sandbox: Sandbox
+) -> None:
+    assert claim_of(tmp_path, sandbox, FINE).confidence < 0.5
+
+
+@pytest.mark.parametrize(
+    ("before", "posted"), [("right", False), ("as wrong, said to be mended", True)]
+)
+def test_what_fails_in_the_same_way_before_is_none_unless_the_change_says_that_it_mends_it(
+    tmp_path: Path, sandbox: Sandbox, before: str, posted: bool
+) -> None:
+    claim = claim_of(tmp_path, sandbox, TEXT, before=before)
+    assert not claim.proven
+    assert (claim.confidence >= 0.8) is posted
