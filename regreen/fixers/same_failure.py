@@ -9,6 +9,7 @@ from regreen.fixers.network import is_for_want_of_network
 from regreen.models import Failure
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,16}\b")
+_PLACE = re.compile(r"(?<=[\w)\]]):\d{1,7}(?::\d{1,7})?(?=$|: | )")
 _UNREAD = frozenset({"error", "setup"})
 """What a log that no reader knew comes to: nothing can be held against it."""
 
@@ -35,8 +36,12 @@ def missing(found: Sequence[Failure], expected: Sequence[Failure]) -> tuple[str,
 
 
 def plain(test: str) -> str:
-    """An id without what differs from run to run: the address of an object that a parameter is."""
-    return _ADDRESS.sub("0x", test) if "0x" in test else test
+    """An id without what differs from run to run, and from a pull request's head to its merge.
+
+    That is the address of an object that a parameter is, and the line of a finding.
+    """
+    bare = _PLACE.sub("", test) if ":" in test else test
+    return _ADDRESS.sub("0x", bare) if "0x" in bare else bare
 
 
 def _ids(failures: Sequence[Failure]) -> set[str]:

@@ -31,6 +31,7 @@ PASSING = Run("exit", 0, (), "", 1.0)
 SEEN = CiLog("Run pytest", "test", (Failure("t.py::a", "AssertionError", "no"),))
 BOTH = CiLog("Run pytest", "test", failing("t.py::a", "t.py::b").failures)
 ADDRESSED = CiLog("Run pytest", "test", failing("t.py::f[<object at 0x7fee>]").failures)
+FINDING = CiLog("Run ruff check", "lint", failing("a.py:5:1: F401").failures)
 NO_NAME = Failure("t.py::a", "gaierror", "[Errno -3] Temporary failure in name resolution")
 WITHOUT_NETWORK = Run("exit", 1, (NO_NAME,), NO_NAME.message, 1.0)
 WANTED_NETWORK = CiLog("Run pytest", "test", (NO_NAME,))
@@ -63,6 +64,8 @@ WANTED_NETWORK = CiLog("Run pytest", "test", (NO_NAME,))
         ([failing("t.py::a", "t.py::b"), failing("t.py::a")], BOTH, "flaky", 0.5),
         ([failing("t.py::a", "t.py::b", "t.py::c")] * 2, BOTH, "reproduced", 1.0),
         ([failing("t.py::f[<object at 0x7f01>]")] * 2, ADDRESSED, "reproduced", 1.0),
+        ([failing("a.py:7:2: F401")] * 2, FINDING, "reproduced", 1.0),
+        ([failing("a.py:5:1: F811")] * 2, FINDING, "not_reproduced", 1.0),
         ([replace(failing("t.py::a"), truncated=True)] * 2, BOTH, "reproduced", 1.0),
         ([WITHOUT_NETWORK] * 2, SEEN, "not_reproduced", 1.0),
         ([WITHOUT_NETWORK] * 2, WANTED_NETWORK, "reproduced", 1.0),
