@@ -25,7 +25,8 @@ from regreen.ports import Git
 NOWHERE = 0.95
 """Probability at which "nothing here broke it" or "it was broken before" is the answer."""
 
-_NEAR = 0.9  # so sure of one commit, the next run will most likely be one of its proof
+_NEAR = 0.7  # so sure of one commit, the next run will most likely be one of its proof
+_WORTH_PROVING = 0.95  # the runs of a proof tell more than any other test could, so it begins early
 _SECOND_CHANCES = 3
 _SUSPECT = 10.0  # so much likelier is a commit that touches a file of the traceback
 _PATIENCE = 12  # so many untestable commits in a row, and what is left is one stretch of them
@@ -232,6 +233,11 @@ class Hunt:
         if self.watch:
             self.watch(view)
 
+    def weigh(self, runs: Iterable[Run]) -> None:
+        """Let the runs of a proof say what they say of the culprit, without counting them as tests."""
+        for run in runs:
+            self._count(run)
+
     def add(self, runs: Iterable[Run]) -> None:
         """Count runs that were made to prove a culprit and did not."""
         for run in runs:
@@ -257,12 +263,12 @@ class Hunt:
             if answer is not None and (not again or limit.passed(self.tests)):
                 return answer
             if limit.passed(self.tests + len(flying)) and not flying:
-                return self._unsure()
+                return self.unsure()
             if useless >= _PATIENCE and not flying:
                 return "narrowed"
             self.mended = self._mended()
             if not flying and (self.mended is not None or self.searched >= _ENOUGH):
-                return self._unsure()
+                return self.unsure()
             for point in again or self._choose(flying, limit):
                 flying[pool.submit(self._explore, self.sha(point))] = (point, depth + 1)
             if not flying:
@@ -330,9 +336,25 @@ class Hunt:
         if nowhere >= NOWHERE:
             return "before" if self.state.before >= self.state.none else "none"
         _, probability = self.state.best()
-        if calibrated(probability) >= self.confidence:
+        if calibrated(probability) >= self._enough():
             return "found"
         return "narrowed" if self._is_inseparable() else None
+
+    def _enough(self) -> float:
+        """How sure the search must be: less where a proof follows, which makes up for it."""
+        if self.verify and not self.log.doubted:
+            return min(self.confidence, _WORTH_PROVING)
+        return self.confidence
+
+    def is_sure_of(self, culprit: int) -> bool:
+        """Whether this commit is blamed with the confidence that was asked for."""
+        best, probability = self.state.best()
+        return best == culprit and calibrated(probability) >= self.confidence
+
+    def unsure(self) -> Outcome:
+        """What can be said where the answer is not clear."""
+        left = len(self.state.credible(self.confidence))
+        return "narrowed" if 0 < left <= len(self.commits) // 2 else "undecided"
 
     def _is_inseparable(self) -> bool:
         """Whether the likeliest commits are so likely, and no test can tell them apart."""
@@ -354,10 +376,6 @@ class Hunt:
         once = [at for at in hiding if len(self.log.at(self.sha(at))) == 1]
         tried = len(hiding) - len(once)
         return once[len(once) // 2 :][:1] if tried < _SECOND_CHANCES else []
-
-    def _unsure(self) -> Outcome:
-        left = len(self.state.credible(self.confidence))
-        return "narrowed" if 0 < left <= len(self.commits) // 2 else "undecided"
 
     def _cost(self) -> Callable[[int], float]:
         runs = [*self.log.reused, *self.log.runs]

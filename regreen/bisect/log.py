@@ -45,7 +45,7 @@ class Log:
         self._trial: Trial | None = None
         self.runs: list[Run] = []
         self.reused: list[Run] = []
-        self.spent_on_proof: list[Run] = []
+        self.doubted = False
         self.session = ""
         self.since: str | None = None
         self.past: tuple[Past, ...] = ()
@@ -67,9 +67,12 @@ class Log:
         value = json.loads(line)
         if value.get("begins"):
             self.session, self.runs, self.since = value["session"], [], None
+            self.doubted = False
             self.past = tuple(Past(*counts) for counts in value.get("past", ()))
         elif "since" in value:
             self.since = value["since"]
+        elif "doubted" in value:
+            self.doubted = True
         elif "ran" in value:
             self.runs.append(from_line(line))
 
@@ -109,6 +112,11 @@ class Log:
         self.since = sha
         self._memory.append(self._key, json.dumps({"since": sha}))
 
+    def doubt(self) -> None:
+        """Remember that a proof was tried and did not convince: the next answer must be surer."""
+        self.doubted = True
+        self._memory.append(self._key, json.dumps({"doubted": True}))
+
     def at(self, sha: str) -> list[Run]:
         """The runs of this bisection at a commit."""
         return [run for run in self.runs if run.sha == sha]
@@ -127,3 +135,8 @@ class Log:
             self._memory.append(verdict_key(self._trial, self._rule, tree), run.to_line())
         self.runs.append(run)
         return run
+
+    def keep(self, runs: Iterable[Run]) -> None:
+        """Keep the runs of a proof that was not enough: they are evidence like any other."""
+        for run in runs:
+            self.record(run)

@@ -72,14 +72,18 @@ def _scaled(rows: list[tuple[float, float, float]], share: float) -> list[Rates]
             share * weight / total,
             min(bad, 1 - _FLOOR),
             max(good, _FLOOR),
-            _doubt(bad),
+            _doubt(bad, good),
         )
         for weight, bad, good in rows
     ]
 
 
-def _doubt(bad: float) -> float:
-    """More, the oftener a broken commit passes."""
-    if bad > 0.75:
-        return 1.0
-    return 3.0 if bad > 0.55 else 6.0
+def _doubt(bad: float, good: float) -> float:
+    """More, the oftener a broken commit passes, and more again where good commits fail often."""
+    if bad > 0.92:
+        often = 1.0
+    elif bad > 0.75:
+        often = 1.5
+    else:
+        often = 2.0 if bad > 0.55 else 4.0
+    return often * (3.0 if good > 0.15 else 1.0)

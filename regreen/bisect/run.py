@@ -27,7 +27,7 @@ from regreen.errors import UserError
 from regreen.ports import Git, Sandbox
 
 _TRIES_AT_BAD = 8
-_CONTRADICTIONS = 3
+_CONTRADICTIONS = 4
 
 Say = Callable[[str], None]
 Watch = Callable[[View], None]
@@ -246,12 +246,14 @@ class _Work:
                 return self._report(hunt, outcome, None)
             if limit.passed(0):
                 self.notes.append("no time left to prove it")
-                return self._report(hunt, outcome, None)
+                sure = hunt.is_sure_of(hunt.state.best()[0])
+                return self._report(hunt, outcome if sure else hunt.unsure(), None)
             self.say("found; proving it")
             proof = self._prove(hunt)
             if not proof.holds:
-                self.say("the proof contradicts it; searching on")
-                self.notes.append(proof.verified.detail)
+                self.say("the proof does not bear it out; searching on")
+                self.notes += [proof.verified.detail] if proof.verified.detail else []
+                self.log.doubt()
                 continue
             if proof.since is not None and proof.since.mended is not None:
                 for run in proof.since.runs:

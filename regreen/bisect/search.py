@@ -12,7 +12,7 @@ from regreen.bisect import choice
 from regreen.bisect.belief import Belief
 from regreen.bisect.choice import Cost
 
-_CALIBRATION = 1.9
+_CALIBRATION = 1.56
 
 
 class Search(Belief):
@@ -42,7 +42,7 @@ class Search(Belief):
 
 
 def calibrated(probability: float) -> float:
-    """What to state of a computed probability: its odds, nearly doubled.
+    """What to state of a computed probability: its odds, half as high again.
 
     The doubt that goes into the computed one (`rates`) keeps the search from stopping early on what merely looks
     steady; once a failure has shown that it is flaky the same doubt is too much of it. This factor is measured: what

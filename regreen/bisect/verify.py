@@ -12,7 +12,6 @@ from regreen.bisect.hunt import Hunt
 from regreen.bisect.memory import Run
 from regreen.bisect.result import Verified
 from regreen.bisect.runner import Runs
-from regreen.bisect.search import calibrated
 from regreen.ports import Git
 
 _ODDS = 99.0
@@ -44,11 +43,16 @@ def prove(hunt: Hunt, culprit: int, *, git: Git, runner: Runs, bad: str) -> Proo
     doubtful = [run for run in runs if not _as_expected(hunt, culprit, run)]
     if doubtful:
         hunt.add(runs)
-        if not _is_still_best(hunt, culprit):
+        if not hunt.is_sure_of(culprit):
             seen = "; ".join(f"{run.sha[:12]}: {hunt.outcome(run)[0]}" for run in doubtful)
             detail = f"running {hunt.sha(culprit)[:12]} and its parents again did not bear it out ({seen})"
             return Proof(False, Verified(("rerun",), False, detail, len(runs)))
-    elif len(runs) < 2:
+    else:
+        hunt.weigh(runs)
+        if not hunt.is_sure_of(culprit):
+            hunt.log.keep(runs)
+            return Proof(False, Verified(("rerun",), False, "", len(runs)))
+    if len(runs) < 2:
         return Proof(
             True, Verified((), False, "neither it nor its parents could be run again", len(runs))
         )
@@ -62,17 +66,14 @@ def prove(hunt: Hunt, culprit: int, *, git: Git, runner: Runs, bad: str) -> Proo
     doubts = [run for run in looked.runs if _is_mended(hunt, run)]
     if doubts and looked.mended is None:
         hunt.add(looked.runs)
-        if not _is_still_best(hunt, culprit):
+        if not hunt.is_sure_of(culprit):
+            if not doubtful:
+                hunt.log.keep(runs)
             detail = f"{detail}; {doubts[0].sha[:12]} passed once, and contains it"
             return Proof(False, Verified(("rerun",), False, detail, spent))
     elif looked.runs and not doubts:
         detail = f"{detail}; {_tally(hunt, list(looked.runs))}, which contain it"
     return Proof(True, Verified(("rerun",), True, detail, spent), looked)
-
-
-def _is_still_best(hunt: Hunt, culprit: int) -> bool:
-    best, probability = hunt.state.best()
-    return best == culprit and calibrated(probability) >= hunt.confidence
 
 
 @dataclass(frozen=True, slots=True)
