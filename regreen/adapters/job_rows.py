@@ -252,13 +252,14 @@ class JobRows(Rows):
             )
 
     def dead_workers(self, before: datetime) -> list[str]:
-        """Workers not seen since `before` that still hold running jobs."""
+        """Workers not seen since `before` that hold jobs: those that run, and those that wait to be tried again."""
         query = (
             sa.select(t.jobs.c.worker)
             .distinct()
             .outerjoin(t.workers, t.workers.c.id == t.jobs.c.worker)
             .where(
-                t.jobs.c.state == "running",
+                t.jobs.c.state.in_(LIVE),
+                t.jobs.c.worker.is_not(None),
                 sa.func.coalesce(t.workers.c.seen, 0.0) < before.timestamp(),
             )
         )

@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +48,7 @@ _GRACE_S = 5
 _LOST_AFTER = timedelta(seconds=60)
 _OVER = frozenset({"SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"})
 _AGAIN = "~"  # no job's id has one
+_LONGEST_NAP_S = 10.0
 _PRUNE_S = 3600.0
 _TRIM_S = 60.0
 _KEEP = timedelta(days=14)
@@ -146,10 +148,27 @@ class Worker:
         def attempt(job_id: str) -> float | None:
             return run(job_id)
 
+        @DBOS.step(name="later")
+        def later(workflow_id: str, wait: float) -> None:
+            self._go_on_later(workflow_id, wait)
+
         @DBOS.workflow(name=_WORKFLOW)
         def job(job_id: str) -> None:
             while (wait := attempt(job_id)) is not None:
+                if wait > _LONGEST_NAP_S:
+                    later(str(DBOS.workflow_id), wait)
+                    return
                 DBOS.sleep(wait)
+
+    def _go_on_later(self, workflow_id: str, wait: float) -> None:
+        """Enqueue a job anew, for when its wait is over: one that sleeps would keep others from its place."""
+        job_id = _job_of(workflow_id)
+        job = self._store.job(job_id)
+        if job is not None:
+            times = int(workflow_id.partition(_AGAIN)[2] or 0) + 1
+            order = _order_of(job, f"{job_id}{_AGAIN}{times}")
+            with self._engine.begin() as connection:
+                self._queue.enqueue(connection, replace(order, delay=wait))
 
     def stop(self) -> None:
         """Stop taking jobs; the ones that run are taken up again by the next start."""

@@ -168,6 +168,10 @@ def test_dead_workers_are_those_that_hold_jobs_and_are_silent(
     store.beat("alive", clock.now())
     store.beat("idle", clock.now() - timedelta(days=1))
     assert store.dead_workers(clock.now() - timedelta(minutes=1)) == ["dead"]
+    store.wait_again("b", clock.now() + timedelta(minutes=5), "GitHub is away")
+    assert store.dead_workers(clock.now() - timedelta(minutes=1)) == ["dead"]
+    store.end("b", "done", "")
+    assert store.dead_workers(clock.now() - timedelta(minutes=1)) == []
 
 
 def test_money_is_summed_by_repository_number_and_day(store: Database) -> None:
