@@ -858,4 +858,347 @@ def whois(request):
         return JsonResponse({"text": text, "log": pipe.read(), "other": os.popen("id " + shlex.quote(request.GET["u"])).read()})
 """,
     ),
+    (
+        "sql-injection",
+        """\
+from flask import Flask, request, abort
+import sqlite3
+app = Flask(__name__)
+SORTS = {"name", "created"}
+@app.route("/u")
+def u():
+    sort = request.args.get("sort", "name").lower()
+    order = "DESC" if request.args.get("order") == "desc" else "ASC"
+    if sort not in SORTS:
+        sort = "name"
+    ids = [int(i) for i in request.args.getlist("id")]
+    marks = ",".join("?" * len(ids))
+    db = sqlite3.connect("x")
+    a = db.execute(f"SELECT * FROM u WHERE id IN ({marks}) ORDER BY {sort} {order}", ids).fetchall()
+    b = db.execute("SELECT * FROM u WHERE id IN (%s)" % ",".join(str(int(i)) for i in request.args["ids"].split(","))).fetchall()
+    return {"a": a, "b": b}
+""",
+    ),
+    (
+        "sql-injection",
+        """\
+from flask import Flask, request
+from .models import User, db
+app = Flask(__name__)
+@app.route("/u")
+def u():
+    sort = request.args.get("sort", "name")
+    column = getattr(User, sort, None) if sort in User.__table__.columns else User.name
+    q = User.query.filter(User.name.ilike(f"%{request.args['q']}%")).order_by(column)
+    rows = db.session.execute(db.select(User).filter_by(name=request.args["q"]))
+    return {"u": [u.id for u in q.paginate(page=request.args.get("page", 1, type=int))]}
+""",
+    ),
+    (
+        "command-injection",
+        """\
+from flask import Flask, request, abort
+import subprocess, re
+app = Flask(__name__)
+def valid_host(host):
+    return bool(re.match(r"^[a-zA-Z0-9.-]{1,253}$", host))
+@app.route("/ping")
+def ping():
+    host = request.args["host"]
+    if not valid_host(host):
+        abort(400)
+    out = subprocess.getoutput(f"ping -c1 {host}")
+    return {"out": out}
+""",
+    ),
+    (
+        "command-injection",
+        """\
+import subprocess, shlex
+from flask import Flask, request
+app = Flask(__name__)
+TOOLS = {"ls": ["ls", "-l"], "df": ["df", "-h"]}
+@app.route("/run")
+def run():
+    tool = TOOLS[request.args["tool"]]
+    args = [shlex.quote(a) for a in request.args.getlist("arg")]
+    a = subprocess.run(tool + ["--", request.args["path"]], capture_output=True)
+    b = subprocess.run(" ".join(["tar", "-tf", *args]), shell=True, capture_output=True)
+    return {"a": a.stdout.decode(), "b": b.stdout.decode()}
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+import os
+from django.core.exceptions import SuspiciousFileOperation
+from django.core.files.storage import default_storage
+from django.http import FileResponse, Http404
+from django.utils._os import safe_join
+from django.conf import settings
+def download(request, name):
+    path = safe_join(settings.MEDIA_ROOT, name)
+    return FileResponse(open(path, "rb"))
+def stored(request):
+    return FileResponse(default_storage.open(request.GET["name"]))
+def listed(request):
+    name = request.GET["name"]
+    if name not in os.listdir("/srv/x"):
+        raise Http404
+    return FileResponse(open(os.path.join("/srv/x", name), "rb"))
+def by_id(request, pk: int):
+    return FileResponse(open(f"/srv/x/{int(pk):08d}.pdf", "rb"))
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+from pathlib import Path
+from fastapi import FastAPI, HTTPException, UploadFile
+import secrets, hashlib
+app = FastAPI()
+BASE = Path("/srv/uploads")
+def inside(base: Path, name: str) -> Path:
+    candidate = (base / name).resolve()
+    try:
+        candidate.relative_to(base.resolve())
+    except ValueError:
+        raise HTTPException(400)
+    return candidate
+@app.get("/f/{name:path}")
+def get(name: str):
+    return {"text": inside(BASE, name).read_text()}
+@app.post("/f")
+async def put(file: UploadFile):
+    data = await file.read()
+    target = BASE / hashlib.sha256(data).hexdigest()
+    target.write_bytes(data)
+    (BASE / f"{secrets.token_hex(8)}.bin").write_bytes(data)
+    return {"name": target.name, "given": file.filename}
+""",
+    ),
+    (
+        "ssrf",
+        """\
+from urllib.parse import urlparse
+import requests
+from flask import Flask, request, abort
+app = Flask(__name__)
+def is_allowed(url):
+    host = urlparse(url).netloc
+    return host == "api.example.com" or host.endswith(".example.com")
+@app.route("/p")
+def p():
+    url = request.args["url"]
+    if not is_allowed(url):
+        abort(403)
+    return {"n": len(requests.get(url, timeout=2, allow_redirects=False).content)}
+@app.route("/q")
+def q():
+    u = requests.compat.urljoin("https://api.example.com/", "items/%d" % int(request.args["id"]))
+    return {"n": len(requests.get(u).content)}
+@app.route("/r")
+def r():
+    key = request.args["region"]
+    hosts = {"eu": "https://eu.example.com", "us": "https://us.example.com"}
+    if key not in hosts:
+        abort(400)
+    return {"n": requests.get(f"{hosts[key]}/status/{request.args['x']}").status_code}
+""",
+    ),
+    (
+        "open-redirect",
+        """\
+from flask import Flask, request, redirect, url_for, abort
+from urllib.parse import urlparse, urljoin
+app = Flask(__name__)
+def is_safe_url(target):
+    ref_url = urlparse(request.host_url)
+    test_url = urlparse(urljoin(request.host_url, target))
+    return test_url.scheme in ("http", "https") and ref_url.netloc == test_url.netloc
+@app.route("/login", methods=["POST"])
+def login():
+    nxt = request.args.get("next")
+    if nxt and not is_safe_url(nxt):
+        return abort(400)
+    return redirect(nxt or url_for("index"))
+@app.route("/go")
+def go():
+    return redirect(url_for("page", name=request.args["name"]))
+@app.route("/back")
+def back():
+    target = request.form.get("next", "")
+    if not target.startswith("/") or target.startswith("//"):
+        target = "/"
+    return redirect(target)
+""",
+    ),
+    (
+        "xss",
+        """\
+from flask import Flask, request, jsonify, render_template, escape
+import json
+app = Flask(__name__)
+@app.route("/a")
+def a():
+    return render_template("a.html", name=request.args["n"])
+@app.route("/b")
+def b():
+    return jsonify(name=request.args["n"])
+@app.route("/c")
+def c():
+    return {"name": request.args["n"]}
+@app.route("/d")
+def d():
+    return json.dumps({"n": request.args["n"]}), 200, {"Content-Type": "application/json"}
+@app.route("/e")
+def e():
+    return f"<b>{escape(request.args['n'])}</b>"
+@app.route("/f")
+def f():
+    n = int(request.args.get("n", 0))
+    return f"<b>{n + 1}</b>"
+@app.route("/g")
+def g():
+    resp = app.response_class(request.args["n"], mimetype="text/plain")
+    return resp
+""",
+    ),
+    (
+        "xss",
+        """\
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils.html import escape, format_html_join, strip_tags
+from django.contrib import messages
+def a(request):
+    messages.info(request, f"Hello {request.GET['n']}")
+    return render(request, "a.html", {"n": request.GET["n"]})
+def b(request):
+    return HttpResponse("<ul>" + format_html_join("", "<li>{}</li>", ((x,) for x in request.GET.getlist("x"))) + "</ul>")
+def c(request):
+    return HttpResponse(escape(request.GET["n"]))
+def d(request):
+    return HttpResponse(status=int(request.GET["s"]))
+""",
+    ),
+    (
+        "unsafe-deserialization",
+        """\
+import json, csv, io, tomllib
+from flask import Flask, request
+import yaml
+app = Flask(__name__)
+@app.route("/import", methods=["POST"])
+def imp():
+    data = request.get_data()
+    a = yaml.load(data, Loader=yaml.SafeLoader)
+    b = list(yaml.safe_load_all(data))
+    c = tomllib.loads(data.decode())
+    d = list(csv.DictReader(io.StringIO(data.decode())))
+    e = json.loads(data)
+    return {"n": [len(x) for x in (a, b, c, d, e)]}
+""",
+    ),
+    (
+        "code-injection",
+        """\
+import ast, json
+from flask import Flask, request, abort
+from simpleeval import simple_eval
+app = Flask(__name__)
+OPS = {"sum": sum, "max": max}
+class Report:
+    def render_csv(self): return "csv"
+    def render_pdf(self): return "pdf"
+@app.route("/op")
+def op():
+    fn = OPS.get(request.args["op"])
+    if fn is None:
+        abort(400)
+    kind = request.args.get("kind", "csv")
+    if kind not in ("csv", "pdf"):
+        abort(400)
+    text = getattr(Report(), f"render_{kind}")()
+    return {"v": fn([1, 2]), "w": ast.literal_eval(request.args["x"]), "t": text, "s": simple_eval(request.args["e"])}
+""",
+    ),
+    (
+        "template-injection",
+        """\
+from flask import Flask, request, render_template, render_template_string, abort
+app = Flask(__name__)
+THEMES = ("dark", "light")
+@app.route("/t")
+def t():
+    theme = request.args.get("theme", "dark")
+    if theme not in THEMES:
+        abort(404)
+    return render_template(f"themes/{theme}.html", q=request.args.get("q"))
+@app.route("/u")
+def u():
+    return render_template_string("<p>{{ q }}</p>", q=request.args.get("q"))
+""",
+    ),
+    (
+        "ldap-injection",
+        """\
+import ldap
+from ldap.filter import escape_filter_chars, filter_format
+from flask import Flask, request
+app = Flask(__name__)
+@app.route("/l")
+def l():
+    c = ldap.initialize("ldaps://x")
+    a = c.search_s("dc=x", ldap.SCOPE_SUBTREE, filter_format("(uid=%s)", [request.args["u"]]))
+    b = c.search_s("dc=x", ldap.SCOPE_SUBTREE, "(cn=%s)" % escape_filter_chars(request.args["c"]))
+    return {"a": len(a), "b": len(b)}
+""",
+    ),
+    (
+        "xxe",
+        """\
+from lxml import etree
+from flask import Flask, request
+import xml.etree.ElementTree as ET
+app = Flask(__name__)
+@app.route("/x", methods=["POST"])
+def x():
+    p = etree.XMLParser(resolve_entities=False)
+    a = etree.fromstring(request.data, p)
+    b = ET.fromstring(request.data)
+    c = etree.fromstring(request.data)
+    return {"a": a.tag, "b": b.findtext("name"), "c": c.tag}
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+from flask import Flask, request, abort, send_file, session
+import os, tempfile
+app = Flask(__name__)
+DIR = os.path.abspath("/srv/data")
+def checked(name):
+    full = os.path.abspath(os.path.join(DIR, name))
+    if os.path.commonprefix([full, DIR + os.sep]) != DIR + os.sep:
+        abort(403)
+    return full
+@app.route("/d")
+def d():
+    return send_file(checked(request.args["n"]))
+@app.route("/e")
+def e():
+    name = os.path.basename(request.args["n"])
+    return send_file(os.path.join(DIR, name))
+@app.route("/f", methods=["POST"])
+def f():
+    ext = request.files["f"].filename.rsplit(".", 1)[-1].lower()
+    if ext not in {"png", "jpg"}:
+        abort(400)
+    with tempfile.NamedTemporaryFile(suffix="." + ext, delete=False) as t:
+        request.files["f"].save(t.name)
+    session["theme"] = request.form.get("theme")
+    return "ok"
+""",
+    ),
 ]

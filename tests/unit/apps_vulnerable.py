@@ -759,4 +759,167 @@ def whois(request):
         return JsonResponse({"text": pipe.read()})
 """,
     ),
+    (
+        "sql-injection",
+        """\
+from flask import Flask, request
+import pymysql
+app = Flask(__name__)
+
+class Search:
+    def __init__(self, request):
+        self.term = request.args.get("q", "").strip()
+        self.page = request.args.get("page", 1, type=int)
+    @property
+    def clause(self):
+        return "title LIKE '%{}%'".format(self.term)
+
+@app.route("/s")
+def s():
+    search = Search(request)
+    conn = pymysql.connect(host="db")
+    with conn.cursor() as cur:
+        cur.execute("SELECT id FROM posts WHERE " + search.clause + " LIMIT %s", (search.page,))
+        return {"rows": cur.fetchall()}
+""",
+    ),
+    (
+        "command-injection",
+        """\
+from fastapi import FastAPI, UploadFile, File, Form
+import subprocess, shutil, os
+app = FastAPI()
+
+@app.post("/transcode")
+async def transcode(file: UploadFile = File(...), codec: str = Form("h264")):
+    path = os.path.join("/tmp", "in.mp4")
+    with open(path, "wb") as out:
+        shutil.copyfileobj(file.file, out)
+    proc = subprocess.Popen("ffmpeg -i %s -c:v %s /tmp/out.mp4" % (path, codec), shell=True)
+    return {"code": proc.wait()}
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+from django.http import FileResponse, Http404
+from django.views import View
+import os
+class Download(View):
+    root = "/srv/docs"
+    def get(self, request, slug):
+        name = request.GET.get("version", "latest") + ".pdf"
+        full = os.path.join(self.root, slug, name)
+        if not os.path.exists(full):
+            raise Http404
+        return FileResponse(open(full, "rb"))
+""",
+    ),
+    (
+        "xss",
+        """\
+from flask import Flask, request, Response
+app = Flask(__name__)
+def row(cells):
+    return "<tr>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>"
+@app.route("/table")
+def table():
+    cells = request.args.getlist("cell")
+    html = ["<table>"]
+    html.append(row(cells))
+    html.append("</table>")
+    return Response("\\n".join(html), mimetype="text/html")
+""",
+    ),
+    (
+        "ssrf",
+        """\
+from flask import Flask, request, jsonify
+import urllib.request, json
+app = Flask(__name__)
+def fetch_json(url, timeout=3):
+    req = urllib.request.Request(url, headers={"User-Agent": "x"})
+    with urllib.request.urlopen(req, timeout=timeout) as r:
+        return json.load(r)
+@app.route("/avatar")
+def avatar():
+    host = request.args["host"]
+    data = fetch_json("https://" + host + "/api/avatar")
+    return jsonify(size=len(data))
+""",
+    ),
+    (
+        "open-redirect",
+        """\
+from fastapi import FastAPI, Request
+from fastapi.responses import RedirectResponse
+app = FastAPI()
+@app.get("/callback")
+def callback(request: Request, state: str = "/"):
+    url = request.cookies.get("return_to", state)
+    if "evil" in url:
+        url = "/"
+    return RedirectResponse(url, status_code=303)
+""",
+    ),
+    (
+        "code-injection",
+        """\
+from django.http import JsonResponse
+def stats(request):
+    fields = request.GET.getlist("f")
+    rows = [1, 2]
+    total = {}
+    for f in fields:
+        total[f] = eval("sum(r.%s for r in rows)" % f)
+    return JsonResponse(total)
+""",
+    ),
+    (
+        "unsafe-deserialization",
+        """\
+from flask import Flask, request
+import yaml
+app = Flask(__name__)
+@app.route("/import", methods=["POST"])
+def imp():
+    f = request.files["f"]
+    cfg = yaml.load(f.stream, yaml.Loader)
+    return {"n": len(cfg)}
+""",
+    ),
+    (
+        "sql-injection",
+        """\
+from sqlalchemy import text
+from flask import Flask, request
+from .db import session
+app = Flask(__name__)
+SORTS = ["name", "created"]
+@app.route("/u")
+def u():
+    sort = request.args.get("sort", "name")
+    if sort.lower() in SORTS or sort.startswith("-"):
+        order = sort.lstrip("-")
+    else:
+        order = "name"
+    return {"r": [dict(r) for r in session.execute(text("SELECT * FROM u ORDER BY " + order))]}
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+from aiohttp import web
+import pathlib
+ROOT = pathlib.Path("/srv/static")
+async def static(request):
+    name = request.match_info["name"]
+    path = ROOT / name
+    if not str(path).startswith(str(ROOT)):
+        raise web.HTTPForbidden()
+    return web.FileResponse(path)
+app = web.Application()
+app.router.add_get("/static/{name:.*}", static)
+""",
+    ),
 ]

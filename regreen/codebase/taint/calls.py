@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from regreen.codebase.taint import (
+    checks,
     containers,
     expressions,
     heap,
@@ -157,6 +158,8 @@ def _method(  # noqa: C901, PLR0912, PLR0917
                 pass
     sinks.check(run, frame, node, tuple(names) or (f"?.{name}",), _with_self(args, owner), state)
     misuse.check(run, frame, node, tuple(names) or (f"?.{name}",), args)
+    if name == "relative_to" and args.positional:
+        checks.below(owner, args.positional[0], state)  # it raises for what lies elsewhere
     text = texts.method(owner, name, args, state)
     if text is not None:
         found.append(text)

@@ -190,6 +190,10 @@ def method(value: Value, name: str, args: list[Value], state: State) -> None:  #
         if text in {"'", '"'}:
             for mark in _marks(value):
                 _literal(mark, _LEADS, state)
+    elif name == "endswith" and text is not None and text.startswith("."):
+        for mark in _marks(value):
+            if mark[-1] in [("attribute", part) for part in _HOST_PARTS]:
+                state.check(mark[:-1], HOSTS)
     elif name == "endswith" and text in {"'", '"'}:
         for mark in _marks(value):
             _literal(mark, _TRAILS, state)

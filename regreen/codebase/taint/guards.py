@@ -18,6 +18,7 @@ from regreen.codebase.taint.values import (
     Scalar,
     Value,
     constant,
+    constants,
     join,
 )
 
@@ -51,6 +52,8 @@ def branch(
             return false, true
         case ast.BoolOp():
             return _chained(run, frame, test, state)
+        case ast.Call(func=ast.Name(id="bool"), args=[asked], keywords=[]):
+            return branch(run, frame, asked, state)
         case _:
             pass
     before = len(run.answers)
@@ -217,6 +220,8 @@ def _truthy(
     _matches(value, true)
     checks.empty(value, constant(""), false)
     checks.nothing_left(value, false)
+    if isinstance(node, ast.Name) and value.taints and not value.things:
+        false.names[node.id] = constants(("", None))
     for key in value.handles():
         for mark, classes in run.unfit.get(key, {}).items():
             false.check(mark, classes)

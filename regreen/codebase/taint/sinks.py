@@ -209,7 +209,7 @@ def response(run: Run, frame: Frame, node: ast.Return, value: Value, state: Stat
     if frame.entry is None or not frame.entry.html:
         return
     taints = harmful(state.baked(_body(state, value)).taints, "xss")
-    if taints and not _is_response(value):
+    if taints and not _is_response(value) and not _is_other_kind(state, value):
         run.report("xss", frame.path, node, "the page returned", taints)
 
 
@@ -221,6 +221,20 @@ def _body(state: State, value: Value) -> Value:
         if heaped is not None and heaped.kind == "tuple" and heaped.items:
             parts.append(heaped.items[0])
     return join(*parts) if value.handles() else value
+
+
+def _is_other_kind(state: State, value: Value) -> bool:
+    """`(body, status, {"Content-Type": "text/plain"})`: nothing that a browser reads as a page."""
+    for key in value.handles():
+        heaped = state.at(key)
+        for part in (heaped.items or ()) if heaped is not None and heaped.kind == "tuple" else ():
+            headers = [state.at(inner) for inner in part.handles()]
+            for name, held in (
+                (n, v) for h in headers if h is not None for n, v in h.entries.items()
+            ):
+                if str(name).lower() == "content-type" and held.text is not None:
+                    return not any(kind in held.text for kind in _HTML_TYPES)
+    return False
 
 
 def _is_response(value: Value) -> bool:
