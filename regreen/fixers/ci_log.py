@@ -44,6 +44,11 @@ _EXIT = re.compile(r"^Process completed with exit code (?P<code>-?\d+)\.?$")
 _CODE = re.compile(
     r"^(?:Error: )?(?:The process '.*' failed with exit code|Process completed with exit code) (\d+)"
 )
+# What runs many things at once puts before each line whose it is: docker compose, turbo, pnpm.
+_WHOSE = re.compile(
+    r"^(?:[a-z][\w.-]{0,60}[-_]\d{1,3} {1,30}\| ?|@?[\w.-]{1,60}(?:/[\w.-]{1,60})?:[a-z][\w-]{0,40}: "
+    r"|(?:packages|apps|libs|services|crates|tools)/[\w./-]{1,80} [a-z][\w:-]{0,40}: )"
+)
 _SIGN = re.compile(
     r"\b(?:error|errors|failed|failure|fatal|panic|panicked|traceback|exception|cannot|abort(?:ed)?)\b",
     re.IGNORECASE,
@@ -153,6 +158,7 @@ class _Section:
 
     def feed(self, line: str) -> None:
         """Take the next line of output."""
+        line = _WHOSE.sub("", line, count=1)
         events = self._events.lines(line)
         for one in [line] if events is None else events:
             self._plain(one)

@@ -46,6 +46,27 @@ def test_a_failure_carries_its_place_its_kind_and_what_was_said() -> None:
     assert wrong.message.startswith("assert 3 == 4")
 
 
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [
+        ("pytest-py9-plain", "web-1  | "),
+        ("jest29", "web:test: "),
+        ("vitest2", "@shop/web:test: "),
+        ("jest29-projects", "packages/web test: "),
+        ("mypy-py9", "api_1   | "),
+    ],
+)
+def test_whose_line_it_is_does_not_hide_what_it_says(name: str, prefix: str) -> None:
+    text = (LOGS / f"{name}.log").read_text()
+    prefixed = [line if "##[" in line else prefix + _unstamped(line) for line in text.split("\n")]
+    found = [one.test for one in failures_in("\n".join(prefixed))]
+    assert sorted(found) == sorted(EXPECTED[name]["tests"])
+
+
+def _unstamped(line: str) -> str:
+    return line.partition(" ")[2]
+
+
 def test_plain_output_needs_no_wrapping() -> None:
     output = "FAILED\n=== short test summary info ===\nFAILED a/test_b.py::test_c - ValueError: no\n1 failed in 0.1s\n"
     assert [(one.test, one.kind) for one in failures_in(output)] == [
