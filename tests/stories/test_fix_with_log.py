@@ -113,3 +113,21 @@ def test_the_step_that_the_log_shows_failing_is_the_one_that_is_run(
     (tmp_path / "job.log").write_text(UNITTEST_LOG.format(test="test_two"))
     found = told(repository, *job, "--log", str(tmp_path / "job.log"))
     assert (found["outcome"], found["attempts"]) == ("not_reproduced", [])
+
+
+NEEDS_ROOT = """on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - run: sudo apt-get install -y libnobody-has-this-dev
+      - run: python -m unittest check
+"""
+
+
+def test_what_a_box_cannot_give_is_named_and_nothing_is_repaired(repository: Repository) -> None:
+    repository.commit("red", {"check.py": CHECK, "ci.yml": NEEDS_ROOT})
+    found = told(repository, "--workflow", str(repository.path / "ci.yml"), "--job", "test")
+    assert (found["outcome"], found["attempts"]) == ("not_reproduced", [])
+    assert found["reason"].startswith("unsupported: apt-get install libnobody-has-this-dev")
