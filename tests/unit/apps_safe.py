@@ -1201,4 +1201,291 @@ def f():
     return "ok"
 """,
     ),
+    (
+        "sql-injection",
+        """\
+from flask import Flask, request, abort
+from .db import connection
+app = Flask(__name__)
+COLUMNS = frozenset(["id", "name"])
+def require_column(name):
+    if name not in COLUMNS:
+        raise ValueError(name)
+    return name
+def order_by(raw):
+    desc = raw.startswith("-")
+    name = raw[1:] if desc else raw
+    require_column(name)
+    return f"ORDER BY {name} {'DESC' if desc else 'ASC'}"
+@app.get("/x")
+def x():
+    try:
+        clause = order_by(request.args.get("sort", "id"))
+    except ValueError:
+        abort(400)
+    limit = min(int(request.args.get("limit", 10)), 100)
+    return {"r": connection.execute(f"SELECT * FROM t {clause} LIMIT {limit}").fetchall()}
+""",
+    ),
+    (
+        "sql-injection",
+        """\
+from enum import Enum
+from flask import Flask, request, abort
+from .db import connection
+app = Flask(__name__)
+class Column(Enum):
+    ID = "id"
+    NAME = "name"
+@app.get("/x")
+def x():
+    try:
+        column = Column(request.args["c"])
+    except ValueError:
+        abort(400)
+    try:
+        other = Column[request.args["d"].upper()]
+    except KeyError:
+        abort(400)
+    rows = connection.execute(f"SELECT {column.value}, {other.value} FROM t WHERE a = ?", (request.args["a"],))
+    return {"r": rows.fetchall()}
+""",
+    ),
+    (
+        "sql-injection",
+        """\
+from django.db import connection
+from django.http import JsonResponse
+from django.db.models import Q, Value
+from django.shortcuts import get_object_or_404
+from .models import Item
+from .forms import SearchForm
+TABLES = {"a": "app_a", "b": "app_b"}
+def x(request, kind):
+    table = TABLES.get(kind, "app_a")
+    item = get_object_or_404(Item, slug=request.GET["slug"])
+    items = Item.objects.filter(Q(name__icontains=request.GET["q"]) | Q(tag=request.GET["t"])).order_by("name")
+    with connection.cursor() as c:
+        c.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table)} WHERE owner = %(o)s", {"o": request.GET["o"]})
+        c.execute("SELECT * FROM %s WHERE id = %%s" % table, [item.pk])
+    return JsonResponse({"n": items.count()})
+""",
+    ),
+    (
+        "command-injection",
+        """\
+import subprocess
+from flask import Flask, request, abort
+app = Flask(__name__)
+ALPHABET = set("abcdefghijklmnopqrstuvwxyz0123456789-")
+@app.post("/x")
+def x():
+    name = request.form["name"]
+    if set(name) - ALPHABET:
+        abort(400)
+    level = {"low": 1, "high": 9}.get(request.form.get("level"), 5)
+    subprocess.run(f"zip -{level} /tmp/{name}.zip /srv/{name}", shell=True)
+    return "ok"
+""",
+    ),
+    (
+        "command-injection",
+        """\
+import subprocess, sys, os
+from fastapi import FastAPI, Path, HTTPException
+from pydantic import BaseModel, constr, Field
+from typing import Annotated
+app = FastAPI()
+class Body(BaseModel):
+    name: constr(pattern=r"^[a-z]{1,20}$")
+    count: int = Field(gt=0)
+    flags: list[int] = []
+@app.post("/x/{branch}")
+def x(branch: Annotated[str, Path(pattern=r"^[\\w-]+$")], body: Body):
+    subprocess.run(f"make {body.name} N={body.count} B={branch}", shell=True)
+    subprocess.run([sys.executable, "-m", "tool", branch, body.name])
+    os.execv(sys.executable, [sys.executable, branch])
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+import os, re
+from flask import Flask, request, abort, send_from_directory
+from werkzeug.utils import secure_filename
+app = Flask(__name__)
+ALLOWED = {"txt", "pdf"}
+def allowed_file(filename):
+    return "." in filename and filename.rsplit(".", 1)[1].lower() in ALLOWED
+@app.post("/u")
+def u():
+    file = request.files["file"]
+    if file and allowed_file(file.filename):
+        filename = secure_filename(file.filename)
+        file.save(os.path.join(app.config["UPLOAD_FOLDER"], filename))
+        return {"name": filename}
+    return {}
+@app.get("/d/<path:p>")
+def d(p):
+    return send_from_directory(app.config["UPLOAD_FOLDER"], p)
+@app.get("/e/<name>")
+def e(name):
+    if os.path.basename(name) != name or name.startswith("."):
+        abort(400)
+    with open(os.path.join("/srv", name)) as f:
+        return {"t": f.read()}
+@app.get("/y/<int:year>/<uuid:key>")
+def y(year, key):
+    return {"t": open(f"/srv/{year}/{key}.txt").read()}
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+from pathlib import Path
+from django.http import Http404, FileResponse
+from django.utils.text import slugify, get_valid_filename
+ROOT = Path("/srv/x").resolve()
+def a(request, name):
+    p = (ROOT / name).resolve()
+    if ROOT not in p.parents:
+        raise Http404
+    return FileResponse(p.open("rb"))
+def b(request):
+    f = request.FILES["f"]
+    (ROOT / slugify(request.POST["title"])).mkdir(exist_ok=True)
+    with (ROOT / get_valid_filename(f.name)).open("wb") as out:
+        out.write(f.read())
+def c(request):
+    known = {p.name: p for p in ROOT.iterdir()}
+    try:
+        return FileResponse(known[request.GET["n"]].open("rb"))
+    except KeyError:
+        raise Http404
+""",
+    ),
+    (
+        "ssrf",
+        """\
+import socket, ipaddress
+from urllib.parse import urlparse, quote
+import httpx
+from fastapi import FastAPI, HTTPException
+from pydantic import BaseModel, HttpUrl
+app = FastAPI()
+ALLOWED_HOSTS = {"api.github.com", "gitlab.com"}
+def check(url: str) -> None:
+    parsed = urlparse(url)
+    if parsed.scheme != "https":
+        raise HTTPException(400)
+    if parsed.hostname not in ALLOWED_HOSTS:
+        raise HTTPException(400)
+@app.get("/x")
+async def x(url: str):
+    check(url)
+    async with httpx.AsyncClient() as c:
+        r = await c.get(url)
+        s = await c.get(f"https://api.github.com/repos/{quote(url)}")
+        t = await c.get("https://api.github.com/search", params={"q": url})
+    return {"n": len(r.text)}
+client = httpx.Client(base_url="https://api.github.com")
+@app.get("/y/{owner}/{repo}")
+def y(owner: str, repo: str):
+    return client.get(f"/repos/{owner}/{repo}").json()
+""",
+    ),
+    (
+        "open-redirect",
+        """\
+from django.shortcuts import redirect, resolve_url
+from django.http import HttpResponseRedirect
+from django.urls import reverse
+from django.conf import settings
+from django.utils.http import url_has_allowed_host_and_scheme
+def a(request):
+    nxt = request.POST.get("next", request.GET.get("next"))
+    if not url_has_allowed_host_and_scheme(url=nxt, allowed_hosts={request.get_host()}):
+        nxt = resolve_url(settings.LOGIN_REDIRECT_URL)
+    return HttpResponseRedirect(nxt)
+def b(request, slug):
+    return redirect("post-detail", slug=slug)
+def c(request):
+    return HttpResponseRedirect(reverse("x", kwargs={"q": request.GET["q"]}) + "?a=" + request.GET["a"])
+def d(request):
+    return HttpResponseRedirect(request.path + "?page=2")
+def e(request):
+    return redirect(request.META.get("HTTP_REFERER", "/"))
+""",
+    ),
+    (
+        "xss",
+        """\
+from flask import Flask, request, Response, make_response, stream_with_context
+import csv, io, html
+app = Flask(__name__)
+@app.get("/csv")
+def c():
+    out = io.StringIO()
+    csv.writer(out).writerow([request.args["a"]])
+    return Response(out.getvalue(), mimetype="text/csv")
+@app.get("/t")
+def t():
+    r = make_response(request.args["a"])
+    r.mimetype = "text/plain"
+    return r
+@app.get("/u")
+def u():
+    r = make_response("hello " + html.escape(request.args["a"]))
+    r.headers["X-Name"] = "x"
+    return r
+@app.get("/v")
+def v():
+    r = make_response(request.args["a"])
+    r.headers["Content-Type"] = "application/octet-stream"
+    return r
+""",
+    ),
+    (
+        "code-injection",
+        """\
+from flask import Flask, request, abort
+import re, math
+app = Flask(__name__)
+SAFE = {"sqrt": math.sqrt}
+@app.get("/x")
+def x():
+    expr = request.args["e"]
+    if not re.fullmatch(r"[0-9]{1,6}", expr):
+        abort(400)
+    f = SAFE[request.args["f"]]
+    return {"v": f(float(expr)), "w": eval(expr), "y": re.compile(request.args["r"]).pattern}
+""",
+    ),
+    (
+        "unsafe-deserialization",
+        """\
+import pickle, os, json, hashlib, hmac
+from flask import Flask, request, abort, session
+from cryptography.fernet import Fernet
+app = Flask(__name__)
+F = Fernet(os.environ["K"])
+CACHE = {}
+@app.get("/x")
+def x():
+    key = hashlib.sha256(request.full_path.encode()).hexdigest()
+    if key in CACHE:
+        return pickle.loads(CACHE[key])
+    path = os.path.join("/var/cache", key)
+    with open(path, "rb") as f:
+        value = pickle.load(f)
+    return {"v": value}
+@app.get("/y")
+def y():
+    sig, _, body = request.get_data().partition(b".")
+    good = hmac.new(app.secret_key, body, "sha256").hexdigest().encode()
+    if not hmac.compare_digest(sig, good):
+        abort(403)
+    return {"v": pickle.loads(body)}
+""",
+    ),
 ]

@@ -922,4 +922,84 @@ app = web.Application()
 app.router.add_get("/static/{name:.*}", static)
 """,
     ),
+    (
+        "sql-injection",
+        """\
+from flask import Flask, request, g
+app = Flask(__name__)
+class Query:
+    def __init__(self, table):
+        self.table, self.parts = table, []
+    def where(self, column, value):
+        self.parts.append(f"{column} = '{value}'")
+        return self
+    def sql(self):
+        return f"SELECT * FROM {self.table} WHERE {' AND '.join(self.parts)}"
+@app.get("/x")
+def x():
+    q = Query("users").where("name", request.args["name"]).where("active", 1)
+    return {"rows": g.db.execute(q.sql()).fetchall()}
+""",
+    ),
+    (
+        "path-traversal",
+        """\
+from flask import Flask, request, send_file
+app = Flask(__name__)
+@app.get("/x")
+def x():
+    name = request.args["name"].replace("../", "")
+    return send_file("/srv/files/" + name)
+""",
+    ),
+    (
+        "command-injection",
+        """\
+import os
+from django.http import HttpResponse
+def x(request):
+    name = request.POST.get("name")
+    if name is None or len(name) > 50 or name.isspace():
+        return HttpResponse(status=400)
+    os.system(f"useradd {name}")
+    return HttpResponse("ok")
+""",
+    ),
+    (
+        "xss",
+        """\
+from django.http import HttpResponse
+def x(request, slug):
+    q = request.GET.get("q", "")
+    if "<script" in q.lower():
+        return HttpResponse(status=400)
+    return HttpResponse("<p>%s</p>" % q)
+""",
+    ),
+    (
+        "ssrf",
+        """\
+import aiohttp
+from fastapi import FastAPI, Query
+app = FastAPI()
+@app.get("/x")
+async def x(url: str = Query(..., min_length=5)):
+    async with aiohttp.ClientSession() as s:
+        async with s.get(url) as r:
+            return await r.json()
+""",
+    ),
+    (
+        "open-redirect",
+        """\
+from flask import Flask, request, redirect
+app = Flask(__name__)
+@app.get("/x")
+def x():
+    to = request.args.get("to", "/")
+    if to.startswith("/") or to.startswith("https://example.com"):
+        return redirect(to)
+    return redirect("/")
+""",
+    ),
 ]

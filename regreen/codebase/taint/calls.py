@@ -256,6 +256,8 @@ def _passed_on(  # noqa: PLR0917
         taints |= sources.wrapped(name, frame, node.lineno).taints
     if name in library.CLEAN or library.gives_no_text(name.rpartition(".")[2]):
         taints = frozenset(t for t in taints if t.origin == "weak-random")
+    if name in library.ROUTES and not taints:
+        return Value(None, things=result.things, prefix="/-")  # some path of this site
     if not taints:
         codes = [arg for arg in args.all() if any(library.MAC.match(one) for one in arg.names())]
         return codes[0] if codes and library.is_followed(name) else result

@@ -43,6 +43,9 @@ def equals(value: Value, other: Value, state: State) -> None:
     if not other.taints:
         _all_checked(value, state)
     signed(other, state)
+    for taint in other.taints:  # `basename(name) == name`: as harmless as what was made of it
+        if taint.safe and taint.mark in _marks(value):
+            state.check(taint.mark, taint.safe - {"normal"})
 
 
 def signed(value: Value, state: State) -> None:
@@ -89,6 +92,18 @@ def nothing_left(value: Value, state: State) -> None:
         heaped = state.at(key)
         if heaped is not None and heaped.kind == "difference":
             _all_checked(heaped.entries["of"], state)
+            for mark, classes in _made_of(heaped.entries["of"]).items():
+                state.check(mark, classes)
+
+
+def _made_of(element: Value) -> dict[Mark, frozenset[str]]:
+    """What it says of a text that each of its letters is harmless."""
+    whole = [mark[:-1] for mark in _marks(element) if mark[-1] == "element"]
+    return {mark: TEXTUAL for mark in whole if _is_single(mark)}
+
+
+def _is_single(mark: Mark) -> bool:
+    return mark[0] == "parameter" or (isinstance(mark[-1], tuple) and mark[-1][0] in _SINGLE)
 
 
 def subset(value: Value, container: Value, state: State) -> None:
@@ -106,7 +121,7 @@ def of_each(many: Value, way: State) -> dict[Mark, frozenset[str]]:
         classes = way.checked.get((*mark, "element"), frozenset())
         if classes:
             found[*mark, "element"] = classes
-            if mark[0] == "parameter" or (isinstance(mark[-1], tuple) and mark[-1][0] in _SINGLE):
+            if _is_single(mark):
                 found[mark] = classes
             if _is_split(mark[-1]):
                 # Joined again by what it was split at.

@@ -39,6 +39,7 @@ _PREDICATES = re.compile(
     r"_?(?:is_?[a-z]|has_|can_|may_|should_|starts_?with|ends_?with|any\b|all\b|bool\b|isinstance|compare_digest|"
     r"constant_time_compare|full_?match|url_has|verify|valid|check)"
 )
+_ADDRESSES = frozenset({"url", "target"})
 _NEGATIVE = (ast.NotEq, ast.NotIn, ast.IsNot)
 
 
@@ -181,7 +182,8 @@ def _quietly(run: Run, frame: Frame, node: ast.expr, state: State) -> Value:
 
 
 def _called(run: Run, frame: Frame, test: ast.Call, true: State) -> None:
-    args = [_quietly(run, frame, arg, true) for arg in test.args]
+    given = [*test.args, *(k.value for k in test.keywords if k.arg in _ADDRESSES and not test.args)]
+    args = [_quietly(run, frame, arg, true) for arg in given]
     if isinstance(test.func, ast.Attribute):
         owner = _quietly(run, frame, test.func.value, true)
         checks.method(owner, test.func.attr, args, true)

@@ -81,6 +81,9 @@ CLEAN = frozenset(
     }
 )  # fmt: skip
 
+# Calls that give an address of this site.
+ROUTES = frozenset({"django.urls.reverse", "django.urls.reverse_lazy", "flask.url_for"})
+
 # Calls that raise unless the text is of one harmless shape: what was given is harmless where they returned.
 PARSERS = frozenset(
     {
@@ -143,7 +146,7 @@ def bounded(start: str) -> frozenset[str]:
     """The sinks for which it does not matter what follows this beginning of an address."""
     if _FIXED_HOST.match(start):
         return HOSTS
-    return frozenset({"open-redirect"}) if _LOCAL_PATH.match(start) else frozenset()
+    return HOSTS if _LOCAL_PATH.match(start) else frozenset()
 
 
 def is_markup(name: str) -> bool:

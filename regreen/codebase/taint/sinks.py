@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from regreen.codebase.taint import library
+from regreen.codebase.taint import library, pages
 from regreen.codebase.taint.run import Frame, Run
 from regreen.codebase.taint.sink_table import (
     BY_METHOD,
@@ -31,7 +31,6 @@ _AUTHORITY = re.compile(
 )
 _SESSIONS = re.compile(r"(?:^|\.)(?:session|mysession|user_session|sessions)$")
 _ORDINARY = frozenset({"web", "network", "argv", "environment", "input", "file"})
-_HTML_TYPES = ("html", "svg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,9 @@ def _check(  # noqa: PLR0917
     if where.rule == "command-injection" and not where.by_shell and not _is_shell(args):
         value = _program(state, value)
     if where.rule == "xss":
-        value = _body(state, value)
+        value = pages.body(state, value)
+        if where.when == "html" and pages.is_retyped(frame.node, node):
+            return
     taints = harmful(deep(state, value), where.rule)
     if taints and not _harmless_prefix(where.rule, value):
         run.report(where.rule, frame.path, node, f"`{_readable(name)}(...)`", taints)
@@ -151,7 +152,9 @@ def _applies(where: Where, args: Arguments, state: State) -> bool:  # noqa: PLR0
         case "html":
             kind = args.get("content_type", "mimetype", "media_type")
             text = kind.text if kind is not None else None
-            return kind is None or (text is not None and any(part in text for part in _HTML_TYPES))
+            return kind is None or (
+                text is not None and any(part in text for part in pages.HTML_TYPES)
+            )
         case "html-only":
             kind = args.get("content_type", "mimetype")
             return kind is not None and "html" in (kind.text or "")
@@ -208,33 +211,9 @@ def response(run: Run, frame: Frame, node: ast.Return, value: Value, state: Stat
     """A handler's return value becomes a page."""
     if frame.entry is None or not frame.entry.html:
         return
-    taints = harmful(state.baked(_body(state, value)).taints, "xss")
-    if taints and not _is_response(value) and not _is_other_kind(state, value):
+    taints = harmful(state.baked(pages.body(state, value)).taints, "xss")
+    if taints and not _is_response(value) and not pages.is_other_kind(state, value):
         run.report("xss", frame.path, node, "the page returned", taints)
-
-
-def _body(state: State, value: Value) -> Value:
-    """The page in `(page, status, headers)`; other containers become JSON."""
-    parts = [Value(value.constants, value.taints)]
-    for key in value.handles():
-        heaped = state.at(key)
-        if heaped is not None and heaped.kind == "tuple" and heaped.items:
-            parts.append(heaped.items[0])
-    return join(*parts) if value.handles() else value
-
-
-def _is_other_kind(state: State, value: Value) -> bool:
-    """`(body, status, {"Content-Type": "text/plain"})`: nothing that a browser reads as a page."""
-    for key in value.handles():
-        heaped = state.at(key)
-        for part in (heaped.items or ()) if heaped is not None and heaped.kind == "tuple" else ():
-            headers = [state.at(inner) for inner in part.handles()]
-            for name, held in (
-                (n, v) for h in headers if h is not None for n, v in h.entries.items()
-            ):
-                if str(name).lower() == "content-type" and held.text is not None:
-                    return not any(kind in held.text for kind in _HTML_TYPES)
-    return False
 
 
 def _is_response(value: Value) -> bool:

@@ -265,11 +265,17 @@ def made_safe(value: Value, classes: frozenset[str]) -> Value:
     return replace(value, taints=frozenset(replace(t, safe=t.safe | classes) for t in value.taints))
 
 
+_BACK = frozenset({"http_referer", "referer"})
+
+
 def part_of(value: Value, what: Hashable) -> Value:
     """Something taken out of a tainted value: a guard on the whole holds for it, not the other way round."""
     if not value.taints:
         return UNKNOWN
-    return tainted(_extract(t, what) for t in value.taints)
+    found = tainted(_extract(t, what) for t in value.taints)
+    if isinstance(what, tuple) and what[0] == "key" and str(what[1]).lower() in _BACK:
+        return made_safe(found, frozenset({"open-redirect"}))  # back to where the visitor came from
+    return found
 
 
 def key_of(value: Value) -> Value | None:
