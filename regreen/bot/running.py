@@ -16,6 +16,7 @@ from regreen.records import JobRecord, JobState, Store
 
 MAX_ATTEMPTS = 5
 _FIRST_WAIT_S = 5.0
+_LONGER = 6  # five tries take nineteen minutes: GitHub is seldom away for longer
 _LONGEST_WAIT_S = 15 * 60.0
 _AFTER_STOP_S = 3.0
 _SUSPECT_FROM = 2
@@ -201,7 +202,7 @@ class Runner:
         if now.attempts >= MAX_ATTEMPTS:
             self._give_up(record, f"gave up after {now.attempts} attempts: {error}")
             return None
-        wait = error.retry_after or _FIRST_WAIT_S * 3 ** (now.attempts - 1)
+        wait = error.retry_after or _FIRST_WAIT_S * _LONGER ** (now.attempts - 1)
         wait = min(wait, _LONGEST_WAIT_S)
         _log.warning("job %s is tried again in %.0f s: %s", record.id, wait, error)
         due = self._clock.now() + timedelta(seconds=wait)

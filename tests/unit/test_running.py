@@ -116,7 +116,7 @@ def test_the_outside_world_is_given_time_and_then_given_up(bench: _Bench) -> Non
     waits = []
     while (wait := bench.runner.run("a")) is not None:
         waits.append(wait)
-    assert waits == [5.0, 15.0, 45.0, 135.0]
+    assert waits == [5.0, 30.0, 180.0, 900.0]
     assert bench.told == ["gave up after 5 attempts: 502"]
 
 
