@@ -87,6 +87,7 @@ class Scene:
     def picture(self, name: str, *, whole: bool = False) -> None:
         where = os.environ.get("REGREEN_PICTURES")
         if where:
+            Path(where).mkdir(parents=True, exist_ok=True)
             self.browser.picture(Path(where) / f"{name}.png", whole=whole)
 
 
