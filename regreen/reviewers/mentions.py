@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
@@ -18,13 +19,15 @@ _LARGEST_DOCUMENT = 200_000
 _MOST_USES = 4
 _MOST_PASSAGES = 5
 _MOST_NAMES = 40
-_EVERYWHERE = 12
+_OFTEN = 6
 _SHORTEST = 4
 _WIDEST = 300
 
 _OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]{2,40}")
 _SETTING = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]{2,60}\b")
 _QUOTED = re.compile(r"""['"]([A-Za-z][\w.-]{3,40})['"]""")
+_LISTED = re.compile(r"""\s*['"]?\w+['"]?,?\s*""")
+"""A name in a list of imports, or of what a module offers."""
 _HISTORY = re.compile(r"(?i)^(?:chang|hist|news|releas|licen|notice|author|contrib)")
 
 
@@ -47,7 +50,8 @@ def users_of_constants(
             continue
         imports = set(other.imports)
         for number, row in enumerate(_rows(context, path), 1):
-            if named.search(row) and row.strip() not in imports and count < _MOST_USES:
+            passed_on = row.strip() in imports or _LISTED.fullmatch(row)
+            if named.search(row) and not passed_on and count < _MOST_USES:
                 count += 1
                 yield f"--- {path} line {number} (uses what {file.path} changes)\n{row[:_WIDEST]}"
 
@@ -63,20 +67,25 @@ def documents(context: ReviewContext, files: Sequence[FileChange]) -> Iterator[s
     if not names:
         return
     named = re.compile("|".join(rf"(?<![\w-]){re.escape(n)}(?![\w-])" for n in names[:_MOST_NAMES]))
+    texts = {path: _rows(context, path) for path in _documents(context)}
+    hits = [
+        (path, n, set(found))
+        for path, rows in texts.items()
+        for n, row in enumerate(rows)
+        if (found := named.findall(row[:_WIDEST]))
+    ]
+    often = Counter(name for _, _, there in hits for name in there)
+    told: dict[str, int] = {}
     count = 0
-    for path in _documents(context):
-        rows = _rows(context, path)
-        hits = [n for n, row in enumerate(rows) if named.search(row[:_WIDEST])]
-        if len(hits) > _EVERYWHERE:
+    for path, n, names_there in hits:
+        everyday = all(often[name] > _OFTEN for name in names_there)
+        if everyday or n < told.get(path, 0) or count >= _MOST_PASSAGES:
             continue
-        shown = 0
-        for n in hits:
-            if n < shown or count >= _MOST_PASSAGES:
-                continue
-            shown = min(len(rows), n + 3)
-            count += 1
-            text = "\n".join(row[:_WIDEST] for row in rows[max(0, n - 1) : shown]).strip("\n")
-            yield f"--- {path} line {n + 1} (a document that names it)\n{text}"
+        count += 1
+        rows = texts[path]
+        told[path] = min(len(rows), n + 3)
+        text = "\n".join(row[:_WIDEST] for row in rows[max(0, n - 1) : told[path]]).strip("\n")
+        yield f"--- {path} line {n + 1} (a document that names it)\n{text}"
 
 
 def _names(context: ReviewContext, files: Sequence[FileChange]) -> list[str]:
@@ -102,7 +111,9 @@ def _defined(context: ReviewContext, files: Sequence[FileChange]) -> Iterator[st
         shape = outline(file.path, text.encode("utf-8", "surrogateescape")) if text else None
         for d in shape.definitions if shape else ():
             telling = "_" in d.short.strip("_") or d.short != d.short.lower()
-            if telling and d.short[0] != "_" and file.touches(d.start, d.end):
+            # a method's change is no change of all that its class promises
+            end = d.start if d.kind == "class" else d.end
+            if telling and d.short[0] != "_" and file.touches(d.start, end):
                 yield d.short
 
 

@@ -28,6 +28,7 @@ _ALIKE = 700
 _IN_DOCUMENTS = 400
 
 _CALLED = re.compile(r"\b([A-Za-z_]\w{2,60})\(")
+_DOCUMENTED = re.compile(r"""\s*[rRuU]?(\"{3}|'{3})""")
 _WORD = re.compile(r"[A-Za-z_]\w{2,60}")
 _EVERYDAY = frozenset(
     n
@@ -181,6 +182,8 @@ def _definition(context: ReviewContext, path: str, definition: Definition, why: 
     long = definition.end - definition.start >= _LONGEST
     end = definition.start + _HEAD if long else definition.end
     text = "\n".join(rows[definition.start - 1 : end])
+    if long and definition.kind != "class":
+        text = _beginning(rows, definition)
     if long and definition.kind == "class" and context.graph is not None:
         made = f"{definition.name}.__init__"
         known = context.graph.outlines[path].definitions
@@ -191,6 +194,27 @@ def _definition(context: ReviewContext, path: str, definition: Definition, why: 
             )
     more = "\n    ..." if long else ""
     return f"--- {path} lines {definition.start}-{definition.end} ({why})\n{text}{more}"
+
+
+def _beginning(rows: Sequence[str], definition: Definition) -> str:
+    """Of a long function its head, the first line of what documents it, and where its code begins."""
+    head = [n for n in heading(rows, definition) if n <= len(rows)]
+    first = head[-1] + 1
+    last = _documented(rows, first, definition.end)
+    shown = [rows[n - 1] for n in head]
+    shown += rows[first - 1 : first] if last >= first else []
+    shown += ["    ..."] if last > first else []
+    return "\n".join([*shown, *rows[last : min(definition.end, last + _HEAD)]])
+
+
+def _documented(rows: Sequence[str], first: int, end: int) -> int:
+    """The last line of a documentation that begins on line `first`; the line before it where none does."""
+    opened = _DOCUMENTED.match(rows[first - 1]) if first <= min(end, len(rows)) else None
+    if opened is None:
+        return first - 1
+    if rows[first - 1].count(opened[1]) > 1:
+        return first
+    return next((n for n in range(first + 1, end + 1) if opened[1] in rows[n - 1]), first)
 
 
 def _alike(context: ReviewContext, files: Sequence[FileChange], budget: int) -> list[str]:

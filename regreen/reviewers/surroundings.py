@@ -111,7 +111,7 @@ def _imports(rows: Sequence[str]) -> Iterator[tuple[int, int]]:
     while at < len(rows):
         start = at
         at += 1
-        if not IMPORT.match(rows[start]):
+        if not IMPORT.match(rows[start]) or _PROSE.match(rows[start]) or _is_local(rows, start):
             continue
         opened = rows[start].count("(") + rows[start].count("{")
         closed = rows[start].count(")") + rows[start].count("}")
@@ -120,6 +120,19 @@ def _imports(rows: Sequence[str]) -> Iterator[tuple[int, int]]:
             closed += rows[at].count(")") + rows[at].count("}")
             at += 1
         yield start + 1, at
+
+
+def _is_local(rows: Sequence[str], at: int) -> bool:
+    """Whether an import stands inside a function or class: it binds nothing for the others."""
+    indent = len(rows[at]) - len(rows[at].lstrip())
+    while indent and at > 0:
+        at -= 1
+        above = len(rows[at]) - len(rows[at].lstrip())
+        if rows[at].strip() and above < indent:
+            if not _BRANCH.match(rows[at]):
+                return True
+            indent = above
+    return False
 
 
 def _called(parts: _File) -> Iterator[int]:
@@ -238,5 +251,8 @@ IMPORT = re.compile(
     r"(?:use|require|const \w+ = require|#include|using|package)\b|\s*(?:import\b|from\s+[\w.]+\s+import\b)"
 )
 """How a line begins that brings in names from elsewhere."""
+_PROSE = re.compile(r"\s*import\s+\w+\s+(?!as\b|from\b)\w|\s*from\s+\S+\s+import\s[^#]*\[")
+"""A sentence, or an example in a document, that begins like an import."""
+_BRANCH = re.compile(r"\s*(?:try|except|finally|if|elif|else|with)\b")
 _NAME_ANY = re.compile(r"[A-Za-z_]\w*")
 _IMPORT_WORDS = frozenset({"import", "from", "as", "use", "require", "const", "using", "package"})

@@ -223,3 +223,31 @@ def test_of_a_very_long_function_the_lines_that_use_what_the_change_sets_are_sho
     _, text = shown({"m_py": before}, {"m_py": after})
     assert "left = (total - n) / 2" in text
     assert "other_90" not in text
+
+
+def test_of_a_long_callee_its_code_is_shown_and_not_its_documentation(shown: Shown) -> None:
+    pages = "".join(f"    Page {n} of what it says.\n" for n in range(60))
+    lib = f'def clamp(value, low=0):\n    """Hold a value.\n\n{pages}    """\n    return max(low, value)\n'
+    _, text = shown(
+        {"lib_py": lib, "use_py": "from lib import clamp\nX = 1\n"},
+        {"use_py": "from lib import clamp\nX = clamp(1)\n"},
+    )
+    assert "def clamp(value, low=0):" in text
+    assert "Hold a value." in text
+    assert "return max(low, value)" in text
+    assert "Page 30" not in text
+
+
+def test_only_imports_that_bind_something_for_the_change_are_shown(shown: Shown) -> None:
+    start = (
+        '"""Tools.\n\nimport time of this module matters\n"""\ntry:\n    import json\nexcept ImportError:\n'
+        "    json = None\n"
+    )
+    local = "\n\ndef local():\n    from os import sep as time\n    return time\n"
+    _, text = shown(
+        {"a_py": f"{start}{FILLER}{local}{FILLER}\nX = 1\n"},
+        {"a_py": f"{start}{FILLER}{local}{FILLER}\nX = json.loads(time)\n"},
+    )
+    assert "import json" in text
+    assert "from os import sep" not in text
+    assert "matters" not in text
