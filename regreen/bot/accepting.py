@@ -89,6 +89,8 @@ class GroupCommit:
                 if self._queue:
                     self._queue[0].woken.set()
             for waiting in batch:
+                if not waiting.is_decided:  # whatever happened, nobody is told that it was stored
+                    waiting.error = OutsideError("the delivery was not written")
                 waiting.woken.set()
 
     def _commit(self, batch: Sequence[_Waiting]) -> None:

@@ -126,3 +126,36 @@ def test_nobody_waits_for_ever(database: _Database) -> None:
     assert sorted(map(str, said.values())) == ["True", *["the database takes too long"] * 2]
     assert door.accept(_delivery("later"), ())
     assert "later" in database.kept
+
+
+def test_nothing_that_happens_to_the_writer_looks_like_a_success(database: _Database) -> None:
+    class Stop(BaseException):
+        pass
+
+    def stopped(items: Sequence[Item]) -> list[bool]:
+        database.gate.wait(5)
+        if database.is_full:
+            raise Stop
+        return database.accept_all(items)
+
+    door = GroupCommit(stopped)
+    database.gate.clear()
+    database.is_full = True
+    said: list[str] = []
+
+    def accept(name: str) -> None:
+        try:
+            said.append(str(door.accept(_delivery(name), ())))
+        except (OutsideError, Stop) as error:
+            said.append(type(error).__name__)
+
+    threads = [threading.Thread(target=accept, args=(f"d{i}",)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    database.gate.set()
+    for thread in threads:
+        thread.join()
+    assert set(said) <= {"Stop", "OutsideError"}
+    assert len(said) == 6
+    database.is_full = False
+    assert door.accept(_delivery("later"), ())
