@@ -14,6 +14,7 @@ from regreen.fixers.ci_trial import (
     default_step,
     failed_step,
     trial_for,
+    version_of_the_project,
     versions_of_the_day,
 )
 from regreen.fixers.workflow import JobPlan, plan
@@ -75,7 +76,17 @@ def _red(
     except UserError as error:
         return replace(red, reason=str(error))
     held = versions_of_the_day(log.installed, lambda path: git.show(run.head_sha, path))
-    return _planned(red, plans, job, log=log, held=held, scope=scope, trust=trust, pythons=pythons)
+    own = version_of_the_project(log.built, lambda path: git.show(run.head_sha, path))
+    day = _Day(held, own)
+    return _planned(red, plans, job, log=log, day=day, scope=scope, trust=trust, pythons=pythons)
+
+
+@dataclass(frozen=True)
+class _Day:
+    """What was installed on the day of the run: versions to hold to, the project's own as variables."""
+
+    held: Sequence[str]
+    own: Sequence[tuple[str, str]]
 
 
 def _planned(
@@ -84,7 +95,7 @@ def _planned(
     job: WorkflowJob,
     *,
     log: ci_log.CiLog,
-    held: Sequence[str],
+    day: _Day,
     scope: str,
     trust: Trust,
     pythons: Sequence[str],
@@ -101,7 +112,15 @@ def _planned(
     if step is None:
         return replace(red, reason="the job has no step that runs a command")
     try:
-        trial = trial_for(chosen, step, trust=trust, scope=scope, pythons=pythons, constraints=held)
+        trial = trial_for(
+            chosen,
+            step,
+            trust=trust,
+            scope=scope,
+            pythons=pythons,
+            constraints=day.held,
+            variables=day.own,
+        )
     except UserError as error:
         return replace(red, reason=str(error))
     return replace(red, trial=trial)

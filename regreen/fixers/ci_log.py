@@ -61,7 +61,7 @@ class CiLog:
     """What a job's log says: the failing step, its command, the kind of failure, every failure found.
 
     `exit_code` is None where the log does not hold it; `truncated` says that the log ends before the job does;
-    `installed` are the versions that pip and uv put in, as `name==version`.
+    `installed` are the versions that pip and uv put in, as `name==version`, and `built` those that they built from a tree.
     """
 
     step: str
@@ -71,6 +71,7 @@ class CiLog:
     exit_code: int | None = None
     truncated: bool = False
     installed: tuple[str, ...] = ()
+    built: tuple[str, ...] = ()
 
 
 def parse(lines: Iterable[bytes] | bytes, *, step: str | None = None) -> CiLog:
@@ -269,6 +270,7 @@ class _Job:
             section.exit_code,
             truncated,
             self._installed.versions(),
+            self._installed.built(),
         )
 
     def _line(self, text: str) -> None:

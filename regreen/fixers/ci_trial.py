@@ -90,6 +90,7 @@ def trial_for(
     pythons: Sequence[str] = (),
     limits: Limits | None = None,
     constraints: Sequence[str] = (),
+    variables: Sequence[tuple[str, str]] = (),
 ) -> Trial:
     """The trial that runs one step of a job as GitHub did.
 
@@ -103,6 +104,7 @@ def trial_for(
             the title says so; any other that is not here is refused by name.
         limits: the box's limits.
         constraints: `name==version` of the day, from the log; pip and uv are held to them.
+        variables: what the project's own version was that day, as its build tool reads it.
 
     Raises:
         Unsupported: the job needs what cannot be had here; the text names it.
@@ -129,7 +131,11 @@ def trial_for(
         command=("bash", "-c", command),
         setup=_setup(cut, beside, bool(held)),
         asked=_asked(cut),
-        env=(*_runner_env(cut.command[-1] if plain is not None else None), *_pointing(held)),
+        env=(
+            *_runner_env(cut.command[-1] if plain is not None else None),
+            *_pointing(held),
+            *variables,
+        ),
         overlay=held,
         title=None if plain is not None and not note else _title(chosen) + note,
         timeout=seconds,
@@ -166,11 +172,37 @@ def versions_of_the_day(installed: Sequence[str], files: Files) -> tuple[str, ..
         installed: `name==version`, from the log.
         files: gives a file of the tree.
     """
+    names = _own_names(files)
+    return tuple(one for one in installed if one.partition("==")[0] not in names)
+
+
+def version_of_the_project(built: Sequence[str], files: Files) -> tuple[tuple[str, str], ...]:
+    """The variable by which setuptools-scm takes the version that the project had that day: a box has no history.
+
+    Without what names the commit, so that the next one finds the same environment again.
+
+    Args:
+        built: `name==version` of what was built from a tree, from the log.
+        files: gives a file of the tree.
+    """
+    names = _own_names(files)
+    found = [one.partition("==") for one in built]
+    return tuple(
+        (
+            f"SETUPTOOLS_SCM_PRETEND_VERSION_FOR_{name.replace('-', '_').upper()}",
+            re.sub(r"\.dev\d+", ".dev0", version.partition("+")[0]),
+        )
+        for name, _, version in found
+        if name in names
+    )
+
+
+def _own_names(files: Files) -> set[str]:
     names = set()
     for path in ("pyproject.toml", "setup.cfg", "setup.py"):
         text = (files(path) or b"").decode("utf-8", "replace")
         names |= {_plain_name(one) for one in _PROJECT_NAME.findall(text)}
-    return tuple(one for one in installed if one.partition("==")[0] not in names)
+    return names
 
 
 _PROJECT_NAME = re.compile(r"^\s*name\s*=\s*[\"']?([A-Za-z0-9][\w.-]*)", re.MULTILINE)

@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from regreen.fixers import driver
-from regreen.fixers.ci_log import CiLog
+from regreen.fixers.ci_log import CiLog, parse
 from regreen.fixers.ci_trial import (
     Unsupported,
     as_it_went,
     failed_step,
     trial_for,
+    version_of_the_project,
     versions_of_the_day,
 )
 from regreen.fixers.network import with_network
@@ -196,6 +197,20 @@ def test_the_project_itself_is_not_held_to_the_version_of_the_day() -> None:
     files = {"pyproject.toml": b'[project]\nname = "My_Project"\n'}
     held = versions_of_the_day(["my-project==0.1", "attrs==25.1.0"], files.get)
     assert held == ("attrs==25.1.0",)
+
+
+def test_the_project_keeps_the_version_that_it_had_that_day() -> None:
+    files = {"pyproject.toml": b'[project]\nname = "My.Project"\ndynamic = ["version"]\n'}
+    log = "Successfully installed attrs-25.1.0 my_project-1.6.1.dev5+g1a2b3c\n"
+    built = parse(log.encode()).built
+    assert built == ("my-project==1.6.1.dev5+g1a2b3c",)
+    name = "SETUPTOOLS_SCM_PRETEND_VERSION_FOR_MY_PROJECT"
+    assert version_of_the_project(built, files.get) == ((name, "1.6.1.dev0"),)
+    by_uv = parse(b" + attrs==25.1.0\n + my-project==1.6 (from file:///home/x)\n").built
+    assert version_of_the_project(by_uv, files.get) == ((name, "1.6"),)
+    assert version_of_the_project(("other==1.0",), files.get) == ()
+    trial = trial_for(job("      - run: pytest\n"), variables=((name, "1.6"),))
+    assert dict(trial.env)[name] == "1.6"
 
 
 def test_what_github_recorded_decides_about_conditions() -> None:

@@ -256,7 +256,12 @@ def _from_workflow(
     log: CiLog | None = None,
 ) -> Trial:
     """The trial that a workflow's step amounts to; of a matrix, the first cell that can be had here."""
-    from regreen.fixers.ci_trial import failed_step, trial_for, versions_of_the_day
+    from regreen.fixers.ci_trial import (
+        failed_step,
+        trial_for,
+        version_of_the_project,
+        versions_of_the_day,
+    )
     from regreen.fixers.workflow import plan
 
     jobs = plan(workflow.read_text(), job=job_id, files=lambda path: git.show(rev, path))
@@ -270,7 +275,8 @@ def _from_workflow(
         return trial_for(chosen, step, pythons=offered())
     failed = failed_step(chosen, log.step, command=log.command) if step is None else step
     held = versions_of_the_day(log.installed, lambda path: git.show(rev, path))
-    return trial_for(chosen, failed, pythons=offered(), constraints=held)
+    own = version_of_the_project(log.built, lambda path: git.show(rev, path))
+    return trial_for(chosen, failed, pythons=offered(), constraints=held, variables=own)
 
 
 def _log_of(path: Path | None) -> CiLog | None:

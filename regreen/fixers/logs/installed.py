@@ -22,6 +22,7 @@ class InstalledReader:
     def __init__(self) -> None:
         self._found: dict[str, str] = {}
         self._unclear: set[str] = set()
+        self._built: dict[str, str] = {}
 
     def feed(self, line: str) -> None:
         """Take the next line of output."""
@@ -29,8 +30,11 @@ class InstalledReader:
             for word in said["all"].split():
                 if one := _PIP_ONE.match(word):
                     self._keep(one["name"], one["version"])
-        elif line.startswith(" + ") and (one := _UV_ONE.match(line)) and not one["origin"]:
-            self._keep(one["name"], one["version"])
+        elif line.startswith(" + ") and (one := _UV_ONE.match(line)):
+            if not one["origin"]:
+                self._keep(one["name"], one["version"])
+            elif "file://" in one["origin"]:
+                self._note_built(_plain(one["name"]), one["version"])
 
     def versions(self) -> tuple[str, ...]:
         """`name==version`, by name; none that differed between two environments, none of a local build."""
@@ -40,8 +44,22 @@ class InstalledReader:
             if name not in self._unclear and name not in _TOOLS
         )
 
+    def built(self) -> tuple[str, ...]:
+        """`name==version` of what was built from a tree, the project itself above all."""
+        return tuple(f"{name}=={version}" for name, version in sorted(self._built.items()))
+
+    def _note_built(self, plain: str, version: str) -> None:
+        if len(self._built) < _MOST and re.fullmatch(r"\d[A-Za-z0-9.!+_]*", version):
+            self._built.setdefault(plain, version)
+
     def _keep(self, name: str, version: str) -> None:
-        plain = re.sub(r"[-_.]+", "-", name).lower()
+        plain = _plain(name)
         local = "+" in version or ".dev" in version or len(self._found) >= _MOST
+        if "+" in version or ".dev" in version:
+            self._note_built(plain, version)
         if local or self._found.setdefault(plain, version) != version:
             self._unclear.add(plain)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
