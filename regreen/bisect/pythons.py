@@ -40,7 +40,8 @@ def settle(
 
     What looks like the wrong interpreter (an import or syntax error, a setup that fails or exit 125 at either end,
     the same exception at both) makes the next one be tried: the repository's own choice first, the sandbox's default,
-    then from new to old. Where none does better, the first that ran stays. Where files are `lacking` that the tree
+    then from new to old. An import that fails alike under two interpreters, and not at the other end, is the code's
+    doing. Where none does better, the first that ran stays. Where files are `lacking` that the tree
     should have, they are the likelier reason, and no more than two are tried.
 
     Raises:
@@ -52,6 +53,7 @@ def settle(
         return Chosen(runner.with_python(log.python))
     tried: list[str] = []
     fallback: tuple[Runner, list[Run]] | None = None
+    suspect: tuple[Runner, list[Run]] | None = None
     known: set[str | None] = set()
     for python in _candidates(git, sandbox, broken):
         if python in known:
@@ -59,17 +61,21 @@ def settle(
         attempt = runner.with_python(python)
         runs = _at_ends(attempt, broken, fixed, hopeful=not tried)
         known |= {python, runs[0].python}
+        if suspect and _is_alike([suspect[1][0], runs[0]]):
+            fallback, tried = suspect, []
+            break
+        suspect = suspect or _suspected(attempt, runs)
         if not _is_foreign(runs[0]):
             fits = not _is_foreign(runs[-1]) and not _is_alike(runs)
             if fallback is None or fits:
                 fallback = (attempt, runs)
             if fits:
                 break
-        where = "both ends" if len(runs) > 1 and _is_alike(runs) else runs[-1].sha[:12]
-        tried.append(f"not Python {runs[0].python or python}: at {where} {_shown(runs[-1])}")
+        against = _against(runs)
+        tried.append(f"not Python {runs[0].python or python}: {against}")
         say(tried[-1])
         if len(tried) >= _WITHOUT_FILES:
-            refuse_lacking(lacking, f"at {where} {_shown(runs[-1])}")
+            refuse_lacking(lacking, against)
     if fallback is None:
         fallback = (runner, [runner(broken)])
     chosen, runs = fallback
@@ -91,8 +97,8 @@ def _at_ends(attempt: Runner, broken: str, fixed: str | None, *, hopeful: bool) 
     runs = [attempt(broken)]
     if not _is_foreign(runs[0]):
         attempt.expect_search(broken)
-        if fixed is not None:
-            runs.append(attempt(fixed))
+    if fixed is not None and (not _is_foreign(runs[0]) or (hopeful and runs[0].ran == "fail")):
+        runs.append(attempt(fixed))
     return runs
 
 
@@ -105,6 +111,18 @@ def _candidates(git: Git, sandbox: Sandbox, rev: str) -> list[str | None]:
         return [None, *older]
     first = [declared, None] if _number(declared) >= _OLD else [None, declared]
     return [*first, *(python for python in older if python != declared)]
+
+
+def _suspected(attempt: Runner, runs: list[Run]) -> tuple[Runner, list[Run]] | None:
+    """An attempt whose ends differ, though by an error that an interpreter may be behind."""
+    return (attempt, runs) if _is_foreign(runs[0]) and runs[-1].ran == "pass" else None
+
+
+def _against(runs: Sequence[Run]) -> str:
+    """What speaks against an interpreter."""
+    told = runs[0] if _is_foreign(runs[0]) else runs[-1]
+    where = "both ends" if _is_alike(runs) else told.sha[:12]
+    return f"at {where} {_shown(told)}"
 
 
 def _is_foreign(run: Run) -> bool:

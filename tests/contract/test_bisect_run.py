@@ -428,3 +428,21 @@ def test_the_package_that_broke_it_is_named(
     found = find(good=good)
     assert found.dependency is not None
     assert (found.dependency.name, found.dependency.new) == ("p2", "2")
+
+
+def test_an_import_that_breaks_in_the_range_is_no_matter_of_the_interpreter(
+    history: History, sandbox: Sandbox
+) -> None:
+    if len(sandbox.pythons()) < 2:
+        pytest.skip("this machine has one Python")
+    good = history.commit(
+        "start", shop__py="def total(): ...\n", use__py="from shop import total\n"
+    )
+    history.grow(2)
+    culprit = history.commit("rename", shop__py="def totals(): ...\n")
+    history.grow(2)
+    trial = Trial(("python", "use.py"), 30)
+    found = bisect(BisectJob(trial, good=good), git=GitRepository.open(history.path), sandbox=sandbox)
+    assert found.culprit is not None
+    assert found.culprit.sha == culprit
+    assert not any("not Python" in note for note in found.notes)
