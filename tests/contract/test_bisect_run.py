@@ -441,8 +441,10 @@ def test_an_import_that_breaks_in_the_range_is_no_matter_of_the_interpreter(
     history.grow(2)
     culprit = history.commit("rename", shop__py="def totals(): ...\n")
     history.grow(2)
-    trial = Trial(("python", "use.py"), 30)
-    found = bisect(BisectJob(trial, good=good), git=GitRepository.open(history.path), sandbox=sandbox)
+    trial = Trial(("python", "use.py"), timeout=60.0)
+    found = bisect(
+        BisectJob(trial, good=good), git=GitRepository.open(history.path), sandbox=sandbox
+    )
     assert found.culprit is not None
     assert found.culprit.sha == culprit
     assert not any("not Python" in note for note in found.notes)
