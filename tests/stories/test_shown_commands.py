@@ -33,11 +33,11 @@ _QUICK = {
     "regreen --help": (0, "finds the commit"),
 }
 _SLOW = {
-    'regreen fix --setup "pip install -e .[test]" -- python -m pytest -q': (0, "Fixed"),
-    'regreen fix --repo . --setup "pip install -e .[test]" -- pytest -q': (0, "Fixed"),
-    'regreen fix --repo . --base origin/main --setup "pip install -e .[test]" --apply -- pytest -q tests/test_parser.py': (0, "Fixed"),
-    "regreen fix --repo . --workflow .github/workflows/ci.yml --job test --log job.log": (0, "Fixed"),
-    'regreen fix --repo . --setup "pip install -e .[test]" --overlay spec/test_new.py:tests/test_new.py -- pytest -q tests/test_new.py': (0, "Fixed"),
+    'regreen fix --setup "pip install -e .[test]" -- python -m pytest -q': (0, "fixed (by"),
+    'regreen fix --repo . --setup "pip install -e .[test]" -- pytest -q': (0, "fixed (by"),
+    'regreen fix --repo . --base origin/main --setup "pip install -e .[test]" --apply -- pytest -q tests/test_parser.py': (0, "fixed (by"),
+    "regreen fix --repo . --workflow .github/workflows/ci.yml --job test --log job.log": (0, "fixed (by"),
+    'regreen fix --repo . --setup "pip install -e .[test]" --overlay spec/test_new.py:tests/test_new.py -- pytest -q tests/test_new.py': (0, "fixed (by"),
     'regreen bisect --good v1.2 --setup "pip install -e .[test]" -- python -m pytest -q tests/test_api.py': (0, "broke it"),
     'regreen bisect --good v1.4 --setup "pip install -e .[test]" -- pytest -q tests/test_api.py::test_paging': (0, "broke it"),
     'regreen review --run-tests --setup "pip install -e .[test]"': (0, "files changed"),

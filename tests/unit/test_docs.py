@@ -16,6 +16,7 @@ from regreen.settings import Settings
 
 TOP = Path(__file__).parents[2]
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_OUTPUT = re.compile(r"^```text\n.*?^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)|!\[[^\]\n]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _WORDS = re.compile(r"`[^`\n]*`|^[ \t]*\$? ?(?:\S*/)?regreen [^\n]*$", re.MULTILINE)
@@ -54,7 +55,8 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 def _shown(page: Path) -> list[list[str]]:
     """Every `regreen ...` of a page, split into words; what is no whole command is left out."""
     found = []
-    for piece in _WORDS.findall(page.read_text().replace("\\\n", " ")):
+    typed = _OUTPUT.sub("", page.read_text())
+    for piece in _WORDS.findall(typed.replace("\\\n", " ")):
         line = piece.strip("` \t$").partition("  #")[0]
         line = re.sub(r"^\S*/regreen ", "regreen ", line).partition(" > ")[0]
         if line.startswith("regreen ") and "[--" not in line:
