@@ -8,6 +8,7 @@ import re
 from regreen.bot.desk import Desk
 from regreen.errors import OutsideError, UserError
 from regreen.forge import ISSUES, GitHub, Pull
+from regreen.reviewers.shorten import shortened
 from regreen.webhooks.events import Where
 
 _MENDS = re.compile(r"\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?):?\s+#(\d{1,9})\b", re.IGNORECASE)
@@ -27,7 +28,8 @@ def intent(desk: Desk, where: Where, pull: Pull) -> str:
     github = desk.github(where, ISSUES)
     issues = [text for n in numbers if n != pull.number and (text := _issue(github, n))]
     linked = "\n\n".join(issues)
-    return f"{pull.body[: _BODY_ROOM - len(linked)]}\n\n{linked}".strip()
+    said = shortened(pull.body, _BODY_ROOM - len(linked) - 2)
+    return f"{said}\n\n{linked}".strip()
 
 
 def _issue(github: GitHub, number: int) -> str:
@@ -36,4 +38,4 @@ def _issue(github: GitHub, number: int) -> str:
     except (OutsideError, UserError) as error:
         _log.info("issue %s#%d is not read: %s", github.repo, number, error)
         return ""
-    return f"Issue #{number}: {issue.title}\n{issue.body}"[:_ISSUE_ROOM]
+    return shortened(f"Issue #{number}: {issue.title}\n{issue.body}", _ISSUE_ROOM)
