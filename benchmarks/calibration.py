@@ -1,9 +1,9 @@
-"""Hold stated confidence against claims that a person judged. Figures: review.md.
+"""Hold stated confidence against claims that were judged one by one. Figures: review.md.
 
 python benchmarks/calibration.py [CLAIMS.jsonl]
     CLAIMS: one claim a line, as judged_claims.jsonl has them: the signals it rests on, whether it names the labelled
     fault, whether it is true, and whether it is useful (the judge would change the code for it before merging).
-    All were judged by one person, who also wrote the readings of sets 3 and 4, after the reading and knowing the labels.
+    All have one judge, who also made the readings of sets 3 and 4, after the reading and knowing the labels.
 """
 
 from __future__ import annotations
