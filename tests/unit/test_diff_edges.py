@@ -25,6 +25,15 @@ SHORT = "the hunk at line 1 does not have the lines its header promises"
         ("@@ -1,2 +1 @@\n-a\n-b\n+c\n@@ -2 +2 @@\n-c\n+d\n", "its hunks overlap at line 2"),
         ("@@ -1 +1,2 @@\n-a\n+b\n+c\n@@ -2 +2 @@\n-c\n+d\n", "its hunks overlap at line 2"),
         ("@@ what\n-a\n+b\n", "hunk header '@@ what' cannot be read"),
+        (f"@@ {'x' * 80}\n-a\n+b\n", f"hunk header '@@ {'x' * 57}' cannot be read"),
+        (
+            "@@ -1 +1 @@\n-a\n+b\n@@ -5 +5,3 @@\n-c\n+d\n+e\n+f\n@@ -9 +6 @@\n-g\n+h\n",
+            "its hunks overlap at line 6",
+        ),
+        (
+            "@@ -1 +1 @@\n-a\n+b\n@@ -5,3 +5 @@\n-c\n-d\n-e\n+f\n@@ -6 +9 @@\n-g\n+h\n",
+            "its hunks overlap at line 9",
+        ),
     ],
 )
 def test_a_hunk_that_cannot_be_right_is_named(hunks: str, problem: str) -> None:
@@ -116,3 +125,10 @@ def test_a_suggestion_keeps_the_file_s_line_endings() -> None:
 
 def test_bytes_that_are_no_text_survive_in_a_quoted_name() -> None:
     assert unquote('"\udcff\\n"') == "\udcff\n"
+
+
+def test_a_blank_line_that_lost_its_space_is_context() -> None:
+    (file,) = parse(f"{GIT}@@ -1,3 +1,4 @@\n a\n\r\n+b\n\n").files
+    assert file.problem is None
+    rows = [(x.kind, x.old, x.new, x.text) for x in file.hunks[0].lines]
+    assert rows == [(" ", 1, 1, "a"), (" ", 2, 2, "\r"), ("+", None, 3, "b"), (" ", 3, 4, "")]
