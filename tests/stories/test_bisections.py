@@ -98,7 +98,7 @@ def _printed(tmp_path: Path, prices: str) -> str:
     """What the test prints where `prices` is the code."""
     for path, text in {**SHOP, "shop/prices.py": prices}.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
+        (tmp_path / path).write_text(str(text))
     argv = [sys.executable, *_TEST.split()[1:]]
     ran = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 1
