@@ -23,6 +23,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -145,8 +146,10 @@ class _locked:  # noqa: N801 - reads as a statement
         if self._engine.dialect.name == "sqlite":
             self._connection.execute(sa.text("UPDATE jobs SET note = note WHERE 1 = 0"))
         else:
-            lock = "LOCK TABLE jobs, deliveries, memory IN ACCESS EXCLUSIVE MODE"
-            self._connection.execute(sa.text(lock))
+            # in the order in which a delivery is written, or both sides wait for each other
+            lock = "LOCK TABLE deliveries, jobs, memory IN ACCESS EXCLUSIVE MODE"
+            with suppress(sa.exc.OperationalError):
+                self._connection.execute(sa.text(lock))
 
     def __exit__(self, *_: object) -> None:
         self._connection.rollback()
