@@ -26,7 +26,7 @@ _NODE_RUNNERS = frozenset({"npx", "pnpx", "bunx"})
 _ADDING = frozenset({"install", "i", "add", "download", "wheel", "inject", "dlx", "exec", "x", "upgrade", "update"})  # fmt: skip
 _VALUE_OPTIONS = WITH_VALUE | frozenset({
     "--prefix", "--workspace", "-w", "-C", "--dir", "--cwd", "--registry", "--group", "-G", "--extra", "-E",
-    "--call", "--source", "--directory", "--project", "--otp", "--tag", "--omit", "--include", "--package-name",
+    "--call", "--lockfile-version", "--source", "--directory", "--project", "--otp", "--tag", "--omit", "--include", "--package-name",
     "--only", "--without",
 })  # fmt: skip
 _NAMING_OPTIONS = frozenset(
@@ -86,7 +86,13 @@ def follow(paths: set[str], read: Read) -> set[str]:
 
 def _of_script(text: str, where: str, read: Read, found: Wishes, depth: int) -> None:
     for words in _commands(text):
-        argv = [piece for word in words for piece in _filled_in(word, found.variables)] or ["true"]
+        argv = [
+            piece
+            for word in words
+            for piece in (
+                [word] if _NAMES_A_HOST.search(word) else _filled_in(word, found.variables)
+            )
+        ] or ["true"]
         for word in argv:
             if assigned := _ASSIGNED.fullmatch(word):
                 found.variables.append((assigned[1], assigned[2]))
@@ -104,6 +110,8 @@ def _filled_in(word: str, variables: Sequence[tuple[str, str]]) -> list[str]:
     return [word] if filled == word else filled.split()
 
 
+# Such an address is compared with the base's as it is written: what is filled in comes behind the host.
+_NAMES_A_HOST = re.compile(r"://[\w.-]+(?:/|$)")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _LONGEST = 10_000
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)

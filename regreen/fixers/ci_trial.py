@@ -298,8 +298,13 @@ def _as_written(step: Step) -> str:
         for name, value in step.env.items()
         if is_installers(name) or f"${name}" in step.run or f"${{{name}" in step.run
     ]
-    own = [step.run, step.calls] if step.kind == "run" else [*step.inputs.values(), step.asks]
+    calls = step.calls if _RUNS_BY_NAME.search(step.run) else ""
+    own = [step.run, calls] if step.kind == "run" else [*step.inputs.values(), step.asks]
     return "\n".join([*lines, *(text for text in own if text)])
+
+
+# What these run by a name of its own the guard does not find by itself, as it does scripts and make's rules.
+_RUNS_BY_NAME = re.compile(r"\b(?:npm|yarn|pnpm|bun|just|task|hatch|pdm|poe|inv|invoke)\b")
 
 
 def _without_if_need_be(script: str) -> str:
