@@ -11,7 +11,7 @@ from regreen.codebase.setup_guard import Tree, explained, refusals
 from regreen.errors import Cancelled, OutsideError, SetupFailed, UserError
 from regreen.models import EnvSpec, RunResult
 
-RECIPE = "1"  # raised whenever what an environment is made of changes
+RECIPE = "2"  # raised whenever what an environment is made of changes
 
 
 def environment_key(base: str, spec: EnvSpec) -> str:
