@@ -28,7 +28,7 @@ _SETTING = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]{2,60}\b")
 _QUOTED = re.compile(r"""['"]([A-Za-z][\w.-]{3,40})['"]""")
 _LISTED = re.compile(r"""\s*['"]?\w+['"]?,?\s*""")
 """A name in a list of imports, or of what a module offers."""
-_HISTORY = re.compile(r"(?i)^(?:chang|hist|news|releas|licen|notice|author|contrib)")
+_HISTORY = re.compile(r"(?i)^(?:chang|hist|news|release|licen|notice|author|contrib)")
 
 
 def users_of_constants(

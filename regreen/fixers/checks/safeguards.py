@@ -21,7 +21,7 @@ _GUARDS = re.compile(
     re.IGNORECASE,
 )
 _STRICT = re.compile(
-    r"strict|verif|validat|check|secur|enforce|safe|assert|escape|sanit", re.IGNORECASE
+    r"strict|verif|validat|check|secure|security|enforce|safe|assert|escape|sanit", re.IGNORECASE
 )
 _RUNS_SQL = {"execute", "executemany", "executescript", "raw", "read_sql", "read_sql_query"}
 
