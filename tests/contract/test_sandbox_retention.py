@@ -41,26 +41,29 @@ def test_an_environment_that_nobody_used_for_a_month_goes(
     kept: tuple[DockerSandbox | BwrapSandbox, Path], tmp_path: Path
 ) -> None:
     sandbox, used = kept
+    sandbox.prune()  # what is one too many on this machine already
     # unlike any other's, and written to where the environment is kept
     spec = EnvSpec(setup=f"head -c 3000000 /dev/zero > /env/large; : {tmp_path.name} {time.time()}")
     env = sandbox.prepare(spec, ())
     name = _name(env)
     (listed,) = [one for one in sandbox.kept() if one.name == name]
     assert listed.size > 2_900_000
-    assert sandbox.prune() == 0
+    sandbox.prune()
+    assert name in {one.name for one in sandbox.kept()}
 
     with sandbox.open(env, ()) as box:
         aged(used, name)
-        assert sandbox.prune() == 0, "it is in use"
+        sandbox.prune()
+        assert name in {one.name for one in sandbox.kept()}, "it is in use"
         assert box.run(["test", "-s", "/env/large"], timeout=30).passed
     aged(used, name)
-    assert sandbox.prune() == 1
+    assert sandbox.prune() >= 1
     assert name not in {one.name for one in sandbox.kept()}
     with pytest.raises(OutsideError, match="prepare it again"):
         sandbox.open(env, ())
     sandbox.prepare(spec, ())
     aged(used, name)
-    assert sandbox.prune() == 1
+    assert sandbox.prune() >= 1
 
 
 def _name(env: Env) -> str:

@@ -219,7 +219,10 @@ def shown(result: Fix, form: str) -> str:
     from regreen.fixers.report import markdown, text
 
     if form == "json":
-        return json.dumps({"version": 1, **asdict(result)}, indent=2)
+        document = {"version": 1, **asdict(result)}
+        if document["after"]:
+            del document["after"]["kept"]  # for people; the document's keys are fixed
+        return json.dumps(document, indent=2)
     return markdown(result) if form == "markdown" else harmless(text(result))
 
 
