@@ -136,6 +136,7 @@ def test_a_schedule_opens_one_issue_and_closes_it_when_green(story: Story) -> No
     assert issue.comments[0].startswith("Green again at ")
 
 
+@pytest.mark.soak
 @needs_sandbox
 @pytest.mark.sandbox
 def test_each_regression_has_its_issue_and_green_closes_them_all(story: Story) -> None:
@@ -169,6 +170,7 @@ def _night(story: Story) -> None:
     story.work()
 
 
+@pytest.mark.soak
 @needs_sandbox
 @pytest.mark.sandbox
 def test_a_proven_culprit_is_taken_back_in_one_draft(story: Story) -> None:
@@ -206,6 +208,7 @@ def test_what_a_revert_does_not_mend_opens_nothing(story: Story) -> None:
     assert "broke it" in issue.comments[0]
 
 
+@pytest.mark.soak
 @needs_sandbox
 @pytest.mark.sandbox
 def test_a_repository_gets_four_reverts_a_day_at_the_most(story: Story) -> None:

@@ -101,12 +101,14 @@ def test_a_flaky_failure_is_called_flaky(repository: Repository) -> None:
             "tests/test_dice.py": "import os\n\n\ndef test_dice():\n    assert os.urandom(1)[0] % 2\n"
         },
     )
-    argv = ("--", "pytest", "-q", "tests/test_dice.py")
+    # with more rungs, three bad throws in a row would start a long search for a culprit
+    argv = ("--rungs", "recipe", "--", "pytest", "-q", "tests/test_dice.py")
     runs = (fixed(repository, *argv)[1]["outcome"] for _ in range(6))
     seen = next((outcome for outcome in runs if outcome == "flaky"), None)
     assert seen == "flaky"
 
 
+@pytest.mark.soak
 def test_a_wrong_test_is_left_alone(repository: Repository) -> None:
     repository.commit(
         "wrong test",
@@ -256,6 +258,7 @@ def test_the_gate_alone_only_looks(repository: Repository, tmp_path: Path) -> No
     }
 
 
+@pytest.mark.soak
 def test_with_failures_the_gate_runs_the_command(repository: Repository, tmp_path: Path) -> None:
     repository.commit("faster sums", {"pkg/calc.py": BROKEN})
     assert judged(repository, tmp_path, GOOD, run=True) == (

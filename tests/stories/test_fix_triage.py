@@ -90,6 +90,7 @@ def test_a_setup_without_a_network_is_no_fault_of_the_code(repository: Repositor
     assert "could not reach" in found["reason"]
 
 
+@pytest.mark.soak
 def test_a_suite_that_hangs_is_an_answer_and_no_crash(repository: Repository) -> None:
     repository.commit("hang", {**GREEN, "tests/test_hang.py": "def test_hang():\n    while True:\n        pass\n"})  # fmt: skip
     argv = ("--setup", SETUP, "--timeout", "2", "--rungs", "recipe,template")
@@ -152,6 +153,7 @@ def test_what_the_failure_says_to_run_is_run(repository: Repository) -> None:
     assert (found["outcome"], found["attempts"][0]["summary"]) == ("fixed", "ran python gen.py")
 
 
+@pytest.mark.soak
 def test_expected_results_that_a_command_writes_are_for_a_person(repository: Repository) -> None:
     write = "open('tests/expected.txt', 'w').write(open('names.txt').read())\n"
     stale = {"gen.py": write, "names.txt": "a\nb\n", "tests/expected.txt": "a\n"}

@@ -147,6 +147,7 @@ def test_colours_and_overwritten_text_are_gone(raw: str, seen: str) -> None:
     assert clean(raw) == seen
 
 
+@pytest.mark.soak
 def test_a_hundred_megabytes_pass_through_in_little_memory() -> None:
     tracemalloc.start()
     try:
