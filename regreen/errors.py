@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 
 class UserError(Exception):
     """Someone can put it right. The text is shown to that person, so it says what to do."""
@@ -40,3 +42,27 @@ class OutsideError(Exception):
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used. `problems` has one entry a fault, in the order of the file."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("; ".join(str(p) for p in problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One fault in a configuration file: its 1-based line, the key, what is wrong and how to put it right."""
+
+    line: int
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        return (
+            f"line {self.line}: {self.key}: {self.message}"
+            if self.key
+            else f"line {self.line}: {self.message}"
+        )

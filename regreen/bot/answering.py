@@ -21,8 +21,8 @@ from regreen.fixers.new_test import Worth, weigh
 from regreen.forge import TALK, GitHub, Pull, Repository
 from regreen.models import Cost, Message, ModelRequest, Tool, ToolResult
 from regreen.ports import Model
+from regreen.repo_config import RepoConfig
 from regreen.reviewers.dossier import fence
-from regreen.settings import RepoConfig
 
 _ROUNDS = 3
 

@@ -25,7 +25,7 @@ from regreen.codebase.trial import Trial, open_box
 from regreen.errors import Cancelled, UserError
 from regreen.forge import BISECT, GitHub, Pull, Repository
 from regreen.records import Document
-from regreen.settings import RepoConfig, Schedule
+from regreen.repo_config import RepoConfig, Schedule
 from regreen.webhooks.events import Tick, Where
 
 _EDIT_EVERY_S = 15.0

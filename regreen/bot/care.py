@@ -17,7 +17,7 @@ from regreen.bot.running import Job
 from regreen.errors import OutsideError, UserError
 from regreen.forge import READ
 from regreen.records import Order
-from regreen.settings import Schedule
+from regreen.repo_config import Schedule
 from regreen.webhooks.events import InstallationChanged, Pinged, RepositoryChanged, Where
 
 SANDBOX_NOTE = ("health", "sandbox")

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from regreen.errors import OutsideError, UserError
+from regreen.errors import ConfigError, OutsideError, Problem, UserError
 from regreen.forge import READ, App, GitHub, Repository
 from regreen.records import Store
-from regreen.settings import CONFIG_PATH, ConfigError, Problem, RepoConfig, parse_repo_config
+from regreen.repo_config import CONFIG_PATH, RepoConfig, parse_repo_config
 
 Source = Literal["repository", "organisation", "defaults", "last valid"]
 _SPACE = "config"

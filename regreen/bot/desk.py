@@ -16,7 +16,8 @@ from regreen.forge import App, GitHub, Repository, Scope
 from regreen.models import Cost
 from regreen.ports import Clock, Model, Sandbox
 from regreen.records import Action, Store
-from regreen.settings import RepoConfig, Settings
+from regreen.repo_config import RepoConfig
+from regreen.settings import Settings
 from regreen.webhooks.events import Where
 
 ModelFor = Callable[[Job, str, int | None, RepoConfig], tuple[Model, Callable[[], Cost]] | None]

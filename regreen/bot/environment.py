@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from regreen.errors import UserError
-from regreen.settings import ConfigError, Settings
+from regreen.errors import ConfigError, UserError
+from regreen.settings import Settings
 
 
 def writable_home(settings: Settings) -> Path:

@@ -22,7 +22,7 @@ from regreen.fixers.fix import Fix, FixJob, fix
 from regreen.fixers.report import markdown
 from regreen.forge import FIX, CheckRun, GitHub, Pull, Repository, WorkflowRun
 from regreen.records import Document, JobRecord
-from regreen.settings import RepoConfig, Rung
+from regreen.repo_config import RepoConfig, Rung
 from regreen.webhooks.events import CheckFailed, CheckPassed, Where
 
 _ATTEMPTS_A_DAY = 5

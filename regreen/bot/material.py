@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from regreen.adapters.git import GitRepository
 from regreen.forge import GitHub, Pull, Remark
+from regreen.repo_config import RepoConfig
 from regreen.reviewers.dossier import dossiers, fence
 from regreen.reviewers.related import related
 from regreen.reviewers.review import ReviewJob, context_of
 from regreen.reviewers.shorten import shortened
-from regreen.settings import RepoConfig
 
 _PORTIONS = 2
 _MOST_REST = 20_000

@@ -11,7 +11,8 @@ from regreen.bot.watched import WatchedModel
 from regreen.models import Cost
 from regreen.ports import Clock, Model, NoTraces, Traces
 from regreen.records import LedgerLine, Store
-from regreen.settings import RepoConfig, Settings
+from regreen.repo_config import RepoConfig
+from regreen.settings import Settings
 
 _EVER = datetime(2000, 1, 1, tzinfo=UTC)
 

@@ -22,9 +22,9 @@ from regreen.errors import Cancelled, OutsideError
 from regreen.forge import REVIEW, CheckRun, GitHub, Pull, Refused, Repository
 from regreen.models import Review
 from regreen.records import Document, JobRecord
+from regreen.repo_config import RepoConfig
 from regreen.reviewers.document import document
 from regreen.reviewers.review import ReviewJob, review
-from regreen.settings import RepoConfig
 from regreen.webhooks.events import Where
 
 _LOOKS_FOR_PUSH = 3

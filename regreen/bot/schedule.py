@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from croniter import croniter
 
-from regreen.settings import Schedule
+from regreen.repo_config import Schedule
 from regreen.webhooks.events import Tick, Where
 
 _LATEST = timedelta(hours=6)

@@ -25,8 +25,8 @@ from regreen.models import (
     Unread,
 )
 from regreen.ports import Git, Model, Sandbox
+from regreen.repo_config import RepoConfig
 from regreen.reviewers.calibrate import PRIOR, Weights
-from regreen.settings import RepoConfig
 
 LARGEST_FILE = 1024 * 1024
 """Files above this many bytes are not read whole by any reviewer."""

@@ -23,6 +23,7 @@ from regreen.models import (
 )
 from regreen.pool import Pool
 from regreen.ports import Git, Model, Sandbox
+from regreen.repo_config import RepoConfig
 from regreen.reviewers.calibrate import PRIOR, Weights
 from regreen.reviewers.context import LARGEST_FILE, Report, ReviewContext, Reviewer
 from regreen.reviewers.findings import settle
@@ -33,7 +34,6 @@ from regreen.reviewers.scope import UNREADABLE, Scope, risk_of, select
 from regreen.reviewers.score import scores
 from regreen.reviewers.summary import summary
 from regreen.reviewers.table import REVIEWERS, Table
-from regreen.settings import RepoConfig
 
 NO_REPOSITORY = "a bare patch: no repository to read around it"
 

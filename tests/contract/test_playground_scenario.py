@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from regreen.playground import Playground, runner, scenario, serve
-from regreen.settings import parse_repo_config
+from regreen.repo_config import parse_repo_config
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from pathlib import Path
 from regreen.adapters.git import GitRepository
 from regreen.models import Review
 from regreen.ports import Git, Sandbox
+from regreen.repo_config import RepoConfig
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.correctness import Pyright
 from regreen.reviewers.review import ReviewJob, context_of, review
 from regreen.reviewers.table import REVIEWERS
-from regreen.settings import RepoConfig
 
 Files = Mapping[str, str | bytes | None]
 ENV = {

@@ -7,12 +7,12 @@ import pytest
 
 from regreen.codebase.diff import FileChange, parse
 from regreen.models import DIMENSIONS
+from regreen.repo_config import RepoConfig, ReviewConfig
 from regreen.reviewers.document import document, fence, markdown, text
 from regreen.reviewers.review import ReviewJob, review
 from regreen.reviewers.sarif import sarif
 from regreen.reviewers.scope import compile_glob, is_test, select
 from regreen.reviewers.suggestion import parses, sound
-from regreen.settings import RepoConfig, ReviewConfig
 from tests.unit.changes import Files, Story
 
 GOOD = "def f(x):\n    return x\n"

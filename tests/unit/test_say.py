@@ -7,8 +7,9 @@ from dataclasses import replace
 from inline_snapshot import snapshot
 
 from regreen.bot import say
+from regreen.errors import Problem
 from regreen.models import Cost, Evidence, Finding, Review, Skipped, Unread, Withheld
-from regreen.settings import Problem, RepoConfig, ReviewConfig
+from regreen.repo_config import RepoConfig, ReviewConfig
 
 _FINDING = Finding(
     id="F1",

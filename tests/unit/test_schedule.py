@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from regreen.bot.schedule import due
-from regreen.settings import Schedule
+from regreen.repo_config import Schedule
 from regreen.webhooks.events import Where
 
 _PLACE = Where("octo/hello", 1, 2)

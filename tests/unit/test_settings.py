@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.settings import ConfigError, RepoConfig, Settings, config_schema, parse_repo_config
+from regreen.errors import ConfigError
+from regreen.repo_config import RepoConfig, config_schema, parse_repo_config
+from regreen.settings import Settings
 
 
 def problems(text: str) -> list[str]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from regreen.errors import UserError
-from regreen.settings import CONFIG_PATH, ConfigError, Settings, config_schema, parse_repo_config
+from regreen.errors import ConfigError, UserError
+from regreen.repo_config import CONFIG_PATH, config_schema, parse_repo_config
+from regreen.settings import Settings
 
 
 @click.group("config")

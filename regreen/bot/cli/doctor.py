@@ -12,9 +12,10 @@ from typing import Literal, get_args
 
 import click
 
-from regreen.errors import NoSandbox, OutsideError, UserError
+from regreen.errors import ConfigError, NoSandbox, OutsideError, UserError
 from regreen.models import Check
-from regreen.settings import CONFIG_PATH, ConfigError, Settings, parse_repo_config
+from regreen.repo_config import CONFIG_PATH, parse_repo_config
+from regreen.settings import Settings
 
 Group = Literal["sandbox", "database", "github", "model", "config", "git"]
 _OLDEST_GIT = (2, 38)  # `git merge-tree --write-tree`

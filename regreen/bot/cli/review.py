@@ -16,11 +16,11 @@ from regreen.bot.environment import read_settings
 from regreen.codebase.diff import parse
 from regreen.codebase.index import SqliteStore
 from regreen.codebase.trial import Trial
-from regreen.errors import NoSandbox, UserError
+from regreen.errors import ConfigError, NoSandbox, UserError
 from regreen.models import Review
 from regreen.ports import Sandbox
+from regreen.repo_config import CONFIG_PATH, RepoConfig, parse_repo_config
 from regreen.reviewers.review import ReviewJob, review
-from regreen.settings import CONFIG_PATH, ConfigError, RepoConfig, parse_repo_config
 
 WORKTREE = "WORKTREE"
 _DEFAULTS = ("origin/HEAD", "upstream/HEAD", "origin/main", "origin/master", "main", "master")

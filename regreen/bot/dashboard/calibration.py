@@ -11,8 +11,8 @@ from regreen.bot.dashboard.html import Safe, link, table, tag, text
 from regreen.bot.dashboard.reader import Reader
 from regreen.bot.outcomes import Outcomes
 from regreen.listing import Shelf
+from regreen.repo_config import RepoConfig
 from regreen.reviewers.learning import Bin, Outcome, calibration, statistics
-from regreen.settings import RepoConfig
 
 _SIDE, _LEFT, _TOP = 320, 44, 12
 _Z = 1.645  # the middle 90 % of a normal distribution

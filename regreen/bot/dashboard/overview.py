@@ -10,9 +10,9 @@ from regreen.bot.care import SANDBOX_NOTE
 from regreen.bot.dashboard.html import Content, Safe, link, place, state, table, tag, text, when
 from regreen.bot.dashboard.lists import job_address
 from regreen.bot.dashboard.reader import Reader
-from regreen.errors import UserError
+from regreen.errors import ConfigError, UserError
 from regreen.listing import Look, Month, Shelf, Sought
-from regreen.settings import BudgetConfig, ConfigError, parse_repo_config
+from regreen.repo_config import BudgetConfig, parse_repo_config
 
 _SPAN = timedelta(days=30)
 _MARKS = 14

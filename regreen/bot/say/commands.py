@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from regreen.bot.say.markup import code, counted, one_line, span
 from regreen.bot.say.reviews import broken_config
+from regreen.errors import Problem
+from regreen.repo_config import CONFIG_PATH
 from regreen.reviewers.learning import Bin, RuleStats
-from regreen.settings import CONFIG_PATH, Problem
 
 
 def refused(login: str, allow: str) -> str:

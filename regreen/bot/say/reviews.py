@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from regreen.bot.say.markup import code, counted, flat, folded, foreign, marker, one_line, span
+from regreen.errors import Problem
 from regreen.forge import Annotation, AnnotationLevel, Button, CheckRun, Conclusion, InlineComment
 from regreen.models import Cost, Evidence, Finding, Review, Severity
-from regreen.settings import CONFIG_PATH, Problem, RepoConfig
+from regreen.repo_config import CONFIG_PATH, RepoConfig
 
 CHECK_NAME = "Regreen"
 BUTTONS = (
