@@ -12,6 +12,7 @@ import pytest
 from regreen.adapters.git import GitRepository
 from regreen.adapters.sandbox import choose
 from regreen.bisect import report
+from regreen.bisect.log import Log
 from regreen.bisect.memory import File, Forgetful
 from regreen.bisect.result import Bisection
 from regreen.bisect.run import BisectJob, bisect
@@ -390,9 +391,9 @@ def test_killed_at_any_point_it_resumes_and_ends_the_same(
     history.commit("break it", broken="yes\n")
     history.grow(7)
     git = GitRepository.open(history.path)
-    job = BisectJob(Trial(CHECK), good=good, verify=False, resume=True)
+    job = BisectJob(Trial(CHECK), good=good, resume=True)
     whole = bisect(job, git=git, sandbox=sandbox)
-    for lives in (2, 5, 8):
+    for lives in (2, 4, 6):
         memory = _Dies(lives)
         with pytest.raises(Cancelled):
             bisect(job, git=git, sandbox=sandbox, memory=memory)
@@ -400,7 +401,30 @@ def test_killed_at_any_point_it_resumes_and_ends_the_same(
         assert [seen.sha for seen in again.observations] == [
             seen.sha for seen in whole.observations
         ]
-        assert again.posterior == whole.posterior
+        assert (again.posterior, again.verified) == (whole.posterior, whole.verified)
+
+
+def test_the_proof_takes_the_place_of_the_last_tests(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    good = history.commit("begin", check__sh="test ! -e broken\n")
+    history.grow(30)
+    culprit = history.commit("break it", broken="yes\n")
+    history.grow(30)
+    alone, proved = find(good=good, verify=False), find(good=good)
+    for found in (alone, proved):
+        assert found.culprit is not None
+        assert found.culprit.sha == culprit
+        assert found.probability >= 0.99
+    assert proved.tests < alone.tests
+
+
+def test_a_proof_in_vain_is_remembered_over_a_kill() -> None:
+    memory = Forgetful()
+    log = Log(memory, "this", "", resume=True, reuse=True)
+    log.doubt()
+    assert Log(memory, "this", "", resume=True, reuse=True).doubted
+    assert not Log(memory, "another", "", resume=True, reuse=True).doubted
 
 
 @pytest.mark.soak
