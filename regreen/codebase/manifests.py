@@ -42,7 +42,8 @@ def python_for(git: Git, rev: str, available: Iterable[str]) -> str | None:
     """The Python to run a revision with, out of `available` ("3.11"); None where the repository does not say.
 
     A pinned version wins. Else the newest that both the version range and the classifiers name; where only
-    a range is given, the newest is a guess that old code rarely survives, so classifiers count first.
+    a range is given, the newest is a guess that old code rarely survives, so classifiers count first. Where none
+    that they name is to be had, the one nearest to them: old code breaks with every version further on.
     """
     usable = sorted(set(available), key=_number)
     pinned = _pinned(git, rev)
@@ -53,8 +54,12 @@ def python_for(git: Git, rev: str, available: Iterable[str]) -> str | None:
         return None
     fitting = [version for version in usable if allowed is None or _allows(allowed, version)]
     both = [version for version in fitting if version in named]
-    chosen = both or fitting
-    return chosen[-1] if chosen else None
+    if not fitting:
+        return None
+    if both or not named:
+        return (both or fitting)[-1]
+    newest = max(map(_number, named))
+    return next((version for version in fitting if _number(version) > newest), fitting[-1])
 
 
 def _counts(path: str, wanted: Needs) -> bool:

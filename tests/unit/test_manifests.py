@@ -245,3 +245,9 @@ def test_older_manifests_are_read_too() -> None:
     assert chosen(setup__py="setup(python_requires='>=3.8,<3.12')") == "3.11"
     assert chosen(pyproject__toml='[tool.poetry.dependencies]\npython = "^3.8"\n') == "3.13"
     assert chosen(pyproject__toml='[tool.poetry.dependencies]\npython = "~3.8"\n') == "3.8"
+
+
+def test_where_nothing_that_was_tried_is_to_be_had_the_nearest_is_taken() -> None:
+    old = "setup(classifiers=['Programming Language :: Python :: 2.7', 'Programming Language :: Python :: 3.4'])"
+    assert chosen(setup__py=old) == "3.8"
+    assert chosen(setup__py=old.replace("3.4", "3.14")) == "3.13"
