@@ -155,6 +155,14 @@ class Belief:
                     found, most = (group.mask & mask).bit_length() - 1, each
         return found, most
 
+    def contains(self, point: int) -> float:
+        """The probability that a commit contains the culprit, or that it was there before the range."""
+        inside = self.graph.inside(point)
+        shares = (
+            g.said * self.weigh(g.mask & inside) * self._share / g.weight for g in self.groups
+        )
+        return math.fsum((self.before, *shares))
+
     def likeliest_group(self) -> tuple[int, float]:
         """The commits that no test so far has told apart and that are likeliest together: bits, probability."""
         if not self.groups:

@@ -14,7 +14,7 @@ from regreen.bisect.log import Log
 from regreen.bisect.memory import Run
 from regreen.bisect.price import build_cost, prices
 from regreen.bisect.rates import to_be_proved
-from regreen.bisect.result import Outcome, Seen
+from regreen.bisect.result import Outcome, Seen, Step
 from regreen.bisect.runner import Judge, Runs
 from regreen.bisect.search import Search, calibrated
 from regreen.errors import OutsideError
@@ -32,6 +32,7 @@ _SUSPECT = 10.0  # so much likelier is a commit that touches a file of the trace
 _PATIENCE = 12  # so many untestable commits in a row, and what is left is one stretch of them
 _ALWAYS = 5  # so many runs alike at one commit are no chance
 _ENOUGH = 400  # runs of the search, whatever the limits: it is not going to end
+_COLUMNS = 120  # of a picture
 _TROUBLE = 3  # so many runs in a row that the sandbox failed end the bisection
 
 
@@ -83,6 +84,7 @@ class Hunt:
     barred: set[int] = field(default_factory=set)
     searched: int = 0
     mended: str | None = None
+    narrowing: list[Step] = field(default_factory=list)
 
     def open(self, good: str | None, bad: str, limit: Stop) -> None:
         """Fix the range (going back from `bad` where no good commit is known) and test its good end."""
@@ -194,8 +196,22 @@ class Hunt:
             if weight == 0 and at != len(self.commits) - 1
         }
         self.barred |= self._strangers
-        for run in (*self.log.reused, *self.log.runs):
+        for run in self.log.reused:
             self._count(run)
+        self.narrowing = []
+        for run in self.log.runs:
+            self._count(run)
+            self._note(run, self.view())
+
+    def _note(self, run: Run, view: View) -> None:
+        """Keep what is believed after a run, for whoever wants to see how the search narrowed."""
+        size = -(-len(view.bars) // _COLUMNS)
+        columns = (sum(view.bars[at : at + size]) for at in range(0, len(view.bars), size))
+        rounded = tuple(round(mass, 3) for mass in columns)
+        seen = self.judge(run)[0]
+        self.narrowing.append(
+            Step(run.sha, seen, view.best, round(view.probability, 4), view.left, rounded)
+        )
 
     def _count(self, run: Run) -> None:
         outcome, _ = self.judge(run)
@@ -217,10 +233,12 @@ class Hunt:
         if learned != self.judge:
             self.judge = learned
             self._rebuild()
+            view = self.view()
         else:
             self._count(run)
+            view = self.view()
+            self._note(run, view)
         outcome, reason = self.judge(run)
-        view = self.view()
         best = (
             f"{view.best[:12]} {view.probability:.0%}"
             if view.best

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from itertools import accumulate
 
 from regreen.bisect.result import Bisection, Observation, Point
 
-_WIDTH, _HEIGHT = 860, 440
+_WIDTH, _HEIGHT = 860, 446
 _LEFT, _RIGHT = 56, 18
 _TOP, _FLOOR = 66, 146  # the whole range
-_NEAR_TOP, _NEAR_FLOOR = 258, 338  # the commits that matter
+_NEAR_TOP, _NEAR_FLOOR = 264, 344  # the commits that matter
+_LANE, _LANES = 14, 6  # lines of history side by side: how far apart, how many are drawn
 _BARS, _NEAR = 400, 25
 _AROUND = 4
 _STACK = 4
@@ -24,17 +24,19 @@ _SCALES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 def svg(found: Bisection, title: str) -> str:
     """The picture; `title` stands above it."""
     head, _, subject = title.partition(": ")
+    lanes = _lanes(found.posterior, *_window(found.posterior)) if found.range.merges else ()
+    height = _HEIGHT + (_LANE * (max(lanes) + 2) if lanes else 0)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img" '
         'font-family="system-ui, sans-serif" font-size="12">',
         f"<title>{escape(title)}</title>",
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
+        f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
         f'<text x="{_LEFT}" y="24" font-size="16" font-weight="600">{escape(_cut(head, _TITLE))}</text>',
         f'<text x="{_LEFT}" y="44" fill="{_GREY}">{escape(_cut(subject or _subtitle(found), _SUBJECT))}</text>',
     ]
     if found.posterior:
-        parts += [*_whole(found), *_near(found)]
-    parts += _legend(_subtitle(found) if subject else "")
+        parts += [*_whole(found), *_near(found, lanes)]
+    parts += _legend(_subtitle(found) if subject else "", height)
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -63,7 +65,7 @@ def _whole(found: Bisection) -> list[str]:
         if len(chunk) > 1:
             name = f"{len(chunk)} commits {_percent(mass)}, {name}"
         parts += _bar(middle, drawn, mass / scale, name, (_TOP, _FLOOR))
-    parts += _strip(found.posterior, chunks, width)
+    parts += _strip(chunks, width)
     parts += _dots(found.observations, {p.sha: at for at, p in enumerate(found.posterior)}, width)
     good = found.range.good[:12] if found.range.good else "the beginning"
     right = _WIDTH - _RIGHT
@@ -75,18 +77,14 @@ def _whole(found: Bisection) -> list[str]:
     ]
 
 
-def _strip(
-    posterior: Sequence[Point], chunks: Sequence[Sequence[Point]], width: float
-) -> list[str]:
-    """Green where it works, red where it is broken, by the chance that it broke at or before a commit."""
-    broken = list(accumulate(point.p for point in posterior))
+def _strip(chunks: Sequence[Sequence[Point]], width: float) -> list[str]:
+    """Green where it works, red where it is broken, by the chance that a commit (of some, the newest) is broken."""
     parts: list[str] = []
     at = 0
     for chunk in chunks:
-        share = min(1.0, broken[at + len(chunk) - 1])
         parts.append(
             f'<rect x="{_LEFT + at * width:.1f}" y="{_FLOOR + 3}" width="{len(chunk) * width + 0.4:.1f}" '
-            f'height="12" fill="{_blend(share)}"/>'
+            f'height="12" fill="{_blend(chunk[-1].broken)}"/>'
         )
         at += len(chunk)
     return parts
@@ -110,16 +108,19 @@ def _dots(runs: Sequence[Observation], places: dict[str, int], width: float) -> 
 # --- the commits that matter -----------------------------------------------------------------------
 
 
-def _near(found: Bisection) -> list[str]:
-    """The likeliest commit and those around it, one column each, with their names."""
+def _near(found: Bisection, lanes: Sequence[int]) -> list[str]:
+    """The likeliest commit and those around it, one column each, with their names; with merges, how they descend."""
     first, last = _window(found.posterior)
     shown = found.posterior[first:last]
+    floor = _NEAR_FLOOR + (_LANE * (max(lanes) + 2) if lanes else 0)
     width = min(60.0, (_WIDTH - _LEFT - _RIGHT) / len(shown))
     scale = _scale(max(point.p for point in shown))
     what = "the likeliest commit and its neighbours" if len(shown) > 1 else "the only commit"
+    lines = "; below, how they descend: green works, red is broken" if lanes else ""
     parts = [
-        f'<text x="{_LEFT}" y="{_NEAR_TOP - 14}" fill="{_GREY}">Closer: {what}, in the order of history</text>',
+        f'<text x="{_LEFT}" y="{_NEAR_TOP - 20}" fill="{_GREY}">Closer: {what}, in the order of history{lines}</text>',
         *_axis(_NEAR_TOP, _NEAR_FLOOR, scale),
+        *_descent(found.posterior, first, lanes, width),
     ]
     best = max(shown, key=lambda point: point.p)
     runs: dict[str, list[Observation]] = {}
@@ -135,14 +136,72 @@ def _near(found: Bisection) -> list[str]:
                 f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" font-size="11">{_percent(point.p)}</text>'
             )
         mine = runs.get(point.sha, [])
-        parts += [_dot(x, _NEAR_FLOOR + 9 + 8 * k, one) for k, one in enumerate(mine[:_STACK])]
+        parts += [_dot(x, floor + 9 + 8 * k, one) for k, one in enumerate(mine[:_STACK])]
         bold = ' font-weight="700"' if point is best else f' fill="{_GREY}"'
-        y = _NEAR_FLOOR + 48
+        y = floor + 48
         parts.append(
             f'<text transform="translate({x + 4:.1f} {y}) rotate(-35)" text-anchor="end" font-size="10"'
             f"{bold}>{point.sha[:7]}</text>"
         )
     return parts
+
+
+def _lanes(posterior: Sequence[Point], first: int, last: int) -> tuple[int, ...]:
+    """The line that each commit of a window is drawn on, 0 the uppermost: a first parent goes on on its child's."""
+    waits: list[int | None] = []  # for each line, the commit that it leads to
+    lanes: dict[int, int] = {}
+    for at in reversed(range(first, last)):
+        mine = [lane for lane, wanted in enumerate(waits) if wanted == at]
+        lane = mine[0] if mine else _free(waits)
+        for taken in mine[1:]:
+            waits[taken] = None
+        lanes[at] = lane
+        main, *others = posterior[at].parents or (-1,)
+        waits[lane] = main if main >= first else None
+        for other in others:
+            if other >= first and other not in waits:
+                waits[_free(waits)] = other
+    return tuple(min(lanes[at], _LANES - 1) for at in range(first, last))
+
+
+def _free(waits: list[int | None]) -> int:
+    if None not in waits:
+        waits.append(None)
+    return waits.index(None)
+
+
+def _descent(
+    posterior: Sequence[Point], first: int, lanes: Sequence[int], width: float
+) -> list[str]:
+    """The commits of a window, in the colours of the strip, with lines to their parents."""
+    places = [
+        (_LEFT + (at + 0.5) * width, _NEAR_FLOOR + _LANE * (lane + 1))
+        for at, lane in enumerate(lanes)
+    ]
+    edges, marks = [], []
+    for point, (x, y) in zip(posterior[first:], places, strict=False):
+        for parent in point.parents:
+            start = places[parent - first] if parent >= first else (_LEFT - 8.0, y)
+            edges.append(_edge(start, (x, y), width))
+        marks.append(
+            f'<circle cx="{x:.1f}" cy="{y}" r="5" fill="{_blend(point.broken)}" stroke="{_GREY}">'
+            f"<title>{point.sha[:12]} is broken: {_percent(point.broken)}</title></circle>"
+        )
+    return edges + marks
+
+
+def _edge(start: tuple[float, int], end: tuple[float, int], width: float) -> str:
+    """A line from a parent to its child: along the lower of their two lines, which is the branch's own."""
+    (left, from_y), (right, to_y) = start, end
+    turn = min(right - left, width)
+    bend = left + turn if to_y > from_y else right - turn  # where it leaves or joins the upper one
+    middle = (left + bend) / 2 if to_y > from_y else (bend + right) / 2
+    path = (
+        f"C{middle:.1f} {from_y} {middle:.1f} {to_y} {bend:.1f} {to_y} L{right:.1f} {to_y}"
+        if to_y > from_y
+        else f"L{bend:.1f} {from_y} C{middle:.1f} {from_y} {middle:.1f} {to_y} {right:.1f} {to_y}"
+    )
+    return f'<path d="M{left:.1f} {from_y} {path}" fill="none" stroke="{_GREY}"/>'
 
 
 def _window(posterior: Sequence[Point]) -> tuple[int, int]:
@@ -189,13 +248,13 @@ def _dot(x: float, y: float, seen: Observation) -> str:
     )
 
 
-def _legend(left: str) -> list[str]:
+def _legend(left: str, height: int) -> list[str]:
     entries = (
         ("fail", "failed as at the bad end"),
         ("pass", "passed"),
         ("untestable", "could not be tested"),
     )
-    y = _HEIGHT - 14
+    y = height - 14
     parts = [
         f'<rect x="{_LEFT}" y="{y - 9}" width="9" height="9" fill="{_BLUE}"/>'
         f'<text x="{_LEFT + 14}" y="{y}" fill="{_GREY}">probability</text>'

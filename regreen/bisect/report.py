@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from regreen.bisect import plot
 from regreen.bisect.endpoints import Ends
 from regreen.bisect.graph import BEFORE
@@ -70,7 +72,8 @@ def assemble(
     credible = (
         hunt.state.credible(confidence) if outcome in {"found", "narrowed", "undecided"} else []
     )
-    said = stated([*hunt.state.posterior(), hunt.state.none + hunt.state.before])
+    computed = [*hunt.state.posterior(), hunt.state.none + hunt.state.before]
+    said = stated(computed)
     nowhere = {"none": hunt.state.none, "before": hunt.state.before}
     return Bisection(
         outcome,
@@ -86,10 +89,11 @@ def assemble(
         _rates(hunt),
         Searched(hunt.good, ends.bad, len(history), history.merges),
         observations,
-        tuple(Point(sha, mass) for sha, mass in zip(history.shas, said, strict=False)),
+        tuple(_points(hunt, computed, said)),
         seconds,
         signature=wanted,
         notes=notes,
+        narrowing=tuple(hunt.narrowing),
     )
 
 
@@ -220,6 +224,19 @@ def _observation(judge: Judge, run: Run, *, reused: bool) -> Observation:
 def _culprit(git: Git, sha: str) -> Culprit:
     commit = git.commit(sha)
     return Culprit(sha, commit.subject, commit.author, commit.date.isoformat())
+
+
+def _points(hunt: Hunt, computed: Sequence[float], said: Sequence[float]) -> Iterable[Point]:
+    """Each commit with what is stated of it; what is stated of the likeliest one is stated of its descendants too."""
+    history, best = hunt.history, max(range(len(computed)), key=computed.__getitem__)
+    doubt = 1 - computed[best]
+    scale = (1 - said[best]) / doubt if doubt > 0 and best < len(history) else 1.0
+    for at, sha in enumerate(history.shas):
+        has = scale * hunt.state.contains(at)
+        if best < len(history) and history.contains[at] >> best & 1:
+            has += said[best] - scale * computed[best]
+        broken = round(1 - has if hunt.find_fix else has, 4)
+        yield Point(sha, said[at], broken, history.parents[at])
 
 
 def _rates(hunt: Hunt) -> RatesSeen:

@@ -29,10 +29,16 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One commit of the range and its probability."""
+    """One commit of the range and its probability.
+
+    `broken` is the probability that the command fails at it, however long it is broken; `parents` are places in the
+    posterior, -1 for a parent that is older than the range.
+    """
 
     sha: str
     p: float
+    broken: float = 0.0
+    parents: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,21 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """What was believed after one run: the likeliest commit, as uncertain as among `left`, and the mass over the range.
+
+    `columns` goes from the oldest commit to the newest, a commit each or, in a long range, some together.
+    """
+
+    sha: str
+    outcome: Seen
+    best: str | None
+    probability: float
+    left: int
+    columns: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Dependency:
     """The package whose version broke it, where the culprit did nothing but move versions."""
 
@@ -112,3 +133,4 @@ class Bisection:
     find_fix: bool = False
     notes: tuple[str, ...] = ()
     dependency: Dependency | None = None
+    narrowing: tuple[Step, ...] = ()

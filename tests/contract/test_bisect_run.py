@@ -142,6 +142,13 @@ def test_a_merge_is_opened(history: History, find: Callable[..., Bisection]) -> 
     found = find(good=good)
     assert (found.culprit and found.culprit.sha, found.via_merge) == (culprit, merge)
     assert found.range.merges == 1
+    points = {point.sha: point for point in found.posterior}
+    contain = {culprit, merge, history.git("rev-parse", "HEAD")}
+    assert {sha for sha, point in points.items() if point.broken > 0.9} == contain
+    assert [found.posterior[at].sha for at in points[merge].parents] == history.git("rev-parse", f"{merge}^1", f"{merge}^2").split()  # fmt: skip
+    assert [step.sha for step in found.narrowing] == [seen.sha for seen in found.observations]
+    assert found.narrowing[-1].best == culprit
+    assert [step.left for step in found.narrowing][-1] < found.narrowing[0].left
     whole = find(good=good, first_parent=True, verify=False)
     assert (whole.culprit and whole.culprit.sha, whole.via_merge) == (merge, None)
 
@@ -188,6 +195,7 @@ def test_the_commit_that_repaired_it_is_found(
     assert found.verified is not None
     assert found.verified.by == ("rerun", "revert")
     assert found.rates.fail_if_bad[0] > 0.9
+    assert [point.broken > 0.5 for point in found.posterior] == [True] * 4 + [False] * 4
     assert "repaired it" in report.text(found)
 
 

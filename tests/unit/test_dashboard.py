@@ -101,6 +101,7 @@ def _fill(store: Database, repo: str = _EVIL) -> str:
         "culprit": {"sha": _EVIL, "subject": _EVIL}, "notes": [_EVIL], "probability": 0.99,
         "posterior": [{"sha": _EVIL, "p": 0.9}, {"sha": "b", "p": 0.1}], "range": {"merges": 0, "bad": _EVIL},
         "observations": [{"sha": _EVIL, "outcome": "fail", "reason": _EVIL}],
+        "narrowing": [{"sha": _EVIL, "outcome": _EVIL, "best": _EVIL, "probability": 0.9, "left": 2, "columns": [0.9, 0.1]}],
     }  # fmt: skip
     for kind in ("review", "fix", "bisect"):
         store.keep(Document(kind, repo, 1, "s", order.id, _NOW, body))

@@ -1,4 +1,4 @@
-"""How a search narrowed, run by run: the posterior after each, as a picture and as a table."""
+"""How a search narrowed, run by run: what was believed after each, as a picture and as a table."""
 
 from __future__ import annotations
 
@@ -7,61 +7,38 @@ from typing import Any
 
 from regreen.bot.dashboard.html import Safe, fold, table, tag, text
 
-_MOST_COMMITS = 600
 _MOST_RUNS = 60
-_COLUMNS = 120
 _WIDE, _ROW, _LEFT = 720, 16, 30
 
 
 def narrowing(body: Mapping[str, Any]) -> Safe:
-    """The belief after each run, replayed from the observations; nothing where history has merges.
-
-    A straight range is all that the document's order of commits describes; for a graph only the end is kept.
-    """
-    points = [str(p.get("sha")) for p in body.get("posterior") or ()]
-    runs = [o for o in body.get("observations") or () if o.get("outcome") in {"fail", "pass"}]
-    merges = (body.get("range") or {}).get("merges")
-    if merges or not 2 <= len(points) <= _MOST_COMMITS or not runs or body.get("find_fix"):
+    """The belief after each run, of the first so many; nothing where the document does not hold it."""
+    steps = [one for one in body.get("narrowing") or () if isinstance(one, dict)]
+    if not steps:
         return Safe("")
-    steps = _replayed(points, runs[:_MOST_RUNS])
     rows = (
-        (at, sha[:12], outcome, best[:12], f"{sure:.1%}", left)
-        for at, (sha, outcome, best, sure, left, _) in enumerate(steps, 1)
+        (
+            at,
+            tag("code", str(one.get("sha"))[:12]),
+            str(one.get("outcome")),
+            tag("code", str(one.get("best"))[:12]) if one.get("best") else "none of them",
+            f"{_number(one.get('probability')):.1%}",
+            str(one.get("left")),
+        )
+        for at, one in enumerate(steps, 1)
     )
-    head = ("run", "at", "outcome", "likeliest then", "probability", "commits that hold 95%")
+    head = ("run", "at", "outcome", "likeliest then", "probability", "commits left, about")
+    columns = [[_number(mass) for mass in one.get("columns") or ()] for one in steps[:_MOST_RUNS]]
+    commits = len(body.get("posterior") or ())
     return text(
         tag("h3", "How it narrowed"),
-        _picture([masses for *_, masses in steps], len(points)),
+        _picture(columns, commits) if all(columns) else "",
         fold("The same as a table", table(head, rows, caption="The belief after each run")),
     )
 
 
-def _replayed(
-    points: list[str], runs: list[Mapping[str, Any]]
-) -> list[tuple[str, str, str, float, int, list[float]]]:
-    from regreen.bisect.graph import BEFORE, line
-    from regreen.bisect.search import Search
-
-    search, places = Search(line(len(points))), {sha: at for at, sha in enumerate(points)}
-    steps = []
-    for run in runs:
-        sha, failed = str(run.get("sha")), run.get("outcome") == "fail"
-        search.observe(places.get(sha, BEFORE), failed=failed)
-        belief = search.posterior()
-        best = max(range(len(points)), key=belief.__getitem__)
-        total, left = 0.0, 0
-        for share in sorted(belief, reverse=True):
-            total, left = total + share, left + 1
-            if total >= 0.95 * sum(belief):
-                break
-        word = "fail" if failed else "pass"
-        steps.append((sha, word, points[best], belief[best], left, _columns(belief)))
-    return steps
-
-
-def _columns(belief: list[float]) -> list[float]:
-    size = -(-len(belief) // _COLUMNS)
-    return [sum(belief[at : at + size]) for at in range(0, len(belief), size)]
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _picture(steps: list[list[float]], commits: int) -> Safe:
