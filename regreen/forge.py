@@ -72,7 +72,7 @@ class NotAllowed(OutsideError):
 
 
 class Paced(OutsideError):
-    """Our own pace: the write is put off until GitHub's limits on creating content allow it."""
+    """GitHub's limits, reached or kept away from: put off until they allow it. That is no failure."""
 
 
 class Refused(UserError):
@@ -256,12 +256,17 @@ class Installation:
 
 @dataclass(frozen=True, slots=True)
 class FailedDelivery:
-    """A webhook delivery that GitHub could not bring; `id` asks for it again, `guid` is its delivery id."""
+    """A webhook delivery that GitHub could not bring; `id` asks for it again, `guid` is its delivery id.
+
+    `status` is the last answer's (0: none came), `tries` how often it was sent.
+    """
 
     id: int
     guid: str
     event: str
     at: datetime
+    status: int
+    tries: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import cast
@@ -59,6 +61,7 @@ from regreen.forge import (
 from regreen.ports import Clock
 
 _ANNOTATIONS_A_CALL = 50
+_DELIVERY_PAGES = 300  # a day away of an App with thirty thousand deliveries
 
 _THREADS = """
 query($owner: String!, $name: String!, $number: Int!, $after: String) {
@@ -115,6 +118,7 @@ class GitHubApp:
             written=self._written,
             seen=self._seen,
             clean=self._clean,
+            forget=self._tokens.forget,
         )
 
     def installation_of(self, repo: str) -> int:
@@ -144,15 +148,18 @@ class GitHubApp:
         """Deliveries that failed and have not succeeded since, oldest first."""
         arrived: set[str] = set()
         failed: dict[str, FailedDelivery] = {}
-        for item in self._wire.cursor_pages("/app/hook/deliveries"):
-            at = time_of(item["delivered_at"])
+        tries = Counter[str]()
+        for item in self._wire.cursor_pages("/app/hook/deliveries", _DELIVERY_PAGES):
+            at, guid, status = time_of(item["delivered_at"]), item["guid"], int(item["status_code"])
             if at < since:
                 break
-            if 200 <= int(item["status_code"]) < 300:
-                arrived.add(item["guid"])
-            else:
-                failed[item["guid"]] = FailedDelivery(item["id"], item["guid"], item["event"], at)
-        return sorted((d for g, d in failed.items() if g not in arrived), key=lambda d: d.at)
+            tries[guid] += 1
+            if 200 <= status < 300:
+                arrived.add(guid)
+            elif guid not in failed:  # the newest comes first
+                failed[guid] = FailedDelivery(item["id"], guid, item["event"], at, status, 1)
+        missed = (replace(d, tries=tries[g]) for g, d in failed.items() if g not in arrived)
+        return sorted(missed, key=lambda d: d.at)
 
     def redeliver(self, delivery: FailedDelivery) -> None:
         """Ask GitHub to deliver once more."""
@@ -175,12 +182,13 @@ class RepositoryClient:
         seen: Seen,
         watch: Watch,
         clean: Clean,
+        forget: Callable[[Auth.Auth], None],
     ) -> None:
         self.repo = repo
         self._login = login
         self._auth = auth
-        self._wire = Wire(api_url, auth, pace, seen, watch, clean=clean)
-        self._resolving = Wire(api_url, resolving, pace, watch=watch, clean=clean)
+        self._wire = Wire(api_url, auth, pace, seen, watch, clean=clean, forget=forget)
+        self._resolving = Wire(api_url, resolving, pace, watch=watch, clean=clean, forget=forget)
         self._written = written
         self._at = f"/repos/{repo}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -41,8 +41,18 @@ class Tokens:
         with self._lock:
             kept = self._kept.get(key)
             if kept is None or kept.expires - self._EARLY <= self._clock.now():
+                self._drop(lambda old: old.expires <= self._clock.now())
                 kept = self._kept[key] = self._ask(installation, repo, scope)
             return kept.auth
+
+    def forget(self, auth: Auth.Auth) -> None:
+        """A token that GitHub does not take any more: the next one is asked for anew."""
+        with self._lock:
+            self._drop(lambda kept: kept.auth is auth)
+
+    def _drop(self, which: Callable[[_Kept], bool]) -> None:
+        for key in [key for key, kept in self._kept.items() if which(kept)]:
+            del self._kept[key]
 
     def _ask(self, installation: int, repo: str, scope: Scope) -> _Kept:
         body = {"repositories": [repo.partition("/")[2]], "permissions": dict(scope)}

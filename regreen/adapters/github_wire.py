@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import requests
-from github import Auth, GithubException, GithubRetry
+from github import Auth, GithubException
 from github.Requester import Requester
+from requests.adapters import Retry
 
 from regreen import __version__
 from regreen.adapters.github_watch import Heard, Watch
@@ -18,7 +21,7 @@ from regreen.adapters.pace import Pace
 from regreen.adapters.seen import Seen
 from regreen.codebase.redaction import Clean, redact
 from regreen.errors import OutsideError
-from regreen.forge import Gone, NotAllowed, Refused
+from regreen.forge import Gone, NotAllowed, Paced, Refused
 
 PAGE = 100
 MAX_PAGES = 30  # GitHub itself stops at 3,000 files of a pull request
@@ -29,7 +32,10 @@ Json = Any
 
 
 class Wire:
-    """JSON requests with one kind of credential; a fresh one is asked for before it expires."""
+    """JSON requests with one kind of credential; a fresh one is asked for before it expires.
+
+    `forget` is told of a credential that GitHub does not take any more.
+    """
 
     def __init__(
         self,
@@ -40,6 +46,7 @@ class Wire:
         watch: Watch | None = None,
         *,
         clean: Clean = redact,
+        forget: Callable[[Auth.Auth], None] = lambda _: None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self._auth = auth
@@ -47,6 +54,7 @@ class Wire:
         self._seen = seen
         self._watch = watch or Watch()
         self._clean = clean
+        self._forget = forget
         self._lock = threading.Lock()
         self._requester: Requester | None = None
         self._used: Auth.Auth | None = None
@@ -66,10 +74,10 @@ class Wire:
             if len(items) < PAGE:
                 return
 
-    def cursor_pages(self, path: str) -> Iterator[Json]:
-        """Every item of a list that is paged by a cursor, which only the Link header tells."""
+    def cursor_pages(self, path: str, most: int) -> Iterator[Json]:
+        """Every item of a list that is paged by a cursor, which only the Link header tells; `most` pages of it."""
         cursor: str | None = None
-        for _ in range(MAX_PAGES):
+        for _ in range(most):
             headers, data = self._exchange("GET", path, {"per_page": PAGE, "cursor": cursor})
             yield from data
             cursor = _next_cursor(headers.get("link") or "")
@@ -160,6 +168,8 @@ class Wire:
             except (GithubException, requests.RequestException, ValueError) as error:
                 if isinstance(error, GithubException):
                     heard(error.headers or {})
+                    if error.status == 401 and self._used is not None:
+                        self._forget(self._used)  # revoked, with its installation or by hand
                 msg = f"{verb} {path}"
                 raise _translated(msg, error) from error
 
@@ -183,8 +193,16 @@ def _discreet(value: Json, clean: Clean) -> Json:
 
 
 def _requester(base_url: str, auth: Auth.Auth) -> Requester:
-    # PyGithub's own default repeats a POST after a 502, which makes duplicates.
-    retry = GithubRetry(total=3, allowed_methods={"GET", "HEAD"}, max_rate_limit_wait=60)
+    # PyGithub's own default repeats a POST after a 502, which makes duplicates; and it waits for a rate limit here,
+    # for as long as GitHub says, where nobody can cancel it.
+    retry = Retry(
+        total=3,
+        allowed_methods={"GET", "HEAD"},
+        status_forcelist=range(500, 600),
+        backoff_factor=0.2,
+        respect_retry_after_header=False,
+        raise_on_status=False,
+    )
     on_loopback = urlsplit(base_url).hostname in _LOOPBACK
     return Requester(
         auth=auth,
@@ -210,11 +228,10 @@ def _translated(doing: str, error: Exception) -> Exception:
         return Gone(text)
     if error.status == 422:
         return Refused(text)
-    if error.status in {403, 429}:
-        wait = _retry_after(error.headers or {})
-        if wait is None and "rate limit" not in said.lower():
-            return NotAllowed(text)
-        return OutsideError(text, retry_after=wait or 60.0)
+    if _is_limit(error, said):
+        return Paced(text, retry_after=_limited_for(error.headers or {}))
+    if error.status == 403:
+        return NotAllowed(text)
     return OutsideError(text)
 
 
@@ -235,8 +252,35 @@ def _message(data: Json) -> str:
     return f"{data.get('message', '')}{more}"[:500]
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    value = headers.get("retry-after")
-    if value is not None and value.isdigit():
+def _is_limit(error: GithubException, said: str) -> bool:
+    """Whether GitHub has had enough of us for a while.
+
+    https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
+    """
+    if error.status == 429:
+        return True
+    if error.status != 403:  # GraphQL says so in an answer of 200
+        return "RATE_LIMITED" in str(error.data)
+    headers, words = error.headers or {}, said.lower()
+    return (
+        "retry-after" in headers
+        or headers.get("x-ratelimit-remaining") == "0"
+        or "rate limit" in words
+        or "abuse detection" in words
+    )
+
+
+def _limited_for(headers: Mapping[str, str]) -> float | None:
+    """Seconds until the limit is over, None where GitHub does not say."""
+    value = headers.get("retry-after", "")
+    if value.isdigit():
         return float(value)
-    return None
+    reset = headers.get("x-ratelimit-reset", "")
+    if headers.get("x-ratelimit-remaining") != "0" or not reset.isdigit():
+        return None
+    # by GitHub's own clock, if it tells; within which part of the second it resets is not known
+    try:
+        now = parsedate_to_datetime(headers["date"]).timestamp()
+    except (KeyError, ValueError):
+        now = time.time()
+    return max(1.0, float(reset) - now + 1)

@@ -24,6 +24,10 @@ SANDBOX_NOTE = ("health", "sandbox")
 """Where the store says why no foreign code is run here; empty: it is."""
 _SCHEDULES = "schedules"
 _REDELIVERY_WINDOW = timedelta(days=3)
+_REFUSED = frozenset(
+    {400, 413}
+)  # by what they are: time changes nothing, another version of Regreen may
+_MOST_TRIES = 4
 
 _log = logging.getLogger(__name__)
 
@@ -138,9 +142,11 @@ def redeliver_missed(desk: Desk) -> str:
     """Have GitHub send again what it could not deliver and we do not have."""
     since = desk.clock.now() - _REDELIVERY_WINDOW
     missed = [d for d in desk.app.failed_deliveries(since) if desk.store.delivery(d.guid) is None]
-    for delivery in missed:
+    wanted = [d for d in missed if d.tries < _MOST_TRIES or d.status not in _REFUSED]
+    for delivery in wanted:
         desk.app.redeliver(delivery)
-    return f"asked for {len(missed)} deliveries again"
+    hopeless = f"; {len(missed) - len(wanted)} were refused each time" if missed != wanted else ""
+    return f"asked for {len(wanted)} deliveries again{hopeless}"
 
 
 def prune(desk: Desk) -> str:

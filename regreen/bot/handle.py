@@ -120,6 +120,8 @@ class Handler:
                 reply = Reply(github, self._desk.store, ask.number, ask.comment, record.id)
                 reply.say(say.failed(reason, record.id))
                 reply.react("confused")
+            case CommentPosted() | ButtonPressed() as event:
+                self._talk.failed(record, event, reason)
             case _:
                 pass
 

@@ -18,6 +18,7 @@ MAX_ATTEMPTS = 5
 _FIRST_WAIT_S = 5.0
 _LONGER = 6  # five tries take nineteen minutes: GitHub is seldom away for longer
 _LONGEST_WAIT_S = 15 * 60.0
+_LIMITED_S = 60.0
 _AFTER_STOP_S = 3.0
 _SUSPECT_FROM = 2
 _TRIES_TO_TELL = 3
@@ -179,8 +180,7 @@ class Runner:
             # what is not granted now will not be granted by asking again
             self._give_up(record, str(error))
         except Paced as error:
-            wait = error.retry_after or _FIRST_WAIT_S
-            return self._put_off(record, str(error), wait)
+            return self._put_off(record, str(error), error.retry_after or self._longer(record))
         except OutsideError as error:
             return self._again(record, error)
         except Exception:  # noqa: BLE001 - see below
@@ -196,6 +196,12 @@ class Runner:
         due = self._clock.now() + timedelta(seconds=wait)
         self._store.wait_again(record.id, due, reason, counted=False)
         return wait
+
+    def _longer(self, record: JobRecord) -> float:
+        """The wait where GitHub says only that it is too much: a minute, and longer the longer it goes on."""
+        since = record.started or self._clock.now()
+        lasts = (self._clock.now() - since).total_seconds()
+        return min(max(_LIMITED_S, lasts / 2), _LONGEST_WAIT_S)
 
     def _again(self, record: JobRecord, error: OutsideError) -> float | None:
         now = self._store.job(record.id) or record  # it may have got further, which counts anew

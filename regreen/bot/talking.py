@@ -19,7 +19,7 @@ from regreen.bot.remembering import Remembered, resolve_threads
 from regreen.bot.replies import Reply
 from regreen.bot.running import Job
 from regreen.forge import TALK, GitHub
-from regreen.records import Order
+from regreen.records import JobRecord, Order
 from regreen.reviewers.learning import statistics
 from regreen.webhooks.events import ButtonPressed, CommentPosted, Where
 
@@ -30,6 +30,7 @@ Publish = Callable[[Job, Where, int, str], str | None]
 _BUTTONS: dict[str, Name] = {"fix": "fix", "bisect": "bisect", "dismiss": "dismiss"}
 _AN_HOUR = 3600.0
 _MOST_AN_HOUR = 30
+_AFTER_ALL = 99  # the last part of the answer, after those of a comment's commands
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,22 @@ class Talk:
         said = _Said(job, as_comment, github, loaded)
         return self._dismiss_all(said) if name == "dismiss" else self._one(said, Command(name))
 
+    def failed(self, record: JobRecord, event: CommentPosted | ButtonPressed, reason: str) -> None:
+        """Tell whoever gave a command that it came to nothing; a comment without one is not answered."""
+        github = self._desk.github(event.where, TALK)
+        if isinstance(event, ButtonPressed):
+            if event.identifier in _BUTTONS and event.pulls:
+                reply = Reply(github, self._desk.store, event.pulls[0], None, record.id)
+                reply.say(say.failed(reason, record.id))
+            return
+        # the configuration, which could name another prefix, may be what cannot be read
+        kept = self._desk.store.items(f"commands/{event.where.repo}/{event.comment_id}")
+        if kept or commands_in(event.body):
+            ref = _ref(event, _AFTER_ALL)
+            reply = Reply(github, self._desk.store, event.number, ref, record.id)
+            reply.react("confused")
+            reply.say(say.failed(reason, record.id))
+
     def _is_new(self, job: Job, event: CommentPosted, command: Command | Unclear) -> bool:
         """An edited comment runs only the commands it did not have before; a job tried again runs its own."""
         said = command.said if isinstance(command, Unclear) else f"{command.name} {command.text}"
@@ -101,9 +118,11 @@ class Talk:
     def _one(self, said: _Said, command: Command | Unclear) -> str:
         reply = self._reply(said, command.line)
         allow = said.loaded.config.commands.allow
-        if said.job.record.attempts == 1 and self._gives_too_many(said.event):
+        given = self._given_before(said.event) if said.job.record.attempts == 1 else 0
+        if given >= _MOST_AN_HOUR:
             reply.react("confused")
-            reply.say(say.too_many(said.login))
+            if given == _MOST_AN_HOUR:  # said once: who writes a hundred gets no hundred answers
+                reply.say(say.too_many(said.login))
             return "too many"
         # the eyes say "read" before anything that takes time
         reply.react("eyes")
@@ -247,13 +266,13 @@ class Talk:
         self._order(orders(again, said.job.record.id))
         return say.fork_approved(pull.head_sha)
 
-    def _gives_too_many(self, event: CommentPosted) -> bool:
-        """Count one more command of this person in this repository; whether that is over the limit."""
+    def _given_before(self, event: CommentPosted) -> int:
+        """Count one more command of this person in this repository; how many they gave in the hour before."""
         store, key = self._desk.store, f"{event.where.repo}/{event.actor.login}"
         now = self._desk.clock.now().timestamp()
         past = [t for t in json.loads(store.get("pace", key) or "[]") if now - t < _AN_HOUR]
         store.put("pace", key, json.dumps([*past, now][-2 * _MOST_AN_HOUR :]))
-        return len(past) >= _MOST_AN_HOUR
+        return len(past)
 
     def _reply(self, said: _Said, line: int) -> Reply:
         ref = _ref(said.event, line)

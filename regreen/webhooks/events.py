@@ -80,7 +80,7 @@ class ThreadChanged:
 
 @dataclass(frozen=True, slots=True)
 class CheckFailed:
-    """CI went red. `run_id` is the workflow run, None for a check run of another CI system."""
+    """CI went red. `run_id` is the workflow run, None for a check run of another CI system, which is the App `app`."""
 
     where: Where
     actor: Actor
@@ -91,6 +91,7 @@ class CheckFailed:
     attempt: int
     pulls: tuple[int, ...]
     fork: bool = False
+    app: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -286,7 +286,8 @@ def _check_run(root: _Node) -> Event | None:
     if action != "completed" or run.text_or("conclusion") not in _FAILED:
         return None
     app = run.node_or_none("app")
-    if app is not None and app.text_or("slug") == _ACTIONS_APP:
+    slug = app.text_or("slug") if app else ""
+    if slug == _ACTIONS_APP:
         return None  # its workflow_run event says the same, once a run instead of once a job
     suite = run.node_or_none("check_suite")
     return CheckFailed(
@@ -298,6 +299,7 @@ def _check_run(root: _Node) -> Event | None:
         run_id=None,
         attempt=1,
         pulls=_pulls(run),
+        app=slug,
     )
 
 

@@ -127,6 +127,10 @@ def test_more_than_thirty_in_an_hour_is_too_many(story: Story) -> None:
         story.says("alice", "/help\n" * 10, on=issue)
         story.work()
     assert "more than 30 commands in an hour" in issue.comments[-1]
+    said = story.says("alice", "/help", on=issue)
+    story.work()
+    assert len(issue.comments) == 4, "that it is too many is said once"
+    assert story.reactions(said) == ["confused"]
 
 
 def test_the_audit_log_names_who_asked(story: Story) -> None:

@@ -166,6 +166,17 @@ def test_our_own_branch_is_not_repaired(story: Story) -> None:
     assert _states(story, "fix") == []
 
 
+def test_our_own_red_check_is_no_ci_to_repair(story: Story) -> None:
+    story.configures("review: {blocking: low}\n")
+    story.work()
+    pull = story.pull(FAULT)
+    story.work()
+    assert pull.checks == {"Regreen": "failure"}
+    told = [j.note for j in story.regreen.store.jobs() if j.kind == "fix"]
+    assert told == ["our own check: what it found is said already"]
+    assert pull.comments == []
+
+
 # Buttons
 
 

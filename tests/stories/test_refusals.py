@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from regreen.playground.world import Fault
 from tests.stories.story import REPO, SeenPull, Story
 from tests.stories.test_reviews import FAULT
 
@@ -114,6 +115,30 @@ def test_a_permission_that_was_not_granted_is_named(story: Story) -> None:
     (review,) = [job for job in story.regreen.store.jobs() if job.kind == "review"]
     assert review.state == "failed"
     assert review.note == "the App's installation lacks checks: write; an owner must accept it"
+
+
+@pytest.mark.parametrize(("text", "is_answered"), [("/config", True), ("Looks good!", False)])
+def test_a_command_that_breaks_down_is_answered_and_a_remark_is_not(
+    story: Story, text: str, is_answered: bool
+) -> None:
+    story.work()
+    issue = story.issue("Broken")
+    said = story.says("alice", text, on=issue)
+    story.state.when(lambda _, path: Fault(status=500) if "/contents/" in path else None)
+    story.work()
+    told = ["That did not work: gave up after 5 attempts"] if is_answered else []
+    assert [one[:43] for one in issue.comments] == told
+    assert story.reactions(said) == ["confused"] * is_answered
+
+
+def test_a_button_that_breaks_down_is_answered(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    story.state.press(pull.check, "bisect", by="alice")
+    story.state.when(lambda _, path: Fault(status=500) if "/contents/" in path else None)
+    story.work()
+    (answer,) = pull.comments
+    assert answer.startswith("That did not work: gave up after 5 attempts")
 
 
 def test_a_broken_configuration_is_shown_with_what_holds_instead(story: Story) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from regreen.bot.plan import orders
+from regreen.playground.events import again
 from regreen.playground.outbox import Answer
 from regreen.webhooks.events import Tick, Where
 from tests.stories.story import REPO, Story
@@ -25,11 +27,14 @@ def test_a_redelivery_reviews_nothing_twice(story: Story) -> None:
     pull = story.pull()
     story.work()
     work = story.regreen.store.jobs()
-    for delivery in story.app.deliveries:
-        story.regreen.store.delivery(delivery.guid)
-    assert story.deliver() == 0
+    for delivery in list(story.app.deliveries):
+        again(story.state, delivery)
+    assert story.deliver() > 0
+    repeated = [d for d in story.app.deliveries if d.redelivery]
+    assert {d.response for d in repeated if d.status_code == 202} == {"duplicate\n"}
+    story.work()
     assert len(story.regreen.store.jobs()) == len(work)
-    assert list(pull.checks) == ["Regreen"]
+    assert len(story.state.checks_on(REPO, pull.raw.head_sha)) == 1
 
 
 def test_a_delivery_that_came_while_we_were_down_is_asked_for_again(story: Story) -> None:
@@ -39,6 +44,34 @@ def test_a_delivery_that_came_while_we_were_down_is_asked_for_again(story: Story
     story.state.flush(lambda *_: _gone())
     story.work()
     assert pull.checks == {}
+    story.regreen.begin()
+    story.work()
+    assert list(pull.checks) == ["Regreen"]
+    story.app.deliveries[:] = [d for d in story.app.deliveries if d.status_code < 300]
+
+
+def test_what_is_refused_each_time_is_not_asked_for_for_ever(story: Story) -> None:
+    story.work()
+    story.pull()
+    lost = [d for d in story.app.deliveries if d.status == "pending"]
+    for _ in range(6):
+        story.state.flush(lambda *_: Answer(400, {}, "malformed payload"))
+        story.passes(hours=1)
+        story.regreen.tick()
+        story.regreen.work()
+    for one in lost:
+        assert len([d for d in story.app.deliveries if d.guid == one.guid]) == 4
+    story.app.deliveries[:] = [d for d in story.app.deliveries if d.status_code < 300]
+
+
+def test_a_delivery_that_thousands_came_after_is_asked_for_again(story: Story) -> None:
+    story.work()
+    pull = story.pull()
+    story.state.flush(lambda *_: _gone())
+    one = story.app.deliveries[0]
+    for _ in range(3100):
+        number = story.state.new_id()
+        story.app.deliveries.append(replace(one, id=number, guid=f"later-{number}"))
     story.regreen.begin()
     story.work()
     assert list(pull.checks) == ["Regreen"]
