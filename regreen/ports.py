@@ -185,6 +185,10 @@ class Git(Protocol):
         """A file's bytes at a revision; None where it is not there, no file, or larger than `limit`."""
         ...
 
+    def blobs(self, ids: Sequence[str]) -> Iterator[bytes | None]:
+        """The bytes of these blobs in the order asked, from one process; None for what is not here."""
+        ...
+
     def diff(self, base: str, head: str, *, paths: Sequence[str] = (), context: int = 3) -> str:
         """The unified diff between two trees, renames found, binary files named, full object ids."""
         ...

@@ -29,6 +29,7 @@ from regreen.adapters.git_process import (
     first_line,
     init_bare,
     no_repository,
+    read_blobs,
     run_git,
     text_of,
     unknown,
@@ -240,6 +241,10 @@ class GitRepository:
         if len(head) < 3 or head[-2] != b"blob" or int(head[-1]) > limit:
             return None
         return self._run(["cat-file", "blob", text_of(head[-3])]).stdout
+
+    def blobs(self, ids: Sequence[str]) -> Iterator[bytes | None]:
+        """The bytes of these blobs in the order asked; see `ports.Git`."""
+        return read_blobs(self.git_dir, ids)
 
     def diff(self, base: str, head: str, *, paths: Sequence[str] = (), context: int = 3) -> str:
         """The unified diff between two trees; see `ports.Git`."""

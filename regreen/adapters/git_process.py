@@ -6,7 +6,7 @@ import base64
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -88,6 +88,39 @@ def run_git(
         message = f"git {verb} failed: {first_line(done.stderr)}"
         raise OutsideError(message)
     return done
+
+
+def read_blobs(git_dir: Path, ids: Sequence[str]) -> Iterator[bytes | None]:
+    """What these object ids hold, one after another, from one process; None for what is no blob here.
+
+    Raises:
+        OutsideError: git failed before all were answered.
+    """
+    if not ids:
+        return
+    # asked from a file: into a pipe git would wait for us to read while we wait for it to take the rest
+    with tempfile.TemporaryFile() as asked:
+        asked.write("".join(f"{one}\n" for one in ids).encode())
+        asked.seek(0)
+        with subprocess.Popen(
+            ["git", "--git-dir", str(git_dir), "cat-file", "--batch", "--buffer"],
+            stdin=asked,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment(NO_CONFIG),
+        ) as process:
+            assert process.stdout is not None  # noqa: S101 - PIPE was asked for
+            for one in ids:
+                header = process.stdout.readline().split()
+                if not header:
+                    message = f"git cat-file ended before it answered for {one[:12]}"
+                    raise OutsideError(message)
+                if len(header) < 3:
+                    yield None
+                    continue
+                data = process.stdout.read(int(header[2]))
+                process.stdout.read(1)
+                yield data if header[1] == b"blob" else None
 
 
 def environment(extra: Mapping[str, str]) -> dict[str, str]:

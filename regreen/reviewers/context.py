@@ -27,9 +27,10 @@ from regreen.models import (
 from regreen.ports import Git, Model, Sandbox
 from regreen.repo_config import RepoConfig
 from regreen.reviewers.calibrate import PRIOR, Weights
+from regreen.reviewers.scope import LARGEST_FILE
 
-LARGEST_FILE = 1024 * 1024
-"""Files above this many bytes are not read whole by any reviewer."""
+_KEPT = 64 * 1024 * 1024
+"""Bytes of files that a review holds on to; what is over is read again when it is asked for again."""
 _READ_ANEW = 1500
 """With nothing kept from earlier, a call graph of more files than this costs more than it is worth."""
 
@@ -94,6 +95,15 @@ class Report:
     about: str = ""
 
 
+@dataclass
+class _Read:
+    """What was read of the repository so far: trees by revision, texts by blob, bytes there is still room for."""
+
+    entries: dict[str, dict[str, TreeEntry]] = field(default_factory=dict)
+    texts: dict[str, str | None] = field(default_factory=dict)
+    room: int = _KEPT
+
+
 @dataclass(frozen=True)
 class ReviewContext:
     """One change and all that may be looked at to judge it. Values only: no network, no credential.
@@ -121,27 +131,25 @@ class ReviewContext:
     progress: Callable[[str], None] | None = None
     index: Store | None = None
     weights: Weights = PRIOR
-    _texts: dict[tuple[str, str], str | None] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    _read: _Read = field(default_factory=_Read, repr=False, compare=False)
 
     def after(self, path: str) -> str | None:
         """A file's text at the head; None where there is none, or it is binary, or too large."""
-        return self._text(self.head, path) if self.git else self.change.text_after(path)
+        return self._at(self.head, path) if self.git else self.change.text_after(path)
 
     def before(self, path: str) -> str | None:
         """A file's text at the merge base (`path` as the base names it)."""
-        return self._text(self.merge_base, path) if self.git else None
+        return self._at(self.merge_base, path) if self.git else None
 
-    @cached_property
+    @property
     def tree(self) -> tuple[TreeEntry, ...]:
-        """Every file at the head; empty for a bare patch."""
-        return tuple(self.git.tree(self.head)) if self.git else ()
+        """Every file at the head, sorted by path; empty for a bare patch."""
+        return self._tree(self.head)
 
-    @cached_property
+    @property
     def base_tree(self) -> tuple[TreeEntry, ...]:
-        """Every file at the merge base; empty for a bare patch."""
-        return tuple(self.git.tree(self.merge_base)) if self.git else ()
+        """Every file at the merge base, sorted by path; empty for a bare patch."""
+        return self._tree(self.merge_base)
 
     @cached_property
     def graph(self) -> Graph | None:
@@ -156,17 +164,51 @@ class ReviewContext:
         if self.progress:
             self.progress(text)
 
-    def _text(self, rev: str, path: str) -> str | None:
-        key = (rev, path)
-        if key not in self._texts:
+    def read_ahead(self) -> None:
+        """Read both sides of the change's files from one process instead of one each, as far as they are kept."""
+        if self.git is None:
+            return
+        after, before = self._entries(self.head), self._entries(self.merge_base)
+        found = [after.get(f.path) for f in self.change.files]
+        found += [before.get(f.old_path) for f in self.change.files]
+        ids = dict.fromkeys(e.sha for e in found if e is not None and self._keep(e))
+        for sha, data in zip(ids, self.git.blobs(list(ids)), strict=True):
+            self._read.texts[sha] = _text(data)
+
+    def _tree(self, rev: str) -> tuple[TreeEntry, ...]:
+        return tuple(self._entries(rev).values()) if self.git else ()
+
+    def _entries(self, rev: str) -> dict[str, TreeEntry]:
+        if rev not in self._read.entries:
             assert self.git is not None  # noqa: S101 - the callers have looked
-            data = self.git.show(rev, path, LARGEST_FILE)
-            self._texts[key] = (
-                None
-                if data is None or b"\0" in data[:8000]
-                else data.decode("utf-8", "surrogateescape")
-            )
-        return self._texts[key]
+            self._read.entries[rev] = {e.path: e for e in self.git.tree(rev)}
+        return self._read.entries[rev]
+
+    def _at(self, rev: str, path: str) -> str | None:
+        entry = self._entries(rev).get(path)
+        if entry is None or entry.size is None or entry.size > LARGEST_FILE:
+            return None
+        if entry.sha in self._read.texts:
+            return self._read.texts[entry.sha]
+        assert self.git is not None  # noqa: S101 - the callers have looked
+        text = _text(next(self.git.blobs([entry.sha])))
+        if self._keep(entry):
+            self._read.texts[entry.sha] = text
+        return text
+
+    def _keep(self, entry: TreeEntry) -> bool:
+        """Whether there is still room to keep this file; if so it is taken."""
+        size = entry.size
+        if size is None or size > min(LARGEST_FILE, self._read.room):
+            return False
+        self._read.room -= size
+        return True
+
+
+def _text(data: bytes | None) -> str | None:
+    if data is None or b"\0" in data[:8000]:
+        return None
+    return data.decode("utf-8", "surrogateescape")
 
 
 class Reviewer(Protocol):

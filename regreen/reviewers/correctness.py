@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 
 from regreen.codebase.language import language_of
 from regreen.codebase.python_code import parse_python
@@ -23,6 +23,7 @@ from regreen.reviewers.rules import PYRIGHT, RUFF, Rule, prior
 
 _ALL_AROUND = 400
 _MOST_AROUND = 1500
+_MOST_CHECKED = 300
 _IMPORT_STEPS = 2
 _SURE = 0.82
 _MESSAGE_LINES = 4
@@ -79,9 +80,12 @@ class Pyright:
 
     def run(self, context: ReviewContext) -> Report:
         """Report what is new against the merge base."""
-        files = python_after(context)
-        if not files:
+        every = python_after(context)
+        if not every:
             return Report()
+        files = dict(islice(every.items(), _MOST_CHECKED))
+        left = f"only the {len(files)} riskiest of {len(every)} Python files were checked"
+        skipped = (Skipped(self.name, left),) if len(files) < len(every) else ()
         rules = tuple(PYRIGHT)
         try:
             found = pyright.hits(_around(context, context.head, files), tuple(files), rules)
@@ -97,6 +101,7 @@ class Pyright:
         return Report(
             claims=tuple(claim(h, context, "basedpyright", PYRIGHT) for h in new),
             read=f"basedpyright on {len(files)} Python files",
+            skipped=skipped,
         )
 
 

@@ -13,7 +13,7 @@ from regreen.codebase.symbols import outline
 from regreen.models import Unread
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.facts import facts
-from regreen.reviewers.scope import is_test
+from regreen.reviewers.scope import is_test, riskiest
 from regreen.reviewers.shorten import shortened
 from regreen.reviewers.surroundings import LONGEST_FUNCTION, heading, imports_used, surroundings
 
@@ -52,8 +52,9 @@ def dossiers(
     """
     room = int(budget * CHARACTERS_PER_TOKEN)
     portions: list[list[tuple[FileChange, str]]] = [[]]
-    unread: list[Unread] = []
-    for file in context.files:
+    files, past = riskiest(context.files)
+    unread: list[Unread] = list(past)
+    for file in files:
         if not file.hunks:
             continue
         text = _file(context, file, room)

@@ -25,7 +25,7 @@ from regreen.pool import Pool
 from regreen.ports import Git, Model, Sandbox
 from regreen.repo_config import RepoConfig
 from regreen.reviewers.calibrate import PRIOR, Weights
-from regreen.reviewers.context import LARGEST_FILE, Report, ReviewContext, Reviewer
+from regreen.reviewers.context import Report, ReviewContext, Reviewer
 from regreen.reviewers.findings import settle
 from regreen.reviewers.memory import Memory
 from regreen.reviewers.meter import Meter
@@ -140,8 +140,9 @@ def context_of(
         index=job.index,
         weights=job.weights,
     )
-    large = {entry.path for entry in whole.tree if (entry.size or 0) > LARGEST_FILE}
-    scope = select(change, ignore=job.config.review.ignore, text_of=whole.after, too_large=large)
+    whole.read_ahead()
+    sizes = {entry.path: entry.size for entry in whole.tree if entry.size is not None}
+    scope = select(change, ignore=job.config.review.ignore, text_of=whole.after, sizes=sizes)
     return replace(whole, files=scope.files), scope
 
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from types import MappingProxyType
 
 from regreen.codebase.diff import Change, FileChange
 from regreen.codebase.language import PROSE, language_of
 from regreen.models import Finding, Risk, Severity, Unread
 
-MOST_FILES = 60
-MOST_LINES = 3000
+LARGEST_FILE = 1024 * 1024
+"""Files above this many bytes are not read whole by any reviewer."""
+_MOST_FILES = 3000  # GitHub shows no more of a pull request
+_MOST_LINES = 100_000
+_MOST_BYTES = 64 * 1024 * 1024
+_MODEL_FILES = 60
+_MODEL_LINES = 3000
 UNREADABLE = "larger than 1 MiB, or no text"
 _RISKS: dict[Severity, Risk] = {
     "critical": "high",
@@ -36,28 +42,37 @@ def select(
     *,
     ignore: Sequence[str] = (),
     text_of: Callable[[str], str | None] = lambda _path: None,
-    too_large: Container[str] = (),
+    sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> Scope:
-    """Choose what to read: no binary, generated, vendored, lock or prose file; at most 60 files or 3,000 lines.
+    """Choose what to read: no binary, generated, vendored, lock or prose file, and no more than GitHub shows.
 
-    `text_of` gives a file's text afterwards, for the marks that generators leave in it. The paths in `too_large`
-    nobody reads, so they take nothing of the limits: one huge file must not keep the others from being read.
+    `text_of` gives a file's text afterwards, for the marks that generators leave in it. `sizes` are bytes by path;
+    a file too large for anybody takes nothing of the limits: one huge file must not keep the others from being read.
     """
     patterns = [compile_glob(p) for p in ignore]
     wanted: list[FileChange] = []
     unread: list[Unread] = []
     for file in change.files:
         reason = _why_not(file, patterns, text_of)
-        if reason is None and file.path in too_large:
+        if reason is None and sizes.get(file.path, 0) > LARGEST_FILE:
             reason = UNREADABLE
         if reason:
             unread.append(Unread(file.path, reason))
         else:
             wanted.append(file)
-    if sum(1 for _ in wanted) > MOST_FILES or sum(f.changed for f in wanted) > MOST_LINES:
-        kept, rest = _within_limits(wanted)
-        return Scope(tuple(kept), (*unread, *rest), partial=bool(rest))
-    return Scope(tuple(sorted(wanted, key=_order)), tuple(unread), partial=False)
+    limits = (_MOST_FILES, _MOST_LINES, _MOST_BYTES)
+    kept, rest = _within(wanted, limits, lambda f: (1, f.changed, sizes.get(f.path, 0)))
+    reason = f"the change is huge: its riskiest {_MOST_FILES:,} files, {_MOST_LINES:,} lines or {_MOST_BYTES >> 20} MiB were read"
+    unread += [Unread(f.path, reason) for f in rest]
+    return Scope(kept, tuple(unread), partial=bool(rest))
+
+
+def riskiest(files: Sequence[FileChange]) -> tuple[tuple[FileChange, ...], tuple[Unread, ...]]:
+    """The part of these files that is worth a model's tokens, riskiest first, and the rest with why."""
+    limits = (_MODEL_FILES, _MODEL_LINES)
+    kept, rest = _within(files, limits, lambda f: (1, f.changed))
+    reason = f"the change is large: the analyzers read this file, a model only the {_MODEL_FILES} riskiest or {_MODEL_LINES:,} lines"
+    return kept, tuple(Unread(f.path, reason) for f in rest)
 
 
 def risk_of_file(file: FileChange) -> int:
@@ -118,18 +133,23 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
     return re.compile((r"(?:.*/)?" if anywhere else "") + "".join(out), re.DOTALL)
 
 
-def _within_limits(files: Sequence[FileChange]) -> tuple[list[FileChange], list[Unread]]:
+def _within(
+    files: Sequence[FileChange],
+    limits: Sequence[int],
+    takes: Callable[[FileChange], Sequence[int]],
+) -> tuple[tuple[FileChange, ...], list[FileChange]]:
+    """The riskiest files that together stay within the limits, and the others. One file is always kept."""
     kept: list[FileChange] = []
-    rest: list[Unread] = []
-    lines = 0
+    rest: list[FileChange] = []
+    left = list(limits)
     for file in sorted(files, key=_order):
-        if len(kept) < MOST_FILES and (lines + file.changed <= MOST_LINES or not kept):
+        after = [a - b for a, b in zip(left, takes(file), strict=True)]
+        if min(after) >= 0 or not kept:
             kept.append(file)
-            lines += file.changed
+            left = after
         else:
-            reason = f"the change is large: the {MOST_FILES} riskiest files or {MOST_LINES} lines were read"
-            rest.append(Unread(file.path, reason))
-    return kept, rest
+            rest.append(file)
+    return tuple(kept), rest
 
 
 def _order(file: FileChange) -> tuple[int, str]:

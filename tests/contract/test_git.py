@@ -254,6 +254,23 @@ def test_strange_names_survive(checkout: Checkout, tmp_path: Path) -> None:
     assert set(git.changed_paths(head)) == set(strange)
 
 
+def test_many_blobs_come_in_the_order_asked(checkout: Checkout, tmp_path: Path) -> None:
+    texts = {f"f{n}": f"{n}\n" * n for n in range(300)}
+    checkout.commit("one", **texts)
+    git = view(checkout, tmp_path)
+    ids = {e.path: e.sha for e in git.tree(git.resolve("HEAD"))}
+    asked = sorted(texts, reverse=True)
+    assert list(git.blobs([ids[p] for p in asked])) == [texts[p].encode() for p in asked]
+    absent, folder = "0" * 40, git.tree_id(git.resolve("HEAD"))
+    assert folder is not None
+    mixed = [absent, ids["f2"], folder, ids["f1"]]
+    assert list(git.blobs(mixed)) == [None, b"2\n2\n", None, b"1\n"]
+    assert list(git.blobs([])) == []
+    some = git.blobs([ids[p] for p in asked] * 50)
+    assert next(some) == texts[asked[0]].encode()
+    del some  # the rest is not wanted, and git does not wait for us to read it
+
+
 def test_blame_names_the_commit_of_each_line(checkout: Checkout, tmp_path: Path) -> None:
     one = checkout.commit("one", a="1\n2\n")
     two = checkout.commit("two", a="1\nx\n")

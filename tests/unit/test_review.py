@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from regreen.codebase.diff import FileChange, parse
+from regreen.codebase.diff import Change, FileChange, parse
 from regreen.models import DIMENSIONS
 from regreen.repo_config import RepoConfig, ReviewConfig
+from regreen.reviewers.context import _Read
 from regreen.reviewers.document import document, fence, markdown, text
+from regreen.reviewers.dossier import dossiers
 from regreen.reviewers.review import ReviewJob, review
 from regreen.reviewers.sarif import sarif
 from regreen.reviewers.scope import compile_glob, is_test, select
@@ -168,13 +171,47 @@ def test_a_huge_file_does_not_keep_the_others_from_being_read(story: Story) -> N
     ]
 
 
-def test_a_large_change_is_read_by_risk_and_the_rest_is_named(story: Story) -> None:
+def test_the_analyzers_read_all_of_a_large_change(story: Story) -> None:
+    files: Files = {f"m{n}.py": "x = 1\n" * 50 for n in range(99)}
+    story.change({"a.py": GOOD}, {**files, "zz.py": BAD, "test_z.py": "x = 1\n" * 9000 + BAD})
+    result = story.review()
+    assert result.not_reviewed == ()
+    assert sorted(f.path for f in result.findings) == ["test_z.py", "zz.py"]
+    assert "Read 101 of 101, 1 test file among them" in result.summary
+
+
+def test_a_model_reads_the_riskiest_part_and_the_rest_is_named(story: Story) -> None:
     files: Files = {f"m{n}.py": "x = 1\n" for n in range(70)}
     story.change({"a.py": GOOD}, {**files, "auth.py": "x = 1\n"})
-    result = story.review()
-    assert len(result.not_reviewed) == 11
-    assert "auth.py" not in {u.path for u in result.not_reviewed}
-    assert all("large" in u.reason for u in result.not_reviewed)
+    portions, unread = dossiers(story.context(), None)
+    read = {f.path for p in portions for f in p.files}
+    assert (len(read), len(unread)) == (60, 11)
+    assert "auth.py" in read
+    assert not read & {u.path for u in unread}
+    assert all("the analyzers read this file, a model only the 60" in u.reason for u in unread)
+
+
+def test_what_there_is_no_room_to_keep_is_read_again(story: Story) -> None:
+    story.change({"a.py": GOOD, "b.py": GOOD}, {"a.py": BAD, "b.py": None, "c.py": b"\0\1"})
+    context = story.context()
+    for room in (64 * 1024 * 1024, len(GOOD) + 1, 0):
+        again = replace(context, _read=_Read(room=room))
+        again.read_ahead()
+        assert [again.before(p) for p in ("a.py", "b.py", "c.py")] == [GOOD, GOOD, None]
+        assert [again.after(p) for p in ("a.py", "b.py", "c.py")] == [BAD, None, None]
+
+
+def test_a_huge_change_is_read_by_risk_and_the_rest_is_named() -> None:
+    rows = "+x\n" * 30_000
+    files = [changed(name, rows) for name in ("b.py", "c.py", "auth.py", "d.py")]
+    scope = select(Change((*files, changed("e.py"))))
+    assert [f.path for f in scope.files] == ["auth.py", "b.py", "c.py", "e.py"]
+    assert [u.path for u in scope.unread] == ["d.py"]
+    assert "the change is huge" in scope.unread[0].reason
+    many = Change(tuple(changed(f"m{n}.py") for n in range(3100)))
+    assert len(select(many).files) == 3000
+    heavy = Change(tuple(changed(f"m{n}.py") for n in range(100)))
+    assert len(select(heavy, sizes={f"m{n}.py": 1024 * 1024 for n in range(100)}).files) == 64
 
 
 def test_a_patch_alone_is_read_and_says_what_it_lacks() -> None:
