@@ -18,7 +18,8 @@ from functools import partial
 from pathlib import Path
 
 from regreen.errors import UserError
-from regreen.fixers.workflow import JobPlan, plan
+from regreen.fixers.job_plan import JobPlan
+from regreen.fixers.workflow import plan
 from regreen.fixers.workflow_yaml import load
 
 _TEST = re.compile(

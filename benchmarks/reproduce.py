@@ -16,8 +16,9 @@ from regreen.adapters.sandbox import choose
 from regreen.codebase.trial import prepare
 from regreen.errors import OutsideError, SetupFailed, UserError
 from regreen.fixers.expressions import to_string
+from regreen.fixers.job_plan import JobPlan
 from regreen.fixers.reproduce import reproduce, trial_for
-from regreen.fixers.workflow import JobPlan, plan
+from regreen.fixers.workflow import plan
 
 
 def main() -> None:

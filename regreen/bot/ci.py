@@ -17,7 +17,8 @@ from regreen.fixers.ci_trial import (
     version_of_the_project,
     versions_of_the_day,
 )
-from regreen.fixers.workflow import JobPlan, plan
+from regreen.fixers.job_plan import JobPlan
+from regreen.fixers.workflow import plan
 from regreen.forge import GitHub, WorkflowJob, WorkflowRun
 from regreen.models import Failure, Trust
 from regreen.ports import Git

@@ -8,7 +8,8 @@ from regreen.bisect import signature
 from regreen.bisect.memory import Run
 from regreen.errors import OutsideError, UserError
 from regreen.fixers.ci_log import output_of, parse
-from regreen.fixers.workflow import Step, plan
+from regreen.fixers.job_plan import Step
+from regreen.fixers.workflow import plan
 from regreen.forge import GitHub, NotAllowed, WorkflowJob, WorkflowRun
 from regreen.models import RunResult
 from regreen.ports import Git

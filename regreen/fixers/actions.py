@@ -7,6 +7,7 @@ import shlex
 
 from regreen.fixers.action_table import REFUSED, SKIPPED, SKIPPED_OUTPUTS
 from regreen.fixers.action_words import Files, Inputs, Known, Meaning, given
+from regreen.fixers.job_plan import WORKSPACE
 from regreen.fixers.other_actions import OTHERS
 from regreen.fixers.python_actions import (
     black,
@@ -31,7 +32,6 @@ from regreen.fixers.toolchain_actions import (
     setup_go,
     setup_node,
 )
-from regreen.fixers.workflow import WORKSPACE
 
 
 def meaning(uses: str, inputs: Inputs, files: Files) -> Meaning:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from regreen.fixers import driver
+from regreen.fixers.job_plan import JobPlan, Step
 from regreen.fixers.runtime_shell import NotAtRunTime
-from regreen.fixers.workflow import JobPlan, Step
 
 _BASH = "bash --noprofile --norc -eo pipefail {0}"
 STORE = "/env/artifacts"

@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from regreen.fixers.workflow import Files
+from regreen.fixers.job_plan import Files
 
 _DEEPEST = 3
 _LARGEST = 200_000

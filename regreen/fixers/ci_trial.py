@@ -12,9 +12,9 @@ from regreen.codebase.setup_guard import is_installers
 from regreen.codebase.trial import Trial
 from regreen.errors import UserError
 from regreen.fixers import driver
+from regreen.fixers.job_plan import WORKSPACE, Files, JobPlan, Service, Step
 from regreen.fixers.phases import Phases, phases, runs_tests
 from regreen.fixers.steps import looks_like_a_test
-from regreen.fixers.workflow import WORKSPACE, Files, JobPlan, Service, Step
 from regreen.models import Limits, Trust
 
 JOB_LIMITS = Limits(memory=4 * 1024**3, disk=3 * 1024**3, tmp=1024**3, pids=1024, output=512 * 1024)

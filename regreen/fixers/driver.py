@@ -10,10 +10,10 @@ import shlex
 from collections.abc import Sequence
 
 from regreen.fixers.expressions import Call, Node, parse, split
+from regreen.fixers.job_plan import WORKSPACE, Service, Step
 from regreen.fixers.runtime_shell import HELPERS, Compiler
 from regreen.fixers.services import starting
 from regreen.fixers.shims import BEGIN, OFFLINE, SHIMS, UNSUPPORTED_MARK
-from regreen.fixers.workflow import WORKSPACE, Service, Step
 
 COULD_NOT_GET_THERE = 125
 """An earlier step failed: the step in question was never reached."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from regreen.fixers.expressions import UNKNOWN, EvaluationFailed, Value, to_string, value_of
+from regreen.fixers.job_plan import Files, JobPlan, Service, Step, Unsupported
 from regreen.fixers.matrix import cells, default_name
 from regreen.fixers.matrix_names import cell_shown, spoken_of
 from regreen.fixers.plan_context import (
@@ -24,7 +25,6 @@ from regreen.fixers.plan_context import (
 )
 from regreen.fixers.services import kind_of, ports_of, service
 from regreen.fixers.steps import Draft, StepPlanner, looks_like_a_test, runs_checks
-from regreen.fixers.workflow import Files, JobPlan, Service, Step, Unsupported
 from regreen.fixers.workflow_yaml import load
 
 _MAX_DEPTH = 10  # of reusable workflows within each other

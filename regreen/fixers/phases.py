@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, replace
 
 from regreen.fixers.installs import COMPOUND, KEEPS_STATE, install_lines, installs, logical_lines
+from regreen.fixers.job_plan import Step
 from regreen.fixers.warming import offline, warm_up
-from regreen.fixers.workflow import Step
 
 
 @dataclass(frozen=True)

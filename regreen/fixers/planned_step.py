@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from regreen.fixers.expressions import UNKNOWN, Value, to_string, truthy
+from regreen.fixers.job_plan import WORKSPACE, Step
 from regreen.fixers.plan_context import Context, Mappings, deep_value, text_of
-from regreen.fixers.workflow import WORKSPACE, Step
 
 
 @dataclass(frozen=True)

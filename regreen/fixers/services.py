@@ -6,7 +6,7 @@ import re
 import shlex
 
 from regreen.fixers.expressions import Value, to_string
-from regreen.fixers.workflow import Service
+from regreen.fixers.job_plan import Service
 
 _KINDS = {
     "postgres": "postgres",

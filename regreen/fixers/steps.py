@@ -18,6 +18,7 @@ from regreen.fixers.expressions import (
     to_string,
     value_of,
 )
+from regreen.fixers.job_plan import WORKSPACE, Files, JobPlan, Step, Unsupported
 from regreen.fixers.plan_context import (
     Context,
     Mappings,
@@ -41,7 +42,6 @@ from regreen.fixers.planned_step import (
     inside,
     minutes,
 )
-from regreen.fixers.workflow import WORKSPACE, Files, JobPlan, Step, Unsupported
 from regreen.fixers.workflow_yaml import WorkflowError, load
 
 BASH_UNSET = "bash -e {0}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from regreen.fixers.job_plan import Step
 from regreen.fixers.phases import needs_network, phases, split_script
 from regreen.fixers.warming import offline, warm_up
-from regreen.fixers.workflow import Step, plan
+from regreen.fixers.workflow import plan
 
 
 def step(run: str, number: int = 1, shell: str = "bash -e {0}") -> Step:

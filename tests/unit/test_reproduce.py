@@ -16,9 +16,10 @@ from regreen.fixers.ci_trial import (
     version_of_the_project,
     versions_of_the_day,
 )
+from regreen.fixers.job_plan import JobPlan
 from regreen.fixers.network import with_network
 from regreen.fixers.reproduce import Run, verdict
-from regreen.fixers.workflow import JobPlan, plan
+from regreen.fixers.workflow import plan
 from regreen.models import Failure
 
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regreen.errors import UserError
+from regreen.fixers.job_plan import Files, JobPlan, Step
 from regreen.fixers.matrix import cells, default_name
-from regreen.fixers.workflow import Files, JobPlan, Step, plan
+from regreen.fixers.workflow import plan
 from regreen.fixers.workflow_yaml import WorkflowError, load
 
 

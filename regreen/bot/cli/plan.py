@@ -10,7 +10,8 @@ import click
 
 from regreen.errors import UserError
 from regreen.fixers.expressions import plain
-from regreen.fixers.workflow import Files, JobPlan, Step, plan
+from regreen.fixers.job_plan import Files, JobPlan, Step
+from regreen.fixers.workflow import plan
 
 
 @click.command(help="Say how a workflow file would be reproduced.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from regreen.playground.acts.telling import tell_issue, tell_pull
 from regreen.playground.events import emit
 from regreen.playground.shape import issues as shape
 from regreen.playground.things import (
@@ -71,12 +72,6 @@ def new_issue(
     return issue
 
 
-def tell(world: World, issue: Issue, action: str, sender: User, more: Json | None = None) -> None:
-    """Emit an `issues` event."""
-    payload: Json = {"issue": shape.issue(world, issue), **(more or {})}
-    emit(world, issue.repository, "issues", action, payload, sender)
-
-
 def open_issue(
     world: World,
     repository: Repository,
@@ -91,7 +86,7 @@ def open_issue(
     issue = new_issue(world, repository, user, title=title, body=body, app=app)
     for name in labels or []:
         issue.labels.append(label_named(world, repository, name))
-    tell(world, issue, "opened", user)
+    tell_issue(world, issue, "opened", user)
     return issue
 
 
@@ -116,7 +111,7 @@ def update_issue(
     if changes:
         issue.updated = world.now()
         if issue.pull is None:
-            tell(world, issue, "edited", user, {"changes": changes})
+            tell_issue(world, issue, "edited", user, {"changes": changes})
 
 
 def set_state(
@@ -133,7 +128,7 @@ def set_state(
         issue.state, issue.closed, issue.closed_by = "open", None, None
         issue.state_reason = None if issue.pull else "reopened"
     if issue.pull is None:
-        tell(world, issue, "closed" if state == "closed" else "reopened", user)
+        tell_issue(world, issue, "closed" if state == "closed" else "reopened", user)
     return True
 
 
@@ -201,10 +196,8 @@ def remove_label(world: World, issue: Issue, one: Label, sender: User) -> None:
 def _tell_label(world: World, issue: Issue, one: Label, action: str, sender: User) -> None:
     shown = shape.label(world, issue.repository, one)
     if issue.pull is None:
-        tell(world, issue, action, sender, {"label": shown})
+        tell_issue(world, issue, action, sender, {"label": shown})
     else:
-        from regreen.playground.acts.pulls import tell as tell_pull
-
         tell_pull(world, issue.pull, action, sender, {"label": shown})
 
 

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from regreen.playground.acts.issues import new_issue, set_state
+from regreen.playground.acts.telling import tell_pull
 from regreen.playground.difflines import moved
-from regreen.playground.events import emit
 from regreen.playground.gitstore import Person
-from regreen.playground.shape import pulls as shape
 from regreen.playground.shape.people import user as shape_user
 from regreen.playground.things import App, Json, Pull, Repository, User
 from regreen.playground.world import Refused, World
-
-
-def tell(world: World, pull: Pull, action: str, sender: User, more: Json | None = None) -> None:
-    """Emit a `pull_request` event."""
-    payload: Json = {
-        "number": pull.number,
-        "pull_request": shape.full_pull(world, pull),
-        **(more or {}),
-    }
-    emit(world, pull.base, "pull_request", action, payload, sender)
 
 
 def _invalid(message: str, field: str = "") -> Refused:
@@ -76,7 +65,7 @@ def open_pull(
     )
     issue.pull = pull
     point_refs(pull)
-    tell(world, pull, "opened", user)
+    tell_pull(world, pull, "opened", user)
     return pull
 
 
@@ -105,7 +94,7 @@ def synchronize(world: World, pull: Pull, sha: str, sender: User) -> None:
     pull.issue.updated = world.now()
     point_refs(pull)
     move_comments(pull)
-    tell(world, pull, "synchronize", sender, {"before": before, "after": sha})
+    tell_pull(world, pull, "synchronize", sender, {"before": before, "after": sha})
 
 
 def move_comments(pull: Pull) -> None:
@@ -129,7 +118,7 @@ def set_draft(world: World, pull: Pull, draft: bool, sender: User) -> None:
     """Turn a pull into a draft, or ready."""
     if pull.draft != draft:
         pull.draft = draft
-        tell(world, pull, "converted_to_draft" if draft else "ready_for_review", sender)
+        tell_pull(world, pull, "converted_to_draft" if draft else "ready_for_review", sender)
 
 
 def update(
@@ -158,9 +147,9 @@ def update(
         pull.base_ref, pull.base_sha = base_ref, sha
     if changes:
         pull.issue.updated = world.now()
-        tell(world, pull, "edited", sender, {"changes": changes})
+        tell_pull(world, pull, "edited", sender, {"changes": changes})
     if state is not None and set_state(world, pull.issue, sender, state):
-        tell(world, pull, "closed" if state == "closed" else "reopened", sender)
+        tell_pull(world, pull, "closed" if state == "closed" else "reopened", sender)
 
 
 def request_reviewer(world: World, pull: Pull, reviewer: User, sender: User) -> None:
@@ -168,7 +157,7 @@ def request_reviewer(world: World, pull: Pull, reviewer: User, sender: User) -> 
     if reviewer not in pull.reviewers:
         pull.reviewers.append(reviewer)
         asked: Json = {"requested_reviewer": shape_user(world, reviewer)}
-        tell(world, pull, "review_requested", sender, asked)
+        tell_pull(world, pull, "review_requested", sender, asked)
 
 
 def merge(
@@ -191,5 +180,5 @@ def merge(
     git.set_ref(f"refs/heads/{pull.base_ref}", made)
     pull.merged, pull.merged_by, pull.merge_commit = world.now(), sender, made
     set_state(world, pull.issue, sender, "closed")
-    tell(world, pull, "closed", sender)
+    tell_pull(world, pull, "closed", sender)
     return made
