@@ -11,20 +11,19 @@ from dataclasses import asdict, dataclass, replace
 from random import random
 from typing import TYPE_CHECKING, Any
 
-from regreen.adapters.anthropic_shapes import answer_of, messages_of, tools_of
+from regreen.adapters.anthropic_shapes import answer_of, begun, messages_of, tools_of
 from regreen.adapters.prices import Price, price_of
 from regreen.codebase.redaction import redact
 from regreen.errors import OutOfBudget, OutsideError
 from regreen.models import Cost, ModelAnswer, ModelRequest, ToolCall
 
 if TYPE_CHECKING:
-    from anthropic import Anthropic
+    from anthropic import Anthropic, MessageStream
 
 
 # A token is seldom less than three characters of code; an estimate that errs upwards keeps the cap hard.
 _CHARACTERS_PER_TOKEN = 3.0
 _MARGIN = 500
-_STARTED = 200
 _LONGEST_WAIT = 60.0
 """How long an endpoint may make a worker wait before it tries again; what asks for more is tried later, by the job."""
 
@@ -38,7 +37,17 @@ class _Unavailable(Exception):
 
 
 class _BrokeOff(_Unavailable):
-    """An answer that began and did not end."""
+    """An answer that began and did not end; `cost` is what is known of its price."""
+
+    def __init__(self, outside: OutsideError, cost: Cost = Cost()) -> None:  # noqa: B008 - frozen
+        super().__init__(outside)
+        self.cost = cost
+
+
+# What the client lets through where a connection is lost, or where what comes is no stream of its events (an empty
+# page, a proxy's words, events out of order): it looks into them before it knows what they are.
+_NO_STREAM = (ValueError, TypeError, AttributeError, LookupError, AssertionError, RuntimeError)
+_BROKEN_OFF = "broken off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +72,9 @@ class AnthropicModel:
         budget_usd: a callable that says how many US dollars are left now. Asked before each call, which is
             refused where its dearest outcome would not fit.
         recall: an earlier answer (JSON text) to the same request hash, or None.
-        remember: called with the request hash and the answer before the answer is used.
-        ledger: called for every answer.
+        remember: called with the request hash and the answer before the answer is used; not for one that declined,
+            or that lacks the tool call asked for.
+        ledger: called for every answer, also for one that declined or broke off.
         timeout: seconds for one call, retries not counted.
         max_retries: how often a call is repeated that failed for the moment, with growing, jittered pauses.
         sleep: waits between an answer that broke off and the next try.
@@ -115,29 +125,37 @@ class AnthropicModel:
                 )
             )
             return answer
-        ceiling = self._reserve(request)
+        return self._send_either(request, key)
+
+    def _paid(self, request: ModelRequest, name: str, key: str) -> ModelAnswer:
+        """One call: what it may cost set aside before, what it did cost written down after, however it ended."""
+        ceiling = self._reserve(request, name)
         try:
-            answer = self._send_either(request)
+            answer = self._send(request, name)
+            if _is_worth_keeping(request, answer):
+                self._remember(key, json.dumps(asdict(answer)))
+            self._write(request, answer.model, key, answer.cost, answer.stop)
+        except _BrokeOff as error:
+            if error.cost.calls:
+                self._write(request, name, key, error.cost, _BROKEN_OFF)
+            raise
         finally:
             with self._lock:
                 self._reserved -= ceiling
-        self._remember(key, json.dumps(asdict(answer)))
-        self._ledger(
-            LedgerEntry(
-                request.purpose, answer.model, key, answer.cost, answer.stop, remembered=False
-            )
-        )
         return answer
 
-    def _reserve(self, request: ModelRequest) -> float:
+    def _write(self, request: ModelRequest, name: str, key: str, cost: Cost, stop: str) -> None:
+        self._ledger(LedgerEntry(request.purpose, name, key, cost, stop, remembered=False))
+
+    def _reserve(self, request: ModelRequest, name: str) -> float:
         """Set aside what the call could cost at most, so that parallel calls cannot break the cap together.
 
         The tokens are estimated from above; only where that is too much for what is left they are counted.
         """
         estimate = _most_tokens(request)
-        if self._ceiling(request, estimate) > self._left():
-            estimate = min(estimate, (self._counted(request) or estimate) + _MARGIN)
-        ceiling = self._ceiling(request, estimate)
+        if _dearest(request, estimate, price_of(name)) > self._left():
+            estimate = min(estimate, (self._counted(request, name) or estimate) + _MARGIN)
+        ceiling = _dearest(request, estimate, price_of(name))
         with self._lock:
             left = self._budget() - self._reserved
             if ceiling > left:
@@ -153,63 +171,45 @@ class AnthropicModel:
         with self._lock:
             return self._budget() - self._reserved
 
-    def _ceiling(self, request: ModelRequest, tokens: float) -> float:
-        """The dearest outcome: nothing in the cache, the answer as long as it may be, a refusal and the fallback."""
-        cost = _dearest(request, tokens, price_of(self.name))
-        return cost + (_dearest(request, tokens, price_of(self.fallback)) if self.fallback else 0.0)
-
-    def _send_either(self, request: ModelRequest) -> ModelAnswer:
+    def _send_either(self, request: ModelRequest, key: str) -> ModelAnswer:
         """Ask the model, and the fallback where the model is gone, stays overloaded, or declines."""
         try:
-            answer = self._send_patiently(request, self.name)
+            answer = self._send_patiently(request, self.name, key)
         except _Unavailable as error:
             if self.fallback is None:
                 raise error.outside from error
-            return self._send_last(request, self.fallback)
+            return self._send_last(request, self.fallback, key)
         if answer.stop == "refusal" and self.fallback is not None:
-            again = self._send_last(request, self.fallback)
+            again = self._send_last(request, self.fallback, key)
             return replace(again, cost=answer.cost + again.cost)
         return answer
 
-    def _send_last(self, request: ModelRequest, name: str) -> ModelAnswer:
+    def _send_last(self, request: ModelRequest, name: str, key: str) -> ModelAnswer:
         try:
-            return self._send_patiently(request, name)
+            return self._send_patiently(request, name, key)
         except _Unavailable as error:
             raise error.outside from error
 
-    def _send_patiently(self, request: ModelRequest, name: str) -> ModelAnswer:
+    def _send_patiently(self, request: ModelRequest, name: str, key: str) -> ModelAnswer:
         """The client repeats what never began to be answered; an answer that broke off is asked for again here."""
+        lost = Cost()
         for left in range(self._max_retries, -1, -1):
             try:
-                return self._send(request, name)
+                answer = self._paid(request, name, key)
             except _BrokeOff as error:
                 if left == 0:
                     raise _Unavailable(error.outside) from error
+                lost += error.cost
                 self._sleep(min(8.0, 0.5 * 2 ** (self._max_retries - left)) * (1 - 0.5 * random()))  # noqa: S311 - a pause, no secret
+            else:
+                return replace(answer, cost=lost + answer.cost)
         raise AssertionError("the last attempt answers or raises")
 
     def _send(self, request: ModelRequest, name: str) -> ModelAnswer:
         import anthropic
-        import httpx2
 
-        try:
-            return self._stream(request, name)
-        except anthropic.APIStatusError as error:
-            if error.status_code == _STARTED:  # an error in the middle of a stream
-                raise _BrokeOff(_outside(error)) from error
-            if error.status_code in {404, 429, 529} | set(range(500, 600)):
-                raise _Unavailable(_outside(error)) from error
-            raise _outside(error) from error
-        except anthropic.AnthropicError as error:
-            raise _outside(error) from error
-        except (httpx2.HTTPError, ValueError) as error:
-            # the connection was lost, or what came is no event of a stream: the client lets both through
-            why = OutsideError(f"the model's answer broke off ({type(error).__name__})")
-            raise _BrokeOff(why) from error
-
-    def _stream(self, request: ModelRequest, name: str) -> ModelAnswer:
         # Streamed, so that a long answer does not run into an idle connection's end.
-        with self._client().messages.stream(
+        asked = self._client().messages.stream(
             model=name,
             max_tokens=request.max_tokens,
             system=[
@@ -217,21 +217,25 @@ class AnthropicModel:
             ],
             messages=messages_of(request),
             tools=tools_of(request.tools),
-        ) as stream:
-            message = stream.get_final_message()
-        if message.stop_reason is None:
-            # the stream ended politely and too early: half an answer must not pass for a whole one
-            raise _BrokeOff(OutsideError("the model's answer broke off before its end"))
-        return answer_of(message, name, request.force)
+        )
+        try:
+            with asked as stream:
+                return _whole(stream, name, request.force)
+        except anthropic.APIStatusError as error:
+            if error.status_code in {404, 429, 529} | set(range(500, 600)):
+                raise _Unavailable(_outside(error)) from error
+            raise _outside(error) from error
+        except anthropic.AnthropicError as error:
+            raise _outside(error) from error
 
-    def _counted(self, request: ModelRequest) -> int | None:
+    def _counted(self, request: ModelRequest, name: str) -> int | None:
         """How many tokens the endpoint counts in a request; None where it does not say."""
         import anthropic
         import httpx2
 
         try:
             counted = self._client().messages.count_tokens(
-                model=self.name,
+                model=name,
                 system=request.system,
                 messages=messages_of(request),
                 tools=tools_of(request.tools),
@@ -252,6 +256,34 @@ class AnthropicModel:
                 http_client=DefaultHttpxClient(event_hooks={"response": [_impatient]}),
             )
         return self._sdk
+
+
+def _whole(stream: MessageStream[None], name: str, force: str | None) -> ModelAnswer:
+    """The answer once it has come to its end.
+
+    Raises:
+        _BrokeOff: it did not. What came of it has its price all the same.
+    """
+    import anthropic
+    import httpx2
+
+    try:
+        message = stream.get_final_message()
+        if message.stop_reason is not None:
+            return answer_of(message, name, force)
+        # the stream ended politely and too early: half an answer must not pass for a whole one
+        why = OutsideError("the model's answer broke off before its end")
+        raise _BrokeOff(why, begun(stream, name))
+    except anthropic.AnthropicError as error:  # an error in the middle of a stream
+        raise _BrokeOff(_outside(error), begun(stream, name)) from error
+    except (httpx2.HTTPError, *_NO_STREAM) as error:
+        why = OutsideError(f"the model's answer broke off ({type(error).__name__})")
+        raise _BrokeOff(why, begun(stream, name)) from error
+
+
+def _is_worth_keeping(request: ModelRequest, answer: ModelAnswer) -> bool:
+    """Whether the same question should get the same answer again: not where it was declined, or not answered at all."""
+    return answer.stop != "refusal" and (request.force is None or bool(answer.calls))
 
 
 def _impatient(response: Any) -> None:

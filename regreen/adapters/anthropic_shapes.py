@@ -10,6 +10,7 @@ from regreen.adapters.prices import Price, price_of
 from regreen.models import Cost, Message, ModelAnswer, ModelRequest, Tool, ToolCall
 
 if TYPE_CHECKING:
+    from anthropic import MessageStream
     from anthropic.types import Message as SdkMessage
 
 
@@ -75,6 +76,17 @@ def answer_of(message: SdkMessage, name: str, force: str | None) -> ModelAnswer:
     return ModelAnswer(
         text, calls, stop, _cost(message, price_of(name)), message.model or name, raw
     )
+
+
+def begun(stream: MessageStream[None], name: str) -> Cost:
+    """What an answer that broke off has cost, at four characters a token; nothing where it never began."""
+    try:
+        message = stream.current_message_snapshot
+        spoken = len(json.dumps(message.model_dump(mode="json", warnings=False)["content"])) // 4
+        message.usage.output_tokens = max(message.usage.output_tokens, spoken)
+        return _cost(message, price_of(name))
+    except (AssertionError, AttributeError, TypeError, ValueError):  # it was no answer
+        return Cost()
 
 
 def _cost(message: SdkMessage, price: Price) -> Cost:

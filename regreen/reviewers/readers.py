@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from regreen.codebase.diff import apply_suggestion
@@ -20,7 +21,7 @@ from regreen.reviewers.prompts import LENSES, REPORT
 from regreen.reviewers.related import named
 from regreen.reviewers.scope import is_test
 from regreen.reviewers.shorten import shortened
-from regreen.reviewers.verify import Shown, Tried, answered, mends, prove, question, second_reading
+from regreen.reviewers.verify import Shown, Tried, handed_in, mends, prove, question, second_reading
 
 _MOST_TRIED = 10
 _LEAST_SURE = 0.25
@@ -109,10 +110,29 @@ def _read(
     readings = len(lenses) - len(skipped)
     if not readings:
         raise OutsideError(skipped[0].reason)
-    merged = [m for m in merge(said) if m.sure >= _LEAST_SURE or len(m.readers) > 1][:_MOST_TRIED]
-    code = named(context, "\n".join(m.told for m in merged), portion.text) if merged else ""
-    tried = second_reading(model, portion, merged, code) if merged else ()
+    merged = [m for m in merge(said) if m.sure >= _LEAST_SURE or len(m.readers) > 1]
+    tried = _tried(context, model, portion, merged)
+    if untried := [t for t in tried if t.verdict == "unread"]:
+        # They are withheld without having been refuted: a check that says nothing of them would be green by accident.
+        number = f"{len(untried)} claim{'s' if len(untried) > 1 else ''}"
+        told = f"{number} not tried by a second reader: {untried[0].because}"
+        skipped.append(Skipped("model/second-reader", told))
     return [_claim(context, model, portion, t, readings) for t in tried], skipped, about
+
+
+def _tried(
+    context: ReviewContext, model: Model, portion: Dossier, merged: Sequence[Said]
+) -> tuple[Tried, ...]:
+    """Each claim with what a second reader says of it; of very many the first ones."""
+    if not merged:
+        return ()
+    chosen, rest = merged[:_MOST_TRIED], merged[_MOST_TRIED:]
+    code = named(context, "\n".join(m.told for m in chosen), portion.text)
+    past = f"only the first {_MOST_TRIED} of a portion are"
+    return (
+        *second_reading(model, portion, chosen, code),
+        *(Tried(said, "unread", 0.5, past) for said in rest),
+    )
 
 
 def _sentence(value: object) -> str:
@@ -120,21 +140,11 @@ def _sentence(value: object) -> str:
 
 
 def _ask(model: Model, portion: Dossier, lens: str) -> dict[str, object] | str:
-    """One reading; the reason where it could not be had. An answer that was cut off gets twice the room once."""
-    name = f"review/{lens}"
-    try:
-        answer = model.ask(question(portion, name, LENSES[lens], REPORT, _ANSWER_TOKENS))
-        if answer.stop == "length":
-            answer = model.ask(question(portion, name, LENSES[lens], REPORT, 2 * _ANSWER_TOKENS))
-    except (OutOfBudget, OutsideError) as error:
-        return str(error)
-    report = answered(answer, REPORT)
-    if report is not None and answer.stop != "length":
-        return report
-    why = {"length": "its answer was cut off", "refusal": "it declined to answer"}.get(
-        answer.stop, "it gave no report"
+    """One reading; the reason where it could not be had."""
+    given = handed_in(
+        model, question(portion, f"review/{lens}", LENSES[lens], REPORT, _ANSWER_TOKENS)
     )
-    return f"the reading '{lens}' is missing: {why}"
+    return f"the reading '{lens}' is missing: {given}" if isinstance(given, str) else given
 
 
 def _claim(

@@ -79,7 +79,7 @@ def review(
         Cancelled: `cancel` was set.
     """
     started = time.monotonic()
-    meter = Meter(model) if model is not None else None
+    meter = Meter(model, cancel) if model is not None else None
     context, scope = context_of(job, git=git, sandbox=sandbox, model=meter)
     context = replace(context, progress=progress, cancel=cancel)
     reports = _read(context, reviewers)

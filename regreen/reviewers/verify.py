@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import get_args
 
 from regreen.codebase.trial import Trial, open_box
-from regreen.errors import OutOfBudget, OutsideError, UserError
+from regreen.errors import Cancelled, OutOfBudget, OutsideError, UserError
 from regreen.models import (
     Evidence,
     Message,
@@ -73,12 +73,10 @@ def second_reading(
         asked += (
             f"\n\nCode that they name, as it stands after the change:\n{fence('repository', code)}"
         )
-    try:
-        answer = model.ask(question(portion, "review/second-reader", asked, VERDICTS, 8000))
-    except (OutOfBudget, OutsideError) as error:
-        return tuple(Tried(c, "unread", 0.5, str(error)) for c in claims)
-    given = answered(answer, VERDICTS)
-    rows = given.get("verdicts") if given else None
+    given = handed_in(model, question(portion, "review/second-reader", asked, VERDICTS, 8000))
+    if isinstance(given, str):
+        return tuple(Tried(c, "unread", 0.5, given) for c in claims)
+    rows = given.get("verdicts")
     listed_rows = [r for r in rows if isinstance(r, dict)] if isinstance(rows, list) else []
     by_number = [next((r for r in listed_rows if r.get("claim") == i), None) for i in range(1, len(claims) + 1)]  # fmt: skip
     tried = [_tried(c, row) for c, row in zip(claims, by_number, strict=True)]
@@ -116,9 +114,31 @@ def question(portion: Dossier, purpose: str, asked: str, tool: Tool, most: int) 
     )
 
 
-def answered(answer: ModelAnswer, tool: Tool) -> dict[str, object] | None:
-    """What was handed in with this tool; None where it was not used."""
-    return next((c.input for c in answer.calls if c.name == tool.name), None)
+def handed_in(model: Model, wanted: ModelRequest) -> dict[str, object] | str:
+    """What a model hands in with the tool that `wanted` forces, whole; the reason where that could not be had.
+
+    An answer that was cut off gets twice the room once; one that is none at all is asked for once more. What came of
+    an answer that was cut off or declined half-way is not used: nobody knows what it would have said.
+    """
+    try:
+        answer = model.ask(wanted)
+        if answer.stop == "length":
+            answer = model.ask(replace(wanted, max_tokens=2 * wanted.max_tokens))
+        elif answer.stop != "refusal" and _given(answer, wanted) is None:
+            answer = model.ask(replace(wanted, salt="no answer"))
+    except (OutOfBudget, OutsideError) as error:
+        return str(error)
+    if answer.stop == "length":
+        return "its answer was cut off"
+    if answer.stop == "refusal":
+        return "it declined to answer"
+    given = _given(answer, wanted)
+    return "it gave no report" if given is None else given
+
+
+def _given(answer: ModelAnswer, wanted: ModelRequest) -> dict[str, object] | None:
+    """What was handed in with the tool asked for; None where it was not used."""
+    return next((c.input for c in answer.calls if c.name == wanted.force), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +164,15 @@ def prove(context: ReviewContext, model: Model, portion: Dossier, said: Said) ->
     if context.tests is None or context.sandbox is None or context.git is None:
         return Shown()
     asked = f"{TRY_BY_TEST}\n\n{fence('claims', said.told)}"
+    given = handed_in(model, question(portion, "review/test", asked, WRITE_TEST, 6000))
+    code = None if isinstance(given, str) else given.get("code")
+    if not isinstance(code, str) or "def test" not in code or len(code) > 20_000:
+        return Shown()
     try:
-        answer = model.ask(question(portion, "review/test", asked, WRITE_TEST, 6000))
-        code = (answered(answer, WRITE_TEST) or {}).get("code")
-        if not isinstance(code, str) or "def test" not in code or len(code) > 20_000:
-            return Shown()
         return _show(context, code)
-    except (OutOfBudget, OutsideError, UserError):
+    except Cancelled:
+        raise
+    except (OutsideError, UserError):
         return Shown()
 
 
@@ -161,6 +183,8 @@ def mends(context: ReviewContext, shown: Shown, path: str, text: str) -> bool:
     try:
         trial = _trial(context, shown.code, {path: text.encode("utf-8", "surrogateescape")})
         return _run(context, trial, context.head).passed
+    except Cancelled:
+        raise
     except (OutsideError, UserError):
         return False
 

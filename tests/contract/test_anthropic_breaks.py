@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from regreen.adapters.anthropic import AnthropicModel
+from regreen.adapters.anthropic import AnthropicModel, LedgerEntry
 from regreen.errors import OutOfBudget, OutsideError
 from regreen.models import Message, ModelRequest, Tool
-from regreen.playground.model import Fails, Says, ScriptedModel, Use
+from regreen.playground.model import Answer, Fails, Says, ScriptedModel, Use
 
 REPORT = Tool("report", "Report.", {"type": "object", "properties": {"n": {"type": "integer"}}})
 WHOLE = ("start", "open", "part", "rest", "close", "end", "stop")
@@ -26,11 +26,18 @@ EVENTS: dict[str, tuple[str, object]] = {
     "close": ("content_block_stop", {"type": "content_block_stop", "index": 0}),
     "end": ("message_delta", {"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": None}, "usage": {"output_tokens": 3}}),
     "stop": ("message_stop", {"type": "message_stop"}),
+    "no message": ("message_start", {"type": "message_start", "message": None}),
+    "a list": ("message_start", []),
+    "no content": ("message_start", {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": None}}),
+    "elsewhere": ("content_block_delta", {"type": "content_block_delta", "index": 7, "delta": {"type": "text_delta", "text": "x"}}),
+    "no usage": ("message_delta", {"type": "message_delta", "delta": None, "usage": None}),
     "busy": ("error", {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}),
 }  # fmt: skip
 
 
 def bytes_of(event: str) -> bytes:
+    if event == "a page":
+        return b"<html>Sign in to the proxy</html>\n\n"
     if event == "garbage":
         return b"event: message_delta\ndata: {not json\n\n"
     name, data = EVENTS[event]
@@ -91,6 +98,14 @@ BROKEN = [
     ("start", "open", "part", "close"),
     ("start", "open", "part", "busy"),
     ("start", "garbage"),
+    ("a page",),
+    ("stop",),
+    ("part", "close", "end", "stop"),
+    ("no message", "stop"),
+    ("a list", "stop"),
+    ("no content", "open", "stop"),
+    ("start", "elsewhere", "end", "stop"),
+    ("start", "no usage", "stop"),
 ]
 
 
@@ -131,6 +146,47 @@ def test_what_one_model_declines_the_fallback_is_asked_and_both_are_paid() -> No
     assert answer.calls[0].input == {"n": 3}
     assert answer.cost.calls == 2
     assert [a["model"] for a in far.asked] == ["claude-sonnet-5", "claude-haiku-5-5"]
+
+
+def test_an_answer_that_broke_off_is_paid_for_and_leaves_less_for_the_next() -> None:
+    ledger: list[LedgerEntry] = []
+
+    def left() -> float:
+        return 0.004 - sum(e.cost.usd for e in ledger)
+
+    long = {**EVENTS["start"][1]["message"], "usage": {"input_tokens": 1500, "output_tokens": 1}}  # type: ignore[index]
+    EVENTS["long"] = ("message_start", {"type": "message_start", "message": long})
+    with endpoint(("long", "open", "part", "cut"), WHOLE) as url:
+        answer = model(url, ledger=ledger.append).ask(request())
+    assert [(e.stop, e.cost.input_tokens) for e in ledger] == [("broken off", 1500), ("tool", 1)]
+    assert ledger[0].cost.output_tokens > 1
+    assert answer.cost == ledger[0].cost + ledger[1].cost
+    ledger.clear()
+    with endpoint(("long", "open", "part", "cut")) as url, pytest.raises(OutOfBudget):
+        model(url, ledger=ledger.append, budget_usd=left).ask(request())
+    assert len(ledger) == 1
+
+
+def test_what_was_declined_is_paid_for_although_the_fallback_fails() -> None:
+    ledger: list[LedgerEntry] = []
+    declined = Says(("no",), stop="refusal", input_tokens=100, output_tokens=5)
+    with ScriptedModel([declined, Fails(400, "invalid_request_error", "no such")]) as far:
+        asker = model(far.url, fallback="claude-haiku-5-5", ledger=ledger.append)
+        with pytest.raises(OutsideError, match="no such"):
+            asker.ask(request())
+    assert [(e.model, e.stop) for e in ledger] == [("claude-sonnet-5", "refusal")]
+
+
+def test_what_was_no_answer_is_not_remembered_as_one() -> None:
+    kept: dict[str, str] = {}
+    answers: list[Answer] = [
+        Says(("no",), stop="refusal"), "I see no defect.", Says((Use("report", {"n": 3}),))
+    ]  # fmt: skip
+    with ScriptedModel(answers) as far:
+        asker = model(far.url, recall=kept.get, remember=kept.__setitem__)
+        asked = [asker.ask(request()) for _ in range(4)]
+    assert [a.stop for a in asked] == ["refusal", "end", "tool", "tool"]
+    assert len(far.asked) == 3
 
 
 def test_without_a_fallback_declining_is_the_answer() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from threading import Event
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -12,16 +13,19 @@ from hypothesis import strategies as st
 
 from regreen.adapters.git import GitRepository
 from regreen.codebase.diff import parse
-from regreen.errors import OutOfBudget
+from regreen.errors import Cancelled, OutOfBudget
 from regreen.models import Cost, ModelAnswer, ModelRequest, Signals, ToolCall
 from regreen.reviewers.calibrate import confidence
 from regreen.reviewers.claims import Place, Said, merge, place, read_claims
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.dossier import fence
 from regreen.reviewers.readers import Readers
+from regreen.reviewers.review import ReviewJob, review
+from regreen.reviewers.table import REVIEWERS
 from tests.checkout import Checkout
 
-Answers = Callable[[ModelRequest], dict[str, object] | str]
+Stop = Literal["end", "tool", "length", "refusal"]
+Answers = Callable[[ModelRequest], dict[str, object] | str | ModelAnswer]
 
 
 class Scripted:
@@ -34,6 +38,8 @@ class Scripted:
     def ask(self, request: ModelRequest) -> ModelAnswer:
         self.asked.append(request)
         said = self.answers(request)
+        if isinstance(said, ModelAnswer):
+            return said
         calls = (ToolCall("1", request.force or "", said),) if isinstance(said, dict) else ()
         return ModelAnswer(
             said if isinstance(said, str) else "",
@@ -42,6 +48,12 @@ class Scripted:
             Cost(0.01, 1, 10, 10, 0),
             "scripted",
         )
+
+
+def half(request: ModelRequest, given: dict[str, object], stop: Stop) -> ModelAnswer:
+    """An answer that ended too early, with what there was of it."""
+    calls = (ToolCall("1", request.force or "", given),)
+    return ModelAnswer("", calls, stop, Cost(0.01, 1, 10, 10, 0), "scripted")
 
 
 def finding(**changed: object) -> dict[str, object]:
@@ -167,6 +179,108 @@ def test_an_answer_that_is_no_report_is_a_missing_reading_and_no_crash(change: C
     report = Readers().run(context)
     assert report.claims == ()
     assert [s.reviewer for s in report.skipped] == ["model/trace"]
+
+
+HOLDS = {"claim": 1, "traced": "x", "before": "right", "verdict": "holds", "certainty": 0.95}
+
+
+@pytest.mark.parametrize(
+    ("second", "why"),
+    [
+        (lambda _r: "It all holds.", "no report"),
+        (lambda r: half(r, {"verdicts": [HOLDS]}, "length"), "cut off"),
+        (lambda r: half(r, {"verdicts": [HOLDS]}, "refusal"), "declined"),
+        (lambda _r: {"verdicts": []}, "no verdict"),
+        (lambda _r: {"verdicts": "all hold"}, "no verdict"),
+    ],
+    ids=["words", "cut off", "declined", "no row", "no list"],
+)
+def test_claims_that_nobody_tried_are_withheld_and_it_is_said(
+    change: Change, second: Answers, why: str
+) -> None:
+    context, _ = change(
+        lambda r: second(r) if r.purpose == "review/second-reader" else {"findings": [finding()]}
+    )
+    report = Readers().run(context)
+    assert [c.confidence < 0.8 for c in report.claims] == [True]
+    ((reviewer, reason),) = [(s.reviewer, s.reason) for s in report.skipped]
+    assert reviewer == "model/second-reader"
+    assert reason.startswith("1 claim not tried")
+    assert why in reason
+
+
+def test_money_that_ends_before_the_second_reading_is_told(change: Change) -> None:
+    def answer(request: ModelRequest) -> dict[str, object]:
+        if request.purpose == "review/second-reader":
+            raise OutOfBudget("could cost $0.10 and $0.02 is left")
+        return {"findings": [finding()]}
+
+    report = Readers().run(change(answer)[0])
+    assert [s.reviewer for s in report.skipped] == ["model/second-reader"]
+    assert "$0.02 is left" in report.skipped[0].reason
+
+
+@pytest.mark.parametrize("stop", ["length", "refusal"])
+def test_half_a_report_is_a_missing_reading(change: Change, stop: Stop) -> None:
+    context, _ = change(
+        lambda r: (
+            half(r, {"findings": []}, stop) if r.purpose == "review/trace" else {"findings": []}
+        )
+    )
+    assert [s.reviewer for s in Readers().run(context).skipped] == ["model/trace"]
+
+
+def test_what_was_cut_off_gets_twice_the_room_and_what_is_no_answer_is_asked_once_more(
+    change: Change,
+) -> None:
+    def answer(request: ModelRequest) -> dict[str, object] | str | ModelAnswer:
+        if request.purpose == "review/second-reader":
+            whole = request.max_tokens > 8000
+            return {"verdicts": [HOLDS]} if whole else half(request, {"verdicts": []}, "length")
+        return {"findings": [finding()]} if request.salt else "I see a defect in line 2."
+
+    context, model = change(answer)
+    report = Readers().run(context)
+    assert report.skipped == ()
+    assert [c.confidence >= 0.8 for c in report.claims] == [True]
+    assert len(model.asked) == 6
+
+
+def test_of_very_many_claims_those_that_are_not_tried_are_withheld_and_counted(
+    change: Change,
+) -> None:
+    many = [finding(title=f"Defect {n}", input=f"x{n}", mend=f"y{n}") for n in range(12)]
+    context, model = change(
+        lambda r: (
+            {"verdicts": [{**HOLDS, "claim": n} for n in range(1, 13)]}
+            if r.purpose == "review/second-reader"
+            else {"findings": many if r.purpose == "review/trace" else []}
+        )
+    )
+    report = Readers().run(context)
+    assert len(report.claims) == 12
+    assert [s.reason for s in report.skipped] == [
+        "2 claims not tried by a second reader: only the first 10 of a portion are"
+    ]
+    assert [r.purpose for r in model.asked].count("review/second-reader") == 1
+
+
+def test_a_review_that_is_stopped_asks_nothing_more(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path / "r")
+    base = checkout.commit("one", ls_py="def match(script):\n    return False\n")
+    head = checkout.commit("two", ls_py="def match(script):\n    return 'ls' in script\n")
+    git = GitRepository.open(checkout.root, home=tmp_path / "home")
+    stop = Event()
+
+    def answer(_request: ModelRequest) -> dict[str, object]:
+        stop.set()
+        return {"findings": [finding()]}
+
+    model = Scripted(answer)
+    only = tuple(row for row in REVIEWERS if row[1].name == "model")
+    with pytest.raises(Cancelled):
+        review(ReviewJob(base, head), git=git, sandbox=None, model=model, cancel=stop, reviewers=only)  # fmt: skip
+    assert len(model.asked) == 1
 
 
 def test_an_empty_budget_leaves_the_files_unread_and_says_so(change: Change) -> None:
