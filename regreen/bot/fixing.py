@@ -222,6 +222,7 @@ class _Flow:
             attempts_before=self._attempts_before(),
             expected=red.failures,
             allow_network=config.tests.allow_network,
+            tests=tests_of(config, self._repository, fork=target.fork, base=self._trusted()),
         )
         found = fix(
             work,

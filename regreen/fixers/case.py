@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Event
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from regreen.codebase.trial import Trial
 from regreen.errors import Cancelled
 from regreen.fixers.gate import PROTECTED, GateReport
 from regreen.models import Cost, Failure
 from regreen.ports import Git, Model, Sandbox
+
+if TYPE_CHECKING:
+    from regreen.fixers.suite import Suite
 
 RungName = Literal["recipe", "revert", "shrink", "template", "model"]
 FixOutcome = Literal[
@@ -51,7 +54,7 @@ class FixJob:
     are paths that are the specification: never touched. `good` is a commit known to be green, where a
     nightly run remembers one. `attempts_before` counts the repairs that were tried at this commit already.
     `expected` is what CI's log says failed; then the same has to fail here. `allow_network`: a command that cannot
-    work without a network may have one while it runs.
+    work without a network may have one while it runs. `tests` is how the repository says that all its tests run.
     """
 
     trial: Trial
@@ -69,6 +72,7 @@ class FixJob:
     attempts_before: int = 0
     expected: tuple[Failure, ...] = ()
     allow_network: bool = False
+    tests: Trial | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class Culprit:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One thing that was tried. `trail` is its transcript, for the dashboard and the pull request."""
+    """One thing that was tried: how it ended, what the gate said. `trail` is its transcript, for whoever reads later."""
 
     rung: RungName
     summary: str
@@ -110,6 +114,8 @@ class Attempt:
     patch: str | None = None
     detail: str = ""
     trail: tuple[str, ...] = ()
+    after: After | None = None
+    gate: GateReport | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +240,7 @@ class Case:
     wide: Trial | None = None
     setup_failed: bool = False
     found: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    suite: Suite | None = None
 
     @property
     def trial(self) -> Trial:

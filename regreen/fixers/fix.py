@@ -29,6 +29,7 @@ from regreen.fixers.finish import minimised, strength
 from regreen.fixers.gate import ATTEMPTS_A_HEAD
 from regreen.fixers.rungs.rung import Rung
 from regreen.fixers.smaller import smaller
+from regreen.fixers.suite import suite_of
 from regreen.fixers.triage import Triage, look_wider, red_base, triage
 from regreen.fixers.verify_patch import Verified, verify
 from regreen.models import Cost
@@ -88,7 +89,8 @@ def fix(
         # what a repair wants installed is compared with the commit that it repairs, whoever's that is; the
         # command that installs is not the repair's, and has run there already
         rules = replace(job.trial.rules, trusts_command=True)
-        job = replace(job, trial=replace(job.trial, base=rev, rules=rules))
+        tests = job.tests and replace(job.tests, base=rev, rules=rules)
+        job = replace(job, trial=replace(job.trial, base=rev, rules=rules), tests=tests)
     if job.attempts_before >= ATTEMPTS_A_HEAD:
         reason = f"{job.attempts_before} repairs were tried at this commit already; push a new one, or take the last patch up by hand"
         return Fix("gave_up", before=Before(job.trial.shown, None), reason=reason)
@@ -145,6 +147,15 @@ def _case(
     stop: Stop,
     say: Callable[[str], None],
 ) -> Case:
+    suite = suite_of(
+        job.trial,
+        rev,
+        configured=job.tests,
+        heard=seen.tests,
+        git=git,
+        sandbox=sandbox,
+        stop=stop,
+    )
     return Case(
         job=job,
         rev=rev,
@@ -161,6 +172,7 @@ def _case(
         flaky=seen.flaky,
         wide=seen.wide,
         setup_failed=seen.setup_failed,
+        suite=None if seen.wide is not None or seen.setup_failed else suite,
     )
 
 
@@ -307,6 +319,8 @@ class _Ladder:
                 proposal.patch,
                 judgement.why,
                 proposal.trail,
+                judgement.after,
+                judgement.gate,
             )
         )
         self.case.say(f"{proposal.rung}: {proposal.summary}: {judgement.outcome}")

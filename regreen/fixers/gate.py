@@ -39,12 +39,26 @@ class GateReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """What the project's own tests said of a patch, beside the failing command.
+
+    `kept` of them passed before and pass still; `broken` says, one line each, what no longer does; `why` says why
+    they could not be asked.
+    """
+
+    command: str
+    kept: int = 0
+    broken: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Proof:
     """What running the patch showed; None where that was not tried.
 
     `red` says, one line each, what was still or newly failing. `unneeded` names hunks without which everything
     stays green. `untested` are changed lines that no failing test runs. `idle_tests` are new tests that pass
-    without the patch.
+    without the patch. `suite` is None where the failing command runs all tests by itself.
     """
 
     runs: int
@@ -54,6 +68,7 @@ class Proof:
     unneeded: tuple[str, ...] = ()
     untested: tuple[str, ...] | None = None
     idle_tests: tuple[str, ...] = ()
+    suite: Held | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +234,7 @@ def _proven(proof: Proof | None) -> list[Reason]:
         reasons.append(
             Reason("verified", f"the command takes {proof.slower:.1f} times as long as before")
         )
+    reasons += _suite(proof.suite) if proof.suite is not None else []
     reasons += [
         Reason("necessary", f"everything stays green without {hunk}", "note")
         for hunk in proof.unneeded
@@ -240,6 +256,22 @@ def _proven(proof: Proof | None) -> list[Reason]:
             )
         )
     return reasons
+
+
+def _suite(held: Held) -> list[Reason]:
+    """The failing command alone says little where it is no test of the project's."""
+    if held.broken:
+        tests = f"the project's own tests ({held.command})"
+        return [Reason("suite", f"{tests}: {line}", "deny") for line in held.broken[:5]]
+    if held.why:
+        words = f"only the failing step was held against it: {held.why}"
+    elif held.kept:
+        words = (
+            f"{held.kept} of the project's own tests that passed before pass still ({held.command})"
+        )
+    else:
+        words = f"the project's own tests end as before ({held.command})"
+    return [Reason("suite", words, "note")]
 
 
 def changed_files(git: Git, before: str, after: str) -> tuple[FileChange, ...]:

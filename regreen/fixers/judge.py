@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from regreen.codebase.trial import Trial
 from regreen.errors import UserError
 from regreen.fixers.case import Before, Case, FixJob, Stop
 from regreen.fixers.checks.change import Reason
 from regreen.fixers.gate import PROTECTED, GateReport, Proof, Rules, gate
+from regreen.fixers.suite import suite_of
 from regreen.fixers.triage import look_wider, triage
 from regreen.fixers.verify_patch import apply, failing_sources, prove
 from regreen.models import Failure
@@ -23,12 +25,16 @@ def judge_patch(
     git: Git,
     before: Before | None = None,
     trial: Trial | None = None,
+    tests: Trial | None = None,
     sandbox: Sandbox | None = None,
     protected: Sequence[str] = PROTECTED,
     say: Callable[[str], None] = lambda _: None,
     minutes: float = 30.0,
 ) -> GateReport:
-    """Judge `patch` against `rev`; with a trial and a sandbox the checks that run code are made too."""
+    """Judge `patch` against `rev`; with a trial and a sandbox the checks that run code are made too.
+
+    `tests` is how the repository says that all its tests run.
+    """
     applied = apply(git, rev, patch)
     if applied.commit is None:
         return GateReport("deny", (Reason("applies", applied.trouble, "deny"),))
@@ -48,7 +54,9 @@ def judge_patch(
     silent = judged(None)
     if trial is None or sandbox is None or silent.verdict == "deny":
         return silent
-    case = _case(rev, trial, git=git, sandbox=sandbox, say=say, minutes=minutes)
+    case = _case(
+        FixJob(trial, rev, tests=tests), git=git, sandbox=sandbox, say=say, minutes=minutes
+    )
     if isinstance(case, Reason):
         return GateReport(silent.verdict, (*silent.reasons, case))
     proof, _, _ = prove(case, applied)
@@ -56,8 +64,7 @@ def judge_patch(
 
 
 def _case(
-    rev: str,
-    trial: Trial,
+    job: FixJob,
     *,
     git: Git,
     sandbox: Sandbox,
@@ -65,15 +72,18 @@ def _case(
     minutes: float,
 ) -> Case | Reason:
     """See the failure here first: a patch is judged against what fails now, not against what somebody wrote."""
+    trial, rev = job.trial, job.rev
     say(f"running {trial.shown} at {rev[:12]}")
-    job = FixJob(trial, rev, reruns=2)
-    seen = triage(job, rev, git=git, sandbox=sandbox, stop=lambda: None)
+    seen = triage(replace(job, reruns=2), rev, git=git, sandbox=sandbox, stop=lambda: None)
     if seen.setup_failed or seen.outcome in {"not_reproduced", "flaky"}:
         return Reason("verified", f"not made: {seen.reason}", "needs_human")
     stop = Stop(time.monotonic() + minutes * 60)
     seen = look_wider(seen, trial, rev, git=git, sandbox=sandbox, seconds=stop.left)
+    suite = suite_of(
+        trial, rev, configured=job.tests, heard=seen.tests, git=git, sandbox=sandbox, stop=stop
+    )
     return Case(
-        job=FixJob(trial, rev, reruns=3),
+        job=job,
         rev=rev,
         base=None,
         before=seen.before,
@@ -86,6 +96,7 @@ def _case(
         say=say,
         flaky=seen.flaky,
         wide=seen.wide,
+        suite=suite if seen.wide is None else None,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Event
 from types import MappingProxyType
@@ -156,3 +156,50 @@ def widened(trial: Trial) -> Trial | None:
         else:
             narrow = True
     return replace(trial, command=(*argv[: at + 1], *kept)) if narrow else None
+
+
+def broken_tests(
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    *,
+    flaky: Collection[str] = (),
+    given_up: Collection[str] = (),
+) -> list[str]:
+    """One line for each test that passed before and does not pass after.
+
+    Args:
+        before: how each test ended.
+        after: how they end now.
+        flaky: tests that do not count.
+        given_up: test files that are openly taken back; that their tests are gone is no surprise.
+    """
+    lines: list[str] = []
+    for test, word in before.items():
+        now = after.get(test, "gone")
+        if word != "passed" or now == "passed" or test in flaky:
+            continue
+        if now != "gone":
+            lines.append(f"passed before, {now} now: {test}")
+        elif test.partition("::")[0] not in given_up:
+            lines.append(f"passed before, is gone now: {test}")
+    return lines[:10]
+
+
+_NAMED_TESTS = re.compile(
+    r"::|\s-k[\s=]|\s--(?:deselect|lf|last-failed|sw)\b|[\w-]*tests?[\w-]*\.py\b"
+)
+_OTHER_RUNNERS = re.compile(
+    r"\b(?:npm|yarn|pnpm|bun)(?: run)? t(?:est)?\b|\b(?:go|cargo|mix|dotnet|gradlew?|mvnw?|swift|deno) (?:\S+ )*test\b"
+    r"|\b(?:jest|vitest|mocha|rspec|phpunit|ctest|nose2?|nosetests)\b|\bunittest(?:\s+discover\b|(?:\s+-\w+)*\s*$)"
+)
+
+
+def runs_all(trial: Trial, heard: Mapping[str, str]) -> bool:
+    """Whether the command is the project's tests as a whole, as far as its words tell: exit 0 then means all of them.
+
+    `heard` is how each test ended that pytest ran behind it.
+    """
+    if simple_pytest(trial) is not None:
+        return widened(trial) is None
+    narrow = _NAMED_TESTS.search(trial.shown) is not None
+    return not narrow and (bool(heard) or _OTHER_RUNNERS.search(trial.shown) is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -15,7 +15,7 @@ from regreen.fixers.checks.change import FileChange, Reason, parse_python
 from regreen.fixers.checks.paths import is_source, is_test, is_test_config
 from regreen.fixers.engine import Engine
 from regreen.fixers.gate import GateReport, Proof, Rules, changed_files, gate
-from regreen.fixers.runs import Seen, run_fresh, uses_pytest
+from regreen.fixers.runs import Seen, broken_tests, run_fresh, uses_pytest
 from regreen.models import Failure
 from regreen.ports import Git
 
@@ -66,6 +66,8 @@ def verify(case: Case, patch: str, rung: str, *, approval: str | None = None) ->
     silent = _judge(case, applied, rules, Proof(0, 0))
     if silent.verdict == "deny":
         return Verified(applied, silent)
+    if rung == "recipe" and case.suite is not None and not case.suite.is_configured:
+        case = replace(case, suite=None)  # a tool's own work, and no tests but those that we found
     proof, after, seen = prove(case, applied, restore=rung not in {"revert", "recipe"})
     return Verified(applied, _judge(case, applied, rules, proof), after, seen)
 
@@ -87,9 +89,14 @@ def _judge(case: Case, applied: Applied, rules: Rules, proof: Proof) -> GateRepo
 def prove(
     case: Case, applied: Applied, *, restore: bool = True
 ) -> tuple[Proof, After, Seen | None]:
-    """Run the failed command in fresh boxes, then compare how every test ended with how it ended before."""
+    """Run the failed command in fresh boxes, then compare how every test ended with how it ended before.
+
+    Where the command runs few of the project's tests or none, the others are held against the patch last.
+    """
     assert applied.commit is not None  # noqa: S101 - callers have looked
     trial = restored(case.git, case.rev, case.trial, applied.files) if restore else case.trial
+    touched = (one.path for one in applied.files if is_test(one.path))
+    taken_back = frozenset() if restore else frozenset(touched)
     runs = case.job.reruns
     green = 0
     seen: Seen | None = None
@@ -107,18 +114,22 @@ def prove(
                 break
             green += 1
         if not red and case.passing:
-            red = _broken(case, trial, applied.commit)
+            red = _broken(case, trial, applied.commit, taken_back)
     except SetupFailed as error:
         red = [f"the setup fails with the patch: {error}"]
     idle = () if red or not restore else _idle_tests(case, applied)
     untested = None if red or not restore else _untested(case, applied)
+    held = None
+    if case.suite is not None and not red:
+        held = case.suite.hold(applied.commit, trial.overlay, taken_back)
     after = After(
         seen.result.exit_code if seen else None,
         green,
         seen.failures if seen and not seen.green else (),
         kept=0 if red else _passed(case),
     )
-    return Proof(runs, green, tuple(red), untested=untested, idle_tests=idle), after, seen
+    proof = Proof(runs, green, tuple(red), untested=untested, idle_tests=idle, suite=held)
+    return proof, after, seen
 
 
 def _passed(case: Case) -> int:
@@ -165,7 +176,7 @@ def _still_red(before: Sequence[Failure], seen: Seen) -> list[str]:
     return lines or [f"the command still exits with {seen.result.exit_code}"]
 
 
-def _broken(case: Case, trial: Trial, commit: str) -> list[str]:
+def _broken(case: Case, trial: Trial, commit: str, given_up: frozenset[str]) -> list[str]:
     """Tests that passed before and do not pass now: failing, skipped or gone, flaky ones left out."""
     wide = replace(case.wide, overlay=trial.overlay) if case.wide is not None else trial
     if not uses_pytest(wide):
@@ -175,19 +186,7 @@ def _broken(case: Case, trial: Trial, commit: str) -> list[str]:
     )
     if not seen.tests:
         return [] if seen.green else ["the whole suite could not be run with the patch"]
-    return broken_tests(case.passing, seen.tests, case.flaky)
-
-
-def broken_tests(
-    before: Mapping[str, str], after: Mapping[str, str], flaky: frozenset[str] = frozenset()
-) -> list[str]:
-    """One line for each test that passed before and does not pass after."""
-    lines: list[str] = []
-    for test, word in before.items():
-        now = after.get(test, "gone")
-        if word == "passed" and now != "passed" and test not in flaky:
-            lines.append(f"passed before, {'is gone' if now == 'gone' else now} now: {test}")
-    return lines[:10]
+    return broken_tests(case.passing, seen.tests, flaky=case.flaky, given_up=given_up)
 
 
 def restored(git: Git, rev: str, trial: Trial, files: Sequence[FileChange]) -> Trial:

@@ -1,11 +1,14 @@
-"""What several commands take in the same words: --env K=V, --overlay FILE[:DEST], a file to write to."""
+"""What several commands take in the same words: --env K=V, --overlay FILE[:DEST], a file to write to, the configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from regreen.errors import UserError
+from regreen.codebase.trial import Trial
+from regreen.errors import ConfigError, UserError
+from regreen.ports import Git
+from regreen.repo_config import CONFIG_PATH, RepoConfig, parse_repo_config
 
 
 def variables_of(items: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -57,3 +60,36 @@ def check_folder_of(file: Path | None, option: str) -> None:
     if file is not None and not file.absolute().parent.is_dir():
         message = f"{option} {file}: there is no such folder"
         raise UserError(message)
+
+
+def config_at(git: Git, rev: str) -> RepoConfig:
+    """The configuration as `rev` has it: the base of a change, so that the change cannot loosen its own rules.
+
+    Raises:
+        UserError: it is no valid configuration.
+    """
+    data = git.show(rev, CONFIG_PATH, 256 * 1024)
+    if data is None:
+        return RepoConfig()
+    try:
+        return parse_repo_config(data.decode("utf-8", "replace"))
+    except ConfigError as error:
+        message = f"{CONFIG_PATH} at {rev[:12]}: {error}"
+        raise UserError(message) from error
+
+
+def suite_at(
+    git: Git, rev: str, *, setup: str | None, env: tuple[tuple[str, str], ...], python: str | None
+) -> Trial | None:
+    """How the configuration at `rev` says that all tests run, prepared by its own setup or else by `setup`."""
+    tests = config_at(git, rev).tests
+    if not tests.command:
+        return None
+    return Trial(
+        ("bash", "-c", tests.command),
+        setup=tests.setup or setup,
+        env=env,
+        timeout=tests.timeout_minutes * 60,
+        image=tests.image,
+        python=python,
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regreen.bot.cli.arguments import check_folder_of, overlay_of, variables_of
+from regreen.bot.cli.arguments import check_folder_of, overlay_of, suite_at, variables_of
 from regreen.bot.cli.model import model_of
 from regreen.bot.cli.terminal import harmless, say
 from regreen.codebase.manifests import python_for
@@ -148,7 +148,9 @@ def command(
             timeout=timeout,
             overlay=MappingProxyType(laid),
         )
-    trial = trial if trial.python else replace(trial, python=python_of(git, at, sandbox))
+    python = python_of(git, at, sandbox)
+    trial = trial if trial.python else replace(trial, python=python)
+    trusted = git.resolve(base) if base else at
     job = FixJob(
         trial,
         at,
@@ -159,6 +161,7 @@ def command(
         given_tests=tuple(laid),
         expected=told.failures if told is not None else (),
         allow_network=allow_network,
+        tests=suite_at(git, trusted, setup=setup, env=variables, python=python),
     )
     result = fix(
         job,

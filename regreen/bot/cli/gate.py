@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import click
 
-from regreen.bot.cli.arguments import overlay_of, variables_of
+from regreen.bot.cli.arguments import overlay_of, suite_at, variables_of
 from regreen.bot.cli.fix import python_of
 from regreen.bot.cli.terminal import harmless, say
 from regreen.codebase.trial import Trial
@@ -83,17 +83,20 @@ def command(
     patch = data.decode("utf-8", "surrogateescape")  # as git has it: any encoding, any line ends
     before = before_of(_document(failures_file)) if failures_file else None
     trial: Trial | None = None
+    tests: Trial | None = None
     sandbox: Sandbox | None = None
     if before is not None and before.command:
         from regreen.adapters.sandbox import choose
 
         sandbox = choose(kind)
+        python = python_of(git, rev, sandbox)
+        tests = suite_at(git, rev, setup=setup, env=variables, python=python)
         trial = Trial(
             ("bash", "-c", before.command),
             setup=setup,
             env=variables,
             timeout=timeout,
-            python=python_of(git, rev, sandbox),
+            python=python,
             overlay=MappingProxyType(overlay_of(overlay)),
         )
     report = judge_patch(
@@ -102,6 +105,7 @@ def command(
         git=git,
         before=before,
         trial=trial,
+        tests=tests,
         sandbox=sandbox,
         protected=protected,
         say=say,

@@ -9,17 +9,17 @@ from pathlib import Path
 import click
 
 from regreen.adapters.git import GitRepository
-from regreen.bot.cli.arguments import variables_of
+from regreen.bot.cli.arguments import config_at, variables_of
 from regreen.bot.cli.model import model_of
 from regreen.bot.cli.terminal import harmless, say
 from regreen.bot.environment import read_settings
 from regreen.codebase.diff import parse
 from regreen.codebase.index import SqliteStore
 from regreen.codebase.trial import Trial
-from regreen.errors import ConfigError, NoSandbox, UserError
+from regreen.errors import NoSandbox, UserError
 from regreen.models import Review
 from regreen.ports import Sandbox
-from regreen.repo_config import CONFIG_PATH, RepoConfig, parse_repo_config
+from regreen.repo_config import RepoConfig
 from regreen.reviewers.review import ReviewJob, review
 
 WORKTREE = "WORKTREE"
@@ -91,7 +91,7 @@ def command(
     diff = _read_diff(diff_file) if diff_file is not None else None
     git = _repository(repo, needed=diff is None)
     base_sha, head_sha = _revisions(git, repo or Path.cwd(), base, head, diff)
-    config = _config(git, base_sha) if git else RepoConfig()
+    config = config_at(git, base_sha) if git else RepoConfig()
     wants_tests = run_tests if run_tests is not None else False
     job = ReviewJob(
         base=base_sha,
@@ -200,18 +200,6 @@ def _default_base(git: GitRepository, head: str) -> str:
             return sha
     message = "cannot tell what this change goes into; name it, for instance with --base HEAD~1"
     raise UserError(message)
-
-
-def _config(git: GitRepository, base: str) -> RepoConfig:
-    """The configuration as the base has it, so that a change cannot loosen its own rules."""
-    data = git.show(base, CONFIG_PATH, 256 * 1024)
-    if data is None:
-        return RepoConfig()
-    try:
-        return parse_repo_config(data.decode("utf-8", "replace"))
-    except ConfigError as error:
-        message = f"{CONFIG_PATH} at {base[:12]}: {error}"
-        raise UserError(message) from error
 
 
 def _tests(

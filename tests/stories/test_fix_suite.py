@@ -1,0 +1,118 @@
+"""A lone check made green is not enough: what the project's own tests hold has to hold with the patch too."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from regreen.bot.cli import cli
+from regreen.codebase.trial import Trial
+from regreen.fixers.case import Stop
+from regreen.fixers.suite import suite_of
+from tests.unit.repairs import GREEN, SETUP, Repository, sandbox_or_skip
+
+pytestmark = pytest.mark.sandbox
+CALM = "def shout(text):\n    return text.upper()\n"
+LOUD = "def shout(text):\n    return text.upper() + '!'\n"
+CHECK = "from pkg.say import shout\n\nassert shout('hi') == 'HI', shout('hi')\n"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    sandbox_or_skip()
+    made = Repository(tmp_path / "repo")
+    made.commit("start", {**GREEN, "pkg/say.py": CALM})
+    made.commit("shout louder", {"pkg/say.py": LOUD})
+    (tmp_path / "check.py").write_text(CHECK)
+    return made
+
+
+def head(repository: Repository) -> str:
+    return repository.open().resolve("HEAD")
+
+
+def wants(text: str) -> dict[str, str]:
+    return {
+        "tests/test_say.py": f"from pkg.say import shout\n\n\ndef test_shout():\n    assert shout('hi') == {text!r}\n"
+    }
+
+
+def reverted(repository: Repository) -> dict[str, Any]:
+    check = repository.path.parent / "check.py"
+    argv = ["fix", "--repo", str(repository.path), "--setup", SETUP, "--overlay", str(check), "--rungs", "revert",
+            "--format", "json", "--", "python", "check.py"]  # fmt: skip
+    done = CliRunner().invoke(cli, argv, standalone_mode=False, catch_exceptions=False)
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def told(document: dict[str, Any]) -> list[str]:
+    return [one["detail"] for one in document["gate"]["reasons"] if one["check"] == "suite"]
+
+
+def test_a_revert_that_breaks_a_test_of_the_project_is_refused(repository: Repository) -> None:
+    repository.commit("hold the volume", wants("HI!"))
+    document = reverted(repository)
+    assert (document["outcome"], document["patch"]) == ("denied", None)
+    assert "passed before, failed now: tests/test_say.py::test_shout" in told(document)[0]
+
+
+def test_a_revert_that_breaks_none_says_how_many_hold(repository: Repository) -> None:
+    repository.commit(
+        "one more", {"tests/test_len.py": "def test_len():\n    assert len('ab') == 2\n"}
+    )
+    document = reverted(repository)
+    assert (document["outcome"], document["rung"]) == ("fixed", "revert")
+    assert told(document)[0].startswith(
+        "4 of the project's own tests that passed before pass still"
+    )
+
+
+def test_where_the_own_tests_cannot_run_the_report_says_so(repository: Repository) -> None:
+    repository.commit("configure", {".github/regreen.yml": "tests: {command: nothing-of-the-kind}\n",
+                                    "tests/test_calc.py": None})  # fmt: skip
+    document = reverted(repository)
+    assert document["outcome"] == "fixed"
+    assert told(document)[0].startswith("only the failing step was held against it")
+
+
+@pytest.mark.soak
+def test_the_configured_command_is_what_counts(repository: Repository) -> None:
+    repository.commit("configure", {".github/regreen.yml": "tests: {command: sh strict.sh}\n",
+                                    "strict.sh": "grep -q '!' pkg/say.py\n"})  # fmt: skip
+    document = reverted(repository)
+    assert document["outcome"] == "denied"
+    assert "sh strict.sh was green before, and exits 1 now" in told(document)[0]
+
+
+def test_tests_that_take_too_long_are_left_out_and_that_is_said(repository: Repository) -> None:
+    sandbox = sandbox_or_skip()
+    slow = Trial(("bash", "-c", "sleep 60"), timeout=1)
+    suite = suite_of(
+        Trial(("python", "check.py")), head(repository), configured=slow, heard={}, git=repository.open(),
+        sandbox=sandbox, stop=Stop(time.monotonic() + 600),
+    )  # fmt: skip
+    assert suite is not None
+    assert "take longer than 1 seconds" in suite.hold(head(repository), {}).why
+
+
+@pytest.mark.parametrize(
+    ("command", "heard", "whole"),
+    [("pytest -q", {}, True), ("pytest tests/test_say.py", {}, False), ("make test", {"test_a": "passed"}, True),
+     ("make lint", {}, False), ("tox -e py", {"test_a": "passed"}, True), ("npm test", {}, True),
+     ("python -m unittest discover -v", {}, True), ("python -m unittest tests.test_say", {}, False),
+     ("cd sub && pytest tests/test_say.py::test_a", {"test_a": "passed"}, False)],
+)  # fmt: skip
+def test_a_command_that_is_all_the_tests_needs_no_others(
+    repository: Repository, command: str, heard: dict[str, str], *, whole: bool
+) -> None:
+    found = suite_of(
+        Trial(("bash", "-c", command)), head(repository), configured=None, heard=heard, git=repository.open(),
+        sandbox=sandbox_or_skip(), stop=Stop(time.monotonic() + 600),
+    )  # fmt: skip
+    assert (found is None) == whole
