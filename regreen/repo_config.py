@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import YAMLError
 
 from regreen.errors import ConfigError, Problem
+from regreen.yaml_faults import fault
 
 CONFIG_PATH = ".github/regreen.yml"
 
@@ -217,15 +218,9 @@ def _load(text: str) -> tuple[object, dict[tuple[str | int, ...], int]]:
     try:
         node = yaml.compose(text)
         data = YAML(typ="safe", pure=True).load(text)
-    except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ConfigError(
-            (Problem(line, "", f"not valid YAML: {error.problem or error.context}"),)
-        ) from None
     except (YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(
-            (Problem(1, "", f"not valid YAML: {str(error).splitlines()[0]}"),)
-        ) from None
+        line, what = fault(text, error)
+        raise ConfigError((Problem(line, "", what),)) from None
     lines: dict[tuple[str | int, ...], int] = {}
     _walk(node, (), lines, frozenset())
     return data, lines

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from regreen.errors import UserError
 from regreen.fixers.expressions import Value
+from regreen.yaml_faults import fault
 
 MAX_VALUES = 100_000
 """More values than this, aliases counted each time, is an attack and no workflow."""
@@ -41,13 +42,9 @@ def load(text: str) -> Value:
     reader = YAML(typ="safe", pure=True)
     try:
         node = reader.compose(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f"line {mark.line + 1}: " if mark is not None else ""
-        problem = " ".join(part for part in (error.context, error.problem) if part)
-        raise WorkflowError(f"{line}{problem}") from error  # noqa: EM102 - the reader's own words
     except (YAMLError, RecursionError, ValueError) as error:
-        message = f"not YAML: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        line, what = fault(text, error)
+        message = f"line {line}: {what}"
         raise WorkflowError(message) from error
     return _Converter().convert(node, 0) if node is not None else None
 

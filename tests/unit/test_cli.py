@@ -6,11 +6,13 @@ import json
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
-from regreen.bot.cli import COMMANDS
+from regreen.bot.cli import COMMANDS, cli
 
 
 def regreen(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -38,6 +40,22 @@ def test_every_command_explains_itself(name: str) -> None:
     done = regreen(name, "--help")
     assert done.returncode == 0, done.stderr
     assert "Usage: regreen" in done.stdout
+    assert "Examples:" in done.stdout
+
+
+def _every_option(name: str, command: click.Command) -> Iterator[tuple[str, click.Option]]:
+    yield from ((name, one) for one in command.params if isinstance(one, click.Option))
+    if isinstance(command, click.Group):
+        for each in command.list_commands(click.Context(command)):
+            found = command.get_command(click.Context(command), each)
+            assert found is not None
+            yield from _every_option(f"{name} {each}", found)
+
+
+def test_every_option_says_what_it_is_for() -> None:
+    options = list(_every_option("regreen", cli))
+    assert len(options) > 80
+    assert [(name, one.opts) for name, one in options if not one.help] == []
 
 
 @pytest.mark.parametrize(
@@ -108,6 +126,42 @@ def test_a_valid_configuration_passes_and_a_broken_one_is_explained_line_by_line
     assert "bad.yml:1: reveiw: unknown key; did you mean 'review'?" in done.stderr
     document = json.loads(regreen("config", "check", "--format", "json", str(bad)).stdout)
     assert [p["line"] for p in document["problems"]] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("[tool]\nx = 1\n", 1, "not YAML but TOML or INI"),
+        ("a: [1\nb: 2\n", 2, "a `[` or `{` is opened before this and not closed"),
+        ("a: 1\n\tb: 2\n", 2, "never with tabs"),
+        ('a: 1\nb: "open\nc: 3\n', 2, "a quote is opened here and never closed"),
+        ("a: b: c\n", 1, "quote the value, or put the key on a line of its own (`a: b: c`)"),
+        ("a:\n  - x\n b: 1\n", 3, "see how far it is indented"),
+        ("a: *nowhere\n", 1, "whose `&anchor` is nowhere above"),
+        ("a: 1\nb: \x00\n", 2, "is this a text file?"),
+        ("run: |\n  [tool]\n  x = 1\n`b\n", 4, "(`'b`)"),
+    ],
+)
+def test_what_is_no_yaml_is_told_in_words_of_its_writer(
+    text: str, line: int, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.yml").write_text(text)
+    planned = regreen("plan", "a.yml", cwd=tmp_path)
+    assert planned.returncode == 2
+    assert planned.stderr.startswith(f"regreen: a.yml: line {line}: not YAML")
+    assert said in planned.stderr
+    assert planned.stderr.count("\n") == 1
+    checked = regreen("config", "check", "a.yml", cwd=tmp_path)
+    assert checked.returncode == 2
+    assert checked.stderr.startswith(f"a.yml:{line}: not YAML")
+    assert said in checked.stderr
+
+
+def test_a_workflow_without_jobs_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text("on: push\njobs: {}\n")
+    done = regreen("plan", "a.yml", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no job under `jobs:`" in done.stderr
 
 
 DOCS = Path(__file__).parents[2] / "docs"

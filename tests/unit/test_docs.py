@@ -110,6 +110,8 @@ def test_every_example_of_a_help_page_is_a_command_that_exists(name: str, tmp_pa
     page.write_text((command.epilog or "").replace("| regreen", "\nregreen"))
     for words in _shown(page):
         shown = cli.get_command(context, words[0])
+        if isinstance(shown, click.Group):
+            shown = shown.get_command(context, words[1])
         assert shown is not None
         known = {o for p in shown.params for o in (*p.opts, *p.secondary_opts)}
         before = words[: words.index("--")] if "--" in words else words

@@ -7,6 +7,7 @@ import signal
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
+from shutil import get_terminal_size
 from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regreen.bot.cli.arguments import check_folder_of, overlay_of, variables_of
-from regreen.bot.cli.terminal import harmless, say
+from regreen.bot.cli.options import answered_as, run_in
+from regreen.bot.cli.terminal import answer, is_screen, say
 from regreen.errors import Cancelled, UserError
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ no repository. After an interruption the same command with --resume goes on.
 """
 _ANSWERS = frozenset({"found", "narrowed"})
 _BARS = " ▁▂▃▄▅▆▇█"
+_NARROWEST, _WIDEST = 8, 40  # of them side by side
 
 
 @click.command("bisect", epilog=_EXAMPLES)
@@ -42,7 +45,7 @@ _BARS = " ▁▂▃▄▅▆▇█"
 @click.option(
     "--good", metavar="REV", help="Where the command passed; left out: found by going back."
 )
-@click.option("--bad", default="HEAD", show_default=True, metavar="REV", help="Where it fails.")
+@click.option("--bad", default="HEAD", metavar="REV", help="Where it fails.")
 @click.option("--first-parent", is_flag=True, help="Take each merge as one step.")
 @click.option(
     "--jobs", type=click.IntRange(1, 64), default=1, metavar="K", help="Tests that run at once."
@@ -51,7 +54,6 @@ _BARS = " ▁▂▃▄▅▆▇█"
     "--confidence",
     type=click.FloatRange(0.5, 0.9999),
     default=0.99,
-    show_default=True,
     metavar="P",
     help="Name a commit at this probability.",
 )
@@ -103,10 +105,10 @@ _BARS = " ▁▂▃▄▅▆▇█"
 @click.option(
     "--python", metavar="X.Y", help="The Python to run with; left out: chosen by running both ends."
 )
-@click.option("--sandbox", "kind", type=click.Choice(["auto", "docker", "bwrap"]), default="auto")
+@run_in("kind")
 @click.option("--resume", is_flag=True, help="Go on where the same bisection was interrupted.")
 @click.option("--fresh", is_flag=True, help="Take no verdict from earlier bisections.")
-@click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text")
+@answered_as("form", "text", "json", "markdown")
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -183,7 +185,7 @@ def command(
         resume=resume,
         reuse=not fresh,
     )
-    screen = _Screen(live=sys.stderr.isatty())
+    screen = _Screen(live=is_screen(sys.stderr))
     cancel = Event()
     memory = File(writable_home(read_settings()) / "bisect.db")
     earlier = _set_by_signals(cancel)
@@ -228,7 +230,8 @@ def _print(found: Bisection, form: str) -> None:
     if form == "json":
         click.echo(json.dumps({"version": 1, **asdict(found)}))
     else:
-        click.echo(report.markdown(found) if form == "markdown" else harmless(report.text(found)))
+        is_text = form == "text"
+        answer(report.text(found) if is_text else report.markdown(found), headline=is_text)
 
 
 class _Screen:
@@ -246,10 +249,15 @@ class _Screen:
     def show(self, view: View) -> None:
         self._wipe()
         best = f"{view.best[:12]} {view.probability:.0%}" if view.best else "none of them"
-        self._status = (
-            f"good {_sparkline(view.bars)} bad  ~{view.left} left, {best}, {view.tests} tests, "
-            f"{_time(view.seconds)}, ~{_time(view.remaining)} to go"
+        told = (
+            f"~{view.left} left, {best}, {view.tests} tests, {_time(view.seconds)}, "
+            f"~{_time(view.remaining)} to go"
         )
+        # One line, or what was drawn could not be wiped again.
+        columns = get_terminal_size().columns - 1
+        bars = min(_WIDEST, columns - len(told) - len("good  bad  "))
+        drawn = f"good {_sparkline(view.bars, bars)} bad  " if bars >= _NARROWEST else ""
+        self._status = (drawn + told)[:columns]
         self._draw()
 
     def close(self) -> None:
@@ -272,7 +280,7 @@ def _time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _sparkline(posterior: tuple[float, ...], width: int = 40) -> str:
+def _sparkline(posterior: tuple[float, ...], width: int) -> str:
     """The posterior as a row of little bars."""
     if not posterior:
         return ""

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import click
 
+from regreen.bot.cli.options import answered_as
+from regreen.bot.cli.terminal import answer
 from regreen.errors import UserError
 from regreen.fixers.ci_log import CiLog, parse, read_lines
 from regreen.models import Failure
@@ -19,16 +21,14 @@ from regreen.models import Failure
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--step", default=None, help="The failing step's name, where you know it.")
-@click.option(
-    "--format", "shape", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+@answered_as("shape", "text", "json")
 def command(file: Path, step: str | None, shape: str) -> int:
     """Say what the log holds; a log without failures is an answer too."""
     log = _read(file, step)
     if shape == "json":
-        click.echo(json.dumps({"version": 1, **asdict(log)}, ensure_ascii=False))
+        click.echo(json.dumps({"version": 1, **asdict(log)}))
     else:
-        click.echo(_text(log))
+        answer(_text(log))
     return 0
 
 

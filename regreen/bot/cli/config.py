@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from regreen.bot.cli.options import answered_as
+from regreen.bot.cli.terminal import say
 from regreen.errors import ConfigError, UserError
 from regreen.repo_config import CONFIG_PATH, config_schema, parse_repo_config
 from regreen.settings import Settings
@@ -20,9 +22,7 @@ def command() -> None:
 
 @command.command("check")
 @click.argument("file", default=CONFIG_PATH, type=click.Path(path_type=Path))
-@click.option(
-    "--format", "fmt", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+@answered_as("fmt", "text", "json")
 def check(file: Path, fmt: str) -> int:
     """Say whether FILE is valid, and line by line what is not. Exit 2 when it is not."""
     try:
@@ -41,7 +41,7 @@ def check(file: Path, fmt: str) -> int:
             )
         else:
             for p in error.problems:
-                click.echo(f"{file}:{p.line}: {p.key + ': ' if p.key else ''}{p.message}", err=True)
+                say(f"{file}:{p.line}: {p.key + ': ' if p.key else ''}{p.message}")
         return 2
     if fmt == "json":
         document = {

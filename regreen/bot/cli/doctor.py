@@ -12,6 +12,8 @@ from typing import Literal, get_args
 
 import click
 
+from regreen.bot.cli.options import answered_as
+from regreen.bot.cli.terminal import answer
 from regreen.errors import ConfigError, NoSandbox, OutsideError, UserError
 from regreen.models import Check
 from regreen.repo_config import CONFIG_PATH, parse_repo_config
@@ -22,11 +24,20 @@ _OLDEST_GIT = (2, 38)  # `git merge-tree --write-tree`
 
 
 @click.command("doctor")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@answered_as("form", "text", "json")
 @click.option(
-    "--only", multiple=True, type=click.Choice(get_args(Group)), help="A group of checks."
+    "--only",
+    multiple=True,
+    type=click.Choice(get_args(Group)),
+    help="Only this group of checks; may be given again.",
 )
-@click.option("--sandbox", "kind", type=click.Choice(["auto", "docker", "bwrap"]), default=None)
+@click.option(
+    "--sandbox",
+    "kind",
+    type=click.Choice(["auto", "docker", "bwrap"]),
+    default=None,
+    help="Which one to attack; default: REGREEN_SANDBOX.",
+)
 def command(form: str, only: tuple[Group, ...], kind: str | None) -> int:
     """Check this machine, and attack its sandbox. Exit 0 when all that is required holds."""
     settings, problems = _settings()
@@ -173,8 +184,8 @@ def _sandbox(kind: str, runtime: str | None) -> list[Check]:
 def _show(checks: Iterable[Check]) -> None:
     for check in checks:
         sign = "ok  " if check.ok else ("FAIL" if check.required else "-   ")
-        click.echo(f"{sign} {check.group:<8} {check.name}: {check.detail}")
+        answer(f"{sign} {check.group:<8} {check.name}: {check.detail}")
         if check.remedy and not check.ok:
-            click.echo(f"              {check.remedy}")
+            answer(f"              {check.remedy}")
     failed = sum(1 for check in checks if check.required and not check.ok)
     click.echo(f"{failed} of the required checks failed" if failed else "all required checks hold")

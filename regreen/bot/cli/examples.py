@@ -12,19 +12,29 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
     "fix": (
         "regreen fix -- python -m pytest -q",
         'regreen fix --setup "pip install -e .[test]" --apply -- python -m pytest -q',
-        "regreen fix --workflow .github/workflows/ci.yml --job test -- true",
+        "regreen fix --workflow .github/workflows/ci.yml --job test --log job.log",
     ),
-    "gate": ("regreen gate --repo . --base HEAD --patch fix.patch --format json",),
+    "gate": (
+        "regreen gate --base HEAD --patch fix.patch",
+        "git diff | regreen gate --base HEAD --patch - --format json",
+    ),
     "plan": (
         "regreen plan .github/workflows/ci.yml",
         "regreen plan .github/workflows/ci.yml --job test --format json",
     ),
-    "ci-log": ("regreen ci-log job.log",),
+    "ci-log": ("regreen ci-log job.log", "gh run view --log-failed | regreen ci-log -"),
+    "config": (
+        "regreen config check",
+        "regreen config check --format json .github/regreen.yml",
+        "regreen config schema > regreen.schema.json",
+    ),
     "sandbox": (
         "regreen sandbox -- python -c 'print(1)'",
         'regreen sandbox --tree . --setup "pip install -r requirements.txt" -- make test',
     ),
     "doctor": ("regreen doctor", "regreen doctor --format json"),
+    "worker": ("regreen worker", "regreen worker --id second"),
+    "playground": ("regreen playground", "regreen playground --port 9000 --empty"),
     "serve": ("regreen serve --host 0.0.0.0 --port 8080",),
     "setup": ("regreen setup --public-url https://regreen.example.org",),
     "replay": (

@@ -13,7 +13,8 @@ import click
 
 from regreen.bot.cli.arguments import check_folder_of, overlay_of, suite_at, variables_of
 from regreen.bot.cli.model import model_of
-from regreen.bot.cli.terminal import harmless, say
+from regreen.bot.cli.options import answered_as, run_in
+from regreen.bot.cli.terminal import answer, say
 from regreen.codebase.manifests import python_for
 from regreen.codebase.trial import Trial
 from regreen.errors import UserError
@@ -32,8 +33,9 @@ _HAPPY = {"fixed", "already_green"}
     type=click.Path(path_type=Path),
     default=Path(),
     metavar="DIR",
+    help="The repository.",
 )
-@click.option("--rev", default="HEAD", show_default=True, help="The red commit.")
+@click.option("--rev", default="HEAD", help="The red commit.")
 @click.option("--base", metavar="REV", help="Where the change that broke it starts.")
 @click.option("--setup", metavar="CMD", help="Run once, with network, before the command.")
 @click.option(
@@ -53,13 +55,23 @@ _HAPPY = {"fixed", "already_green"}
     help="For one run of the command.",
 )
 @click.option(
-    "--max-usd", type=click.FloatRange(min=0), default=1.0, show_default=True, metavar="X"
+    "--max-usd",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    metavar="X",
+    help="What model calls may cost, in dollars.",
 )
 @click.option(
-    "--max-minutes", type=click.FloatRange(min=0.1), default=20.0, show_default=True, metavar="N"
+    "--max-minutes",
+    type=click.FloatRange(min=0.1),
+    default=20.0,
+    metavar="N",
+    help="Stop after so long.",
 )
 @click.option("--no-model", is_flag=True, help="Never ask a model.")
-@click.option("--rungs", default=",".join(RUNGS), show_default=True, metavar="LIST")
+@click.option(
+    "--rungs", default=",".join(RUNGS), metavar="LIST", help="What is tried, the cheapest first."
+)
 @click.option(
     "--workflow",
     type=click.Path(path_type=Path),
@@ -84,12 +96,17 @@ _HAPPY = {"fixed", "already_green"}
     is_flag=True,
     help="A command that cannot work without a network may have one.",
 )
-@click.option("--patch-out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
+@click.option(
+    "--patch-out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the patch to this file.",
+)
 @click.option(
     "--apply", "apply_it", is_flag=True, help="Apply the patch to the working tree of --repo."
 )
-@click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text")
-@click.option("--sandbox", "kind", type=click.Choice(["auto", "docker", "bwrap"]), default="auto")
+@answered_as("form", "text", "json", "markdown")
+@run_in("kind")
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")
 def command(
     *,
@@ -174,7 +191,10 @@ def command(
         patch_out.write_bytes(result.patch.encode("utf-8", "surrogateescape"))
     if apply_it and result.patch and result.outcome == "fixed":
         apply_to(repo, result.patch)
-    click.echo(shown(result, form))
+    if form == "json":
+        click.echo(shown(result, form))
+    else:
+        answer(shown(result, form), headline=form == "text")
     return 0 if result.outcome in _HAPPY else 1
 
 
@@ -226,7 +246,7 @@ def shown(result: Fix, form: str) -> str:
         if document["after"]:
             del document["after"]["kept"]  # for people; the document's keys are fixed
         return json.dumps(document, indent=2)
-    return markdown(result) if form == "markdown" else harmless(text(result))
+    return markdown(result) if form == "markdown" else text(result)
 
 
 def _rungs(listed: str, *, no_model: bool) -> tuple[RungName, ...]:

@@ -12,7 +12,8 @@ import click
 
 from regreen.bot.cli.arguments import overlay_of, suite_at, variables_of
 from regreen.bot.cli.fix import python_of
-from regreen.bot.cli.terminal import harmless, say
+from regreen.bot.cli.options import answered_as, run_in
+from regreen.bot.cli.terminal import answer, say
 from regreen.codebase.trial import Trial
 from regreen.errors import UserError
 from regreen.fixers.gate import PROTECTED, GateReport
@@ -25,6 +26,7 @@ from regreen.ports import Sandbox
     type=click.Path(path_type=Path),
     default=Path(),
     metavar="DIR",
+    help="The repository.",
 )
 @click.option("--base", required=True, metavar="REV", help="The commit that the patch is for.")
 @click.option(
@@ -33,6 +35,7 @@ from regreen.ports import Sandbox
     required=True,
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
     metavar="FILE",
+    help="The patch, a unified diff; - for standard input.",
 )
 @click.option(
     "--failures",
@@ -48,7 +51,13 @@ from regreen.ports import Sandbox
 @click.option(
     "--overlay", multiple=True, metavar="FILE[:DEST]", help="A file to lay over every checkout."
 )
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=900.0, metavar="S")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=900.0,
+    metavar="S",
+    help="For one run of the command.",
+)
 @click.option(
     "--protected",
     multiple=True,
@@ -56,8 +65,8 @@ from regreen.ports import Sandbox
     metavar="GLOB",
     help="Paths where a person decides.",
 )
-@click.option("--sandbox", "kind", type=click.Choice(["auto", "docker", "bwrap"]), default="auto")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@run_in("kind")
+@answered_as("form", "text", "json")
 def command(
     *,
     repo: Path,
@@ -110,7 +119,10 @@ def command(
         protected=protected,
         say=say,
     )
-    click.echo(_shown(report, form))
+    if form == "json":
+        click.echo(_shown(report, form))
+    else:
+        answer(_shown(report, form))
     return 0 if report.verdict == "allow" else 1
 
 
@@ -135,4 +147,4 @@ def _shown(report: GateReport, form: str) -> str:
         report.verdict,
         *(f"  {reason.check} ({reason.level}): {reason.detail}" for reason in report.reasons),
     ]
-    return harmless("\n".join(lines))
+    return "\n".join(lines)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from regreen.bot.cli.options import answered_as
+from regreen.bot.cli.terminal import answer
 from regreen.errors import UserError
 from regreen.fixers.expressions import plain
 from regreen.fixers.job_plan import Files, JobPlan, Step
@@ -18,11 +20,12 @@ from regreen.fixers.workflow import plan
 @click.argument("workflow", type=click.Path(path_type=Path))
 @click.option("--job", default=None, help="Only this job (its id in the file).")
 @click.option(
-    "--event", type=click.Choice(["push", "pull_request"]), default="push", show_default=True
+    "--event",
+    type=click.Choice(["push", "pull_request"]),
+    default="push",
+    help="What sets the workflow off.",
 )
-@click.option(
-    "--format", "shape", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+@answered_as("shape", "text", "json")
 def command(workflow: Path, job: str | None, event: str, shape: str) -> int:
     """Exit 0 with the plan; 2, with the line, where GitHub would refuse the file."""
     try:
@@ -35,12 +38,13 @@ def command(workflow: Path, job: str | None, event: str, shape: str) -> int:
     except UserError as error:
         message = f"{workflow}: {error}"
         raise UserError(message) from error
+    if not jobs:
+        message = f"{workflow}: not a workflow: there is no job under `jobs:`"
+        raise UserError(message)
     if shape == "json":
-        click.echo(
-            json.dumps({"version": 1, "jobs": [document(one) for one in jobs]}, ensure_ascii=False)
-        )
+        click.echo(json.dumps({"version": 1, "jobs": [document(one) for one in jobs]}))
     else:
-        click.echo("\n".join(_text(one) for one in jobs))
+        answer("\n".join(_text(one) for one in jobs))
     return 0
 
 

@@ -8,10 +8,13 @@ import click
 
 
 @click.command()
+@click.option("--port", default=8090, type=click.IntRange(0, 65535), help="0: a free one.")
 @click.option(
-    "--port", default=8090, show_default=True, type=click.IntRange(0, 65535), help="0: a free one."
+    "--hook-url",
+    default="http://127.0.0.1:8080/webhooks/github",
+    metavar="URL",
+    help="Where it sends webhooks: `regreen serve`.",
 )
-@click.option("--hook-url", default="http://127.0.0.1:8080/webhooks/github", show_default=True)
 @click.option("--empty", is_flag=True, help="Without the demo's repository and App.")
 def command(port: int, hook_url: str, empty: bool) -> int:
     """Serve the local GitHub, with the demo's repository and a registered App."""

@@ -11,7 +11,8 @@ import click
 from regreen.adapters.git import GitRepository
 from regreen.bot.cli.arguments import config_at, variables_of
 from regreen.bot.cli.model import model_of
-from regreen.bot.cli.terminal import harmless, say
+from regreen.bot.cli.options import answered_as
+from regreen.bot.cli.terminal import answer, say
 from regreen.bot.environment import read_settings
 from regreen.codebase.diff import parse
 from regreen.codebase.index import SqliteStore
@@ -41,13 +42,7 @@ _DEFAULTS = ("origin/HEAD", "upstream/HEAD", "origin/main", "origin/master", "ma
 )
 @click.option("--title", default="", help="The pull request's title.")
 @click.option("--body", default="", help="The pull request's description.")
-@click.option(
-    "--format",
-    "fmt",
-    type=click.Choice(["text", "json", "sarif", "markdown"]),
-    default="text",
-    show_default=True,
-)
+@answered_as("fmt", "text", "json", "sarif", "markdown")
 @click.option(
     "--sarif-out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -116,7 +111,10 @@ def command(
         model=model,
         progress=say,
     )
-    click.echo(_shown(result, fmt), nl=False)
+    if fmt in {"json", "sarif"}:
+        click.echo(_shown(result, fmt), nl=False)
+    else:
+        answer(_shown(result, fmt), headline=fmt == "text")
     if sarif_out is not None:
         _write(sarif_out, _shown(result, "sarif"))
     return 1 if any(f.blocking for f in result.findings) else 0
@@ -133,7 +131,7 @@ def _shown(result: Review, fmt: str) -> str:
         case "markdown":
             return document.markdown(result)
         case _:
-            return harmless(document.text(result))
+            return document.text(result)
 
 
 def _write(place: Path, text: str) -> None:

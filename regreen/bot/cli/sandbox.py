@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from regreen.bot.cli.arguments import variables_of
+from regreen.bot.cli.options import answered_as, run_in
 from regreen.bot.cli.terminal import harmless
 from regreen.codebase.manifests import setup_inputs
 from regreen.codebase.setup_guard import Tree, explained, refusals
@@ -26,11 +27,24 @@ from regreen.models import EnvSpec, Limits, RunResult, Trust
 )
 @click.option("--setup", metavar="CMD", help="A shell command for the network phase, run first.")
 @click.option("--python", metavar="X.Y", help="The Python of the box.")
-@click.option("--image", help="The image of the box (Docker only).")
-@click.option("--timeout", type=click.FloatRange(min=0.01), default=300.0, metavar="S")
-@click.option("--memory", type=click.IntRange(min=1), metavar="BYTES")
+@click.option("--image", metavar="NAME", help="The image of the box (Docker only).")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.01),
+    default=300.0,
+    metavar="S",
+    help="After so long the command is ended.",
+)
+@click.option(
+    "--memory",
+    type=click.IntRange(min=1),
+    metavar="BYTES",
+    help="What all of it may take together.",
+)
 @click.option("--disk", type=click.IntRange(min=1), metavar="BYTES", help="What /work may hold.")
-@click.option("--pids", type=click.IntRange(min=1), metavar="N")
+@click.option(
+    "--pids", type=click.IntRange(min=1), metavar="N", help="How many processes and threads."
+)
 @click.option(
     "--output-limit", type=click.IntRange(min=0), metavar="BYTES", help="Kept, head and tail."
 )
@@ -49,8 +63,8 @@ from regreen.models import EnvSpec, Limits, RunResult, Trust
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A trusted tree: what it has installed, a pull request's may too.",
 )
-@click.option("--sandbox", "kind", type=click.Choice(["auto", "docker", "bwrap"]), default="auto")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@run_in("kind")
+@answered_as("form", "text", "json")
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND...")
 def command(  # noqa: PLR0917 - click passes one argument an option
     tree: Path | None,

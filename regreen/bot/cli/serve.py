@@ -8,8 +8,8 @@ import click
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535))
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
+@click.option("--port", default=8080, type=click.IntRange(0, 65535), help="0: a free one.")
 @click.option(
     "--config",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),

@@ -8,16 +8,29 @@ import click
 
 
 @click.command()
-@click.option("--public-url", prompt="Where GitHub reaches this server", help="https://HOST")
-@click.option("--name", default="Regreen", show_default=True, help="The App's name on GitHub.")
+@click.option(
+    "--public-url",
+    prompt="Where GitHub reaches this server",
+    metavar="URL",
+    help="Where GitHub reaches this server: https://HOST.",
+)
+@click.option("--name", default="Regreen", help="The App's name on GitHub.")
 @click.option("--organisation", default=None, help="Register it for an organisation.")
-@click.option("--port", default=0, type=click.IntRange(0, 65535), help="Port of the local page.")
+@click.option(
+    "--port",
+    default=0,
+    type=click.IntRange(0, 65535),
+    help="Port of the local page; 0: a free one.",
+)
 @click.option(
     "--headless", is_flag=True, help="No browser here: write the page to a file, ask for the code."
 )
 @click.option("--code", default=None, help="The code from an earlier step (headless).")
 @click.option(
-    "--env-file", default=".env", show_default=True, type=click.Path(dir_okay=False, path_type=Path)
+    "--env-file",
+    default=".env",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the settings are written.",
 )
 def command(
     *,
