@@ -41,7 +41,8 @@ def svg(found: Bisection, title: str) -> str:
 
 
 def _subtitle(found: Bisection) -> str:
-    merges = f", {found.range.merges} merges" if found.range.merges else ""
+    count = found.range.merges
+    merges = f", {count} merge{'' if count == 1 else 's'}" if count else ""
     return f"{found.tests} tests over {found.range.commits} commits{merges}, {found.seconds:.0f} s"
 
 

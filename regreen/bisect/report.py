@@ -156,7 +156,7 @@ def text(found: Bisection) -> str:
         lines += [f"  looks    {found.signature}"]
     good = found.range.good[:12] if found.range.good else "the beginning"
     lines += [
-        f"  range    {good}..{found.range.bad[:12]}: {found.range.commits} commits, {found.range.merges} merges",
+        f"  range    {good}..{found.range.bad[:12]}: {_extent(found.range)}",
         f"  cost     {found.tests} tests in {found.rounds} rounds, {found.builds} environment{'' if found.builds == 1 else 's'}, "
         f"{found.seconds:.0f} s" + (f", Python {found.python}" if found.python else ""),
     ]
@@ -186,7 +186,7 @@ def markdown(found: Bisection) -> str:
         ]
     lines += [
         f"- fails in {_share(found.rates.fail_if_bad)} of runs with it, in {_share(found.rates.fail_if_good)} without",
-        f"- {found.tests} tests over {found.range.commits} commits ({found.range.merges} merges), "
+        f"- {found.tests} tests over {_extent(found.range)}, "
         f"{found.builds} environment{'' if found.builds == 1 else 's'}, {found.seconds:.0f} s",
     ]
     if found.untestable:
@@ -281,6 +281,11 @@ def _complement(rates: tuple[float, float, float]) -> tuple[float, float, float]
 def _share(rates: tuple[float, float, float]) -> str:
     mean, low, high = rates
     return f"{mean:.0%}" if high - low < 0.005 else f"{mean:.0%} ({low:.0%} to {high:.0%})"
+
+
+def _extent(span: Searched) -> str:
+    commits, merges = ("" if number == 1 else "s" for number in (span.commits, span.merges))
+    return f"{span.commits} commit{commits}, {span.merges} merge{merges}"
 
 
 def _package(one: Dependency) -> str:

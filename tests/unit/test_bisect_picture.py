@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +31,7 @@ def test_a_commit_is_as_likely_broken_as_what_it_contains_is_to_blame(
     assert belief.contains(BEFORE) == belief.before
 
 
-def _found(points: list[tuple[float, float, tuple[int, ...]]]) -> Bisection:
+def _found(points: Sequence[tuple[float, float, tuple[int, ...]]]) -> Bisection:
     """A bisection whose posterior is this: probability, share of being broken, parents."""
     posterior = tuple(Point(f"{at:040x}", *point) for at, point in enumerate(points))
     runs = (Observation(posterior[-1].sha, "fail", None, 0.1, "exit 1"),)

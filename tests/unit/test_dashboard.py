@@ -151,6 +151,40 @@ def test_a_job_shows_everything_behind_its_results(store: Database) -> None:
     assert 'href="https://hub.example/o/r/commit/' not in shown  # that was no commit
 
 
+def test_each_attempt_shows_what_was_run_what_came_out_and_what_the_gate_said(
+    store: Database,
+) -> None:
+    job = _order()
+    store.order([job], lambda *_: None)
+    failure = {"test": "test_sum", "kind": "AssertionError", "message": "5 != 6"}
+    reasons = [{"check": "tests_weakened", "detail": "an assertion is gone", "level": "deny"}]
+    body: dict[str, object] = {
+        "outcome": "gave_up", "before": {"command": "pytest -q", "failures": []},
+        "attempts": [
+            {"rung": "revert", "summary": "took `c0ffee` back", "outcome": "still_red", "after": {"exit_code": 1, "reruns": 1, "failures": [failure]}},
+            {"rung": "model", "summary": "skip it", "outcome": "denied", "gate": {"verdict": "deny", "reasons": reasons}},
+        ],
+    }  # fmt: skip
+    store.keep(Document("fix", "o/r", 1, "s", job.id, _NOW, body))
+    shown = _app(store).test_client().get(f"/jobs/{job.id}").text
+    first, second = re.findall(r"<article.*?</article>", shown, re.DOTALL)
+    for part in ("<code>c0ffee</code>", "<code>pytest -q</code>, exit 1 in 1 fresh run<", "test_sum", "5 != 6"):  # fmt: skip
+        assert part in first
+        assert part not in second
+    assert "an assertion is gone" in second
+
+
+def test_what_a_finding_quotes_is_shown_without_its_credentials(store: Database) -> None:
+    job, token = _order(), "ghp_" + "a1B2" * 9
+    store.order([job], lambda *_: None)
+    seen = {"kind": "test", "command": f"curl {token}", "excerpt": token, "head": token}
+    finding = {"title": "`x` is `y`", "body": token, "suggestion": token, "evidence": [seen]}
+    store.keep(Document("review", "o/r", 1, "s", job.id, _NOW, {"findings": [finding]}))
+    shown = _app(store).test_client().get(f"/jobs/{job.id}").text
+    assert token not in shown
+    assert "<code>x</code> is <code>y</code>" in shown
+
+
 def test_results_outlive_the_job_that_found_them(store: Database) -> None:
     job = _fill(store, "o/r")
     store.end(job, "done", "fixed")

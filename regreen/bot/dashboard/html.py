@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -69,6 +70,17 @@ def facts(rows: Iterable[tuple[str, Content]]) -> Safe:
 def code(words: str, label: str) -> Safe:
     """A block of code or output, which can be scrolled with the keyboard."""
     return tag("pre", words, tabindex="0", role="group", aria_label=label)
+
+
+def wide(picture: Safe, label: str) -> Safe:
+    """A picture that a narrow screen shows in its size, to be scrolled by hand or with the keyboard."""
+    return tag("div", picture, class_="wide", tabindex="0", role="group", aria_label=label)
+
+
+def prose(words: str) -> Safe:
+    """Words with what stands between backticks set as code; nothing else of them is markup."""
+    parts = re.split(r"`([^`\n]+)`", words)
+    return text(*(tag("code", part) if at % 2 else part for at, part in enumerate(parts)))
 
 
 def diff(patch: str, label: str = "Patch") -> Safe:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from regreen.bot.dashboard.html import Safe, fold, table, tag, text
+from regreen.bot.dashboard.html import Safe, fold, table, tag, text, wide
 
 _MOST_RUNS = 60
 _WIDE, _ROW, _LEFT = 720, 16, 30
@@ -58,4 +58,5 @@ def _picture(steps: list[list[float]], commits: int) -> Safe:
     parts.append(tag("text", "older", x=str(_LEFT), y=str(height - 6)))
     parts.append(tag("text", "newer", x=str(width - 2), y=str(height - 6), text_anchor="end"))
     label = f"A row for each of {len(steps)} runs, the oldest above; {commits} commits from left to right, darker where the culprit is likelier"
-    return tag("svg", *parts, viewBox=f"0 0 {width} {height}", width=str(min(width, 1100)), role="img", aria_label=label, class_="plot")  # fmt: skip
+    drawn = tag("svg", *parts, viewBox=f"0 0 {width} {height}", width=str(min(width, 1100)), role="img", aria_label=label, class_="plot")  # fmt: skip
+    return wide(drawn, "How it narrowed")

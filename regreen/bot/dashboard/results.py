@@ -16,14 +16,17 @@ from regreen.bot.dashboard.html import (
     dollars,
     facts,
     fold,
+    prose,
     seconds,
     state,
     table,
     tag,
     text,
+    wide,
 )
 from regreen.bot.dashboard.lists import headline, verdict
 from regreen.bot.dashboard.narrowing import narrowing
+from regreen.bot.say.markup import counted
 from regreen.codebase.redaction import redact
 from regreen.records import Document
 
@@ -102,10 +105,10 @@ def _finding(found: Mapping[str, Any]) -> Safe:
     suggestion = found.get("suggestion")
     return tag(
         "article",
-        tag("h4", state(_text(found, "severity")), " ", _text(found, "title")),
+        tag("h4", state(_text(found, "severity")), " ", prose(_text(found, "title"))),
         facts(named),
-        tag("div", _text(found, "body"), class_="body"),
-        text(tag("p", "Suggested instead:"), code(str(suggestion), "Suggestion")) if suggestion else "",
+        tag("div", prose(redact(_text(found, "body"))), class_="body"),
+        text(tag("p", "Suggested instead:"), code(redact(str(suggestion)), "Suggestion")) if suggestion else "",
         *(_evidence(each) for each in _list(found, "evidence")),
         class_="card",
     )  # fmt: skip
@@ -114,7 +117,7 @@ def _finding(found: Mapping[str, Any]) -> Safe:
 def _evidence(seen: Mapping[str, Any]) -> Safe:
     """What was run or read, and what it said on the head and on the base."""
     parts = [
-        text(tag("p", label), code(_text(seen, key), f"{label} of the evidence"))
+        text(tag("p", label), code(redact(_text(seen, key)), f"{label} of the evidence"))
         for key, label in (
             ("command", "Command"),
             ("excerpt", "Seen"),
@@ -132,7 +135,7 @@ def _evidence(seen: Mapping[str, Any]) -> Safe:
 def _fix(body: Mapping[str, Any]) -> list[Content]:
     before, after = _mapping(body.get("before")), _mapping(body.get("after"))
     cost = _mapping(body.get("cost"))
-    green = f"exit {after.get('exit_code')} in {after.get('reruns')} fresh runs" if after else ""
+    green = _ended(after) if after else ""
     strength = _mapping(body.get("strength"))
     noticed = f"{strength.get('killed')} of {strength.get('mutants')} faults put into the changed lines" if strength else ""  # fmt: skip
     culprit = _mapping(body.get("culprit"))
@@ -153,10 +156,7 @@ def _fix(body: Mapping[str, Any]) -> list[Content]:
         code(_text(before, "command"), "The failing command"),
         _failures(before),
     ]
-    gate = _mapping(body.get("gate"))
-    if gate:
-        rows = [(_text(r, "check"), _text(r, "detail")) for r in _list(gate, "reasons")]
-        parts += [tag("h3", "Gate ", state(_text(gate, "verdict"))), table(("check", "detail"), rows, none="No objection.")]  # fmt: skip
+    parts.append(_gate(body, "h3"))
     if body.get("patch"):
         parts += [tag("h3", "Patch"), diff(redact(str(body["patch"])))]
     if body.get("reflection"):
@@ -164,14 +164,14 @@ def _fix(body: Mapping[str, Any]) -> list[Content]:
     parts.append(tag("h3", "Rung by rung"))
     attempts = _list(body, "attempts")
     for rung, tries in groupby(attempts, key=lambda a: _text(a, "rung")):
-        parts += [tag("h4", rung), *(_attempt(a) for a in tries)]
+        parts += [tag("h4", rung), *(_attempt(a, _text(before, "command")) for a in tries)]
     if not attempts:
         parts.append(tag("p", "Nothing was tried.", class_="none"))
     hints = [tag("li", str(h)) for h in body.get("hints") or ()]
     return [*parts, tag("h3", "Hints"), tag("ul", *hints)] if hints else parts
 
 
-def _failures(before: Mapping[str, Any]) -> Safe:
+def _failures(before: Mapping[str, Any], caption: str = "Failures") -> Safe:
     rows = (
         (
             _text(f, "test"),
@@ -181,11 +181,11 @@ def _failures(before: Mapping[str, Any]) -> Safe:
         )
         for f in _list(before, "failures")
     )
-    return table(("test", "kind", "message", "where"), rows, caption="Failures", none="No failure could be read out of the output.")  # fmt: skip
+    return table(("test", "kind", "message", "where"), rows, caption=caption, none="No failure could be read out of the output.")  # fmt: skip
 
 
-def _attempt(attempt: Mapping[str, Any]) -> Safe:
-    """One thing that was tried: its code, what was run, what it said."""
+def _attempt(attempt: Mapping[str, Any], command: str) -> Safe:
+    """One thing that was tried: its code, what was run, what came out, what the gate said of it."""
     patch, detail = attempt.get("patch"), _text(attempt, "detail")
     trail = [str(line) for line in attempt.get("trail") or ()]
     steps = [
@@ -193,16 +193,37 @@ def _attempt(attempt: Mapping[str, Any]) -> Safe:
         for at, line in enumerate(trail, 1)
         if line.strip()
     ]
-    outcome = _text(attempt, "outcome")
+    outcome, after = _text(attempt, "outcome"), _mapping(attempt.get("after"))
+    ran = text(tag("code", command), f", {_ended(after)}") if after else ""
     return tag(
         "article",
-        tag("p", state(outcome.replace("_", " ")), " ", _text(attempt, "summary")),
-        facts((("took", seconds(attempt.get("seconds"))), ("cost", dollars(float(attempt.get("usd") or 0))))),
-        fold("The patch that was tried", diff(redact(str(patch)))) if patch else "",
+        tag("p", state(outcome.replace("_", " ")), " ", prose(_text(attempt, "summary"))),
+        facts((("ran", ran), ("took", seconds(attempt.get("seconds"))), ("cost", dollars(float(attempt.get("usd") or 0))))),
+        _failures(after, "Still failing") if _list(after, "failures") else "",
+        _gate(attempt, "h5"),
         text(tag("p", "Verdict:"), code(redact(detail), "Verdict")) if detail else "",
+        fold("The patch that was tried", diff(redact(str(patch)))) if patch else "",
         fold(f"Each step ({len(steps)})", tag("ol", *steps)) if steps else "",
         class_="card",
     )  # fmt: skip
+
+
+def _ended(after: Mapping[str, Any]) -> str:
+    """How a command ended with a patch."""
+    ended, runs = after.get("exit_code"), after.get("reruns")
+    end = "cut off" if ended is None else f"exit {ended}"
+    return f"{end} in {runs} fresh run{'' if runs == 1 else 's'}"
+
+
+def _gate(body: Mapping[str, Any], heading: str) -> Safe:
+    gate = _mapping(body.get("gate"))
+    if not gate:
+        return Safe("")
+    rows = [(_text(r, "check"), _text(r, "detail")) for r in _list(gate, "reasons")]
+    return text(
+        tag(heading, "Gate ", state(_text(gate, "verdict"))),
+        table(("check", "detail"), rows, caption="The gate", none="No objection."),
+    )
 
 
 # --- a bisection ---------------------------------------------------------------------------------
@@ -213,6 +234,7 @@ def _bisection(body: Mapping[str, Any]) -> list[Content]:
     span, cost = _mapping(body.get("range")), body.get("tests")
     said = " and ".join(str(one) for one in proof.get("by") or ())
     held = "holds" if proof.get("ok") else "does not hold"
+    merges = _counted(span.get("merges"), "merge")
     good = str(span.get("good") or "the beginning")[:12]
     parts: list[Content] = [
         facts(
@@ -220,10 +242,10 @@ def _bisection(body: Mapping[str, Any]) -> list[Content]:
                 ("culprit", f"{_text(culprit, 'sha')} {_text(culprit, 'subject')}".strip()),
                 ("author", f"{_text(culprit, 'author')} {_text(culprit, 'date')}".strip()),
                 ("probability", _share(body.get("probability")) if culprit else ""),
-                ("proof", f"{said} {held}: {_text(proof, 'detail')}" if proof else ""),
+                ("proof", f"{held} ({said}): {_text(proof, 'detail')}" if proof else ""),
                 ("command", tag("code", _text(body, "command")) if body.get("command") else ""),
-                ("range", f"{good}..{_text(span, 'bad')[:12]}: {_text(span, 'commits')} commits, {_text(span, 'merges')} merges"),
-                ("cost", f"{cost} tests in {_text(body, 'rounds')} rounds, {seconds(body.get('seconds'))}"),
+                ("range", f"{good}..{_text(span, 'bad')[:12]}: {_counted(span.get('commits'), 'commit')}, {merges}"),
+                ("cost", f"{_counted(cost, 'test')} in {_counted(body.get('rounds'), 'round')}, {seconds(body.get('seconds'))}"),
             )
         ),
         _plot(str(body.get("svg") or "")),
@@ -265,7 +287,11 @@ def _plot(svg: str) -> Safe:
     encoded = b64encode(svg.encode()).decode()
     # as an image, so that nothing inside it could ever run
     alt = "The probability of each commit, and where tests were run; the tables below say the same"
-    return tag("p", tag("img", alt=alt, src=f"data:image/svg+xml;base64,{encoded}"))
+    return wide(tag("img", alt=alt, src=f"data:image/svg+xml;base64,{encoded}"), "The picture")
+
+
+def _counted(value: object, noun: str) -> str:
+    return counted(int(value) if isinstance(value, int | float) else 0, noun)
 
 
 def _share(value: object) -> str:

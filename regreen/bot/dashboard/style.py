@@ -17,7 +17,7 @@ nav { display: flex; flex-wrap: wrap; gap: .2rem .2rem; flex: 1; }
 nav a { padding: .25rem .6rem; border-radius: .4rem; text-decoration: none; color: var(--ink); }
 nav a[aria-current] { background: var(--wait-back); font-weight: 600; }
 a { color: var(--link); }
-a:focus-visible, button:focus-visible, input:focus-visible, select:focus-visible, summary:focus-visible, pre:focus-visible {
+a:focus-visible, button:focus-visible, input:focus-visible, select:focus-visible, summary:focus-visible, pre:focus-visible, .wide:focus-visible {
   outline: 3px solid var(--link); outline-offset: 2px; }
 .skip { position: absolute; left: -99rem; } .skip:focus { left: 1rem; background: var(--back); padding: .5rem; }
 .hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
@@ -34,6 +34,7 @@ pre { background: var(--soft); border: 1px solid var(--line); border-radius: .4r
 .diff ins { color: var(--good); background: var(--good-back); text-decoration: none; }
 .diff del { color: var(--bad); background: var(--bad-back); text-decoration: none; }
 img, svg { max-width: 100%; height: auto; } img { background: #fff; border-radius: .4rem; }
+.wide { overflow-x: auto; margin: .8rem 0; }
 .facts { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; margin: .6rem 0; }
 .facts dt { color: var(--quiet); } .facts dd { margin: 0; overflow-wrap: anywhere; }
 .state { padding: .05rem .5rem; border-radius: .6rem; background: var(--wait-back); color: var(--ink); white-space: nowrap; }
@@ -62,6 +63,7 @@ button { background: var(--soft); cursor: pointer; }
   tr { border: 1px solid var(--line); border-radius: .5rem; margin: .6rem 0; padding: .3rem .2rem; }
   td { border: 0; padding: .15rem .6rem; } td:empty { display: none; }
   td::before { content: attr(data-label) ": "; color: var(--quiet); }
+  .wide > * { width: 44rem; max-width: none; }
   .facts { grid-template-columns: 1fr; gap: 0; } .facts dd { margin-bottom: .4rem; }
 }
 """
