@@ -9,10 +9,21 @@ from dataclasses import dataclass
 
 from regreen.codebase.taint import entries, expressions, handlers, invocation
 from regreen.codebase.taint.program import Program
-from regreen.codebase.taint.run import NODES_PER_ROOT, Entry, Flow, Frame, OutOfSteps, Run
+from regreen.codebase.taint.run import (
+    DEEPEST_CALL,
+    NODES_PER_ROOT,
+    Entry,
+    Flow,
+    Frame,
+    OutOfSteps,
+    Run,
+)
 from regreen.codebase.taint.sinks import Arguments
 from regreen.codebase.taint.state import State
 from regreen.codebase.taint.values import ClassRef, FunctionRef, Value, thing
+
+# What takes too many steps is walked again with calls followed no further than this.
+_SHALLOW = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +69,14 @@ def _walk_module(run: Run, path: str) -> None:
 
 
 def _walk_root(run: Run, function: FunctionRef, owner: ast.ClassDef | None) -> None:
+    for run.deepest in (DEEPEST_CALL, _SHALLOW):
+        if _walked(run, function, owner):
+            return
+    run.unfinished.add(function.module)
+
+
+def _walked(run: Run, function: FunctionRef, owner: ast.ClassDef | None) -> bool:
+    """Walk one function by itself; False when that took too many steps."""
     run.left, run.nesting, run.stack = NODES_PER_ROOT, 0, [function.node]
     entry = entries.entry_of(run, function, owner)
     frame = Frame(function.module, function.node, (id(function.node),), 0, function.closure, entry)
@@ -67,15 +86,16 @@ def _walk_root(run: Run, function: FunctionRef, owner: ast.ClassDef | None) -> N
         bound = _self(run, frame, function, owner, entry, state)
         state.names = entries.arguments(function, entry, frame, bound)
         if entry is not None:
-            handlers.prepare(run, frame, function, state)
+            handlers.prepare(run, frame, function, owner, state)
         frame.closure = run.new_closure(state.names, function.closure)
         invocation.walk(run, frame, function, state)
         run.closures[frame.closure] = (state.names, function.closure)
     except OutOfSteps:
-        run.unfinished.add(function.module)
+        return False
     finally:
         run.entry = None
         run.answers.clear()
+    return True
 
 
 def _self(  # noqa: PLR0917

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Sequence
 
 from regreen.codebase.taint import heap, library
@@ -37,6 +38,9 @@ _OPERATORS: dict[type[ast.operator], Callable[[object, object], object]] = {
 
 
 _MOST_STARTS = 16
+# The kinds of formatting that raise for what is no number.
+NUMERIC = frozenset("dfFeEgGxXobn%")
+_CONVERSION = re.compile(r"%(?:\((\w+)\))?[-+ #0]*(?:\d+)?(?:\.\d+)?(.)", re.DOTALL)
 
 
 def concatenated(pieces: Sequence[Value]) -> Value:
@@ -101,6 +105,8 @@ def combined(  # noqa: PLR0911, PLR0917
             if left.taints or right.taints or left.prefix or a
             else UNKNOWN
         )
+    if isinstance(op, ast.BitOr) and left.handles() and right.handles():
+        return _added_lists(frame, node, left, right, state, "set")
     if isinstance(op, ast.Sub) and right.handles():
         given = heap.any_element(state, left)
         return allocate(frame, node, Heaped("difference", entries={"of": given}), state)
@@ -140,8 +146,8 @@ def _too_large(op: ast.operator, left: Scalar, right: Scalar) -> bool:
 
 
 def _percent(left: Value, right: Value, state: State) -> Value:
-    taints = left.taints | heap.deep_taints(state, right)
     text = left.text if left.text is not None else left.prefix
+    taints = left.taints | _inserted(left.text, right, state)
     prefix = text.split("%", 1)[0]
     if not prefix and text.startswith("%s"):
         values = (*(heap.elements(state, right) or ()), right)
@@ -149,9 +155,24 @@ def _percent(left: Value, right: Value, state: State) -> Value:
     return tainted(taints, prefix) if taints else Value(None, prefix=prefix)
 
 
-def _added_lists(frame: Frame, node: ast.AST, left: Value, right: Value, state: State) -> Value:
+def _inserted(text: str | None, right: Value, state: State) -> frozenset[Taint]:
+    """The taints of what `%` puts into a text: `%d` only takes numbers."""
+    kinds = [match[2] for match in _CONVERSION.finditer(text or "") if match[2] != "%"]
+    items = heap.elements(state, right) or (right,)
+    if len(items) != len(kinds):
+        return heap.deep_taints(state, right)
+    found = frozenset[Taint]()
+    for kind, item in zip(kinds, items, strict=True):
+        taints = heap.deep_taints(state, item)
+        found |= _numbers(taints) if kind in NUMERIC else taints
+    return found
+
+
+def _added_lists(  # noqa: PLR0917
+    frame: Frame, node: ast.AST, left: Value, right: Value, state: State, kind: str = "list"
+) -> Value:
     one, other = heap.elements(state, left), heap.elements(state, right)
     if one is not None and other is not None:
-        return allocate(frame, node, Heaped("list", items=(*one, *other)), state)
+        return allocate(frame, node, Heaped(kind, items=(*one, *other)), state)
     rest = join(heap.any_element(state, left), heap.any_element(state, right))
-    return allocate(frame, node, Heaped("list", items=None, rest=rest), state)
+    return allocate(frame, node, Heaped(kind, items=None, rest=rest), state)

@@ -8,6 +8,7 @@ from regreen.codebase.taint import (
     checks,
     containers,
     expressions,
+    forms,
     heap,
     invocation,
     library,
@@ -144,8 +145,11 @@ def _method(  # noqa: C901, PLR0912, PLR0917
                 found.append(_function(run, frame, node, value, args, state))
                 known = True
             case ClassRef():
-                value = invocation.class_member(run, one, name, None)
-                found.append(invocation.invoke(run, frame, node, value, args, state))
+                checked = forms.read(run, frame, node, one, name, args, state)
+                if checked is None:
+                    value = invocation.class_member(run, one, name, None)
+                    checked = invocation.invoke(run, frame, node, value, args, state)
+                found.append(checked)
                 known = True
             case Handle():
                 given = _object_method(run, frame, node, one, name, args, state)
@@ -192,6 +196,9 @@ def _object_method(  # noqa: PLR0911, PLR0917
     if name in heaped.entries and heaped.kind == "instance":
         return _function(run, frame, node, heaped.entries[name], args, state)
     if isinstance(heaped.of, ClassRef):
+        checked = forms.loaded(run, frame, handle, heaped.of, name, args, state)
+        if checked is not None:
+            return checked
         value = invocation.class_member(run, heaped.of, name, thing(handle))
         if value.things:
             return invocation.invoke(run, frame, node, value, args, state)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+import string
 from functools import lru_cache
 
-_INTERESTING = frozenset(";|&$`\n\r<>(){}'\"\\ .+-[]/:@%*#!?=,^~_")
+INTERESTING = frozenset(";|&$`\n\r<>(){}'\"\\ .+-[]/:@%*#!?=,^~_" + string.ascii_letters)
 _LONGEST = 400
 
 
 @lru_cache(maxsize=256)
 def can_match(pattern: str) -> frozenset[str] | None:
-    """The punctuation that a text matched by `pattern` can hold; None when that cannot be told.
+    """The punctuation and plain letters that a text matched by `pattern` can hold; None when that cannot be told.
 
     Only looks at what each part of the pattern allows, so it may name too much, never too little.
     """
@@ -25,10 +26,19 @@ def can_match(pattern: str) -> frozenset[str] | None:
             one = re.compile(piece, re.DOTALL)
         except (re.error, RecursionError, OverflowError):
             return None
-        found |= {c for c in _INTERESTING if one.fullmatch(c)}
+        found |= {c for c in INTERESTING if one.fullmatch(c)}
     return frozenset(found)
 
 
+def one_of(pattern: str) -> frozenset[str] | None:
+    """What a pattern of a single character, or a run of them, matches; None for any other pattern."""
+    if pattern[-1:] in {"+", "*"} and pattern[-2:-1] != "\\":
+        pattern = pattern[:-1]
+    one = _PIECE.fullmatch(pattern)
+    return can_match(pattern) if one is not None and pattern not in _NO_CHARACTER else None
+
+
+_NO_CHARACTER = frozenset({"(", ")", "|", "*", "+", "?", "^", "$", r"\Z", r"\A", r"\b", r"\B"})
 _PIECE = re.compile(
     r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d*,?\d*\}|\(\?(?:P<\w+>|:|=|!|<=|<!|[a-zA-Z]+[:)])?|.",
     re.DOTALL,
@@ -40,10 +50,7 @@ def _pieces(pattern: str) -> list[str | None]:
     pieces: list[str | None] = []
     for match in _PIECE.finditer(pattern):
         piece = match.group()
-        if (
-            piece in {"(", ")", "|", "*", "+", "?", "^", "$", r"\Z", r"\A", r"\b", r"\B"}
-            or piece[0] == "{"
-        ):
+        if piece in _NO_CHARACTER or piece[0] == "{":
             continue
         if piece in {"(?:", "(?=", "(?!", "(?<=", "(?<!"} or piece.startswith("(?P<"):
             continue

@@ -11,8 +11,11 @@ from regreen.codebase.taint import library
 from regreen.codebase.taint.charset import can_match
 from regreen.codebase.taint.library import ALL, HOSTS, HTML, LINES, PATH, QUOTES, TEXTUAL
 from regreen.codebase.taint.state import Heaped, State
-from regreen.codebase.taint.values import Mark, Value, part_of
+from regreen.codebase.taint.values import UNKNOWN, Mark, Value, part_of
 
+# The folder that several paths have in common, as part of each.
+COMMON_FOLDER = "common folder"
+_NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.bool"})
 _HOST_PARTS = ("netloc", "hostname", "host")
 _ONLY_PLAIN = frozenset({"isdigit", "isalnum", "isnumeric", "isdecimal", "isidentifier", "isalpha"})
 # One value of a request; the other marks stand for dictionaries, of which only the keys were looked at.
@@ -30,22 +33,38 @@ def _marks(value: Value) -> list[Mark]:
     return [taint.mark for taint in value.taints]
 
 
+def is_foreign(value: Value) -> bool:
+    """Whether others than who runs the program had a hand in it; its arguments and environment are its own."""
+    return any(taint.origin in {"web", "network"} for taint in value.taints)
+
+
 def _all_checked(value: Value, state: State) -> None:
     for mark in _marks(value):
         if len(mark) > 1 and mark[-1] in [("attribute", part) for part in _HOST_PARTS]:
             state.check(mark[:-1], HOSTS)
+        elif len(mark) > 3 and mark[-1] == ("key", 0) and mark[-3] == ("attribute", "netloc"):
+            state.check(mark[:-3], HOSTS)  # `netloc.split(":")[0]`
         # Escaping letter by letter makes text harmless; it does not make it ours.
         state.check(mark, TEXTUAL if mark[-1] == "element" else ALL)
 
 
 def equals(value: Value, other: Value, state: State) -> None:
     """`value == other`: as harmless as what it equals."""
-    if not other.taints:
+    if not is_foreign(other):
         _all_checked(value, state)
+        _in_folder(value, state)
     signed(other, state)
     for taint in other.taints:  # `basename(name) == name`: as harmless as what was made of it
-        if taint.safe and taint.mark in _marks(value):
-            state.check(taint.mark, taint.safe - {"normal"})
+        for mark in _marks(value):
+            if taint.safe and taint.mark[: len(mark)] == mark:
+                state.check(mark, taint.safe - {"normal"})
+
+
+def _in_folder(value: Value, state: State) -> None:
+    """`commonpath([path, folder]) == folder`, where the path was resolved."""
+    for taint in value.taints:
+        if taint.mark[-1] == COMMON_FOLDER and "normal" in taint.safe:
+            state.check(taint.mark[:-1], PATH)
 
 
 def signed(value: Value, state: State) -> None:
@@ -70,20 +89,41 @@ def member(value: Value, container: Value, state: State) -> None:
     if container.text is not None:
         _letters(value, container.text, state)
         return
-    if container.taints:
+    if not _is_ours(container, state):
         return
+    letters = _alphabet(container, state)
+    for taint in value.taints:
+        if letters is not None and taint.mark[-1] == "element":
+            state.check(taint.mark, without(letters))
+        else:
+            _all_checked(Value(taints=frozenset({taint})), state)
+
+
+def _is_ours(container: Value, state: State) -> bool:
+    held = [state.at(key) for key in container.handles()]
+    return not is_foreign(container) and not any(
+        is_foreign(heaped.anything()) for heaped in held if heaped is not None
+    )
+
+
+def _alphabet(container: Value, state: State) -> frozenset[str] | None:
+    """The letters that a set or a list holds; None when that is not all it may hold."""
+    found: set[str] = set()
     for key in container.handles():
         heaped = state.at(key)
-        if heaped is not None and heaped.anything().taints:
-            return
-    _all_checked(value, state)
+        if heaped is None or heaped.items is None:
+            return None
+        texts = [item.text for item in heaped.items]
+        if not texts or any(text is None or len(text) != 1 for text in texts):
+            return None
+        found.update(text for text in texts if text is not None)
+    return frozenset(found) or None
 
 
 def _letters(value: Value, text: str, state: State) -> None:
     """A part of a text of ours has none but its letters."""
-    classes = frozenset(rule for rule, needed in _NEEDED.items() if not needed & set(text))
     for mark in _marks(value):
-        state.check(mark, classes)
+        state.check(mark, without(frozenset(text)))
 
 
 def nothing_left(value: Value, state: State) -> None:
@@ -110,8 +150,14 @@ def subset(value: Value, container: Value, state: State) -> None:
     """`set(given) <= allowed`."""
     for key in value.handles():
         heaped = state.at(key)
-        if heaped is not None and heaped.kind == "set" and container.handles():
-            member(heaped.anything(), container, state)
+        if heaped is None or heaped.kind != "set" or not container.handles():
+            continue
+        each = heaped.anything()
+        member(each, container, state)
+        if _is_ours(container, state):
+            letters = _alphabet(container, state)
+            for mark, classes in _made_of(each).items():
+                state.check(mark, classes if letters is None else without(letters))
 
 
 def of_each(many: Value, way: State) -> dict[Mark, frozenset[str]]:
@@ -188,10 +234,8 @@ def method(value: Value, name: str, args: list[Value], state: State) -> None:  #
     elif name == "issuperset" and args:
         subset(args[0], value, state)
         member(part_of(args[0], "element"), value, state)
-    elif name == "is_relative_to":
-        for taint in value.taints:
-            if "normal" in taint.safe:
-                state.check(taint.mark, PATH)
+    elif name == "is_relative_to" and args:
+        below(value, args[0], state)
     elif name == "startswith" and args:
         if text is not None and _HOSTED.match(text):
             for mark in _marks(value):
@@ -200,7 +244,7 @@ def method(value: Value, name: str, args: list[Value], state: State) -> None:  #
             for mark in _marks(value):
                 _local(mark, _ONE_SLASH, state)
         for taint in value.taints:
-            if "normal" in taint.safe and not args[0].taints:
+            if "normal" in taint.safe and not is_foreign(args[0]):
                 state.check(taint.mark, PATH)
         if text in {"'", '"'}:
             for mark in _marks(value):
@@ -216,7 +260,7 @@ def method(value: Value, name: str, args: list[Value], state: State) -> None:  #
 
 def below(value: Value, folder: Value, state: State) -> None:
     """`folder in value.parents`, a folder of ours and a path that was resolved."""
-    for taint in value.taints if not folder.taints else ():
+    for taint in value.taints if not is_foreign(folder) else ():
         if "normal" in taint.safe:
             state.check(taint.mark, PATH)
 
@@ -252,7 +296,7 @@ def function(names: tuple[str, ...] | list[str], args: list[Value], state: State
     for name in names:
         last = name.rpartition(".")[2]
         if name == "builtins.isinstance" and len(args) > 1:
-            if {"builtins.int", "builtins.float", "builtins.bool"} >= set(args[1].names()) != set():
+            if _NUMBERS >= set(_types(args[1], state)) != set():
                 _all_checked(args[0], state)
         elif last in {"url_has_allowed_host_and_scheme", "is_safe_url"} and args:
             for mark in _marks(args[0]):
@@ -262,6 +306,16 @@ def function(names: tuple[str, ...] | list[str], args: list[Value], state: State
                 signed(arg, state)
         elif name in {"re.fullmatch", "re.match"} and len(args) > 1 and args[0].text is not None:
             pattern_checked(args[0].text, args[1], state, whole=name == "re.fullmatch")
+
+
+def _types(value: Value, state: State) -> tuple[str, ...]:
+    """The names of the types in the second argument of `isinstance`."""
+    found = value.names()
+    for key in value.handles():
+        heaped = state.at(key)
+        for item in (heaped.items or (UNKNOWN,)) if heaped is not None else ():
+            found += item.names() or ("?",)
+    return found
 
 
 def named_like_a_check(name: str, callee: Value, args: list[Value], state: State) -> None:
@@ -275,13 +329,10 @@ def pattern_checked(pattern: str, value: Value, state: State, *, whole: bool) ->
     """A regular expression matched: what it cannot match is not there."""
     if not whole and not pattern.endswith(("$", r"\Z")):
         return
-    classes = {
-        rule
-        for rule, needed in _NEEDED.items()
-        if (possible := can_match(pattern)) is not None and not (possible & needed)
-    }
+    possible = can_match(pattern)
+    classes = without(possible) if possible is not None else frozenset()
     for mark in _marks(value):
-        state.check(mark, frozenset(classes))
+        state.check(mark, classes)
 
 
 def matched(heaped: Heaped, state: State) -> None:
@@ -293,6 +344,14 @@ def matched(heaped: Heaped, state: State) -> None:
         pattern_checked(
             pattern.text, value, state, whole=whole is not None and whole.only == (True,)
         )
+
+
+def without(letters: frozenset[str]) -> frozenset[str]:
+    """The sinks at which a text of nothing but these letters does no harm."""
+    classes = {rule for rule, needed in _NEEDED.items() if not needed & letters}
+    if not any(c.isalpha() or c in "_'\"" for c in letters):
+        classes.add("code-injection")  # nothing in it names anything: a sum
+    return frozenset(classes)
 
 
 # Without any of these characters nothing can be injected.
@@ -311,3 +370,5 @@ _NEEDED: dict[str, frozenset[str]] = {
     "header-injection": frozenset("\r\n"),
     "trust-boundary": frozenset("'\"<>;&\n"),
 }
+# Every sink that letters alone can be harmless for.
+BY_LETTERS = frozenset(_NEEDED)

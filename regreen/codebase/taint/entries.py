@@ -17,6 +17,7 @@ _ROUTES = frozenset(
 _CONVERTED = re.compile(
     r"<(?:(int|float|uuid|bool)(?:\([^)]*\))?:)?(?:\w+(?:\([^)]*\))?:)?(\w+)>|\{(\w+)(?::(\w+))?\}"
 )
+_ANY_OF = re.compile(r"<any\(")  # one of a few words
 # Called by the framework while it answers; what they are handed, it made.
 _HOOKS = frozenset(
     {
@@ -62,7 +63,36 @@ def entry_of(run: Run, function: FunctionRef, owner: ast.ClassDef | None) -> Ent
         return replace(found, html=True) if found and _answers_html(node) else found
     if owner is not None:
         return _view_class(owner, node)
-    return _view_function(node, text, function.module)
+    return _command(node, text) or _view_function(node, text, function.module)
+
+
+def _command(node: ast.FunctionDef | ast.AsyncFunctionDef, text: str) -> Entry | None:
+    """A command of click or typer, or who answers a connection of asyncio's."""
+    if ("click" in text or "typer" in text) and any(
+        ast.unparse(one.func if isinstance(one, ast.Call) else one).endswith(".command")
+        for one in node.decorator_list
+    ):
+        return Entry("command", html=False)
+    if "asyncio" in text and any(_is_reader(one) for one in node.args.args):
+        return Entry("stream", html=False)
+    return None
+
+
+def _is_reader(argument: ast.arg) -> bool:
+    annotation = argument.annotation
+    if annotation is None:
+        return argument.arg == "reader"
+    return ast.unparse(annotation).endswith("StreamReader")
+
+
+def _option(argument: ast.arg, annotation: str, frame: Frame) -> Value:
+    if annotation.rpartition(".")[2] == "Context" or argument.arg == "ctx":
+        return UNKNOWN
+    if argument.annotation is not None and fields.is_plain(argument.annotation):
+        return UNKNOWN
+    what = f"option `{argument.arg}`"
+    mark = ("parameter", frame.path, argument.lineno, argument.arg)
+    return sources.source("argv", mark, what, frame, argument.lineno)
 
 
 def _route(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str] | None:
@@ -95,11 +125,17 @@ def _answers_html(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def _routed(text: str, routes: list[str]) -> Entry | None:
     fixed = tuple(routes) if not any(c in route for route in routes for c in "<{*") else ()
+    known = tuple(routes) if "<unknown>" not in routes else ()
     if "fastapi" in text or "starlette" in text:
         return Entry("fastapi", fixed, html=False)
     if "tornado" in text or "aiohttp" in text:
         return Entry("web", fixed, html=False)
-    return Entry("flask", fixed)
+    return Entry("flask", fixed, routes=known)
+
+
+def _fills(route: str, name: str) -> bool:
+    """Whether a part of the address becomes this parameter."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", route) is not None
 
 
 def _view_class(owner: ast.ClassDef, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Entry | None:
@@ -185,15 +221,23 @@ def _from_outside(
         "WebSocket",
     }:
         return external("web.request")
-    if entry.framework == "tornado":
-        return sources.parameter(argument.arg, frame, argument.lineno)
-    if entry.framework == "web" or argument.arg in converted:
-        return UNKNOWN
-    if default.rpartition(".")[2] in _INJECTED or any(word in annotation for word in _INJECTED):
-        return UNKNOWN
-    if argument.annotation is not None and fields.is_plain(argument.annotation):
-        return UNKNOWN
-    return sources.parameter(argument.arg, frame, argument.lineno)
+    match entry.framework:
+        case "tornado":
+            free = True
+        case "command":
+            return _option(argument, annotation, frame)
+        case "stream":
+            return external("asyncio.StreamReader()") if _is_reader(argument) else UNKNOWN
+        case "web":
+            free = False
+        case _:
+            # What no part of the address fills, a decorator or the framework hands in.
+            filled = not entry.routes or any(_fills(one, argument.arg) for one in entry.routes)
+            given = default.rpartition(".")[2] in _INJECTED
+            given = given or any(word in annotation for word in _INJECTED)
+            plain = argument.annotation is not None and fields.is_plain(argument.annotation)
+            free = filled and argument.arg not in converted and not given and not plain
+    return sources.parameter(argument.arg, frame, argument.lineno) if free else UNKNOWN
 
 
 def give_request(value: Value, framework: str, frame: Frame, line: int, state: State) -> None:
@@ -225,7 +269,7 @@ def _converted_names(node: ast.AST, entry: Entry | None) -> set[str]:
     found: set[str] = set()
     for route in _route(node) or []:
         for match in _CONVERTED.finditer(route):
-            if match[1]:
+            if match[1] or _ANY_OF.search(match[0]):
                 found.add(match[2])
             elif match[3] and match[4] in {"int", "float", "uuid"}:
                 found.add(match[3])

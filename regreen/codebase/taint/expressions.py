@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import string
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from regreen.codebase.taint import (
     sources,
     statements,
     targets,
+    texts,
 )
 from regreen.codebase.taint.library import PATH
 from regreen.codebase.taint.run import (
@@ -83,7 +85,8 @@ def _evaluate(run: Run, frame: Frame, node: ast.expr, state: State) -> Value:  #
         case ast.JoinedStr():
             return arithmetic.concatenated(_pieces(run, frame, node, state))
         case ast.FormattedValue():
-            return evaluate(run, frame, node.value, state)
+            value = evaluate(run, frame, node.value, state)
+            return texts.number([value]) if _is_numeric(node.format_spec) else value
         case ast.BinOp():
             return _binary(run, frame, node, state)
         case ast.Subscript():
@@ -118,6 +121,14 @@ def _evaluate(run: Run, frame: Frame, node: ast.expr, state: State) -> Value:  #
             return UNKNOWN
         case _:
             return UNKNOWN
+
+
+def _is_numeric(spec: ast.expr | None) -> bool:
+    """`{n:d}` raises for anything but a number."""
+    if not isinstance(spec, ast.JoinedStr) or not spec.values:
+        return False
+    last = spec.values[-1]
+    return isinstance(last, ast.Constant) and str(last.value)[-1:] in arithmetic.NUMERIC
 
 
 def _pieces(run: Run, frame: Frame, node: ast.JoinedStr, state: State) -> list[Value]:
@@ -290,6 +301,8 @@ def attribute(run: Run, frame: Frame, node: ast.Attribute, owner: Value, state: 
                 found.append(member(run, one.name, node.attr))
             case External():
                 value = heap.carried(state, one.name, node.attr)
+                if one.name == "string" and isinstance(getattr(string, node.attr, None), str):
+                    value = constant(getattr(string, node.attr))
                 value = value or sources.attribute(
                     one.name, node.attr, frame, node.lineno, run.entry
                 )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from regreen.codebase.taint import checks, comprehensions, expressions
+from regreen.codebase.taint import answers, checks, comprehensions, expressions
 from regreen.codebase.taint.run import Frame, Run
 from regreen.codebase.taint.state import State, join_states
 from regreen.codebase.taint.values import (
@@ -59,16 +59,49 @@ def branch(
             pass
     before = len(run.answers)
     value = expressions.evaluate(run, frame, test, state)
-    answers = run.answers[before:]
+    given = run.answers[before:]
     del run.answers[before:]
     verdict = truthiness(state, value)
     true, false = refined(run, frame, test, state)
-    if answers and isinstance(test, ast.Call | ast.Await):
-        # The helper looked at its argument: what it found out holds for each answer.
-        for way, facts in ((true, answers[-1][0]), (false, answers[-1][1])):
-            for mark, classes in facts.items():
-                way.check(mark, classes)
+    _answered(test, given, true, false)
     return (None if verdict is False else true), (None if verdict is True else false)
+
+
+def _answered(
+    test: ast.expr, given: list[tuple[ast.AST, answers.Answer]], true: State, false: State
+) -> None:
+    """A helper looked at its argument, now or when its answer was kept: what it found out holds for each answer."""
+    about, holds, fails = answers.asked(test)
+    found = next((one for node, one in reversed(given) if node is about), None)
+    if isinstance(about, ast.Name):
+        found = true.answers.get(about.id)
+    if found is None:
+        return
+    for way, said in ((true, holds), (false, fails)):
+        if said is not None:
+            answers.tell(found.yes if said else found.no, way)
+
+
+def kept_answer(
+    run: Run,
+    frame: Frame,
+    node: ast.expr,
+    given: list[tuple[ast.AST, answers.Answer]],
+    state: State,
+) -> answers.Answer | None:
+    """What a value that is being given a name will say when it is tested: `ok = is_fine(x)`, `ok = x in known`."""
+    called = node.value if isinstance(node, ast.Await) else node
+    for asked, one in reversed(given):
+        if asked is called:
+            return one
+    if not is_answer(node):
+        return None
+    quiet, before = state.fork(), len(run.answers)
+    ways = refined if isinstance(node, ast.Call) else branch
+    true, false = ways(run, frame, node, quiet)
+    del run.answers[before:]
+    found = answers.Answer(answers.gained(state, true), answers.gained(state, false))
+    return found or None
 
 
 def _chained(

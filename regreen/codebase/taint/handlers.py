@@ -5,7 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from regreen.codebase.taint import checks, entries, expressions, fields, heap, invocation
+from regreen.codebase.taint import (
+    checks,
+    entries,
+    expressions,
+    fields,
+    forms,
+    heap,
+    invocation,
+    routes,
+    sources,
+)
 from regreen.codebase.taint.library import ALL
 from regreen.codebase.taint.run import Frame, Run
 from regreen.codebase.taint.sinks import Arguments
@@ -24,8 +34,15 @@ _DEEPEST = 4
 _DEPENDS = frozenset({"Depends", "Security"})
 
 
-def prepare(run: Run, frame: Frame, function: FunctionRef, state: State) -> None:
+def prepare(
+    run: Run, frame: Frame, function: FunctionRef, owner: ast.ClassDef | None, state: State
+) -> None:
     """Put into the state what is known of a handler's parameters when it starts."""
+    if run.entry is not None and run.entry.framework == "django":
+        for name, pattern in routes.patterns(run, function, owner).items():
+            checks.pattern_checked(pattern, state.names.get(name, UNKNOWN), state, whole=True)
+    if owner is not None and getattr(function.node, "name", "") == "form_valid":
+        _form(run, frame, function, owner, state)
     for argument, default in _parameters(function.node):
         wanted = _dependency(argument, default)
         if wanted is not None:
@@ -38,6 +55,19 @@ def prepare(run: Run, frame: Frame, function: FunctionRef, state: State) -> None
                 state.names[argument.arg] = UNKNOWN
             else:
                 _check_fields(run, cls, value, state, 0)
+                forms.check(run, frame, cls, value, state)
+
+
+def _form(run: Run, frame: Frame, function: FunctionRef, owner: ast.ClassDef, state: State) -> None:
+    """What Django hands to `form_valid`: the view's form, filled from the request."""
+    names = [argument.arg for argument in function.node.args.args]
+    cls = ClassRef(owner, function.module, function.closure)
+    for one in invocation.class_member(run, cls, "form_class", None).things:
+        if isinstance(one, ClassRef) and len(names) > 1:
+            line = owner.lineno
+            data = sources.source("web", ("web.request", "POST"), "`request.POST`", frame, line)
+            filled = forms.made(run, frame, owner, one, Arguments((data,)), state)
+            state.names[names[1]] = filled or UNKNOWN
 
 
 def _parameters(

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from regreen.codebase.taint import calls, expressions, guards, heap, sinks, statements
+from regreen.codebase.taint import (
+    answers,
+    calls,
+    expressions,
+    forms,
+    guards,
+    heap,
+    sinks,
+    statements,
+)
 from regreen.codebase.taint.run import DEEPEST_CALL, Frame, Run
 from regreen.codebase.taint.sinks import Arguments
 from regreen.codebase.taint.state import Heaped, State, join_states
@@ -20,6 +29,7 @@ from regreen.codebase.taint.values import (
     ModuleRef,
     Step,
     Taint,
+    Thing,
     Value,
     doubtful,
     external,
@@ -52,6 +62,9 @@ def instance(  # noqa: PLR0917
     run: Run, frame: Frame, node: ast.AST, cls: ClassRef, args: Arguments, state: State
 ) -> Value:
     """A new object of the class, its `__init__` run."""
+    checked = forms.made(run, frame, node, cls, args, state)
+    if checked is not None:
+        return checked
     key = (id(node), id(cls.node), frame.context)
     state.heap[key] = Heaped("instance", of=cls, rest=NOTHING)
     value = thing(Handle(key))
@@ -68,7 +81,17 @@ def instance(  # noqa: PLR0917
     for name, given in (*zip(fields, args.positional, strict=False), *args.keywords.items()):
         heaped = heaped.with_entry(name, given)
     state.heap[key] = heaped
+    made = class_member(run, cls, "__post_init__", value)
+    if any(isinstance(one, FunctionRef) for one in made.things):
+        invoke(run, frame, node, made, Arguments(), state)
     return value
+
+
+def bases(run: Run, cls: ClassRef) -> Iterator[Thing]:
+    """What a class is made from."""
+    environment = expressions.environment(run, cls.module)
+    for base in cls.node.bases:
+        yield from _base_class(run, environment, base).things
 
 
 def class_member(run: Run, cls: ClassRef, name: str, bound: Value | None, depth: int = 0) -> Value:
@@ -151,11 +174,13 @@ def _inline(  # noqa: PLR0917
 ) -> Value:
     """Walk a function's body with these arguments."""
     run.closures[frame.closure] = (state.names, frame.outer)
-    if run.stack.count(function.node) > 1 or len(run.stack) >= DEEPEST_CALL:
+    if run.stack.count(function.node) > 1 or len(run.stack) >= run.deepest:
         taints = frozenset[Taint]().union(*(sinks.deep(state, arg) for arg in args.all()))
         return doubtful(tainted(taints)) if taints else UNKNOWN
     # Behind a handler every call counts (a factory decides which class is meant); elsewhere most do not.
-    worth_it = run.entry is not None or run.may_bring_taint(function.module)
+    # What makes an object is always followed: its methods are called with what it was given.
+    making = getattr(function.node, "name", "") in {"__init__", "__post_init__"}
+    worth_it = making or run.entry is not None or run.may_bring_taint(function)
     if not worth_it and not _is_interesting(state, function, args):
         return UNKNOWN
     here = Step(
@@ -174,12 +199,15 @@ def _inline(  # noqa: PLR0917
     inner.closure = run.new_closure(names, function.closure)
     body = state.frame(names)
     run.stack.append(function.node)
-    nesting, run.nesting = run.nesting, 0
+    nesting, run.nesting, before = run.nesting, 0, len(run.answers)
     try:
         value = walk(run, inner, function, body)
     finally:
         run.stack.pop()
         run.nesting = nesting
+    del run.answers[before:]
+    if inner.answer:
+        run.answers.append((node, inner.answer))
     state.heap, state.checked = body.heap, body.checked
     return value
 
@@ -207,7 +235,7 @@ def walk(run: Run, inner: Frame, function: FunctionRef, body: State) -> Value:
         return heap.allocate(inner, function.node, made, body)
     if not ways:
         return NOTHING
-    _remember_answers(run, ways)
+    inner.answer = _answer(ways)
     joined = join_states([way for _, way in ways])
     values = [way.baked(value) for value, way in ways]
     if joined is not None:
@@ -215,13 +243,20 @@ def walk(run: Run, inner: Frame, function: FunctionRef, body: State) -> Value:
     return join(*values)
 
 
-def _remember_answers(run: Run, ways: list[tuple[Value, State]]) -> None:
+def _answer(ways: list[tuple[Value, State]]) -> answers.Answer | None:
     """For a helper that answers yes or no: what was checked on the way to each."""
-    verdicts = [(guards.truthiness(way, value), way) for value, way in ways]
-    yes = join_states([way for verdict, way in verdicts if verdict is not False])
-    no = join_states([way for verdict, way in verdicts if verdict is not True])
-    if yes is not None and no is not None and (yes.checked or no.checked):
-        run.answers.append((dict(yes.checked), dict(no.checked)))
+    if not any(way.checked for _, way in ways):
+        return None
+    return answers.answer(
+        [
+            (
+                guards.truthiness(way, value),
+                [guards.truthiness(way, part) for part in heap.elements(way, value) or ()],
+                way,
+            )
+            for value, way in ways
+        ]
+    )
 
 
 def _bound_arguments(  # noqa: PLR0917

@@ -33,7 +33,7 @@ SANITIZERS: dict[str, frozenset[str]] = {
         HTML | {"header-injection"},
     ),
     **dict.fromkeys(("json.dumps", "flask.jsonify", "orjson.dumps"), LINES),
-    **dict.fromkeys(("shlex.quote", "pipes.quote"), frozenset({"command-injection"})),
+    **dict.fromkeys(("shlex.quote", "shlex.join", "pipes.quote"), frozenset({"command-injection"})),
     **dict.fromkeys(
         ("urllib.parse.quote", "urllib.parse.quote_plus", "urllib.parse.urlencode", "urllib.quote"),
         HTML | LINES | HOSTS | frozenset({"command-injection", "xpath-injection", "sql-injection"}),
@@ -107,7 +107,7 @@ DECODERS = frozenset(
 _FOLLOWED = re.compile(
     r"(?:builtins|json|base64|binascii|urllib\.parse|html|os\.path|posixpath|ntpath|pathlib|codecs|copy|itertools|"
     r"functools|textwrap|string|re|io|collections|zlib|gzip|ast|markupsafe|bleach|shlex|unicodedata|configparser|"
-    r"operator|typing|os|yaml|tomllib|csv|flask\.request|web\.request|flask\.make_response|werkzeug|xml\.sax\.saxutils|"
+    r"operator|typing|os|zipfile|tarfile|yarl|httpx\.URL|yaml|tomllib|csv|flask\.request|web\.request|flask\.make_response|werkzeug|xml\.sax\.saxutils|"
     r"sqlalchemy\.text|jinja2|random|secrets|heapq|bisect|urllib\.request\.Request|tempfile|orjson|ujson|simplejson)"
     r"(?:\.|\(|$)"
 )
@@ -138,6 +138,9 @@ def is_called_an_escape(name: str) -> bool:
     return _ESCAPES.search(name) is not None
 
 
+_MAKES_TEXT = re.compile(
+    r"(?:builtins|textwrap|html|string|re|urllib\.parse|base64|codecs|unicodedata|jinja2\.(?:Template|Environment))[.(]"
+)
 _FIXED_HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\\\s]+[/?#]", re.IGNORECASE)
 _LOCAL_PATH = re.compile(r"/[^/\\]|[\w.-]+/")
 
@@ -152,6 +155,11 @@ def bounded(start: str) -> frozenset[str]:
 def is_markup(name: str) -> bool:
     """Whether this is text that escapes whatever is added to it or formatted into it."""
     return _MARKUP.match(name) is not None
+
+
+def makes_text(name: str) -> bool:
+    """Whether what a call gives is text, and no answer of a framework's that knows its own kind."""
+    return _MAKES_TEXT.match(name) is not None
 
 
 def is_followed(name: str) -> bool:

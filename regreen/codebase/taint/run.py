@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 import time
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from regreen.codebase.taint.answers import Answer
 from regreen.codebase.taint.program import Program
 from regreen.codebase.taint.state import Heaped, State
+from regreen.codebase.taint.talking import talking
 from regreen.codebase.taint.values import (
     FunctionRef,
     Key,
@@ -23,15 +25,12 @@ from regreen.codebase.taint.values import (
     thing,
 )
 
+if TYPE_CHECKING:
+    from regreen.codebase.taint.routes import Route
+
 DEEPEST_CALL = 7
 DEEPEST_NESTING = 60
 NODES_PER_ROOT = 30_000
-
-
-_SOURCES = re.compile(
-    r"\brequest\b|\bargv\b|\benviron\b|getenv|\binput\(|\bstdin\b|\brecv|\brandom\b|get_\w*argument|"
-    r"urlopen|ArgumentParser|\brequests\b|\bhttpx\b|urllib3"
-)
 
 
 class OutOfSteps(Exception):
@@ -55,11 +54,12 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How a function is reached from outside: which framework, and whether its paths are all fixed."""
+    """How a function is reached from outside: which framework, its paths where all are fixed, its routes where known."""
 
     framework: str
     paths: tuple[str, ...] = ()
     html: bool = True
+    routes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -76,6 +76,7 @@ class Frame:
     breaks: list[State] = field(default_factory=list)
     continues: list[State] = field(default_factory=list)
     yields: list[Value] = field(default_factory=list)
+    answer: Answer | None = None
     globals: set[str] = field(default_factory=set)
 
 
@@ -95,14 +96,16 @@ class Run:
     entry: Entry | None = None
     frames: int = 0
     left: int = NODES_PER_ROOT
+    deepest: int = DEEPEST_CALL
     nesting: int = 0
     unfinished: set[str] = field(default_factory=set)
     members: dict[ast.ClassDef, dict[str, ast.expr | ast.stmt]] = field(default_factory=dict)
+    kinds: dict[ast.ClassDef, str] = field(default_factory=dict)
+    routes: dict[str, list[Route]] = field(default_factory=dict)
+    tables: list[str] | None = None
     unfit: dict[Key, Mapping[Mark, frozenset[str]]] = field(default_factory=dict)
-    talking: dict[str, bool] = field(default_factory=dict)
-    answers: list[tuple[dict[Mark, frozenset[str]], dict[Mark, frozenset[str]]]] = field(
-        default_factory=list
-    )
+    talking: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    answers: list[tuple[ast.AST, Answer]] = field(default_factory=list)
 
     def tick(self) -> None:
         """Count one node."""
@@ -110,14 +113,12 @@ class Run:
         if self.left < 0 or (self.left & 255 == 0 and time.monotonic() > self.deadline):
             raise OutOfSteps
 
-    def may_bring_taint(self, path: str) -> bool:
-        """Whether a module speaks of anything that untrusted values come from."""
-        known = self.talking.get(path)
-        if known is None:
-            module = self.program.module(path)
-            known = module is not None and _SOURCES.search(module.text) is not None
-            self.talking[path] = known
-        return known
+    def may_bring_taint(self, function: FunctionRef) -> bool:
+        """Whether a function, or what it calls, speaks of anything that untrusted values come from."""
+        names = talking(self.program, function.module, self.talking)
+        if isinstance(function.node, ast.Lambda):
+            return bool(names)
+        return function.node.name in names
 
     def new_closure(self, names: dict[str, Value], outer: int) -> int:
         """A number for the names of a frame, so that inner functions find them."""

@@ -76,6 +76,9 @@ BY_NAME = _merged(
     ),
     _each("path-traversal", " ".join(f"pathlib.Path().{name}" for name in (
         "exists", "is_file", "is_dir", "stat", "open", "glob", "rglob", "rename", "replace", "chmod", "lstat")), "self"),
+    # A zip file's own `extractall` stays in its folder; a tar file's does so where it is told to.
+    _each("path-traversal", "tarfile.open().extractall tarfile.TarFile().extractall tarfile.open().extract",
+          "self", when="unfiltered"),
     _each(
         "path-traversal",
         "os.rename os.replace os.symlink os.link shutil.copy shutil.copyfile shutil.copy2 shutil.copytree "
@@ -105,7 +108,7 @@ BY_NAME = _merged(
     _each(
         "template-injection",
         "flask.render_template_string jinja2.Template mako.template.Template django.template.Template "
-        "jinja2.Environment().from_string tornado.template.Template flask.templating.render_template_string",
+        "jinja2.Environment().from_string jinja2.Escaping().from_string tornado.template.Template flask.templating.render_template_string",
         0, "source", "template_string",
     ),
     _each(
@@ -151,7 +154,7 @@ BY_NAME = _merged(
     _each(
         "sql-injection",
         "sqlalchemy.text sqlalchemy.sql.text django.db.models.expressions.RawSQL pandas.read_sql pandas.read_sql_query "
-        "sqlalchemy.sql.expression.text asyncpg.connect().fetch asyncpg.create_pool().fetch "
+        "sqlalchemy.sql.expression.text psycopg2.sql.SQL psycopg.sql.SQL asyncpg.connect().fetch asyncpg.create_pool().fetch "
         "asyncpg.create_pool().acquire().fetch",
         0, "sql", "query",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from regreen.codebase.taint import library, pages
 from regreen.codebase.taint.run import Frame, Run
@@ -20,7 +20,7 @@ from regreen.codebase.taint.sink_table import (
     Where,
 )
 from regreen.codebase.taint.state import Heaped, State
-from regreen.codebase.taint.values import External, Taint, Value, join
+from regreen.codebase.taint.values import External, Handle, Taint, Value, join
 
 _SECRET_NAME = re.compile(
     r"(?i)(?:^|_)(?:session|cookie|token|secret|password|passwd|pwd|otp|nonce|salt|api_?key|csrf|auth|pin|captcha|"
@@ -111,6 +111,8 @@ def _check(  # noqa: PLR0917
         return
     if where.rule == "command-injection" and not where.by_shell and not _is_shell(args):
         value = _program(state, value)
+    if where.rule == "path-traversal":
+        value = _without_buffers(state, value)
     if where.rule == "xss":
         value = pages.body(state, value)
         if where.when == "html" and pages.is_retyped(frame.node, node):
@@ -118,6 +120,13 @@ def _check(  # noqa: PLR0917
     taints = harmful(deep(state, value), where.rule)
     if taints and not _harmless_prefix(where.rule, value):
         run.report(where.rule, frame.path, node, f"`{_readable(name)}(...)`", taints)
+
+
+def _without_buffers(state: State, value: Value) -> Value:
+    """A file in memory is no path, whatever is in it."""
+    held = [(one, state.at(one.key)) for one in value.things if isinstance(one, Handle)]
+    buffers = {one for one, heaped in held if heaped is not None and heaped.kind == "buffer"}
+    return replace(value, things=value.things - buffers) if buffers else value
 
 
 def parsed(  # noqa: PLR0917
@@ -158,6 +167,9 @@ def _applies(where: Where, args: Arguments, state: State) -> bool:  # noqa: PLR0
         case "html-only":
             kind = args.get("content_type", "mimetype")
             return kind is not None and "html" in (kind.text or "")
+        case "unfiltered":
+            chosen = args.keywords.get("filter")
+            return chosen is None or chosen.text == "fully_trusted"
         case "full-load":
             return args.keywords.get("weights_only", Value()).only != (True,)
         case _:
@@ -217,7 +229,12 @@ def response(run: Run, frame: Frame, node: ast.Return, value: Value, state: Stat
 
 
 def _is_response(value: Value) -> bool:
-    return any(isinstance(thing, External) and thing.name.endswith("()") for thing in value.things)
+    return any(
+        isinstance(thing, External)
+        and thing.name.endswith("()")
+        and not library.makes_text(thing.name)
+        for thing in value.things
+    )
 
 
 def named(run: Run, frame: Frame, node: ast.AST, name: str, value: Value) -> None:

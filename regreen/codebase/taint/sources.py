@@ -58,6 +58,10 @@ _NAMED = {
     "argparse.ArgumentParser().parse_known_args()": "argv",
     "fileinput.input()": "file",
     "websocket.create_connection().recv()": "network",
+    **{
+        f"asyncio.StreamReader().{name}()": "network"
+        for name in ("read", "readline", "readuntil", "readexactly")
+    },
 }
 _METHODS = {
     "recv()": "network",

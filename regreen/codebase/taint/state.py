@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from regreen.codebase.taint.values import (
     EVERYTHING,
@@ -16,7 +17,11 @@ from regreen.codebase.taint.values import (
     made_safe,
 )
 
+if TYPE_CHECKING:
+    from regreen.codebase.taint.answers import Answer
+
 MOST_ITEMS = 64
+Facts = Mapping[Mark, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +73,13 @@ class State:
     heap: dict[Key, Heaped]
     checked: dict[Mark, frozenset[str]]
     shared: Mapping[Key, Heaped]
+    answers: dict[str, Answer] = field(default_factory=dict)
 
     def fork(self) -> State:
         """A copy to walk another way with."""
-        return State(dict(self.names), dict(self.heap), dict(self.checked), self.shared)
+        return State(
+            dict(self.names), dict(self.heap), dict(self.checked), self.shared, dict(self.answers)
+        )
 
     def at(self, key: Key) -> Heaped | None:
         """The object of this key, made here or by a module's body."""
@@ -85,6 +93,7 @@ class State:
     def take(self, other: State) -> None:
         """Become what `other` is."""
         self.names, self.heap, self.checked = other.names, other.heap, other.checked
+        self.answers = other.answers
 
     def check(self, mark: Mark, classes: frozenset[str]) -> None:
         """Remember that what this mark stands for was found harmless for these sinks."""
@@ -136,12 +145,17 @@ def _meet(one: State, other: State) -> State:
         here = heap.get(key)
         if here is not heaped:  # nearly all are the same on both ways
             heap[key] = heaped if here is None else join_heaped(here, heaped)
-    checked = {
+    answers = {n: a for n, a in one.answers.items() if other.answers.get(n) is a}
+    return State(names, heap, both_checked(one.checked, other.checked), one.shared, answers)
+
+
+def both_checked(one: Facts, other: Facts) -> dict[Mark, frozenset[str]]:
+    """What was checked on each of two ways."""
+    return {
         mark: both
-        for mark, classes in one.checked.items()
-        if (both := _both(classes, other.checked.get(mark, frozenset())))
+        for mark, classes in one.items()
+        if (both := _both(classes, other.get(mark, frozenset())))
     }
-    return State(names, heap, checked, one.shared)
 
 
 def _both(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:

@@ -44,9 +44,7 @@ def _statement(run: Run, frame: Frame, node: ast.stmt, state: State) -> bool:  #
             expressions.evaluate(run, frame, node.value, state)
             return not calls.never_returns(run, frame, node.value, state)
         case ast.Assign():
-            value = expressions.evaluate(run, frame, node.value, state)
-            for target in node.targets:
-                targets.assign(run, frame, target, value, state)
+            _assign(run, frame, node, state)
         case ast.AnnAssign():
             if node.value is not None:
                 value = expressions.evaluate(run, frame, node.value, state)
@@ -95,6 +93,16 @@ def _statement(run: Run, frame: Frame, node: ast.stmt, state: State) -> bool:  #
         case _:
             pass
     return True
+
+
+def _assign(run: Run, frame: Frame, node: ast.Assign, state: State) -> None:
+    before = len(run.answers)
+    value = expressions.evaluate(run, frame, node.value, state)
+    told = guards.kept_answer(run, frame, node.value, run.answers[before:], state)
+    del run.answers[before:]
+    for target in node.targets:
+        targets.assign(run, frame, target, value, state)
+        targets.keep_answer(target, told, state)
 
 
 def _return(run: Run, frame: Frame, node: ast.Return, state: State) -> None:

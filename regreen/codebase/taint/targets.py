@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from regreen.codebase.taint import arithmetic, containers, expressions, heap, sinks, sources
+from regreen.codebase.taint.answers import Answer
 from regreen.codebase.taint.run import Frame, Run, merge_into
 from regreen.codebase.taint.state import State
 from regreen.codebase.taint.values import (
@@ -42,6 +43,18 @@ def _name(run: Run, frame: Frame, target: ast.Name, value: Value, state: State) 
     if target.id in frame.globals:
         merge_into(run.environments.setdefault(frame.path, {}), target.id, value)
     state.names[target.id] = value
+    state.answers.pop(target.id, None)
+
+
+def keep_answer(target: ast.expr, told: Answer | None, state: State) -> None:
+    """Remember what the value that `target` now holds says of what was looked at to make it."""
+    if told is None:
+        return
+    if isinstance(target, ast.Name):
+        state.answers[target.id] = told
+    elif isinstance(target, ast.Tuple | ast.List) and len(target.elts) == len(told.parts):
+        for part, one in zip(target.elts, told.parts, strict=True):
+            keep_answer(part, one, state)
 
 
 def _attribute(run: Run, frame: Frame, target: ast.Attribute, value: Value, state: State) -> None:

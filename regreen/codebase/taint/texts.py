@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from regreen.codebase.taint import expressions, heap, invocation, library, sinks
+from regreen.codebase.taint import charset, checks, expressions, heap, invocation, library, sinks
 from regreen.codebase.taint.run import Frame, Run
 from regreen.codebase.taint.sinks import Arguments
 from regreen.codebase.taint.state import Heaped, State
@@ -39,6 +40,10 @@ _PURE = frozenset(
         "encode", "decode", "removeprefix", "removesuffix", "zfill",
     }
 )  # fmt: skip
+_MOST_LETTERS = 256
+_RENDERED = re.compile(
+    r"jinja2\.(?:(?:Environment|Escaping)\(\)\.(?:from_string|get_template)|Template)\(\)\.render(?:_async)?"
+)
 _CONVERTERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "uuid.UUID"})
 _REPLACED: tuple[tuple[str, frozenset[str]], ...] = (
     ("'", library.QUOTES),
@@ -196,22 +201,10 @@ def modelled(  # noqa: C901, PLR0911, PLR0912, PLR0917
             | "builtins.sorted"
             | "builtins.reversed"
         ):
-            items = heap.elements(state, first) if first is not None else ()
-            if items is not None and name in {
-                "builtins.list",
-                "builtins.tuple",
-                "collections.deque",
-            }:
-                return heap.allocate(frame, node, Heaped("list", items=items), state)
-            rest = heap.any_element(state, first) if first is not None else NOTHING
-            return heap.allocate(frame, node, Heaped("list", items=None, rest=rest), state)
+            ordered = name not in {"builtins.sorted", "builtins.reversed"}
+            return heap.allocate(frame, node, _list_of(first, state, ordered=ordered), state)
         case "builtins.set" | "builtins.frozenset":
-            if first is None:
-                return heap.allocate(frame, node, Heaped("set"), state)
-            made = Heaped("set", items=heap.elements(state, first), rest=NOTHING)
-            if made.items is None:
-                made = replace(made, rest=heap.any_element(state, first))
-            return heap.allocate(frame, node, made, state)
+            return heap.allocate(frame, node, _set_of(first, state), state)
         case "builtins.dict" | "collections.OrderedDict" | "collections.defaultdict":
             if args.positional:
                 return None
@@ -230,7 +223,7 @@ def modelled(  # noqa: C901, PLR0911, PLR0912, PLR0917
         case "builtins.isinstance":
             return join(constant(value=True), constant(value=False))
         case "builtins.int" | "builtins.float":
-            return _number(args)
+            return number(args.all())
         case "builtins.map" | "builtins.filter" if len(args.positional) > 1:
             element = heap.any_element(state, args.positional[1])
             result = element
@@ -252,17 +245,52 @@ def modelled(  # noqa: C901, PLR0911, PLR0912, PLR0917
             taints = frozenset[Taint]().union(*(arg.taints for arg in args.all()))
             text = (first.text or first.prefix) if first is not None else ""
             return Value(None, taints, external("pathlib.Path()").things, text or "")
+        case "os.path.commonpath" | "os.path.commonprefix":
+            held = frozenset[Taint]().union(*(sinks.deep(state, arg) for arg in args.all()))
+            return tainted(replace(t, mark=(*t.mark, checks.COMMON_FOLDER)) for t in held)
         case "os.path.realpath" | "os.path.abspath" | "os.path.normpath" if first is not None:
             safe = made_safe(first, frozenset({"normal"}))
             return Value(None, safe.taints, prefix=first.prefix or first.text or "")
+        case "jinja2.Environment":
+            chosen = args.keywords.get("autoescape")
+            escapes = chosen is not None and chosen.only != (False,)
+            return external("jinja2.Escaping()" if escapes else "jinja2.Environment()")
         case "hmac.new" | "hmac.digest":
             return heap.authenticated(frame, node, args, state)
         case "flask.make_response" if first is not None:
             return external("flask.make_response()")
-        case _ if name.endswith(".join") and name.startswith("builtins."):
-            return None
+        case _ if _RENDERED.fullmatch(name):
+            return _rendered(name, args, state)
         case _:
             return None
+
+
+def _rendered(name: str, args: Arguments, state: State) -> Value:
+    """A page made from a template of ours with these values."""
+    taints = frozenset[Taint]().union(*(sinks.deep(state, arg) for arg in args.all()))
+    page = tainted(taints) if taints else UNKNOWN
+    return made_safe(page, library.HTML) if name.startswith("jinja2.Escaping") else page
+
+
+def _list_of(given: Value | None, state: State, *, ordered: bool) -> Heaped:
+    """`list(given)`, and what else keeps the elements, in their order or not."""
+    items = heap.elements(state, given) if given is not None else ()
+    if items is not None and ordered:
+        return Heaped("list", items=items)
+    rest = heap.any_element(state, given) if given is not None else NOTHING
+    return Heaped("list", items=None, rest=rest)
+
+
+def _set_of(given: Value | None, state: State) -> Heaped:
+    """`set(given)`; of a text its letters."""
+    if given is None:
+        return Heaped("set")
+    if given.text is not None:
+        letters = sorted(set(given.text))[:_MOST_LETTERS]
+        return Heaped("set", items=tuple(constant(letter) for letter in letters))
+    items = heap.elements(state, given)
+    rest = NOTHING if items is not None else heap.any_element(state, given)
+    return Heaped("set", items=items, rest=rest)
 
 
 def match(
@@ -288,8 +316,9 @@ def _length(state: State, value: Value) -> Value:
     return constant(len(text)) if text is not None else UNKNOWN
 
 
-def _number(args: Arguments) -> Value:
-    weak = frozenset(t for arg in args.all() for t in arg.taints if t.origin == "weak-random")
+def number(given: Iterable[Value]) -> Value:
+    """A number made of these: it is no text, but it may have been predictable."""
+    weak = frozenset(t for value in given for t in value.taints if t.origin == "weak-random")
     return tainted(weak) if weak else UNKNOWN
 
 
@@ -315,21 +344,11 @@ def _substituted(args: Arguments) -> Value:
     result = tainted(value.taints | args.positional[1].taints)
     if pattern is None or new is None or not value.taints:
         return result if result.taints else UNKNOWN
-    if pattern.startswith("[^") and pattern.rstrip("+*").endswith("]"):
-        allowed = pattern.rstrip("+*")[2:-1]
-        dangerous = set("<>'\"&;|$`(){}\n\\/:%") - set(new)
-        kept = {
-            c
-            for c in dangerous
-            if c in allowed.replace("\\n", "").replace("\\r", "").replace("\\s", "\n")
-        }
-        if not kept:
-            return made_safe(result, library.ALL)
-        if "/" not in kept and "\\" not in kept:
-            return made_safe(result, library.PATH)
-    if pattern.strip("[]") in {"\\r\\n", "\r\n", "\\n\\r", "\\n", "\n"}:
-        return made_safe(result, library.LINES)
-    return result
+    removed = charset.one_of(pattern)
+    if removed is None:
+        return result
+    classes = checks.without((charset.INTERESTING - removed) | set(new))
+    return made_safe(result, library.ALL if classes >= checks.BY_LETTERS else classes)
 
 
 def _joined_path(args: Arguments) -> Value:
