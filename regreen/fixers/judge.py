@@ -60,7 +60,13 @@ def judge_patch(
     if isinstance(case, Reason):
         return GateReport(silent.verdict, (*silent.reasons, case))
     proof, _, _ = prove(case, applied)
-    return judged(proof)
+    report = judged(proof)
+    if case.before.exit_code == 0:
+        note = (
+            "the command is green without the patch too, so that it is green with it shows nothing"
+        )
+        return replace(report, reasons=(*report.reasons, Reason("evidence", note, "note")))
+    return report
 
 
 def _case(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from regreen.codebase.diff import parse
 from regreen.codebase.trial import Trial
 from regreen.errors import SetupFailed, UserError
 from regreen.fixers.case import After, Case
@@ -46,7 +47,9 @@ def apply(git: Git, rev: str, patch: str) -> Applied:
     except UserError as error:
         return Applied(None, trouble=str(error))
     if commit is None:
-        return Applied(None, trouble="the patch does not apply to this commit")
+        broken = next((one for one in parse(patch).files if one.problem), None)
+        why = f": {broken.path}: {broken.problem}" if broken else ""
+        return Applied(None, trouble=f"the patch does not apply to this commit{why}")
     return Applied(commit, changed_files(git, rev, commit))
 
 

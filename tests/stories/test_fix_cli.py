@@ -298,6 +298,30 @@ def test_a_patch_that_does_not_apply_is_denied(repository: Repository, tmp_path:
     assert (code, document["verdict"], document["reasons"][0]["check"]) == (1, "deny", "applies")
 
 
+@pytest.mark.parametrize("words", ["", "\n", "hello world\n", "\xff\x00"])
+def test_what_is_no_patch_is_told_so(repository: Repository, tmp_path: Path, words: str) -> None:
+    from regreen.errors import UserError
+
+    with pytest.raises(UserError, match=r"p\.diff holds no patch; make one with `git diff`"):
+        judged(repository, tmp_path, words, run=False)
+
+
+def test_a_patch_that_breaks_off_says_so(repository: Repository, tmp_path: Path) -> None:
+    _, document = judged(repository, tmp_path, CHEAT.rpartition("+        return 6")[0], run=False)
+    assert "pkg/calc.py: the diff is cut off" in document["reasons"][0]["detail"]
+
+
+def test_a_command_that_was_green_before_shows_nothing(
+    repository: Repository, tmp_path: Path
+) -> None:
+    patch = GOOD.replace("-        result = value\n", "-        result += value\n").replace(
+        "+        result += value\n", "+        result = result + value\n"
+    )
+    code, document = judged(repository, tmp_path, patch, run=True)
+    assert code == 0
+    assert any("green without the patch too" in one["detail"] for one in document["reasons"])
+
+
 def test_what_was_red_from_the_first_commit_on_ends_with_a_reason(repository: Repository) -> None:
     repository.commit("readme", {"README.md": "hello\n"})
     code, document = fixed(repository, "--rungs", "revert", "--", "sh", "-c", "exit 1")

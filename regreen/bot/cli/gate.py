@@ -88,8 +88,7 @@ def command(
     variables = variables_of(env)
     git = GitRepository.open(repo)
     rev = git.resolve(base)
-    data = sys.stdin.buffer.read() if str(patch_file) == "-" else patch_file.read_bytes()
-    patch = data.decode("utf-8", "surrogateescape")  # as git has it: any encoding, any line ends
+    patch = _patch_of(patch_file)
     before = before_of(_document(failures_file)) if failures_file else None
     trial: Trial | None = None
     tests: Trial | None = None
@@ -124,6 +123,27 @@ def command(
     else:
         answer(_shown(report, form))
     return 0 if report.verdict == "allow" else 1
+
+
+def _patch_of(path: Path) -> str:
+    """The patch as git has it: any encoding, any line ends.
+
+    Raises:
+        UserError: there is none in the file.
+    """
+    from regreen.codebase.diff import parse
+
+    named = "standard input" if str(path) == "-" else str(path)
+    try:
+        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        msg = f"cannot read the patch {named}: {error.strerror}"
+        raise UserError(msg) from error
+    text = data.decode("utf-8", "surrogateescape")
+    if not parse(text).files:
+        msg = f"{named} holds no patch; make one with `git diff`, and pass the file with --patch"
+        raise UserError(msg)
+    return text
 
 
 def _document(path: Path) -> dict[str, object]:
