@@ -97,9 +97,14 @@ def play(
     with serve(port) as playground:
         stage = _set(playground, home, say)
         try:
+            _begin(stage)
             for number in acts:
                 _act(stage, number)
             _close(stage, keep=keep)
+        except (KeyboardInterrupt, SystemExit):
+            _stop(stage.process)
+            shutil.rmtree(home, ignore_errors=True)
+            raise
         finally:
             _stop(stage.process)
     if stage.missed:
@@ -122,12 +127,15 @@ def _set(playground: Playground, home: Path, say: Say) -> _Stage:
     app, key = state.app("Regreen", hook_url=f"{url}/webhooks/github", owner="orchard")
     process = _start(playground, app, key, home, where)
     news = News(state, app)
-    stage = _Stage(playground, app, url, home, process, news, say)
+    return _Stage(playground, app, url, home, process, news, say)
+
+
+def _begin(stage: _Stage) -> None:
     _until_ready(stage)
-    say(f"App: {url} (process {process.pid}, log {stage.log})")
-    state.install(app, REPO)
-    stage.wait("the installation is heard of", lambda: _answered(app, "installation"), 30)
-    return stage
+    stage.say(f"App: {stage.url} (process {stage.process.pid}, log {stage.log})")
+    stage.playground.state.install(stage.app, REPO)
+    heard = "the installation is heard of"
+    stage.wait(heard, lambda: _answered(stage.app, "installation"), 30)
 
 
 def _start(

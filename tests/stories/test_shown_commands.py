@@ -50,8 +50,8 @@ _ELSEWHERE = {
     'sqlite3 /var/lib/regreen/regreen.sqlite ".backup copy.sqlite"': "contract/test_backup.py, at another place",
     "regreen setup --public-url https://regreen.example.org": "stories/test_setup.py, against the playground",
     "regreen serve --host 0.0.0.0 --port 8080": "soak/test_day.py starts it, on loopback",
-    "make demo": "contract/test_playground_scenario.py plays its acts",
-    "make demo ARGS=--keep": "it stays until it is stopped; the same as `make demo`",
+    "make demo": "stories/test_demo.py",
+    "make demo ARGS=--keep": "it stays until it is stopped; else the same as `make demo`",
 }
 _CANNOT = {
     "python -I": "named in a sentence",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+
 import click
 
 
@@ -21,5 +24,7 @@ def command(keep: bool, port: int, acts: tuple[int, ...]) -> int:
     """Play the whole main job on loopback, against the playground."""
     from regreen.playground.demo import play
 
+    # What ends the demo ends the App that it started too.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     played = play(port=port, keep=keep, say=click.echo, acts=acts or (1, 2, 3, 4))
     return 1 if played.missed else 0

@@ -1,0 +1,47 @@
+"""The demo, as a newcomer starts it: the real command, its own process, the real App beside it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stories.test_fixes import needs_sandbox
+
+pytestmark = [needs_sandbox, pytest.mark.sandbox]
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("ANTHROPIC", "REGREEN"))}  # fmt: skip
+    argv = [sys.executable, "-u", "-m", "regreen", "demo"]
+    started = subprocess.Popen(argv, cwd=tmp_path, env=env | {"TMPDIR": str(tmp_path)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
+    with started:
+        yield started
+        started.kill()
+
+
+def test_whatever_ends_the_demo_ends_the_app_that_it_started(
+    demo: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    assert demo.stdout is not None
+    said = next(line for line in demo.stdout if line.startswith("App: "))
+    app = int(re.findall(r"process (\d+)", said)[0])
+    demo.send_signal(signal.SIGTERM)
+    assert demo.wait(timeout=60) == 128 + signal.SIGTERM
+    assert not Path(f"/proc/{app}").exists()
+    assert list(tmp_path.glob("regreen-demo-*")) == [], "nor does it leave its files"
+
+
+@pytest.mark.soak
+def test_all_four_acts_are_played(demo: subprocess.Popen[str]) -> None:
+    said, _ = demo.communicate(timeout=1800)
+    assert demo.returncode == 0, said
+    for words in ("reviews #1: 3 comments on lines", "CI on the repair #3: 'test' success", "broke it (verified", "only people with write access may do that", "main is red since"):  # fmt: skip
+        assert words in said
