@@ -377,6 +377,10 @@ class GitHub(Protocol):
         """Open a pull request from a branch of this repository, or bring the open one up to date."""
         ...
 
+    def delete_branch(self, branch: str, sha: str) -> bool:
+        """Delete a branch if it still stands at `sha`; whether it was there."""
+        ...
+
     def close_pull(self, number: int) -> None:
         """Close a pull request."""
         ...

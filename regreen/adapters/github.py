@@ -423,6 +423,17 @@ class RepositoryClient:
                 return pull_of(self._wire.post(f"{self._at}/pulls", new | {"draft": False}))
             raise
 
+    def delete_branch(self, branch: str, sha: str) -> bool:
+        """Delete a branch if it still stands at `sha`; whether it was there."""
+        name = f"heads/{quote(branch)}"
+        try:
+            if self._wire.get(f"{self._at}/git/ref/{name}")["object"]["sha"] != sha:
+                return False
+            self._wire.delete(f"{self._at}/git/refs/{name}")
+        except (Gone, Refused):  # 422: it is gone meanwhile
+            return False
+        return True
+
     def close_pull(self, number: int) -> None:
         """Close a pull request."""
         self._wire.patch(f"{self._at}/pulls/{number}", {"state": "closed"})

@@ -92,6 +92,10 @@ class Wire:
         """One PATCH."""
         return self._send("PATCH", path, body=body)
 
+    def delete(self, path: str) -> None:
+        """One DELETE."""
+        self._send("DELETE", path)
+
     def graphql(self, query: str, variables: Mapping[str, Json]) -> Json:
         """One GraphQL query or mutation; its `data`."""
         if self._pace is not None and query.lstrip().startswith("mutation"):

@@ -217,6 +217,7 @@ class App:
         # the hour and the day are part of the ids, so every process may order this
         found += orders(Care("redeliver"), f"redeliver/{now:%Y-%m-%dT%H}")
         found += orders(Care("sandbox"), f"sandbox/{now:%Y-%m-%dT%H}")
+        found += orders(Care("branches"), f"branches/{now:%Y-%m-%dT%H}")
         found += orders(Care("prune"), f"prune/{now:%Y-%m-%d}")
         self.order(tuple(found))
         desk.store.put(_TICKS, "last", now.isoformat())

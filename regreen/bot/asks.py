@@ -81,7 +81,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Care:
-    """Look after ourselves: the "sandbox", "redeliver" missed deliveries, "prune" what is old, "schedules" read anew."""
+    """Look after ourselves: the "sandbox", "redeliver" missed deliveries, "branches" taken back, "prune" what is old, "schedules" read anew."""
 
     task: str
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import timedelta
 
-from regreen.bot.asks import Care
+from regreen.bot.asks import Care, Work
 from regreen.bot.configuration import load
 from regreen.bot.desk import Desk
 from regreen.bot.envelope import unpack
@@ -23,6 +23,7 @@ from regreen.webhooks.events import InstallationChanged, Pinged, RepositoryChang
 SANDBOX_NOTE = ("health", "sandbox")
 """Where the store says why no foreign code is run here; empty: it is."""
 _SCHEDULES = "schedules"
+_MOVED = "moved"
 _REDELIVERY_WINDOW = timedelta(days=3)
 _REFUSED = frozenset(
     {400, 413}
@@ -91,9 +92,18 @@ def repository_changed(
         stopped = desk.store.abandon(repo=event.where.repo, except_job=job.record.id)
         return f"forgotten; stopped {len(stopped)} jobs"
     if event.before is not None:
+        desk.store.put(_MOVED, str(event.where.repo_id), json.dumps(asdict(event.where)))
         order(_under_its_new_name(desk, job, event.before, event.where))
         desk.store.rename(event.before, event.where.repo)
     return learn(desk, event.where)
+
+
+def as_it_is_now(desk: Desk, work: Work) -> Work:
+    """An event of a repository that has another name or owner by now: late deliveries still tell the old one."""
+    if isinstance(work, InstallationChanged | Pinged | Care | RepositoryChanged):
+        return work
+    kept = desk.store.get(_MOVED, str(work.where.repo_id)) if work.where.repo_id else None
+    return replace(work, where=Where(**json.loads(kept))) if kept else work
 
 
 def _under_its_new_name(desk: Desk, job: Job, before: str, where: Where) -> tuple[Order, ...]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from regreen.adapters.git import GitRepository
-from regreen.bot import say
+from regreen.bot import branches, say
 from regreen.bot.asks import Fix as FixAsk
 from regreen.bot.ci import Red, red_of_run
 from regreen.bot.configuration import Loaded
@@ -296,7 +296,7 @@ class _Flow:
 
     def open(self, patch: str, title: str, body: str) -> Pull:
         """The patch as a commit on our branch, and a draft pull request from it."""
-        target, url = self._target, self._repository.clone_url
+        desk, target = self._desk, self._target
         refs = [f"refs/pull/{target.number}/head"] if target.number is not None else []
         git = self._desk.mirrors.fetch(self._github, self._repository, refs)
         commit = git.apply(target.sha, patch, f"{title}\n\nFound and verified by Regreen.\n")
@@ -307,14 +307,13 @@ class _Flow:
         self._job.check()
         there = _tip(git, target.fix_branch)
         if there is None or git.tree_id(there) != git.tree_id(commit):
-            git.push(url, commit, target.fix_branch, self._github.token())
+            branches.push(desk, self._job, git, commit, target.fix_branch, repository=self._repository, github=self._github)  # fmt: skip
         self._job.check()
         opened = self._github.open_pull(
             head=target.fix_branch, base=target.branch, title=title, body=body, draft=True
         )
-        self._desk.store.put(
-            f"fix-open/{self._repository.full_name}", target.branch, str(opened.number)
-        )
+        branches.stands(desk, self._github.repo, opened)
+        desk.store.put(f"fix-open/{self._repository.full_name}", target.branch, str(opened.number))
         return opened
 
     def _wait_for_approval(self, patch: str, title: str, body: str) -> None:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from functools import partial
 
-from regreen.bot import care, lessons, say
+from regreen.bot import branches, care, lessons, say
 from regreen.bot.answering import answer_question, write_test
 from regreen.bot.asks import Ask, Bisect, Care, Fix, Review, WriteTest
 from regreen.bot.bisecting import bisect_asked, look_at_schedule
@@ -56,7 +56,7 @@ class Handler:
     def __call__(self, job: Job) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a kind of work
         """Do it; one line on what came out."""
         desk = self._desk
-        match unpack(job.record.event):
+        match care.as_it_is_now(desk, unpack(job.record.event)):
             case PullRequestChanged(change="closed" | "converted_to_draft") as event:
                 stopped = desk.store.cancel(event.where.repo, event.number, job.record.id)
                 lessons.hear(desk, desk.github(event.where, REVIEW), event.number)
@@ -103,14 +103,21 @@ class Handler:
                 return care.try_sandbox(desk)
             case Care(task="schedules"):
                 return care.read_schedules_anew(desk)
+            case Care(task="branches"):
+                return branches.take_back(desk)
             case Care():
                 return care.prune(desk)
             case Pinged():
                 return "pong"
 
     def failed(self, record: JobRecord, reason: str) -> None:
-        """Tell whoever waits for a job that it failed, and why."""
-        match unpack(record.event):
+        """Tell whoever waits for a job that it failed, and why; nothing half done of it stays."""
+        if record.queue == "work" or record.kind == "comment":
+            branches.take_back(self._desk, record.id)
+        self._tell(record, reason)
+
+    def _tell(self, record: JobRecord, reason: str) -> None:
+        match care.as_it_is_now(self._desk, unpack(record.event)):
             case PullRequestChanged() | Review() as work:
                 say_failed(self._desk, record, work.where, work.number, reason)
             case CheckFailed() as event:
@@ -127,7 +134,7 @@ class Handler:
 
     def stopped(self, record: JobRecord) -> None:
         """End what a job began that was stopped while no process ran it: a check run must not spin for ever."""
-        match unpack(record.event):
+        match care.as_it_is_now(self._desk, unpack(record.event)):
             case PullRequestChanged() as event:
                 say_stopped(self._desk, record, event.where, event.head_sha)
             case Review() as ask if record.state == "cancelled":

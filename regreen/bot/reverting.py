@@ -8,7 +8,7 @@ from regreen.adapters.git import GitRepository
 from regreen.bisect import report
 from regreen.bisect.result import Bisection
 from regreen.bisect.verify import source_of
-from regreen.bot import say
+from regreen.bot import branches, say
 from regreen.bot.desk import Desk
 from regreen.bot.plan import BRANCH_PREFIX
 from regreen.bot.running import Job
@@ -52,7 +52,7 @@ class Revert:
         if commit is None:
             return None
         self.job.check()
-        self.git.push(self.repository.clone_url, commit, head, github.token())
+        branches.push(self.desk, self.job, self.git, commit, head, repository=self.repository, github=github)  # fmt: skip
         self.job.check()
         opened = github.open_pull(
             head=head,
@@ -61,6 +61,7 @@ class Revert:
             body=say.revert_body(self.trial.shown, report.markdown(found)),
             draft=True,
         )
+        branches.stands(self.desk, github.repo, opened)
         self.desk.store.put(self._space, culprit.sha, str(opened.number))
         self.desk.log(self.job, "", "revert", f"#{opened.number} takes back {culprit.sha[:12]}")
         return opened

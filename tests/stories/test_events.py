@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from regreen.playground.acts import owners, pulls
+from regreen.playground.outbox import Answer
 from regreen.playground.things import Installation, Repository
 from regreen.playground.world import World
 from tests.stories.story import REPO, Story
@@ -62,6 +63,21 @@ def test_what_waited_when_a_repository_was_renamed_is_done_under_its_new_name(st
     owners.rename(story.state, _repository(story), "store")
     story.work()
     assert pull.remarks
+
+
+def test_a_delivery_that_comes_late_and_tells_the_old_name_is_done_all_the_same(
+    story: Story,
+) -> None:
+    story.work()
+    pull = story.pull(FAULT)
+    story.state.flush(lambda *_: Answer(502, {}, ""))
+    owners.rename(story.state, _repository(story), "store")
+    story.work()
+    story.regreen.begin()
+    story.work()
+    assert pull.remarks
+    assert pull.checks == {"Regreen": "neutral"}
+    story.app.deliveries[:] = [d for d in story.app.deliveries if d.status_code < 300]
 
 
 def test_a_transferred_repository_is_known_by_its_new_owner(story: Story) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from regreen.adapters.sandbox import choose
 from regreen.errors import NoSandbox
-from tests.stories.story import SeenPull, Story
+from regreen.playground.world import Fault
+from tests.stories.story import REPO, SeenPull, Story
 
 _WORKFLOW = """\
 name: CI
@@ -74,6 +75,54 @@ def test_red_ci_becomes_a_verified_draft_and_is_not_doubled(story: Story) -> Non
     story.work()
     assert len(story.pulls) == 2
     assert story.reactions(said) == ["eyes", "rocket"]
+
+
+def _no_pull_is_opened(method: str, path: str) -> Fault | None:
+    return Fault(status=502) if method == "POST" and path.endswith("/pulls") else None
+
+
+def _our_branches(story: Story) -> list[str]:
+    return [r for r in story.state.repository(REPO).git.refs("refs/heads/") if "/regreen/" in r]
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_repair_that_is_given_up_leaves_no_branch_behind(story: Story) -> None:
+    pull = _red(story)
+    story.state.when(_no_pull_is_opened)
+    story.work()
+    assert story.regreen.store.jobs(states=("failed",))
+    assert len(story.pulls) == 1
+    assert _our_branches(story) == []
+    story.state.when(lambda *_: None)
+    story.says("alice", "/fix", on=pull)
+    story.work()
+    assert [p.raw.head_ref for p in story.pulls[1:]] == ["regreen/fix-1"]
+    story.passes(hours=2)
+    story.regreen.tick()
+    story.work()
+    assert len(_our_branches(story)) == 1, "what a pull request stands for is never taken"
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+@pytest.mark.parametrize("somebody_pushed", [False, True])
+def test_a_branch_of_a_repair_that_was_cancelled_is_taken_back_unless_somebody_uses_it(
+    story: Story, somebody_pushed: bool
+) -> None:
+    _red(story)
+    story.deliver()
+    (job,) = [j for j in story.regreen.store.jobs(states=("waiting",)) if j.kind == "fix"]
+    story.state.when(_no_pull_is_opened)
+    assert story.regreen.runner.run(job.id) is not None
+    story.regreen.store.cancel_job(job.id)
+    assert len(_our_branches(story)) == 1
+    if somebody_pushed:
+        story.state.commit(REPO, {"more.py": "X = 1\n"}, branch="regreen/fix-1", by="alice")
+    story.passes(hours=2)
+    story.regreen.tick()
+    story.work()
+    assert len(_our_branches(story)) == somebody_pushed
 
 
 def test_nothing_to_fix_is_said(story: Story) -> None:
