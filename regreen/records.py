@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -211,6 +212,10 @@ class Store(Protocol):
 
     def beat(self, worker: str, now: datetime) -> None:
         """A worker is alive."""
+        ...
+
+    def alone(self, name: str) -> AbstractContextManager[bool]:
+        """Keep every other process out of what goes by this name; False where one is in there."""
         ...
 
     def dead_workers(self, before: datetime) -> list[str]:

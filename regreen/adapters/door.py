@@ -26,6 +26,11 @@ RowsOf = Callable[[Order], Iterable[Statement]]
 """What the engine has to have written for a job."""
 
 
+# What was committed is safe in the write-ahead log. Who writes next anywhere else brings it into the database's own
+# file, once there are a thousand pages of it; here somebody waits for an answer.
+_PAGES = 4000
+
+
 class Door:
     """Stores deliveries with their jobs; one caller at a time.
 
@@ -78,6 +83,7 @@ class Door:
                 self._path, self._patience_s, isolation_level=None, check_same_thread=False
             )
             self._connection.execute("PRAGMA synchronous=FULL").close()
+            self._connection.execute(f"PRAGMA wal_autocheckpoint={_PAGES}").close()
         cursor = self._connection.cursor()
         cursor.execute("BEGIN IMMEDIATE")
         return cursor

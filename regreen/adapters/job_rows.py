@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,7 @@ from regreen.adapters.rows import LIVE, Rows, time_of, time_or_none
 from regreen.records import DeliveryRecord, JobRecord, JobState, Order
 
 _STOPPED = ("cancelled", "superseded")
+_ALONE = 0x616C6F6E  # "alon"
 
 # GitHub hangs up after ten seconds
 _PATIENCE = "SET LOCAL lock_timeout = '6s'; SET LOCAL statement_timeout = '7s'"
@@ -250,6 +252,19 @@ class JobRows(Rows):
                 .values(row)
                 .on_conflict_do_update(index_elements=["id"], set_={"seen": row["seen"]})
             )
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[bool]:
+        """Keep every other process out of what goes by this name; False where one is in there.
+
+        SQLite serves one process.
+        """
+        if self.engine.dialect.name != "postgresql":
+            yield True
+            return
+        lock = sa.text("SELECT pg_try_advisory_xact_lock(:space, hashtext(:name))")
+        with self._begin() as connection:
+            yield bool(connection.execute(lock, {"space": _ALONE, "name": name}).scalar_one())
 
     def dead_workers(self, before: datetime) -> list[str]:
         """Workers not seen since `before` that hold jobs: those that run, and those that wait to be tried again."""

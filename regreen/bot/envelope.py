@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Any, cast, get_args
 
@@ -22,7 +22,14 @@ _PARTS: Mapping[str, type] = MappingProxyType(
 
 def pack(work: Work) -> str:
     """An event or ask as JSON."""
-    return json.dumps({"kind": type(work).__name__, **asdict(work)}, separators=(",", ":"))
+    return json.dumps(
+        {"kind": type(work).__name__, **_fields(work)}, default=_fields, separators=(",", ":")
+    )
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """A value's fields as they are; `asdict` would copy them, for every delivery, before it is answered."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def unpack(text: str) -> Work:

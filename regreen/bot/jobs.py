@@ -40,7 +40,7 @@ APPLICATION_VERSION = "1"
 _APPLICATION = "regreen"
 _WORKFLOW = "job"
 _PER_WORKER = {"talk": 4, "review": 2, "work": 2, "care": 1}
-_POLL_S = 0.5
+_POLL_S = {"talk": 0.5, "review": 1.0, "work": 1.0, "care": 2.0}  # each look costs milliseconds
 _BEAT_S = 10.0
 _TICK_S = 20.0
 _DEAD_AFTER = timedelta(seconds=60)
@@ -137,7 +137,7 @@ class Worker:
                 name,
                 worker_concurrency=_PER_WORKER[name],
                 partition_concurrency=1,
-                polling_interval_sec=_POLL_S,
+                polling_interval_sec=_POLL_S[name],
             )
         self._thread.start()
 
@@ -215,7 +215,16 @@ class Worker:
             DBOS.delete_workflows([w.workflow_id for w in old])
 
     def _sweep(self) -> None:
-        """Take over the jobs of workers that have not been seen for a minute."""
+        """Take over the jobs of workers that have not been seen for a minute.
+
+        One process at a time: a job that another has taken over and begun meanwhile would be taken from it, and run
+        twice at once.
+        """
+        with self._store.alone("sweep") as is_alone:
+            if is_alone:
+                self._take_over()
+
+    def _take_over(self) -> None:
         for worker in self._store.dead_workers(self._clock.now() - _DEAD_AFTER):
             if worker == self._runner.worker:
                 continue

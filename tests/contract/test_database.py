@@ -320,6 +320,17 @@ def test_turns_are_taken_from_one_row_by_all_processes(url: str, store: Database
     theirs.engine.dispose()
 
 
+def test_one_process_at_a_time_is_alone(url: str, store: Database) -> None:
+    other = Database(engine_for(url), _Clock())
+    with store.alone("sweep") as first, other.alone("sweep") as second:
+        assert (first, second) == (True, store.engine.dialect.name == "sqlite")
+        with other.alone("something else") as third:
+            assert third
+    with other.alone("sweep") as afterwards:
+        assert afterwards
+    other.engine.dispose()
+
+
 def test_turns_taken_at_the_same_instant_are_apart(url: str, store: Database) -> None:
     clock, taken, lock = _Clock(), list[float](), threading.Lock()
     stores = [Database(engine_for(url), clock) for _ in range(4)]
