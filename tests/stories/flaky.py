@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from regreen.playground.application import is_api
@@ -37,6 +37,7 @@ class Flaky:
     def __init__(self, inside: Wsgi, share: float, seed: int) -> None:
         self._inside = inside
         self.share = share
+        self.kinds: Sequence[str] = KINDS
         self._dice = random.Random(seed)
         self.broken: Counter[str] = Counter()
         self._seen: dict[str, tuple[str, Headers, bytes]] = {}
@@ -46,7 +47,7 @@ class Flaky:
             return self._inside(environ, start)
         if self._dice.random() >= self.share:
             return self._answer(environ, start, self._ask(environ))
-        kind = self._dice.choice(KINDS)
+        kind = self._dice.choice(self.kinds)
         self.broken[kind] += 1
         if kind in _REFUSALS:
             status, more, body = _REFUSALS[kind]

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from regreen.playground.acts import owners
+from regreen.playground.outbox import Answer
 from regreen.playground.things import ReviewComment
 from tests.stories.conftest import app_key, checked, violations
-from tests.stories.flaky import Flaky
-from tests.stories.story import SeenPull, Story
+from tests.stories.flaky import KINDS, Flaky
+from tests.stories.story import REPO, SeenPull, Story
+from tests.stories.test_events import _NIGHTLY
 from tests.stories.test_reviews import FAULT
 
 
 class Weather:
     """A story over a GitHub whose share of broken exchanges can be set."""
 
-    def __init__(self, home: Path, seed: int) -> None:
+    def __init__(self, home: Path, seed: int, kinds: Sequence[str] = KINDS) -> None:
+        self._kinds = kinds
         self._log = home / "violations.jsonl"
         self._flaky: list[Flaky] = []
         self._seed = seed
@@ -31,6 +36,7 @@ class Weather:
     def turns_bad(self, share: float = 0.15) -> None:
         """From now on this share of exchanges breaks."""
         self._flaky[0].share = share
+        self._flaky[0].kinds = self._kinds
 
     def passes(self) -> None:
         """Everything is tried again while it is bad, and once more when it is good."""
@@ -56,7 +62,11 @@ def seeds(count: int) -> list[Any]:
 
 @pytest.mark.parametrize("seed", seeds(6))
 def test_reviews_and_commands_end_right(tmp_path: Path, seed: int) -> None:
-    weather = Weather(tmp_path, seed)
+    reviews_and_commands(Weather(tmp_path, seed))
+
+
+def reviews_and_commands(weather: Weather) -> None:
+    """A review, commands that are obeyed and one that is refused."""
     story = weather.story
     weather.turns_bad()
     pull = story.pull(FAULT)
@@ -72,7 +82,11 @@ def test_reviews_and_commands_end_right(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", seeds(4))
 def test_pushes_dismissals_and_buttons_end_right(tmp_path: Path, seed: int) -> None:
-    weather = Weather(tmp_path, 100 + seed)
+    pushes_dismissals_and_buttons(Weather(tmp_path, 100 + seed))
+
+
+def pushes_dismissals_and_buttons(weather: Weather) -> None:
+    """A second review, a button, a command and the merge queue."""
     story = weather.story
     pull = story.pull(FAULT)
     story.work()
@@ -88,6 +102,32 @@ def test_pushes_dismissals_and_buttons_end_right(tmp_path: Path, seed: int) -> N
     runs = story.state.checks_on("acme/shop", pull.raw.head_sha)
     assert {run.status for run in runs} == {"completed"}
     assert len(runs) == len({run.external_id for run in runs})
+    weather.ends()
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+def test_what_owners_do_and_upkeep_end_right(tmp_path: Path, seed: int) -> None:
+    owners_and_upkeep(Weather(tmp_path, 400 + seed))
+
+
+def owners_and_upkeep(weather: Weather) -> None:
+    """A schedule is learnt, a delivery is missed, a repository renamed; hours pass."""
+    story = weather.story
+    weather.turns_bad()
+    story.configures(_NIGHTLY)
+    story.work()
+    pull = story.pull(FAULT)
+    story.state.flush(lambda *_: Answer(502, {}, ""))
+    owners.rename(story.state, story.state.repository(REPO), "store")
+    for _ in range(4):
+        story.passes(hours=1)
+        story.regreen.tick()
+        story.work()
+    weather.passes()
+    assert [key for key, _ in story.regreen.store.items("schedules")] == ["acme/store"]
+    assert len(pull.reviews) == 1
+    assert pull.checks == {"Regreen": "neutral"}
+    story.app.deliveries[:] = [d for d in story.app.deliveries if d.status_code < 300]
     weather.ends()
 
 
