@@ -87,9 +87,11 @@ def _walked(run: Run, function: FunctionRef, owner: ast.ClassDef | None) -> bool
         state.names = entries.arguments(function, entry, frame, bound)
         if entry is not None:
             handlers.prepare(run, frame, function, owner, state)
-        frame.closure = run.new_closure(state.names, function.closure)
-        invocation.walk(run, frame, function, state)
-        run.closures[frame.closure] = (state.names, function.closure)
+            handlers.hooks(run, frame, function, state)
+        if entry is None or not handlers.decorated(run, frame, function, state):
+            frame.closure = run.new_closure(state.names, function.closure)
+            invocation.walk(run, frame, function, state)
+            run.closures[frame.closure] = (state.names, function.closure)
     except OutOfSteps:
         return False
     finally:

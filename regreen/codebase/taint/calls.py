@@ -211,9 +211,7 @@ def _object_method(  # noqa: PLR0911, PLR0917
         return NONE
     if heaped.kind == "pattern" and name in {"match", "fullmatch", "search"} and args.positional:
         pattern = heaped.entries.get("pattern", UNKNOWN)
-        return texts.match(
-            frame, node, pattern, args.positional[0], state, whole=name == "fullmatch"
-        )
+        return texts.match(frame, node, pattern, args.positional[0], state, name)
     if heaped.kind == "match":
         subject = heaped.entries.get("subject", UNKNOWN)
         return part_of(subject, ("group", node.lineno)) if subject.taints else UNKNOWN

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from typing import TypeGuard
 
 from regreen.codebase.taint import library
-from regreen.codebase.taint.charset import can_match
+from regreen.codebase.taint.charset import INTERESTING, can_match, one_of
 from regreen.codebase.taint.library import ALL, HOSTS, HTML, LINES, PATH, QUOTES, TEXTUAL
 from regreen.codebase.taint.state import Heaped, State
 from regreen.codebase.taint.values import UNKNOWN, Mark, Value, part_of
@@ -200,6 +200,7 @@ def contains(test: ast.Compare, needle: Value, value: Value, state: State) -> No
                 )
     if text in {"..", "../", "/", "\\"}:
         classes |= PATH
+        _without_parent(value, state)
     if text in {"\n", "\r", "\r\n"}:
         classes |= LINES
     if text in {"<", ">"}:
@@ -210,6 +211,13 @@ def contains(test: ast.Compare, needle: Value, value: Value, state: State) -> No
         classes |= HOSTS
     for mark in _marks(value):
         state.check(mark, classes)
+
+
+def _without_parent(value: Value, state: State) -> None:
+    """`".." not in path.parts`."""
+    for mark in _marks(value):
+        if mark[-1] == ("attribute", "parts"):
+            state.check(mark[:-1], PATH)
 
 
 def _is_inside(node: ast.expr) -> bool:
@@ -337,13 +345,17 @@ def pattern_checked(pattern: str, value: Value, state: State, *, whole: bool) ->
 
 def matched(heaped: Heaped, state: State) -> None:
     """`if m:` where `m = re.fullmatch(...)`."""
-    value = heaped.entries.get("subject")
-    pattern = heaped.entries.get("pattern")
-    if value is not None and pattern is not None and pattern.text is not None:
-        whole = heaped.entries.get("whole")
-        pattern_checked(
-            pattern.text, value, state, whole=whole is not None and whole.only == (True,)
-        )
+    value, pattern, how = (heaped.entries[key] for key in ("subject", "pattern", "how"))
+    if pattern.text is not None:
+        pattern_checked(pattern.text, value, state, whole=how.text == "fullmatch")
+
+
+def unmatched(heaped: Heaped, state: State) -> None:
+    """`if not m:` where `m = re.search("[^a-z]", ...)`: none of these characters is in it."""
+    value, pattern, how = (heaped.entries[key] for key in ("subject", "pattern", "how"))
+    missing = one_of(pattern.text) if pattern.text is not None and how.text == "search" else None
+    for mark in _marks(value) if missing else ():
+        state.check(mark, without(INTERESTING - (missing or frozenset())))
 
 
 def without(letters: frozenset[str]) -> frozenset[str]:

@@ -55,7 +55,7 @@ def stored(heaped: Heaped, key: Value, value: Value, *, sure: bool) -> Heaped:
             return replace(heaped, items=tuple(items))
         return replace(heaped, items=None, rest=join(heaped.anything(), value))
     if only and sure:
-        return heaped.with_entry(only[0], value)
+        return replace(heaped.with_entry(only[0], value), filled=True)
     if only:
         return heaped.with_entry(only[0], either(heaped, only[0], value))
     return replace(heaped, rest=join(heaped.rest, value))
@@ -64,7 +64,7 @@ def stored(heaped: Heaped, key: Value, value: Value, *, sure: bool) -> Heaped:
 def put_in(heaped: Heaped, value: Value, at: int | None = None) -> Heaped:
     """A list with one element more."""
     if heaped.items is None or len(heaped.items) >= MOST_ITEMS:
-        return replace(heaped, items=None, rest=join(heaped.anything(), value))
+        return replace(heaped, items=None, rest=join(heaped.anything(), value), filled=True)
     items = list(heaped.items)
     items.insert(len(items) if at is None else at, value)
     return replace(heaped, items=tuple(items))
@@ -112,16 +112,16 @@ def _list(heaped: Heaped, method: str, args: tuple[Value, ...]) -> tuple[Heaped,
                     return replace(heaped, items=None, rest=heaped.anything()), heaped.anything()
                 at = only[0]
             if items is None or not -len(items) <= at < len(items):
-                return heaped, heaped.anything()
+                return replace(heaped, filled=False), heaped.anything()
             left = list(items)
             taken = left.pop(at)
             return replace(heaped, items=tuple(left)), taken
         case "clear":
-            return replace(heaped, items=(), rest=NOTHING), NONE
+            return replace(heaped, items=(), rest=NOTHING, filled=False), NONE
         case "reverse":
             return replace(heaped, items=items[::-1] if items is not None else None), NONE
         case "sort" | "remove":
-            return replace(heaped, items=None, rest=heaped.anything()), NONE
+            return replace(heaped, items=None, rest=heaped.anything(), filled=False), NONE
         case "copy":
             return None
         case "index" | "count":
@@ -151,10 +151,12 @@ def _dict(  # noqa: PLR0911
                 return heaped.with_entry(only[0], given), given
             if method == "pop" and only and found is not None:
                 left = {k: v for k, v in heaped.entries.items() if k != only[0]}
-                return replace(heaped, entries=left), given
-            return heaped, given if only else join(heaped.anything(), default)
+                return replace(heaped, entries=left, filled=False), given
+            return replace(heaped, filled=False), given if only else join(
+                heaped.anything(), default
+            )
         case "clear":
-            return replace(heaped, entries={}, rest=NOTHING), NONE
+            return replace(heaped, entries={}, rest=NOTHING, filled=False), NONE
         case "values":
             return heaped, heaped.anything()
         case "update":

@@ -17,6 +17,9 @@ _ROUTES = frozenset(
 _CONVERTED = re.compile(
     r"<(?:(int|float|uuid|bool)(?:\([^)]*\))?:)?(?:\w+(?:\([^)]*\))?:)?(\w+)>|\{(\w+)(?::(\w+))?\}"
 )
+_RULES = frozenset({"add_url_rule", "add_api_route"})
+_REGISTERED = re.compile(r"\.(?:add_url_rule|add_api_route|register_function)\(")
+_ERRORS = frozenset({"errorhandler", "app_errorhandler"})
 _ANY_OF = re.compile(r"<any\(")  # one of a few words
 # Called by the framework while it answers; what they are handed, it made.
 _HOOKS = frozenset(
@@ -61,8 +64,14 @@ def entry_of(run: Run, function: FunctionRef, owner: ast.ClassDef | None) -> Ent
     if route is not None:
         found = _routed(text, route)
         return replace(found, html=True) if found and _answers_html(node) else found
+    if _answers_errors(node) and "flask" in text:
+        return Entry("flask", routes=("",))
     if owner is not None:
         return _view_class(owner, node)
+    if module is not None and _REGISTERED.search(text):
+        given = _registered(module.tree, node.name)
+        if given is not None:
+            return replace(given, html=given.html and _is_flask(text))
     return _command(node, text) or _view_function(node, text, function.module)
 
 
@@ -93,6 +102,32 @@ def _option(argument: ast.arg, annotation: str, frame: Frame) -> Value:
     what = f"option `{argument.arg}`"
     mark = ("parameter", frame.path, argument.lineno, argument.arg)
     return sources.source("argv", mark, what, frame, argument.lineno)
+
+
+def _registered(tree: ast.Module, name: str) -> Entry | None:
+    """How a function answers that was handed over: `app.add_url_rule("/x", view_func=x)`, `register_function(x)`."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        handed = [*node.args, *(k.value for k in node.keywords)]
+        if not any(isinstance(one, ast.Name) and one.id == name for one in handed):
+            continue
+        if node.func.attr == "register_function":
+            return Entry("rpc", html=False)
+        route = node.args[0] if node.args else None
+        if node.func.attr in _RULES and isinstance(route, ast.Constant):
+            return Entry("flask", routes=(str(route.value),))
+    return None
+
+
+def _is_flask(text: str) -> bool:
+    return "fastapi" not in text and "aiohttp" not in text
+
+
+def _answers_errors(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """`@app.errorhandler(404)`: what it gives is a page, what it is given an exception."""
+    called = [d.func for d in node.decorator_list if isinstance(d, ast.Call)]
+    return any(isinstance(one, ast.Attribute) and one.attr in _ERRORS for one in called)
 
 
 def _route(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str] | None:
@@ -222,7 +257,7 @@ def _from_outside(
     }:
         return external("web.request")
     match entry.framework:
-        case "tornado":
+        case "tornado" | "rpc":
             free = True
         case "command":
             return _option(argument, annotation, frame)

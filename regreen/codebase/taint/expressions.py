@@ -12,6 +12,7 @@ from regreen.codebase.taint import (
     calls,
     comprehensions,
     containers,
+    fields,
     guards,
     heap,
     invocation,
@@ -312,6 +313,8 @@ def attribute(run: Run, frame: Frame, node: ast.Attribute, owner: Value, state: 
                     found.append(external(f"{one.name}.{node.attr}"))
             case Handle():
                 found.extend(_held(run, frame, one, node, state))
+            case ClassRef() if node.attr == "__members__" and fields.is_choice(one.node):
+                found.append(heap.allocate(frame, node, Heaped("dict", rest=UNKNOWN), state))
             case ClassRef():
                 found.append(invocation.class_member(run, one, node.attr, None))
             case FunctionRef() | Bound() | Imported():

@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from regreen.codebase.taint import answers, checks, comprehensions, expressions
+from regreen.codebase.taint.meeting import join_states
 from regreen.codebase.taint.run import Frame, Run
-from regreen.codebase.taint.state import State, join_states
+from regreen.codebase.taint.state import Heaped, State
 from regreen.codebase.taint.values import (
     Bound,
     External,
@@ -174,6 +175,7 @@ def _compared(run: Run, frame: Frame, test: ast.Compare, true: State, false: Sta
         checks.empty(left, right, holds)
         if right.only == (None,):
             _matches(left, fails)
+            _no_match(left, holds)
             _drop_empty(test.left, fails, keep_falsy=True)
     elif isinstance(op, ast.In | ast.NotIn):
         inside = test.comparators[0]
@@ -236,6 +238,8 @@ def _called(run: Run, frame: Frame, test: ast.Call, true: State) -> None:
 def _refused(run: Run, frame: Frame, test: ast.Call, false: State) -> None:
     if isinstance(test.func, ast.Name) and test.func.id == "any" and len(test.args) == 1:
         comprehensions.none_holds(run, frame, test.args[0], false)
+    if isinstance(test.func, ast.Attribute) and test.func.attr == "search":
+        _no_match(_quietly(run, frame, test, false), false)
     if isinstance(test.func, ast.Attribute) and test.func.attr == "startswith":
         owner = _quietly(run, frame, test.func.value, false)
         args = [_quietly(run, frame, arg, false) for arg in test.args]
@@ -253,6 +257,7 @@ def _truthy(
     value = _quietly(run, frame, node, true)
     _drop_empty(node, true)
     _matches(value, true)
+    _no_match(value, false)
     checks.empty(value, constant(""), false)
     checks.nothing_left(value, false)
     if isinstance(node, ast.Name) and value.taints and not value.things:
@@ -269,6 +274,13 @@ def _matches(value: Value, true: State) -> None:
             checks.matched(heaped, true)
 
 
+def _no_match(value: Value, false: State) -> None:
+    for key in value.handles():
+        heaped = false.at(key)
+        if heaped is not None and heaped.kind == "match":
+            checks.unmatched(heaped, false)
+
+
 def truthiness(state: State, value: Value) -> bool | None:
     """Whether a value counts as true; None when both can be."""
     known = value.known
@@ -278,12 +290,7 @@ def truthiness(state: State, value: Value) -> bool | None:
     if value.constants == frozenset() and not value.taints:
         handles = value.handles()
         if len(handles) == 1 and len(value.things) == 1:
-            heaped = state.at(handles[0])
-            if heaped is None or heaped.kind == "match":
-                return None
-            if heaped.kind == "list" and heaped.items is not None:
-                return bool(heaped.items)
-            return True if heaped.kind == "instance" else None
+            return _held_truth(state.at(handles[0]))
         if (
             value.things
             and not any(isinstance(one, External | Bound) for one in value.things)
@@ -291,6 +298,14 @@ def truthiness(state: State, value: Value) -> bool | None:
         ):
             return True
     return None
+
+
+def _held_truth(heaped: Heaped | None) -> bool | None:
+    if heaped is None or heaped.kind == "match":
+        return None
+    if heaped.kind == "list" and (heaped.items is not None or heaped.filled):
+        return not heaped.emptiness
+    return True if heaped.kind == "instance" else None
 
 
 def truth_value(run: Run, frame: Frame, node: ast.Compare | ast.UnaryOp, state: State) -> Value:

@@ -25,12 +25,14 @@ from regreen.codebase.taint.values import (
     UNKNOWN,
     ClassRef,
     FunctionRef,
+    Imported,
     Value,
     part_of,
     thing,
 )
 
 _DEEPEST = 4
+_HOOKS = frozenset({"before_request", "before_app_request"})
 _DEPENDS = frozenset({"Depends", "Security"})
 
 
@@ -43,7 +45,11 @@ def prepare(
             checks.pattern_checked(pattern, state.names.get(name, UNKNOWN), state, whole=True)
     if owner is not None and getattr(function.node, "name", "") == "form_valid":
         _form(run, frame, function, owner, state)
-    for argument, default in _parameters(function.node):
+    for given, default in _parameters(function.node):
+        annotation = _meaning(run, function.module, given.annotation)
+        argument = ast.copy_location(ast.arg(given.arg, annotation), given)
+        if annotation is not given.annotation and annotation and fields.is_plain(annotation):
+            state.names[argument.arg] = UNKNOWN
         wanted = _dependency(argument, default)
         if wanted is not None:
             state.names[argument.arg] = _provided(run, frame, function, wanted, argument, state, 0)
@@ -56,6 +62,72 @@ def prepare(
             else:
                 _check_fields(run, cls, value, state, 0)
                 forms.check(run, frame, cls, value, state)
+
+
+def hooks(run: Run, frame: Frame, function: FunctionRef, state: State) -> None:
+    """Call what the module has called before each request."""
+    module = run.program.module(function.module)
+    if module is None or (
+        "before_request" not in module.text and "before_app_request" not in module.text
+    ):
+        return
+    for node in module.tree.body:
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node is function.node:
+            continue
+        names = {ast.unparse(one).rpartition(".")[2] for one in node.decorator_list}
+        if names & _HOOKS:
+            hook = thing(FunctionRef(node, function.module, function.closure))
+            invocation.invoke(run, frame, node, hook, Arguments(), state)
+
+
+def decorated(run: Run, frame: Frame, function: FunctionRef, state: State) -> bool:
+    """Call a handler as its decorators of the repository have it called; False where they never do.
+
+    The parameters are in the state's names.
+    """
+    if isinstance(function.node, ast.Lambda):
+        return False
+    scope = State(dict(expressions.environment(run, function.module)), state.heap, {}, state.shared)
+    held = thing(function)
+    for node in reversed(function.node.decorator_list):
+        callee = expressions.evaluate(run, frame, node, scope)
+        if callee.things and all(isinstance(one, FunctionRef) for one in callee.things):
+            held = invocation.invoke(run, frame, node, callee, Arguments((held,)), state)
+    if held == thing(function) or not all(isinstance(one, FunctionRef) for one in held.things):
+        return False
+    positional = [a.arg for a in (*function.node.args.posonlyargs, *function.node.args.args)]
+    first = positional[:1] if positional[:1] in (["self"], ["request"]) else []
+    rest = {name: value for name, value in state.names.items() if name not in first}
+    given = Arguments(tuple(state.names[name] for name in first), rest)
+    run.handler, run.reached, stack, run.stack = function.node, False, run.stack, []
+    try:
+        invocation.invoke(run, frame, function.node, held, given, state)
+    finally:
+        run.handler, run.stack = None, stack
+    return run.reached
+
+
+def _meaning(run: Run, module: str, annotation: ast.expr | None) -> ast.expr | None:
+    """An annotation, or what it was defined as: `Page = Annotated[int, Query()]`, here or where it comes from."""
+    if not isinstance(annotation, ast.Name):
+        return annotation
+    held = expressions.environment(run, module).get(annotation.id, UNKNOWN)
+    place, name = next(
+        ((one.module, one.name) for one in held.things if isinstance(one, Imported)),
+        (module, annotation.id),
+    )
+    found = run.program.module(place) if place.endswith(".py") else None
+    for statement in found.tree.body if found is not None else ():
+        targets = (
+            statement.targets
+            if isinstance(statement, ast.Assign)
+            else [getattr(statement, "target", None)]
+        )
+        named = any(isinstance(one, ast.Name) and one.id == name for one in targets)
+        value = getattr(statement, "value", None)
+        if named and isinstance(value, ast.Subscript):
+            return value
+    return annotation
 
 
 def _form(run: Run, frame: Frame, function: FunctionRef, owner: ast.ClassDef, state: State) -> None:

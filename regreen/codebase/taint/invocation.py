@@ -15,9 +15,10 @@ from regreen.codebase.taint import (
     sinks,
     statements,
 )
+from regreen.codebase.taint.meeting import join_states
 from regreen.codebase.taint.run import DEEPEST_CALL, Frame, Run
 from regreen.codebase.taint.sinks import Arguments
-from regreen.codebase.taint.state import Heaped, State, join_states
+from regreen.codebase.taint.state import Heaped, State
 from regreen.codebase.taint.values import (
     NONE,
     NOTHING,
@@ -196,6 +197,8 @@ def _inline(  # noqa: PLR0917
         0,
         function.closure,
     )
+    if function.node is run.handler:
+        inner.entry, run.reached = run.entry, True
     inner.closure = run.new_closure(names, function.closure)
     body = state.frame(names)
     run.stack.append(function.node)

@@ -94,6 +94,8 @@ class Run:
     queued: set[tuple[ast.AST, int]] = field(default_factory=set)
     stack: list[ast.AST] = field(default_factory=list)
     entry: Entry | None = None
+    handler: ast.AST | None = None
+    reached: bool = False
     frames: int = 0
     left: int = NODES_PER_ROOT
     deepest: int = DEEPEST_CALL

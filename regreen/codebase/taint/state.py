@@ -29,6 +29,7 @@ class Heaped:
     """A mutable object. `items` None: the order is lost and `rest` stands for every element.
 
     `entries` are attributes, dictionary entries and the like; `rest` is what an unknown key may give.
+    `filled` says that something is surely in it, though it may not be known what.
     """
 
     kind: str
@@ -36,12 +37,20 @@ class Heaped:
     items: tuple[Value, ...] | None = ()
     entries: Mapping[Key, Value] = field(default_factory=dict)
     rest: Value = NOTHING
+    filled: bool = False
 
     def with_entry(self, key: Key, value: Value) -> Heaped:
         """The object with one entry set."""
         if len(self.entries) >= MOST_ITEMS and key not in self.entries:
             return replace(self, rest=join(self.rest, value))
         return replace(self, entries={**self.entries, key: value})
+
+    @property
+    def emptiness(self) -> bool | None:
+        """Whether a list, a dictionary or a set is empty; None when both can be."""
+        if self.filled or self.items:
+            return False
+        return True if self.items == () and not self.entries and self.rest == NOTHING else None
 
     def anything(self) -> Value:
         """What any of its elements may be."""
@@ -58,11 +67,12 @@ def join_heaped(one: Heaped, other: Heaped) -> Heaped:
         key: join(one.entries.get(key, missing), other.entries.get(key, other.rest)) for key in keys
     }
     rest = join(one.rest, other.rest)
+    filled = one.emptiness is False and other.emptiness is False
     if one.items is not None and other.items is not None and len(one.items) == len(other.items):
         items = tuple(join(a, b) for a, b in zip(one.items, other.items, strict=True))
-        return Heaped(one.kind, one.of, items, entries, rest)
+        return Heaped(one.kind, one.of, items, entries, rest, filled)
     rest = join(rest, *(one.items or ()), *(other.items or ()))
-    return Heaped(one.kind, one.of, None, entries, rest)
+    return Heaped(one.kind, one.of, None, entries, rest, filled)
 
 
 @dataclass(slots=True)
@@ -113,40 +123,6 @@ class State:
         if not kept:
             return made_safe(value, frozenset({EVERYTHING}))
         return replace(value, taints=frozenset(kept))
-
-
-def join_states(states: list[State]) -> State | None:
-    """What holds where several ways meet; None when no way leads here."""
-    if not states:
-        return None
-    first = states[0]
-    for other in states[1:]:
-        first = _meet(first, other)
-    return first
-
-
-def _meet(one: State, other: State) -> State:
-    if one is other:
-        return one
-    differs = one.checked != other.checked
-    names = (
-        {name: one.baked(value) for name, value in one.names.items()}
-        if differs
-        else dict(one.names)
-    )
-    for name, value in other.names.items():
-        mine = names.get(name)
-        if mine is value:
-            continue
-        theirs = other.baked(value) if differs else value
-        names[name] = theirs if mine is None else join(mine, theirs)
-    heap = dict(one.heap)
-    for key, heaped in other.heap.items():
-        here = heap.get(key)
-        if here is not heaped:  # nearly all are the same on both ways
-            heap[key] = heaped if here is None else join_heaped(here, heaped)
-    answers = {n: a for n, a in one.answers.items() if other.answers.get(n) is a}
-    return State(names, heap, both_checked(one.checked, other.checked), one.shared, answers)
 
 
 def both_checked(one: Facts, other: Facts) -> dict[Mark, frozenset[str]]:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from regreen.codebase.taint import calls, cases, entries, expressions, guards, heap, sinks, targets
+from regreen.codebase.taint.meeting import join_states
 from regreen.codebase.taint.run import DEEPEST_NESTING, Frame, Run, module_value
-from regreen.codebase.taint.state import State, join_states
+from regreen.codebase.taint.state import State
 from regreen.codebase.taint.values import (
     NONE,
     UNKNOWN,

@@ -156,7 +156,7 @@ def _replaced(owner: Value, args: Arguments, others: frozenset[Taint]) -> Value:
     if old is None or new is None:
         return value
     for character, classes in _REPLACED:
-        doubled = character == "'" and new == "''"
+        doubled = character in "'\"" and new == character * 2
         if old == character and (character not in new or doubled):
             value = made_safe(value, classes if not doubled else frozenset({"sql-injection"}))
     return value
@@ -233,8 +233,7 @@ def modelled(  # noqa: C901, PLR0911, PLR0912, PLR0917
                 )
             return heap.allocate(frame, node, Heaped("list", items=None, rest=result), state)
         case "re.fullmatch" | "re.match" | "re.search" if len(args.positional) > 1:
-            whole = name == "re.fullmatch"
-            return match(frame, node, args.positional[0], args.positional[1], state, whole=whole)
+            return match(frame, node, args.positional[0], args.positional[1], state, name)
         case "re.compile" if first is not None:
             return heap.pattern(frame, node, first, state)
         case "re.sub" if len(args.positional) > 2:
@@ -293,11 +292,15 @@ def _set_of(given: Value | None, state: State) -> Heaped:
     return Heaped("set", items=items, rest=rest)
 
 
-def match(
-    frame: Frame, node: ast.Call, pattern: Value, subject: Value, state: State, *, whole: bool
+def match(  # noqa: PLR0917
+    frame: Frame, node: ast.Call, pattern: Value, subject: Value, state: State, how: str
 ) -> Value:
-    """What `re.match` gives: an object that knows what it was matched against."""
-    entries: dict[Key, Value] = {"pattern": pattern, "subject": subject, "whole": constant(whole)}
+    """What `re.match` gives: an object that knows what it was matched against, and by which function."""
+    entries: dict[Key, Value] = {
+        "pattern": pattern,
+        "subject": subject,
+        "how": constant(how.rpartition(".")[2]),
+    }
     return heap.allocate(frame, node, Heaped("match", entries=entries), state)
 
 
