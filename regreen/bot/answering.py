@@ -11,6 +11,7 @@ from regreen.bot import say
 from regreen.bot.asks import Ask, WriteTest
 from regreen.bot.desk import Desk
 from regreen.bot.material import of_pull
+from regreen.bot.remembering import Remembered
 from regreen.bot.replies import Reply
 from regreen.bot.reviewing import tests_of
 from regreen.bot.running import Job
@@ -25,8 +26,10 @@ from regreen.repo_config import RepoConfig
 from regreen.reviewers.dossier import fence
 
 _ROUNDS = 3
+_ANSWER_TOKENS = 4000
 
 _EXPLAIN = "Explain this: what is it about, what does it change, what is risky?"
+_FOUND = "Of each thing that the review found: what goes wrong, for which input, and how to see it."
 _EXPLAIN_THREAD = (
     "Explain the first remark of the thread: what goes wrong, for which input, step by step through the code as shown, "
     "and how to see it. If it does not hold, say so and why."
@@ -57,14 +60,46 @@ def answer_question(desk: Desk, job: Job, ask: Ask) -> str:
     table = _Table.laid(desk, job, ask.where.repo, ask.number, ask)
     reply = Reply(table.github, desk.store, ask.number, ask.comment, job.record.id)
     question = ask.question or (_EXPLAIN_THREAD if ask.thread else _EXPLAIN)
-    text = f"{_data(table.material)}\n\nThe question, from {ask.asked_by}: {question}"
-    request = ModelRequest("ask", _RULES, (Message("user", text),), max_tokens=2000)
-    answer = table.model.ask(request)
+    material = table.material
+    if question == _EXPLAIN and (found := _found(desk, ask)):
+        material, question = (
+            f"{material}\n\n# What the review found\n{found}",
+            f"{_EXPLAIN} {_FOUND}",
+        )
+    text = f"{_data(material)}\n\nThe question, from {ask.asked_by}: {question}"
+    request = ModelRequest("ask", _RULES, (Message("user", text),), max_tokens=_ANSWER_TOKENS)
+    answer = _whole(table.model, request)
     job.check()
-    reply.say(say.answered(answer.text, table.cost(), code=table.pull is not None))
+    reply.say(say.answered(answer, table.cost(), code=table.pull is not None))
     reply.react("rocket")
     desk.log(job, ask.asked_by, "answer", ask.question)
     return f"answered, ${table.cost().usd:.3f}"
+
+
+def _found(desk: Desk, ask: Ask) -> str:
+    """What stands on the pull request, a line each; what was turned down is not asked about."""
+    remembered = Remembered(desk.store, f"{ask.where.repo}#{ask.number}")
+    return "\n".join(f"{s.path}: {s.title}" for s in remembered.open_ones())
+
+
+def _whole(model: Model, request: ModelRequest) -> str:
+    """The text of an answer; one that was cut off gets twice the room once, and is then said to be cut off.
+
+    Raises:
+        UserError: the model declines, or says nothing.
+    """
+    answer = model.ask(request)
+    if answer.stop == "length":
+        answer = model.ask(replace(request, max_tokens=2 * request.max_tokens))
+    if answer.stop == "refusal":
+        raise UserError("the model declined to answer this; ask in other words")
+    if not answer.text.strip():
+        raise UserError("the model gave no answer; ask again, or for less at once")
+    return (
+        f"{answer.text}\n\n*(The answer was cut off here.)*"
+        if answer.stop == "length"
+        else answer.text
+    )
 
 
 def write_test(desk: Desk, job: Job, ask: WriteTest) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from regreen.bot.desk import Desk
 from regreen.bot.outcomes import Outcomes, heard
-from regreen.bot.remembering import Remembered, Said, resolve_threads
+from regreen.bot.remembering import Remembered, Said
 from regreen.forge import PERMISSIONS, REVIEW, GitHub
 from regreen.reviewers.learning import How
 from regreen.webhooks.events import ThreadChanged, Where
@@ -36,7 +36,7 @@ def hear(desk: Desk, github: GitHub, number: int) -> None:
         )
         if how in _NEVER_AGAIN:
             remembered.dismiss(fingerprint, "", f"people said so ({how})")
-            resolve_threads(github, number, {fingerprint})
+            remembered.close(github, number, {fingerprint})
 
 
 def mended(

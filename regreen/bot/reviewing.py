@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from regreen.adapters.git import GitRepository
@@ -20,7 +20,7 @@ from regreen.codebase.setup_guard import Rules
 from regreen.codebase.trial import Trial
 from regreen.errors import Cancelled, OutsideError
 from regreen.forge import REVIEW, CheckRun, GitHub, Pull, Refused, Repository
-from regreen.models import Review
+from regreen.models import Review, Side
 from regreen.records import Document, JobRecord
 from regreen.repo_config import RepoConfig
 from regreen.reviewers.document import document
@@ -191,12 +191,19 @@ class _Flow:
         if found.findings:
             self._job.check()
             note = "\n\n".join(n for n in (note, self._post(found)) if n)
-        gone = self._remembered.gone(found, self._text)
+        text_of = partial(self._text, found)
+        gone = self._remembered.gone(found, text_of)
         if gone:
             self._job.check()
             posted = self._remembered.posted()
             there = {name: posted[name] for name in gone}
-            lessons.mended(self._desk, self._github.repo, pull.number, there, self._text)
+            lessons.mended(
+                self._desk,
+                self._github.repo,
+                pull.number,
+                there,
+                lambda path: text_of(path, "RIGHT"),
+            )
             self._remembered.forget(gone)
         self._remembered.close(self._github, pull.number, gone)
         standing = self._remembered.standing(found)
@@ -215,7 +222,7 @@ class _Flow:
         )
         self._check(check)
         for finding in found.findings:
-            self._remembered.remember(finding, self._text)
+            self._remembered.remember(finding, text_of)
         self._keep(found)
         detail = f"{len(found.findings)} findings at {pull.head_sha[:12]}, ${found.cost.usd:.3f}"
         self._desk.log(self._job, asked_by, "review", detail)
@@ -246,8 +253,8 @@ class _Flow:
         refs = [f"refs/pull/{self._pull.number}/head"]
         return self._desk.mirrors.fetch(self._github, self._repository, refs)
 
-    def _text(self, path: str) -> str | None:
-        data = self._git.show(self._pull.head_sha, path)
+    def _text(self, found: Review, path: str, side: Side) -> str | None:
+        data = self._git.show(found.head if side == "RIGHT" else found.merge_base, path)
         return None if data is None else data.decode("utf-8", "replace")
 
     def _keep(self, found: Review) -> None:

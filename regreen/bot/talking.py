@@ -15,7 +15,7 @@ from regreen.bot.desk import Desk
 from regreen.bot.envelope import unpack
 from regreen.bot.outcomes import Outcomes
 from regreen.bot.plan import orders
-from regreen.bot.remembering import Remembered, resolve_threads
+from regreen.bot.remembering import Remembered
 from regreen.bot.replies import Reply
 from regreen.bot.running import Job
 from regreen.forge import TALK, GitHub
@@ -27,7 +27,12 @@ OrderWork = Callable[[tuple[Order, ...]], None]
 Publish = Callable[[Job, Where, int, str], str | None]
 """Publishes the fix that waits for an approval on an issue or pull request; None where none waits."""
 
-_BUTTONS: dict[str, Name] = {"fix": "fix", "bisect": "bisect", "dismiss": "dismiss"}
+_BUTTONS: dict[str, Name] = {
+    "fix": "fix",
+    "bisect": "bisect",
+    "explain": "explain",
+    "dismiss": "dismiss",
+}
 _AN_HOUR = 3600.0
 _MOST_AN_HOUR = 30
 _AFTER_ALL = 99  # the last part of the answer, after those of a comment's commands
@@ -233,7 +238,7 @@ class Talk:
         said = remembered.posted()[fingerprint]
         remembered.dismiss(fingerprint, event.actor.login, reason)
         lessons.turned_down(self._desk, event.where, event.number, fingerprint, said)
-        resolve_threads(github, event.number, {fingerprint})
+        remembered.close(github, event.number, {fingerprint})
 
     def _finding_of_thread(
         self, github: GitHub, event: CommentPosted, posted: dict[str, tuple[str, str]]

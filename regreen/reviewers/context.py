@@ -27,6 +27,7 @@ from regreen.models import (
 from regreen.ports import Git, Model, Sandbox
 from regreen.repo_config import RepoConfig
 from regreen.reviewers.calibrate import PRIOR, Weights
+from regreen.reviewers.memory import Known
 from regreen.reviewers.scope import LARGEST_FILE
 
 _KEPT = 64 * 1024 * 1024
@@ -43,7 +44,8 @@ class Claim:
     prior: the share of such claims that hold. `symbol` is the function or class around the place (found when left
     empty). `code` is what makes two claims of one rule differ besides their place, default: the lines' text.
     `proven` says that something was run and showed it. `quotes` is the repository's own rule, which style needs.
-    `signals` is what a model's claim rests on. `anywhere` lets a claim stand on a line that the change did not add (a caller it breaks, say); it is anchored at
+    `signals` is what a model's claim rests on, `again` the fingerprint of what was said before of the same cause.
+    `anywhere` lets a claim stand on a line that the change did not add (a caller it breaks, say); it is anchored at
     `path`/`line` all the same, so it must lie inside a hunk.
     """
 
@@ -66,6 +68,7 @@ class Claim:
     quotes: str = ""
     anywhere: bool = False
     signals: Signals | None = None
+    again: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ class ReviewContext:
     `files` are the files selected for review (generated, vendored, lock and binary ones left out, riskiest first);
     `change` holds all of them. `git` is None when a bare patch is reviewed. `tests` says how tests run, None where
     nobody said it; `run_tests` whether that is wanted. `index` keeps what was read of the repository's structure;
-    `weights` is what a model's claims are weighed with.
+    `weights` is what a model's claims are weighed with, `known` what a model said of this change before.
     """
 
     change: Change
@@ -131,6 +134,7 @@ class ReviewContext:
     progress: Callable[[str], None] | None = None
     index: Store | None = None
     weights: Weights = PRIOR
+    known: tuple[Known, ...] = ()
     _read: _Read = field(default_factory=_Read, repr=False, compare=False)
 
     def after(self, path: str) -> str | None:

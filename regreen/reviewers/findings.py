@@ -17,12 +17,12 @@ from regreen.reviewers.suggestion import decent, sound
 class Candidate:
     """A finding on its way to the ranking, with the claim it came from.
 
-    `place` is a second name for it, which lasts where a model words the same finding anew; see `place_of`.
+    `places` are further names for it, which last where a model words the same finding anew; see `places_of`.
     """
 
     finding: Finding
     claim: Claim
-    place: str = ""
+    places: frozenset[str] = frozenset()
 
 
 def settle(claims: list[Claim], context: ReviewContext) -> tuple[list[Candidate], list[Withheld]]:
@@ -37,8 +37,9 @@ def settle(claims: list[Claim], context: ReviewContext) -> tuple[list[Candidate]
             outside.append(Withheld(finding, "outside_diff"))
         else:
             source = sources.of(claim, file)
-            place = place_of(finding, source.text if source else None)
-            candidates.append(Candidate(finding, claim, place))
+            places = places_of(finding, source.text if source else None)
+            again = {claim.again} if claim.again else set()
+            candidates.append(Candidate(finding, claim, places | again))
     return candidates, outside
 
 
@@ -48,14 +49,17 @@ def fingerprint(path: str, rule: str, code: str, symbol: str) -> str:
     return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def place_of(finding: Finding, text: str | None) -> str:
+def places_of(finding: Finding, text: str | None) -> frozenset[str]:
     """What a finding is told by besides its fingerprint: a model's by the code it stands on, whatever the words.
 
-    `text` is the file's, on the finding's side.
+    All of its lines together are one name, and each line that says enough to be told from others is one: the next
+    reading may quote one line more or less. `text` is the file's, on the finding's side.
     """
     if text is None or not finding.rule.startswith("model/"):
-        return finding.fingerprint
-    return fingerprint(finding.path, "model", code_of(finding, text), "")
+        return frozenset()
+    code = code_of(finding, text)
+    lines = [line for line in code.split("\n") if len(normalise(line)) >= _TELLING]
+    return frozenset(fingerprint(finding.path, "model", c, "") for c in (code, *lines))
 
 
 def code_of(finding: Finding, text: str) -> str:
@@ -67,6 +71,10 @@ def normalise(code: str) -> str:
     """Code without what a formatter may change: white space, trailing commas, the kind of quotes."""
     squeezed = re.sub(r"\s+", "", code).replace("'", '"')
     return re.sub(r",(?=[)\]}])", "", squeezed)
+
+
+_TELLING = 12
+"""Letters, white space left out, from which on a line of code is hardly in a file twice for two reasons."""
 
 
 def _is_new(claim: Claim, file: FileChange) -> bool:

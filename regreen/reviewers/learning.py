@@ -6,6 +6,7 @@ Pure: outcomes in, numbers out.
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -162,10 +163,13 @@ def tone(reply: str) -> How | None:
     """What a person's reply under a finding says of it, where it says so in plain words; quotations do not count."""
     words = " ".join(
         line for line in reply.lower()[:2000].split("\n") if not line.lstrip().startswith(">")
-    )
-    if any(word in words for word in _DENIALS):
+    ).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    denied, agreed = _DENIALS.search(words), _AGREES.search(words)
+    if denied and agreed:
+        return None  # "you're right, this is wrong" and "fixed the typo, the rest is intended" look the same
+    if denied:
         return "denied"
-    return "thanked" if any(word in words for word in _THANKS) else None
+    return "thanked" if agreed or (_THANKS.search(words) and not _BUT.search(words)) else None
 
 
 def _tool(rule: str) -> str:
@@ -199,12 +203,14 @@ def _logit(share: float) -> float:
     return math.log(bounded / (1 - bounded))
 
 
-_DENIALS = (
-    "false positive", "not a bug", "not an issue", "not a problem", "by design", "intended", "intentional",
-    "won't fix", "wontfix", "won’t fix", "incorrect", "this is wrong", "that's wrong", "not true", "disagree",
-    "doesn't apply", "does not apply", "can't happen", "cannot happen", "never happens", "nonsense", "hallucinat",
-)  # fmt: skip
-_THANKS = (
-    "good catch", "nice catch", "great catch", "good find", "good point", "nice find", "fixed", "you're right",
-    "you are right", "thanks", "thank you", "well spotted", "done in", "addressed",
-)  # fmt: skip
+_DENIALS = re.compile(
+    r"\bfalse positive|\bnot an? (?:bug|issue|problem)\b|\bby design\b|\b(?<!not )(?<!n't )intended\b(?! to)"
+    r"|\b(?<!not )(?<!n't )intentional|\bwon'?t fix|\bwontfix\b|\bincorrect\b|\b(?:this is|that's) wrong\b|\bnot true\b"
+    r"|\bdisagree|\b(?:doesn't|does not) apply\b|\b(?:can't|cannot|never) happens?\b|\bnonsense\b|\bhallucinat"
+)
+_AGREES = re.compile(
+    r"\b(?:good|nice|great) (?:catch|find)\b|\byou(?:'re| are) right\b|\bwell spotted\b|\b(?<!not )(?<!n't )fixed\b"
+    r"|\bdone in\b|\b(?<!not )addressed\b"
+)
+_THANKS = re.compile(r"\bthanks\b|\bthank you\b|\bgood point\b")
+_BUT = re.compile(r"\bbut\b|\bhowever\b|\?")

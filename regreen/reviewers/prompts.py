@@ -181,6 +181,11 @@ they do not support. A true claim may well get a `no`, and most true claims that
 Two claims with one cause, which one edit would mend: judge both, and name the first in `same_as` of the later one. \
 Answer with `verdicts`, one for every claim."""
 
+SAID_BEFORE = """
+
+Claims 1 to {last} were said to the author on an earlier push and need no verdict. Where a later claim has the same \
+cause as one of them, whatever words and lines it takes, name that one in `same_as`."""
+
 VERDICTS = Tool(
     "verdicts",
     "Say of every claim whether it holds.",

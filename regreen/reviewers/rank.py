@@ -58,7 +58,7 @@ def rank(candidates: Sequence[Candidate], policy: Policy, memory: Memory | None 
 
 def _why_withheld(candidate: Candidate, policy: Policy, memory: Memory) -> WithheldReason | None:
     finding, claim = candidate.finding, candidate.claim
-    names = {finding.fingerprint, candidate.place}
+    names = {finding.fingerprint, *candidate.places}
     if names & memory.dismissed:
         return "dismissed"
     if names & memory.posted:
@@ -156,7 +156,7 @@ def _joined(one: Candidate, other: Candidate) -> Candidate:
         data_loss=one.claim.data_loss or other.claim.data_loss,
         quotes=one.claim.quotes or other.claim.quotes,
     )
-    return Candidate(finding, claim, one.place)
+    return Candidate(finding, claim, one.places)
 
 
 _LOUD = frozenset({"model/crash", "model/hang", "model/broken-caller"})

@@ -130,7 +130,7 @@ def _tried(
     code = named(context, "\n".join(m.told for m in chosen), portion.text)
     past = f"only the first {_MOST_TRIED} of a portion are"
     return (
-        *second_reading(model, portion, chosen, code),
+        *second_reading(model, portion, chosen, code, context.known),
         *(Tried(said, "unread", 0.5, past) for said in rest),
     )
 
@@ -152,7 +152,8 @@ def _claim(
 ) -> Claim:
     said = tried.said
     shown = Shown()
-    if tried.verdict == "holds" and context.tests is not None and context.sandbox is not None:
+    runs = context.tests is not None and context.sandbox is not None
+    if tried.verdict == "holds" and runs and not tried.again:  # what was said needs no new proof
         shown = prove(context, model, portion, said)
     if shown.as_before and not tried.mended:
         # whatever readers think: the base fails in the same way, so the change did not bring it
@@ -195,6 +196,7 @@ def _claim(
         proven=proven,
         data_loss=said.kind == "data-loss",
         signals=signals,
+        again=tried.again,
     )
 
 

@@ -81,7 +81,8 @@ def review(
     started = time.monotonic()
     meter = Meter(model, cancel) if model is not None else None
     context, scope = context_of(job, git=git, sandbox=sandbox, model=meter)
-    context = replace(context, progress=progress, cancel=cancel)
+    known = memory.known if memory is not None else ()
+    context = replace(context, progress=progress, cancel=cancel, known=known)
     reports = _read(context, reviewers)
     claims = [c for _, report in reports for c in report.claims]
     candidates, outside = settle(claims, context)

@@ -25,7 +25,9 @@ from regreen.ports import Model
 from regreen.reviewers.claims import Said, joined
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.dossier import Dossier, fence
+from regreen.reviewers.memory import Known
 from regreen.reviewers.prompts import (
+    SAID_BEFORE,
     SECOND_READER,
     SYSTEM,
     TEST_PATH,
@@ -39,6 +41,7 @@ from regreen.reviewers.shorten import shortened
 VERDICT_WORDS: tuple[Verdict, ...] = get_args(Verdict)
 WORTH_WORDS: tuple[Worth, ...] = get_args(Worth)
 _TEST_SECONDS = 120.0
+_MOST_KNOWN = 20
 _AS_WRONG = "as wrong"
 _TO_BE_MENDED = "as wrong, said to be mended"
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
@@ -48,7 +51,8 @@ _ADDRESS = re.compile(r"0x[0-9a-f]+")
 class Tried:
     """A claim and what the second reader said of it: whether it is true, and whether anybody would act on it.
 
-    `mended` says that it was so before, and that the change means to mend it.
+    `mended` says that it was so before, and that the change means to mend it; `again` is the fingerprint of what was
+    said to the author before and has the same cause.
     """
 
     said: Said
@@ -57,18 +61,29 @@ class Tried:
     because: str
     worth: Worth = "unsaid"
     mended: bool = False
+    again: str = ""
 
 
 def second_reading(
-    model: Model, portion: Dossier, claims: Sequence[Said], code: str = ""
+    model: Model,
+    portion: Dossier,
+    claims: Sequence[Said],
+    code: str = "",
+    known: Sequence[Known] = (),
 ) -> tuple[Tried, ...]:
     """Have claims tried by a reader who sees only the code and the claims.
 
-    `code` is what the claims speak of and the portion does not show. Claims that this reader finds to have one cause
-    come back as one. Where the reading cannot be had they come back unread: agreement alone then decides.
+    `code` is what the claims speak of and the portion does not show, `known` what was said to the author before. Claims
+    that this reader finds to have one cause come back as one. Where the reading cannot be had they come back unread: agreement alone then decides.
     """
-    listed = "\n\n".join(f"Claim {i}: {c.told}" for i, c in enumerate(claims, 1))
-    asked = f"{SECOND_READER}\n\n{fence('claims', listed)}"
+    known = [k for k in known if k.path in {c.path for c in claims}][-_MOST_KNOWN:]
+    first = len(known) + 1
+    before = [
+        f"Claim {i}: {k.path}: {k.title}\nStood on: {k.code[:300]}" for i, k in enumerate(known, 1)
+    ]
+    listed = "\n\n".join([*before, *(f"Claim {i}: {c.told}" for i, c in enumerate(claims, first))])
+    said = SAID_BEFORE.format(last=len(known)) if known else ""
+    asked = f"{SECOND_READER}{said}\n\n{fence('claims', listed)}"
     if code:
         asked += (
             f"\n\nCode that they name, as it stands after the change:\n{fence('repository', code)}"
@@ -78,15 +93,32 @@ def second_reading(
         return tuple(Tried(c, "unread", 0.5, given) for c in claims)
     rows = given.get("verdicts")
     listed_rows = [r for r in rows if isinstance(r, dict)] if isinstance(rows, list) else []
-    by_number = [next((r for r in listed_rows if r.get("claim") == i), None) for i in range(1, len(claims) + 1)]  # fmt: skip
-    tried = [_tried(c, row) for c, row in zip(claims, by_number, strict=True)]
-    return _one_a_cause(tried, [row.get("same_as") if row else None for row in by_number])
+    by_number = [
+        next((r for r in listed_rows if r.get("claim") == i), None)
+        for i in range(first, first + len(claims))
+    ]
+    same_as = [row.get("same_as") if row else None for row in by_number]
+    tried = [
+        replace(_tried(claim, row), again=_said_before(claim, same, known))
+        for claim, row, same in zip(claims, by_number, same_as, strict=True)
+    ]
+    return _one_a_cause(tried, same_as, first)
 
 
-def _one_a_cause(tried: Sequence[Tried], same_as: Sequence[object]) -> tuple[Tried, ...]:
+def _said_before(claim: Said, same_as: object, known: Sequence[Known]) -> str:
+    """The fingerprint of what was said before in the same file and has the same cause; "" where nothing has."""
+    if not isinstance(same_as, int) or not 1 <= same_as <= len(known):
+        return ""
+    one = known[same_as - 1]
+    return one.fingerprint if one.path == claim.path else ""
+
+
+def _one_a_cause(
+    tried: Sequence[Tried], same_as: Sequence[object], begin: int
+) -> tuple[Tried, ...]:
     """Claims of different readers in one file that the second reader finds the same, and judges the same, as one."""
     kept: dict[int, Tried] = {}
-    for number, (one, first) in enumerate(zip(tried, same_as, strict=True), 1):
+    for number, (one, first) in enumerate(zip(tried, same_as, strict=True), begin):
         known = kept.get(first) if isinstance(first, int) else None
         if (
             known is None

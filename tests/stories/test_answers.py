@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from regreen.playground.model import Answer, Use
+from regreen.playground.model import Answer, Says, Use
 from regreen.playground.things import Json
 from tests.stories.conftest import Tell
 from tests.stories.test_fixes import needs_sandbox
@@ -46,6 +46,41 @@ def test_a_finding_is_explained_from_its_thread_and_the_code_around_it(tell: Tel
     assert "Explain the first remark of the thread" in text
     assert "def f0():" in text
     assert pull.raw.threads[0].comments[-1].body.startswith("Nothing.")
+
+
+def test_the_button_explains_what_the_review_found(tell: Tell) -> None:
+    story = tell(obeying({"a name": {}}))
+    pull = story.pull({"shop/attack.py": source_of(["a name"])})
+    story.work()
+    assert [button["label"] for button in pull.check.actions] == ["Fix", "Explain", "Dismiss"]
+    story.state.press(pull.check, "explain", by="alice")
+    story.work()
+    assert story.model is not None
+    asked = str(story.model.asked[-1])
+    found = asked.split("# What the review found")[1].split("The question, from alice")
+    assert "shop/attack.py: Claim of a name" in found[0]
+    assert "Of each thing that the review found" in found[1]
+    assert pull.comments[-1].startswith("Nothing.")
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ([Says(("No.",), stop="refusal")], "the model declined to answer this"),
+        ([Says((" ",))], "the model gave no answer"),
+        ([Says(("A hund",), stop="max_tokens"), "A hundred."], "A hundred.\n"),
+        ([Says(("A hund",), stop="max_tokens")] * 2, "A hund\n\n*(The answer was cut off here.)*"),
+    ],
+    ids=["declined", "nothing", "cut off once", "cut off"],
+)
+def test_half_an_answer_or_none_is_said_to_be_that(
+    tell: Tell, answers: list[Answer], said: str
+) -> None:
+    story = tell(answers)
+    pull = story.pull(draft=True)
+    story.says("alice", "/ask how many are sold?", on=pull)
+    story.work()
+    assert said in pull.comments[-1]
 
 
 def test_a_change_that_the_readers_leave_out_is_there_for_questions(tell: Tell) -> None:

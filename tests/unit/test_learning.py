@@ -116,6 +116,16 @@ def test_calibration_holds_what_was_said_against_what_came_of_it() -> None:
         ("> fixed\n\nLet me think", None),
         ("Thanks, but that's wrong: x is never None", "denied"),
         ("What about y?", None),
+        ("You're right, this is wrong.", None),
+        ("Good catch, that was not intended!", "thanked"),
+        ("That was unintended, fixed in 0ab3", "thanked"),
+        ("This isn\u2019t intentional at all", None),
+        ("Thanks, but why would that be null?", None),
+        ("Thank you!", "thanked"),
+        ("not fixed yet", None),
+        ("That can\u2019t happen: the caller checks.", "denied"),
+        ("We intended to keep it, by design", "denied"),
+        ("This is intentional.", "denied"),
     ],
 )
 def test_replies_count_where_they_are_plain(reply: str, how: How | None) -> None:

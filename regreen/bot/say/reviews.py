@@ -17,6 +17,7 @@ BUTTONS = (
     Button("Bisect", "Find the commit that broke the tests", "bisect"),
     Button("Dismiss", "Do not raise these findings again", "dismiss"),
 )
+_EXPLAIN = Button("Explain", "What it changes and what goes wrong", "explain")
 _ORDER: tuple[Severity, ...] = ("low", "medium", "high", "critical")
 _LEVELS: dict[Severity, AnnotationLevel] = {
     "low": "notice",
@@ -88,9 +89,18 @@ def review_check(
         summary="\n\n".join(p for p in parts if p),
         conclusion="neutral" if note and conclusion == "success" else conclusion,
         annotations=tuple(_annotation(f) for f in review.findings if f.side == "RIGHT"),
-        buttons=BUTTONS if review.findings or standing else (),
+        buttons=_buttons((*review.findings, *standing)),
         details_url=details_url,
     )
+
+
+def _buttons(findings: Sequence[Finding]) -> tuple[Button, ...]:
+    """GitHub takes three: where a model found something it can explain it, and no test need be red to bisect."""
+    if not findings:
+        return ()
+    by_model = any(f.rule.startswith("model/") for f in findings)
+    fix, bisect, dismiss = BUTTONS
+    return (fix, _EXPLAIN if by_model else bisect, dismiss)
 
 
 def reviewing(head_sha: str, external_id: str, details_url: str) -> CheckRun:
