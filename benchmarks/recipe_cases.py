@@ -126,8 +126,8 @@ MISSING = (
     missing("httpx-extra", {"pkg/dump.py": "import httpx\n\n\ndef client():\n    return httpx.Client(http2=True)\n", "tests/test_dump.py": "from pkg.dump import client\n\n\ndef test_client():\n    assert client()\n", "requirements.txt": "pytest\nhttpx>=0.27\n"}, "pip install -q -r requirements.txt"),
     missing("pydantic-extra", {"pkg/dump.py": "import pydantic\n\n\nclass User(pydantic.BaseModel):\n    mail: pydantic.EmailStr\n", "tests/test_dump.py": "from pkg.dump import User\n\n\ndef test_user():\n    assert User(mail='a@example.com').mail\n", "pyproject.toml": project('\n    "pydantic>=2",\n')}, "pip install -q pytest ."),
     missing("stubs", {"pkg/dump.py": DUMP, "requirements-dev.txt": "mypy\nPyYAML\n"}, "pip install -q -r requirements-dev.txt", "mypy pkg"),
-    missing("dependency-group", {"tests/test_dump.py": "import freezegun\n\n\ndef test_it():\n    assert freezegun\n", "pyproject.toml": project("", '[dependency-groups]\ndev = [\n    "pytest>=8",\n]')}, "pip install -q --group dev -e ."),
-    missing("build-requirement", {"tests/test_calc.py": TEST, "setup.py": "from packaging.version import Version\nfrom setuptools import setup\n\nsetup(name='pkg', version=str(Version('1.0')), packages=['pkg'])\n", "pyproject.toml": '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'}, "pip install -q pytest ."),
+    missing("dependency-group", {"tests/test_dump.py": "import freezegun\n\n\ndef test_it():\n    assert freezegun\n", "pyproject.toml": project("", '[dependency-groups]\ndev = [\n    "pytest>=8",\n]')}, "pip install -q 'pip>=25.1' && pip install -q --group dev -e ."),
+    missing("build-requirement", {"tests/test_calc.py": TEST, "setup.py": "from setuptools import setup\nfrom tomlkit import parse\n\nsetup(name='pkg', version=parse('v = \"1.0\"')['v'], packages=['pkg'])\n", "pyproject.toml": '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'}, "pip install -q pytest ."),
 )  # fmt: skip
 
 

@@ -178,6 +178,8 @@ def test_a_missing_dependency_is_declared_and_needs_a_person(repository: Reposit
         ([], "say what fails"),
         (["--rungs", "prayer", "--", "true"], "--rungs takes some of"),
         (["--env", "nonsense", "--", "true"], "is not K=V"),
+        (["--job", "test", "--", "true"], "name it with --workflow"),
+        (["--step", "2", "--", "true"], "name it with --workflow"),
         (["--rev", "nowhere", "--", "true"], "nowhere"),
         (["--overlay", "missing.py", "--", "true"], "missing.py"),
     ],
@@ -296,6 +298,15 @@ def test_the_gate_looks_beyond_the_failing_test(repository: Repository, tmp_path
 def test_a_patch_that_does_not_apply_is_denied(repository: Repository, tmp_path: Path) -> None:
     code, document = judged(repository, tmp_path, GOOD, run=False)
     assert (code, document["verdict"], document["reasons"][0]["check"]) == (1, "deny", "applies")
+
+
+def test_a_log_without_a_failure_is_told_so(repository: Repository, tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text("all is well\n")
+    log = ["--log", str(tmp_path / "job.log")]
+    _, _, told = regreen(
+        "fix", "--repo", str(repository.path), "--rungs", "recipe", *log, "--", "true"
+    )
+    assert "shows no failure that can be read" in told
 
 
 @pytest.mark.parametrize("words", ["", "\n", "hello world\n", "\xff\x00"])

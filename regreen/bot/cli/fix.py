@@ -140,6 +140,8 @@ def command(
     chosen = _rungs(rungs, no_model=no_model)
     if bool(argv) == bool(workflow):
         raise UserError("say what fails: either -- COMMAND..., or --workflow FILE --job ID")
+    if workflow is None and (job_id or step is not None):
+        raise UserError("--job and --step choose from a workflow; name it with --workflow FILE")
     variables = variables_of(env)
     laid = overlay_of(overlay)
     check_folder_of(patch_out, "--patch-out")
@@ -147,6 +149,8 @@ def command(
     at = git.resolve(rev)
     sandbox = choose(kind)
     told = _log_of(log)
+    if told is not None and not told.failures:
+        say(f"{log} shows no failure that can be read, so what fails here is not compared with it")
     if workflow is not None:
         trial = _from_workflow(
             git, at, sandbox, workflow=_found(workflow, repo), job_id=job_id, step=step, log=told
