@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from pydantic import SecretStr
@@ -30,11 +31,13 @@ from tests.stories.story import REPO, Story
 from tests.stories.test_bisections import _history
 from tests.stories.test_fixes import needs_sandbox
 from tests.stories.test_reviews import FAULT
+from tests.unit.test_dashboard import HOSTILE, fill_with_hostile_words
 
 pytestmark = [
     pytest.mark.soak,
     pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="chromium and chromium-driver are not installed"),
 ]  # fmt: skip
+_LISTS = ("/", "/jobs", "/reviews", "/fixes", "/bisections", "/deliveries", "/calibration", "/ledger", "/audit")  # fmt: skip
 _PATCH = "--- a/shop/prices.py\n+++ b/shop/prices.py\n@@ -4,3 +4,3 @@\n def total(prices):\n-    return sum(prices[1:])\n+    return sum(prices)\n"
 
 
@@ -231,7 +234,7 @@ def test_everybody_can_use_every_page(scene: Scene, tmp_path: Path) -> None:
     job = _keep_fix(scene)
     (review,) = scene.app.store.documents(kind="review", number=pull.number)
     scene.sign_in()
-    pages = ("/", "/jobs", "/reviews", "/fixes", "/bisections", "/deliveries", "/calibration", "/ledger", "/audit", "/jobs/none", f"/jobs/{job}", f"/jobs/{review.job}")  # fmt: skip
+    pages = (*_LISTS, "/jobs/none", f"/jobs/{job}", f"/jobs/{review.job}")  # fmt: skip
     faults = []
     for scheme in ("light", "dark"):
         scene.browser.colours(scheme)
@@ -246,3 +249,16 @@ def test_everybody_can_use_every_page(scene: Scene, tmp_path: Path) -> None:
             if page in {"/", "/calibration"}:
                 scene.picture(f"{page.strip('/') or 'overview'}-{scheme}")
     assert faults == []
+
+
+def test_whatever_a_repository_is_full_of_no_page_is_wider_than_the_screen(scene: Scene) -> None:
+    job = fill_with_hostile_words(scene.app.store, REPO, " ".join((HOSTILE, "A" * 900, "\u202eright to left", "\x1b[31m")))  # fmt: skip
+    scene.sign_in()
+    for size in (DESK, PHONE):
+        scene.browser.size(size)
+        for page in (*_LISTS, f"/jobs/{quote(job)}"):
+            scene.browser.go(scene.url + page)
+            scene.browser.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+            assert scene.browser.run("return document.documentElement.scrollWidth") <= size[0], page
+            assert scene.browser.run("return document.images.length") <= 1, "a bisection's picture"
+            assert scene.browser.run("return document.scripts.length") == 1

@@ -24,13 +24,13 @@ from regreen.bot.outcomes import Outcomes
 from regreen.codebase.redaction import redact
 from regreen.forge import Permission, Person
 from regreen.models import Cost
-from regreen.records import Action, DeliveryRecord, Document, LedgerLine, Order
+from regreen.records import Action, DeliveryRecord, Document, LedgerLine, Order, Store
 from regreen.reviewers.learning import How, Outcome
 from regreen.settings import Settings
 from regreen.webhooks.events import Where
 
 _NOW = datetime.now(UTC)
-_EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 _LISTS = ["/jobs", "/reviews", "/fixes", "/bisections", "/deliveries", "/ledger", "/audit"]
 _PAGES = ["/", *_LISTS, "/calibration"]
 
@@ -83,35 +83,33 @@ def _order(repo: str = "o/r", name: str = "1", kind: str = "fix") -> Order:
     return Order(f"{kind}/{repo}/1/{name}", "fix", repo, 1, 1, "work", repo, 1, pack(ask))
 
 
-def _fill(store: Database, repo: str = _EVIL) -> str:
-    order = _order(repo, _EVIL)
-    store.accept(DeliveryRecord(_EVIL, _EVIL, repo, pack_evil(), _NOW), [order], lambda *_: None)
-    store.note_progress(order.id, _EVIL)
-    store.log(Action(_NOW, order.id, repo, 1, _EVIL, _EVIL, _EVIL))
-    store.charge(LedgerLine(_NOW, order.id, repo, 1, _EVIL, _EVIL, Cost(0.5, 1, 2, 3, 4)))
-    finding = dict.fromkeys(("title", "body", "path", "rule", "severity", "suggestion"), _EVIL)
-    seen = {"kind": _EVIL, "command": _EVIL, "excerpt": _EVIL, "head": _EVIL}
+def fill_with_hostile_words(store: Store, repo: str = HOSTILE, words: str = HOSTILE) -> str:
+    """A job with a result of each kind, in which every text is hostile; the job's id."""
+    evil = Fix(Where(words, 1, 1, "main"), 1, on_pull=True, hint=words, asked_by=words)
+    order = _order(repo, words)
+    store.accept(DeliveryRecord(words, words, repo, pack(evil), _NOW), [order], lambda *_: None)
+    store.note_progress(order.id, words)
+    store.log(Action(_NOW, order.id, repo, 1, words, words, words))
+    store.charge(LedgerLine(_NOW, order.id, repo, 1, words, words, Cost(0.5, 1, 2, 3, 4)))
+    finding = dict.fromkeys(("title", "body", "path", "rule", "severity", "suggestion"), words)
+    seen = {"kind": words, "command": words, "excerpt": words, "head": words}
     body: dict[str, object] = {
-        "summary": _EVIL, "outcome": _EVIL, "patch": f"+{_EVIL}", "svg": f"<svg>{_EVIL}</svg>", "cause": _EVIL,
-        "attempts": [{"rung": _EVIL, "summary": _EVIL, "patch": _EVIL, "detail": _EVIL, "trail": [_EVIL]}],
-        "gate": {"verdict": _EVIL, "reasons": [{"check": _EVIL, "detail": _EVIL}]}, "risk": _EVIL,
-        "before": {"command": _EVIL, "failures": [{"test": _EVIL, "path": _EVIL}]}, "hints": [_EVIL],
-        "findings": [{**finding, "evidence": [seen]}], "withheld": [{**finding, "reason": _EVIL}],
-        "not_reviewed": [{"path": _EVIL, "reason": _EVIL}], "scores": {_EVIL: 1}, "head": _EVIL,
-        "culprit": {"sha": _EVIL, "subject": _EVIL}, "notes": [_EVIL], "probability": 0.99,
-        "posterior": [{"sha": _EVIL, "p": 0.9}, {"sha": "b", "p": 0.1}], "range": {"merges": 0, "bad": _EVIL},
-        "observations": [{"sha": _EVIL, "outcome": "fail", "reason": _EVIL}],
-        "narrowing": [{"sha": _EVIL, "outcome": _EVIL, "best": _EVIL, "probability": 0.9, "left": 2, "columns": [0.9, 0.1]}],
+        "summary": words, "outcome": words, "patch": f"+{words}", "svg": f"<svg>{words}</svg>", "cause": words,
+        "attempts": [{"rung": words, "summary": words, "patch": words, "detail": words, "trail": [words]}],
+        "gate": {"verdict": words, "reasons": [{"check": words, "detail": words}]}, "risk": words,
+        "before": {"command": words, "failures": [{"test": words, "path": words}]}, "hints": [words],
+        "findings": [{**finding, "evidence": [seen]}], "withheld": [{**finding, "reason": words}],
+        "not_reviewed": [{"path": words, "reason": words}], "scores": {words: 1}, "head": words,
+        "culprit": {"sha": words, "subject": words}, "notes": [words], "probability": 0.99,
+        "posterior": [{"sha": words, "p": 0.9}, {"sha": "b", "p": 0.1}], "range": {"merges": 0, "bad": words},
+        "observations": [{"sha": words, "outcome": "fail", "reason": words}],
+        "narrowing": [{"sha": words, "outcome": words, "best": words, "probability": 0.9, "left": 2, "columns": [0.9, 0.1]}],
     }  # fmt: skip
     for kind in ("review", "fix", "bisect"):
         store.keep(Document(kind, repo, 1, "s", order.id, _NOW, body))
     store.put(f"schedule/{repo}/nightly", "red", f'{{"issue": 7, "head": "{1}"}}')
-    Outcomes(store).note(Outcome(repo, 1, "f", _EVIL, 0.9, "up", _NOW.isoformat()))
+    Outcomes(store).note(Outcome(repo, 1, "f", words, 0.9, "up", _NOW.isoformat()))
     return order.id
-
-
-def pack_evil() -> str:
-    return pack(Fix(Where(_EVIL, 1, 1, "main"), 1, on_pull=True, hint=_EVIL, asked_by=_EVIL))
 
 
 def _token(page: str) -> str:
@@ -129,9 +127,11 @@ def _signed_in(app: Flask, who: str) -> FlaskClient:
     return client
 
 
-@pytest.mark.parametrize("page", [*_PAGES, f"/jobs/fix/{_EVIL}/1/{_EVIL}", f"/deliveries/{_EVIL}"])
+@pytest.mark.parametrize(
+    "page", [*_PAGES, f"/jobs/fix/{HOSTILE}/1/{HOSTILE}", f"/deliveries/{HOSTILE}"]
+)
 def test_nothing_from_outside_becomes_markup(store: Database, page: str) -> None:
-    _fill(store)
+    fill_with_hostile_words(store)
     answer = _app(store).test_client().get(page)
     assert answer.status_code == 200
     assert "<script>alert" not in answer.text
@@ -143,8 +143,8 @@ def test_nothing_from_outside_becomes_markup(store: Database, page: str) -> None
 
 
 def test_a_job_shows_everything_behind_its_results(store: Database) -> None:
-    _fill(store, "o/r")
-    shown = _app(store).test_client().get(f"/jobs/fix/o/r/1/{_EVIL}").text
+    fill_with_hostile_words(store, "o/r")
+    shown = _app(store).test_client().get(f"/jobs/fix/o/r/1/{HOSTILE}").text
     for part in ("Withheld", "Evidence: ", "Rung by rung", "Each step (1)", "Gate ", "How it narrowed", "Each run", "Model calls", "Audit", "The order", "Step by step"):  # fmt: skip
         assert part in shown
     assert "https://hub.example/o/r/issues/1" in shown
@@ -186,7 +186,7 @@ def test_what_a_finding_quotes_is_shown_without_its_credentials(store: Database)
 
 
 def test_results_outlive_the_job_that_found_them(store: Database) -> None:
-    job = _fill(store, "o/r")
+    job = fill_with_hostile_words(store, "o/r")
     store.end(job, "done", "fixed")
     store.prune(_NOW + timedelta(days=1))
     assert store.job(job) is None
@@ -203,7 +203,7 @@ def test_empty_pages_and_unknown_jobs(store: Database) -> None:
 
 
 def test_the_first_page_sums_up_each_repository(store: Database) -> None:
-    _fill(store, "o/r")
+    fill_with_hostile_words(store, "o/r")
     tick = Order("tick/o/r/-/9", "tick", "o/r", None, 1, "work", "o/r", 1, "{}")
     store.order([tick], lambda *_: None)
     store.end(tick.id, "done", "red: #7, found")
@@ -253,7 +253,7 @@ def _routes(app: Flask, job: str, delivery: str) -> list[tuple[str, str]]:
 
 def test_nobody_gets_anything_out_of_any_address_that_is_not_theirs(store: Database) -> None:
     """Every route there is, so that one that comes later is in it: without a sign-in, and with one for nothing."""
-    job = _fill(store, "o/other")
+    job = fill_with_hostile_words(store, "o/other")
     store.accept(DeliveryRecord("d9", "push", "o/other", "{}", _NOW), [], lambda *_: None)
     app = _app(store, hub=_Hub({"eve": {"o/eves": "admin"}}))
     plain = job.partition("<")[0] + "1"
@@ -333,7 +333,10 @@ def test_with_a_token_everybody_who_has_it(store: Database) -> None:
 
 
 def test_who_signs_in_sees_what_they_may_read_on_github_and_no_more(store: Database) -> None:
-    mine, other = _fill(store, "o/mine"), _fill(store, "o/other")
+    mine, other = (
+        fill_with_hostile_words(store, "o/mine"),
+        fill_with_hostile_words(store, "o/other"),
+    )
     store.accept(DeliveryRecord("d", "push", "o/mine", "{}", _NOW), [], lambda *_: None)
     store.accept(DeliveryRecord("e", "push", "o/other", "{}", _NOW), [], lambda *_: None)
     app = _app(store, hub=_Hub({"ann": {"o/mine": "read"}}))

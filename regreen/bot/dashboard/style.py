@@ -11,6 +11,7 @@ STYLE = """
   --busy: #9ccbff; --busy-back: #12304f; --wait-back: #29313a; } }
 * { box-sizing: border-box; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 0; background: var(--back); color: var(--ink); }
+main { overflow-wrap: anywhere; }
 header, main { max-width: 1180px; margin: 0 auto; padding: .8rem 1rem; }
 header { display: flex; flex-wrap: wrap; gap: .3rem 1rem; align-items: center; border-bottom: 1px solid var(--line); }
 nav { display: flex; flex-wrap: wrap; gap: .2rem .2rem; flex: 1; }
@@ -25,9 +26,9 @@ h1 { font-size: 1.4rem; margin: .6rem 0; overflow-wrap: anywhere; } h2 { font-si
 h3 { font-size: 1rem; margin: 1.1rem 0 .3rem; overflow-wrap: anywhere; }
 table { border-collapse: collapse; width: 100%; position: relative; }
 th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
-td { overflow-wrap: break-word; }
+td { overflow-wrap: break-word; max-width: 18rem; }
 td[data-label="what"], td[data-label="detail"], td[data-label="why"], td[data-label="message"], td[data-label="reason"],
-td[data-label="test"], td[data-label="path"], td[data-label="delivery"] { overflow-wrap: anywhere; }
+td[data-label="test"], td[data-label="path"], td[data-label="delivery"] { overflow-wrap: anywhere; max-width: none; }
 th { color: var(--quiet); font-weight: 500; white-space: nowrap; }
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: .4rem; padding: .7rem; overflow: auto;
   max-height: 34rem; font: 13px/1.45 ui-monospace, monospace; }
@@ -37,7 +38,8 @@ img, svg { max-width: 100%; height: auto; } img { background: #fff; border-radiu
 .wide { overflow-x: auto; margin: .8rem 0; }
 .facts { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; margin: .6rem 0; }
 .facts dt { color: var(--quiet); } .facts dd { margin: 0; overflow-wrap: anywhere; }
-.state { padding: .05rem .5rem; border-radius: .6rem; background: var(--wait-back); color: var(--ink); white-space: nowrap; }
+.state { padding: .05rem .5rem; border-radius: .6rem; background: var(--wait-back); color: var(--ink); white-space: nowrap;
+  display: inline-block; max-width: 16rem; overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
 .done, .fixed, .found, .accepted, .allow, .green, .pass, .low { background: var(--good-back); color: var(--good); }
 .failed, .denied, .deny, .red, .fail, .stillred, .critical, .high { background: var(--bad-back); color: var(--bad); }
 .running { background: var(--busy-back); color: var(--busy); }
@@ -61,7 +63,7 @@ button { background: var(--soft); cursor: pointer; }
   thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
   table, tbody, tr, td { display: block; width: 100%; }
   tr { border: 1px solid var(--line); border-radius: .5rem; margin: .6rem 0; padding: .3rem .2rem; }
-  td { border: 0; padding: .15rem .6rem; } td:empty { display: none; }
+  td { border: 0; padding: .15rem .6rem; max-width: none; overflow-wrap: anywhere; } td:empty { display: none; }
   td::before { content: attr(data-label) ": "; color: var(--quiet); }
   .wide > * { width: 44rem; max-width: none; }
   .facts { grid-template-columns: 1fr; gap: 0; } .facts dd { margin-bottom: .4rem; }
