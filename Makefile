@@ -47,7 +47,7 @@ tests: setup
 soak: setup ## the long suites: kills, attacks, load
 	$(BIN)/pytest -m soak -p no:xdist --timeout 3600 $(ARGS)
 
-bench: setup ## measures what benchmarks/ reports
+bench: setup ## lists the programs that measured what benchmarks/ reports
 	@ls benchmarks/*.py
 
 wheels: requirements.lock | .uv/bin/uv ## the locked wheels, for building the image where no index answers

@@ -19,6 +19,7 @@ _OUTCOMES = {
     "already_green": "green already",
 }
 _LONGEST = 60_000
+_LISTED = 10
 
 
 def text(result: Fix) -> str:
@@ -32,8 +33,10 @@ def _text(result: Fix) -> Iterator[str]:
     if result.reason:
         yield f"  {result.reason}"
     yield f"command: {result.before.command} (exit {_code(result.before.exit_code)})"
-    for failure in result.before.failures[:10]:
-        yield f"  {failure_line(failure)}"
+    for failure in result.before.failures[:_LISTED]:
+        yield "  " + failure_line(failure).replace("\n", "\n      ")
+    if len(result.before.failures) > _LISTED:
+        yield f"  and {len(result.before.failures) - _LISTED} more"
     if result.cause:
         yield f"cause: {result.cause}"
     if result.after:

@@ -16,6 +16,9 @@ from regreen.bisect.hunt import View
 from regreen.bot.cli import main
 from regreen.bot.cli.bisect import _Screen
 from regreen.bot.cli.terminal import harmless
+from regreen.fixers.case import Before, Fix
+from regreen.fixers.report import text
+from regreen.models import Failure
 
 
 def test_foreign_text_cannot_steer_the_terminal() -> None:
@@ -127,6 +130,14 @@ def test_the_live_line_stays_one_line(
     drawn = capsys.readouterr().err.lstrip("\r")
     assert 0 < len(drawn) < columns
     assert ("good " in drawn) == (columns >= 80)
+
+
+def test_a_repair_tells_each_failure_as_one_block_and_how_many_it_leaves_out() -> None:
+    failures = tuple(Failure(f"test_{n}", "AssertionError", "4 != 3\nat index 0") for n in range(12))  # fmt: skip
+    told = text(Fix("gave_up", before=Before("pytest -q", 1, failures))).splitlines()
+    assert told[2] == "  test_0: AssertionError: 4 != 3"
+    assert told[3] == "      at index 0"
+    assert told[22] == "  and 2 more"
 
 
 _TYPED = {
