@@ -196,8 +196,10 @@ class Store(Protocol):
         """Which of these were cancelled or superseded."""
         ...
 
-    def cancel(self, repo: str, number: int | None, except_job: str = "") -> list[str]:
-        """Cancel what waits or runs for an issue or pull request; the ids."""
+    def cancel(
+        self, repo: str, number: int | None, except_job: str = "", *, comments: bool = True
+    ) -> list[str]:
+        """Cancel what waits or runs for an issue or pull request, what was said there included or not; the ids."""
         ...
 
     def abandon(

@@ -213,11 +213,12 @@ class JobRows(Rows):
         with self._begin() as connection:
             return list(connection.execute(query).scalars())
 
-    def cancel(self, repo: str, number: int | None, except_job: str = "") -> list[str]:
-        """Cancel what waits or runs for an issue or pull request; the ids."""
-        return self._cancel(
-            t.jobs.c.repo == repo, t.jobs.c.number == number, t.jobs.c.id != except_job
-        )
+    def cancel(
+        self, repo: str, number: int | None, except_job: str = "", *, comments: bool = True
+    ) -> list[str]:
+        """Cancel what waits or runs for an issue or pull request, what was said there included or not; the ids."""
+        which = (t.jobs.c.repo == repo, t.jobs.c.number == number, t.jobs.c.id != except_job)
+        return self._cancel(*which, *([] if comments else [t.jobs.c.kind != "comment"]))
 
     def abandon(
         self, *, repo: str | None = None, installation: int | None = None, except_job: str = ""

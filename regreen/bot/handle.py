@@ -58,7 +58,8 @@ class Handler:
         desk = self._desk
         match care.as_it_is_now(desk, unpack(job.record.event)):
             case PullRequestChanged(change="closed" | "converted_to_draft") as event:
-                stopped = desk.store.cancel(event.where.repo, event.number, job.record.id)
+                # what people said before is still answered, and dismissals are still learnt from
+                stopped = desk.store.cancel(event.where.repo, event.number, job.record.id, comments=False)  # fmt: skip
                 lessons.hear(desk, desk.github(event.where, REVIEW), event.number)
                 return f"stopped {len(stopped)} jobs"
             case PullRequestChanged() as event:

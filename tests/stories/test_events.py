@@ -155,6 +155,20 @@ def test_a_pull_request_that_becomes_a_draft_or_is_closed_stops_what_runs(story:
     assert not first.remarks + second.remarks
 
 
+def test_what_was_said_before_a_pull_request_was_closed_is_answered(story: Story) -> None:
+    pull = story.pull(draft=True)
+    story.work()
+    story.says("alice", "/config", on=pull)
+    story.deliver()
+    story.state.close(pull.raw)
+    story.deliver()
+    said, closed = story.regreen.store.jobs(states=("waiting",))[::-1]
+    assert (said.kind, closed.kind) == ("comment", "comment")
+    story.regreen.runner.run(closed.id)
+    story.work()
+    assert len(pull.comments) == 1
+
+
 def test_a_bots_pull_request_is_not_reviewed(story: Story) -> None:
     story.state.person("renovate[bot]").type = "Bot"
     story.work()
