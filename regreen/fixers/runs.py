@@ -17,11 +17,26 @@ from regreen.ports import Box, Git, Sandbox
 
 UNTESTABLE = 125
 _FOLDER = ".regreen-listen"
+_STOPPED = "stopped"
 _LISTENER = f'''
 import os
+import time
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _MINE = os.environ.setdefault("REGREEN_LISTENER", str(os.getpid())) == str(os.getpid())
+_UNTIL = time.monotonic() + float(os.environ.get("REGREEN_LISTEN_SECONDS", "inf"))
+_SESSION = []
+
+
+def pytest_sessionstart(session):
+    _SESSION[:] = [session]
+
+
+def pytest_runtest_logfinish(nodeid):
+    if _MINE and _SESSION and time.monotonic() > _UNTIL and not _SESSION[0].shouldstop:
+        _SESSION[0].shouldstop = "out of time"
+        with open(os.path.join(_HERE, "{_FOLDER}.txt"), "a", encoding="utf-8") as file:
+            file.write("{_STOPPED}\\t\\n")
 
 
 def pytest_runtest_logreport(report):
@@ -41,11 +56,15 @@ _PYTEST_WORD = re.compile(r"(?:^|[\s/])(?:pytest|py\.test)(?:\s|$)")
 
 @dataclass(frozen=True)
 class Seen:
-    """One run: how it ended, what failed, and (where pytest could be listened to) how each test ended."""
+    """One run: how it ended, what failed, and (where pytest could be listened to) how each test ended.
+
+    `stopped`: pytest was told to stop before its last test, for its time was over.
+    """
 
     result: RunResult
     failures: tuple[Failure, ...] = ()
     tests: Mapping[str, str] = field(default_factory=dict)
+    stopped: bool = False
 
     @property
     def green(self) -> bool:
@@ -78,14 +97,22 @@ def run_fresh(
     git: Git,
     sandbox: Sandbox,
     listen: bool = False,
+    seconds: float | None = None,
     cancel: Event | None = None,
 ) -> Seen:
-    """Run the command once in a fresh box at `rev`."""
+    """Run the command once in a fresh box at `rev`; pytest, where it is listened to, for so many seconds at most."""
     with open_box(trial, rev, git=git, sandbox=sandbox, cancel=cancel) as box:
-        return run_in(box, trial, listen=listen, cancel=cancel)
+        return run_in(box, trial, listen=listen, seconds=seconds, cancel=cancel)
 
 
-def run_in(box: Box, trial: Trial, *, listen: bool = False, cancel: Event | None = None) -> Seen:
+def run_in(
+    box: Box,
+    trial: Trial,
+    *,
+    listen: bool = False,
+    seconds: float | None = None,
+    cancel: Event | None = None,
+) -> Seen:
     """Run the command in a box that is open already."""
     env = dict(trial.env)
     if listen:
@@ -93,13 +120,16 @@ def run_in(box: Box, trial: Trial, *, listen: bool = False, cancel: Event | None
         env["PYTHONPATH"] = ":".join(
             part for part in (env.get("PYTHONPATH", ""), f"/work/{_FOLDER}") if part
         )
+        if seconds is not None:
+            env["REGREEN_LISTEN_SECONDS"] = f"{seconds:.1f}"
         env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} -p regreen_listen".strip()
     result = box.run(argv_of(trial), timeout=trial.timeout, env=env, cancel=cancel)
     heard = listen and result.ended == "exit"  # a box that was stopped cannot be read any more
     told = box.read(f"{_FOLDER}/{_FOLDER}.txt", 8 * 1024 * 1024) if heard else None
     output = f"{result.stdout}\n{result.stderr}"
     failures = () if result.passed else failures_in(output)
-    return Seen(result, failures, MappingProxyType(_outcomes(told or b"")))
+    stopped = f"{_STOPPED}\t".encode() in (told or b"")
+    return Seen(result, failures, MappingProxyType(_outcomes(told or b"")), stopped)
 
 
 def _outcomes(told: bytes) -> dict[str, str]:

@@ -28,6 +28,7 @@ from regreen.ports import Git, Sandbox
 LONGEST = 300.0
 _SHARE = 0.25  # of the time that is left: at most three runs are made for one patch
 _LEAST = 30.0
+_END = 0.75  # of a run's time: then pytest is told to stop, and what it has run by then is compared
 _PYTEST = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors")  # fmt: skip
 _PLAIN = ("-o", "addopts=", "-o", "python_files=test*.py *_test.py tests.py")
 
@@ -80,13 +81,19 @@ class Suite:
             return Held("", why=self._why)
         trial, before = self._before
         trial = replace(trial, overlay=MappingProxyType({**trial.overlay, **overlay}))
-        broken = self._broken(trial, before, commit, given_up)
+        broken, kept = self._compared(trial, before, commit, given_up)
+        if broken is None:
+            return Held("", why=f"with it the project's own tests ({trial.shown}) take longer")
         if broken and self._stop.left > trial.timeout:
             # once more: a test that only fails at times is no reason to refuse
-            again = self._broken(trial, before, commit, given_up)
-            broken = tuple(line for line in broken if line in again)
-        kept = 0 if broken else sum(word == "passed" for word in before.tests.values())
-        return Held(trial.shown, kept, broken)
+            again, kept = self._compared(trial, before, commit, given_up)
+            broken = tuple(line for line in broken if line in (again or ()))
+        if not broken and before.tests and not kept:
+            return Held("", why=f"none of the project's own tests ({trial.shown}) ran in time")
+        what = trial.shown
+        if before.stopped:
+            what += f", those that ran within {trial.timeout * _END:.0f} seconds"
+        return Held(what, kept, broken)
 
     def _baseline(self) -> tuple[Trial, Seen] | None:
         failed: set[str | None] = set()
@@ -113,20 +120,26 @@ class Suite:
             self._why = f"the project's own tests ({trial.shown}) cannot be run here: {_end(seen)}"
         return None
 
-    def _broken(
+    def _compared(
         self, trial: Trial, before: Seen, commit: str, given_up: frozenset[str]
-    ) -> tuple[str, ...]:
+    ) -> tuple[tuple[str, ...] | None, int]:
+        """What no longer passes, one line each (None: not known), and how many tests passed before and pass still."""
         after = self._run(trial, commit)
         if after is None:
-            return ("the project's own tests cannot be prepared with the patch",)
+            return ("they cannot be prepared with the patch",), 0
+        if after.result.ended == "timeout" and before.result.seconds * 3 > trial.timeout:
+            return None, 0  # a busy machine is as likely as a patch that hangs
         if after.result.ended != "exit":
-            return (f"the project's own tests did not come to their end: {after.result.ended}",)
+            return (f"they do not come to their end with the patch: {after.result.ended}",), 0
         if before.tests:
-            return tuple(broken_tests(before.tests, after.tests, given_up=given_up))
+            ran = after.tests if after.stopped else before.tests
+            told = {test: word for test, word in before.tests.items() if test in ran}
+            kept = sum(word == after.tests.get(test) == "passed" for test, word in told.items())
+            return tuple(broken_tests(told, after.tests, given_up=given_up)), kept
         fresh = sorted(after.failing - before.failing)
         if before.green and not after.green and not fresh:
-            return (f"{trial.shown} was green before, and exits {after.result.exit_code} now",)
-        return tuple(f"did not fail before, fails now: {test}" for test in fresh[:10])
+            return (f"green before, exit {after.result.exit_code} now",), 0
+        return tuple(f"did not fail before, fails now: {test}" for test in fresh[:10]), 0
 
     def _run(self, trial: Trial, rev: str) -> Seen | None:
         self._stop.check()
@@ -137,6 +150,7 @@ class Suite:
                 git=self._git,
                 sandbox=self._sandbox,
                 listen=True,
+                seconds=trial.timeout * _END,
                 cancel=self._stop.cancel,
             )
         except SetupFailed as error:

@@ -87,7 +87,7 @@ def test_the_configured_command_is_what_counts(repository: Repository) -> None:
                                     "strict.sh": "grep -q '!' pkg/say.py\n"})  # fmt: skip
     document = reverted(repository)
     assert document["outcome"] == "denied"
-    assert "sh strict.sh was green before, and exits 1 now" in told(document)[0]
+    assert "(sh strict.sh): green before, exit 1 now" in told(document)[0]
 
 
 def test_tests_that_take_too_long_are_left_out_and_that_is_said(repository: Repository) -> None:
@@ -99,6 +99,24 @@ def test_tests_that_take_too_long_are_left_out_and_that_is_said(repository: Repo
     )  # fmt: skip
     assert suite is not None
     assert "take longer than 1 seconds" in suite.hold(head(repository), {}).why
+
+
+@pytest.mark.soak
+def test_tests_beyond_the_time_are_not_run_and_the_first_ones_count(
+    repository: Repository,
+) -> None:
+    crawl = "import time\n\nimport pytest\n\n\n@pytest.mark.parametrize('n', range(99))\ndef test_crawl(n):\n    time.sleep(2)\n"
+    red = repository.commit("crawl", {"tests/test_zzz.py": crawl})
+    slow = Trial(("python", "-m", "pytest", "-q"), setup=SETUP, timeout=40)
+    suite = suite_of(
+        Trial(("python", "check.py")), red, configured=slow, heard={}, git=repository.open(),
+        sandbox=sandbox_or_skip(), stop=Stop(time.monotonic() + 600),
+    )  # fmt: skip
+    assert suite is not None
+    held = suite.hold(red, {})
+    assert (held.why, held.broken) == ("", ())
+    assert 3 <= held.kept < 25
+    assert "those that ran within 30 seconds" in held.command
 
 
 @pytest.mark.parametrize(
