@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from packaging.version import Version
+
 from regreen.codebase.trial import Trial
 from regreen.errors import SetupFailed
 from regreen.fixers.case import Stop
@@ -184,7 +186,7 @@ def suite_of(
     ways = [configured] if configured is not None else []
     why = "tests.command is not configured, and no Python tests were found"
     if simple_pytest(trial) is None:
-        ways += _detected(trial, rev, git)
+        ways += _detected(trial, rev, git, sandbox.pythons())
     else:  # a few tests named: the rest of them was tried already
         why = "the rest of the suite cannot be run here, or takes too long"
     return Suite(
@@ -201,12 +203,17 @@ def suite_of(
 _TEST_MODULE = re.compile(r"(?:.*/)?(?:tests?\w*|\w+_tests?)\.py")
 
 
-def _detected(trial: Trial, rev: str, git: Git) -> list[Trial]:
+def _detected(trial: Trial, rev: str, git: Git, pythons: Sequence[str]) -> list[Trial]:
     """The repository's Python tests: pytest over all that it finds (unittest's cases too), with what they want."""
     if not any(_TEST_MODULE.fullmatch(entry.path) for entry in git.tree(rev)):
         return []
     full, alone = (_with(trial, more) for more in (wanted_by_tests(git, rev), PYTEST))
-    return [full, replace(full, command=(*_PYTEST, *_PLAIN)), alone]
+    ways = [full, replace(full, command=(*_PYTEST, *_PLAIN)), alone]
+    if (
+        pythons and trial.image is None
+    ):  # old tests may want more of an old Python than the step does
+        ways.append(replace(alone, python=min(pythons, key=Version)))
+    return ways
 
 
 def _with(trial: Trial, more: str) -> Trial:
