@@ -14,8 +14,9 @@ from regreen.bot.desk import Desk
 from regreen.bot.envelope import unpack
 from regreen.bot.plan import orders
 from regreen.bot.running import Job
+from regreen.bot.say.markup import counted
 from regreen.errors import OutsideError, UserError
-from regreen.forge import READ
+from regreen.forge import READ, Paced
 from regreen.records import Order
 from regreen.repo_config import Schedule
 from regreen.webhooks.events import InstallationChanged, Pinged, RepositoryChanged, Where
@@ -46,7 +47,7 @@ def learn(desk: Desk, where: Where) -> str:
         return "no schedules"
     data = {"where": asdict(place), "schedules": [s.model_dump(mode="json") for s in listed]}
     desk.store.put(_SCHEDULES, place.repo, json.dumps(data))
-    return f"{len(listed)} schedules"
+    return counted(len(listed), "schedule")
 
 
 def forget(desk: Desk, repo: str) -> None:
@@ -76,11 +77,12 @@ def installation_changed(desk: Desk, job: Job, event: InstallationChanged) -> st
     for repo in gone:
         forget(desk, repo)
     if event.change not in {"created", "added", "unsuspend", "new_permissions_accepted"}:
-        return f"forgot {len(gone)} repositories"
+        return "forgot " + counted(len(gone), "repository", "repositories")
     known = list(event.added)
     if event.change in {"unsuspend", "new_permissions_accepted"}:
         known = [r.full_name for r in desk.app.repositories(event.installation)]
-    return f"learnt {_learn_all(desk, known, event.installation)} repositories"
+    learnt = _learn_all(desk, job, known, event.installation)
+    return "learnt " + counted(learnt, "repository", "repositories")
 
 
 def repository_changed(
@@ -118,26 +120,35 @@ def _under_its_new_name(desk: Desk, job: Job, before: str, where: Where) -> tupl
     return tuple(found)
 
 
-def read_schedules_anew(desk: Desk) -> str:
+def read_schedules_anew(desk: Desk, job: Job) -> str:
     """At start: read every repository's configuration; pushes may have been missed."""
     count = 0
     for installation in desk.app.installations():
         if not installation.suspended:
             known = [r.full_name for r in desk.app.repositories(installation.id)]
-            count += _learn_all(desk, known, installation.id)
-    return f"read {count} configurations"
+            count += _learn_all(desk, job, known, installation.id)
+    return "read " + counted(count, "configuration")
 
 
-def _learn_all(desk: Desk, repos: list[str], installation: int) -> int:
-    learnt = 0
+def _learn_all(desk: Desk, job: Job, repos: list[str], installation: int) -> int:
+    """Learn each repository; a job that is put off or tried again goes on where it was."""
+    space = f"learnt/{job.record.id}"
+    been = {repo for repo, _ in desk.store.items(space)}
+    learnt = len(been.intersection(repos))
     for repo in repos:
+        if repo in been:
+            continue
         try:
             learn(desk, Where(repo, 0, installation))
+        except Paced:
+            raise  # there may be more repositories than GitHub lets us read in an hour
         except (OutsideError, UserError) as error:
             # one repository that cannot be read must not keep the others from being read
             _log.warning("%s: its configuration cannot be read: %s", repo, error)
         else:
             learnt += 1
+        desk.store.put(space, repo, "")
+        job.got_further()
     return learnt
 
 
@@ -145,7 +156,7 @@ def try_sandbox(desk: Desk) -> str:
     """Attack the sandbox unless it has held already, note what came out, and sweep what killed processes left."""
     missing = desk.sandbox.missing()
     desk.store.put(*SANDBOX_NOTE, missing)
-    return missing or f"the sandbox holds; swept {desk.sandbox.sweep()} boxes"
+    return missing or f"the sandbox holds; swept {counted(desk.sandbox.sweep(), 'box', 'boxes')}"
 
 
 def redeliver_missed(desk: Desk) -> str:
@@ -156,7 +167,7 @@ def redeliver_missed(desk: Desk) -> str:
     for delivery in wanted:
         desk.app.redeliver(delivery)
     hopeless = f"; {len(missed) - len(wanted)} were refused each time" if missed != wanted else ""
-    return f"asked for {len(wanted)} deliveries again{hopeless}"
+    return f"asked for {counted(len(wanted), 'delivery', 'deliveries')} again{hopeless}"
 
 
 def prune(desk: Desk) -> str:

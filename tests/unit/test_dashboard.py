@@ -185,6 +185,23 @@ def test_what_a_finding_quotes_is_shown_without_its_credentials(store: Database)
     assert "<code>x</code> is <code>y</code>" in shown
 
 
+@pytest.mark.parametrize(
+    ("date", "shown"),
+    [
+        ("2026-11-22T01:09:52+05:00", ">2026-11-21 20:09:52 UTC</time>"),
+        (f"{HOSTILE}", "&lt;script&gt;alert(1)"),
+    ],
+)
+def test_the_author_s_time_is_one_that_the_reader_s_zone_can_be_put_on(
+    date: str, shown: str, store: Database
+) -> None:
+    job = _order()
+    store.order([job], lambda *_: None)
+    culprit = {"sha": "c0ffee", "subject": "x", "author": "ann", "date": date}
+    store.keep(Document("bisect", "o/r", 1, "s", job.id, _NOW, {"culprit": culprit}))
+    assert shown in _app(store).test_client().get(f"/jobs/{job.id}").text
+
+
 def test_results_outlive_the_job_that_found_them(store: Database) -> None:
     job = fill_with_hostile_words(store, "o/r")
     store.end(job, "done", "fixed")

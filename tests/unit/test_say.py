@@ -7,6 +7,7 @@ from dataclasses import replace
 from inline_snapshot import snapshot
 
 from regreen.bot import say
+from regreen.bot.say.markup import counted
 from regreen.errors import Problem
 from regreen.models import Cost, Evidence, Finding, Review, Skipped, Unread, Withheld
 from regreen.repo_config import RepoConfig, ReviewConfig
@@ -186,3 +187,8 @@ def test_regressions() -> None:
     assert say.green_again("nightly", "a" * 40) == snapshot(
         "Green again at aaaaaaaaaaaa: the schedule `nightly` passes."
     )
+
+
+def test_a_number_takes_its_noun() -> None:
+    assert (counted(1, "test"), counted(2, "test")) == ("1 test", "2 tests")
+    assert (counted(1, "box", "boxes"), counted(0, "box", "boxes")) == ("1 box", "0 boxes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 
 class Safe(str):
@@ -98,7 +98,8 @@ def diff(patch: str, label: str = "Patch") -> Safe:
 
 def when(at: datetime) -> Safe:
     """A time, in UTC; the page's script shows it in the reader's zone."""
-    return tag("time", at.strftime("%Y-%m-%d %H:%M:%S UTC"), datetime=at.isoformat())
+    shown = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return tag("time", shown, datetime=at.isoformat())
 
 
 def state(word: str) -> Safe:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
@@ -22,6 +23,7 @@ from regreen.bot.dashboard.html import (
     table,
     tag,
     text,
+    when,
     wide,
 )
 from regreen.bot.dashboard.lists import headline, verdict
@@ -240,7 +242,7 @@ def _bisection(body: Mapping[str, Any]) -> list[Content]:
         facts(
             (
                 ("culprit", f"{_text(culprit, 'sha')} {_text(culprit, 'subject')}".strip()),
-                ("author", f"{_text(culprit, 'author')} {_text(culprit, 'date')}".strip()),
+                ("author", text(_text(culprit, "author"), " ", _when(culprit.get("date"))) if culprit else ""),
                 ("probability", _share(body.get("probability")) if culprit else ""),
                 ("proof", f"{held} ({said}): {_text(proof, 'detail')}" if proof else ""),
                 ("command", tag("code", _text(body, "command")) if body.get("command") else ""),
@@ -288,6 +290,14 @@ def _plot(svg: str) -> Safe:
     # as an image, so that nothing inside it could ever run
     alt = "The probability of each commit, and where tests were run; the tables below say the same"
     return wide(tag("img", alt=alt, src=f"data:image/svg+xml;base64,{encoded}"), "The picture")
+
+
+def _when(date: object) -> Safe | str:
+    """A time of a document; as it stands there where it is none."""
+    try:
+        return when(datetime.fromisoformat(str(date)))
+    except ValueError:
+        return str(date or "")
 
 
 def _counted(value: object, noun: str) -> str:

@@ -39,7 +39,7 @@ img, svg { max-width: 100%; height: auto; } img { background: #fff; border-radiu
 .facts { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; margin: .6rem 0; }
 .facts dt { color: var(--quiet); } .facts dd { margin: 0; overflow-wrap: anywhere; }
 .state { padding: .05rem .5rem; border-radius: .6rem; background: var(--wait-back); color: var(--ink); white-space: nowrap;
-  display: inline-block; max-width: 16rem; overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
+  display: inline-block; max-width: 16rem; overflow: hidden; text-overflow: ellipsis; vertical-align: middle; }
 .done, .fixed, .found, .accepted, .allow, .green, .pass, .low { background: var(--good-back); color: var(--good); }
 .failed, .denied, .deny, .red, .fail, .stillred, .critical, .high { background: var(--bad-back); color: var(--bad); }
 .running { background: var(--busy-back); color: var(--busy); }

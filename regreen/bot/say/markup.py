@@ -37,6 +37,6 @@ def folded(title: str, inner: str) -> str:
     return f"<details><summary>{shown}</summary>\n\n{inner}\n\n</details>"
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its noun."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: int, noun: str, many: str = "") -> str:
+    """A number with its noun; `many` is the plural where that is not `noun` with an s."""
+    return f"{number} {noun if number == 1 else many or noun + 's'}"
