@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from regreen.codebase.python_code import Function, Passed
+from regreen.codebase.python_code import Function, Passed, parse_python
 
 
 @dataclass(frozen=True)
@@ -187,6 +187,22 @@ class _Uses:
             {n: t for n, t in members.items() if n not in unsure},
             {n: p for n, p in aliases.items() if n.split(".", maxsplit=1)[0] not in unsure},
         )
+
+
+def imported(text: str | bytes, path: str, modules: Modules) -> Iterator[str]:
+    """The repository's files that a Python file imports, with the packages they stand in."""
+    tree = parse_python(text)
+    for node in ast.walk(tree) if tree else ():
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [a.name for a in node.names]
+        elif isinstance(node, ast.ImportFrom) and (source := modules.absolute(node, path)):
+            names = [source, *(f"{source}.{a.name}" for a in node.names)]
+        for name in names:
+            parts = name.split(".")
+            for end in range(1, len(parts) + 1):
+                if found := modules.path(".".join(parts[:end])):
+                    yield found
 
 
 def _stores(tree: ast.Module) -> dict[str, int]:

@@ -7,10 +7,17 @@ from dataclasses import dataclass, field
 
 from regreen.codebase.diff import FileChange
 from regreen.codebase.python_code import Callable, Module, module, parse_python
-from regreen.codebase.python_uses import Modules, Use, uses
+from regreen.codebase.python_uses import Modules, uses
 from regreen.codebase.sources import sources
 from regreen.models import Evidence, Skipped
 from regreen.reviewers.context import Claim, Report, ReviewContext
+from regreen.reviewers.named_elsewhere import (
+    Place,
+    asked_for,
+    lost_fixtures,
+    named_in_calls,
+    named_in_settings,
+)
 from regreen.reviewers.scope import is_test
 
 _SHOWN = 3
@@ -47,17 +54,12 @@ class _Changed:
     signatures: dict[str, tuple[Callable, Callable]] = field(default_factory=dict)
     removed: dict[str, int] = field(default_factory=dict)
     gone: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    path: str
-    use: Use
-    code: str
+    fixtures: frozenset[str] = frozenset()
 
 
 def _change(file: FileChange, context: ReviewContext) -> _Changed | None:
-    before, after = _module(context.before(file.old_path)), _module(context.after(file.path))
+    was = context.before(file.old_path)
+    before, after = _module(was), _module(context.after(file.path))
     if before is None or file.status in {"added", "copied"}:
         return None
     if file.status == "deleted":
@@ -74,7 +76,7 @@ def _change(file: FileChange, context: ReviewContext) -> _Changed | None:
         for name, line in before.definitions.items()
         if name not in after.names and not after.open and line in file.removed_lines
     }
-    return _Changed(file, signatures, removed)
+    return _Changed(file, signatures, removed, fixtures=lost_fixtures(was or "", after, removed))
 
 
 def _module(text: str | None) -> Module | None:
@@ -82,7 +84,7 @@ def _module(text: str | None) -> Module | None:
     return module(tree) if tree else None
 
 
-def _uses(context: ReviewContext, changes: Sequence[_Changed]) -> Iterator[_Place]:
+def _uses(context: ReviewContext, changes: Sequence[_Changed]) -> Iterator[Place]:
     """Every place at the head that uses a name in question; only files that contain the word are parsed."""
     assert context.git is not None  # noqa: S101 - `run` has looked
     names = {n.rpartition(".")[2] for c in changes for n in c.signatures} - {"__init__"}
@@ -94,16 +96,22 @@ def _uses(context: ReviewContext, changes: Sequence[_Changed]) -> Iterator[_Plac
     paths = [e.path for e in context.tree]
     gone = {c.file.old_path for c in changes if c.gone}
     modules = Modules.of([*paths, *gone])
+    removed = {(c.file.old_path, n) for c in changes for n in c.removed}
+    fixtures = {(c.file.old_path, n) for c in changes for n in c.fixtures}
+    yield from named_in_settings(context, modules, removed)
+    yield from asked_for(context, fixtures)
     for path, data in sources(context.git, context.head, lambda p: p.endswith(".py")):
         if not any(w in data for w in words):
             continue
         tree = parse_python(data)
         rows = data.decode("utf-8", "surrogateescape").split("\n")
+        if tree:
+            yield from named_in_calls(tree, path, rows, modules, removed)
         for use in uses(tree, path, modules) if tree else ():
-            yield _Place(path, use, rows[use.line - 1].strip() if use.line <= len(rows) else "")
+            yield Place(path, use, rows[use.line - 1].strip() if use.line <= len(rows) else "")
 
 
-def _claims(change: _Changed, places: Sequence[_Place]) -> Iterator[Claim]:
+def _claims(change: _Changed, places: Sequence[Place]) -> Iterator[Claim]:
     path = change.file.path
     for name, (old, new) in change.signatures.items():
         broken = [
@@ -137,7 +145,7 @@ def _is_inner_duplicate(name: str, change: _Changed) -> bool:
 
 
 def _broken_callers(
-    file: FileChange, old: Callable, new: Callable, broken: Sequence[tuple[_Place, str]]
+    file: FileChange, old: Callable, new: Callable, broken: Sequence[tuple[Place, str]]
 ) -> Claim:
     first, why = broken[0]
     shown = "\n".join(f"{p.path}:{p.use.line}: {p.code}" for p, _ in broken[:_SHOWN])
@@ -164,7 +172,7 @@ def _broken_callers(
     )
 
 
-def _still_used(change: _Changed, name: str, line: int, left: Sequence[_Place]) -> Claim:
+def _still_used(change: _Changed, name: str, line: int, left: Sequence[Place]) -> Claim:
     left = list({(p.path, p.use.line): p for p in left}.values())
     shown = "\n".join(f"{p.path}:{p.use.line}: {p.code}" for p in left[:_SHOWN])
     first = left[0]

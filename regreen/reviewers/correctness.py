@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain, islice
 
 from regreen.codebase.language import language_of
-from regreen.codebase.python_code import parse_python
-from regreen.codebase.python_uses import Modules
+from regreen.codebase.python_uses import Modules, imported
 from regreen.codebase.sources import sources
 from regreen.errors import OutsideError
 from regreen.models import Evidence, Skipped, Unread
@@ -20,6 +18,7 @@ from regreen.reviewers.context import Claim, Report, ReviewContext
 from regreen.reviewers.fresh import Hit, fresh, where_said
 from regreen.reviewers.names import names_taken_away
 from regreen.reviewers.rules import PYRIGHT, RUFF, Rule, prior
+from regreen.reviewers.users import broken_users, users
 
 _ALL_AROUND = 400
 _MOST_AROUND = 1500
@@ -87,19 +86,30 @@ class Pyright:
         left = f"only the {len(files)} riskiest of {len(every)} Python files were checked"
         skipped = (Skipped(self.name, left),) if len(files) < len(every) else ()
         rules = tuple(PYRIGHT)
+        relying = users(context)
+        old = python_before(context)
+
+        @cache
+        def base() -> list[Hit]:
+            around = _around(context, context.merge_base, old | relying)
+            return pyright.hits(around, (*old, *relying), rules)
+
         try:
-            found = pyright.hits(_around(context, context.head, files), tuple(files), rules)
-            old = python_before(context)
+            found = pyright.hits(
+                _around(context, context.head, files | relying), (*files, *relying), rules
+            )
             new = fresh(
                 context,
                 found,
-                lambda: pyright.hits(_around(context, context.merge_base, old), tuple(old), rules),
+                base,
                 sure=lambda h: prior(PYRIGHT[h.rule], h.rule, h.message) >= _SURE,
             )
+            broken = [h for h in found if h.path in relying]
+            claims = broken_users(context, broken, base(), relying) if broken else []
         except OutsideError as error:
             return Report(skipped=(Skipped(self.name, str(error)),))
         return Report(
-            claims=tuple(claim(h, context, "basedpyright", PYRIGHT) for h in new),
+            claims=(*(claim(h, context, "basedpyright", PYRIGHT) for h in new), *claims),
             read=f"basedpyright on {len(files)} Python files",
             skipped=skipped,
         )
@@ -185,28 +195,12 @@ def _imported(
     modules = Modules.of([*others, *files])
     known = set(others)
     found: dict[str, bytes] = {}
-    wanted = {p for path, text in files.items() for p in _imports(text, path, modules)}
+    wanted = {p for path, text in files.items() for p in imported(text, path, modules)}
     for _ in range(_IMPORT_STEPS):
         missing = (wanted & known) - found.keys()
         if not missing or len(found) + len(missing) > _MOST_AROUND:
             break
         new = dict(sources(git, rev, missing.__contains__))
         found |= new
-        wanted = {p for path, data in new.items() for p in _imports(data, path, modules)}
+        wanted = {p for path, data in new.items() for p in imported(data, path, modules)}
     return found
-
-
-def _imports(text: str | bytes, path: str, modules: Modules) -> Iterator[str]:
-    """The repository's files that a file imports, with the packages they stand in."""
-    tree = parse_python(text)
-    for node in ast.walk(tree) if tree else ():
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [a.name for a in node.names]
-        elif isinstance(node, ast.ImportFrom) and (source := modules.absolute(node, path)):
-            names = [source, *(f"{source}.{a.name}" for a in node.names)]
-        for name in names:
-            parts = name.split(".")
-            for end in range(1, len(parts) + 1):
-                if found := modules.path(".".join(parts[:end])):
-                    yield found

@@ -6,11 +6,13 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from string import Formatter
 
 from regreen.codebase.python_code import Function, parse_python
 from regreen.codebase.sources import sources
 from regreen.models import Evidence, Severity
+from regreen.reviewers import slips, slips_of_expressions
 from regreen.reviewers.context import Claim, Report, ReviewContext
 from regreen.reviewers.correctness import python_after, python_before
 from regreen.reviewers.fresh import Hit, fresh, where_said
@@ -29,6 +31,8 @@ _SAYS: dict[str, tuple[Severity, float, str]] = {
     UNFILLED: ("medium", 0.87, "Without an `f` before the quotes the braces stay as they are, in what people read."),
     UNAWAITED: ("high", 0.93, "Without `await` this is the coroutine itself: always true, and no value to reckon with."),
     MISSPELT: ("high", 0.9, "When this line runs it raises `AttributeError`."),
+    **slips.SAYS,
+    **slips_of_expressions.SAYS,
 }  # fmt: skip
 
 
@@ -79,6 +83,8 @@ def mistakes(path: str, text: str) -> Iterator[Hit]:
         return
     yield from _unawaited(path, tree)
     yield from _misspelt(path, tree)
+    for place, what, rule in chain(slips.slips(tree), slips_of_expressions.slips_of_expressions(tree)):  # fmt: skip
+        yield Hit(rule, path, place.lineno, place.end_lineno or place.lineno, what)
     for node in ast.walk(tree):
         if isinstance(node, Function):
             yield from _shared_defaults(path, node)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from regreen.codebase.diff import FileChange
+from regreen.codebase.documents import is_document, syntax_fault
 from regreen.codebase.grammar import parser
 from regreen.codebase.language import PARSED, language_of
 from regreen.codebase.symbols import LARGEST
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Parsing:
-    """Parses each changed file on both sides, in every language whose structure is read."""
+    """Parses each changed file on both sides: every language whose structure is read, JSON, TOML and YAML."""
 
     name = "syntax"
 
@@ -28,7 +29,8 @@ class Parsing:
         files = [
             f
             for f in context.files
-            if f.status not in {"added", "deleted", "copied"} and language_of(f.path) in PARSED
+            if f.status not in {"added", "deleted", "copied"}
+            and (language_of(f.path) in PARSED or is_document(f.path))
         ]
         broken = {f.path: e for f in files if (e := _broken(f, context))}
         broken |= _broken_python(files, context)
@@ -37,7 +39,7 @@ class Parsing:
 
 
 def _broken(file: FileChange, context: ReviewContext) -> tuple[int, str] | None:
-    """Where and why a file that parsed does not any more, by tree-sitter."""
+    """Where and why a file that parsed does not any more."""
     if language_of(file.path) == "python":
         return None
     before, after = context.before(file.old_path), context.after(file.path)
@@ -85,7 +87,7 @@ def _claim(file: FileChange, found: tuple[int, str], context: ReviewContext) -> 
             Evidence(
                 "analyzer",
                 "\n".join((context.after(file.path) or "").split("\n")[line - 1 : line])[:300],
-                "ruff (invalid-syntax)" if file.path.endswith((".py", ".pyi")) else "tree-sitter",
+                _reader(file.path),
                 head=why or "syntax error",
                 base="parses",
             ),
@@ -94,7 +96,15 @@ def _claim(file: FileChange, found: tuple[int, str], context: ReviewContext) -> 
     )
 
 
+def _reader(path: str) -> str:
+    if is_document(path):
+        return f"parser of {path.rpartition('.')[2].upper()}"
+    return "ruff (invalid-syntax)" if path.endswith((".py", ".pyi")) else "tree-sitter"
+
+
 def _first_error(path: str, text: str) -> tuple[int, str] | None:
+    if is_document(path):
+        return syntax_fault(path, text)
     language = language_of(path)
     if language is None:
         return None

@@ -12,6 +12,7 @@ from regreen.reviewers.fresh import Hit
 from regreen.reviewers.materialise import laid_out
 
 SYNTAX = "invalid-syntax"
+_SECONDS = 300
 
 
 def hits(files: Mapping[str, str], rules: Sequence[str], *, python: str = "py313") -> list[Hit]:
@@ -28,7 +29,13 @@ def hits(files: Mapping[str, str], rules: Sequence[str], *, python: str = "py313
             *("--output-format", "json", "--target-version", python, "--select", ",".join(rules)),
             *("--config", "lint.explicit-preview-rules = true", "."),
         ]
-        done = subprocess.run(command, cwd=root, capture_output=True, timeout=300, check=False)
+        try:
+            done = subprocess.run(
+                command, cwd=root, capture_output=True, timeout=_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            message = f"ruff took more than {_SECONDS} s"
+            raise OutsideError(message) from None
         if done.returncode != 0:
             message = f"ruff failed: {done.stderr.decode('utf-8', 'replace')[:300]}"
             raise OutsideError(message)

@@ -140,6 +140,8 @@ PYRIGHT: dict[str, Rule] = {
     "reportOptionalSubscript": Rule("medium", 0.45, "Where the value is None this raises `TypeError`."),
     "reportOptionalIterable": Rule("medium", 0.45, "Where the value is None this raises `TypeError`."),
     "reportArgumentType": Rule("medium", 0.45, "The callee does not expect this kind of value."),
+    "reportAssignmentType": Rule("medium", 0.45, "The value is of another kind than declared, or of another size."),
+    "reportGeneralTypeIssues": Rule("high", 0.3, "When the class is made Python raises `TypeError`."),
     "reportTypedDictNotRequiredAccess": Rule("medium", 0.6, "Where the key is missing this raises `KeyError`."),
 }  # fmt: skip
 
@@ -151,6 +153,8 @@ _OF_VALUES = frozenset({"reportOperatorIssue", "reportAttributeAccessIssue", "re
 
 def prior(rule: Rule, code: str, message: str) -> float:
     """A rule's confidence, raised where its words leave no doubt of the types: a coroutine, or built-in ones."""
+    if code == "reportGeneralTypeIssues" and "cannot appear after fields with default" in message:
+        return 0.95
     if code in _OF_VALUES and "CoroutineType[" in message:
         return 0.92
     if code == "reportOperatorIssue" and _PLAIN_TYPES.search(message):

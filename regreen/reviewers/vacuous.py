@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 from regreen.codebase.diff import FileChange
@@ -34,12 +35,34 @@ def _file(file: FileChange, context: ReviewContext) -> Iterator[Claim]:
     if after is None:
         return
     old = dict(_tests(before)) if before else {}
+    yield from _uncollected(file, after, old)
     for name, test in _tests(after):
         end = test.end_lineno or test.lineno
         first = min([d.lineno for d in test.decorator_list], default=test.lineno)
         changed = file.touches(first, end) or _lost(file, first, end)
         if changed:
             yield from _claims(file, name, test, old.get(name))
+
+
+def _uncollected(file: FileChange, after: ast.Module, old: dict[str, Function]) -> Iterator[Claim]:
+    """A test that goes on under a name that no runner looks for, called by nobody."""
+    new = {name for name, _ in _tests(after)}
+    gone = {ast.dump(ast.Module(t.body, [])): n for n, t in old.items() if n not in new and "." not in n}  # fmt: skip
+    words = Counter(n.id for n in ast.walk(after) if isinstance(n, ast.Name))
+    for node in after.body:
+        if not isinstance(node, Function) or node.decorator_list or words[node.name]:
+            continue
+        was = gone.get(ast.dump(ast.Module(node.body, [])))
+        if was is not None and any(True for _ in _checks(node)):
+            yield _claim(
+                file,
+                node.name,
+                node.lineno,
+                confidence=0.88,
+                title=f"`{was}` is called `{node.name}` now, and is no longer run",
+                body="Test runners look for functions whose name begins with `test`, and nothing else calls this one.",
+                base=was,
+            )
 
 
 def _lost(file: FileChange, start: int, end: int) -> bool:
@@ -87,7 +110,7 @@ def _claims(file: FileChange, name: str, test: Function, old: Function | None) -
             title=f"The assertions of `{test.name}` are never reached",
             body="The test returns before them on every path.",
         )
-    for line, why in _hollow(test):
+    for line, why in (*_hollow(test), *_unmet(test)):
         if file.touches(line, line):
             title = f"This assertion of `{test.name}` cannot fail"
             yield _claim(file, name, line, confidence=0.85, title=title, body=why)
@@ -159,6 +182,43 @@ def _hollow(test: Function) -> Iterator[tuple[int, str]]:
                     isinstance(n, ast.Assert) for s in node.body for n in ast.walk(s)
                 ):
                     yield handler.lineno, "This handler catches the failed assertion and goes on."
+
+
+def _unmet(test: Function) -> Iterator[tuple[int, str]]:
+    """Assertions behind the statement that has to raise, and `pytest.raises` that holds nothing."""
+    for node in ast.walk(test):
+        match node:
+            case ast.Expr(value=ast.Call(args=[_], keywords=[]) as call) if _is_raises(call):
+                yield node.lineno, "Without `with`, or the call to try, nothing is tried here."
+            case ast.With(
+                items=[ast.withitem(context_expr=ast.Call(args=[kind, *_]) as call)],
+                body=[_, *_, ast.Assert() as last],
+            ):
+                if (
+                    _is_raises(call)
+                    and not {
+                        _last_name(k)
+                        for k in ast.walk(kind)
+                        if isinstance(k, ast.Name | ast.Attribute)
+                    }
+                    & _SWALLOWED
+                ):
+                    yield (
+                        last.lineno,
+                        "When the statement above raises, as it has to, this line is not reached.",
+                    )
+            case _:
+                pass  # fmt: skip
+
+
+def _is_raises(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="pytest"), attr="raises"):
+            return True
+        case ast.Attribute(value=ast.Name(id="self"), attr="assertRaises"):
+            return True
+        case _:
+            return False
 
 
 def _always_true(test: ast.expr) -> str | None:

@@ -66,3 +66,32 @@ def test_what_was_hollow_before_is_not_news(story: Story) -> None:
         titles(story, before.replace("run()", "run(1)").replace("assert 1", "assert 2"), before)
         == []
     )
+
+
+RAISES = "import pytest\n\n\ndef test_bad():\n    with pytest.raises(ValueError) as caught:\n        int('x')\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (RAISES, RAISES + "        assert 'literal' in str(caught.value)\n", "This assertion of `test_bad` cannot fail"),
+        (RAISES, RAISES.replace("with ", "").replace(" as caught:\n        int('x')", ""), "This assertion of `test_bad` cannot fail"),
+        (BEFORE, BEFORE.replace("test_sum", "check_sum"), "`test_sum` is called `check_sum` now, and is no longer run"),
+    ],
+)  # fmt: skip
+def test_what_no_run_reaches(story: Story, before: str, after: str, said: str) -> None:
+    assert titles(story, after, before)[-1] == said
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (RAISES, RAISES + "    assert 'literal' in str(caught.value)\n"),
+        (RAISES, RAISES.replace("ValueError", "AssertionError") + "        assert int('1') == 2\n"),
+        (RAISES, RAISES + "    pytest.raises(ValueError, int, 'x')\n"),
+        (BEFORE, BEFORE.replace("test_sum", "check_sum") + "\n\ndef test_all():\n    check_sum()\n"),
+        (BEFORE, BEFORE + "\n\ndef check_more():\n    assert 1\n"),
+    ],
+)  # fmt: skip
+def test_what_a_run_reaches(story: Story, before: str, after: str) -> None:
+    assert titles(story, after, before) == []

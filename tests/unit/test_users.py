@@ -1,0 +1,68 @@
+"""Unchanged files that a change breaks, as the type checker sees them on both sides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from regreen.reviewers.correctness import Pyright
+from tests.unit.changes import Files, Story
+
+PLAN = "class Plan:\n    def __init__(self) -> None:\n        self.steps = [1]\n\n    def length(self) -> int:\n        return len(self.steps)\n"
+ROWS = "def rows(path):\n    head, tail = path\n    return head, tail\n"
+LOAD = "def load(key):\n    return {'key': key}\n"
+STATE = "from enum import Enum\n\n\nclass State(Enum):\n    OPEN = 1\n    CLOSED = 2\n"
+BEFORE: Files = {
+    "pkg/__init__.py": "from pkg.plan import Plan\n",
+    "pkg/plan.py": PLAN,
+    "pkg/rows.py": ROWS,
+    "pkg/load.py": LOAD,
+    "pkg/state.py": STATE,
+    "use_plan.py": "from pkg import Plan\n\n\ndef show(plan: Plan) -> int:\n    return plan.length()\n",
+    "use_rows.py": "from pkg.rows import rows\n\nhead, tail = rows(('a', 'b'))\n",
+    "use_load.py": "from pkg.load import load\n\nprint(load('k')['key'])\n",
+    "use_state.py": "from pkg.state import State\n\nprint(State.CLOSED)\n",
+}
+
+
+def said(folder: Path, after: Files) -> list[tuple[str, int, str, str]]:
+    story = Story(folder / "repo")
+    story.change(BEFORE, after)
+    context = story.context()
+    found = Pyright().run(context).claims
+    assert all(context.change.anchor(c.path, c.start_line, c.line, c.side) for c in found)
+    shown = [c.evidence[0].excerpt.split(": ")[0] for c in found]
+    return [(c.path, c.line, c.side, place) for c, place in zip(found, shown, strict=True)]
+
+
+def test_each_break_is_said_once_where_the_change_made_it(tmp_path: Path) -> None:
+    after: Files = {
+        "pkg/plan.py": PLAN.replace("    def length", "    @property\n    def length"),
+        "pkg/rows.py": ROWS.replace("return head, tail", "return head, tail, path"),
+        "pkg/load.py": "async " + LOAD,
+        "pkg/state.py": STATE.replace("CLOSED", "DONE"),
+    }
+    assert sorted(said(tmp_path, after)) == [
+        ("pkg/load.py", 1, "RIGHT", "use_load.py:3"),
+        ("pkg/plan.py", 5, "RIGHT", "use_plan.py:5"),
+        ("pkg/rows.py", 3, "RIGHT", "use_rows.py:3"),
+        ("pkg/state.py", 6, "RIGHT", "use_state.py:3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        {"pkg/state.py": STATE + "    DONE = CLOSED\n", "pkg/plan.py": PLAN + "\n    def more(self) -> int:\n        return 1\n"},
+        {"pkg/state.py": STATE.replace("CLOSED", "DONE"), "use_state.py": "from pkg.state import State\n\nprint(State.DONE)\n"},
+        # moved to a base: still there, though the class itself has lost it
+        {"pkg/plan.py": PLAN.replace("class Plan", "class Base") + "\n\nclass Plan(Base):\n    pass\n"},
+        # a value whose kind is only told anew: what it lacks was never a name of this change
+        {"pkg/load.py": "def load(key: str) -> object:\n    return {'key': key}\n"},
+    ],
+)  # fmt: skip
+def test_what_still_fits_or_is_only_inferred_anew_is_left_alone(
+    tmp_path: Path, after: Files
+) -> None:
+    assert said(tmp_path, after) == []
