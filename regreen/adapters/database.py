@@ -23,6 +23,8 @@ _PASSING = (
     "fix-tries/",
     "reply/",
     "commands/",
+    "learnt/",
+    "giving-up",
     "pace",
     "github-limit",
     "dashboard-session",

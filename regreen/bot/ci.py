@@ -19,7 +19,7 @@ from regreen.fixers.ci_trial import (
 )
 from regreen.fixers.job_plan import JobPlan
 from regreen.fixers.workflow import plan
-from regreen.forge import GitHub, WorkflowJob, WorkflowRun
+from regreen.forge import GitHub, Paced, WorkflowJob, WorkflowRun
 from regreen.models import Failure, Trust
 from regreen.ports import Git
 
@@ -130,6 +130,8 @@ def _planned(
 def _log(github: GitHub, job: WorkflowJob, step: str) -> ci_log.CiLog:
     try:
         text = github.job_log(job.id, _MOST_LOG)
+    except Paced:
+        raise
     except OutsideError:
         # logs expire, and a run may never have written one; the plan alone may do
         text = b""

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from regreen.errors import ConfigError, OutsideError, Problem, UserError
-from regreen.forge import READ, App, GitHub, Repository
+from regreen.errors import ConfigError, Problem
+from regreen.forge import READ, App, GitHub, Gone, NotAllowed, Refused, Repository
 from regreen.records import Store
 from regreen.repo_config import CONFIG_PATH, RepoConfig, parse_repo_config
 
@@ -85,6 +85,6 @@ def _of_organisation(repository: Repository, app: App, installation: int) -> byt
     try:
         # HEAD: whatever the default branch of that repository is called
         return app.github(f"{owner}/.github", installation, READ).file(CONFIG_PATH, "HEAD")
-    except (OutsideError, UserError):
-        # most organisations have none, or have not given us that repository
+    except (Gone, NotAllowed, Refused):
+        # most organisations have none, or have not given us that repository; a GitHub that fails says neither
         return None

@@ -103,7 +103,7 @@ class Handler:
             case Care(task="sandbox"):
                 return care.try_sandbox(desk)
             case Care(task="schedules"):
-                return care.read_schedules_anew(desk)
+                return care.read_schedules_anew(desk, job)
             case Care(task="branches"):
                 return branches.take_back(desk)
             case Care():

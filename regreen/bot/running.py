@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from regreen.bot.logs import about
 from regreen.errors import Cancelled, OutsideError, UserError
-from regreen.forge import NotAllowed, Paced
+from regreen.forge import Gone, NotAllowed, Paced
 from regreen.ports import Clock, NoTraces, Span, Traces, Value
 from regreen.records import JobRecord, JobState, Store
 
@@ -22,6 +22,7 @@ _LIMITED_S = 60.0
 _AFTER_STOP_S = 3.0
 _SUSPECT_FROM = 2
 _TRIES_TO_TELL = 3
+_GIVING_UP = "giving-up"
 
 _log = logging.getLogger(__name__)
 
@@ -121,9 +122,12 @@ class Runner:
         if record is None:
             self._tell_stopped(job_id)
             return None
+        untold = self._store.get(_GIVING_UP, job_id)
+        if untold is not None:
+            return self._give_up(record, untold)
         if record.attempts > MAX_ATTEMPTS:
-            self._give_up(record, f"stopped after {MAX_ATTEMPTS} attempts that did not end")
-            return None
+            reason = f"stopped after {MAX_ATTEMPTS} attempts that did not end"
+            return self._give_up(record, reason)
         cancel = threading.Event()
         with self._lock:
             self._running[job_id] = cancel
@@ -178,7 +182,7 @@ class Runner:
             self._end(record, "cancelled", str(error))
         except (UserError, NotAllowed) as error:
             # what is not granted now will not be granted by asking again
-            self._give_up(record, str(error))
+            return self._give_up(record, str(error))
         except Paced as error:
             return self._put_off(record, str(error), error.retry_after or self._longer(record))
         except OutsideError as error:
@@ -186,7 +190,8 @@ class Runner:
         except Exception:  # noqa: BLE001 - see below
             # The top: whatever gets here is a bug, and one bug must not end the worker.
             _log.exception("job %s failed", record.id)
-            self._give_up(record, "something went wrong inside Regreen; the log has the details")
+            reason = "something went wrong inside Regreen; the log has the details"
+            return self._give_up(record, reason)
         else:
             self._end(record, "done", note)
         return None
@@ -206,8 +211,7 @@ class Runner:
     def _again(self, record: JobRecord, error: OutsideError) -> float | None:
         now = self._store.job(record.id) or record  # it may have got further, which counts anew
         if now.attempts >= MAX_ATTEMPTS:
-            self._give_up(record, f"gave up after {now.attempts} attempts: {error}")
-            return None
+            return self._give_up(record, f"gave up after {now.attempts} attempts: {error}")
         wait = error.retry_after or _FIRST_WAIT_S * _LONGER ** (now.attempts - 1)
         wait = min(wait, _LONGEST_WAIT_S)
         _log.warning("job %s is tried again in %.0f s: %s", record.id, wait, error)
@@ -215,15 +219,28 @@ class Runner:
         self._store.wait_again(record.id, due, str(error))
         return wait
 
-    def _give_up(self, record: JobRecord, reason: str) -> None:
+    def _give_up(self, record: JobRecord, reason: str) -> float | None:
         # Told first: a process that dies in between tells again, and the marker makes that once. Ended first,
         # a check run would spin for ever. But telling that kills the process is not tried for ever either.
         if record.attempts <= MAX_ATTEMPTS + _TRIES_TO_TELL:
             try:
                 self._failed(record, reason)
-            except (OutsideError, UserError) as error:
+            except (UserError, NotAllowed, Gone) as error:
                 _log.warning("job %s: could not say that it failed: %s", record.id, error)
+            except OutsideError as error:
+                return self._tell_later(record, reason, error)
         self._end(record, "failed", reason)
+        return None
+
+    def _tell_later(self, record: JobRecord, reason: str, error: OutsideError) -> float:
+        """GitHub may be away for longer than a job is tried; what the job began must not seem to go on for ever."""
+        _log.warning("job %s: says later that it failed: %s", record.id, error)
+        self._store.put(_GIVING_UP, record.id, reason)
+        if isinstance(error, Paced):
+            return self._put_off(record, reason, error.retry_after or self._longer(record))
+        wait = error.retry_after or _LONGEST_WAIT_S
+        self._store.wait_again(record.id, self._clock.now() + timedelta(seconds=wait), reason)
+        return wait
 
     def _end(self, record: JobRecord, state: JobState, note: str) -> None:
         self._store.end(record.id, state, note)

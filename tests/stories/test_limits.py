@@ -8,22 +8,23 @@ from collections.abc import Callable
 import pytest
 
 from regreen.playground.world import Fault
-from tests.stories.story import Story
+from tests.stories.story import REPO, Story
+from tests.stories.test_events import _NIGHTLY
 
 _TRIES = 7  # more than a job has when something is broken
 _TOO_MANY = "You have exceeded a secondary rate limit."
 _NONE_LEFT = "API rate limit exceeded for installation ID 1."
 
 
-def _for_a_while(fault: Fault, times: int = _TRIES) -> Callable[[str, str], Fault | None]:
-    """The next exchanges about repositories end in `fault`."""
-    left = [times]
+def _for_a_while(
+    fault: Fault, times: int = _TRIES, where: str = "/repos/", after: int = 0
+) -> Callable[[str, str], Fault | None]:
+    """So many exchanges about repositories, after so many others, end in `fault`."""
+    seen = [0]
 
-    def answer(method: str, path: str) -> Fault | None:
-        if "/repos/" not in path or not left[0]:
-            return None
-        left[0] -= 1
-        return fault
+    def answer(_: str, path: str) -> Fault | None:
+        seen[0] += where in path
+        return fault if where in path and after < seen[0] <= after + times else None
 
     return answer
 
@@ -81,3 +82,29 @@ def test_a_token_that_was_revoked_is_replaced(story: Story) -> None:
     story.says("alice", "/config", on=pull)
     story.work()
     assert len(pull.comments) == 2
+
+
+def test_an_organisations_configuration_holds_though_github_fails_now_and_then(
+    story: Story,
+) -> None:
+    text = {".github/regreen.yml": "review: {enabled: false}\n"}
+    story.state.create("acme/.github", text)
+    story.state.install(story.app, REPO, "acme/.github")
+    story.work()
+    pull = story.pull()
+    story.state.when(_for_a_while(Fault(status=500), times=6, where="/repos/acme/.github/"))
+    story.work()
+    assert pull.checks == {}
+    assert "reviews are switched off" in {job.note for job in story.regreen.store.jobs()}
+
+
+def test_a_limit_in_the_middle_of_an_installation_loses_none_of_its_schedules(story: Story) -> None:
+    names = [f"acme/part-{number}" for number in range(12)]
+    for name in names:
+        story.state.create(name, {".github/regreen.yml": _NIGHTLY})
+    story.work()
+    none = Fault(status=403, message=_NONE_LEFT, headers=_none_left(3000))
+    story.state.when(_for_a_while(none, after=10))
+    story.state.install(story.app, REPO, *names)
+    story.work()
+    assert {key for key, _ in story.regreen.store.items("schedules")} == set(names)

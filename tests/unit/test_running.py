@@ -14,7 +14,7 @@ from regreen.adapters.database import Database
 from regreen.bot.inline import InlineEngine
 from regreen.bot.running import MAX_ATTEMPTS, Job, Runner
 from regreen.errors import Cancelled, OutsideError, UserError
-from regreen.forge import NotAllowed
+from regreen.forge import NotAllowed, Paced
 from regreen.records import JobRecord, Order
 
 
@@ -256,4 +256,47 @@ def test_the_inline_engine_runs_retries_in_their_own_time(bench: _Bench) -> None
     bench.order()
     bench.does = _raises(OutsideError("502"))
     assert bench.engine.work(bench.clock.now()) == 5
+    assert bench.job().state == "failed"
+
+
+def test_a_failure_is_told_when_github_is_back_and_nothing_is_done_again_for_it(
+    bench: _Bench,
+) -> None:
+    done: list[str] = []
+    away = [OutsideError("502"), Paced("none left", retry_after=60), OutsideError("502")]
+
+    def work(job: Job) -> str:
+        done.append(job.record.id)
+        raise UserError("set tests.command")
+
+    def tell(_: JobRecord, reason: str) -> None:
+        if away:
+            raise away.pop()
+        bench.told.append(reason)
+
+    bench.order()
+    bench.does = work
+    runner = Runner(
+        store=bench.store, clock=bench.clock, handle=bench._handle, failed=tell, worker="w"
+    )
+    waits = [runner.run("a") for _ in range(4)]
+    assert waits == [900.0, 60, 900.0, None]
+    assert (bench.told, done) == (["set tests.command"], ["a"])
+    assert (bench.job().state, bench.job().note) == ("failed", "set tests.command")
+
+
+def test_a_failure_that_can_never_be_told_ends_the_job_all_the_same(bench: _Bench) -> None:
+    bench.order()
+    bench.does = _raises(OutsideError("502"))
+    runner = Runner(
+        store=bench.store,
+        clock=bench.clock,
+        handle=bench._handle,
+        failed=lambda *_: _raises(OutsideError("away"))(None),  # type: ignore[arg-type]
+        worker="w",
+    )
+    waits = []
+    while (wait := runner.run("a")) is not None:
+        waits.append(wait)
+    assert waits == [5.0, 30.0, 180.0, 900.0, 900.0, 900.0, 900.0, 900.0]
     assert bench.job().state == "failed"
