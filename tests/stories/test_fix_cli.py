@@ -94,6 +94,23 @@ def test_a_pull_request_is_shrunk_to_its_guilty_line_and_the_patch_applied(
     assert document["strength"]["killed"] == document["strength"]["mutants"] > 0
 
 
+@pytest.mark.soak
+def test_more_than_a_few_lines_are_taken_back_if_a_person_agrees(repository: Repository) -> None:
+    longer = CALC.replace(
+        "    for value in values:\n        result += value\n",
+        "    for value in list(values)[1:]:\n        if value is None:\n            continue\n"
+        "        if value == 0:\n            continue\n        result = result + value\n",
+    )
+    double = "\n\ndef double(values):\n    return [2 * value for value in values]\n"
+    repository.commit("double, and slower sums", {"pkg/calc.py": longer + double})
+    code, document = fixed(
+        repository, "--base", "HEAD~1", "--rungs", "shrink", "--", "pytest", "-q"
+    )
+    assert (code, document["outcome"], document["rung"]) == (1, "needs_human", "shrink")
+    assert "look whether the rest still makes sense" in str(document["gate"]["reasons"])
+    assert "def double" not in document["patch"]
+
+
 def test_a_flaky_failure_is_called_flaky(repository: Repository) -> None:
     repository.commit(
         "dice",

@@ -1,4 +1,7 @@
-"""The shrink rung: which part of the change itself, taken back, makes the command green."""
+"""The shrink rung: which part of the change itself, taken back, makes the command green.
+
+A few lines are proposed outright; more only to a person, who knows whether the rest still makes sense.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from regreen.fixers.engine import Engine
 from regreen.fixers.gate import changed_files
 from regreen.fixers.hunks import Piece, Test, pieces, smallest, with_only
 
-_SMALL = 5
+_SMALL = 5  # lines that may go unasked
+_MOST_LINES = 20  # that a person is asked about
 _MOST_PIECES = 400
 _SHARE = 0.3
 
@@ -22,7 +26,7 @@ class Shrink:
     name: RungName = "shrink"
 
     def climb(self, case: Case, judge: Judge) -> Climbed:
-        """Find the smallest part to take back; propose it if it is small, else pass it on as a hint."""
+        """Find the smallest part to take back; propose it if it is not much, else pass it on as a hint."""
         if case.base is None:
             return Climbed(
                 note="no base was given, so there is no change to shrink", outcome="skipped"
@@ -56,14 +60,21 @@ class Shrink:
         lines = sum(piece.size for piece in guilty)
         where = ", ".join(f"{piece.path}:{piece.i1 + 1}" for piece in guilty[:4])
         hint = f"taking back {lines} line{'s' if lines != 1 else ''} of the change ({where}) makes the command green:\n{patch[:3000]}"
-        if lines > _SMALL or (len(parts) > 1 and len(guilty) == len(parts)):
+        all_of_it = len(guilty) == len(parts) and (len(parts) > 1 or lines > _SMALL)
+        if lines > _MOST_LINES or all_of_it:
             return Climbed(
                 hints=(hint,),
-                note=f"the guilty part of the change has {lines} lines: too much to take back unasked",
+                note=f"the guilty part of the change has {lines} lines: too much to take back",
             )
-        cause = f"the change at {where} broke it"
+        asks = f"takes back {lines} lines of the change: look whether the rest still makes sense"
         judgement = judge(
-            Proposal(self.name, patch, f"took back {lines} of the change's lines at {where}", cause)
+            Proposal(
+                self.name,
+                patch,
+                f"took back {lines} of the change's lines at {where}",
+                f"the change at {where} broke it",
+                approval=asks if lines > _SMALL else None,
+            )
         )
         return Climbed(judgement if judgement.stands else None, (hint,), outcome=judgement.outcome)
 
