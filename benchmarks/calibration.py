@@ -3,25 +3,30 @@
 python benchmarks/calibration.py [CLAIMS.jsonl]
     CLAIMS: one claim a line, as judged_claims.jsonl has them: the signals it rests on, whether it names the labelled
     fault, whether it is true, and whether it is useful (the judge would change the code for it before merging).
-    All have one judge, who also made the readings of sets 3 and 4, after the reading and knowing the labels.
+    Sets 1 to 4 have one judge, who also made the readings of sets 3 and 4, after the reading and knowing the labels;
+    those of sets 5 and 6 were read by two others, and judged by the one who had not read them where `judge` is "other".
 """
 
 from __future__ import annotations
 
 import json
+import math
 import random
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
-from statistics import mean
+from statistics import NormalDist, mean
 from typing import Any
 
 from regreen.models import Signals
-from regreen.reviewers.calibrate import confidence, fit, gap
+from regreen.reviewers.calibrate import PRIOR, confidence, fit, gap
 
 FOLDS = 5
 ROUNDS = 40
 POSTED = 0.8
+EDGES = (0.0, 0.05, 0.2, 0.5, 0.8, 0.9, 0.95, 1.01)
+JUDGED = {"first judge": (1, 2, 3, 4), "second judge": (5,), "third judge": (6,)}
 Pairs = list[tuple[float, bool]]
 
 
@@ -43,13 +48,32 @@ def main() -> None:
                 f"  {outcome}: {_told(prior)}; fitted on the other folds: gap {mean(map(gap, folded)):.3f}, "
                 f"of those posted {_posted(folded)}"
             )
-        print(
-            f"  a gap of {_floor([confidence(c['signals']) for c in chosen]):.3f} is chance alone"
-        )
+            print(f"    posted by the prior: {_interval(chosen, outcome)}")
+        usual, most = _floor([confidence(c["signals"]) for c in chosen])
+        print(f"  chance alone: a gap of {usual:.3f}, once in twenty over {most:.3f}")
+    for name, sets in JUDGED.items():
+        _elsewhere(name, claims, sets)
+    for low, high in pairwise(EDGES):
+        found = [c for c in claims if low <= confidence(c["signals"]) < high]
+        stated = mean(confidence(c["signals"]) for c in found)
+        _count(f"stated {low:.2f} to {min(high, 1):.2f}, mean {stated:.3f}", found)
+    for kind in ("bug", "clean"):
+        posted = [c for c in claims if c["kind"] == kind and confidence(c["signals"]) >= POSTED]
+        _count(f"posted on {kind} pull requests", posted)
     for worth in ("yes", "perhaps", "no"):
         _count(f"would act: {worth}", [c for c in claims if c["signals"].worth == worth])
     _count("one reading", [c for c in claims if c["signals"].readers == 1])
     _count("two or more readings", [c for c in claims if c["signals"].readers > 1])
+
+
+def _elsewhere(name: str, claims: Sequence[dict[str, Any]], sets: Sequence[int]) -> None:
+    """One judge's claims, stated by the prior and by weights fitted on what the other judges said."""
+    here = [c for c in claims if c["set"] in sets]
+    away = fit((c["signals"], c["useful"], 1.0) for c in claims if c["set"] not in sets)
+    for how, weights in (("prior", PRIOR), ("fitted on the others", away)):
+        pairs = [(confidence(c["signals"], weights), c["useful"]) for c in here]
+        loss = -mean(math.log(s if right else 1 - s) for s, right in pairs)
+        print(f"{name}, {len(here)} claims, {how}: {_told(pairs)}, log loss {loss:.3f}")
 
 
 def _count(name: str, found: Sequence[dict[str, Any]]) -> None:
@@ -63,8 +87,21 @@ def _told(pairs: Pairs) -> str:
 
 def _posted(rounds: Sequence[Pairs]) -> str:
     posted = [(c, r) for pairs in rounds for c, r in pairs if c >= POSTED]
+    if not posted:
+        return "(none)"
     stated, right = mean(c for c, _ in posted), mean(r for _, r in posted)
     return f"({len(posted) / len(rounds):.1f}) {right:.2f} right, {stated:.2f} stated"
+
+
+def _interval(claims: Sequence[dict[str, Any]], outcome: str) -> str:
+    """How many of those that the prior posts are right, with Wilson's interval (as if no two had one pull request)."""
+    posted = [(s, c[outcome]) for c in claims if (s := confidence(c["signals"])) >= POSTED]
+    count, right = len(posted), sum(r for _, r in posted)
+    z = NormalDist().inv_cdf(0.975)
+    middle = (right + z * z / 2) / (count + z * z)
+    wide = z / (count + z * z) * math.sqrt(right * (count - right) / count + z * z / 4)
+    stated = mean(s for s, _ in posted)
+    return f"{right} of {count} right ({middle - wide:.2f} to {middle + wide:.2f}), stated {stated:.3f}"
 
 
 def _on_folds(claims: Sequence[dict[str, Any]], outcome: str, seed: int) -> Pairs:
@@ -84,10 +121,11 @@ def _on_folds(claims: Sequence[dict[str, Any]], outcome: str, seed: int) -> Pair
     return pairs
 
 
-def _floor(stated: Sequence[float]) -> float:
-    """The gap to expect of so many claims if each held with exactly the probability stated."""
+def _floor(stated: Sequence[float]) -> tuple[float, float]:
+    """The gap of so many claims if each held with exactly the probability stated: its mean, its 95th percentile."""
     chance = random.Random(1)
-    return mean(gap([(c, chance.random() < c) for c in stated]) for _ in range(2000))
+    gaps = sorted(gap([(c, chance.random() < c) for c in stated]) for _ in range(2000))
+    return mean(gaps), gaps[1900]
 
 
 if __name__ == "__main__":

@@ -277,8 +277,11 @@ def _whole(stream: MessageStream[None], name: str, force: str | None) -> ModelAn
     except anthropic.AnthropicError as error:  # an error in the middle of a stream
         raise _BrokeOff(_outside(error), begun(stream, name)) from error
     except (httpx2.HTTPError, *_NO_STREAM) as error:
-        why = OutsideError(f"the model's answer broke off ({type(error).__name__})")
-        raise _BrokeOff(why, begun(stream, name)) from error
+        cost = begun(stream, name)
+        told = f"the model's answer broke off ({type(error).__name__})"
+        if not cost.calls:
+            told = "what the model endpoint answers is no stream of the Messages API; check ANTHROPIC_BASE_URL"
+        raise _BrokeOff(OutsideError(told), cost) from error
 
 
 def _is_worth_keeping(request: ModelRequest, answer: ModelAnswer) -> bool:

@@ -38,6 +38,7 @@ _SPREAD: Weights = (0.5, 0.5, 0.3, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
 """How far each weight may move on little evidence (the standard deviation of its prior)."""
 _LOWEST, _HIGHEST = 0.01, 0.99
 _STEPS = 25
+_LEAST_STEP = 1e-6
 
 
 def confidence(signals: Signals, weights: Weights = PRIOR) -> float:
@@ -68,7 +69,8 @@ def fit(outcomes: Iterable[tuple[Signals, bool, float]], prior: Weights = PRIOR)
     """The likeliest weights, given the prior and outcomes (signals, right or not, how much that tells).
 
     Newton's method on the logistic likelihood with a Gaussian prior: without outcomes the prior, with few a little
-    of them, with hundreds theirs.
+    of them, with hundreds theirs. A step that would make the weights less likely is halved: where all that looks alike
+    was right, a whole one jumps past the summit and never comes back.
     """
     rows = [(features(signals), float(right), weight) for signals, right, weight in outcomes]
     size = len(prior)
@@ -84,10 +86,30 @@ def fit(outcomes: Iterable[tuple[Signals, bool, float]], prior: Weights = PRIOR)
                 for j in seen:
                     bend[i][j] += weight * p * (1 - p) * x[i] * x[j]
         step = _solved(bend, gradient)
-        weights = [w - d for w, d in zip(weights, step, strict=True)]
+        here, part = _unlikeliness(weights, rows, prior), 1.0
+        there = _moved(weights, step, part)
+        while part > _LEAST_STEP and _unlikeliness(there, rows, prior) > here:
+            part /= 2
+            there = _moved(weights, step, part)
+        weights = there
         if max(map(abs, step)) < 1e-9:
             break
     return tuple(weights)
+
+
+def _moved(weights: Sequence[float], step: Sequence[float], part: float) -> list[float]:
+    return [w - part * d for w, d in zip(weights, step, strict=True)]
+
+
+def _unlikeliness(
+    weights: Sequence[float], rows: Sequence[tuple[Weights, float, float]], prior: Weights
+) -> float:
+    """What the fit makes small: the negative logarithm of likelihood and prior, up to a constant."""
+    total = sum(((w - p) / s) ** 2 / 2 for w, p, s in zip(weights, prior, _SPREAD, strict=True))
+    for x, right, weight in rows:
+        z = _dot(x, weights)
+        total += weight * (max(z, 0.0) + math.log1p(math.exp(-abs(z))) - right * z)
+    return total
 
 
 def gap(pairs: Sequence[tuple[float, bool]], edges: Sequence[float] = (0.0, 0.2, 0.5, 0.8, 1.01)) -> float:  # fmt: skip

@@ -121,6 +121,11 @@ def test_half_an_answer_never_passes_for_a_whole_one(broken: tuple[str, ...]) ->
         model(url).ask(request())
 
 
+def test_an_endpoint_that_is_no_models_is_named() -> None:
+    with endpoint(("a page",)) as url, pytest.raises(OutsideError, match="ANTHROPIC_BASE_URL"):
+        model(url, max_retries=0).ask(request())
+
+
 def test_pauses_grow_and_are_not_the_same_twice() -> None:
     waited: list[float] = []
     with endpoint(*[BROKEN[1]] * 8) as url:

@@ -163,6 +163,29 @@ def test_a_handful_of_outcomes_moves_the_weights_a_little() -> None:
     assert before - 0.08 < after < before
 
 
+KINDS = (
+    (Signals(2, 2, "holds", 0.95, 0.9, worth="yes"), 65, 65),
+    (Signals(1, 2, "holds", 0.9, 0.6, worth="yes"), 4, 4),
+    (Signals(2, 2, "holds", 0.9, 0.7, worth="perhaps"), 24, 14),
+    (Signals(1, 2, "holds", 0.85, 0.5, worth="perhaps"), 22, 9),
+    (Signals(1, 2, "holds", 0.85, 0.4, worth="no"), 17, 2),
+    (Signals(1, 2, "refuted", 0.85, 0.5, worth="perhaps"), 9, 4),
+    (Signals(1, 2, "unsure", 0.7, 0.4, worth="perhaps"), 9, 4),
+)
+"""Kinds of claims, how many of each, how many of these were right: about as judges have found them."""
+
+
+@pytest.mark.parametrize("times", [1, 9, 30])
+def test_however_many_outcomes_there_are_the_weights_stay_where_they_fit_best(times: int) -> None:
+    """Where all of one kind were right, a whole step of Newton's method jumps too far, and ever farther."""
+    told = [(s, n < right, 1.0) for s, count, right in KINDS for n in range(count)] * times
+    now = fit(told)
+    stated = sum(confidence(s, now) for s, _, _ in told) / len(told)
+    assert stated == pytest.approx(sum(r for _, r, _ in told) / len(told), abs=0.04)
+    assert max(map(abs, now)) < 15
+    assert all(confidence(s, now) < 0.8 for s, _, right in KINDS if right in {2, 4} and s.worth != "yes")  # fmt: skip
+
+
 def test_fitted_on_some_it_is_calibrated_on_others() -> None:
     truth = (*PRIOR[:1], 0.4, 0.1, 1.2, -0.2, -1.5, 0.3, 3.0, 0.6, -3.0)
     claims = drawn_claims(1500, truth)
