@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from regreen.codebase.secret_formats import FORMATS, Format
+from regreen.codebase.secret_places import NETRC, named_values
 
 _LONGEST_LINE = 4000
 _MOST_FINDINGS = 200
@@ -20,47 +21,26 @@ _MOST_FINDINGS = 200
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN (?:(?:RSA|EC|DSA|OPENSSH|ENCRYPTED|PGP|SSH2 ENCRYPTED) )?PRIVATE KEY(?: BLOCK)?-----"
 )
+_JWK = re.compile(r"[\"']kty[\"']\s{0,4}:\s{0,4}[\"'](?:EC|RSA|OKP|oct)[\"']")
+_JWK_PART = re.compile(r"[\"'](?:d|k)[\"']\s{0,4}:\s{0,4}[\"']([\w-]{40,700})[\"']")
+_SEALED = re.compile(r"^kind:\s*SealedSecret\b", re.MULTILINE)  # what is in it is encrypted
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/]{40,}")
 _URL = re.compile(
     r"\b([a-z][a-z0-9+]{2,20})://([^\s:/@'\"<>{}$]{0,64}):([^\s@'\"<>]{3,200})@([^\s/:'\"<>?#,;)]{1,200})",
     re.IGNORECASE,
 )
-_ASSIGNED = re.compile(
-    r"""(?P<key>[A-Za-z_][\w.\-]{0,60})["'`]?\]?
-    (?:\s{0,4}:\s{0,4}&?(?:'\w{1,20}\s)?[A-Za-z][\w.<>?]{0,40}(?=\s{0,4}=)|\sstring(?=\s{0,4}=))?
-    \s{0,8}(?:=>|:=|==|=|\|\||\?\?|:(?!:)|,(?=\s*["']))\s{0,8}
-    (?:(?:\[\]byte|Buffer\.from|new\sString|bytes|str|Secret\w{0,5}|(?:base64\.)?b64decode)?\(\s{0,4})?
-    (?:[rbuf]{0,2})(?P<quote>["'`])(?P<value>[^"'`\s]{6,512})(?P=quote)""",
-    re.VERBOSE,
-)
-_BARE = re.compile(
-    r"^\s{0,20}(?:export\s+|-\s+|set\s+|ENV\s+|ARG\s+)?(?P<key>[A-Za-z_][\w.\-]{0,60})\s{0,8}[=:]\s{0,8}(?P<value>[^\s\"'#;,][^\s\"';,]{5,511})\s*(?:[#;].{0,200})?$"
-)
-_BARE_FILES = re.compile(
-    r"(?i)(?:^|/)(?:\.env[\w.]*|[\w.-]*\.env|[\w.-]+\.(?:ya?ml|ini|cfg|conf|properties|toml|tfvars|npmrc|pypirc|netrc|envrc|config)|\.npmrc|\.pypirc|\.envrc|dockerfile[\w.]*|credentials)$"
-)
-_HEADER = re.compile(
-    r"(?i)\b(?:authorization|x-api-key|api-key|x-auth-token)[\"']?\]?\s{0,4}[:=,]\s{0,4}[\"']?(?:(?:bearer|token|basic)\s+)?(?P<value>[A-Za-z0-9+/_.~=-]{16,512})"
-)
-_FLAG = re.compile(
-    r"(?:\s|^)--?(?P<key>password|passwd|token|api-?key|secret|auth-?token)[= ](?P<value>[^\s\"'$<>{}]{8,256})"
-)
-_USER = re.compile(
-    r"\bcurl\b.{0,300}?\s(?:-u|--user)[= ]?[\"']?(?P<name>[\w.@-]{1,64}):(?P<value>[^\s\"'$<>{}]{6,256})"
-)
-# `Server=...;User Id=sa;Password=...;` inside a text
-_CONNECTION = re.compile(
-    r"(?i)[;\"'](?P<key>password|pwd|accountkey|sharedaccesskey)\s?=\s?(?P<value>[^;\"'\s{}$<>]{6,256})(?=[;\"'])"
-)
-
 _SECRET_KEY = re.compile(
     r"(?i)passw(?:or)?d|passwd|passphrase|\bpwd|_pwd|\bpass$|_pass$|secret|token|api_?-?key|apikey|access_?-?key|auth_?-?key|private_?-?key|"
     r"credential|client_?-?key|encryption_?-?key|signing_?-?key|master_?-?key|account_?-?key|license_?-?key|service_?-?key|"
-    r"\bauth$|_auth$|auth_?token|bearer|webhook_?key|hmac_?key|salt$|session_?-?key|deploy_?-?key|shared_?-?key|consumer_?-?key|app_?-?key$"
+    r"\bauth$|_auth$|auth_?token|bearer|_pat$|\bpat$|requirepass|masterauth|\bbind_?pw|webhook_?key|hmac_?key|salt$|session_?-?key|deploy_?-?key|shared_?-?key|consumer_?-?key|app_?-?key$"
 )
-_PASSWORD_KEY = re.compile(r"(?i)passw(?:or)?d|passwd|passphrase|pwd|_?pass$")
+# What every line has that names a credential: most have none of it, and need no closer look.
+_SPEAKS = re.compile(
+    r"(?i)pass|pwd|secret|token|key|credential|auth|bearer|salt|pat\b|bind_?pw|identified|login|curl|mysql"
+)
+_PASSWORD_KEY = re.compile(r"(?i)passw(?:or)?d|passwd|passphrase|pwd|_?pass$|masterauth|bind_?pw")
 _INNOCENT_KEY = re.compile(
-    r"(?i)hash|digest|checksum|sha\d|md5|fingerprint|integrity|public|pub_?key|token_?(?:type|url|uri|endpoint|name|id$|limit|count|expir|ttl|field|header|kind|class|s$)|"
+    r"(?i)hash|digest|checksum|encrypted|cipher|sha\d|md5|fingerprint|integrity|public|pub_?key|token_?(?:type|url|uri|endpoint|name|id$|limit|count|expir|ttl|field|header|kind|class|s$)|"
     r"tokens?_?(?:used|per|total|max)|max_?tokens?|num_?tokens?|(?:eos|bos|pad|unk|cls|sep|mask|stop|special|csrf|xsrf|next|page|continuation|pagination|sync|cursor|cancel|cancellation|sub|start|end|prompt|input|output)_?token|tokeniz|"
     r"secret_?(?:name|id$|arn|ref|path|key_?ref|manager|store|type|version)|password_?(?:field|hash|reset|change|policy|length|label|hint|input|min|max|confirm|expir|url|file|path|name)|"
     r"key_?(?:name|id$|path|file|type|size|len|ring|board|word|usage|vault)|_?(?:file|path|name|url|uri|regex|pattern|prefix|suffix|header|label|placeholder|env|var|field|column|title|description|help|message|error|example|class|type|mode|length|count|format|scheme|endpoint|selector|template)$|"
@@ -72,8 +52,9 @@ _PLACEHOLDER = re.compile(
     r"my[-_]?(?:secret|password|token|key|super)|super[-_]?secret|s3cr3t|p[a@]ssw[o0]rd|letmein|none|null|undefined|default|\bsecret\b|insecure|unsafe|dev(?:elopment)?[-_]|local(?:host|dev)?[-_]?|demo|(?:^|[-_])test(?:ing|s)?(?:$|[-_\d])|aaaa|1111|0000"
 )
 _REFERENCE = re.compile(
-    r"^\$|\$\{|\{\{|\}\}|%\(|%[sd]\b|\{[\w.]*\}|^@|^env[.:(]|^process\.|^os\.|getenv|environ|^secrets?\.|^vars\.|^vault[:.]|^ref[:+]|^arn:|^projects/|^ssm:|^sm://|^op://|^<|^\[|^/|^\./|^~/|^https?://|^file:|\(\)|\.(?:get|read|value|decode|encode|format|json|ya?ml|py|js|ts|txt|pem|key|crt|html|com|org|net|io)\b|::|->|=>|\)$|^self\.|^this\.|^config\."
+    r"^\$|\$\{|\{\{|\}\}|%\(|%[sd]\b|\{[\w.]*\}|\{[\w.]+\(|^@|^env[.:(]|^process\.|^os\.|getenv|environ|^secrets?\.|^vars\.|^vault[:.]|^ref[:+]|^arn:|^projects/|^ssm:|^sm://|^op://|^<|^\[|^/|^\./|^~/|^https?://|^file:|\(\)|\.(?:get|read|value|decode|encode|format|json|ya?ml|py|js|ts|txt|pem|key|crt|html|com|org|net|io)\b|::|->|=>|\)$|^self\.|^this\.|^config\."
 )
+_TEMPLATE = re.compile(r"^\$|\$\{|\{\{|\}\}|%\(|://|^/")
 _UUID = re.compile(r"(?i)^[{(]?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}[)}]?$")
 _WORDS = re.compile(r"^[A-Za-z]+(?:[-_. /:][A-Za-z]+)*\d{0,2}$")
 _IDENTIFIER = re.compile(
@@ -83,7 +64,7 @@ _IDENTIFIER = re.compile(
 _NO_SECRET = re.compile(r"^0x[0-9a-fA-F]{40}$|\[\^?(?:a-z|A-Z|0-9|\\w)|\(\?[=!:<]")
 _HEX = re.compile(r"(?i)^(?:0x)?[0-9a-f]+$")
 _HASH = re.compile(
-    r"(?i)^(?:sha(?:1|256|384|512)[-:]|md5[-:]|\$2[aby]\$|\$argon2|\$pbkdf2|\$[156]\$|pbkdf2[:_]|scrypt:|bcrypt|\{SSHA\})"
+    r"(?i)^(?:sha(?:1|256|384|512)[-:]|md5[-:]|\$2[aby]\$|\$argon2|\$pbkdf2|\$[156]\$|pbkdf2[:_]|scrypt:|bcrypt|\{SSHA\}|ENC\[|AQICA|vault:v\d+:|gAAAAA)"
 )
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}|^\d+(?:\.\d+)+[\w.-]*$|^[\d.,:/-]+$")
 _LOCAL_HOST = re.compile(
@@ -121,7 +102,7 @@ class _Found:
 
 def find_secrets(text: str, path: str = "") -> tuple[Secret, ...]:
     """Every credential in a file's text, in the order of its lines."""
-    if _SKIPPED.search(path):
+    if _SKIPPED.search(path) or _SEALED.search(text):
         return ()
     found: list[Secret] = []
     lines = text.split("\n")
@@ -147,9 +128,23 @@ def find_secrets(text: str, path: str = "") -> tuple[Secret, ...]:
                     hash(lines[min(number, len(lines) - 1)]),
                 )
             )
+        found.extend(_key_material(lines, number, path))
         if len(found) >= _MOST_FINDINGS:
             break
     return tuple(found)
+
+
+def _key_material(lines: list[str], number: int, path: str) -> Iterator[Secret]:
+    """A private key in PuTTY's own file, or as a JSON web key."""
+    line, sure = lines[number - 1], 0.6 if _TEST_PATH.search(path) else 0.95
+    if line.startswith("Private-Lines:") and lines[0].startswith("PuTTY-User-Key-File"):
+        body = "".join(lines[number : number + 1])
+        if not _is_example(body):
+            yield Secret("private key", number, "Private-Lines: …", sure, hash(body))
+    near = "\n".join(lines[max(0, number - 12) : number + 11]) if _JWK_PART.search(line) else ""
+    for match in _JWK_PART.finditer(line) if _JWK.search(near) else ():
+        if not _is_example(match[1]):
+            yield Secret("private key", number, mask(match[1]), sure, hash(match[1]))
 
 
 def redact(text: str) -> str:
@@ -162,6 +157,17 @@ def redact(text: str) -> str:
         if _PRIVATE_KEY.search(line):
             _blank_key(lines, index)
     return "\n".join(lines)
+
+
+def credentials(text: str, path: str = "") -> dict[str, str]:
+    """What to write instead of each credential in a file's text, wherever that quotes it. It is not for showing."""
+    if _SKIPPED.search(path) or _SEALED.search(text):
+        return {}
+    return {
+        one.value: mask(one.value, one.kind)
+        for line in text.split("\n")
+        for one in _in_line(line, path)
+    }
 
 
 def mask(value: str, kind: str = "") -> str:
@@ -203,7 +209,8 @@ def _in_line(line: str, path: str) -> Iterator[_Found]:
         return
     if "://" in line:
         yield from _in_urls(line, path)
-    yield from _assigned(line, path)
+    if _SPEAKS.search(line) or path.endswith("pgpass"):
+        yield from _assigned(line, path)
 
 
 def _formatted(form: Format, line: str, path: str) -> Iterator[_Found]:
@@ -285,22 +292,11 @@ def _in_urls(line: str, path: str) -> Iterator[_Found]:
 
 
 def _assigned(line: str, path: str) -> Iterator[_Found]:
-    patterns = [_ASSIGNED, *([_BARE] if _BARE_FILES.search(path) else [])]
-    for pattern in patterns:
-        for match in pattern.finditer(line):
-            sure = _generic(match["key"], match["value"], path)
-            if sure:
-                kind = "password" if _PASSWORD_KEY.search(match["key"]) else "secret"
-                yield _Found(kind, match.start("value"), match.end("value"), match["value"], sure)
-    for pattern, key in (
-        (_HEADER, "token"), (_FLAG, None), (_USER, "password"), (_CONNECTION, None)
-    ):  # fmt: skip
-        for match in pattern.finditer(line):
-            name = key or match["key"]
-            sure = _generic(name, match["value"], path)
-            if sure:
-                kind = "password" if _PASSWORD_KEY.search(name) else "secret"
-                yield _Found(kind, match.start("value"), match.end("value"), match["value"], sure)
+    for one in named_values(line, path):
+        sure = _generic(one.key, one.value, path)
+        if sure:
+            kind = "password" if _PASSWORD_KEY.search(one.key) else "secret"
+            yield _Found(kind, one.start, one.end, one.value, sure)
 
 
 def _generic(key: str, value: str, path: str) -> float:
@@ -308,13 +304,19 @@ def _generic(key: str, value: str, path: str) -> float:
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key)
     if not _SECRET_KEY.search(name) or _INNOCENT_KEY.search(name):
         return 0.0
-    if _not_random(value) or _TEST_PATH.search(path):
+    if _TEST_PATH.search(path):
+        return 0.0
+    if key == NETRC and _UUID.match(value):
+        return 0.85
+    if _not_random(value):
         return 0.0
     sure = _password(value) if _PASSWORD_KEY.search(name) else _token(value)
     return round(sure, 3)
 
 
 def _not_random(value: str) -> bool:
+    if _surely_random(value):
+        return _HASH.match(value) is not None
     return bool(
         _PLACEHOLDER.search(value)
         or _REFERENCE.search(value)
@@ -324,6 +326,18 @@ def _not_random(value: str) -> bool:
         or _DATE.match(value)
         or _IDENTIFIER.match(value)
         or _repeats(value)
+    )
+
+
+def _surely_random(value: str) -> bool:
+    """Whether letters, digits and signs are mixed as only a generator mixes them, whatever words occur in it."""
+    classes = all(re.search(p, value) for p in (r"[a-z]", r"[A-Z]|[^\w]", r"\d", r"[^\w]"))
+    return (
+        classes
+        and len(value) >= 40
+        and entropy(value) >= 4.6
+        and _TEMPLATE.search(value) is None
+        and re.search(r"[a-z]{7}|[A-Z]{7}", value) is None
     )
 
 

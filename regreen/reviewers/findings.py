@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from regreen.codebase.diff import FileChange
+from regreen.codebase.secret_patterns import credentials, redact
 from regreen.codebase.symbols import Outline, outline
 from regreen.models import Finding, Withheld
 from regreen.reviewers.context import Claim, ReviewContext
@@ -32,7 +34,7 @@ def settle(claims: list[Claim], context: ReviewContext) -> tuple[list[Candidate]
     sources = _Sources(context)
     for claim in claims:
         file = context.change.by_path.get(claim.path)
-        finding = _finding(claim, file, sources)
+        finding = _hushed(_finding(claim, file, sources), sources.credentials(claim, file))
         if file is None or not _is_new(claim, file):
             outside.append(Withheld(finding, "outside_diff"))
         else:
@@ -101,6 +103,7 @@ class _Sources:
     def __init__(self, context: ReviewContext) -> None:
         self._context = context
         self._read: dict[tuple[str, str], _Source | None] = {}
+        self._credentials: dict[str, dict[str, str]] = {}
 
     def of(self, claim: Claim, file: FileChange | None) -> _Source | None:
         """The text that a claim's lines count in."""
@@ -110,6 +113,41 @@ class _Sources:
             look = self._context.after if claim.side == "RIGHT" else self._context.before
             self._read[key] = _source(path, look(path))
         return self._read[key]
+
+    def credentials(self, claim: Claim, file: FileChange | None) -> dict[str, str]:
+        """The credentials in the file that a claim is about, each with what may be shown of it."""
+        source = self.of(claim, file)
+        if source is None:
+            return {}
+        if claim.path not in self._credentials:
+            self._credentials[claim.path] = credentials(source.text, claim.path)
+        return self._credentials[claim.path]
+
+
+def _hushed(finding: Finding, known: Mapping[str, str]) -> Finding:
+    """The finding without credentials, whoever quoted the line they stand in; a suggestion with one is none."""
+
+    def hushed(text: str) -> str:
+        for value, shown in known.items():
+            text = text.replace(value, shown)
+        return redact(text)
+
+    kept = finding.suggestion is None or hushed(finding.suggestion) == finding.suggestion
+    return replace(
+        finding,
+        title=hushed(finding.title),
+        body=hushed(finding.body),
+        suggestion=finding.suggestion if kept else None,
+        evidence=tuple(
+            replace(
+                one,
+                excerpt=hushed(one.excerpt),
+                head=one.head and hushed(one.head),
+                base=one.base and hushed(one.base),
+            )
+            for one in finding.evidence
+        ),
+    )
 
 
 def _source(path: str, text: str | None) -> _Source | None:

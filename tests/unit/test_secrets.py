@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import random
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from regreen.codebase.secret_patterns import find_secrets, mask, redact
+from tests.unit.changes import Story
 from tests.unit.credentials import HARD_NEGATIVES, KINDS, negatives, positives
+from tests.unit.credentials_elsewhere import CREDENTIALS, INNOCENT
 
 
 def is_found(path: str, text: str) -> bool:
@@ -23,6 +29,55 @@ def test_precision_and_recall_hold_on_a_generated_list() -> None:
     precision = sum(real) / (sum(real) + sum(innocent))
     assert recall >= 0.95
     assert precision >= 0.95
+
+
+def test_they_hold_on_a_list_that_was_written_apart() -> None:
+    rng = random.Random(29)
+    real = [is_found(*make(rng)) for make in CREDENTIALS.values() for _ in range(4)]
+    innocent = [is_found(*make(rng)) for make in INNOCENT.values() for _ in range(4)]
+    assert sum(real) / len(real) >= 0.95
+    assert sum(real) / (sum(real) + sum(innocent)) >= 0.95
+
+
+VALUES = (
+    "tR7uK9zmQx2wB4nL8v",
+    "ghp_aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA2",
+    "q7Wz2Lk9Xv4Rt8Bn3Mp6Jc1Hd5Gf0Sa7",
+)
+QUOTED = f"""\
+import subprocess
+from flask import Flask, request
+
+app = Flask(__name__)
+
+
+@app.get("/x")
+def x():
+    con = connect(password="{VALUES[0]}"); con.execute("select " + request.args["q"])
+    if request.args["q"] is "{VALUES[0]}": pass
+    token = "{VALUES[1]}"; assert (token, "no")
+    subprocess.run("curl -H 'Authorization: Bearer {VALUES[2]}' " + request.args["h"], shell=True)
+    return {{}}
+"""
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sarif", "markdown"])
+def test_no_form_of_the_report_holds_a_value_that_stands_on_the_line_of_another_finding(
+    tmp_path: Path, form: str
+) -> None:
+    # Given a change that puts credentials beside other faults
+    Story(tmp_path).change(
+        {"README": "x"},
+        {"app.py": QUOTED, "requirements.txt": f"a @ git+https://u:{VALUES[0]}@h.io/a\n"},
+    )
+    # When it is reviewed
+    done = subprocess.run(
+        [sys.executable, "-m", "regreen", "review", "--base", "HEAD~1", "--format", form],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    # Then the faults are told, and no credential is
+    assert "Command injection" in done.stdout
+    assert not [value for value in VALUES if value in done.stdout + done.stderr]
 
 
 def test_no_finding_carries_the_value() -> None:
