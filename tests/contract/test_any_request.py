@@ -10,6 +10,7 @@ import string
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from flask.testing import FlaskClient
@@ -83,7 +84,7 @@ def _addresses(app: App) -> list[tuple[str, str]]:
 
 
 def _send(client: FlaskClient, method: str, rule: str, data: st.DataObject, job: str) -> int:
-    name = data.draw(st.one_of(st.just(job), _WORDS))
+    name = quote(data.draw(st.one_of(st.just(job), _WORDS)).encode("utf-8", "surrogatepass"))
     address = "".join(name if part.endswith(">") else part for part in _parts(rule))
     known = ["page", "repo", "state", "kind", "q", "to", "code", "sort", "next", "form_token"]
     query = data.draw(st.dictionaries(st.sampled_from(known), _WORDS, max_size=4))
