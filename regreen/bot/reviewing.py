@@ -16,6 +16,7 @@ from regreen.bot.linked import intent
 from regreen.bot.outcomes import Outcomes
 from regreen.bot.remembering import Remembered
 from regreen.bot.running import Job
+from regreen.bot.say.markup import counted
 from regreen.codebase.setup_guard import Rules
 from regreen.codebase.trial import Trial
 from regreen.errors import Cancelled, OutsideError
@@ -143,7 +144,7 @@ class _Flow:
         if not kept:
             self._desk.store.put("review", self._external_id, json.dumps(asdict(found)))
         self._publish(found, asked_by)
-        return f"{len(found.findings)} findings, {len(found.withheld)} withheld"
+        return f"{counted(len(found.findings), 'finding')}, {len(found.withheld)} withheld"
 
     def _review(self, *, full: bool) -> Review:
         desk, job, pull, config = self._desk, self._job, self._pull, self._loaded.config
@@ -224,7 +225,7 @@ class _Flow:
         for finding in found.findings:
             self._remembered.remember(finding, text_of)
         self._keep(found)
-        detail = f"{len(found.findings)} findings at {pull.head_sha[:12]}, ${found.cost.usd:.3f}"
+        detail = f"{counted(len(found.findings), 'finding')} at {pull.head_sha[:12]}, ${found.cost.usd:.3f}"
         self._desk.log(self._job, asked_by, "review", detail)
 
     def _post(self, found: Review) -> str:

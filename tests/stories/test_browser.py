@@ -155,7 +155,7 @@ def test_who_signs_in_lands_where_they_wanted_to_go(scene: Scene) -> None:
 
 def test_a_stranger_sees_nothing(scene: Scene) -> None:
     scene.sign_in("mallory")
-    scene.browser.sees("No repository yet.")
+    scene.browser.sees("No repository yet")
     scene.browser.go(f"{scene.url}/jobs")
     assert REPO not in scene.browser.text
 

@@ -77,6 +77,7 @@ def _plot(bins: tuple[Bin, ...]) -> Safe:
         dot = tag("circle", tag("title", said), cx=f"{x(one.mean):.1f}", cy=f"{y(one.right / one.count):.1f}", r=f"{min(9.0, 3 + sqrt(one.count) / 2):.1f}", class_="dot")  # fmt: skip
         parts.append(dot)
     width, height = _LEFT + _SIDE + 16, _TOP + _SIDE + 40
+    parts.append(tag("text", "share that was right", transform=f"translate(10 {y(0.5):.0f}) rotate(-90)", text_anchor="middle"))  # fmt: skip
     parts.append(tag("text", "stated confidence", x=f"{x(0.5):.0f}", y=str(height - 6), text_anchor="middle"))  # fmt: skip
     return tag("svg", *parts, viewBox=f"0 0 {width} {height}", width=str(width), role="img", class_="plot", aria_label="Share of findings that were right, by stated confidence; the table below has the numbers")  # fmt: skip
 

@@ -11,6 +11,7 @@ from flask import request
 from regreen.bot.dashboard.frame import filters, pager
 from regreen.bot.dashboard.html import Safe, dollars, link, place, seconds, state, table, text, when
 from regreen.bot.dashboard.reader import Reader
+from regreen.bot.say.markup import counted
 from regreen.listing import Shelf, Sought
 from regreen.records import Document, JobKind, JobState
 
@@ -145,9 +146,8 @@ def headline(document: Document) -> str:
         case "review":
             kept = len(body.get("withheld", ()))
             held = f", {kept} withheld" if kept else ""
-            return f"{len(body.get('findings', ()))} findings{held}: {body.get('summary', '')}"[
-                :300
-            ]
+            posted = counted(len(body.get("findings", ())), "finding")
+            return f"{posted}{held}: {body.get('summary', '')}"[:300]
         case "fix":
             said = (body.get("rung"), body.get("cause"), body.get("reason"))
             return ": ".join(str(part) for part in said if part)[:300]
