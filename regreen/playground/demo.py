@@ -15,7 +15,7 @@ from pathlib import Path
 
 import requests
 
-from regreen.errors import OutsideError
+from regreen.errors import NoSandbox, OutsideError
 from regreen.playground import runner, scenario
 from regreen.playground.news import News
 from regreen.playground.scenario import REPO
@@ -90,9 +90,7 @@ def play(
         NoSandbox: nothing here can run foreign code.
         OutsideError: the App does not start.
     """
-    from regreen.adapters.sandbox import choose
-
-    say(f"Sandbox: {choose().name}")
+    _try_sandbox(say)
     home = Path(tempfile.mkdtemp(prefix="regreen-demo-"))
     with serve(port) as playground:
         stage = _set(playground, home, say)
@@ -112,6 +110,17 @@ def play(
     else:
         shutil.rmtree(home, ignore_errors=True)
     return Played(tuple(stage.missed), playground.url, stage.url)
+
+
+def _try_sandbox(say: Say) -> None:
+    """See that boxes hold here, with the settings that the App will have: else three acts of four would wait in vain."""
+    from regreen.adapters.attacks import self_test
+    from regreen.adapters.sandbox import choose
+
+    sandbox = choose(os.environ.get("REGREEN_SANDBOX") or "auto", os.environ.get("REGREEN_SANDBOX_RUNTIME"))  # fmt: skip
+    say(f"Sandbox: {sandbox.name}")
+    if unfit := self_test(sandbox):
+        raise NoSandbox(unfit)
 
 
 def _set(playground: Playground, home: Path, say: Say) -> _Stage:

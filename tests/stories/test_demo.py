@@ -39,6 +39,15 @@ def test_whatever_ends_the_demo_ends_the_app_that_it_started(
     assert list(tmp_path.glob("regreen-demo-*")) == [], "nor does it leave its files"
 
 
+def test_without_a_sandbox_it_says_so_at_once(tmp_path: Path) -> None:
+    nowhere = {"REGREEN_SANDBOX": "docker", "DOCKER_HOST": f"unix://{tmp_path}/none.sock"}
+    argv = [sys.executable, "-m", "regreen", "demo"]
+    done = subprocess.run(argv, cwd=tmp_path, env=os.environ | nowhere, capture_output=True, text=True, check=False, timeout=60)  # fmt: skip
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "no Docker engine is running" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.soak
 def test_all_four_acts_are_played(demo: subprocess.Popen[str]) -> None:
     said, _ = demo.communicate(timeout=1800)
