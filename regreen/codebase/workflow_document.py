@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
@@ -13,6 +14,19 @@ from ruamel.yaml.error import YAMLError
 _LARGEST = 400_000
 _DEEPEST = 200
 SECRET = re.compile(r"\bsecrets\.(?!GITHUB_TOKEN\b)\w+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """One risk. `lines` are every line (1-based) that makes it, the most telling first; `key` tells it apart."""
+
+    rule: str
+    key: str
+    lines: tuple[int, ...]
+    title: str
+    body: str
+    severity: Literal["critical", "high", "medium", "low"]
+    confidence: float
 
 
 class NotYaml(Exception):

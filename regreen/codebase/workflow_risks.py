@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
 
 from ruamel.yaml.comments import CommentedMap
 
+from regreen.codebase import workflow_traffic
 from regreen.codebase.workflow_document import (
     SECRET,
     Job,
+    Risk,
     flat,
     jobs_of,
     line_of,
@@ -33,6 +33,9 @@ _HOSTILE = re.compile(
     r"toJSON\(\s*github(?:\.event(?:\.(?:issue|pull_request|comment|review|head_commit|discussion))?)?\s*\)",
     re.IGNORECASE,
 )
+_BRACKETS = re.compile(r"\[\s{0,4}['\"]([\w-]+)['\"]\s{0,4}\]")
+_VARIABLE = re.compile(r"\benv\.(\w+)")
+_OUTPUT = re.compile(r"\bneeds\.([\w-]+)\.outputs\.([\w-]+)")
 _INPUTS = re.compile(r"\b(?:github\.event\.)?inputs\.[\w-]+", re.IGNORECASE)
 _CHANGED_FILES = re.compile(
     r"steps\.[\w-]+\.outputs\.(?:[\w-]*files[\w-]*|head_ref|branch|title|body|comment)\b",
@@ -52,6 +55,10 @@ _HEAD = re.compile(
 _CHECKS_OUT = re.compile(
     r"\bgh\s+pr\s+checkout\b|git\s+(?:fetch|pull|checkout)\b[^\n]{0,200}(?:pull/|head_ref|head\.(?:ref|sha))"
 )
+# A command that runs what lies in the checkout.
+_RUNS = re.compile(
+    r"(?:^|[\s;&|(])(?:make|npm|pnpm|yarn|bun|node|python3?|pip3?|uv|tox|pytest|cargo|go|mvn|gradle|bash|sh|source|\./[\w.-]+)\b"
+)
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _PRIVILEGED = frozenset(
     {
@@ -64,19 +71,6 @@ _PRIVILEGED = frozenset(
     }
 )
 _OWN = frozenset({"actions", "github"})
-
-
-@dataclass(frozen=True, slots=True)
-class Risk:
-    """One risk. `lines` are every line (1-based) that makes it, the most telling first; `key` tells it apart."""
-
-    rule: str
-    key: str
-    lines: tuple[int, ...]
-    title: str
-    body: str
-    severity: Literal["critical", "high", "medium", "low"]
-    confidence: float
 
 
 def risks(text: str) -> tuple[Risk, ...]:
@@ -134,15 +128,20 @@ def _of_job(
     job: Job, document: CommentedMap, triggers: dict[str, int], lines: list[str]
 ) -> Iterator[Risk]:
     for index, step in enumerate(job.steps):
-        yield from _injections(job, step, triggers, lines)
+        yield from _injections(job, step, document, triggers, lines)
         yield from _unpinned(job, step, triggers)
         yield from _checkouts(job, index, triggers)
         yield from _leaks(job, step, lines)
+    yield from workflow_traffic.of_job(job, triggers, lines)
     yield from _runner(job, document, triggers)
 
 
 def _injections(
-    job: Job, step: CommentedMap, triggers: dict[str, int], lines: list[str]
+    job: Job,
+    step: CommentedMap,
+    document: CommentedMap,
+    triggers: dict[str, int],
+    lines: list[str],
 ) -> Iterator[Risk]:
     given = step.get("with")
     scripts: list[tuple[str, CommentedMap, str]] = []
@@ -158,11 +157,39 @@ def _injections(
         start = line_of(holder, key)
         for match in _EXPRESSION.finditer(script):
             line = _find(lines, start, match.group().strip())
-            yield from _injection(job, match[1], line, triggers)
+            meant = _meant(match[1], job, step, document)
+            yield from _injection(job, match[1], meant, line, triggers)
 
 
-def _injection(job: Job, expression: str, line: int, triggers: dict[str, int]) -> Iterator[Risk]:
-    bare = _HARMLESS.sub("", expression)
+def _meant(
+    expression: str, job: Job, step: CommentedMap, document: CommentedMap, depth: int = 0
+) -> str:
+    """An expression with what it names: `env.TITLE` and another job's outputs stand for what they were set to."""
+    plain = _BRACKETS.sub(r".\1", expression)
+    if depth > 4:
+        return plain
+    jobs = document.get("jobs")
+    own = jobs.get(job.name) if isinstance(jobs, CommentedMap) else None
+    found: list[str] = []
+    for name in _VARIABLE.findall(plain):
+        for holder in (step, own, document):
+            env = holder.get("env") if isinstance(holder, CommentedMap) else None
+            if isinstance(env, CommentedMap) and name in env:
+                found.append(str(env[name]))
+                break
+    for needed, name in _OUTPUT.findall(plain):
+        other = jobs.get(needed) if isinstance(jobs, CommentedMap) else None
+        outputs = other.get("outputs") if isinstance(other, CommentedMap) else None
+        if isinstance(outputs, CommentedMap) and name in outputs:
+            found.append(str(outputs[name]))
+    inner = [match for text in found for match in _EXPRESSION.findall(text)]
+    return " ".join([plain, *(_meant(one, job, step, document, depth + 1) for one in inner)])
+
+
+def _injection(
+    job: Job, expression: str, meant: str, line: int, triggers: dict[str, int]
+) -> Iterator[Risk]:
+    bare = _HARMLESS.sub("", meant)
     hostile = _HOSTILE.search(bare)
     shown = expression.strip()[:80]
     mend = 'Put it into `env:` and use the variable in the script (`"$TITLE"`): then it is data.'
@@ -233,18 +260,19 @@ def _checkouts(job: Job, index: int, triggers: dict[str, int]) -> Iterator[Risk]
     step = job.steps[index]
     given = step.get("with")
     uses, run = str(step.get("uses") or ""), str(step.get("run") or "")
-    line = 0
+    line, rest = 0, ""
     if "checkout" in uses and isinstance(given, CommentedMap):
         for key in ("ref", "repository"):
             if _HEAD.search(str(given.get(key, ""))):
                 line = line_of(given, key)
                 break
-    elif _CHECKS_OUT.search(run):
+    elif (taken := _CHECKS_OUT.search(run)) is not None:
         line = line_of(step, "run")
+        rest = re.sub(r"^[^\n&;]*", "", run[taken.end() :])
     if not line:
         return
     later = job.steps[index + 1 :]
-    runs_code = any(
+    runs_code = _RUNS.search(rest) is not None or any(
         "run" in s
         or str(s.get("uses") or "").startswith("./")
         or "setup-" in str(s.get("uses") or "")
