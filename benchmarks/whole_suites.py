@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +22,10 @@ from regreen.adapters.git import GitRepository
 from regreen.adapters.sandbox import choose
 from regreen.codebase.manifests import python_for
 from regreen.codebase.trial import Trial
+from regreen.fixers.case import Stop
 from regreen.fixers.checks.paths import is_test
 from regreen.fixers.runs import run_fresh
+from regreen.fixers.suite import suite_of
 from regreen.ports import Sandbox
 
 
@@ -50,27 +53,33 @@ def held(
     """The suite before and after the patch, and the later fix's tests on both."""
     red = case["first_bad"] if found.get("scene") == "pr" else case["bad"]
     mended = git.apply(red, found["patch"], "candidate")
-    words = {"id": case["id"], "outcome": found["outcome"], "rung": found["rung"]}
+    words = {
+        "id": case["id"],
+        "scene": found.get("scene"),
+        "outcome": found["outcome"],
+        "rung": found["rung"],
+    }
     if mended is None:
         return {**words, "trouble": "the patch does not apply"}
-    trial = Trial(
-        ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *_homes(git, red)),
-        setup=f"pip install -q pytest {' '.join(case['requirements'])}",
+    check = Trial(
+        ("python", "regreen_check.py"),
+        setup=f"pip install -q {' '.join(case['requirements'])}" if case["requirements"] else None,
         env=(("PYTHONPATH", case["python_path"]),),
-        timeout=200,
         python=python_for(git, red, sandbox.pythons()),
     )
+    stop = Stop(time.monotonic() + 3600)
+    suite = suite_of(check, red, configured=None, heard={}, git=git, sandbox=sandbox, stop=stop)
+    way = suite.baseline() if suite is not None else None
+    if way is None:
+        return {**words, "trouble": "the suite does not run here"}
+    trial = way[0]
     before, after = (_outcomes(trial, rev, git, sandbox) for rev in (red, mended))
     laid = {
         path: data
         for path in git.changed_paths(case["fix"])
         if is_test(path) and (data := git.show(case["fix"], path)) is not None
     }
-    theirs = replace(
-        trial,
-        command=("python", "-m", "pytest", "-q", *(path for path in laid if path.endswith(".py"))),
-        overlay=MappingProxyType(laid),
-    )
+    theirs = replace(trial, overlay=MappingProxyType(laid))  # whole: data of tests changes too
     runs = {name: _outcomes(theirs, rev, git, sandbox) if laid else {} for name, rev in (("fix", case["fix"]), ("red", red), ("mended", mended))}  # fmt: skip
     wanted = [test for test, word in runs["fix"].items() if word == "passed"]
     return {
@@ -92,11 +101,6 @@ def held(
             if runs["red"].get(one) == "failed" and runs["mended"].get(one) != "passed"
         )[:20],
     }
-
-
-def _homes(git: GitRepository, rev: str) -> list[str]:
-    folders = {entry.path.split("/")[0] for entry in git.tree(rev) if "/" in entry.path}
-    return sorted(folders & {"tests", "testing", "test"}) or ["."]
 
 
 def _outcomes(trial: Trial, rev: str, git: GitRepository, sandbox: Sandbox) -> Mapping[str, str]:

@@ -76,12 +76,10 @@ class Suite:
             overlay: files to lay over it, such as tests that the patch touched, as they were.
             given_up: test files that the patch openly takes back; that their tests are gone is no surprise.
         """
-        if not self._asked:
-            self._asked = True
-            self._before = self._baseline()
-        if self._before is None:
+        found = self.baseline()
+        if found is None:
             return Held("", why=self._why)
-        trial, before = self._before
+        trial, before = found
         trial = replace(trial, overlay=MappingProxyType({**trial.overlay, **overlay}))
         broken, kept = self._compared(trial, before, commit, given_up)
         if broken is None:
@@ -97,10 +95,17 @@ class Suite:
             what += f", those that ran within {trial.timeout * _END:.0f} seconds"
         return Held(what, kept, broken)
 
-    def _baseline(self) -> tuple[Trial, Seen] | None:
-        failed: set[str | None] = set()
+    def baseline(self) -> tuple[Trial, Seen] | None:
+        """The way that works, and how the tests end at the broken commit; None where no way says anything."""
+        if not self._asked:
+            self._asked = True
+            self._before = self._first_that_works()
+        return self._before
+
+    def _first_that_works(self) -> tuple[Trial, Seen] | None:
+        failed: set[tuple[str | None, str | None]] = set()
         for trial in self._trials:
-            if trial.setup in failed:
+            if (trial.setup, trial.python) in failed:
                 continue
             share = self._stop.left * _SHARE
             limit = min(trial.timeout, LONGEST, share)
@@ -110,7 +115,7 @@ class Suite:
             limited = replace(trial, timeout=limit)
             seen = self._run(limited, self._rev)
             if seen is None:
-                failed.add(trial.setup)
+                failed.add((trial.setup, trial.python))
                 continue
             if seen.result.ended == "timeout":
                 self._why = (

@@ -43,8 +43,12 @@ def wants(text: str) -> dict[str, str]:
 
 
 def reverted(repository: Repository) -> dict[str, Any]:
+    return fixed(repository, "--rungs", "revert")
+
+
+def fixed(repository: Repository, *more: str) -> dict[str, Any]:
     check = repository.path.parent / "check.py"
-    argv = ["fix", "--repo", str(repository.path), "--setup", SETUP, "--overlay", str(check), "--rungs", "revert",
+    argv = ["fix", "--repo", str(repository.path), "--setup", SETUP, "--overlay", str(check), *more,
             "--format", "json", "--", "python", "check.py"]  # fmt: skip
     done = CliRunner().invoke(cli, argv, standalone_mode=False, catch_exceptions=False)
     document: dict[str, Any] = json.loads(done.stdout)
@@ -79,6 +83,23 @@ def test_where_the_own_tests_cannot_run_the_report_says_so(repository: Repositor
     document = reverted(repository)
     assert document["outcome"] == "fixed"
     assert told(document)[0].startswith("only the failing step was held against it")
+
+
+@pytest.mark.soak
+def test_where_the_smallest_part_is_wanted_another_is_taken_back(repository: Repository) -> None:
+    then = (
+        "END = ''\n\n\ndef shout(text):\n    return text.upper()\n\n\ndef ends():\n    return END\n"
+    )
+    repository.commit("calm again", {"pkg/say.py": then})
+    loud = then.replace("''", "'!'").replace(
+        "    return text.upper()\n", "    text = text.upper()\n    return text + END\n"
+    )
+    wanted = "from pkg.say import ends\n\n\ndef test_end():\n    assert ends() == '!'\n"
+    repository.commit("end", {"pkg/say.py": loud, "tests/test_end.py": wanted})
+    document = fixed(repository, "--base", "HEAD~1", "--rungs", "shrink")
+    assert (document["outcome"], document["rung"]) == ("fixed", "shrink")
+    assert [one["outcome"] for one in document["attempts"]] == ["denied", "accepted"]
+    assert "END = ''" not in document["patch"]
 
 
 @pytest.mark.soak
