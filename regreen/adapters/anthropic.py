@@ -71,6 +71,7 @@ class AnthropicModel:
         base_url: an Anthropic-compatible endpoint; None: Anthropic's own.
         budget_usd: a callable that says how many US dollars are left now. Asked before each call, which is
             refused where its dearest outcome would not fit.
+        lock: held while a budget is looked at and set aside; shared by all who spend from one purse.
         recall: an earlier answer (JSON text) to the same request hash, or None.
         remember: called with the request hash and the answer before the answer is used; not for one that declined,
             or that lacks the tool call asked for.
@@ -88,6 +89,7 @@ class AnthropicModel:
         base_url: str | None = None,
         fallback: str | None = None,
         budget_usd: Callable[[], float] = lambda: float("inf"),
+        lock: threading.Lock | None = None,
         recall: Callable[[str], str | None] = lambda _hash: None,
         remember: Callable[[str, str], None] = lambda _hash, _answer: None,
         ledger: Callable[[LedgerEntry], None] = lambda _entry: None,
@@ -106,9 +108,10 @@ class AnthropicModel:
         self._api_key, self._base_url, self._timeout = api_key or "none", base_url, timeout
         self._max_retries = max_retries
         self._sleep = sleep
-        self._lock = threading.Lock()
+        self._lock = lock or threading.Lock()
         self._sdk: Anthropic | None = None
-        self._reserved = 0.0
+        self.reserved = 0.0
+        """What its calls that are under way could cost, in US dollars; read under `lock`."""
 
     def ask(self, request: ModelRequest) -> ModelAnswer:
         """Ask once, or recall what was answered to the very same request; see `ports.Model`.
@@ -141,7 +144,7 @@ class AnthropicModel:
             raise
         finally:
             with self._lock:
-                self._reserved -= ceiling
+                self.reserved -= ceiling
         return answer
 
     def _write(self, request: ModelRequest, name: str, key: str, cost: Cost, stop: str) -> None:
@@ -157,19 +160,19 @@ class AnthropicModel:
             estimate = min(estimate, (self._counted(request, name) or estimate) + _MARGIN)
         ceiling = _dearest(request, estimate, price_of(name))
         with self._lock:
-            left = self._budget() - self._reserved
+            left = self._budget() - self.reserved
             if ceiling > left:
                 message = (
                     f"the model call '{request.purpose}' could cost ${ceiling:.3f} and ${max(left, 0):.3f} is left; "
                     "raise budget.usd_per_pull_request or --max-usd to go on"
                 )
                 raise OutOfBudget(message)
-            self._reserved += ceiling
+            self.reserved += ceiling
         return ceiling
 
     def _left(self) -> float:
         with self._lock:
-            return self._budget() - self._reserved
+            return self._budget() - self.reserved
 
     def _send_either(self, request: ModelRequest, key: str) -> ModelAnswer:
         """Ask the model, and the fallback where the model is gone, stays overloaded, or declines."""

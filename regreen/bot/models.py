@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from weakref import WeakKeyDictionary
 
 from regreen.adapters.anthropic import AnthropicModel, LedgerEntry
 from regreen.bot.running import Job
@@ -27,6 +29,10 @@ class Models:
         self._settings = settings
         self._store = store
         self._clock = clock
+        self._lock = threading.Lock()
+        self._spending: WeakKeyDictionary[AnthropicModel, tuple[str, int | None]] = (
+            WeakKeyDictionary()
+        )
 
     def __call__(
         self, job: Job, repo: str, number: int | None, config: RepoConfig
@@ -40,20 +46,31 @@ class Models:
             name=self._settings.model,
             fallback=self._settings.fallback_model,
             base_url=self._settings.anthropic_base_url,
-            budget_usd=lambda: self._left(repo, number, config),
+            budget_usd=lambda: self._left(model, repo, number, config),
+            lock=self._lock,
             recall=self._store.answer,
             remember=self._store.keep_answer,
             ledger=lambda entry: self._charge(job, repo, number, entry, spent),
         )
+        with self._lock:
+            self._spending[model] = (repo, number)
         return WatchedModel(model, self._traces), lambda: spent.cost
 
-    def _left(self, repo: str, number: int | None, config: RepoConfig) -> float:
-        """What may still be spent: the tighter of the day's and the pull request's budget."""
+    def _left(
+        self, model: AnthropicModel, repo: str, number: int | None, config: RepoConfig
+    ) -> float:
+        """What may still be spent: the tighter of the day's and the pull request's budget.
+
+        What the calls of other jobs in this process could still cost is left out; `model` sees to its own.
+        """
+        others = [(at, m.reserved) for m, at in self._spending.items() if m is not model]
         today = self._clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-        left = config.budget.usd_per_day - self._store.spent(repo, today)
+        held = sum(usd for (name, _), usd in others if name == repo)
+        left = config.budget.usd_per_day - self._store.spent(repo, today) - held
         if number is None:
             return left
-        of_pull = config.budget.usd_per_pull_request - self._store.spent(repo, _EVER, number)
+        held = sum(usd for at, usd in others if at == (repo, number))
+        of_pull = config.budget.usd_per_pull_request - self._store.spent(repo, _EVER, number) - held
         return min(left, of_pull)
 
     def _charge(
