@@ -91,17 +91,28 @@ def taken_off(text: str, before: str, after: str) -> list[tuple[Piece, str]]:
 
     Returns the pieces (of `before` to `after`) with the text that has just that piece undone.
     """
-    found: list[tuple[Piece, str]] = []
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    for piece in pieces({"": before}, {"": after}):
-        for around in (3, 2, 1, 0):
-            lead, tail = (
-                new[max(0, piece.j1 - around) : piece.j1],
-                new[piece.j2 : piece.j2 + around],
-            )
-            block = "".join([*lead, *new[piece.j1 : piece.j2], *tail])
-            if block.strip() and text.count(block) == 1 and (around or piece.j2 > piece.j1):
-                back = "".join([*lead, *old[piece.i1 : piece.i2], *tail])
-                found.append((piece, text.replace(block, back)))
-                break
-    return found
+    tried = [(one, _undone(text, one, old, new)) for one in pieces({"": before}, {"": after})]
+    return [(one, undone) for one, undone in tried if undone is not None]
+
+
+def all_taken_off(text: str, before: str, after: str) -> str:
+    """The text with every piece of a past change undone that still stands somewhere, each of them once."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    for one in pieces({"": before}, {"": after}):
+        undone = _undone(text, one, old, new)
+        text = text if undone is None else undone
+    return text
+
+
+def _undone(text: str, piece: Piece, old: Sequence[str], new: Sequence[str]) -> str | None:
+    """The text without one piece, found by as many of its neighbours as still stand beside it."""
+    for around in (3, 2, 1, 0):
+        lead, tail = (
+            new[max(0, piece.j1 - around) : piece.j1],
+            new[piece.j2 : piece.j2 + around],
+        )
+        block = "".join([*lead, *new[piece.j1 : piece.j2], *tail])
+        if block.strip() and text.count(block) == 1 and (around or piece.j2 > piece.j1):
+            return text.replace(block, "".join([*lead, *old[piece.i1 : piece.i2], *tail]))
+    return None

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regreen.fixers.diffs import diff_file, diff_files
-from regreen.fixers.hunks import Piece, pieces, smallest, taken_off, with_only
+from regreen.fixers.hunks import (
+    Piece,
+    all_taken_off,
+    pieces,
+    smallest,
+    taken_off,
+    with_only,
+)
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", " d", "é"]), max_size=12)
 
@@ -76,3 +83,10 @@ def test_git_applies_what_we_write(tmp_path: Path, old: str | None, new: str | N
 
 def test_files_that_stay_are_left_out() -> None:
     assert diff_files({"a": b"1\n", "b": b"2\n"}, {"a": b"1\n", "b": b"2\n"}) == ""
+
+
+def test_all_that_stands_is_taken_off_once_and_that_comes_to_an_end() -> None:
+    assert all_taken_off("a\nb\nd\n", "a\nb\nc\n", "a\nb\n") == "a\nb\nc\nd\n"
+    before, after = "a\nb\nc\nd\ne\nf\ng\nh\n", "a\nB\nc\nd\ne\nf\nG\nh\n"
+    assert all_taken_off("new\n" + after, before, after) == "new\n" + before
+    assert all_taken_off("other\n", before, after) == "other\n"

@@ -10,7 +10,7 @@ from regreen.fixers.case import Case, Climbed, Culprit, Judge, Judgement, Propos
 from regreen.fixers.checks.paths import is_test
 from regreen.fixers.diffs import diff_files
 from regreen.fixers.engine import Engine
-from regreen.fixers.hunks import taken_off
+from regreen.fixers.hunks import all_taken_off, taken_off
 from regreen.fixers.workspace import original
 
 _FEW = 3
@@ -133,11 +133,7 @@ def _standing(case: Case, sha: str) -> tuple[list[str], list[dict[str, str]]]:
         for piece, undone in taken_off(text, before, since):
             words.append(f"a hunk of {path} ({piece.size} lines)")
             alone.append({path: undone})
-        whole = text
-        while found := taken_off(whole, before, since):
-            if found[0][1] == whole:
-                break
-            whole = found[0][1]
+        whole = all_taken_off(text, before, since)
         if whole != text:
             files.append({path: whole})
     words += [f"what still stands in {', '.join(one)}" for one in files]
