@@ -108,6 +108,7 @@ class Worker:
         self._tick = tick
         self._queue = Queue(engine)
         self._stop = threading.Event()
+        self._idle: set[str] = set()
         self._lock: IO[str] | None = None
         self._thread = threading.Thread(target=self._beat, name="regreen-beat", daemon=True)
 
@@ -241,7 +242,10 @@ class Worker:
         workflow's thread ends, and nothing would run the job again before the next start.
         """
         overdue = self._store.overdue(self._clock.now() - _LOST_AFTER)
-        idle = [job for job in overdue if not self._runner.holds(job.id)]
+        # seen idle twice: after a start the engine itself takes up what ran, one after the other, and what it has
+        # taken from the queue this very moment has no thread yet either. Such a job would be run twice at once.
+        seen, self._idle = self._idle, {j.id for j in overdue if not self._runner.holds(j.id)}
+        idle = [job for job in overdue if job.id in seen & self._idle]
         if not idle:
             return
         first = {w.workflow_id: w for w in _workflows(workflow_ids=[job.id for job in idle])}

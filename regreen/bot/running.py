@@ -93,6 +93,8 @@ class Runner:
     def run(self, job_id: str) -> float | None:
         """Run a job; None when it has ended, else the seconds after which it wants to be tried again."""
         with self._lock:
+            if job_id in self._held:
+                return _FIRST_WAIT_S  # the engine has it twice; the other thread's outcome counts
             self._held.add(job_id)
         try:
             before = self._store.job(job_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,20 @@ def test_a_long_wait_comes_to_its_end(store: Database, tmp_path: Path) -> None:
         store.order([_order("busy", n + 10) for n in range(_FOUR)], queue.enqueue)
         _until(lambda: len(hand.done) == _FOUR)
         assert sorted(hand.done) == sorted(hand.put_off)
+    finally:
+        worker.stop()
+        queue.close()
+
+
+@pytest.mark.soak
+def test_a_job_that_the_engine_lost_is_found_again(store: Database, tmp_path: Path) -> None:
+    hand, queue = _Hand(), Queue(store.engine)
+    worker = _worker(store, hand, tmp_path)
+    store.order([replace(_order("lost", 1), delay=-100.0)], lambda *_: None)
+    worker.start()
+    try:
+        _until(lambda: bool(hand.done), 90)
+        assert hand.done == ["comment/lost/1"]
     finally:
         worker.stop()
         queue.close()

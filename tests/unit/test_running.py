@@ -221,6 +221,28 @@ def test_a_database_that_fails_costs_no_attempt(tmp_path: Path) -> None:
     bench.store.engine.dispose()
 
 
+def test_a_job_that_the_engine_has_twice_runs_once_at_a_time(bench: _Bench) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    done: list[str] = []
+
+    def work(job: Job) -> str:
+        begun.set()
+        assert go_on.wait(30)
+        done.append(job.record.id)
+        return "fine"
+
+    bench.order()
+    bench.does = work
+    first = threading.Thread(target=bench.runner.run, args=("a",))
+    first.start()
+    assert begun.wait(30)
+    assert bench.runner.run("a") == 5.0, "it asks again later"
+    go_on.set()
+    first.join()
+    assert bench.runner.run("a") is None
+    assert (done, bench.job().attempts) == (["a"], 1)
+
+
 def test_a_newer_job_stops_the_older_one_while_it_runs(bench: _Bench) -> None:
     bench.order(replaces="r")
     seen = threading.Event()
