@@ -14,6 +14,7 @@ from regreen.codebase.declared_elsewhere import (
     package_json,
     package_lock,
 )
+from regreen.codebase.declared_indexes import cargo_config, npmrc, pip_conf, uv_toml, yarnrc
 from regreen.codebase.declared_locks import go_sum, pnpm_lock, yarn_lock
 from regreen.codebase.declared_python import (
     pipfile,
@@ -64,6 +65,8 @@ def _reader(path: str) -> Callable[[str], Declared] | None:
         return requirements
     if name.endswith((".lock",)) and name in {"poetry.lock", "uv.lock", "pdm.lock", "cargo.lock"}:
         return cargo_lock if name == "cargo.lock" else python_lock
+    if path.endswith((".cargo/config.toml", ".cargo/config")):
+        return cargo_config
     return _BY_NAME.get(name)
 
 
@@ -81,4 +84,10 @@ _BY_NAME: dict[str, Callable[[str], Declared]] = {
     "go.sum": go_sum,
     "cargo.toml": cargo_toml,
     "gemfile": gemfile,
+    "pip.conf": pip_conf,
+    "pip.ini": pip_conf,
+    "uv.toml": uv_toml,
+    ".npmrc": npmrc,
+    ".yarnrc": yarnrc,
+    ".yarnrc.yml": yarnrc,
 }

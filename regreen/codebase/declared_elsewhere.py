@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from regreen.codebase.dependency import (
     VCS,
@@ -30,6 +30,7 @@ def package_json(text: str) -> Declared:
     for group in ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies"):
         for name, spec in table(data, group).items():
             found.append(_npm(name, str(spec), line_of(text, f'"{name}"', ":")))
+    found += _overridden(data, text)
     hooks = [
         (n, str(c), line_of(text, f'"{n}"'))
         for n, c in table(data, "scripts").items()
@@ -41,6 +42,24 @@ def package_json(text: str) -> Declared:
         ((str(registry), line_of(text, "registry")),) if registry else (),
         tuple(hooks),
     )
+
+
+def _overridden(data: object, text: str) -> list[Dependency]:
+    """What stands for packages that others ask for, where it is no plain version: npm's, yarn's and pnpm's spelling."""
+    places = [
+        table(data, "overrides"), table(data, "resolutions"), table(table(data, "pnpm"), "overrides")
+    ]  # fmt: skip
+    found: list[Dependency] = []
+    while places:
+        for key, spec in places.pop().items():
+            if isinstance(spec, dict):
+                places.append(spec)
+                continue
+            name = re.sub(r"(?<=.)@.*", "", key.rpartition(">")[2].removeprefix("**/"))
+            one = _npm(name, str(spec), line_of(text, f'"{key}"', ":"))
+            if one.source != "index" or one.name != name:
+                found.append(one)
+    return found
 
 
 def _npm(name: str, spec: str, line: int) -> Dependency:
@@ -61,6 +80,7 @@ def package_lock(text: str) -> Declared:
     found: list[Dependency] = []
     hooks: list[tuple[str, str, int]] = []
     indexes: dict[str, int] = {}
+    strange: list[tuple[str, str, int]] = []
     lines = {
         line.strip().rstrip(":{ ").strip('"'): n
         for n, line in enumerate(text.split("\n"), 1)
@@ -76,6 +96,9 @@ def package_lock(text: str) -> Declared:
         host = urlsplit(where).hostname
         if source == "index" and host and not is_usual_index(host):
             indexes.setdefault(f"https://{host}", line)
+        folder, dash, _ = unquote(urlsplit(where).path).partition("/-/")
+        if dash and not folder.lower().endswith(f"/{name.lower()}"):
+            strange.append((name, where, line))
         found.append(
             Dependency(
                 name,
@@ -85,11 +108,14 @@ def package_lock(text: str) -> Declared:
                 where if source == "vcs" else "",
                 line,
                 "integrity" in entry,
+                frozenset(str(entry.get("integrity") or "").split()),
             )
         )
         if entry.get("hasInstallScript"):
             hooks.append((name, "an install script", line))
-    return Declared(tuple(found), tuple(indexes.items()), tuple(hooks), is_lock=True)
+    return Declared(
+        tuple(found), tuple(indexes.items()), tuple(hooks), tuple(strange), is_lock=True
+    )
 
 
 def go_mod(text: str) -> Declared:
@@ -114,7 +140,8 @@ def cargo_toml(text: str) -> Declared:
     tables = [
         table(data, key) for key in ("dependencies", "dev-dependencies", "build-dependencies")
     ]
-    tables += [table(table(data, "workspace"), "dependencies")]
+    tables += [table(table(data, "workspace"), "dependencies"), table(data, "replace")]
+    tables += [one for one in table(data, "patch").values() if isinstance(one, dict)]
     found = [
         sourced(
             Dependency(
@@ -148,6 +175,7 @@ def cargo_lock(text: str) -> Declared:
                     where if kind == "vcs" else "",
                     line_of(text, f'name = "{row.get("name")}"'),
                     "checksum" in row,
+                    frozenset({f"sha256:{row['checksum']}"}) if "checksum" in row else frozenset(),
                 )
             )
     return Declared(tuple(found), is_lock=True)

@@ -12,6 +12,7 @@ _YARN = re.compile(r"^\"?(@?[^@\s\"]+)@([^\n]{1,2000}):\s*$")
 _PNPM = re.compile(r"^ {2}['\"]?/?(@?[\w.-]+(?:/[\w.-]+)??)[@/](\d[^'\"\s():]{0,100})[^:\s]{0,300}['\"]?:\s*$")  # fmt: skip
 _CHECKED = re.compile(r"^\s+(?:integrity|checksum)[: ]|\bintegrity: ")
 _ADDRESS = re.compile(r"(?:resolved\s+\"|tarball:\s*['\"]?)(https?://[^\s\"'#},]{1,500})")
+_SUM = re.compile(r"\bsha\d+-[A-Za-z0-9+/=]+")
 _GO_SUM = re.compile(r"^(\S{1,300}) (v[^\s/]{1,100})(?:/go\.mod)? h1:")
 
 
@@ -27,12 +28,13 @@ def pnpm_lock(text: str) -> Declared:
 
 def go_sum(text: str) -> Declared:
     """Go's sums: every module whose code or manifest is checked."""
-    found: dict[str, Dependency] = {}
+    found: dict[tuple[str, str], Dependency] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if match := _GO_SUM.match(line):
-            found.setdefault(
-                match[1], Dependency(match[1], "go", match[2], line=number, hashed=True)
-            )
+            sums = frozenset({f"{'manifest' if '/go.mod ' in line else 'h1'}:{line.split()[-1]}"})
+            known = found.get((match[1], match[2]))
+            one = known or Dependency(match[1], "go", match[2], line=number, hashed=True)
+            found[match[1], match[2]] = replace(one, sums=one.sums | sums)
     return Declared(tuple(found.values()), is_lock=True)
 
 
@@ -47,6 +49,9 @@ def _blocks(text: str, header: re.Pattern[str]) -> Declared:
             continue
         if found and _CHECKED.search(line):
             found[-1] = replace(found[-1], hashed=True)
+            # yarn's headers name a range, so another sum may only be another version
+            if header is _PNPM and (summed := _SUM.search(line)) is not None:
+                found[-1] = replace(found[-1], sums=frozenset({summed[0]}))
         if address := _ADDRESS.search(line):
             host = urlsplit(address[1]).hostname
             if host and not is_usual_index(host):

@@ -31,6 +31,15 @@ _REQUIREMENT = re.compile(
 )
 
 
+_URLS = re.compile(r"https?://[^'\"\s]+")
+_SUMS = re.compile(r"\b(?:sha\d+|md5|blake2b):\w+")
+# What a command of setuptools does on a user's machine, beside building.
+_ON_INSTALL = frozenset({"install", "develop", "egg_info", "easy_install", "build_py"})
+_REACHES_OUT = re.compile(
+    r"^(?:os\.(?:system|popen)|subprocess\.\w+|urllib\.request\.\w+|urlopen|requests\.\w+|exec|eval|socket\.\w+)$"
+)
+
+
 def requirements(text: str) -> Declared:
     """A requirements or constraints file, read as pip reads it."""
     found: list[Dependency] = []
@@ -158,7 +167,14 @@ def _pyproject_indexes(tool: dict[str, object], text: str) -> Iterator[tuple[str
     for row in found:
         if isinstance(row, dict) and isinstance(row.get("url"), str):
             yield (f"extra:{row['url']}", line_of(text, row["url"]))
-    uv = table(tool, "uv")
+    yield from uv_indexes({**table(tool, "uv"), "index": []}, text)
+
+
+def uv_indexes(uv: dict[str, object], text: str) -> Iterator[tuple[str, int]]:
+    """The indexes in uv's own table, of `pyproject.toml` or `uv.toml`."""
+    for row in rows(uv, "index"):
+        if isinstance(row, dict) and isinstance(row.get("url"), str):
+            yield (f"extra:{row['url']}", line_of(text, row["url"]))
     for place in (uv, table(uv, "pip")):
         for key in ("index-url", "default-index", "extra-index-url", "find-links"):
             value = place.get(key)
@@ -207,7 +223,20 @@ def setup_py(text: str) -> Declared:
                 one = requirement(written, line)
                 if one is not None and re.search(r"[\w.-]", written):
                     found.append(one)
-    return Declared(tuple(found))
+    return Declared(tuple(found), hooks=tuple(_commands(text)))
+
+
+def _commands(text: str) -> Iterator[tuple[str, str, int]]:
+    """What a `setup.py` that installs in a way of its own runs or fetches then."""
+    for cls in ast.walk(parse_python(text)):
+        if not isinstance(cls, ast.ClassDef):
+            continue
+        bases = {ast.unparse(base).rpartition(".")[2].lower() for base in cls.bases}
+        if not bases & _ON_INSTALL:
+            continue
+        for node in ast.walk(cls):
+            if isinstance(node, ast.Call) and _REACHES_OUT.match(ast.unparse(node.func)):
+                yield (f"setup.py: {cls.name}", ast.unparse(node)[:200], node.lineno)
 
 
 def _literals(node: ast.expr) -> Iterator[tuple[str, int]]:
@@ -257,14 +286,20 @@ def python_lock(text: str) -> Declared:
         elif "url" in source and source.get("type") in {None, "url"}:
             kind, where = "url", str(source["url"])
         registry = str(source.get("registry") or "")
+        if source.get("type") == "legacy":
+            registry = str(source.get("url") or "")
+        archives = repr((row.get("sdist"), row.get("wheels"), row.get("files")))
+        for host in {urlsplit(url).hostname or "" for url in _URLS.findall(archives)}:
+            if not is_usual_index(host) and host != urlsplit(registry).hostname:
+                indexes.setdefault(f"https://{host}", line)
         if registry and not is_usual_index(urlsplit(registry).hostname or "") and "://" in registry:
             indexes.setdefault(registry, line)
-        hashed = "hash" in repr((row.get("sdist"), row.get("wheels"), row.get("files")))
         found.append(
             Dependency(
-                name, "pypi", str(row.get("version", "")), source_kind(kind), where, line, hashed
+                name, "pypi", str(row.get("version", "")), source_kind(kind), where, line,
+                "hash" in archives, frozenset(_SUMS.findall(archives)),
             )
-        )
+        )  # fmt: skip
     return Declared(tuple(found), tuple(indexes.items()), is_lock=True)
 
 

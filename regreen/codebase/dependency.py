@@ -43,7 +43,10 @@ def is_usual_index(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """A package that a file names. `where` is its URL or path unless it comes from the usual index."""
+    """A package that a file names. `where` is its URL or path unless it comes from the usual index.
+
+    `sums` are its archives' checksums where a lock file holds them for this very version.
+    """
 
     name: str
     ecosystem: Ecosystem
@@ -52,17 +55,28 @@ class Dependency:
     where: str = ""
     line: int = 1
     hashed: bool = False
+    sums: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What one file says: packages, indexes beside the usual ones, scripts that run on installation."""
+    """What one file says: packages, indexes beside the usual ones, scripts that run on installation.
+
+    An index that only adds to the usual one begins with `extra:`, one for a scope's packages alone with `scoped:`.
+    `strange` are packages whose archive is another's: name, address, line.
+    """
 
     dependencies: tuple[Dependency, ...] = ()
     indexes: tuple[tuple[str, int], ...] = ()
     hooks: tuple[tuple[str, str, int], ...] = ()
+    strange: tuple[tuple[str, str, int], ...] = ()
     is_lock: bool = False
     problem: str = ""
+
+
+def plain_address(index: str) -> str:
+    """An index's address without the word that says for what it serves."""
+    return index.removeprefix("extra:").removeprefix("scoped:")
 
 
 def table(data: object, name: str) -> dict[str, object]:

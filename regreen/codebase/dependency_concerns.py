@@ -9,12 +9,12 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from regreen.codebase.declared import declared
-from regreen.codebase.dependency import Declared, Dependency, is_usual_index
+from regreen.codebase.dependency import Declared, Dependency, is_usual_index, plain_address
 from regreen.codebase.packages import Ecosystem, is_popular, is_valid, look_alike, normal
 
 ConcernKind = Literal[
     "look-alike", "unknown", "invalid-name", "index-changed", "not-from-an-index", "hash-lost", "install-hook",
-    "lock-mismatch", "not-locked", "unreadable", "no-such-version", "yanked", "deprecated",
+    "lock-mismatch", "not-locked", "unreadable", "no-such-version", "yanked", "deprecated", "hash-changed", "other-archive",
 ]  # fmt: skip
 
 
@@ -49,6 +49,7 @@ def concerns(
     found: list[Concern] = []
     for one in new.dependencies:
         found.extend(_of_dependency(one, known.get(_key(one)), new.is_lock, exists))
+    found.extend(_of_sums(old, new))
     found.extend(_of_indexes(old, new))
     found.extend(_of_hooks(old, new))
     return tuple(_once(found))
@@ -164,13 +165,43 @@ def _shown(where: str) -> str:
     return re.sub(r"//[^/@\s]+@", "//…@", where)[:120]
 
 
+def _of_sums(old: Declared, new: Declared) -> Iterator[Concern]:
+    """The same version with another content, and archives that belong to another package."""
+    known = {(_key(one), one.spec): one.sums for one in old.dependencies}
+    for one in new.dependencies:
+        before = _by_kind(known.get((_key(one), one.spec), frozenset()))
+        after = _by_kind(one.sums)
+        if any(not before[kind] & after[kind] for kind in before.keys() & after.keys()):
+            yield Concern(
+                "hash-changed", one.name, one.line,
+                f"`{one.name}` {one.spec} has another hash than before: an index never changes what it published",
+                "critical", 0.87,
+            )  # fmt: skip
+    stood = {(name, where) for name, where, _ in old.strange}
+    for name, where, line in new.strange:
+        if (name, where) not in stood:
+            yield Concern(
+                "other-archive", name, line,
+                f"`{name}` is installed from the archive of another package ({_shown(where)})", "critical", 0.88,
+            )  # fmt: skip
+
+
+def _by_kind(sums: frozenset[str]) -> dict[str, set[str]]:
+    """Checksums by how they were made: only the same kind can be compared."""
+    found: dict[str, set[str]] = {}
+    for one in sums:
+        found.setdefault(re.split(r"[-:]", one, maxsplit=1)[0], set()).add(one)
+    return found
+
+
 def _of_indexes(old: Declared, new: Declared) -> Iterator[Concern]:
     known = {address for address, _ in old.indexes}
     for address, line in new.indexes:
         if address in known:
             continue
         extra = address.startswith("extra:")
-        plain = address.removeprefix("extra:")
+        scoped = address.startswith("scoped:")
+        plain = plain_address(address)
         if is_usual_index(urlsplit(plain).hostname or plain):
             continue
         detail = (
@@ -180,7 +211,9 @@ def _of_indexes(old: Declared, new: Declared) -> Iterator[Concern]:
         )
         if extra:
             detail += ": whoever has a name on either index can serve the package"
-        yield Concern("index-changed", _shown(plain), line, detail, "high", 0.85)
+        severity: Literal["high", "medium"] = "medium" if scoped else "high"
+        sure = 0.6 if scoped else 0.85
+        yield Concern("index-changed", _shown(plain), line, detail, severity, sure)
 
 
 def _of_hooks(old: Declared, new: Declared) -> Iterator[Concern]:
@@ -190,7 +223,8 @@ def _of_hooks(old: Declared, new: Declared) -> Iterator[Concern]:
             continue
         risky = (
             re.search(
-                r"curl|wget|https?://|base64|eval|\bsh\b|bash|powershell|node -e|python -c", command
+                r"curl|wget|urlopen|requests\.|https?://|base64|eval|\bsh\b|bash|powershell|node -e|python -c",
+                command,
             )
             is not None
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from regreen.codebase.declared import declared, is_manifest
+from regreen.codebase.dependency import plain_address
 from regreen.codebase.packages import Ecosystem, normal
 from regreen.codebase.requirement_file import text_of
 from regreen.codebase.setup_needs import Read
@@ -51,7 +52,7 @@ class Known:
                 (one.ecosystem, normal(one.ecosystem, one.name)) for one in found.dependencies
             }
             places |= {place_of(one.where) for one in found.dependencies if one.where}
-            places |= {place_of(address.removeprefix("extra:")) for address, _ in found.indexes}
+            places |= {place_of(plain_address(address)) for address, _ in found.indexes}
             places |= {place_of(address) for address in _ADDRESS.findall(text)}
             if path.startswith(".github/"):
                 places |= {f"github.com/{name}".lower() for name in _CHECKED_OUT.findall(text)}

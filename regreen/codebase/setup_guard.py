@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from regreen.codebase.declared import declared, is_manifest
 from regreen.codebase.declared_runners import is_runner_file, of_runner
-from regreen.codebase.dependency import Declared, Dependency, is_usual_index
+from regreen.codebase.dependency import Declared, Dependency, is_usual_index, plain_address
 from regreen.codebase.known_before import Known, host_of, place_of
 from regreen.codebase.packages import Ecosystem, is_popular, is_valid, look_alike, normal, popular
 from regreen.codebase.requirement_file import lines_of, text_of
@@ -234,7 +234,7 @@ class _Guard:
                 )
         known = {address for address, _ in old.indexes}
         for address, _ in new.indexes:
-            plain = address.removeprefix("extra:")
+            plain = plain_address(address)
             if address not in known and ("://" in plain or "$" in plain):
                 yield from self._address(plain, path)
 

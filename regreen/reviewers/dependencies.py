@@ -37,6 +37,8 @@ _TITLES = {
     "no-such-version": "There is no such version",
     "yanked": "A withdrawn version",
     "deprecated": "Its authors advise against it",
+    "hash-changed": "The same version with another content",
+    "other-archive": "The archive is another package's",
 }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from regreen.codebase.diff import FileChange
-from regreen.codebase.workflow_document import NotYaml, is_workflow
-from regreen.codebase.workflow_risks import Risk, risks
+from regreen.codebase.workflow_document import NotYaml, Risk, is_workflow
+from regreen.codebase.workflow_risks import risks
 from regreen.models import Evidence, Unread
 from regreen.reviewers.context import Claim, Report, ReviewContext
 

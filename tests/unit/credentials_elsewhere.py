@@ -284,7 +284,7 @@ CREDENTIALS: dict[str, Maker] = {
     ),
     "encoded twice": lambda g: (
         "auth.json",
-        '{"auths": {"https://index.docker.io/v1/": {"auth": "'
+        '{"auths": {"https://registry.corp.io/v1/": {"auth": "'
         + base64.b64encode(("bot:" + pwa(g)).encode()).decode()
         + '"}}}',
     ),

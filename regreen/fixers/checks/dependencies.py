@@ -87,7 +87,7 @@ def _level(concern: Concern) -> Level | None:
     match concern.kind:
         case "look-alike" | "invalid-name" | "index-changed" | "not-from-an-index" | "hash-lost":
             return "deny"
-        case "no-such-version":
+        case "no-such-version" | "hash-changed" | "other-archive":
             return "deny"
         case "yanked" | "deprecated":
             return "needs_human"
