@@ -13,6 +13,7 @@ from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
 from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 
 from regreen.adapters import heap
+from regreen.adapters.connection import engine_for
 from regreen.bot.logs import log_to_stderr
 from regreen.bot.slow_clients import InTime, plain_body
 from regreen.errors import OutsideError, UserError
@@ -71,8 +72,10 @@ def serve(settings: Settings, *, host: str, port: int) -> None:
 
     Raises:
         OutsideError: nothing can listen there.
+        UserError: the database's URL names none that we can use.
     """
     _can_listen(host, port)
+    engine_for(settings.database).dispose()  # a URL that is none is answered here, in one line
     log_to_stderr(settings.log_format, settings.secrets())
     Server(lambda: _build(settings), options(host, port)).run()
 

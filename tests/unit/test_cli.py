@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import click
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from regreen.bot.cli import COMMANDS, cli
 
@@ -181,3 +184,30 @@ def test_a_taken_port_is_answered_in_one_line(tmp_path: Path) -> None:
         done = regreen("playground", "--port", str(taken.getsockname()[1]), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (3, "")
     assert "choose another with --port" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [("foo://x", "foo is not supported; use sqlite or postgresql"), ("nonsense", "is no database URL"), ("sqlite://", "needs a file")],
+)  # fmt: skip
+def test_a_database_that_is_none_is_answered_before_anything_starts(
+    url: str, said: str, tmp_path: Path
+) -> None:
+    key = rsa.generate_private_key(65537, 2048)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    env = {"REGREEN_APP_ID": "1", "REGREEN_PRIVATE_KEY": pem, "REGREEN_WEBHOOK_SECRET": "x", "REGREEN_DATABASE_URL": url, "REGREEN_HOME": str(tmp_path)}  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "regreen", "serve", "--port", "0"], cwd=tmp_path, env=os.environ | env, capture_output=True, text=True, check=False, timeout=60)  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [(("setup",), "--public-url"), (("setup", "--public-url", "https://x.example", "--headless"), "--code")],
+)  # fmt: skip
+def test_setup_with_nobody_to_ask_says_which_option_answers(
+    words: tuple[str, ...], option: str, tmp_path: Path
+) -> None:
+    done = subprocess.run([sys.executable, "-m", "regreen", *words], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.strip().endswith(f"nobody is here to be asked; say it with {option}")

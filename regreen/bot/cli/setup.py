@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -10,7 +11,6 @@ import click
 @click.command()
 @click.option(
     "--public-url",
-    prompt="Where GitHub reaches this server",
     metavar="URL",
     help="Where GitHub reaches this server: https://HOST.",
 )
@@ -34,7 +34,7 @@ import click
 )
 def command(
     *,
-    public_url: str,
+    public_url: str | None,
     name: str,
     organisation: str | None,
     port: int,
@@ -48,6 +48,7 @@ def command(
     from regreen.errors import UserError
 
     settings = read_settings(env_file)
+    public_url = public_url or _asked("Where GitHub reaches this server", "--public-url")
     if not public_url.startswith(("https://", "http://127.0.0.1", "http://localhost")):
         raise UserError("the public address must start with https://")
     web = r.web_url_of(settings.github_api_url)
@@ -64,7 +65,7 @@ def command(
         say(
             f"open {file} in any browser, agree on GitHub, and copy `code=` from the address you land on"
         )
-        code = click.prompt("code", err=True)
+        code = _asked("code", "--code")
     elif code is None:
         code = r.wait_for_code(page, port, say)
     app = r.convert(settings.github_api_url, str(code).strip())
@@ -73,3 +74,17 @@ def command(
     say(f"wrote {env_file} and {key}")
     say(f"now install it: {app.html_url}/installations/new, then run `regreen serve`")
     return 0
+
+
+def _asked(question: str, option: str) -> str:
+    """What a person answers.
+
+    Raises:
+        UserError: there is nobody to ask.
+    """
+    from regreen.errors import UserError
+
+    if not sys.stdin.isatty():
+        message = f"{question}: nobody is here to be asked; say it with {option}"
+        raise UserError(message)
+    return str(click.prompt(question, err=True))
