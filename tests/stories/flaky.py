@@ -38,6 +38,7 @@ class Flaky:
         self._inside = inside
         self.share = share
         self.kinds: Sequence[str] = KINDS
+        self.breaks_next = False
         self._dice = random.Random(seed)
         self.broken: Counter[str] = Counter()
         self._seen: dict[str, tuple[str, Headers, bytes]] = {}
@@ -45,10 +46,12 @@ class Flaky:
     def __call__(self, environ: dict[str, Any], start: Any) -> Iterable[bytes]:
         if not is_api(environ["PATH_INFO"]):
             return self._inside(environ, start)
-        if self._dice.random() >= self.share:
+        is_spared = self._dice.random() >= self.share and not self.breaks_next
+        if is_spared:
             return self._answer(environ, start, self._ask(environ))
         kind = self._dice.choice(self.kinds)
         self.broken[kind] += 1
+        self.breaks_next = False
         if kind in _REFUSALS:
             status, more, body = _REFUSALS[kind]
             start(status, [*_JSON, *more])

@@ -37,6 +37,7 @@ class Weather:
         """From now on this share of exchanges breaks."""
         self._flaky[0].share = share
         self._flaky[0].kinds = self._kinds
+        self._flaky[0].breaks_next = share > 0
 
     def passes(self) -> None:
         """Everything is tried again while it is bad, and once more when it is good."""
