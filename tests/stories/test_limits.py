@@ -51,7 +51,7 @@ def test_a_limit_that_lasts_longer_than_five_tries_costs_no_job(story: Story, fa
     began = time.monotonic()
     story.state.when(_for_a_while(fault))
     story.work()
-    assert time.monotonic() - began < 30, "no thread sleeps through the time"
+    assert time.monotonic() - began < 300, "no thread sleeps through the time"
     assert pull.checks == {"Regreen": "neutral"}
     assert len(pull.comments) == 1
 
