@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from regreen.bot.cli import COMMANDS, cli
+from regreen.bot.cli import COMMANDS, cli, main
 
 
 def regreen(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -146,18 +146,20 @@ def test_a_valid_configuration_passes_and_a_broken_one_is_explained_line_by_line
     ],
 )
 def test_what_is_no_yaml_is_told_in_words_of_its_writer(
-    text: str, line: int, said: str, tmp_path: Path
+    text: str, line: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "a.yml").write_text(text)
-    planned = regreen("plan", "a.yml", cwd=tmp_path)
-    assert planned.returncode == 2
-    assert planned.stderr.startswith(f"regreen: a.yml: line {line}: not YAML")
-    assert said in planned.stderr
-    assert planned.stderr.count("\n") == 1
-    checked = regreen("config", "check", "a.yml", cwd=tmp_path)
-    assert checked.returncode == 2
-    assert checked.stderr.startswith(f"a.yml:{line}: not YAML")
-    assert said in checked.stderr
+    file = tmp_path / "a.yml"
+    file.write_text(text)
+    for words, begins in (
+        (["plan", str(file)], f"regreen: {file}: line {line}: not YAML"),
+        (["config", "check", str(file)], f"{file}:{line}: not YAML"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        out, err = capsys.readouterr()
+        assert (ended.value.code, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith(begins)
+        assert said in err
 
 
 def test_a_workflow_without_jobs_is_none(tmp_path: Path) -> None:
