@@ -214,7 +214,11 @@ def _object_method(  # noqa: PLR0911, PLR0917
         return texts.match(frame, node, pattern, args.positional[0], state, name)
     if heaped.kind == "match":
         subject = heaped.entries.get("subject", UNKNOWN)
-        return part_of(subject, ("group", node.lineno)) if subject.taints else UNKNOWN
+        only = args.positional[0].only if args.positional else ()
+        part = part_of(subject, ("group", node.lineno, node.col_offset))
+        if name == "group" and only and len(args.positional) == 1:
+            part = checks.part_matched(heaped, part, only[0])
+        return part if subject.taints else UNKNOWN
     outcome = containers.mutate(heaped, name, args.positional, args.keywords)
     if outcome is None:
         return heaped.anything() if name in containers.READS else None

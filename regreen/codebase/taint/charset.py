@@ -38,6 +38,38 @@ def one_of(pattern: str) -> frozenset[str] | None:
     return can_match(pattern) if one is not None and pattern not in _NO_CHARACTER else None
 
 
+def any_of(pattern: str) -> frozenset[str]:
+    """The characters of which each is, alone, enough for `pattern` to be found: the options of one character."""
+    if "(" in pattern:
+        return frozenset()
+    options = [""]
+    for match in _PIECE.finditer(pattern):
+        if match.group() == "|":
+            options.append("")
+        else:
+            options[-1] += match.group()
+    return frozenset[str]().union(*(one_of(option) or frozenset() for option in options))
+
+
+def group(pattern: str, key: int | str) -> str | None:
+    """The part of a pattern that a group matches; None where there is no such group."""
+    opened: list[tuple[int | str | None, int]] = []
+    count = 0
+    for match in _PIECE.finditer(pattern):
+        piece = match.group()
+        if piece == "(" or piece.startswith("(?P<"):
+            count += 1
+            name = piece[4:-1] if piece.startswith("(?P<") else None
+            opened.append((key if key in {count, name} else None, match.end()))
+        elif piece.startswith("("):
+            opened.append((None, match.end()))
+        elif piece == ")" and opened:
+            found, start = opened.pop()
+            if found is not None:
+                return pattern[start : match.start()]
+    return None
+
+
 _NO_CHARACTER = frozenset({"(", ")", "|", "*", "+", "?", "^", "$", r"\Z", r"\A", r"\b", r"\B"})
 _PIECE = re.compile(
     r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d*,?\d*\}|\(\?(?:P<\w+>|:|=|!|<=|<!|[a-zA-Z]+[:)])?|.",

@@ -8,10 +8,10 @@ from collections.abc import Hashable
 from typing import TypeGuard
 
 from regreen.codebase.taint import library
-from regreen.codebase.taint.charset import INTERESTING, can_match, one_of
+from regreen.codebase.taint.charset import INTERESTING, any_of, can_match, group
 from regreen.codebase.taint.library import ALL, HOSTS, HTML, LINES, PATH, QUOTES, TEXTUAL
 from regreen.codebase.taint.state import Heaped, State
-from regreen.codebase.taint.values import UNKNOWN, Mark, Value, part_of
+from regreen.codebase.taint.values import UNKNOWN, Mark, Value, made_safe, part_of
 
 # The folder that several paths have in common, as part of each.
 COMMON_FOLDER = "common folder"
@@ -350,12 +350,21 @@ def matched(heaped: Heaped, state: State) -> None:
         pattern_checked(pattern.text, value, state, whole=how.text == "fullmatch")
 
 
+def part_matched(heaped: Heaped, part: Value, key: object) -> Value:
+    """`m.group(1)`: as harmless as what that part of the pattern can match."""
+    pattern = heaped.entries["pattern"].text
+    inner = group(pattern, key) if pattern is not None and isinstance(key, int | str) else None
+    possible = can_match(inner) if inner is not None else None
+    return part if possible is None else made_safe(part, without(possible))
+
+
 def unmatched(heaped: Heaped, state: State) -> None:
     """`if not m:` where `m = re.search("[^a-z]", ...)`: none of these characters is in it."""
     value, pattern, how = (heaped.entries[key] for key in ("subject", "pattern", "how"))
-    missing = one_of(pattern.text) if pattern.text is not None and how.text == "search" else None
-    for mark in _marks(value) if missing else ():
-        state.check(mark, without(INTERESTING - (missing or frozenset())))
+    if pattern.text is not None and how.text == "search":
+        missing = any_of(pattern.text)
+        for mark in _marks(value) if missing else ():
+            state.check(mark, without(INTERESTING - missing))
 
 
 def without(letters: frozenset[str]) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from regreen.codebase.taint import checks, expressions, guards, heap, targets
+from regreen.codebase.taint import answers, checks, expressions, guards, heap, targets
 from regreen.codebase.taint.run import Frame, Run
 from regreen.codebase.taint.state import Heaped, State
 from regreen.codebase.taint.values import NOTHING, UNKNOWN, Mark, Value, join, tainted
@@ -50,6 +50,21 @@ def built(run: Run, frame: Frame, node: Comprehension, state: State) -> Value:
 def all_hold(run: Run, frame: Frame, listed: ast.expr, state: State) -> None:
     """`all(is_fine(one) for one in many)` is true."""
     _for_each(run, frame, listed, state, holds=True)
+
+
+def some_holds(run: Run, frame: Frame, listed: ast.expr, state: State) -> None:
+    """`any(one == x for one in known)` is true: what that says of anything but the element holds."""
+    if not isinstance(listed, ast.GeneratorExp | ast.ListComp) or len(listed.generators) != 1:
+        return
+    (generator,) = listed.generators
+    inner, before = state.fork(), len(run.answers)
+    many = expressions.evaluate(run, frame, generator.iter, inner)
+    if not many.taints:
+        element = heap.element(frame, listed, many, inner)
+        targets.assign(run, frame, generator.target, element, inner)
+        true, _ = guards.branch(run, frame, listed.elt, inner)
+        answers.tell(answers.gained(state, true), state)
+    del run.answers[before:]
 
 
 def none_holds(run: Run, frame: Frame, listed: ast.expr, state: State) -> None:

@@ -230,6 +230,8 @@ def _called(run: Run, frame: Frame, test: ast.Call, true: State) -> None:
     callee = _quietly(run, frame, test.func, true)
     if "builtins.all" in callee.names() and len(test.args) == 1:
         comprehensions.all_hold(run, frame, test.args[0], true)
+    if "builtins.any" in callee.names() and len(test.args) == 1:
+        comprehensions.some_holds(run, frame, test.args[0], true)
     checks.function(callee.names(), args, true)
     if isinstance(test.func, ast.Name):
         checks.named_like_a_check(test.func.id, callee, args, true)

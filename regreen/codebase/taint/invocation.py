@@ -201,6 +201,8 @@ def _inline(  # noqa: PLR0917
         inner.entry, run.reached = run.entry, True
     inner.closure = run.new_closure(names, function.closure)
     body = state.frame(names)
+    if isinstance(node, ast.Call):
+        _hand_answers(run, frame, node, function, state, body)
     run.stack.append(function.node)
     nesting, run.nesting, before = run.nesting, 0, len(run.answers)
     try:
@@ -213,6 +215,20 @@ def _inline(  # noqa: PLR0917
         run.answers.append((node, inner.answer))
     state.heap, state.checked = body.heap, body.checked
     return value
+
+
+def _hand_answers(  # noqa: PLR0917
+    run: Run, frame: Frame, node: ast.Call, function: FunctionRef, state: State, body: State
+) -> None:
+    """`require(name.isalnum())`: when the helper tests its parameter, it tests what was asked here."""
+    names = [a.arg for a in (*function.node.args.posonlyargs, *function.node.args.args)]
+    given = node.args
+    for name, asked in zip(names[function.owner is not None :], given, strict=False):
+        if isinstance(asked, ast.Starred):
+            return
+        told = guards.kept_answer(run, frame, asked, [], state)
+        if told is not None:
+            body.answers[name] = told
 
 
 def _is_interesting(state: State, function: FunctionRef, args: Arguments) -> bool:
