@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import chain, islice
 
 from regreen.codebase.language import language_of
+from regreen.codebase.manifests import python_versions
 from regreen.codebase.python_uses import Modules, imported
 from regreen.codebase.sources import sources
 from regreen.errors import OutsideError
@@ -18,13 +21,20 @@ from regreen.reviewers.context import Claim, Report, ReviewContext
 from regreen.reviewers.fresh import Hit, fresh, where_said
 from regreen.reviewers.names import names_taken_away
 from regreen.reviewers.rules import PYRIGHT, RUFF, Rule, prior
-from regreen.reviewers.users import broken_users, users
+from regreen.reviewers.users import broken_users, made_unseen, users
 
 _ALL_AROUND = 400
 _MOST_AROUND = 1500
 _MOST_CHECKED = 300
 _IMPORT_STEPS = 2
 _SURE = 0.82
+_LIKELY = 0.8
+_UNDEFINED = re.compile(r"Undefined name `(\w+)`")
+_PYTHON_2 = frozenset(
+    {"unicode", "xrange", "basestring", "raw_input", "long", "unichr", "reduce", "file", "cmp", "execfile", "buffer", "intern", "reload"}
+)  # fmt: skip
+_FULL_OF_FAULTS = 3
+_DOUBTED = 0.3
 _MESSAGE_LINES = 4
 _TEXT = re.compile(r"(\"{3}|'{3}|[\"'])(.{0,2000}?)\1", re.DOTALL)
 _BRACES = re.compile(r"\{[\w.\[\]]{0,40}(?:![rsa])?(?::[^{}\n]{0,20})?\}")
@@ -52,13 +62,41 @@ class Ruff:
             base,
             sure=lambda h: h.rule != "F821" and RUFF[h.rule].confidence >= _SURE,
         )
-        claims = [claim(h, context, "ruff", RUFF) for h in new]
+        samples = _samples(context, sound)
+        claims = [
+            _doubted(claim(h, context, "ruff", RUFF), h.path in samples or _of_python_2(h, context))
+            for h in new
+        ]
         claims += names_taken_away(context, [h for h in sound if h not in new], base)
         return Report(
             claims=tuple(claims),
             read=f"ruff's bug rules on {len(files) - len(broken)} Python files",
             unread=tuple(Unread(p, "does not parse as Python") for p in sorted(broken)),
         )
+
+
+def _doubted(said: Claim, doubt: bool) -> Claim:
+    return replace(said, confidence=min(said.confidence, _DOUBTED)) if doubt else said
+
+
+def _of_python_2(hit: Hit, context: ReviewContext) -> bool:
+    """A name that Python 2 has built in, where the project does not say that it needs a newer one."""
+    name = _UNDEFINED.match(hit.message)
+    if context.git is None or name is None or name[1] not in _PYTHON_2:
+        return False
+    allowed, _ = python_versions(context.git, context.head)
+    return allowed is None or allowed.contains("2.7")
+
+
+def _samples(context: ReviewContext, hits: Sequence[Hit]) -> set[str]:
+    """Files that are full of faults on lines which the change leaves alone: data of a test, run by nobody."""
+    old = Counter(
+        h.path
+        for h in hits
+        if RUFF[h.rule].confidence >= _LIKELY
+        and not context.change.by_path[h.path].touches(h.line, h.end_line)
+    )
+    return {path for path, count in old.items() if count >= _FULL_OF_FAULTS}
 
 
 def _in_braces(hit: Hit, text: str) -> bool:
@@ -104,12 +142,19 @@ class Pyright:
                 base,
                 sure=lambda h: prior(PYRIGHT[h.rule], h.rule, h.message) >= _SURE,
             )
-            broken = [h for h in found if h.path in relying]
+            calls = [
+                h for h in found if h.rule == "reportCallIssue" and (h in new or h.path in relying)
+            ]
+            unseen = made_unseen(context, calls, relying)
+            broken = [h for h in found if h.path in relying and h not in unseen]
             claims = broken_users(context, broken, base(), relying) if broken else []
         except OutsideError as error:
             return Report(skipped=(Skipped(self.name, str(error)),))
         return Report(
-            claims=(*(claim(h, context, "basedpyright", PYRIGHT) for h in new), *claims),
+            claims=(
+                *(_doubted(claim(h, context, "basedpyright", PYRIGHT), h in unseen) for h in new),
+                *claims,
+            ),
             read=f"basedpyright on {len(files)} Python files",
             skipped=skipped,
         )

@@ -49,7 +49,7 @@ class Mistakes:
             context,
             found,
             lambda: [h for p, t in python_before(context).items() for h in mistakes(p, t)],
-            sure=lambda h: h.rule in {UNAWAITED, MISSPELT},
+            sure=lambda h: h.rule in {UNAWAITED, MISSPELT, *slips.SAYS},
         )
         bases = _bases(context) if any(h.rule == MISSPELT for h in new) else set()
         return Report(

@@ -224,7 +224,7 @@ _GENERATED_MARK = re.compile(
     re.IGNORECASE,
 )
 _TEST = re.compile(
-    r"(?:^|/)(?:tests?|testing|__tests__|spec)(?:/|$)|(?:^|/)test_[^/]*$|_test\.\w+$|\.(?:test|spec)\.\w+$"
+    r"(?:^|/)(?:tests?|testing|testsuite|__tests__|spec)(?:/|$)|(?:^|/)test_[^/]*$|_test\.\w+$|\.(?:test|spec)\.\w+$"
     r"|(?:^|/)conftest\.py$|(?:^|/)[^/]*Tests?\.java$|_spec\.rb$|(?:^|/)tests\.py$|(?:^|/)tests_[^/]*\.py$"
 )
 _SENSITIVE = re.compile(

@@ -19,6 +19,9 @@ _MOST = 40
 _SHOWN = 3
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _ATTRIBUTE = re.compile(r'Cannot access attribute "(\w+)" for class')
+_MADE = re.compile(r"\b([A-Z]\w{0,100})\(")
+_KNOWN = re.compile(r"@(?:dataclasses\.)?dataclass\b|@(?:typing\.)?(?:final|runtime_checkable)\b|@(?:functools\.)?total_ordering\b")  # fmt: skip
+"""Decorators that leave the constructor alone, or that the type checker knows."""
 _NO_VALUE = re.compile(r"\b(?:Coroutine\w*|(?:Async)?Generator)\b")
 _NOT_THE_SIZE = "Tuple size mismatch"
 
@@ -54,6 +57,30 @@ def _importing(context: ReviewContext, wanted: set[str], modules: Modules) -> di
         for path, data in sources(context.git, context.head, lambda p: p.endswith(".py"))
         if path not in wanted and line.search(data) and wanted & set(imported(data, path, modules))
     }
+
+
+def made_unseen(context: ReviewContext, hits: Sequence[Hit], texts: Mapping[str, str]) -> list[Hit]:
+    """Those hits of calls whose class a decorator from elsewhere makes: what its constructor takes is not to be seen.
+
+    `texts` holds files that are not the change's own.
+    """
+    called: dict[Hit, set[str]] = {}
+    for hit in hits:
+        text = texts[hit.path] if hit.path in texts else context.after(hit.path) or ""
+        rows = text.split("\n")[hit.line - 1 : hit.end_line]
+        called[hit] = set(_MADE.findall("\n".join(rows)))
+    names = {name for found in called.values() for name in found}
+    if context.git is None or not names:
+        return []
+    pattern = rf"^[ \t]*@([^\n]{{1,300}})\n(?:[ \t]*@[^\n]{{1,300}}\n)*?[ \t]*class ({'|'.join(sorted(names))})\b"
+    decorated = re.compile(pattern.encode(), re.MULTILINE)
+    elsewhere: set[str] = set()
+    for _, data in sources(context.git, context.head, lambda p: p.endswith(".py")):
+        for match in decorated.finditer(data):
+            above = match[0].decode("utf-8", "replace").split("\n")[:-1]
+            if any(not _KNOWN.match(row.strip()) for row in above):
+                elsewhere.add(match[2].decode())
+    return [hit for hit, found in called.items() if found & elsewhere]
 
 
 def broken_users(

@@ -119,3 +119,23 @@ def test_a_logger_that_fills_braces_is_not_the_standard_one(
     story = Story(tmp_path / "repo")
     story.change({"a.py": before}, {"a.py": after})
     assert ("ruff/PLE1205" in {rule for rule, _, _ in said(story)}) == wrong
+
+
+def test_a_constructor_that_no_longer_calls_its_base_is_said(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    base = "class Base:\n    def __init__(self):\n        self.seen = set()\n\n\n"
+    old = (
+        base
+        + "class Child(Base):\n    def __init__(self):\n        super().__init__()\n        self.name = 1\n\n    def both(self):\n        return self.seen\n"
+    )
+    story.change({"a.py": old}, {"a.py": old.replace("        super().__init__()\n", "")})
+    assert said(story) == [("mistakes/base-not-made", 8, "RIGHT")]
+
+
+def test_a_loop_that_goes_one_too_far_is_said_though_the_line_that_raises_stayed(
+    tmp_path: Path,
+) -> None:
+    story = Story(tmp_path / "repo")
+    old = "def total(v):\n    out = 0\n    for i in range(len(v)):\n        out += v[i]\n    return out\n"
+    story.change({"a.py": old}, {"a.py": old.replace("len(v)", "len(v) + 1")})
+    assert said(story) == [("mistakes/one-past-the-end", 4, "RIGHT")]

@@ -36,6 +36,26 @@ def test_a_new_fault_is_said_where_it_stands(story: Story) -> None:
     assert rules(story, {"a.py": GOOD}, {"a.py": BAD}) == [("a.py", 2, "ruff/F821")]
 
 
+@pytest.mark.parametrize(("faults", "said"), [(3, 0), (2, 1)])
+def test_a_file_full_of_faults_is_data_that_nobody_runs(
+    story: Story, faults: int, said: int
+) -> None:
+    sample = "".join(f"def f{n}():\n    return a{n}\n\n\n" for n in range(faults))
+    found = rules(story, {"data/s.py": sample}, {"data/s.py": sample + BAD})
+    assert len([rule for _, _, rule in found if rule == "ruff/F821"]) == said
+
+
+@pytest.mark.parametrize(
+    ("manifest", "said"),
+    [("", 0), ("requires-python = '>=2.7'", 0), ("requires-python = '>=3.9'", 1)],
+)
+def test_a_name_of_python_2_is_a_fault_only_where_that_is_not_meant(
+    story: Story, manifest: str, said: int
+) -> None:
+    before: Files = {"a.py": GOOD, "pyproject.toml": f"[project]\nname = 'x'\n{manifest}\n"}
+    assert len(rules(story, before, {"a.py": "def f(x):\n    return unicode(x)\n"})) == said
+
+
 def test_two_analyzers_make_one_surer_finding(story: Story) -> None:
     story.change({"a.py": GOOD}, {"a.py": BAD})
     (found,) = story.review(types=True).findings

@@ -66,3 +66,15 @@ def test_what_still_fits_or_is_only_inferred_anew_is_left_alone(
     tmp_path: Path, after: Files
 ) -> None:
     assert said(tmp_path, after) == []
+
+
+@pytest.mark.parametrize(("decorator", "said"), [("@attrs.define\n", 0), ("@dataclass\n", 1)])
+def test_what_a_decorator_from_elsewhere_makes_is_not_judged(
+    tmp_path: Path, decorator: str, said: int
+) -> None:
+    scope = f"import attrs\nfrom dataclasses import dataclass\n\n\n{decorator}class Scope:\n    _deadline: float = 0\n"
+    before: Files = {"pkg/__init__.py": "", "pkg/scope.py": scope, "use.py": "x = 1\n"}
+    story = Story(tmp_path / "repo")
+    story.change(before, {"use.py": "from pkg.scope import Scope\n\nx = Scope(deadline=1)\n"})
+    found = Pyright().run(story.context()).claims
+    assert len([c for c in found if c.confidence >= 0.8]) == said
