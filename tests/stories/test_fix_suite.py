@@ -86,6 +86,22 @@ def test_where_the_own_tests_cannot_run_the_report_says_so(repository: Repositor
 
 
 @pytest.mark.soak
+def test_of_a_culprit_that_tests_want_the_guilty_lines_alone_are_undone(
+    repository: Repository,
+) -> None:
+    then = "def shout(text):\n    return text.upper()\n\n\n# one\n# two\n# three\n\n\ndef ends():\n    return ''\n"
+    loud = then.replace("upper()", "upper() + '!'").replace("''", "'!'")
+    repository.commit("calm again", {"pkg/say.py": then})
+    repository.commit("end and shout", {"pkg/say.py": loud})
+    wanted = "from pkg.say import ends\n\n\ndef test_end():\n    assert ends() == '!'\n"
+    repository.commit("hold the end", {"tests/test_end.py": wanted})
+    document = fixed(repository, "--base", "HEAD~2", "--rungs", "revert")
+    assert (document["outcome"], document["rung"]) == ("fixed", "revert")
+    assert [one["outcome"] for one in document["attempts"]] == ["denied", "accepted"]
+    assert "return ''" not in document["patch"]
+
+
+@pytest.mark.soak
 def test_where_the_smallest_part_is_wanted_another_is_taken_back(repository: Repository) -> None:
     then = (
         "END = ''\n\n\ndef shout(text):\n    return text.upper()\n\n\ndef ends():\n    return END\n"

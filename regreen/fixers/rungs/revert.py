@@ -8,12 +8,13 @@ from regreen.bisect.result import Bisection
 from regreen.bisect.run import BisectJob, bisect
 from regreen.fixers.case import Case, Climbed, Culprit, Judge, Judgement, Proposal, RungName
 from regreen.fixers.checks.paths import is_test
-from regreen.fixers.diffs import diff_files
+from regreen.fixers.diffs import diff_files, touched_lines
 from regreen.fixers.engine import Engine
 from regreen.fixers.hunks import all_taken_off, taken_off
 from regreen.fixers.workspace import original
 
 _FEW = 3
+_SMALL = 5  # lines that may go unasked, as of a change under repair
 _SHARE = 0.5  # of the time left: the rungs above need the rest
 
 
@@ -100,7 +101,8 @@ def _bisect(case: Case) -> Bisection:
 def _partly(case: Case, culprit: Culprit, cause: str, judge: Judge) -> Judgement | None:
     """Where no whole revert applies: the least of the commit's hunks that still stand and whose undoing helps.
 
-    A part of a commit may be more, or less, than its fault: a person has to agree.
+    A part of a commit may be more, or less, than its fault: a person has to agree, unless it is a few lines and the
+    project's tests are there to say that the rest does without them.
     """
     pieces, texts = _standing(case, culprit.sha)
     engine = Engine(case)
@@ -112,8 +114,18 @@ def _partly(case: Case, culprit: Culprit, cause: str, judge: Judge) -> Judgement
     patch = diff_files(now, {path: text.encode() for path, text in changed.items()})
     summary = f"undid {pieces[len(verdicts) - 1]} of {culprit.sha[:12]}"
     approval = f"only a part of {culprit.sha[:12]} could be taken back; look whether the rest still makes sense"
-    judgement = judge(Proposal("revert", patch, summary, cause, culprit, approval=approval))
+    if touched_lines(patch) <= _SMALL and _tests_hold(case):
+        judgement = judge(Proposal("revert", patch, summary, cause, culprit))
+    else:
+        judgement = judge(Proposal("revert", patch, summary, cause, culprit, approval=approval))
     return judgement if judgement.stands else None
+
+
+def _tests_hold(case: Case) -> bool:
+    """Whether tests of the project that pass are held against a patch, beside the command that fails."""
+    if case.suite is None:
+        return "passed" in case.passing.values()
+    return case.suite.baseline() is not None
 
 
 def _standing(case: Case, sha: str) -> tuple[list[str], list[dict[str, str]]]:
