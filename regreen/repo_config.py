@@ -153,6 +153,8 @@ class BudgetConfig(_Section):
     """For one pull request."""
     usd_per_day: float = Field(20.0, ge=0)
     """For this repository in a day."""
+    usd_per_month: float | None = Field(None, ge=0)
+    """For this repository in a calendar month; none: as much as its days allow."""
 
 
 class RepoConfig(_Section):

@@ -59,7 +59,7 @@ class Models:
     def _left(
         self, model: AnthropicModel, repo: str, number: int | None, config: RepoConfig
     ) -> float:
-        """What may still be spent: the tighter of the day's and the pull request's budget.
+        """What may still be spent: the tightest of the day's, the month's and the pull request's budget.
 
         What the calls of other jobs in this process could still cost is left out; `model` sees to its own.
         """
@@ -67,6 +67,9 @@ class Models:
         today = self._clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
         held = sum(usd for (name, _), usd in others if name == repo)
         left = config.budget.usd_per_day - self._store.spent(repo, today) - held
+        if config.budget.usd_per_month is not None:
+            month = self._store.spent(repo, today.replace(day=1))
+            left = min(left, config.budget.usd_per_month - month - held)
         if number is None:
             return left
         held = sum(usd for at, usd in others if at == (repo, number))

@@ -41,8 +41,12 @@ def asked(model: Model, text: str) -> str:
 
 @pytest.mark.parametrize(
     "budget",
-    [BudgetConfig(usd_per_day=0.004), BudgetConfig(usd_per_pull_request=0.004)],
-    ids=["the day", "the pull request"],
+    [
+        BudgetConfig(usd_per_day=0.004),
+        BudgetConfig(usd_per_month=0.004),
+        BudgetConfig(usd_per_pull_request=0.004),
+    ],
+    ids=["the day", "the month", "the pull request"],
 )
 def test_what_a_call_under_way_could_cost_is_not_there_for_another_job(
     tmp_path: Path, budget: BudgetConfig

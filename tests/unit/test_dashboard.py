@@ -228,6 +228,8 @@ def test_the_first_page_sums_up_each_repository(store: Database) -> None:
     assert 'href="https://hub.example/o/r/issues/7"' in shown
     assert "$0.50 of $20.00" in shown
     assert ">red<" in shown
+    store.put("config", "o/r", "budget: {usd_per_month: 300}")
+    assert "$0.50 of $300.00" in _app(store).test_client().get("/").text
 
 
 def test_a_list_goes_on_where_the_page_before_ended(store: Database) -> None:

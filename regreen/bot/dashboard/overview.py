@@ -34,7 +34,7 @@ def overview(shelf: Shelf, reader: Reader, now: datetime, web_url: str) -> Safe:
         _row(configs.get(repo), month, seen.get(repo, []), red, web_url)
         for repo, month in sorted(known.items())
     ]
-    head = ("repository", "main, 30 days", "open regressions", "reviews", "repairs", "bisections", "cost this month", "today, of its budget")  # fmt: skip
+    head = ("repository", "main, 30 days", "open regressions", "reviews", "repairs", "bisections", "cost this month", "today")  # fmt: skip
     shown = table(head, rows, caption="Repositories") if rows else _first_steps(reader, web_url)
     total = sum(m.usd for m in months)
     spent = tag("p", f"All together ${total:,.2f} this month.", class_="quiet") if months else ""
@@ -48,7 +48,7 @@ def _row(
     red: list[tuple[str, str]],
     web_url: str,
 ) -> tuple[Content, ...]:
-    repo = month.repo
+    repo, budget = month.repo, _budget(config)
     narrowed = "?repo=" + quote(repo, safe="")
     issues = [_regression(name, value, web_url) for name, value in red if name.rpartition("/")[0] == repo]  # fmt: skip
     return (
@@ -58,8 +58,8 @@ def _row(
         link(f"/reviews{narrowed}", month.reviews) if month.reviews else 0,
         link(f"/fixes{narrowed}", month.fixes) if month.fixes else 0,
         link(f"/bisections{narrowed}", month.bisections) if month.bisections else 0,
-        link(f"/ledger{narrowed}", f"${month.usd:,.2f}"),
-        f"${month.usd_today:,.2f} of ${_budget(config):,.2f}",
+        link(f"/ledger{narrowed}", _of(month.usd, budget.usd_per_month)),
+        _of(month.usd_today, budget.usd_per_day),
     )
 
 
@@ -94,12 +94,16 @@ def _regression(name: str, value: str, web_url: str) -> Safe:
     return tag("div", shown)
 
 
-def _budget(kept: str | None) -> float:
-    """Dollars a day by the configuration last read from a repository, the default where it has none."""
+def _of(usd: float, budget: float | None) -> str:
+    return f"${usd:,.2f}" if budget is None else f"${usd:,.2f} of ${budget:,.2f}"
+
+
+def _budget(kept: str | None) -> BudgetConfig:
+    """The budget by the configuration last read from a repository, the default where it has none."""
     try:
-        return parse_repo_config(kept).budget.usd_per_day if kept else _DEFAULT.usd_per_day
+        return parse_repo_config(kept).budget if kept else _DEFAULT
     except (ConfigError, UserError):  # an older version took it
-        return _DEFAULT.usd_per_day
+        return _DEFAULT
 
 
 def _first_steps(reader: Reader, web_url: str) -> Safe:
