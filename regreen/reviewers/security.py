@@ -11,6 +11,7 @@ from regreen.codebase.taint.analyse import Analysis, analyse
 from regreen.codebase.taint.program import Program
 from regreen.codebase.taint.rules import RULES, confidence
 from regreen.codebase.taint.run import Flow
+from regreen.codebase.taint.talking import may_begin
 from regreen.models import Evidence, Unread
 from regreen.reviewers import ruff
 from regreen.reviewers.context import Claim, Report, ReviewContext
@@ -69,7 +70,7 @@ def _program(context: ReviewContext, *, head: bool) -> Program:
 
 
 def _callers(context: ReviewContext, changed: Mapping[str, str]) -> list[str]:
-    """Files that import a changed module: a sink that was added there is reached from here."""
+    """Files that import a changed module and where untrusted values enter: a sink that was added is reached from here."""
     if context.git is None:
         return []
     names = {
@@ -86,7 +87,9 @@ def _callers(context: ReviewContext, changed: Mapping[str, str]) -> list[str]:
         return path.endswith(".py") and path not in changed and not _is_test(path)
 
     found = [
-        path for path, data in sources(context.git, context.head, wanted) if importing.search(data)
+        path
+        for path, data in sources(context.git, context.head, wanted)
+        if importing.search(data) and may_begin(data)
     ]
     near = {path.rpartition("/")[0] for path in changed}
     return sorted(found, key=lambda path: (path.rpartition("/")[0] not in near, path))[

@@ -8,6 +8,7 @@ import pytest
 
 from regreen.codebase.taint.analyse import Analysis, analyse
 from regreen.codebase.taint.program import Program
+from regreen.codebase.taint.talking import may_begin
 
 FLASK = "import os, re, subprocess, flask\nfrom flask import Flask, request, redirect, session\napp = Flask(__name__)\n"
 
@@ -380,3 +381,21 @@ def test_a_model_s_number_is_not_text() -> None:
     )
     assert "sql-injection" in found(code % "name")
     assert "sql-injection" not in found(code % "n")
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("from flask import request", True),
+        ("@router.get('/x')\ndef x(q: str): ...", True),
+        ("class Page(LoginRequiredMixin, ListView): ...", True),
+        ("app.add_url_rule('/x', view_func=x)", True),
+        ("import sys\nmain(sys.argv)", True),
+        ("from store import find\nrows = find('all')", False),
+        ("class Requested:\n    target = 1", False),
+    ],
+)
+def test_only_files_where_untrusted_values_enter_are_walked_for_others_sake(
+    text: str, begins: bool
+) -> None:
+    assert may_begin(text.encode()) is begins

@@ -29,6 +29,7 @@ class Program:
     paths: frozenset[str]
     unread: dict[str, str] = field(default_factory=dict)
     _modules: dict[str, Module | None] = field(default_factory=dict)
+    _texts: dict[str, str] = field(default_factory=dict)
     _folders: frozenset[str] | None = None
 
     @classmethod
@@ -42,8 +43,17 @@ class Program:
             self._modules[path] = self._load(path)
         return self._modules[path]
 
+    def source(self, path: str) -> str:
+        """A file's text, not parsed; empty where it cannot be read."""
+        known = self._modules.get(path)
+        if known is not None:
+            return known.text
+        if path not in self._texts:
+            self._texts[path] = self.read(path) or ""
+        return self._texts[path]
+
     def _load(self, path: str) -> Module | None:
-        text = self.read(path)
+        text = self._texts.pop(path, None) or self.read(path)
         if text is None:
             self.unread[path] = "not readable"
             return None

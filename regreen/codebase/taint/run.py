@@ -106,7 +106,7 @@ class Run:
     routes: dict[str, list[Route]] = field(default_factory=dict)
     tables: list[str] | None = None
     unfit: dict[Key, Mapping[Mark, frozenset[str]]] = field(default_factory=dict)
-    talking: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    talking: dict[str, frozenset[str]] = field(default_factory=dict)
     answers: list[tuple[ast.AST, Answer]] = field(default_factory=list)
 
     def tick(self) -> None:

@@ -14,30 +14,38 @@ _SOURCES = (
 )
 _IN_TEXT = re.compile(rf"\b(?:{_SOURCES})\b")
 _NAME = re.compile(_SOURCES)
+_BEGINS = re.compile(rf"\b(?:{_SOURCES})\b".encode())
+# What a framework calls: by a decorator, by a class, by being handed over.
+_ENTERED = re.compile(
+    rb"@\w+(?:\.\w+)*\.(?:route|get|post|put|delete|patch|head|options|api_route|websocket|command|errorhandler)\b|"
+    rb"(?:View|ViewSet|Mixin|Handler|Resource|Endpoint)\b|\badd_\w+\(|\bregister_function\(|\bRoute\(|\bDepends\("
+)
 _MADE_BY = frozenset({"__init__", "__new__", "__post_init__", "__call__", "__enter__"})
 
 
-def talking(program: Program, path: str, known: dict[str, frozenset[str] | None]) -> frozenset[str]:
+def may_begin(source: bytes) -> bool:
+    """Whether untrusted values can enter in a file: it speaks of a source, or a framework calls into it."""
+    return _BEGINS.search(source) is not None or _ENTERED.search(source) is not None
+
+
+def talking(program: Program, path: str, known: dict[str, frozenset[str]]) -> frozenset[str]:
     """The names of a module's functions, methods and classes that may bring an untrusted value into play.
 
     Args:
         program: where modules are found.
         path: the module.
-        known: what was found before, by path; None while a module is being looked at.
+        known: what was found before, by path.
     """
     if path not in known:
-        known[path] = None
         module = program.module(path) if path.endswith(".py") else None
         silent = module is None or _IN_TEXT.search(module.text) is None
-        known[path] = frozenset() if module is None or silent else _names(program, module, known)
-    return known[path] or frozenset()
+        known[path] = frozenset() if module is None or silent else _names(program, module)
+    return known[path]
 
 
-def _names(
-    program: Program, module: Module, known: dict[str, frozenset[str] | None]
-) -> frozenset[str]:
+def _names(program: Program, module: Module) -> frozenset[str]:
     units = list(_units(module.tree))
-    found = set(_imported(program, module, known))
+    found = set(_imported(program, module))
     waiting = units
     while True:
         # A unit that names one that talks, talks.
@@ -81,10 +89,11 @@ def _mentioned(nodes: Iterable[ast.AST]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _imported(
-    program: Program, module: Module, known: dict[str, frozenset[str] | None]
-) -> Iterator[str]:
-    """The names that an import brings from a source, or from a module of the repository where they talk."""
+def _imported(program: Program, module: Module) -> Iterator[str]:
+    """The names that an import brings from a source, or from a module of the repository that speaks of one.
+
+    Which of its names do is not asked: for that all that it imports would have to be parsed, and so on.
+    """
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -93,8 +102,9 @@ def _imported(
         elif isinstance(node, ast.ImportFrom):
             source = node.module or ""
             path = program.find(source, module.path, node.level)
-            theirs = talking(program, path, known) if path is not None else frozenset()
             named = any(_NAME.fullmatch(part) for part in source.split("."))
+            if path is not None and path.endswith(".py"):
+                named = named or _IN_TEXT.search(program.source(path)) is not None
             for alias in node.names:
-                if named or alias.name in theirs or _NAME.fullmatch(alias.name):
+                if named or _NAME.fullmatch(alias.name):
                     yield alias.asname or alias.name
