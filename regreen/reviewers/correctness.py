@@ -34,7 +34,7 @@ _PYTHON_2 = frozenset(
     {"unicode", "xrange", "basestring", "raw_input", "long", "unichr", "reduce", "file", "cmp", "execfile", "buffer", "intern", "reload"}
 )  # fmt: skip
 _FULL_OF_FAULTS = 3
-_DOUBTED = 0.3
+_DOUBTED = 0.1
 _MESSAGE_LINES = 4
 _TEXT = re.compile(r"(\"{3}|'{3}|[\"'])(.{0,2000}?)\1", re.DOTALL)
 _BRACES = re.compile(r"\{[\w.\[\]]{0,40}(?:![rsa])?(?::[^{}\n]{0,20})?\}")
@@ -80,9 +80,14 @@ def _doubted(said: Claim, doubt: bool) -> Claim:
 
 
 def _of_python_2(hit: Hit, context: ReviewContext) -> bool:
-    """A name that Python 2 has built in, where the project does not say that it needs a newer one."""
+    """A name that Python 2 has built in, where the project may mean Python 2."""
     name = _UNDEFINED.match(hit.message)
-    if context.git is None or name is None or name[1] not in _PYTHON_2:
+    return name is not None and name[1] in _PYTHON_2 and may_mean_python_2(context)
+
+
+def may_mean_python_2(context: ReviewContext) -> bool:
+    """Whether nothing in the repository says that it needs a newer Python than 2.7."""
+    if context.git is None:
         return False
     allowed, _ = python_versions(context.git, context.head)
     return allowed is None or allowed.contains("2.7")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,16 @@ from regreen.codebase.symbols import LARGEST
 from regreen.models import Evidence
 from regreen.reviewers import ruff
 from regreen.reviewers.context import Claim, Report, ReviewContext
+from regreen.reviewers.correctness import may_mean_python_2
 from regreen.reviewers.scope import is_test
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+
+_PYTHON_2 = re.compile(
+    r"\s*(?:print\s+[^\s(=]|print$|exec\s+[^\s(=]|raise\s+\w+\s*,|except\s+[\w.]+\s*,\s*\w+\s*:)"
+)
 
 
 class Parsing:
@@ -73,6 +80,10 @@ def _claim(file: FileChange, found: tuple[int, str], context: ReviewContext) -> 
     # an error shows itself where the parser gives up, often below the line that caused it
     above = [n for n in file.added_lines if n <= line]
     place = line if line in file.added_lines else max(above, default=line)
+    code = "\n".join((context.after(file.path) or "").split("\n")[line - 1 : line])
+    likely = 0.7 if is_test(file.path) else 0.9
+    if _PYTHON_2.match(code) and file.path.endswith(".py") and may_mean_python_2(context):
+        likely = 0.5
     return Claim(
         "correctness",
         "syntax/error",
@@ -82,11 +93,11 @@ def _claim(file: FileChange, found: tuple[int, str], context: ReviewContext) -> 
         place,
         title=f"This file no longer parses: {why}" if why else "This file no longer parses",
         body=f"The parser gives up at line {line}; before this change it read the whole file.",
-        confidence=0.7 if is_test(file.path) else 0.9,
+        confidence=likely,
         evidence=(
             Evidence(
                 "analyzer",
-                "\n".join((context.after(file.path) or "").split("\n")[line - 1 : line])[:300],
+                code[:300],
                 _reader(file.path),
                 head=why or "syntax error",
                 base="parses",

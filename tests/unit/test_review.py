@@ -54,6 +54,8 @@ def test_a_name_of_python_2_is_a_fault_only_where_that_is_not_meant(
 ) -> None:
     before: Files = {"a.py": GOOD, "pyproject.toml": f"[project]\nname = 'x'\n{manifest}\n"}
     assert len(rules(story, before, {"a.py": "def f(x):\n    return unicode(x)\n"})) == said
+    story.commit({"a.py": "def f(x):\n    print x\n"})
+    assert len(story.review().findings) == said
 
 
 def test_two_analyzers_make_one_surer_finding(story: Story) -> None:
