@@ -140,7 +140,10 @@ class Hunt:
         return None
 
     def _weights(self) -> list[float]:
-        """1 for each commit, 0 for those whose tree is a parent's: they change nothing."""
+        """1 for each commit, 0 for those whose tree is a parent's: they change nothing.
+
+        Where no good commit is known the oldest has 0 too: if it fails, it never worked, and nothing broke it.
+        """
         trees = {commit.sha: commit.tree for commit in self.commits}
         weights: list[float] = []
         for commit in self.commits:
@@ -149,6 +152,8 @@ class Hunt:
                 if sha not in trees:
                     trees[sha] = self.git.commit(sha).tree
             weights.append(0.0 if any(trees[sha] == commit.tree for sha in parents) else 1.0)
+        if self.good is None:
+            weights[self.history.trunk[0]] = 0.0
         if not any(weights):
             weights[-1] = 1.0
         return weights
@@ -195,6 +200,8 @@ class Hunt:
             for at, weight in enumerate(self.weights)
             if weight == 0 and at != len(self.commits) - 1
         }
+        if self.good is None:
+            self.barred.discard(self.history.trunk[0])
         self.barred |= self._strangers
         for run in self.log.reused:
             self._count(run)

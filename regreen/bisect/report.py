@@ -116,7 +116,12 @@ def headline(found: Bisection) -> str:
                 "the test behaves alike at both ends"
             )
         case "before":
-            return f"it failed before this range already ({found.probability:.1%}); give an older --good"
+            sure = f"({found.probability:.1%})"
+            return (
+                f"it failed before this range already {sure}; give an older --good"
+                if found.range.good
+                else f"it failed at the oldest commit already {sure}: nothing in this history broke it"
+            )
         case "not_reproduced":
             last = found.observations[-1] if found.observations else None
             why = f" ({last.reason})" if last and last.outcome == "untestable" else ""

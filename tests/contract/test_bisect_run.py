@@ -173,6 +173,15 @@ def test_it_was_broken_before(history: History, find: Callable[..., Bisection]) 
     assert found.tests <= 6
 
 
+def test_it_never_worked(history: History, find: Callable[..., Bisection]) -> None:
+    history.commit("begin", check__sh="exit 1\n")
+    history.grow(6)
+    found = find()
+    assert (found.outcome, found.culprit) == ("before", None)
+    assert found.tests <= 8
+    assert "failed at the oldest commit already" in report.text(found)
+
+
 def test_what_does_not_fail_is_not_reproduced(
     history: History, find: Callable[..., Bisection]
 ) -> None:
