@@ -85,7 +85,8 @@ def main() -> None:
     parser.add_argument("--only-model", action="store_true", help="without the static reviewers")
     parser.add_argument("--setup", help="install command: with it claims are tried in the sandbox")
     parser.add_argument("sets", nargs="*", type=Path)
-    args = parser.parse_args()
+    # the sets may stand behind options, as the usage shows them
+    args = parser.parse_intermixed_args()
     sets = args.sets or [SHARED / f"data/review/{k}_prs.public.jsonl.gz" for k in ("bug", "clean")]
     kinds = {c["id"]: (kind, c) for kind, p in zip(("bug", "clean"), sets, strict=True) for c in cases(p)}  # fmt: skip
     wanted = args.cases.read_text().split() if args.cases else list(kinds)

@@ -16,7 +16,8 @@ Risk = Literal["low", "medium", "high"]
 EvidenceKind = Literal["test", "analyzer", "coverage", "vote", "model"]
 WithheldReason = Literal["confidence", "budget", "duplicate", "dismissed", "outside_diff"]
 Trust = Literal["default_branch", "pull_request", "local"]
-Verdict = Literal["holds", "unsure", "refuted", "unread"]
+Verdict = Literal["holds", "as_before", "unsure", "refuted", "unread"]
+"""What a second reader says of a claim; `as_before`: it is true, and was so before the change."""
 Proof = Literal["proven", "red_on_head", "not_run", "disproven"]
 Worth = Literal["yes", "perhaps", "no", "unsaid"]
 

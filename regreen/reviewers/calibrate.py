@@ -54,7 +54,8 @@ def features(signals: Signals) -> Weights:
         float(signals.readers >= 2),
         float(signals.readers >= 3),
         weight * (signals.verdict == "holds"),
-        weight * (signals.verdict == "unsure"),
+        # true, and not brought by the change: few act on it, and those who do are right
+        weight * (signals.verdict in {"unsure", "as_before"}),
         weight * (signals.verdict == "refuted"),
         signals.sure - 0.6,
         float(signals.proof == "proven"),

@@ -21,8 +21,9 @@ You read a pull request for its maintainers. They want to hear of a defect when 
 and otherwise nothing. The first message shows the change; the last one says what to do and which tool to answer with.
 
 A defect is real when all of this is true:
-1. It comes with the change: it stands on a `+` line, or it is there because a `-` line is gone. What went equally \
-wrong before is none, unless the change says that it mends it.
+1. It comes with the change: it stands on a `+` line, it is there because a `-` line is gone, or an old line goes \
+wrong now because of one of these. What went equally wrong before is none, unless the change says that it mends or \
+handles just that, or writes those very lines anew.
 2. Somebody meets it: you can name an input, a state or an environment that users, callers or the project's own tests \
 produce, not one that nobody would.
 3. Something wrong follows, and you can say what: the value returned, the exception raised, the text printed, the \
@@ -111,6 +112,11 @@ REPORT = Tool(
                             "line next to it.",
                         },
                         "quote": {"type": "string", "description": "That line, copied without its number."},
+                        "cause": {
+                            "type": "string",
+                            "description": "If that line is an old one: path:number of the changed line that brings it "
+                            "about, such as the new call that leads there.",
+                        },
                         "title": {
                             "type": "string",
                             "description": "The defect in at most 14 words, naming the function and what it gets wrong.",
@@ -168,7 +174,7 @@ about each, and keep them apart.
 
 Is it true? Try to refute it: take the named input through the code as shown, yourself, and write down what comes out \
 before you judge. Is the input possible? Is it ruled out or handled elsewhere? Does the callee really behave so? Many \
-claims about code do not hold. A claim `holds` only where you arrived at the same outcome by yourself. If it rests on \
+claims about code do not hold. Of several examples one that goes wrong is enough. A claim `holds` only where you arrived at the same outcome by yourself. If it rests on \
 the behaviour of something that is neither shown nor known to you for certain, you are unsure. `certainty` belongs to \
 this question alone.
 
@@ -210,13 +216,16 @@ VERDICTS = Tool(
                                 "right",
                                 "as wrong",
                                 "as wrong, said to be mended",
+                                "as wrong, written anew",
                                 "wrong otherwise",
                                 "not offered",
                                 "cannot tell",
                             ],
                             "description": "What somebody with the same input got before the change; the outcome counts, "
                             "not whether this code was there. 'as wrong': just this; 'as wrong, said to be mended': just "
-                            "this, and the change says that it mends it; 'wrong otherwise': another wrong outcome; 'not "
+                            "this, and its title, description, tests or documents say that it mends or handles it; 'as wrong, "
+                            "written anew': just this, and the change rewrites the lines that do it, not only moves, "
+                            "renames or reformats them; 'wrong otherwise': another wrong outcome; 'not "
                             "offered': nobody could ask for it before, as with a new feature, command or option. A new "
                             "file is 'not offered' only where what it does is new: code that was moved or written anew "
                             "is judged by what the old code did, and who was never hindered before got it 'right'.",
@@ -235,6 +244,10 @@ VERDICTS = Tool(
                             "enum": ["yes", "perhaps", "no"],
                             "description": "Supposing that it is true: whether the maintainers would change the code for "
                             "it before they merge. 'yes' only if you would bet four to one on it.",
+                        },
+                        "example": {
+                            "type": "integer",
+                            "description": "Where a claim has several examples: the number of one that does go wrong so.",
                         },
                         "same_as": {
                             "type": ["integer", "null"],

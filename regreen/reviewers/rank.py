@@ -68,6 +68,8 @@ def _why_withheld(candidate: Candidate, policy: Policy, memory: Memory) -> Withh
         least -= PROVEN_DISCOUNT
     if finding.confidence < least - 1e-9:
         return "confidence"
+    if claim.signals is not None and claim.signals.verdict == "as_before":
+        return "confidence"  # true of the code, and not this change's doing
     if finding.dimension == "style" and not claim.quotes:
         return (
             "confidence"  # taste is not posted, only a rule that the repository itself wrote down

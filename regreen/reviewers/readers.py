@@ -13,12 +13,13 @@ from regreen.models import Evidence, Signals, Skipped, Unread
 from regreen.pool import Pool
 from regreen.ports import Model
 from regreen.reviewers.calibrate import confidence
-from regreen.reviewers.claims import Said, merge, read_claims
+from regreen.reviewers.claimed import code_for
+from regreen.reviewers.claims import Said, read_claims
 from regreen.reviewers.context import Claim, Report, ReviewContext
 from regreen.reviewers.dossier import Dossier, Related, dossiers
 from regreen.reviewers.lint_suggestion import lints
+from regreen.reviewers.merging import beside, merge
 from regreen.reviewers.prompts import LENSES, REPORT
-from regreen.reviewers.related import named
 from regreen.reviewers.scope import is_test
 from regreen.reviewers.shorten import shortened
 from regreen.reviewers.verify import Shown, Tried, handed_in, mends, prove, question, second_reading
@@ -105,12 +106,13 @@ def _read(
         if isinstance(answer, str):
             skipped.append(Skipped(f"model/{lens}", answer))
         else:
-            said += read_claims(answer, lens, portion.files)
+            said += read_claims(answer, lens, portion.files, context.after)
             about = about or _sentence(answer.get("about"))
     readings = len(lenses) - len(skipped)
     if not readings:
         raise OutsideError(skipped[0].reason)
     merged = [m for m in merge(said) if m.sure >= _LEAST_SURE or len(m.readers) > 1]
+    merged.sort(key=lambda m: not m.anchored)  # what cannot be posted is tried last
     tried = _tried(context, model, portion, merged)
     if untried := [t for t in tried if t.verdict == "unread"]:
         # They are withheld without having been refuted: a check that says nothing of them would be green by accident.
@@ -127,7 +129,7 @@ def _tried(
     if not merged:
         return ()
     chosen, rest = merged[:_MOST_TRIED], merged[_MOST_TRIED:]
-    code = named(context, "\n".join(m.told for m in chosen), portion.text)
+    code = code_for(context, chosen, portion.text)
     past = f"only the first {_MOST_TRIED} of a portion are"
     return (
         *second_reading(model, portion, chosen, code, context.known),
@@ -153,11 +155,12 @@ def _claim(
     said = tried.said
     shown = Shown()
     runs = context.tests is not None and context.sandbox is not None
-    if tried.verdict == "holds" and runs and not tried.again:  # what was said needs no new proof
+    posted = said.anchored and not tried.again  # what cannot be said, or was, needs no proof
+    if tried.verdict == "holds" and runs and posted:
         shown = prove(context, model, portion, said)
     if shown.as_before and not tried.mended:
         # whatever readers think: the base fails in the same way, so the change did not bring it
-        tried = replace(tried, verdict="refuted", certainty=1.0)
+        tried = replace(tried, verdict="as_before", certainty=1.0)
         shown = replace(shown, proof="not_run")
     signals = Signals(
         len(said.readers),
@@ -204,6 +207,7 @@ def _verdict(tried: Tried) -> str:
     """What the second reader said, in words for people."""
     words = {
         "holds": "finds that it holds",
+        "as_before": "finds that it holds, and that it was so before the change",
         "refuted": "refutes it",
         "unsure": "is not sure",
         "unread": "could not be asked",
@@ -224,15 +228,26 @@ def _suggestion(context: ReviewContext, said: Said, shown: Shown) -> str | None:
 
 
 def _body(said: Said) -> str:
-    parts = [("Input", said.input), ("Happens", said.happens), ("Should", said.should)]
-    parts += [("Also", other) for other in said.others]
+    parts = [("Shows", _shows(said))] if said.shows else []
+    parts += [("Input", said.input), ("Happens", said.happens), ("Should", said.should)]
+    parts += [("Also", str(other)) for other in beside(said)]
     parts += [("Mend", said.mend)]
     return "\n\n".join(f"{name}: {text}" for name, text in parts if text)
 
 
+def _shows(said: Said) -> str:
+    """Where a fault shows that the commented line brings about."""
+    assert said.shows is not None  # noqa: S101 - the caller has looked
+    path, line, code = said.shows.path, said.shows.line, said.shows.code
+    there = f"line {line}" if path == said.path else f"`{path}` line {line}"
+    told = f": `{code}`" if code and "`" not in code else ""
+    return f"{there}, which this change leaves as it is{told}"
+
+
 HARMFUL = re.compile(
-    r"\b(?:open|unlink|remove|rmtree|chmod|system|[Pp]open|exec|eval|spawn\w*|urlopen|execute|executemany|pickle\.loads?"
+    r"(?<!\bdef )(?<!\bclass )(?<!\bfunc )(?<!\bfunction )(?<!\bwebbrowser\.)\b(?:open|unlink|remove|rmtree|chmod"
+    r"|system|[Pp]open|exec|eval|spawn\w*|urlopen|execute|executemany|pickle\.loads?"
     r"|yaml\.load|marshal\.loads|Thread|Lock|RLock|Process|fork|create_task|redirect|mktemp)\("
     r"|\b(?:subprocess|innerHTML|dangerouslySetInnerHTML|shell=True|verify=False|InsecureSkipVerify|sync\.Mutex|global)\b"
 )
-"""Words in added lines that make it worth asking what lasting harm they can do."""
+"""Words in added lines that make it worth asking what lasting harm they can do; who defines one does not call it."""

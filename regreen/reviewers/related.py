@@ -22,15 +22,13 @@ _HEAD = 14
 _AROUND = 4
 _MOST_CALLERS = 4
 _MOST_USERS = 8
-_MOST_NAMED = 6
-_AMBIGUOUS = 2
 _ALIKE = 700
 _IN_DOCUMENTS = 400
 
 _CALLED = re.compile(r"\b([A-Za-z_]\w{2,60})\(")
 _DOCUMENTED = re.compile(r"""\s*[rRuU]?(\"{3}|'{3})""")
 _WORD = re.compile(r"[A-Za-z_]\w{2,60}")
-_EVERYDAY = frozenset(
+EVERYDAY = frozenset(
     n
     for kind in (dict, list, set, str, bytes, io.TextIOWrapper, deque, re.Pattern)
     for n in dir(kind)
@@ -47,31 +45,12 @@ def related(context: ReviewContext, files: Sequence[FileChange], budget: int) ->
         return ""
     graph = context.graph
     pieces = _linked(context, graph, files) if graph is not None else iter(())
-    shown = _within(pieces, budget)
+    shown = within(pieces, budget)
     if graph is None or not any(language_of(f.path) in PARSED for f in files):
         shown = _alike(context, files, min(budget, _ALIKE))
     left = budget - sum(map(tokens, shown))
-    shown += _within(documents(context, files), min(left, _IN_DOCUMENTS))
+    shown += within(documents(context, files), min(left, _IN_DOCUMENTS))
     return "\n\n".join(shown)
-
-
-def named(context: ReviewContext, text: str, shown: str, budget: int = 1500) -> str:
-    """Definitions of the functions that a text names and that `shown` does not show; "" where there are none."""
-    graph = context.graph
-    if graph is None:
-        return ""
-    wanted = [
-        name
-        for name in dict.fromkeys(_CALLED.findall(text))
-        if not re.search(rf"\b(?:def|class|func|function|fn)\s+{name}\b", shown)
-    ]
-    pieces = (
-        _definition(context, path, definition, "a claim names it")
-        for name in wanted
-        if len(found := graph.named(name)) <= _AMBIGUOUS
-        for path, definition in found
-    )
-    return "\n\n".join(_within(pieces, budget)[:_MOST_NAMED])
 
 
 def changed_definitions(
@@ -91,7 +70,7 @@ def changed_definitions(
     return found
 
 
-def _within(pieces: Iterator[str], budget: int) -> list[str]:
+def within(pieces: Iterator[str], budget: int) -> list[str]:
     """The pieces, in their order, that fit the budget; none twice."""
     shown: list[str] = []
     left = budget
@@ -130,7 +109,7 @@ def _callees(
     for call in sorted(calls, key=lambda c: c.name in before):
         for path, definition in graph.targets(file.path, call):
             if path not in own and not is_test(path):
-                yield _definition(context, path, definition, f"{file.path} calls it")
+                yield excerpt(context, path, definition, f"{file.path} calls it")
 
 
 def _users(context: ReviewContext, graph: Graph, file: FileChange, own: set[str]) -> Iterator[str]:
@@ -158,7 +137,7 @@ def _callers(
     """The lines around calls of a changed function, the program's own before one of its tests."""
     path, name = changed
     short = name.rpartition(".")[2]
-    telling = len(graph.named(short)) == 1 and short not in _EVERYDAY
+    telling = len(graph.named(short)) == 1 and short not in EVERYDAY
     elsewhere = [x for x in graph.callers(path, name) if x.path not in own and (x.sure or telling)]
     program = [x for x in elsewhere if not is_test(x.path)][:_MOST_CALLERS]
     tests = [x for x in elsewhere if is_test(x.path) and x.sure][:1]
@@ -174,37 +153,44 @@ def _callers(
             yield f"--- {link.path} lines {first}-{last} ({sure} {short})\n{text}"
 
 
-def _definition(context: ReviewContext, path: str, definition: Definition, why: str) -> str:
-    """A function, whole where it is short; of a class its head and constructor."""
+def excerpt(
+    context: ReviewContext, path: str, definition: Definition, why: str, longest: int = _LONGEST
+) -> str:
+    """A function, whole where it is short (a long one of at most `longest` lines without its documentation).
+
+    Of a longer one where it begins; of a class its head and constructor.
+    """
     rows = _rows(context, path)
     if not rows:
         return ""
     long = definition.end - definition.start >= _LONGEST
     end = definition.start + _HEAD if long else definition.end
     text = "\n".join(rows[definition.start - 1 : end])
+    cut = long
     if long and definition.kind != "class":
-        text = _beginning(rows, definition)
+        text, cut = _beginning(rows, definition, longest)
     if long and definition.kind == "class" and context.graph is not None:
         made = f"{definition.name}.__init__"
         known = context.graph.outlines[path].definitions
         start = next((d for d in known if d.name == made), None)
-        if start is not None and start.start > end:
-            text += "\n    ...\n" + "\n".join(
-                rows[start.start - 1 : min(start.end, start.start + _HEAD)]
-            )
-    more = "\n    ..." if long else ""
+        if start is not None and start.end > end:
+            first = max(start.start, end + 1)
+            last = min(start.end, start.start + (_HEAD if longest == _LONGEST else longest))
+            text += "\n    ..." * (first == start.start) + "\n" + "\n".join(rows[first - 1 : last])
+    more = "\n    ..." if cut else ""
     return f"--- {path} lines {definition.start}-{definition.end} ({why})\n{text}{more}"
 
 
-def _beginning(rows: Sequence[str], definition: Definition) -> str:
-    """Of a long function its head, the first line of what documents it, and where its code begins."""
+def _beginning(rows: Sequence[str], definition: Definition, longest: int) -> tuple[str, bool]:
+    """A long function's head, the first line of what documents it, and its code or where that begins; if it is cut."""
     head = [n for n in heading(rows, definition) if n <= len(rows)]
     first = head[-1] + 1
     last = _documented(rows, first, definition.end)
+    most = longest if definition.end - last <= longest > _LONGEST else _HEAD
     shown = [rows[n - 1] for n in head]
     shown += rows[first - 1 : first] if last >= first else []
     shown += ["    ..."] if last > first else []
-    return "\n".join([*shown, *rows[last : min(definition.end, last + _HEAD)]])
+    return "\n".join([*shown, *rows[last : min(definition.end, last + most)]]), most == _HEAD
 
 
 def _documented(rows: Sequence[str], first: int, end: int) -> int:

@@ -14,7 +14,7 @@ _CALLEE = 40
 _HEAD = 12
 _MOST_USES = 6
 _MOST = 120
-_LONGEST_HEADING = 10
+_LONGEST_HEADING = 30
 _MOST_LATER = 30
 LONGEST_FUNCTION = 150
 """A function of more lines is shown in part."""
@@ -100,10 +100,14 @@ def imports_used(rows: Sequence[str], shown: Iterable[int]) -> set[int]:
 def heading(rows: Sequence[str], definition: Definition) -> range:
     """The numbers of the lines that a definition begins with: its decorators, its name, its parameters."""
     last = min(definition.end, definition.start + _LONGEST_HEADING, len(rows))
+    named = definition.start
     for number in range(definition.start, last + 1):
-        if rows[number - 1].split("#")[0].rstrip().endswith((":", "{")):
+        row = rows[number - 1].split("#")[0].rstrip()
+        if row.endswith((":", "{")):
             return range(definition.start, number + 1)
-    return range(definition.start, definition.start + 1)
+        if row.lstrip().startswith("@") and named == number:
+            named = number + 1
+    return range(definition.start, min(named, last) + 1)
 
 
 def _imports(rows: Sequence[str]) -> Iterator[tuple[int, int]]:

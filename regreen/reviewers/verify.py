@@ -22,10 +22,11 @@ from regreen.models import (
     Worth,
 )
 from regreen.ports import Model
-from regreen.reviewers.claims import Said, joined
+from regreen.reviewers.claims import Said
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.dossier import Dossier, fence
 from regreen.reviewers.memory import Known
+from regreen.reviewers.merging import joined
 from regreen.reviewers.prompts import (
     SAID_BEFORE,
     SECOND_READER,
@@ -43,7 +44,7 @@ WORTH_WORDS: tuple[Worth, ...] = get_args(Worth)
 _TEST_SECONDS = 120.0
 _MOST_KNOWN = 20
 _AS_WRONG = "as wrong"
-_TO_BE_MENDED = "as wrong, said to be mended"
+_NEWS = frozenset({"as wrong, said to be mended", "as wrong, written anew"})
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
@@ -51,7 +52,7 @@ _ADDRESS = re.compile(r"0x[0-9a-f]+")
 class Tried:
     """A claim and what the second reader said of it: whether it is true, and whether anybody would act on it.
 
-    `mended` says that it was so before, and that the change means to mend it; `again` is the fingerprint of what was
+    `mended` says that it was so before, and that the change means to mend it or writes just that anew; `again` is the fingerprint of what was
     said to the author before and has the same cause.
     """
 
@@ -85,9 +86,7 @@ def second_reading(
     said = SAID_BEFORE.format(last=len(known)) if known else ""
     asked = f"{SECOND_READER}{said}\n\n{fence('claims', listed)}"
     if code:
-        asked += (
-            f"\n\nCode that they name, as it stands after the change:\n{fence('repository', code)}"
-        )
+        asked += f"\n\nCode that they rest on, as it stands after the change:\n{fence('repository', code)}"
     given = handed_in(model, question(portion, "review/second-reader", asked, VERDICTS, 8000))
     if isinstance(given, str):
         return tuple(Tried(c, "unread", 0.5, given) for c in claims)
@@ -278,14 +277,14 @@ def _tried(claim: Said, row: dict[str, object] | None) -> Tried:
         return Tried(claim, "unread", 0.5, "no verdict was given")
     verdict: Verdict = next((v for v in VERDICT_WORDS if v == row.get("verdict")), "unsure")
     if verdict == "holds" and row.get("before") == _AS_WRONG:
-        verdict = "refuted"  # true of the code, and not this change's doing
+        verdict = "as_before"  # true of the code, and not this change's doing
     certainty = row.get("certainty")
     traced = row.get("traced")
     return Tried(
-        claim,
+        claim.with_example(row.get("example")),
         verdict,
         float(min(1, max(0, certainty))) if isinstance(certainty, int | float) else 0.5,
         shortened(" ".join(traced.split()), 500) if isinstance(traced, str) else "",
         next((w for w in WORTH_WORDS if w == row.get("acts")), "unsaid"),
-        row.get("before") == _TO_BE_MENDED,
+        str(row.get("before")) in _NEWS,
     )

@@ -12,7 +12,7 @@ from regreen.codebase.diff import parse
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.dossier import dossiers
 from regreen.reviewers.readers import lenses_for
-from regreen.reviewers.related import named, related
+from regreen.reviewers.related import related
 from regreen.reviewers.shorten import shortened
 from tests.checkout import Checkout
 
@@ -123,17 +123,17 @@ def test_a_line_end_that_the_change_brings_is_seen(shown: Shown) -> None:
     assert "y = 2\\u000d" in text
 
 
-def test_code_that_a_claim_names_is_found_where_the_change_does_not_show_it(shown: Shown) -> None:
-    context, text = shown(
-        {"lib_py": "def quote(x):\n    return repr(x)\n", "a_py": "x = 1\n"}, {"a_py": "x = 2\n"}
-    )
-    assert "return repr(x)" in named(context, "Happens: quote('a') gives two quotes", text)
-    assert named(context, "Happens: x() fails", text) == ""
-
-
 def test_lasting_harm_is_looked_for_where_the_change_brings_what_can_do_it(shown: Shown) -> None:
     context, _ = shown({"a_py": "x = 1\n"}, {"a_py": "import os\nos.system('ls')\n"})
     assert lenses_for(dossiers(context, None)[0][0]) == ("trace", "compare", "harm")
+
+
+def test_who_defines_open_or_opens_a_page_brings_no_lasting_harm(shown: Shown) -> None:
+    context, _ = shown(
+        {"a_py": "x = 1\n"},
+        {"a_py": "import webbrowser\n\n\ndef open(url):\n    webbrowser.open(url)\n"},
+    )
+    assert lenses_for(dossiers(context, None)[0][0]) == ("trace", "compare")
 
 
 def test_a_dangerous_call_that_only_moves_calls_for_no_reading_of_its_own(shown: Shown) -> None:
@@ -251,3 +251,12 @@ def test_only_imports_that_bind_something_for_the_change_are_shown(shown: Shown)
     assert "import json" in text
     assert "from os import sep" not in text
     assert "matters" not in text
+
+
+def test_the_name_and_parameters_of_a_long_decorated_function_are_shown(shown: Shown) -> None:
+    many = "".join(f"    argument_{n}=None,\n" for n in range(14))
+    body = "".join(f"    step_{n}()\n" for n in range(200))
+    text = f"@cached\ndef layout(\n{many}):\n{body}"
+    _, told = shown({"a_py": text}, {"a_py": text.replace("step_150()", "other()")})
+    assert "def layout(" in told
+    assert "argument_13=None" in told

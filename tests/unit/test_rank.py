@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from regreen.models import Dimension, Finding, Severity, WithheldReason
+from regreen.models import Dimension, Finding, Severity, Signals, WithheldReason
 from regreen.reviewers.context import Claim
 from regreen.reviewers.findings import Candidate, fingerprint
 from regreen.reviewers.memory import Memory
@@ -65,6 +65,15 @@ def reasons(
 def test_nothing_below_the_threshold_is_said() -> None:
     assert reasons(candidate(confidence=0.79)) == ["confidence"]
     assert reasons(candidate(confidence=0.8)) == []
+
+
+def test_what_was_so_before_the_change_is_not_said_however_low_the_threshold() -> None:
+    one = candidate(rule="model/crash")
+    low = Policy(min_confidence=0.1)
+    now = replace(one, claim=replace(one.claim, signals=Signals(2, 2, "holds", 0.9)))
+    before = replace(one, claim=replace(one.claim, signals=Signals(2, 2, "as_before", 0.9)))
+    assert reasons(now, policy=low) == []
+    assert reasons(before, policy=low) == ["confidence"]
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,7 @@ from regreen.codebase.diff import parse
 from regreen.errors import Cancelled, OutOfBudget
 from regreen.models import Cost, ModelAnswer, ModelRequest, Signals, ToolCall
 from regreen.reviewers.calibrate import confidence
-from regreen.reviewers.claims import Place, Said, merge, place, read_claims
+from regreen.reviewers.claims import Said, read_claims
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.dossier import fence
 from regreen.reviewers.readers import Readers
@@ -303,59 +303,6 @@ def test_the_author_cannot_close_the_fence() -> None:
     assert "\u200b" not in fenced
 
 
-def test_a_claim_stands_where_its_quote_stands_however_wrong_its_number() -> None:
-    diff = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,4 @@\n x = 1\n+y = x / 0\n+z = 2\n w = 3\n"
-    (file,) = parse(diff).files
-    assert place(file, 40, "y = x / 0") == Place("RIGHT", 2)
-    assert place(file, 3, "") == Place("RIGHT", 3)
-    assert place(file, 400, "not there") is None
-
-
-def test_a_claim_about_an_old_line_stands_there_together_with_the_change_next_to_it() -> None:
-    diff = (
-        "--- a/a.py\n+++ b/a.py\n@@ -1,5 +1,6 @@\n def get(val):\n     if val == 'a':\n         return 1\n"
-        "+    if val in PATHS:\n         return val.split(':')\n     return val\n"
-    )
-    (file,) = parse(diff).files
-    assert place(file, 5, "        return val.split(':')") == Place("RIGHT", 5, changed=4)
-    (said,) = read_claims(
-        {"findings": [finding(path="a.py", line=5, quote="        return val.split(':')", replacement="x")]},
-        "trace",
-        [file],
-    )  # fmt: skip
-    assert (said.line, said.changed, said.replacement) == (5, 4, None)
-
-
-def test_a_claim_about_what_is_only_taken_away_stands_on_what_is_missed() -> None:
-    diff = (
-        "--- a/a.py\n+++ b/a.py\n@@ -1,4 +1,2 @@\n def mean(p):\n-    if not p:\n-        return 0\n"
-        "     return sum(p) / len(p)\n"
-    )
-    (file,) = parse(diff).files
-    assert place(file, 2, "    return sum(p) / len(p)") == Place("LEFT", 3)
-    assert place(file, 2, "") == Place("LEFT", 3)
-    assert place(file, 2, "    if not p:") == Place("LEFT", 2)
-    assert place(file, 90, "") is None
-
-
-def test_two_ways_to_say_the_same_become_one_claim_with_two_readers() -> None:
-    diff = "--- a/ls.py\n+++ b/ls.py\n@@ -1,2 +1,2 @@\n def match(script):\n-    return False\n+    return 'ls' in script\n"
-    files: Sequence[Any] = parse(diff).files
-    one = read_claims({"findings": [finding()]}, "trace", files)
-    two = read_claims(
-        {"findings": [finding(title="substring test makes match accept curls", line=1)]},
-        "compare",
-        files,
-    )
-    other = read_claims(
-        {"findings": [finding(title="None crashes", happens="TypeError for script None", line=2)]},
-        "compare",
-        files,
-    )
-    merged = merge([*one, *two, *other])
-    assert [m.readers for m in merged] == [("trace", "compare"), ("compare",)]
-
-
 def claims_of(reader: str, *rows: dict[str, object]) -> tuple[Said, ...]:
     diff = "--- a/ls.py\n+++ b/ls.py\n@@ -1,2 +1,2 @@\n def match(script):\n-    return False\n+    return 'ls' in script\n"
     return read_claims({"findings": list(rows)}, reader, parse(diff).files)
@@ -375,22 +322,63 @@ EQUALS = finding(
 )
 
 
-def test_two_causes_on_one_line_stay_two_whoever_names_them() -> None:
-    both = merge([*claims_of("trace", EMPTY, EQUALS), *claims_of("compare", EQUALS, EMPTY)])
-    assert sorted((m.title[:20], len(m.readers)) for m in both) == [
-        ("aliases cannot parse", 2),
-        ("aliases raises Value", 2),
-    ]
-    apart = merge([*claims_of("trace", EMPTY), *claims_of("compare", EQUALS)])
-    assert len(apart) == 2
+def test_blanks_inside_an_example_reach_the_second_reader() -> None:
+    (said,) = claims_of("trace", finding(input="  match('2013-02-03  04:05')\n  # two blanks  "))
+    assert said.input == "match('2013-02-03  04:05') # two blanks"
 
 
-def test_what_the_other_reader_saw_beside_it_is_kept_when_two_claims_become_one() -> None:
-    other = finding(input="script = 'tools'", sure=0.5)
-    (one,) = merge([*claims_of("trace", finding()), *claims_of("compare", other)])
-    assert one.readers == ("trace", "compare")
-    assert "tools" in one.others[0]
-    assert "tools" in one.told
+def test_every_different_example_is_tried_and_the_confirmed_one_is_said(change: Change) -> None:
+    wrong, right = "sub('2018-03-26', days=1)", "sub('2018-03-25', days=1)"
+    verdict = {"claim": 1, "traced": "so", "before": "right", "verdict": "holds", "certainty": 0.95}
+    asked = []
+
+    def answer(request: ModelRequest) -> dict[str, object]:
+        if request.purpose == "review/second-reader":
+            asked.append(request.messages[-1].text)
+            return {"verdicts": [verdict | {"example": 2}]}
+        first = request.purpose == "review/trace"
+        return {"findings": [finding(input=wrong if first else right, sure=0.9 if first else 0.8)]}
+
+    context, _ = change(answer)
+    (claim,) = Readers().run(context).claims
+    assert wrong in asked[0]
+    assert right in asked[0]
+    assert f"Input: {right}" in claim.body
+    assert wrong not in claim.body, "nearly the same words twice tell a reader nothing"
+
+
+def test_a_claim_on_a_line_that_no_hunk_shows_is_posted_on_what_brings_it_about(
+    tmp_path: Path,
+) -> None:
+    body = "".join(f"    step_{n}(words)\n" for n in range(12))
+    text = f"def read(text):\n    words = text.split()\n{body}    raise ValueError(words[1])\n"
+    checkout = Checkout(tmp_path / "r")
+    base = checkout.commit("one", a_py=text + "\n\ndef far():\n    return 1\n")
+    after = text.replace("split()", "split(' ')") + "\n\ndef far():\n    return 1\n"
+    head = checkout.commit("two", a_py=after)
+    old = finding(path="a.py", line=15, quote="    raise ValueError(words[1])", title="read fails")
+    lost = finding(path="a.py", line=19, quote="    return 1", title="far returns one")
+    row = {"traced": "so", "before": "right", "verdict": "holds", "certainty": 0.95, "acts": "yes"}
+
+    def answer(request: ModelRequest) -> dict[str, object]:
+        if request.purpose == "review/second-reader":
+            return {"verdicts": [row | {"claim": 1}, row | {"claim": 2}]}
+        return {"about": "It splits.", "findings": [lost, old]}
+
+    git = GitRepository.open(checkout.root, home=tmp_path / "home")
+    only = tuple(r for r in REVIEWERS if r[1].name == "model")
+    done = review(
+        ReviewJob(base, head), git=git, sandbox=None, model=Scripted(answer), reviewers=only
+    )
+    (found,) = done.findings
+    assert (found.start_line, found.line, found.side) == (2, 2, "RIGHT")
+    assert "line 15, which this change leaves as it is: `raise ValueError(words[1])`" in found.body
+    (kept,) = done.withheld
+    assert (kept.reason, kept.finding.line, kept.finding.title) == (
+        "outside_diff",
+        19,
+        "far returns one",
+    )
 
 
 def test_the_second_reader_tells_which_claims_have_one_cause(change: Change) -> None:
@@ -413,7 +401,8 @@ def test_the_second_reader_tells_which_claims_have_one_cause(change: Change) -> 
     [
         ("right", "holds"),
         ("not offered", "holds"),
-        ("as wrong", "refuted"),
+        ("as wrong", "as_before"),
+        ("as wrong, written anew", "holds"),
         ("as wrong, said to be mended", "holds"),
     ],
 )
@@ -431,6 +420,9 @@ def test_what_was_as_wrong_before_is_none_unless_the_change_says_that_it_mends_i
     (claim,) = Readers().run(context).claims
     assert claim.signals is not None
     assert claim.signals.verdict == verdict
+    told = next(e.excerpt for e in claim.evidence if e.kind == "model")
+    assert ("it was so before" in told) is (verdict == "as_before")
+    assert "refutes" not in told
 
 
 def test_what_its_only_reader_hardly_believes_is_not_tried(change: Change) -> None:
