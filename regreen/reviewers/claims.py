@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard, TypeVar, get_args
@@ -142,6 +141,8 @@ def _claim(
     number, sure = row.get("line"), row.get("sure")
     if not _is_number(number) or not _is_number(sure):
         return None
+    if number - number != 0:  # no end, or no number: the quote alone says where it stands
+        number = 0
     file = by_path.get(path)
     cause = blamed(row.get("cause"), file, by_path)
     quote, text = str(row.get("quote", "")), after(path)
@@ -192,8 +193,7 @@ def _left_as_it_is(
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return whole or (isinstance(value, float) and math.isfinite(value))
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _stands_on(file: FileChange, found: Place, quote: object) -> bool:

@@ -150,3 +150,10 @@ def test_a_claim_that_nothing_ties_to_the_change_is_kept_and_never_anchored() ->
     assert claim(files, texts, path="old.py", line=2) == ("old.py", "RIGHT", 2, False)
     assert claims(files, texts, path="gone.py", line=2) == ()
     assert claims(files, texts, path="a.py", line=900, quote="no such code") == ()
+
+
+def test_a_number_that_is_none_leaves_the_quote_to_say_where_a_claim_stands() -> None:
+    files = [changed("x = 1\n", "x = 1\ny = 2\n")]
+    for number in (float("inf"), float("nan"), 10**30, -4):
+        said = claim(files, {"a.py": "x = 1\ny = 2\n"}, path="a.py", line=number, quote="y = 2")
+        assert said == ("a.py", "RIGHT", 2, True)
