@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from regreen.bisect.report import headline
 from regreen.bisect.result import Bisection
 from regreen.bisect.run import BisectJob, bisect
 from regreen.fixers.case import Case, Climbed, Culprit, Judge, Judgement, Proposal, RungName
@@ -34,9 +35,9 @@ class Revert:
         found = _bisect(case)
         suspects = _suspects(case, found)
         if not suspects:
-            return Climbed(note=f"bisection: {found.outcome}")
+            return Climbed(note=f"bisection: {headline(found)}")
         hints = tuple(
-            f"the bisection blames {one.sha[:12]} ({one.subject}), probability {probability:.2f}"
+            f"the bisection blames {one.sha[:12]} ({one.subject}), probability {probability:.1%}"
             for one, probability in suspects
         )
         best: Judgement | None = None
