@@ -90,18 +90,24 @@ def review(
     withheld = (*ranking.withheld, *outside)
     holds = (*ranking.findings, *ranking.standing)
     valued, notes = scores(reports, holds, withheld, context)
+    unread = _unread(context, scope, reports)
     return Review(
         base=context.base,
         head=context.head,
         merge_base=context.merge_base,
         summary=summary(
-            context, scope, ranking.findings, _about(reports), standing=len(ranking.standing)
+            context,
+            scope,
+            ranking.findings,
+            _about(reports),
+            standing=len(ranking.standing),
+            unread={u.path for u in unread},
         ),
         risk=risk_of(context.files, holds),
         scores=valued,
         findings=ranking.findings,
         withheld=withheld,
-        not_reviewed=_unread(context, scope, reports),
+        not_reviewed=unread,
         skipped=_skipped(context, reports),
         coverage=_coverage(reports),
         cost=meter.cost if meter is not None else Cost(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
 from regreen.codebase.diff import FileChange
@@ -21,10 +21,11 @@ def summary(
     about: str = "",
     *,
     standing: int = 0,
+    unread: Collection[str] = (),
 ) -> str:
     """Say what the change does (`about`, by who read it), how large it is and where, what was read, what came out.
 
-    `standing` counts what was said on an earlier push and still holds.
+    `standing` counts what was said on an earlier push and still holds; `unread` are paths that somebody could not read.
     """
     files = context.change.files
     if not files:
@@ -32,11 +33,13 @@ def summary(
     added = sum(len(f.added_lines) for f in files)
     removed = sum(len(f.removed_lines) for f in files)
     tests = sum(is_test(f.path) for f in scope.files)
+    partly = sum(f.path in unread for f in scope.files)
     minutes = max(1, round(sum(f.changed for f in scope.files) / _LINES_A_MINUTE))
     sentences = [
         *([about.rstrip(". ") + "."] if about else []),
         f"{_count(len(files), 'file')} changed (+{added} -{removed}), {_where(files)}.",
-        f"Read {len(scope.files)} of {len(files)}"
+        f"Read {len(scope.files) - partly} of {len(files)}"
+        + (f", {partly} only in part" if partly else "")
         + (f", {_count(tests, 'test file')} among them" if tests else "")
         + ("; the change is too large to be read whole" if scope.partial else "")
         + f"; a person would take about {_count(minutes, 'minute')}.",
