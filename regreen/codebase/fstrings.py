@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import warnings
 from dataclasses import dataclass
 
 from typing_extensions import override
+
+from regreen.codebase.python_code import syntax_tree
 
 MOST_CHARACTERS = 2_000_000
 _CALL = "__f_string__"
@@ -56,9 +57,7 @@ def parse_python(text: str) -> ast.Module:
 
 def _parsed(text: str) -> ast.Module:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape is the author's, not ours to print
-            return ast.parse(text)
+        return syntax_tree(text)
     except (RecursionError, MemoryError) as error:
         raise Unparsable("nested too deeply") from error
     except ValueError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,15 +11,29 @@ from dataclasses import dataclass
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+# Python 3.11 counts how deep the trees are that all threads build at once, and takes the sum for a fault of its own
+# (https://github.com/python/cpython/issues/106905); nor is `catch_warnings` for more than one thread.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def syntax_tree(source: str | bytes) -> ast.Module:
+    """The syntax tree, from any thread and without warnings, which are the author's and not ours to print.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, MemoryError: what `ast.parse` makes of text that is no Python.
+    """
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
+
+
 def parse_python(text: str | bytes) -> ast.Module | None:
     """The syntax tree, None where the text is no Python."""
     data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return ast.parse(data)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
+    try:
+        return syntax_tree(data)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from threading import Event
 from typing import TypeVar
 
+from regreen.codebase.python_code import syntax_tree
 from regreen.codebase.trial import Trial, prepare
 from regreen.fixers.reproduce import Run, run_once
 from regreen.models import Failure
@@ -234,7 +235,7 @@ def statement_spans(source: str, test: str) -> list[tuple[int, int]]:
 def _function(source: str, test: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     """The test's function: `path::Class::test[x]` to pytest, `package.module.Class.test` to unittest."""
     try:
-        tree: ast.AST = ast.parse(source)
+        tree: ast.AST = syntax_tree(source)
     except (SyntaxError, ValueError, RecursionError):
         return None
     plain = test.partition("[")[0].partition(" ")[0]

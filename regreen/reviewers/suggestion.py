@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import tomllib
-import warnings
 
 from regreen.codebase import inert
 from regreen.codebase.diff import FileChange, apply_suggestion
 from regreen.codebase.language import language_of
+from regreen.codebase.python_code import syntax_tree
 
 LONGEST = 5
 _LONGEST_TEXT = 1000
@@ -57,9 +56,7 @@ def parses(path: str, text: str) -> bool:
     """Whether the file is well-formed, as far as that can be told for its kind; True where it cannot."""
     try:
         if language_of(path) == "python":
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                ast.parse(text.encode("utf-8", "surrogateescape"))
+            syntax_tree(text.encode("utf-8", "surrogateescape"))
         elif path.endswith(".json"):
             json.loads(text)
         elif path.endswith(".toml"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from regreen.codebase.python_code import syntax_tree
+
 PLAIN_TYPES = frozenset(
     {"int", "float", "bool", "UUID", "UUID1", "UUID3", "UUID4", "UUID5", "date", "datetime", "time", "Decimal", "timedelta",
      "Session", "AsyncSession", "BackgroundTasks", "Response", "IPv4Address", "IPv6Address", "IPvAnyAddress", "Enum",
@@ -31,8 +33,9 @@ def _kinds(node: ast.expr) -> Iterator[str]:
             return
         case ast.Constant(value=str(text)):
             try:
-                yield from _kinds(ast.parse(text, mode="eval").body)
-            except (SyntaxError, ValueError):
+                body = syntax_tree(text.strip()).body
+                yield from _kinds(body[0].value) if isinstance(body[0], ast.Expr) else ("?",)
+            except (SyntaxError, ValueError, IndexError):
                 yield "?"
         case ast.Name(id="None"):
             return

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import difflib
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+
+from regreen.codebase.python_code import syntax_tree
 
 Level = Literal["deny", "needs_human", "not_made", "note"]
 
@@ -92,12 +93,10 @@ def parse_python(text: str | None) -> ast.Module | None:
     """Parse, or answer None for what does not parse (too deep nesting included)."""
     if text is None:
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
+    try:
+        return syntax_tree(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _lines(text: str | None) -> list[str]:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Sequence
 
+from regreen.codebase.python_code import syntax_tree
 from regreen.fixers.checks.change import FileChange, Level, Reason
 from regreen.fixers.checks.other_languages import made_quiet
 from regreen.fixers.checks.paths import is_document, is_test
@@ -335,7 +336,7 @@ def _nothing_else(file: FileChange, files: Sequence[FileChange]) -> bool:
     ):
         return False
     if file.old_tree is not None and file.new_tree is not None:
-        before, after = ast.parse(file.old or ""), ast.parse(file.new or "")
+        before, after = syntax_tree(file.old or ""), syntax_tree(file.new or "")
         return ast.dump(_Unwrap().visit(before)) == ast.dump(_Unwrap().visit(after))
     return len([line for _, line in file.added if line.strip()]) <= 2
 
