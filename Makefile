@@ -3,6 +3,7 @@ PYTHON ?= $(firstword $(foreach v,python3.13 python3.12 python3.11 python3.14 py
 UV_VERSION = 0.13.9
 BIN = .venv/bin
 IMAGE_PYTHON ?= 3.12
+TESTS ?= not soak and not slow
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check lint types layers tests soak bench image lock clean
@@ -42,10 +43,10 @@ layers: setup
 	$(BIN)/lint-imports
 
 tests: setup
-	$(BIN)/pytest -m "not soak" -n 3 --dist loadfile $(ARGS)
+	$(BIN)/pytest -m "$(TESTS)" -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 soak: setup ## the long suites: kills, attacks, load
-	$(BIN)/pytest -m soak -p no:xdist --timeout 3600 $(ARGS)
+	$(BIN)/pytest -m "soak or slow" -p no:xdist --timeout 3600 $(ARGS)
 
 bench: setup ## lists the programs that measured what benchmarks/ reports
 	@ls benchmarks/*.py

@@ -400,6 +400,7 @@ class _Dies(Forgetful):
             raise Cancelled("killed")
 
 
+@pytest.mark.slow
 def test_killed_at_any_point_it_resumes_and_ends_the_same(
     history: History, sandbox: Sandbox
 ) -> None:
@@ -421,6 +422,7 @@ def test_killed_at_any_point_it_resumes_and_ends_the_same(
         assert (again.posterior, again.verified) == (whole.posterior, whole.verified)
 
 
+@pytest.mark.slow
 def test_the_proof_takes_the_place_of_the_last_tests(
     history: History, find: Callable[..., Bisection]
 ) -> None:

@@ -37,6 +37,7 @@ def kept(
     return BwrapSandbox.connect(tmp_path), used
 
 
+@pytest.mark.slow
 def test_an_environment_that_nobody_used_for_a_month_goes(
     kept: tuple[DockerSandbox | BwrapSandbox, Path], tmp_path: Path
 ) -> None:

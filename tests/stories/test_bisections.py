@@ -52,6 +52,7 @@ def test_bisect_names_the_commit_and_proves_it_in_one_comment(story: Story) -> N
     assert "Make total faster" in answer
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.sandbox
 def test_what_ci_has_seen_pass_is_not_run_again(story: Story) -> None:
@@ -70,6 +71,7 @@ def test_what_ci_has_seen_pass_is_not_run_again(story: Story) -> None:
     assert f"| `{seen[:12]}` | pass | passed in CI |" in answer
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.sandbox
 def test_a_failure_in_ci_counts_where_its_log_shows_the_one_that_is_looked_for(
@@ -116,6 +118,7 @@ def _log(output: str) -> bytes:
     return "".join(f"2026-10-01T12:00:00.0000000Z {line}\n" for line in lines).encode()
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.sandbox
 def test_a_schedule_opens_one_issue_and_closes_it_when_green(story: Story) -> None:
@@ -194,6 +197,7 @@ def test_a_proven_culprit_is_taken_back_in_one_draft(story: Story) -> None:
     assert len(story.pulls) == 1, "a person closed it, and it is not offered again"
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.sandbox
 def test_what_a_revert_does_not_mend_opens_nothing(story: Story) -> None:

@@ -64,6 +64,7 @@ def repo(tmp_path: Path) -> Repository:
     return repo
 
 
+@pytest.mark.slow
 def test_the_same_command_is_paid_for_once(repo: Repository) -> None:
     with ScriptedModel(script) as endpoint:
         first = review(repo, endpoint, "--no-run-tests")

@@ -27,6 +27,7 @@ def demo(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         started.kill()
 
 
+@pytest.mark.slow
 def test_whatever_ends_the_demo_ends_the_app_that_it_started(
     demo: subprocess.Popen[str], tmp_path: Path
 ) -> None:

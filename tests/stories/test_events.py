@@ -227,6 +227,7 @@ def test_the_bisect_button_says_what_it_needs(story: Story) -> None:
     assert "which test? say /bisect test=" in pull.comments[0]
 
 
+@pytest.mark.slow
 def test_the_dismiss_button_turns_down_all_and_the_check_follows(story: Story) -> None:
     pull = story.pull(FAULT)
     story.work()

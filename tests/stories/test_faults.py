@@ -61,6 +61,7 @@ def seeds(count: int) -> list[Any]:
     return [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, count))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(6))
 def test_reviews_and_commands_end_right(tmp_path: Path, seed: int) -> None:
     reviews_and_commands(Weather(tmp_path, seed))
@@ -81,6 +82,7 @@ def reviews_and_commands(weather: Weather) -> None:
     weather.ends()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(4))
 def test_pushes_dismissals_and_buttons_end_right(tmp_path: Path, seed: int) -> None:
     pushes_dismissals_and_buttons(Weather(tmp_path, 100 + seed))

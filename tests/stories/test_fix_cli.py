@@ -69,6 +69,7 @@ def test_the_culprit_of_a_red_main_is_reverted(repository: Repository) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_pull_request_is_shrunk_to_its_guilty_line_and_the_patch_applied(
     repository: Repository, tmp_path: Path
 ) -> None:
@@ -111,6 +112,7 @@ def test_more_than_a_few_lines_are_taken_back_if_a_person_agrees(repository: Rep
     assert "def double" not in document["patch"]
 
 
+@pytest.mark.slow
 def test_a_flaky_failure_is_called_flaky(repository: Repository) -> None:
     repository.commit(
         "dice",
@@ -292,6 +294,7 @@ def test_with_failures_the_gate_runs_the_command(repository: Repository, tmp_pat
     assert judged(repository, tmp_path, CHEAT, run=True)[1]["verdict"] == "deny"
 
 
+@pytest.mark.slow
 def test_the_gate_looks_beyond_the_failing_test(repository: Repository, tmp_path: Path) -> None:
     more = "\n\ndef first(values):\n    return values[0]\n"
     tests = (
@@ -339,6 +342,7 @@ def test_a_patch_that_breaks_off_says_so(repository: Repository, tmp_path: Path)
     assert "pkg/calc.py: the diff is cut off" in document["reasons"][0]["detail"]
 
 
+@pytest.mark.slow
 def test_a_command_that_was_green_before_shows_nothing(
     repository: Repository, tmp_path: Path
 ) -> None:

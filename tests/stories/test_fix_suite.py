@@ -66,6 +66,7 @@ def test_a_revert_that_breaks_a_test_of_the_project_is_refused(repository: Repos
     assert "passed before, failed now: tests/test_say.py::test_shout" in told(document)[0]
 
 
+@pytest.mark.slow
 def test_a_revert_that_breaks_none_says_how_many_hold(repository: Repository) -> None:
     repository.commit(
         "one more", {"tests/test_len.py": "def test_len():\n    assert len('ab') == 2\n"}

@@ -42,6 +42,7 @@ def test_a_base_that_is_red_in_the_same_way_is_not_this_changes_fault(
     assert f"regreen bisect --bad {base[:12]} -- pytest -q" in found["hints"][0]
 
 
+@pytest.mark.slow
 def test_a_base_that_is_red_otherwise_does_not_excuse_the_change(repository: Repository) -> None:
     off = {"tests/test_calc.py": GREEN["tests/test_calc.py"].replace("== 0", "== 1")}
     base = repository.commit("another is red", {**GREEN, **off})
@@ -60,6 +61,7 @@ def test_commands_that_name_no_test_are_compared_by_how_they_end(repository: Rep
     assert "is red too" in fixed(repository, "--base", base, *command)["reason"]
 
 
+@pytest.mark.slow
 def test_a_setup_that_fails_is_what_is_said_to_be_red(repository: Repository) -> None:
     repository.commit("start", GREEN)
     found = fixed(repository, "--setup", "echo no compiler here >&2; exit 3", "--", "true")
@@ -110,6 +112,7 @@ def test_a_generated_file_that_is_out_of_date_is_generated_anew(repository: Repo
     assert "+NAMES = ['a', 'b']" in found["patch"]
 
 
+@pytest.mark.slow
 def test_what_the_setup_generates_is_no_part_of_the_commit(repository: Repository) -> None:
     stale = {"gen.py": GENERATE, "names.txt": "a\nb\n", "names.py": "NAMES = ['a']\n"}
     repository.commit("stale", {**GREEN, **stale})
@@ -119,6 +122,7 @@ def test_what_the_setup_generates_is_no_part_of_the_commit(repository: Repositor
     assert "+NAMES = ['a', 'b']" in found["patch"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ['test -z "$(git status --porcelain)"', "git add -N . && git diff --exit-code"]
 )
@@ -137,6 +141,7 @@ grep -q new package-lock.json || { echo 'npm error code EUSAGE'; exit 1; }
 """
 
 
+@pytest.mark.slow
 def test_a_lock_out_of_date_is_written_anew_at_the_first_try(repository: Repository) -> None:
     new = {"package.json": "{}\n", "package-lock.json": "old\n", "new.txt": token_hex()}
     repository.commit("never prepared before", {**GREEN, **new})
@@ -145,6 +150,7 @@ def test_a_lock_out_of_date_is_written_anew_at_the_first_try(repository: Reposit
     assert "+new" in found["patch"]
 
 
+@pytest.mark.slow
 def test_what_the_failure_says_to_run_is_run(repository: Repository) -> None:
     check = "import sys\nwant = 'NAMES = %r\\n' % open('names.txt').read().split()\nif open('names.py').read() != want:\n    sys.exit('names.py is stale, please run `python gen.py` first')\n"
     stale = {"gen.py": GENERATE, "check.py": check, "names.txt": "a\nb\n", "names.py": "NAMES = ['a']\n"}  # fmt: skip

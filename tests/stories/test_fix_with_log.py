@@ -60,6 +60,7 @@ def test_another_failure_than_cis_is_none_to_repair(tmp_path: Path, repository: 
     assert (found["outcome"], len(found["attempts"])) == ("gave_up", 1)
 
 
+@pytest.mark.slow
 def test_a_command_that_needs_a_network_gets_one_where_it_is_allowed(
     repository: Repository,
 ) -> None:

@@ -85,6 +85,7 @@ def _our_branches(story: Story) -> list[str]:
     return [r for r in story.state.repository(REPO).git.refs("refs/heads/") if "/regreen/" in r]
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.sandbox
 def test_a_repair_that_is_given_up_leaves_no_branch_behind(story: Story) -> None:
@@ -104,6 +105,7 @@ def test_a_repair_that_is_given_up_leaves_no_branch_behind(story: Story) -> None
     assert len(_our_branches(story)) == 1, "what a pull request stands for is never taken"
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.sandbox
 @pytest.mark.parametrize("somebody_pushed", [False, True])
@@ -156,6 +158,7 @@ def _misspelt(story: Story) -> SeenPull:
     return pull
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.sandbox
 def test_what_a_person_has_to_agree_to_waits_for_it(story: Story) -> None:
@@ -168,6 +171,7 @@ def test_what_a_person_has_to_agree_to_waits_for_it(story: Story) -> None:
     assert "Approved by @alice." in patch.body
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.sandbox
 def test_an_approval_holds_for_the_commit_it_was_given_for(story: Story) -> None:
@@ -179,6 +183,7 @@ def test_an_approval_holds_for_the_commit_it_was_given_for(story: Story) -> None
     assert "so the approval does not hold" in pull.comments[-1]
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.sandbox
 def test_a_forks_patch_comes_in_a_comment_and_nothing_is_pushed(story: Story) -> None:

@@ -45,6 +45,7 @@ def runner(tmp_path: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_action_reviews_a_pull_request(runner: dict[str, str], tmp_path: Path) -> None:
     repo = Repository(tmp_path / "repo")
     repo.change({"a.py": "def f(x):\n    return x\n"}, {"a.py": "def f(x):\n    return y\n"})

@@ -131,6 +131,7 @@ def test_a_command_that_breaks_down_is_answered_and_a_remark_is_not(
     assert story.reactions(said) == ["confused"] * is_answered
 
 
+@pytest.mark.slow
 def test_a_button_that_breaks_down_is_answered(story: Story) -> None:
     pull = story.pull(FAULT)
     story.work()

@@ -222,6 +222,7 @@ def test_system_packages_are_refused_by_name(
 POLLUTED = "state = []\ndef test_a(): state.append(1)\ndef test_b(): pass\ndef test_c():\n    x = 1\n    y = 2\n    assert not state\n"
 
 
+@pytest.mark.slow
 def test_a_failing_test_is_cut_down_to_what_it_needs(
     tmp_path: Path, commit: Commit, sandbox: Sandbox
 ) -> None:

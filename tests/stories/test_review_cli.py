@@ -41,6 +41,7 @@ def found(out: str) -> list[tuple[str, int]]:
     return [(f["path"], f["line"]) for f in data["findings"]]
 
 
+@pytest.mark.slow
 def test_the_branch_is_held_against_main(repo: Repository) -> None:
     code, out, _ = regreen(repo)
     assert code == 0
@@ -109,6 +110,7 @@ def test_all_formats(repo: Repository) -> None:
     assert "### Undefined name `y`" in regreen(repo, "--format", "markdown")[1]
 
 
+@pytest.mark.slow
 def test_thresholds_and_budget_can_be_set(repo: Repository) -> None:
     _, out, _ = regreen(repo, "--max-comments", "0", "--format", "json")
     assert [w["reason"] for w in json.loads(out)["withheld"] if w["rule"] == "ruff/F821"] == [

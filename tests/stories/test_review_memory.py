@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from regreen.playground.things import ReviewComment
 from tests.stories.story import SeenPull, Story
 from tests.stories.test_reviews import FAULT
@@ -59,6 +61,7 @@ def test_a_mended_finding_has_its_thread_resolved(story: Story) -> None:
     assert "Mended since: " in (pull.check.summary or "")
 
 
+@pytest.mark.slow
 def test_only_what_is_mended_is_resolved(story: Story) -> None:
     other = {"shop/other.py": SHELL.replace("def run", "def other")}
     pull = story.pull({**FAULT, **other})
@@ -69,6 +72,7 @@ def test_only_what_is_mended_is_resolved(story: Story) -> None:
     assert by_path == {PATH: True, "shop/other.py": False}
 
 
+@pytest.mark.slow
 def test_what_comes_back_after_it_was_mended_is_news(story: Story) -> None:
     pull = story.pull(FAULT)
     story.work()
@@ -79,6 +83,7 @@ def test_what_comes_back_after_it_was_mended_is_news(story: Story) -> None:
     assert len(pull.remarks) == 2 * said
 
 
+@pytest.mark.slow
 def test_a_dismissed_finding_stays_away_over_every_push(story: Story) -> None:
     pull = story.pull(FAULT)
     story.work()
@@ -92,6 +97,7 @@ def test_a_dismissed_finding_stays_away_over_every_push(story: Story) -> None:
     assert not [text for _, _, text in pull.remarks[said:] if wanted in text]
 
 
+@pytest.mark.slow
 def test_a_blocking_finding_goes_on_blocking(story: Story) -> None:
     story.configures("review: {blocking: low}\n")
     pull = story.pull(FAULT)
@@ -108,6 +114,7 @@ def thread_of(pull: SeenPull, wanted: str) -> ReviewComment:
     return next(t.comments[0] for t in pull.raw.threads if wanted in t.comments[0].body)
 
 
+@pytest.mark.slow
 def test_a_thumb_down_turns_a_finding_down_for_good_and_teaches(story: Story) -> None:
     pull = story.pull(FAULT)
     story.work()
@@ -123,6 +130,7 @@ def test_a_thumb_down_turns_a_finding_down_for_good_and_teaches(story: Story) ->
     assert "| outcomes | right | needs now |" in pull.comments[-1]
 
 
+@pytest.mark.slow
 def test_a_strangers_thumb_changes_nothing(story: Story) -> None:
     pull = story.pull(FAULT)
     story.work()
@@ -134,6 +142,7 @@ def test_a_strangers_thumb_changes_nothing(story: Story) -> None:
     assert sum(wanted in text for _, _, text in pull.remarks) == 2
 
 
+@pytest.mark.slow
 def test_a_reply_that_denies_turns_the_finding_down(story: Story) -> None:
     pull = story.pull(FAULT)
     story.work()
@@ -145,6 +154,7 @@ def test_a_reply_that_denies_turns_the_finding_down(story: Story) -> None:
     assert sum(wanted in text for _, _, text in pull.remarks) == 1
 
 
+@pytest.mark.slow
 def test_a_thread_that_a_person_resolves_is_not_opened_again_until_it_is_reopened(
     story: Story,
 ) -> None:

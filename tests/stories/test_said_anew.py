@@ -81,6 +81,7 @@ def test_what_is_put_in_other_words_on_another_line_is_said_once(tell: Tell, kno
         assert pull.check.title == "Nothing new; 1 earlier finding not mended"
 
 
+@pytest.mark.slow
 def test_what_was_dismissed_stays_away_although_its_code_is_changed_a_little(tell: Tell) -> None:
     said = [(CUT, "The first price is left out"), (SUM, "A refund is too small"), (SUM, "Too little is paid")]  # fmt: skip
     reader = Reader(iter([*said, said[0]]))

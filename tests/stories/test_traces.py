@@ -92,6 +92,7 @@ def story(collector: _Collector, tmp_path: Path) -> Iterator[Story]:
     assert violations(log) == []
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.sandbox
 def test_each_job_is_a_span_with_its_calls_and_runs_below(

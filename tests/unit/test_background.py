@@ -87,6 +87,7 @@ def test_a_test_that_notices_faults_is_worth_keeping(repository: Repository) -> 
     assert 0 < worth.killed <= worth.mutants
 
 
+@pytest.mark.slow
 @pytest.mark.sandbox
 def test_a_test_that_notices_nothing_is_not(repository: Repository) -> None:
     worth = weighed(repository, f"{HEAD}def test_double():\n    assert double([3]) is not None\n")
@@ -102,6 +103,7 @@ def test_a_test_that_fails_on_the_change_is_not(repository: Repository) -> None:
     assert "assert [6] == [7]" in worth.problem
 
 
+@pytest.mark.slow
 @pytest.mark.sandbox
 def test_a_change_of_one_commit_is_not_bisected(repository: Repository) -> None:
     base = repository.commit("start", GREEN)

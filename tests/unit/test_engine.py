@@ -44,6 +44,7 @@ def case(tmp_path: Path) -> Case:
     )
 
 
+@pytest.mark.slow
 def test_warm_verdicts_are_those_of_the_command_itself(case: Case) -> None:
     text = f"{BROKEN}\n\nSCALE = 1\n"
     candidates = [{"pkg/calc.py": edit.on(text)} for edit in edits(text)[::9]]
@@ -87,6 +88,7 @@ def test_the_faulty_line_is_among_the_most_suspect(case: Case) -> None:
     assert ("pkg/calc.py", 8) in {(path, line) for path, line, _ in worst}
 
 
+@pytest.mark.slow
 def test_the_template_search_finds_the_repair(case: Case) -> None:
     found, _ = search(case, Engine(case), seconds=90, most_plausible=12)
     assert any(

@@ -67,6 +67,7 @@ def test_the_loop_reads_edits_runs_and_submits(tmp_path: Path) -> None:
     assert result.cost.usd == pytest.approx(0.08)
 
 
+@pytest.mark.slow
 def test_one_question_is_enough_for_a_plain_fault(tmp_path: Path) -> None:
     edits = [{"path": "pkg/calc.py", "old": "result = value", "new": "result += value"}]
     model = ScriptedModel(
@@ -107,6 +108,7 @@ def test_giving_up_is_an_answer(tmp_path: Path) -> None:
     assert "contradicts the docstring" in result.attempts[-1].summary
 
 
+@pytest.mark.slow
 def test_after_a_failed_round_a_typed_diagnosis_is_asked_for(tmp_path: Path) -> None:
     steps: list[Step] = [
         edit("pkg/calc.py", "result = value", "result -= value"),
@@ -132,6 +134,7 @@ def test_after_a_failed_round_a_typed_diagnosis_is_asked_for(tmp_path: Path) -> 
     assert any(line.startswith("diagnosis: ") for line in result.attempts[-1].trail)
 
 
+@pytest.mark.slow
 def test_not_fixable_ends_the_loop(tmp_path: Path) -> None:
     steps: list[Step] = [
         edit("pkg/calc.py", "result = value", "result -= value"),
@@ -205,6 +208,7 @@ def test_the_conversation_only_grows(tmp_path: Path) -> None:
         assert other.tools == one.tools
 
 
+@pytest.mark.slow
 def test_a_model_is_not_asked_for_what_the_setup_forgot(tmp_path: Path) -> None:
     model = ScriptedModel([])
     result = repaired(tmp_path, model, CALC, f"import nowhere_to_be_found\n{TESTS}")

@@ -75,6 +75,7 @@ def test_red_on_the_change_and_green_before_is_proof(tmp_path: Path, sandbox: Sa
     assert "1 passed" in (proof.base or "")
 
 
+@pytest.mark.slow
 def test_a_mend_with_which_the_test_still_fails_is_not_suggested(
     tmp_path: Path, sandbox: Sandbox
 ) -> None:
