@@ -229,7 +229,14 @@ def _always_true(test: ast.expr) -> str | None:
     if isinstance(test, ast.Compare) and len(test.comparators) == 1:
         left, right = ast.unparse(test.left), ast.unparse(test.comparators[0])
         same = isinstance(test.ops[0], ast.Eq | ast.Is | ast.LtE | ast.GtE)
-        if same and left == right and not any(isinstance(n, ast.Call) for n in ast.walk(test.left)):
+        # asked twice, an attribute need not give the same object: `x.y is x.y` says that it is kept
+        may_differ = (
+            (ast.Call, ast.Attribute, ast.Subscript)
+            if isinstance(test.ops[0], ast.Is)
+            else (ast.Call,)
+        )
+        computed = any(isinstance(n, may_differ) for n in ast.walk(test.left))
+        if same and left == right and not computed:
             return "Both sides are the same expression."
     return None
 

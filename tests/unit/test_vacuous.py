@@ -51,6 +51,7 @@ def test_a_test_that_lost_its_power(story: Story, after: str, title: str) -> Non
         "def test_sum():\n    if sum([1, 2]) != 3:\n        raise ValueError\n",
         "def test_sum():\n    total = sum([1, 2])\n    assert total == 3 or total == 4\n",
         "def test_sum():\n    assert next(it) == next(it)\n",
+        "def test_kept():\n    meta = read()\n    assert meta.version is meta.version\n",
         "def test_smoke():\n    main()\n",
         "def test_sum():\n    try:\n        assert sum([1]) == 1\n    except Exception:\n        raise\n",
         "def test_sum(\n",
