@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from regreen.bisect import plot
 from regreen.bisect.endpoints import Ends
@@ -95,6 +97,14 @@ def assemble(
         notes=notes,
         narrowing=tuple(hunt.narrowing),
     )
+
+
+def document(found: Bisection) -> dict[str, Any]:
+    """The published JSON; what only pictures need (how the search narrowed, how commits descend) stays out."""
+    shown = {"version": 1, **asdict(found)}
+    del shown["narrowing"]
+    shown["posterior"] = [{"sha": point.sha, "p": point.p} for point in found.posterior]
+    return shown
 
 
 def headline(found: Bisection) -> str:

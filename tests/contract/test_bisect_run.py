@@ -147,6 +147,9 @@ def test_a_merge_is_opened(history: History, find: Callable[..., Bisection]) -> 
     assert {sha for sha, point in points.items() if point.broken > 0.9} == contain
     assert [found.posterior[at].sha for at in points[merge].parents] == history.git("rev-parse", f"{merge}^1", f"{merge}^2").split()  # fmt: skip
     assert [step.sha for step in found.narrowing] == [seen.sha for seen in found.observations]
+    published = report.document(found)
+    assert "narrowing" not in published
+    assert all(set(point) == {"sha", "p"} for point in published["posterior"])
     assert found.narrowing[-1].best == culprit
     assert [step.left for step in found.narrowing][-1] < found.narrowing[0].left
     whole = find(good=good, first_parent=True, verify=False)

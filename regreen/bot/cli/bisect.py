@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from shutil import get_terminal_size
 from threading import Event
@@ -228,7 +228,7 @@ def _print(found: Bisection, form: str) -> None:
     from regreen.bisect import report
 
     if form == "json":
-        click.echo(json.dumps({"version": 1, **asdict(found)}))
+        click.echo(json.dumps(report.document(found)))
     else:
         is_text = form == "text"
         answer(report.text(found) if is_text else report.markdown(found), headline=is_text)
