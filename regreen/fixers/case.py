@@ -247,5 +247,11 @@ class Case:
         """The failing command with its preparation."""
         return self.job.trial
 
+    def tests_hold(self) -> bool:
+        """Whether tests of the project that pass are held against a patch, beside the command that fails."""
+        if self.suite is None:
+            return "passed" in self.passing.values()
+        return self.suite.baseline() is not None
+
 
 Judge = Callable[[Proposal], Judgement]

@@ -36,6 +36,34 @@ def pieces(before: Mapping[str, str], after: Mapping[str, str]) -> list[Piece]:
     return found
 
 
+def lines_of(
+    chosen: Collection[Piece], before: Mapping[str, str], after: Mapping[str, str]
+) -> list[Piece]:
+    """The chosen pieces cut into single lines: each replaced by the line most like it, put in, or left out."""
+    found: list[Piece] = []
+    for piece in chosen:
+        old = before[piece.path].splitlines(keepends=True)[piece.i1 : piece.i2]
+        new = after[piece.path].splitlines(keepends=True)[piece.j1 : piece.j2]
+        i, j = piece.i1, piece.j1
+        gone = False  # the line before went, and this one may stand in its place
+        for line in difflib.ndiff(old, new, charjunk=None):
+            mark = line[0]
+            if mark == "-":
+                found.append(Piece(piece.path, i, i + 1, j, j))
+                i += 1
+            elif mark == "+" and gone:
+                last = found.pop()
+                found.append(Piece(piece.path, last.i1, i, j, j + 1))
+                j += 1
+            elif mark == "+":
+                found.append(Piece(piece.path, i, i, j, j + 1))
+                j += 1
+            elif mark == " ":
+                i, j = i + 1, j + 1
+            gone = mark == "-" or (gone and mark == "?")
+    return found
+
+
 def with_only(
     before: Mapping[str, str], after: Mapping[str, str], chosen: Collection[Piece]
 ) -> dict[str, str]:
@@ -84,16 +112,6 @@ def smallest(all_pieces: Sequence[Piece], test: Test) -> list[Piece]:
             break
         parts = min(len(current), parts * 2)
     return current
-
-
-def taken_off(text: str, before: str, after: str) -> list[tuple[Piece, str]]:
-    """Undo a past change in a text that moved on: each of its pieces that still stands somewhere, once.
-
-    Returns the pieces (of `before` to `after`) with the text that has just that piece undone.
-    """
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    tried = [(one, _undone(text, one, old, new)) for one in pieces({"": before}, {"": after})]
-    return [(one, undone) for one, undone in tried if undone is not None]
 
 
 def all_taken_off(text: str, before: str, after: str) -> str:

@@ -95,8 +95,42 @@ def test_a_pull_request_is_shrunk_to_its_guilty_line_and_the_patch_applied(
     assert document["strength"]["killed"] == document["strength"]["mutants"] > 0
 
 
+SLUG = """\
+def slug(text):
+    text = text.strip()
+    text = text.lower()
+    text = text.replace(" ", "-")
+    text = text.replace("_", "-")
+    text = text.replace(".", "")
+    text = text.replace("!", "")
+    return text
+"""
+SLUG_TEST = """\
+from pkg.slug import slug
+
+
+def test_slug():
+    assert slug(" A b_c.d! ") == "a-b-cd"
+"""
+
+
 @pytest.mark.soak
 def test_more_than_a_few_lines_are_taken_back_if_a_person_agrees(repository: Repository) -> None:
+    repository.commit("slugs", {"pkg/slug.py": SLUG, "tests/test_slug.py": SLUG_TEST})
+    other = SLUG.replace("strip", "lstrip").replace("lower", "title")
+    other = other.replace('"-")', '"+")').replace('"")', '"+")')
+    double = "\n\ndef double(values):\n    return [2 * value for value in values]\n"
+    repository.commit("double, and other slugs", {"pkg/slug.py": other + double})
+    code, document = fixed(
+        repository, "--base", "HEAD~1", "--rungs", "shrink", "--", "pytest", "-q"
+    )
+    assert (code, document["outcome"], document["rung"]) == (1, "needs_human", "shrink")
+    assert "look whether the rest still makes sense" in str(document["gate"]["reasons"])
+    assert "def double" not in document["patch"]
+
+
+@pytest.mark.soak
+def test_of_many_lines_the_guilty_one_alone_is_taken_back(repository: Repository) -> None:
     longer = CALC.replace(
         "    for value in values:\n        result += value\n",
         "    for value in list(values)[1:]:\n        if value is None:\n            continue\n"
@@ -105,11 +139,11 @@ def test_more_than_a_few_lines_are_taken_back_if_a_person_agrees(repository: Rep
     double = "\n\ndef double(values):\n    return [2 * value for value in values]\n"
     repository.commit("double, and slower sums", {"pkg/calc.py": longer + double})
     code, document = fixed(
-        repository, "--base", "HEAD~1", "--rungs", "shrink", "--", "pytest", "-q"
+        repository, "--base", "HEAD~1", "--rungs", "shrink", "--apply", "--", "pytest", "-q"
     )
-    assert (code, document["outcome"], document["rung"]) == (1, "needs_human", "shrink")
-    assert "look whether the rest still makes sense" in str(document["gate"]["reasons"])
-    assert "def double" not in document["patch"]
+    assert (code, document["outcome"], document["rung"]) == (0, "fixed", "shrink")
+    mended = longer.replace("list(values)[1:]", "values") + double
+    assert (repository.path / "pkg/calc.py").read_text() == mended
 
 
 @pytest.mark.slow

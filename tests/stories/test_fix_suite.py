@@ -103,6 +103,21 @@ def test_of_a_culprit_that_tests_want_the_guilty_lines_alone_are_undone(
 
 
 @pytest.mark.soak
+def test_of_a_culprit_two_places_are_undone_where_one_is_not_enough(
+    repository: Repository,
+) -> None:
+    then = "END = ''\n\n\n# one\n\n\ndef shout(text):\n    return text.upper() + END\n\n\n# two\n\n\ndef ends():\n    return '?'\n"
+    loud = then.replace("END = ''", "END = '!'").replace("+ END", "+ END + '!'")
+    repository.commit("calm again", {"pkg/say.py": then})
+    repository.commit("end and shout", {"pkg/say.py": loud.replace("'?'", "'??'")})
+    wanted = "from pkg.say import ends\n\n\ndef test_end():\n    assert ends() == '??'\n"
+    repository.commit("hold the end", {"tests/test_end.py": wanted})
+    document = fixed(repository, "--base", "HEAD~2", "--rungs", "revert")
+    assert (document["outcome"], document["rung"]) == ("fixed", "revert")
+    assert "'?'" not in document["patch"]
+
+
+@pytest.mark.soak
 def test_where_the_smallest_part_is_wanted_another_is_taken_back(repository: Repository) -> None:
     then = (
         "END = ''\n\n\ndef shout(text):\n    return text.upper()\n\n\ndef ends():\n    return END\n"

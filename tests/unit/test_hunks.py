@@ -12,9 +12,9 @@ from regreen.fixers.diffs import diff_file, diff_files, touched_lines
 from regreen.fixers.hunks import (
     Piece,
     all_taken_off,
+    lines_of,
     pieces,
     smallest,
-    taken_off,
     with_only,
 )
 
@@ -40,11 +40,30 @@ def test_ddmin_finds_what_is_needed_and_no_more(needed: set[int], size: int) -> 
     assert {piece.i1 for piece in smallest(everything, test)} == needed
 
 
-def test_a_piece_that_still_stands_is_undone_where_it_moved_to() -> None:
+@given(LINES, LINES)
+def test_pieces_cut_into_lines_still_make_the_whole_change(
+    one: list[str], other: list[str]
+) -> None:
+    before, after = {"f": "\n".join(one) + "\n"}, {"f": "\n".join(other) + "\n"}
+    lines = lines_of(pieces(before, after), before, after)
+    assert all(line.size == 1 for line in lines)
+    assert with_only(before, after, lines).get("f", before["f"]) == after["f"]
+
+
+def test_a_line_is_paired_with_the_one_most_like_it() -> None:
+    before = {"f": "def f(size):\n    if size > 10:\n        return None\n"}
+    after = {"f": "def f(size):\n    log(size)\n    if size >= 10:\n        return 0\n"}
+    cut = lines_of(pieces(before, after), before, after)
+    alone = [with_only(before, after, [line])["f"] for line in cut]
+    assert "def f(size):\n    if size >= 10:\n        return None\n" in alone
+    assert "def f(size):\n    log(size)\n    if size > 10:\n        return None\n" in alone
+
+
+def test_what_still_stands_is_undone_where_it_moved_to() -> None:
     before, after = "a\nb\nc\nd\n", "a\nB\nc\nd\n"
     now = "new\na\nB\nc\nD\n"
-    assert [text for _, text in taken_off(now, before, after)] == ["new\na\nb\nc\nD\n"]
-    assert taken_off("something else\n", before, after) == []
+    assert all_taken_off(now, before, after) == "new\na\nb\nc\nD\n"
+    assert all_taken_off("something else\n", before, after) == "something else\n"
 
 
 @pytest.mark.parametrize(

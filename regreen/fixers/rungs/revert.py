@@ -9,13 +9,11 @@ from regreen.bisect.result import Bisection
 from regreen.bisect.run import BisectJob, bisect
 from regreen.fixers.case import Case, Climbed, Culprit, Judge, Judgement, Proposal, RungName
 from regreen.fixers.checks.paths import is_test
-from regreen.fixers.diffs import diff_files, touched_lines
-from regreen.fixers.engine import Engine
-from regreen.fixers.hunks import all_taken_off, taken_off
+from regreen.fixers.hunks import all_taken_off
+from regreen.fixers.take_back import UNASKED, guilty_parts
 from regreen.fixers.workspace import original
 
 _FEW = 3
-_SMALL = 5  # lines that may go unasked, as of a change under repair
 _SHARE = 0.5  # of the time left: the rungs above need the rest
 
 
@@ -83,7 +81,8 @@ def _best_revert(case: Case, culprit: Culprit, judge: Judge) -> Judgement | None
             return judgement
         if judgement.stands and best is None:
             best = judgement
-    return best or _partly(case, culprit, cause, judge)
+    part = _partly(case, culprit, cause, judge)
+    return part if part is not None and (best is None or part.outcome == "accepted") else best
 
 
 def _bisect(case: Case) -> Bisection:
@@ -100,60 +99,50 @@ def _bisect(case: Case) -> Bisection:
 
 
 def _partly(case: Case, culprit: Culprit, cause: str, judge: Judge) -> Judgement | None:
-    """Where no whole revert applies: the least of the commit's hunks that still stand and whose undoing helps.
+    """The least part of the commit that still stands and whose undoing helps, the first that is accepted.
 
     A part of a commit may be more, or less, than its fault: a person has to agree, unless it is a few lines and the
     project's tests are there to say that the rest does without them.
     """
-    pieces, texts = _standing(case, culprit.sha)
-    engine = Engine(case)
-    verdicts = engine.try_all(texts, stop_at_green=True, seconds=case.stop.left * 0.3)
-    if not verdicts or not verdicts[-1].green:
-        return None
-    changed = texts[len(verdicts) - 1]
-    now = {path: (original(case, path) or "").encode() for path in changed}
-    patch = diff_files(now, {path: text.encode() for path, text in changed.items()})
-    summary = f"undid {pieces[len(verdicts) - 1]} of {culprit.sha[:12]}"
-    approval = f"only a part of {culprit.sha[:12]} could be taken back; look whether the rest still makes sense"
-    if touched_lines(patch) <= _SMALL and _tests_hold(case):
-        judgement = judge(Proposal("revert", patch, summary, cause, culprit))
-    else:
-        judgement = judge(Proposal("revert", patch, summary, cause, culprit, approval=approval))
-    return judgement if judgement.stands else None
+    best: Judgement | None = None
+    for part in guilty_parts(case, *_standing(case, culprit.sha)):
+        short = culprit.sha[:12]
+        small = part.lines <= UNASKED and case.tests_hold()
+        asks = f"only a part of {short} is taken back; look whether the rest still makes sense"
+        judgement = judge(
+            Proposal(
+                "revert",
+                part.patch,
+                f"undid {part.lines} line{'s' if part.lines != 1 else ''} of {short} at {part.where}",
+                cause,
+                culprit,
+                approval=None if small else asks,
+            )
+        )
+        if judgement.outcome == "accepted":
+            return judgement
+        if judgement.stands and best is None:
+            best = judgement
+    return best
 
 
-def _tests_hold(case: Case) -> bool:
-    """Whether tests of the project that pass are held against a patch, beside the command that fails."""
-    if case.suite is None:
-        return "passed" in case.passing.values()
-    return case.suite.baseline() is not None
-
-
-def _standing(case: Case, sha: str) -> tuple[list[str], list[dict[str, str]]]:
-    """Each hunk of the culprit's source that still stands, undone alone; then all those of a file; then all."""
-    words: list[str] = []
-    alone: list[dict[str, str]] = []
-    files: list[dict[str, str]] = []
+def _standing(case: Case, sha: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The source files that the commit changed, as they are now, and with all of it undone that still stands."""
+    now: dict[str, str] = {}
+    then: dict[str, str] = {}
     parents = case.git.commit(sha).parents
     if not parents:  # the first commit: nothing was there before it to go back to
-        return [], []
+        return now, then
     for path in case.git.changed_paths(sha):
         text = original(case, path)
-        then, after = case.git.show(parents[0], path), case.git.show(sha, path)
-        if text is None or then is None or after is None or is_test(path) or _is_log(path):
+        before, since = case.git.show(parents[0], path), case.git.show(sha, path)
+        if text is None or before is None or since is None or is_test(path) or _is_log(path):
             continue
-        before, since = then.decode("utf-8", "replace"), after.decode("utf-8", "replace")
-        for piece, undone in taken_off(text, before, since):
-            words.append(f"a hunk of {path} ({piece.size} lines)")
-            alone.append({path: undone})
-        whole = all_taken_off(text, before, since)
-        if whole != text:
-            files.append({path: whole})
-    words += [f"what still stands in {', '.join(one)}" for one in files]
-    together = {path: text for one in files for path, text in one.items()}
-    if len(files) > 1:
-        return [*words, "all that still stands"], [*alone, *files, together]
-    return words, [*alone, *files]
+        now[path] = text
+        then[path] = all_taken_off(
+            text, before.decode("utf-8", "replace"), since.decode("utf-8", "replace")
+        )
+    return now, then
 
 
 def _only_commit(case: Case) -> Culprit | None:
