@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
-from collections.abc import Iterator, Mapping
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -62,6 +64,7 @@ class Workspace:
 
     def read(self, path: str, start: int = 1, end: int | None = None) -> str:
         """Numbered lines of a file, at most 400."""
+        path = _inside(path)
         text = self.text(path)
         if text is None:
             msg = f"there is no text file {path}. {self._near(path)}"
@@ -77,7 +80,7 @@ class Workspace:
 
     def search(self, pattern: str, path: str = "") -> str:
         """Lines that match an extended regular expression, over the tracked files. Runs in the box."""
-        place = path.strip("/") or "."
+        place = _inside(path)
         argv = [
             "grep",
             "-rnIE",
@@ -102,6 +105,7 @@ class Workspace:
 
     def symbols(self, name: str = "", path: str = "") -> str:
         """What a file defines, or where a name is defined and called."""
+        path = _inside(path) if path else ""
         if path and not name:
             text = self.text(path)
             if text is None:
@@ -142,27 +146,48 @@ class Workspace:
         Raises:
             Refused: with what to do instead.
         """
-        self._may_edit(path)
-        text = self.text(path)
-        if text is None:
-            if old:
-                msg = f"there is no text file {path}; give an empty `old` to create it. {self._near(path)}"
-                raise Refused(msg)
-            changed = new
-        else:
-            changed = _replaced(path, text, old, new)
-        if path.endswith(".py"):
-            errors = new_findings(path, text if text is not None else "", changed, _FATAL)
-            if errors:
-                raise Refused(
-                    "the edit was taken back, it brings new errors:\n" + "\n".join(errors[:8])
-                )
-        if changed == original(self.case, path):
-            self.edits.pop(path, None)
-        else:
-            self.edits[path] = changed
-        self._dirty.add(path)
+        return self.edit_all([(path, old, new)])
+
+    def edit_all(self, edits: Sequence[tuple[str, str, str]]) -> str:
+        """Make edits (path, old, new) that belong together, and look for new errors after the last of them.
+
+        Raises:
+            Refused: with what to do instead; then none of them was made.
+        """
+        after: dict[str, str] = {}
+        for given, old, new in edits:
+            path = _inside(given)
+            after[path] = self._changed(path, after.get(path, self.text(path)), old, new)
+        errors = [line for path, text in after.items() for line in self._errors(path, text)]
+        if errors:
+            raise Refused(
+                "the edit was taken back, it brings new errors:\n" + "\n".join(errors[:8])
+            )
+        for path, text in after.items():
+            if text == original(self.case, path):
+                self.edits.pop(path, None)
+            else:
+                self.edits[path] = text
+            self._dirty.add(path)
         return f"done. The patch so far:\n{self.patch()[:SHOWN]}"
+
+    def _changed(self, path: str, text: str | None, old: str, new: str) -> str:
+        """The file's text with one edit made."""
+        self._may_edit(path)
+        if text is not None:
+            return _replaced(path, text, old, new)
+        if old:
+            msg = f"there is no text file {path}; give an empty `old` to create it. {self._near(path)}"
+            raise Refused(msg)
+        return new
+
+    def _errors(self, path: str, changed: str) -> list[str]:
+        """Sure errors that the file has with the edits and had not before them."""
+        if not path.endswith(".py"):
+            return []
+        found = new_findings(path, self.text(path) or "", changed, _FATAL)
+        where = _syntax(path, changed) if found else ""
+        return [f"{path}: {one}" for one in found] + ([where] if where else [])
 
     def undo(self) -> None:
         """Back to the commit under repair."""
@@ -219,9 +244,8 @@ class Workspace:
             self._box = None
 
     def _may_edit(self, path: str) -> None:
-        parts = path.split("/")
-        if path.startswith("/") or ".." in parts or ".git" in parts or not path:
-            raise Refused("paths are relative to the repository's root and stay inside it")
+        if ".git" in path.split("/") or path == ".":
+            raise Refused("`path` must name a file of the repository")
         if path in self.case.trial.overlay or path in self.case.job.given_tests:
             msg = f"{path} is the given specification; it may not change"
             raise Refused(msg)
@@ -260,7 +284,29 @@ def original(case: Case, path: str) -> str | None:
         return None
 
 
+def _inside(path: str) -> str:
+    """The path as git knows it, where it was given with a leading `./` or as it stands in the box."""
+    plain = posixpath.normpath(path.removeprefix("/work/") or ".")
+    if plain.startswith(("/", "../")) or plain == "..":
+        raise Refused("paths are relative to the repository's root and stay inside it")
+    return plain
+
+
+def _syntax(path: str, text: str) -> str:
+    """Where a file stops being Python; empty where it is."""
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        return f"{path}:{error.lineno}: {error.msg}: {(error.text or '').strip()[:200]}"
+    except (ValueError, RecursionError):
+        return ""
+    return ""
+
+
 def _replaced(path: str, text: str, old: str, new: str) -> str:
+    if "\r\n" in text and "\r" not in old + new:
+        # what was shown ends its lines in the plain way; the file keeps its own
+        old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
     if not old:
         msg = f"{path} exists; `old` must quote the text to replace"
         raise Refused(msg)

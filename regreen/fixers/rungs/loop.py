@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from regreen.errors import OutOfBudget
@@ -19,10 +19,11 @@ STEPS = 30
 _NUDGE_AT, _STOP_AT = 3, 4
 _FORMAT_ERRORS = 3
 _TIMEOUTS = 3
-_NO_PROGRESS = 12
+_NO_PROGRESS = 24
 _KEEP_CHARS = 180_000
 _ELIDE_STEP = 6
 _KEEP_RECENT = 6
+_FEW = 5
 
 
 @dataclass(frozen=True)
@@ -87,12 +88,14 @@ class Loop:
         """Go round until something ends it."""
         start = self.purse.cost.usd
         try:
-            for _ in range(STEPS):
+            for left in range(STEPS, 0, -1):
                 self.case.stop.check()
                 if self.case.stop.left <= 0:
                     self.over = ("out_of_budget", "no time left")
                 if self.over is not None:
                     break
+                if _FEW in {left, _NO_PROGRESS + 1 - self.since_progress}:
+                    self._add(prompts.FEW_LEFT.format(left=_FEW))
                 self._round()
             outcome, why = self.over or ("gave_up", f"{STEPS} steps without an accepted patch")
         except OutOfBudget as error:
@@ -108,8 +111,8 @@ class Loop:
         if answer.stop == "refusal":
             self.over = ("gave_up", "the model declined")
             return
-        if not answer.calls:
-            self._format_error(answer.text)
+        if not answer.calls or answer.stop == "length":
+            self._format_error(answer)
             return
         self.format_errors = 0
         results = [self._act(call) for call in answer.calls]
@@ -148,12 +151,29 @@ class Loop:
             for number, message in enumerate(self.messages)
         ]
 
-    def _format_error(self, text: str) -> None:
+    def _add(self, text: str) -> None:
+        """Say something to the model with the next question, beside the results it waits for."""
+        last = self.messages[-1]
+        if last.role == "user":
+            self.messages[-1] = replace(last, text=f"{last.text}\n\n{text}".strip())
+        else:
+            self.messages.append(Message("user", text))
+
+    def _format_error(self, answer: ModelAnswer) -> None:
+        """No call, or half an answer: what a cut-off call holds may be half an edit, so none is carried out."""
         self.format_errors += 1
-        self.trail.append(f"said: {text[:300]}")
-        self.messages.append(Message("user", prompts.FORMAT))
+        why = prompts.CUT_OFF if answer.stop == "length" else prompts.FORMAT
+        self.trail.append(
+            f"said: {answer.text[:300]}{' (cut off)' if answer.stop == 'length' else ''}"
+        )
+        self._answered(answer, why)
         if self.format_errors >= _FORMAT_ERRORS:
-            self.over = ("gave_up", "the model called no tool three times in a row")
+            self.over = ("gave_up", "the model gave no whole call of a tool three times in a row")
+
+    def _answered(self, answer: ModelAnswer, text: str) -> None:
+        """Go on after an answer of which nothing is carried out; each of its calls needs its result all the same."""
+        results = tuple(ToolResult(call.id, text, is_error=True) for call in answer.calls)
+        self.messages.append(Message("user", "" if results else text, results=results))
 
     def _act(self, call: ToolCall) -> ToolResult:
         if self.over is not None:
@@ -167,7 +187,7 @@ class Loop:
             f"{call.name} {json.dumps(call.input, ensure_ascii=False)[:600]}\n-> {said[:1200]}"
         )
         self.since_progress += 1
-        if self.since_progress > _NO_PROGRESS * 2 and self.over is None:
+        if self.since_progress > _NO_PROGRESS and self.over is None:
             self.over = ("gave_up", "no progress for too long")
         return ToolResult(call.id, fence(self.case, clipped(said)), is_error=wrong)
 
@@ -176,23 +196,27 @@ class Loop:
         match call.name:
             case "read":
                 first, last = _int(given, "start", 1), _int(given, "end", 0)
-                said = self.desk.read(_string(given, "path"), first, last or None)
+                said = self.desk.read(string(given, "path"), first, last or None)
             case "search":
-                said = self.desk.search(_string(given, "pattern"), _string(given, "path", ""))
+                said = self.desk.search(string(given, "pattern"), string(given, "path", ""))
             case "symbols":
-                said = self.desk.symbols(_string(given, "name", ""), _string(given, "path", ""))
+                said = self.desk.symbols(string(given, "name", ""), string(given, "path", ""))
             case "edit":
-                texts = (_string(given, key) for key in ("path", "old", "new"))
+                texts = (string(given, key) for key in ("path", "old", "new"))
                 said = self.desk.edit(*texts)
             case "run":
-                said = self._run(_string(given, "command"))
+                said = self._run(string(given, "command"))
             case "run_failing":
                 said = self._run_failing()
             case "submit":
                 said = self._submit(given)
             case "give_up":
-                self.over = ("gave_up", _string(given, "reason"))
+                self.over = ("gave_up", string(given, "reason"))
                 said = "understood"
+            case (
+                "diagnose"
+            ):  # unasked; it is among the tools, so that they are the same in every question
+                said = "noted; go on"
             case _:
                 msg = f"there is no tool {call.name}"
                 raise Refused(msg)
@@ -216,14 +240,14 @@ class Loop:
             self.since_progress = 0
         return look.words
 
-    def _submit(self, given: dict[str, object]) -> str:
+    def _submit(self, given: Mapping[str, object]) -> str:
         patch = self.desk.patch()
         if not patch:
             raise Refused(
                 "there is nothing to submit; give_up(reason) ends the work without a patch"
             )
-        cause, risk = _string(given, "cause"), _string(given, "risk", "")
-        reflection = " ".join(part for part in (_string(given, "why_minimal", ""), risk) if part)
+        cause, risk = string(given, "cause"), string(given, "risk", "")
+        reflection = " ".join(part for part in (string(given, "why_minimal", ""), risk) if part)
         summary = "patch of the repair loop"
         judgement = self.judge(
             Proposal(
@@ -236,22 +260,21 @@ class Loop:
                 trail=tuple(self.trail),
             )
         )
-        self.judged = judgement if judgement.stands or self.judged is None else self.judged
+        self.judged = judgement
         if judgement.stands:
             self.over = (judgement.outcome, "submitted and accepted")
             return "accepted"
-        self.judged = judgement
         self.failed_round = True
         return f"not accepted ({judgement.outcome}): {judgement.why}"
 
     def _diagnose(self) -> None:
         """A typed answer after a failed round: what it is, whether it can be mended, what next."""
-        self.messages[-1] = replace(self.messages[-1], text=prompts.DIAGNOSE)
+        self._add(prompts.DIAGNOSE)
         answer = self.purse.ask(self._request((), "diagnose"))
         self.messages.append(answer.as_message())
         call = next((one for one in answer.calls if one.name == "diagnose"), None)
         if call is None:
-            self.messages.append(Message("user", "Go on."))
+            self._answered(answer, prompts.FORMAT)
             return
         self.trail.append(f"diagnosis: {json.dumps(call.input, ensure_ascii=False)[:1500]}")
         self.messages.append(
@@ -289,7 +312,7 @@ class Loop:
                 "the same action was repeated without a new result",
             )
         elif times == _NUDGE_AT:
-            self.messages[-1] = replace(self.messages[-1], text=prompts.NUDGE)
+            self._add(prompts.NUDGE)
 
 
 def _size(messages: Sequence[Message]) -> int:
@@ -303,15 +326,23 @@ def _short(result: ToolResult) -> ToolResult:
     return result if len(result.content) < 300 else replace(result, content=prompts.ELIDED)
 
 
-def _string(given: dict[str, object], key: str, default: str | None = None) -> str:
+def string(given: Mapping[str, object], key: str, default: str | None = None) -> str:
+    """A text that a model gave.
+
+    Raises:
+        Refused: it is none, or holds what no file and no command can.
+    """
     value = given.get(key, default)
     if not isinstance(value, str):
         msg = f"`{key}` must be a string"
         raise Refused(msg)
+    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+        msg = f"`{key}` holds a character that cannot be written to a file"
+        raise Refused(msg)
     return value
 
 
-def _int(given: dict[str, object], key: str, default: int) -> int:
+def _int(given: Mapping[str, object], key: str, default: int) -> int:
     value = given.get(key, default)
     if not isinstance(value, int):
         msg = f"`{key}` must be a whole number"

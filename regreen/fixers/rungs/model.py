@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
+
 from regreen.errors import OutOfBudget
 from regreen.fixers.case import AttemptOutcome, Case, Climbed, Judge, Judgement, Proposal, RungName
 from regreen.fixers.localise import pack
 from regreen.fixers.rungs import prompts
-from regreen.fixers.rungs.loop import Ended, Loop, Purse
+from regreen.fixers.rungs.loop import Ended, Loop, Purse, string
 from regreen.fixers.rungs.missing import imported_by_source, missing_in
 from regreen.fixers.workspace import Refused, Workspace, clipped, original
 from regreen.models import Message, ModelRequest
@@ -35,9 +38,10 @@ class ModelRung:
             return Climbed(
                 note=str(error), outcome="out_of_budget", cost=purse.cost, trail=tuple(trail)
             )
-        if first is not None and first.stands:
-            return Climbed(first, outcome=first.outcome, cost=purse.cost, trail=tuple(trail))
-        ended = _attempt(case, judge, purse, prompts.LOOP + material + _earlier(first))
+        judged = first.judgement
+        if judged is not None and judged.stands:
+            return Climbed(judged, outcome=judged.outcome, cost=purse.cost, trail=tuple(trail))
+        ended = _attempt(case, judge, purse, prompts.LOOP + material + first.told)
         trail += ended.trail
         if _worth_another(ended, case, purse):
             again = prompts.SECOND.format(earlier=_told(ended)) + prompts.LOOP + material
@@ -69,9 +73,15 @@ def _lacking(case: Case) -> str:
     return ", ".join(one.distribution for one in missing)
 
 
-def _one_shot(
-    case: Case, judge: Judge, purse: Purse, material: str, trail: list[str]
-) -> Judgement | None:
+@dataclass(frozen=True)
+class _First:
+    """What one question came to: how its patch was judged, and what the loop is told of it."""
+
+    judgement: Judgement | None = None
+    told: str = ""
+
+
+def _one_shot(case: Case, judge: Judge, purse: Purse, material: str, trail: list[str]) -> _First:
     """One question with all that is known; its edits go through the same checks as the loop's."""
     answer = purse.ask(
         ModelRequest(
@@ -85,25 +95,23 @@ def _one_shot(
         )
     )
     call = next((one for one in answer.calls if one.name == "propose"), None)
-    if call is None or call.input.get("sure") is not True:
-        trail.append(
-            f"one shot: not sure; {str(call.input.get('cause', '') if call else answer.text)[:400]}"
-        )
-        return None
-    edits = call.input.get("edits")
-    with Workspace(case) as desk:
-        try:
-            _apply_all(desk, edits)
-        except Refused as refusal:
-            trail.append(f"one shot: an edit was refused: {refusal}")
-            return None
-        patch = desk.patch()
+    cause = str(call.input.get("cause", "") if call else answer.text)[:600]
+    if call is None or call.input.get("sure") is not True or answer.stop == "length":
+        trail.append(f"one shot: {'cut off' if answer.stop == 'length' else 'not sure'}; {cause}")
+        return _First(told=prompts.FIRST_THOUGHT.format(cause=cause) if cause else "")
+    try:
+        with Workspace(case) as desk:
+            desk.edit_all(_edits(call.input.get("edits")))
+            patch = desk.patch()
+    except Refused as refusal:
+        trail.append(f"one shot: {cause}\nan edit was refused: {refusal}")
+        edits = json.dumps(call.input.get("edits"), ensure_ascii=False)
+        return _First(told=_not_accepted(str(refusal), f"{cause}\n{clipped(edits, 4000)}"))
     if not patch:
-        trail.append("one shot: no edit")
-        return None
-    cause = str(call.input.get("cause", ""))[:400]
+        trail.append(f"one shot: no edit; {cause}")
+        return _First(told=prompts.FIRST_THOUGHT.format(cause=cause))
     trail.append(f"one shot: {cause}\n{clipped(patch, 2000)}")
-    return judge(
+    judgement = judge(
         Proposal(
             "model",
             patch,
@@ -114,28 +122,30 @@ def _one_shot(
             trail=tuple(trail),
         )
     )
+    return _First(judgement, _not_accepted(judgement.why, clipped(patch, 3000)))
 
 
-def _apply_all(desk: Workspace, edits: object) -> None:
-    for edit in edits if isinstance(edits, list) else []:
+def _edits(given: object) -> list[tuple[str, str, str]]:
+    """The edits of an answer, as far as they are any.
+
+    Raises:
+        Refused: one of them lacks a part.
+    """
+    found: list[tuple[str, str, str]] = []
+    for edit in given if isinstance(given, list) else []:
         if not isinstance(edit, dict):
-            raise Refused("an edit must be an object")
-        path, old, new = (str(edit.get(key, "")) for key in ("path", "old", "new"))
-        desk.edit(path, old, new)
+            raise Refused("an edit must be an object with `path`, `old` and `new`")
+        found.append((string(edit, "path"), string(edit, "old"), string(edit, "new")))
+    return found
+
+
+def _not_accepted(why: str, guess: str) -> str:
+    return prompts.FIRST_GUESS.format(why=why[:1000], guess=guess)
 
 
 def _attempt(case: Case, judge: Judge, purse: Purse, opening: str, salt: str = "") -> Ended:
     with Workspace(case) as desk:
         return Loop(case, judge, purse=purse, desk=desk, opening=opening, salt=salt).run()
-
-
-def _earlier(judgement: Judgement | None) -> str:
-    if judgement is None:
-        return ""
-    return (
-        "\n\nA first guess was tried and not accepted "
-        f"({judgement.why[:600]}):\n{clipped(judgement.proposal.patch, 3000)}"
-    )
 
 
 def _worth_another(ended: Ended, case: Case, purse: Purse) -> bool:

@@ -46,6 +46,20 @@ LOOP = """Here is the failure and the code around it. Repair it with the tools; 
 
 """
 
+FIRST_THOUGHT = """
+
+Before there were tools, a first look at this said (nothing of it was tried):
+{cause}
+"""
+
+FIRST_GUESS = """
+
+A first guess was made before there were tools, and not accepted; none of it is in the copy. Why not:
+{why}
+What it was:
+{guess}
+"""
+
 SECOND = """An earlier attempt at this repair, by somebody else, was not accepted. What it changed and why it was refused:
 
 {earlier}
@@ -56,6 +70,8 @@ Start afresh; do not repeat it.
 
 NUDGE = "You have now made the same call with the same result several times. Change the approach, or call give_up."
 FORMAT = "Answer with a call of one of the tools; submit or give_up end the work."
+CUT_OFF = "Your answer was longer than an answer may be and was cut off, so nothing of it was done. Do less in one turn: smaller edits, fewer words."
+FEW_LEFT = "{left} turns are left. Without a submit nothing of the work is kept; submit what you believe in, or give_up and say what you found."
 DIAGNOSE = "That did not do it. Before going on, answer with `diagnose`: what you believe now."
 ELIDED = "(left out: an older result; ask again if it matters)"
 
@@ -104,7 +120,7 @@ TOOLS = (
     Tool("search", "Find an extended regular expression in the repository's files.", _object(["pattern"], pattern=_text("as for grep -E"), path=_text("folder or file to look in"))),
     Tool("symbols", "With `path`: what the file defines. With `name`: where it is defined and called.", _object([], name=_text("function, method or class"), path=_text("file, or folder prefix with `name`"))),
     Tool("edit", "Replace one unique stretch of a file's text, or create a file (empty `old`).", _object(["path", "old", "new"], path=_text("file"), old=_text("exact text, unique in the file"), new=_text("replacement"))),
-    Tool("run", "Run a shell command over the working copy, without network, at most 120 seconds.", _object(["command"], command=_text("for bash"))),
+    Tool("run", "Run a shell command over the working copy, without network, at most 120 seconds. For looking and for experiments: only `edit` changes what is submitted.", _object(["command"], command=_text("for bash"))),
     Tool("run_failing", "Run the failing command in a fresh checkout with your edits: what still fails, what newly fails.", _object([])),
     Tool(
         "submit",

@@ -1,0 +1,200 @@
+"""What the repair loop does with answers that are odd, and with edits, before anything is run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from regreen.fixers.case import Before, Case, Judgement, Proposal, Stop
+from regreen.fixers.rungs.loop import Ended, Loop, Purse
+from regreen.fixers.rungs.model import ModelRung
+from regreen.fixers.workspace import Refused, Workspace
+from regreen.models import ModelAnswer, ModelRequest
+from tests.unit.repairs import (
+    CALC,
+    GREEN,
+    TESTS,
+    Repository,
+    ScriptedModel,
+    Step,
+    edit,
+    job,
+    sandbox_or_skip,
+)
+
+pytestmark = pytest.mark.sandbox
+WINDOWS = "import sys\r\n\r\n\r\ndef name():\r\n    return 'old'\r\n"
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Case:
+    sandbox = sandbox_or_skip()
+    repository = Repository(tmp_path / "repo")
+    rev = repository.commit("start", {**GREEN, "pkg/windows.py": ""})
+    (repository.path / "pkg/windows.py").write_bytes(WINDOWS.encode())
+    rev = repository.commit("other ends of lines", {})
+    before = Before("pytest -q", 1)
+    git = repository.open()
+    stop = Stop(time.monotonic() + 600)
+    return Case(job(rev), rev, None, before, "", {}, git, sandbox, None, stop, print)
+
+
+def never(proposal: Proposal) -> Judgement:
+    msg = f"nothing was to be judged: {proposal.patch}"
+    raise AssertionError(msg)
+
+
+@dataclass
+class CutOff(ScriptedModel):
+    """A model whose first answers in the loop are as long as an answer may be, and end there."""
+
+    cut: int = 1
+    lengths: list[str] = field(default_factory=list)
+
+    def ask(self, request: ModelRequest) -> ModelAnswer:
+        answer = super().ask(request)
+        self.cut -= 1
+        return replace(answer, stop="length") if self.cut >= 0 else answer
+
+
+def looped(case: Case, model: ScriptedModel) -> tuple[Ended, str]:
+    with Workspace(case) as desk:
+        loop = Loop(case, never, purse=Purse(model, 1.0), desk=desk, opening="Here it is.")
+        ended = loop.run()
+        return ended, desk.patch()
+
+
+def given_up(*steps: Step) -> list[Step]:
+    return [*steps, ("give_up", {"reason": "enough"})]
+
+
+def every_call_is_answered(requests: Sequence[ModelRequest]) -> bool:
+    """The API refuses a conversation in which a call has no result right after it."""
+    for message, after in zip(requests[-1].messages, requests[-1].messages[1:], strict=False):
+        if {call.id for call in message.calls} != {result.id for result in after.results}:
+            return False
+    return True
+
+
+def test_edits_that_belong_together_are_looked_at_together(case: Case) -> None:
+    # the first one alone uses a name that only the second one brings
+    use = ("pkg/calc.py", "    result = 0\n", "    result = floor(0)\n")
+    bring = ("pkg/calc.py", '"""Sums."""\n', '"""Sums."""\n\nfrom math import floor\n')
+    with Workspace(case) as desk:
+        with pytest.raises(Refused, match="Undefined name `floor`"):
+            desk.edit(*use)
+        assert desk.patch() == ""
+        desk.edit_all([use, bring])
+        assert "+from math import floor" in desk.patch()
+
+
+def test_of_edits_that_belong_together_none_stays_where_one_is_refused(case: Case) -> None:
+    good = ("pkg/calc.py", "result += value", "result = result + value")
+    with Workspace(case) as desk:
+        with pytest.raises(Refused, match=r"not in pkg/calc\.py letter by letter"):
+            desk.edit_all([good, ("pkg/calc.py", "no such line", "x")])
+        assert desk.patch() == ""
+
+
+def test_a_second_edit_sees_what_the_first_one_wrote(case: Case) -> None:
+    with Workspace(case) as desk:
+        desk.edit_all(
+            [
+                ("pkg/calc.py", "result += value", "result += one"),
+                ("pkg/calc.py", "for value in values:\n        result += one", "for one in values:\n        result += one"),
+            ]
+        )  # fmt: skip
+        assert "+    for one in values:\n+        result += one\n" in desk.patch()
+
+
+def test_an_edit_that_is_no_python_is_told_with_its_line(case: Case) -> None:
+    with (
+        Workspace(case) as desk,
+        pytest.raises(Refused, match=r"pkg/calc\.py:8: invalid syntax: result = = value"),
+    ):
+        desk.edit("pkg/calc.py", "result += value", "result = = value")  # fmt: skip
+
+
+def test_a_file_with_other_ends_of_lines_can_be_edited_and_keeps_them(case: Case) -> None:
+    with Workspace(case) as desk:
+        desk.edit(
+            "pkg/windows.py", "def name():\n    return 'old'", "def name():\n    return 'new'"
+        )
+        assert desk.text("pkg/windows.py") == WINDOWS.replace("old", "new")
+
+
+@pytest.mark.parametrize("path", ["./tests/test_calc.py", "/work/tests/test_calc.py", "pkg/../tests/test_calc.py"])  # fmt: skip
+def test_a_test_is_known_by_any_spelling_of_its_path(case: Case, path: str) -> None:
+    with Workspace(case) as desk:
+        assert "def test_total" in desk.read(path)
+        with pytest.raises(Refused, match="it may not change"):
+            desk.edit(path, "== 6", "== 3")
+        with pytest.raises(Refused, match="it may not change"):
+            desk.edit(path, "", TESTS.replace("== 6", "== 3"))
+
+
+@pytest.mark.parametrize("path", ["../other/file.py", "/etc/passwd", "pkg/../../x.py", "", ".git/config"])  # fmt: skip
+def test_no_path_leads_out_of_the_repository(case: Case, path: str) -> None:
+    with Workspace(case) as desk, pytest.raises(Refused):
+        desk.edit(path, "", "x = 1\n")
+
+
+def test_half_an_answer_is_not_carried_out(case: Case) -> None:
+    half = edit("pkg/calc.py", "result += value", "result = ")
+    model = CutOff(given_up(half))
+    ended, patch = looped(case, model)
+    assert (ended.why, patch) == ("enough", "")
+    assert "was cut off" in model.heard
+    assert every_call_is_answered(model.requests)
+
+
+def test_half_an_answer_three_times_ends_the_loop(case: Case) -> None:
+    ended, _ = looped(case, CutOff([edit("a.py", "b", "c")] * 9, cut=9))
+    assert ended.outcome == "gave_up"
+    assert "no whole call" in ended.why
+
+
+def test_a_diagnosis_that_nobody_asked_for_is_taken_note_of(case: Case) -> None:
+    model = ScriptedModel(given_up(("diagnose", {"cause": "sign"})))
+    ended, _ = looped(case, model)
+    assert "noted" in model.heard
+    assert ended.why == "enough"
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\ud83d"])
+def test_text_that_no_file_can_hold_is_refused_in_words(case: Case, text: str) -> None:
+    model = ScriptedModel(given_up(edit("pkg/calc.py", "result += value", text), ("read", {"path": text}), ("search", {"pattern": text})))  # fmt: skip
+    ended, patch = looped(case, model)
+    assert (ended.why, patch) == ("enough", "")
+    assert model.heard.count("cannot be written to a file") == 3
+
+
+def test_the_model_is_told_once_when_few_turns_are_left(case: Case) -> None:
+    model = ScriptedModel([("read", {"path": "pkg/calc.py", "start": at}) for at in range(1, 40)])
+    ended, _ = looped(case, model)
+    assert (ended.outcome, ended.why) == ("gave_up", "no progress for too long")
+    assert model.heard.count("5 turns are left") == 1
+    asked = ["5 turns are left" in str(request.messages[-1].text) for request in model.requests]
+    assert len(model.requests) - asked.index(True) == 5
+
+
+def test_what_the_first_look_found_is_not_lost_on_the_loop(case: Case) -> None:
+    said = {"sure": False, "cause": "the loop overwrites its sum", "edits": []}
+    model = ScriptedModel([("propose", said), ("give_up", {"reason": "enough"})])
+    ModelRung().climb(replace(case, model=model), never)
+    assert "the loop overwrites its sum" in model.heard
+
+
+def test_a_first_guess_that_could_not_be_written_is_shown_with_the_reason(case: Case) -> None:
+    edits = [{"path": "pkg/calc.py", "old": "result +=  value", "new": "result += one"}]
+    said = {"sure": True, "cause": "the wrong name", "edits": edits}
+    model = ScriptedModel([("propose", said), ("give_up", {"reason": "enough"})])
+    climbed = ModelRung().climb(replace(case, model=model), never)
+    assert "letter by letter" in model.heard
+    assert "result += one" in model.heard
+    assert climbed.note == "enough"
+    assert CALC in (case.git.show(case.rev, "pkg/calc.py") or b"").decode()
