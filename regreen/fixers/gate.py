@@ -38,18 +38,24 @@ class GateReport:
     reasons: tuple[Reason, ...] = ()
 
 
+_TAKING_BACK = frozenset({"revert", "shrink", "template"})
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """What the project's own tests said of a patch, beside the failing command.
 
     `kept` of them passed before and pass still; `broken` says, one line each, what no longer does; `why` says why
-    they could not be asked.
+    they could not be asked. `in_doubt`: they could be without the patch, and with it they said nothing. `unheard`:
+    there are some, and none of them could be run at all.
     """
 
     command: str
     kept: int = 0
     broken: tuple[str, ...] = ()
     why: str = ""
+    in_doubt: bool = False
+    unheard: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +147,7 @@ def gate(
         *(() if rules.rung in {"revert", "shrink", "recipe"} else limits_kept(files)),
         *_taken_back(files, change, rules),
         *_rate(rules),
-        *_proven(proof),
+        *_proven(proof, rules.rung),
     ]
     if machine:
         # A person may have a reason for what looks like a trick; a program is asked to find another way.
@@ -219,7 +225,7 @@ def _rate(rules: Rules) -> list[Reason]:
     return []
 
 
-def _proven(proof: Proof | None) -> list[Reason]:
+def _proven(proof: Proof | None, rung: str | None) -> list[Reason]:
     if proof is None:
         return [
             Reason(check, "not made: it runs code, and no failing command was given", "not_made")
@@ -234,7 +240,7 @@ def _proven(proof: Proof | None) -> list[Reason]:
         reasons.append(
             Reason("verified", f"the command takes {proof.slower:.1f} times as long as before")
         )
-    reasons += _suite(proof.suite) if proof.suite is not None else []
+    reasons += _suite(proof.suite, rung) if proof.suite is not None else []
     reasons += [
         Reason("necessary", f"everything stays green without {hunk}", "note")
         for hunk in proof.unneeded
@@ -258,14 +264,17 @@ def _proven(proof: Proof | None) -> list[Reason]:
     return reasons
 
 
-def _suite(held: Held) -> list[Reason]:
+def _suite(held: Held, rung: str | None) -> list[Reason]:
     """The failing command alone says little where it is no test of the project's."""
     if held.broken:
         tests = f"the project's own tests ({held.command})"
         return [Reason("suite", f"{tests}: {line}", "deny") for line in held.broken[:5]]
     if held.why:
         words = f"only the failing step was held against it: {held.why}"
-    elif held.kept:
+        # of the changes taken back for a lone check alone, most broke something that only the tests knew
+        doubt = held.in_doubt or (held.unheard and rung in _TAKING_BACK)
+        return [Reason("suite", words, "needs_human" if doubt else "note")]
+    if held.kept:
         words = (
             f"{held.kept} of the project's own tests that passed before pass still ({held.command})"
         )

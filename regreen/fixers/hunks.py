@@ -89,7 +89,7 @@ Test = Callable[[Sequence[Sequence[Piece]]], list[bool]]
 def smallest(all_pieces: Sequence[Piece], test: Test) -> list[Piece]:
     """Zeller's ddmin with a batch a round: a subset that still tests true, from which no piece can be left out.
 
-    `all_pieces` itself must test true.
+    `all_pieces` itself must test true; else what comes back does, unless it is all of them again.
     """
     current = list(all_pieces)
     parts = 2

@@ -188,14 +188,14 @@ def widened(trial: Trial) -> Trial | None:
     return replace(trial, command=(*argv[: at + 1], *kept)) if narrow else None
 
 
-def broken_tests(
+def fallen(
     before: Mapping[str, str],
     after: Mapping[str, str],
     *,
     flaky: Collection[str] = (),
     given_up: Collection[str] = (),
-) -> list[str]:
-    """One line for each test that passed before and does not pass after.
+) -> dict[str, str]:
+    """The tests that passed before and do not pass after, and how each ends now ("gone" where it no longer runs).
 
     Args:
         before: how each test ended.
@@ -203,16 +203,22 @@ def broken_tests(
         flaky: tests that do not count.
         given_up: test files that are openly taken back; that their tests are gone is no surprise.
     """
-    lines: list[str] = []
-    for test, word in before.items():
-        now = after.get(test, "gone")
-        if word != "passed" or now == "passed" or test in flaky:
-            continue
-        if now != "gone":
-            lines.append(f"passed before, {now} now: {test}")
-        elif test.partition("::")[0] not in given_up:
-            lines.append(f"passed before, is gone now: {test}")
-    return lines[:10]
+    ends = {test: after.get(test, "gone") for test, word in before.items() if word == "passed"}
+    return {
+        test: now
+        for test, now in ends.items()
+        if now != "passed"
+        and test not in flaky
+        and not (now == "gone" and test.partition("::")[0] in given_up)
+    }
+
+
+def in_words(broken: Mapping[str, str]) -> list[str]:
+    """One line for each fallen test, ten at the most."""
+    return [
+        f"passed before, {'is gone' if now == 'gone' else now} now: {test}"
+        for test, now in list(broken.items())[:10]
+    ]
 
 
 _NAMED_TESTS = re.compile(

@@ -6,8 +6,8 @@ A lone check says little about a patch that makes it green, least of all about a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from packaging.version import Version
@@ -18,7 +18,8 @@ from regreen.fixers.case import Stop
 from regreen.fixers.gate import Held
 from regreen.fixers.runs import (
     Seen,
-    broken_tests,
+    fallen,
+    in_words,
     run_fresh,
     runs_all,
     simple_pytest,
@@ -33,6 +34,18 @@ _LEAST = 30.0
 _END = 0.75  # of a run's time: then pytest is told to stop, and what it has run by then is compared
 _PYTEST = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors")  # fmt: skip
 _PLAIN = ("-o", "addopts=", "-o", "python_files=test*.py *_test.py tests.py")
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A patch beside the broken commit: what no longer passes, one line each (None: not known), and its tests by name.
+
+    `kept` of those that passed before pass still.
+    """
+
+    broken: tuple[str, ...] | None
+    kept: int = 0
+    tests: frozenset[str] = frozenset()
 
 
 class Suite:
@@ -65,6 +78,8 @@ class Suite:
         self._why = why
         self._before: tuple[Trial, Seen] | None = None
         self._asked = False
+        self.fallen: frozenset[str] = frozenset()
+        """Tests that patches broke so far: whoever looks for the next patch can hold it against them cheaply."""
 
     def hold(
         self, commit: str, overlay: Mapping[str, bytes], given_up: frozenset[str] = frozenset()
@@ -78,22 +93,34 @@ class Suite:
         """
         found = self.baseline()
         if found is None:
-            return Held("", why=self._why)
+            return Held("", why=self._why, unheard=bool(self._trials))
         trial, before = found
         trial = replace(trial, overlay=MappingProxyType({**trial.overlay, **overlay}))
-        broken, kept = self._compared(trial, before, commit, given_up)
+        seen = self._compared(trial, before, commit, given_up)
+        broken, tests = seen.broken, seen.tests
         if broken is None:
-            return Held("", why=f"with it the project's own tests ({trial.shown}) take longer")
+            why = f"with it the project's own tests ({trial.shown}) take longer than {trial.timeout:.0f} seconds"
+            return Held("", why=f"{why}, before {before.result.seconds:.0f}", in_doubt=True)
         if broken and self._stop.left > trial.timeout:
             # once more: a test that only fails at times is no reason to refuse
-            again, kept = self._compared(trial, before, commit, given_up)
-            broken = tuple(line for line in broken if line in (again or ()))
-        if not broken and before.tests and not kept:
-            return Held("", why=f"none of the project's own tests ({trial.shown}) ran in time")
+            seen = self._compared(trial, before, commit, given_up)
+            broken = tuple(line for line in broken if line in (seen.broken or ()))
+            tests &= seen.tests
+        self.fallen |= tests
+        if not broken and before.tests and not seen.kept:
+            why = f"with it none of the project's own tests ({trial.shown}) ran in time"
+            return Held("", why=why, in_doubt=True)
         what = trial.shown
         if before.stopped:
             what += f", those that ran within {trial.timeout * _END:.0f} seconds"
-        return Held(what, kept, broken)
+        return Held(what, seen.kept, broken)
+
+    def of(self, tests: Collection[str]) -> Trial | None:
+        """Some of the tests alone, by their names; None where there is no way to run them."""
+        found = self.baseline()
+        if found is None:
+            return None
+        return replace(found[0], command=(*found[0].command, *sorted(tests)))
 
     def baseline(self) -> tuple[Trial, Seen] | None:
         """The way that works, and how the tests end at the broken commit; None where no way says anything."""
@@ -129,24 +156,24 @@ class Suite:
 
     def _compared(
         self, trial: Trial, before: Seen, commit: str, given_up: frozenset[str]
-    ) -> tuple[tuple[str, ...] | None, int]:
-        """What no longer passes, one line each (None: not known), and how many tests passed before and pass still."""
+    ) -> _Compared:
         after = self._run(trial, commit)
         if after is None:
-            return ("they cannot be prepared with the patch",), 0
+            return _Compared(("they cannot be prepared with the patch",))
         if after.result.ended == "timeout" and before.result.seconds * 3 > trial.timeout:
-            return None, 0  # a busy machine is as likely as a patch that hangs
+            return _Compared(None)  # a busy machine is as likely as a patch that hangs
         if after.result.ended != "exit":
-            return (f"they do not come to their end with the patch: {after.result.ended}",), 0
+            return _Compared((f"they do not come to their end with the patch: {after.result.ended}",))  # fmt: skip
         if before.tests:
             ran = after.tests if after.stopped else before.tests
             told = {test: word for test, word in before.tests.items() if test in ran}
             kept = sum(word == after.tests.get(test) == "passed" for test, word in told.items())
-            return tuple(broken_tests(told, after.tests, given_up=given_up)), kept
+            broken = fallen(told, after.tests, given_up=given_up)
+            return _Compared(tuple(in_words(broken)), kept, frozenset(broken))
         fresh = sorted(after.failing - before.failing)
         if before.green and not after.green and not fresh:
-            return (f"green before, exit {after.result.exit_code} now",), 0
-        return tuple(f"did not fail before, fails now: {test}" for test in fresh[:10]), 0
+            return _Compared((f"green before, exit {after.result.exit_code} now",))
+        return _Compared(tuple(f"did not fail before, fails now: {test}" for test in fresh[:10]))
 
     def _run(self, trial: Trial, rev: str) -> Seen | None:
         self._stop.check()

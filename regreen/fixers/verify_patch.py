@@ -16,7 +16,7 @@ from regreen.fixers.checks.change import FileChange, Reason, parse_python
 from regreen.fixers.checks.paths import is_source, is_test, is_test_config
 from regreen.fixers.engine import Engine
 from regreen.fixers.gate import GateReport, Proof, Rules, changed_files, gate
-from regreen.fixers.runs import Seen, broken_tests, run_fresh, uses_pytest
+from regreen.fixers.runs import Seen, fallen, in_words, run_fresh, uses_pytest
 from regreen.models import Failure
 from regreen.ports import Git
 
@@ -189,7 +189,7 @@ def _broken(case: Case, trial: Trial, commit: str, given_up: frozenset[str]) -> 
     )
     if not seen.tests:
         return [] if seen.green else ["the whole suite could not be run with the patch"]
-    return broken_tests(case.passing, seen.tests, flaky=case.flaky, given_up=given_up)
+    return in_words(fallen(case.passing, seen.tests, flaky=case.flaky, given_up=given_up))
 
 
 def restored(git: Git, rev: str, trial: Trial, files: Sequence[FileChange]) -> Trial:

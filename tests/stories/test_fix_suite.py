@@ -78,12 +78,31 @@ def test_a_revert_that_breaks_none_says_how_many_hold(repository: Repository) ->
     )
 
 
-def test_where_the_own_tests_cannot_run_the_report_says_so(repository: Repository) -> None:
+def test_where_the_own_tests_cannot_run_a_person_has_to_agree(repository: Repository) -> None:
     repository.commit("configure", {".github/regreen.yml": "tests: {command: nothing-of-the-kind}\n",
                                     "tests/test_calc.py": None})  # fmt: skip
     document = reverted(repository)
-    assert document["outcome"] == "fixed"
+    assert (document["outcome"], document["rung"]) == ("needs_human", "revert")
     assert told(document)[0].startswith("only the failing step was held against it")
+
+
+@pytest.mark.soak
+def test_where_the_own_tests_do_not_end_with_the_patch_a_person_has_to_agree(
+    repository: Repository,
+) -> None:
+    # 16 of 40 seconds before, so that a busy machine could be the reason; without the loudness they wait for ever
+    wait = "import time\n\nfrom pkg.say import shout\n\n\ndef test_wait():\n    time.sleep(16)\n    while not shout('').endswith('!'):\n        pass\n"
+    red = repository.commit("wait for it", {"tests/test_wait.py": wait})
+    calm = repository.commit("calm again", {"pkg/say.py": CALM})
+    slow = Trial(("python", "-m", "pytest", "-q"), setup=SETUP, timeout=40)
+    suite = suite_of(
+        Trial(("python", "check.py")), red, configured=slow, heard={}, git=repository.open(),
+        sandbox=sandbox_or_skip(), stop=Stop(time.monotonic() + 600),
+    )  # fmt: skip
+    assert suite is not None
+    held = suite.hold(calm, {})
+    assert held.in_doubt
+    assert "take longer than 40 seconds, before 1" in held.why
 
 
 @pytest.mark.soak
@@ -132,6 +151,21 @@ def test_where_the_smallest_part_is_wanted_another_is_taken_back(repository: Rep
     assert (document["outcome"], document["rung"]) == ("fixed", "shrink")
     assert [one["outcome"] for one in document["attempts"]] == ["denied", "accepted"]
     assert "END = ''" not in document["patch"]
+
+
+@pytest.mark.soak
+def test_of_one_hunk_the_lines_are_undone_that_the_tests_do_not_want(
+    repository: Repository,
+) -> None:
+    then = "END = ''\nSIGN = '-'\nLIMIT = 2\nSTEP = 1\nSIZE = 4\nMARK = ''\n\n\ndef shout(text):\n    return text.upper() + MARK\n\n\ndef ends():\n    return END\n"
+    repository.commit("calm again", {"pkg/say.py": then})
+    loud = "END = '!'\nSIGN = '+'\nLIMIT = 3\nSTEP = 2\nSIZE = 5\nMARK = END\n"
+    wanted = "from pkg.say import ends\n\n\ndef test_end():\n    assert ends() == '!'\n"
+    repository.commit("end", {"pkg/say.py": loud + then.partition("MARK = ''\n")[2], "tests/test_end.py": wanted})  # fmt: skip
+    document = fixed(repository, "--base", "HEAD~1", "--rungs", "shrink")
+    assert (document["outcome"], document["rung"]) == ("fixed", "shrink")
+    assert [one["outcome"] for one in document["attempts"]] == ["denied", "accepted"]
+    assert document["patch"].count("\n-") == document["patch"].count("\n+MARK = ''") + 1
 
 
 @pytest.mark.soak
