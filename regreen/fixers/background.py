@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator, Sequence
 
@@ -16,6 +17,16 @@ from regreen.models import Frame
 
 _FRAMES = 4
 _AROUND = 2
+_BUILTIN = {
+    "builtin_function_or_method",
+    "coroutine",
+    "function",
+    "generator",
+    "method",
+    "module",
+    *dir(builtins),
+}
+"""Kinds of object that no repository adds a function to: what is looked for there belongs elsewhere."""
 _ABSENT = (
     re.compile(r"cannot import name '(\w{1,80})' from '([\w.]{1,120})'"),
     re.compile(r"module '([\w.]{1,120})' has no attribute '(\w{1,80})'"),
@@ -67,7 +78,8 @@ def skeletons(case: Case) -> str:
     """Functions that the failing tests use and that are not there: their heads, as far as the calls tell them."""
     sources = failing_sources(case.git, case.rev, case.trial, case.before.failures)
     said = "\n".join([case.output[-8000:], *(failure.message for failure in case.before.failures)])
-    found = [_skeleton(owner, name, sources) for owner, name in dict.fromkeys(_absent(said))]
+    absent = (one for one in dict.fromkeys(_absent(said)) if one[0] not in _BUILTIN)
+    found = [_skeleton(owner, name, sources) for owner, name in absent]
     return "\n\n".join(one for one in found if one)
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from regreen.codebase.symbols import Definition, outline
+from regreen.codebase.symbols import outline
 from regreen.fixers.background import dependency_delta, last_touched, skeletons
 from regreen.fixers.case import Case
+from regreen.fixers.checks.change import parse_python
 from regreen.fixers.checks.paths import is_source, is_test
+from regreen.fixers.named import is_aside, named
 from regreen.fixers.runs import uses_pytest
 from regreen.fixers.verify_patch import failing_sources
 from regreen.fixers.workspace import clipped, original
@@ -17,6 +21,9 @@ from regreen.models import Failure, Frame
 _AROUND = 8
 _WHOLE = 120
 _FAILURES = 5
+_FRAMES = 8
+_FILES = 5
+_IMPORTS = 40
 _SECRET = re.compile(
     r"AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{40,90}|xox[abprs]-[A-Za-z0-9-]{10,80}|sk-ant-[\w-]{20,120}"
 )
@@ -54,8 +61,11 @@ def _sections(case: Case) -> Iterator[tuple[str, str]]:
     yield "The failing tests", "\n\n".join(tests)
     # a test is shown once, whole: its frames would show it again
     inside = [frame for frame in frames if is_source(frame.path) or not tests]
-    yield "Source on the failing path", "\n\n".join(_around(case, frame) for frame in inside[:6])
-    yield "Source of what the failing tests name", "\n\n".join(_mentioned(case))
+    path = _stretches(case, inside[:_FRAMES])
+    asked = [one for one in _named(case, tests) if not any(shown.covers(one) for shown in path)]
+    yield "Source on the failing path", "\n\n".join(one.text(case) for one in path)
+    yield "Source of what the failing tests name", "\n\n".join(one.text(case) for one in asked)
+    yield "What those files import", "\n\n".join(_imports(case, [*path, *asked]))
     yield (
         "Suspect lines, most suspect first (run by failing tests and seldom by passing ones)",
         "\n".join(suspicion(case)),
@@ -91,7 +101,9 @@ def _failure(failure: Failure) -> str:
     frames = "\n".join(
         f"  {frame.path}:{frame.line} {frame.function}" for frame in failure.frames[-8:]
     )
-    return f"{failure.test}{where}\n{failure.kind}: {failure.message[:1500]}\n{frames}".rstrip()
+    # pytest's own words begin with the kind
+    said = failure.message.removeprefix(f"{failure.kind}: ")[:1500]
+    return f"{failure.test}{where}\n{failure.kind}: {said}\n{frames}".rstrip()
 
 
 def _tests(case: Case) -> list[str]:
@@ -100,64 +112,62 @@ def _tests(case: Case) -> list[str]:
     return [clipped(text, 6000 if len(found) == 1 else 3000) for text in found[:_FAILURES]]
 
 
-def _mentioned(case: Case, limit: int = 6) -> Iterator[str]:
-    """Source of what the failing tests name and no frame shows: the narrowest names first."""
-    named = set(re.findall(r"[A-Za-z_]\w{2,60}", "\n".join(_tests(case))))
-    words = named | set(re.findall(r"[A-Za-z_]\w{2,60}", case.output[-3000:]))
-    homes: dict[str, list[tuple[str, Definition]]] = {}
-    for entry in case.git.tree(case.rev):
-        if not entry.path.endswith(".py") or not is_source(entry.path) or _aside(entry.path):
-            continue
-        text = original(case, entry.path)
-        found = (
-            outline(entry.path, text.encode()).definitions if text and len(text) < 400_000 else ()
+@dataclass(frozen=True)
+class _Stretch:
+    """Lines of a file that are shown together, those of the failing path among them marked."""
+
+    path: str
+    start: int
+    end: int
+    marked: tuple[int, ...] = ()
+
+    def covers(self, other: _Stretch) -> bool:
+        """Whether all that the other shows is shown here."""
+        return self.path == other.path and self.start <= other.start and other.end <= self.end
+
+    def text(self, case: Case) -> str:
+        """The lines with their numbers, under the file's name."""
+        lines = (original(case, self.path) or "").splitlines()
+        shown = "\n".join(
+            f"{number:5d}{'>' if number in self.marked else ' '} {lines[number - 1][:300]}"
+            for number in range(self.start, min(self.end, len(lines)) + 1)
         )
-        for one in found:
-            if one.short in words and one.kind != "constant":
-                homes.setdefault(one.short, []).append((entry.path, one))
-
-    # what the tests themselves name comes before what their output happens to mention
-    def rank(word: str) -> tuple[bool, int, int]:
-        return word not in named, len(homes[word]), -len(word)
-
-    for name in sorted(homes, key=rank)[:limit]:
-        for path, one in homes[name][:2]:
-            lines = (original(case, path) or "").splitlines()[
-                one.start - 1 : min(one.end, one.start + 79)
-            ]
-            yield f"{path}:{one.start}\n" + "\n".join(
-                f"{one.start + at:5d}  {line[:300]}" for at, line in enumerate(lines)
-            )
+        return f"{self.path}:{self.marked[0] if self.marked else self.start}\n{shown}"
 
 
-def _aside(path: str) -> bool:
-    """Folders that ship along but are not the product."""
-    return path.split("/", maxsplit=1)[0] in {
-        "docs",
-        "doc",
-        "examples",
-        "example",
-        "scripts",
-        "tools",
-        "benchmarks",
-        "vendor",
-    }
+def _stretches(case: Case, frames: Sequence[Frame]) -> list[_Stretch]:
+    """The functions of the frames where they are short, else the lines around; a function is shown once."""
+    found: dict[tuple[str, int, int], list[int]] = {}
+    for frame in frames:
+        text = original(case, frame.path) or ""
+        around = outline(frame.path, text.encode()).at(frame.line)
+        start, end = max(1, frame.line - _AROUND), frame.line + _AROUND
+        if around is not None and around.end - around.start <= _WHOLE:
+            start, end = around.start, around.end
+        found.setdefault((frame.path, start, end), []).append(frame.line)
+    return [_Stretch(*where, tuple(marked)) for where, marked in found.items()]
 
 
-def _around(case: Case, frame: Frame) -> str:
-    """A frame's function where it is short, else the lines around it."""
-    text = original(case, frame.path) or ""
-    lines = text.splitlines()
-    around = outline(frame.path, text.encode()).at(frame.line)
-    start, end = frame.line - _AROUND, frame.line + _AROUND
-    if around is not None and around.end - around.start <= _WHOLE:
-        start, end = around.start, around.end
-    start, end = max(1, start), min(len(lines), end)
-    shown = "\n".join(
-        f"{number:5d}{'>' if number == frame.line else ' '} {lines[number - 1][:300]}"
-        for number in range(start, end + 1)
-    )
-    return f"{frame.path}:{frame.line}\n{shown}"
+def _named(case: Case, tests: Sequence[str]) -> list[_Stretch]:
+    """What the failing tests name, as far as a screen of each."""
+    homes = named(case, tests)
+    return [_Stretch(path, one.start, min(one.end, one.start + 79)) for path, one in homes]
+
+
+def _imports(case: Case, shown: Sequence[_Stretch]) -> Iterator[str]:
+    """What the files that are shown in part import: an edit has to fit it."""
+    for path in list(dict.fromkeys(one.path for one in shown))[:_FILES]:
+        text = original(case, path) or ""
+        tree = parse_python(text) if path.endswith(".py") else None
+        spans = [
+            (node.lineno, node.end_lineno or node.lineno)
+            for node in (tree.body if tree else ())
+            if isinstance(node, ast.Import | ast.ImportFrom)
+        ]
+        lines = text.splitlines()
+        whole = [lines[number - 1] for first, last in spans for number in range(first, last + 1)]
+        if whole:
+            yield f"{path}\n" + "\n".join(whole[:_IMPORTS])
 
 
 def suspicion(case: Case, limit: int = 12) -> list[str]:
@@ -201,7 +211,7 @@ def _map(case: Case, paths: Sequence[str]) -> str:
         if entry.path.endswith(".py")
         and entry.path not in sources
         and not is_test(entry.path)
-        and not _aside(entry.path)
+        and not is_aside(entry.path)
         and (entry.path.rpartition("/")[0] in folders or not folders)
     ]
     lines: list[str] = []

@@ -1,0 +1,153 @@
+"""What a reader of a failure is shown of the repository first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from regreen.codebase.trial import Trial
+from regreen.fixers.case import Before, Case, FixJob, Stop
+from regreen.fixers.localise import pack
+from regreen.models import Failure, Frame
+from tests.unit.repairs import Repository, sandbox_or_skip
+
+pytestmark = pytest.mark.sandbox
+PATHS = '''"""Paths."""
+
+import os
+from typing import (
+    Any,
+)
+
+
+def optional(value: Any) -> Any:
+    """None stays None."""
+    return value if value is None else os.fspath(value)
+
+
+def refused(path):
+    return "#refused"
+'''
+# the same name elsewhere, and one that a test only has as a keyword
+OTHER = '''"""Checks."""
+
+
+def optional(check):
+    """Another one of this name."""
+    return check
+
+
+def default(method):
+    return method
+'''
+PACKAGE = "from ._paths import optional as maybe, refused\n\n__all__ = ['maybe', 'refused']\n"
+TEST = """import lib
+from lib import maybe
+
+
+def test_maybe():
+    values = [None]
+    for text in values:
+        assert maybe(text, default=None) is None
+
+
+def test_link():
+    assert lib.join("a") == "#refused"
+"""
+
+
+@pytest.fixture
+def files() -> dict[str, str]:
+    return {
+        "lib/__init__.py": PACKAGE + "\n\ndef join(*parts):\n    return '/'.join(parts)\n",
+        "lib/_paths.py": PATHS,
+        "lib/checks.py": OTHER,
+        "tests/test_lib.py": TEST,
+    }
+
+
+def shown(tmp_path: Path, files: Mapping[str, str], *failures: Failure) -> dict[str, str]:
+    """The sections of the pack by their titles."""
+    repository = Repository(tmp_path / "repo")
+    rev = repository.commit("start", files)
+    job = FixJob(Trial(("pytest", "-q")), rev)
+    stop = Stop(time.monotonic() + 60)
+    before = Before("pytest -q", 1, failures)
+    case = Case(job, rev, None, before, "", {}, repository.open(), sandbox_or_skip(), None, stop, print)  # fmt: skip
+    sections = (part.partition("\n") for part in pack(case).split("## ")[1:])
+    return {title: body for title, _, body in sections}
+
+
+def failing(test: str, *frames: Frame) -> Failure:
+    words = "TypeError: optional() got an unexpected keyword argument 'default'"
+    return Failure(f"tests/test_lib.py::{test}", "TypeError", words, "tests/test_lib.py", 8, frames)
+
+
+def test_a_name_is_followed_through_the_package_that_hands_it_on(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
+    named = shown(tmp_path, files, failing("test_maybe"))["Source of what the failing tests name"]
+    assert "lib/_paths.py:9\n    9  def optional(value: Any) -> Any:" in named
+    assert named.index("lib/_paths.py:9") < named.index("lib/checks.py:4")
+
+
+def test_what_a_test_reads_from_a_module_is_shown(tmp_path: Path, files: dict[str, str]) -> None:
+    named = shown(tmp_path, files, failing("test_link"))["Source of what the failing tests name"]
+    assert "def join(*parts):" in named
+
+
+def test_the_function_that_writes_what_a_test_expects_is_shown(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
+    named = shown(tmp_path, files, failing("test_link"))["Source of what the failing tests name"]
+    assert "lib/_paths.py:14\n   14  def refused(path):" in named
+
+
+def test_variables_of_a_test_are_no_names_to_look_for(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
+    files["lib/checks.py"] += "\n\ndef values():\n    return []\n\n\ndef text():\n    return ''\n"
+    named = shown(tmp_path, files, failing("test_maybe"))["Source of what the failing tests name"]
+    assert "def values" not in named
+    assert "def text" not in named
+
+
+def test_a_function_of_several_frames_is_shown_once_with_all_of_them_marked(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
+    frames = (Frame("lib/_paths.py", 9, "optional"), Frame("lib/_paths.py", 11, "optional"))
+    sections = shown(tmp_path, files, failing("test_maybe", *frames))
+    path = sections["Source on the failing path"]
+    assert path.count("def optional") == 1
+    assert "    9> def optional" in path
+    assert "   11>     return value" in path
+    assert "def optional(value" not in sections["Source of what the failing tests name"]
+
+
+def test_the_imports_of_what_is_shown_are_shown(tmp_path: Path, files: dict[str, str]) -> None:
+    frame = Frame("lib/_paths.py", 11, "optional")
+    imports = shown(tmp_path, files, failing("test_maybe", frame))["What those files import"]
+    assert "lib/_paths.py\nimport os\nfrom typing import (\n    Any,\n)\n" in imports
+
+
+def test_the_kind_of_a_failure_is_said_once(tmp_path: Path, files: dict[str, str]) -> None:
+    what = shown(tmp_path, files, failing("test_maybe"))["What failed"]
+    assert what.count("TypeError") == 1
+
+
+def test_a_package_whose_imports_go_round_is_no_trap(tmp_path: Path, files: dict[str, str]) -> None:
+    files["lib/__init__.py"] = "from lib.one import maybe\n"
+    files["lib/one.py"] = "from lib.two import *\n"
+    files["lib/two.py"] = "from lib.one import *\n"
+    assert "What failed" in shown(tmp_path, files, failing("test_maybe"))
+
+
+def test_nobody_is_told_to_give_plain_functions_a_method(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
+    words = "AttributeError: 'function' object has no attribute 'maybe'"
+    failure = Failure("tests/test_lib.py::test_maybe", "AttributeError", words)
+    assert "What is missing, as the tests use it" not in shown(tmp_path, files, failure)
