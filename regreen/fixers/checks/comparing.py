@@ -22,6 +22,9 @@ _COMPARES = {
     "__instancecheck__",
 }
 
+_BUILTIN = {"list", "dict", "set", "tuple", "str", "bytes", "int", "float", "frozenset", "object"}
+_SPEAKS = {"__len__", "__iter__", "__getitem__", "__getattr__", "__getattribute__", "__float__", "__int__", "__round__", "__abs__", "__class__"}  # fmt: skip
+
 
 def odd_comparisons(file: FileChange) -> Iterator[Reason]:
     """New or weakened `__eq__` and its kin, however they are written."""
@@ -39,9 +42,23 @@ def odd_comparisons(file: FileChange) -> Iterator[Reason]:
         elif name not in before and file.old is not None:
             what = "is new; it decides what the tests' == means"
             yield Reason("special_case", f"{file.path}: {name} {what}")
+    for name in Counter(_posing(file.new_tree)) - Counter(_posing(file.old_tree)):
+        what = "poses as a plain value and answers for it"
+        yield Reason("special_case", f"{file.path}: {name} {what}")
     for name in Counter(_handed_over(file.new_tree)) - Counter(_handed_over(file.old_tree)):
         what = "is set as a value; it decides what the tests' == means"
         yield Reason("special_case", f"{file.path}: {name} {what}")
+
+
+def _posing(tree: ast.Module | None) -> Iterator[str]:
+    """Classes made from a builtin type that say for themselves how long they are, what they hold or how they read."""
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.ClassDef) and any(_name(base) in _BUILTIN for base in node.bases):
+            yield from (
+                f"{node.name}.{part.name}"
+                for part in node.body
+                if isinstance(part, ast.FunctionDef) and part.name in _SPEAKS
+            )
 
 
 def _handed_over(tree: ast.Module | None) -> Iterator[str]:

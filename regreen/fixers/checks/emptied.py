@@ -32,6 +32,28 @@ def emptied_bodies(file: FileChange, known: Set[str]) -> Iterator[Reason]:
             yield Reason("special_case", f"{file.path}: {name} no longer does anything")
 
 
+def idle_parameters(file: FileChange) -> Iterator[Reason]:
+    """Parameters that a function made something of, and no longer does."""
+    before = dict(functions(file.old_tree))
+    for name, node in functions(file.new_tree):
+        old = before.get(name)
+        if old is None or len(node.body) == 1:
+            continue  # a single statement: `emptied_bodies` looks at those, and stubs may ignore what they get
+        for idle in sorted((_used(old) & _taken(node)) - _used(node)):
+            what = f"{file.path}: {name} is given {idle} and no longer uses it"
+            yield Reason("special_case", what)
+
+
+def _taken(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    return {one.arg for one in every if not one.arg.startswith("_")} - {"self", "cls"}
+
+
+def _used(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    inner = (part for statement in node.body for part in ast.walk(statement))
+    return {one.id for one in inner if isinstance(one, ast.Name)}
+
+
 def _is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any("overload" in ast.unparse(one) for one in node.decorator_list)
 

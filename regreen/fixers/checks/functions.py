@@ -1,4 +1,4 @@
-"""The functions of a module by their dotted names, and the literals that an expression consists of."""
+"""Parts of a module's syntax by name: functions with their dotted names, scopes, defaults, literals."""
 
 from __future__ import annotations
 
@@ -20,6 +20,28 @@ def functions(tree: ast.Module | None) -> Iterator[tuple[str, Function]]:
                 yield from visit(node.body, f"{prefix}{node.name}.")
 
     yield from visit(tree.body if tree else [], "")
+
+
+def scoped(tree: ast.AST | None, scope: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """Every node with the dotted name of the function or class that it stands in."""
+    for node in ast.iter_child_nodes(tree) if tree else ():
+        name = (
+            node.name
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            else ""
+        )
+        yield scope, node
+        yield from scoped(node, f"{scope}.{name}" if name else scope)
+
+
+def defaults(node: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    """The parameters that have a default, with it."""
+    plain = [*node.posonlyargs, *node.args]
+    pairs = [
+        *zip(plain[len(plain) - len(node.defaults) :], node.defaults, strict=True),
+        *zip(node.kwonlyargs, node.kw_defaults, strict=True),
+    ]
+    yield from ((argument.arg, default) for argument, default in pairs if default is not None)
 
 
 def without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -1,4 +1,4 @@
-"""Checks that a program makes of itself: tolerances, time limits, retries, refusals, and code that can no longer run."""
+"""Checks that a program makes of itself: tolerances, time limits, retries, and code that can no longer run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from regreen.fixers.checks.change import FileChange, Reason
+from regreen.fixers.checks.fallbacks import failures_kept
+from regreen.fixers.checks.functions import defaults, scoped
 from regreen.fixers.checks.paths import is_document, is_test
+from regreen.fixers.checks.refusals import refusals_kept
 
 _LAX = re.compile(
     r"(?:^|_)(?:tol|tolerance|eps|epsilon|rtol|atol|delta|timeouts?|deadline|retries|retry|max_attempts|attempts|max_retries)(?:$|_)",
@@ -18,8 +21,8 @@ _GROWN = 2.0
 
 
 def limits_kept(files: Sequence[FileChange]) -> list[Reason]:
-    """A wider tolerance, a longer wait, one refusal fewer, or work that is cut off: for a person to see."""
-    reasons: list[Reason] = []
+    """A wider tolerance, a longer wait, one refusal or failure fewer, or work that is cut off: for a person to see."""
+    reasons = [*refusals_kept(files), *failures_kept(files)]
     for file in files:
         if (
             file.old_tree is None
@@ -30,7 +33,6 @@ def limits_kept(files: Sequence[FileChange]) -> list[Reason]:
             continue
         reasons += _wider(file)
         reasons += _unreachable(file)
-        reasons += _fewer_refusals(file)
     return reasons
 
 
@@ -51,7 +53,7 @@ def _limits(tree: ast.Module | None) -> Iterator[tuple[tuple[str, str, int], flo
         seen[scope, name] = seen.get((scope, name), 0) + 1
         return scope, name, seen[scope, name]
 
-    for scope, node in _scoped(tree):
+    for scope, node in scoped(tree):
         match node:
             case ast.Assign(
                 targets=[ast.Name(id=name)], value=ast.Constant(value=int() | float() as value)
@@ -70,34 +72,16 @@ def _limits(tree: ast.Module | None) -> Iterator[tuple[tuple[str, str, int], flo
             ):
                 pairs = [("the tolerance", value)]
             case ast.arguments():
-                pairs = list(_defaults(node))
+                pairs = [
+                    (argument, default.value)
+                    for argument, default in defaults(node)
+                    if isinstance(default, ast.Constant) and isinstance(default.value, int | float)
+                ]
             case _:
                 continue
         for name, value in pairs:
             if not isinstance(value, bool) and (name == "the tolerance" or _LAX.search(name)):
                 yield numbered(scope, name), float(value)
-
-
-def _defaults(node: ast.arguments) -> Iterator[tuple[str, float]]:
-    plain = [*node.posonlyargs, *node.args]
-    pairs = [
-        *zip(plain[len(plain) - len(node.defaults) :], node.defaults, strict=True),
-        *zip(node.kwonlyargs, node.kw_defaults, strict=True),
-    ]
-    for argument, default in pairs:
-        if isinstance(default, ast.Constant) and isinstance(default.value, int | float):
-            yield argument.arg, default.value
-
-
-def _scoped(tree: ast.AST | None, scope: str = "") -> Iterator[tuple[str, ast.AST]]:
-    for node in ast.iter_child_nodes(tree) if tree else ():
-        name = (
-            getattr(node, "name", "")
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-            else ""
-        )
-        yield scope, node
-        yield from _scoped(node, f"{scope}.{name}" if name else scope)
 
 
 def _unreachable(file: FileChange) -> Iterator[Reason]:
@@ -133,17 +117,3 @@ def _cut_off(tree: ast.Module | None) -> Iterator[ast.stmt]:
 def _is_yield(node: ast.stmt) -> bool:
     """`return` before a `yield` is how an empty generator is written."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Yield | ast.YieldFrom)
-
-
-def _fewer_refusals(file: FileChange) -> Iterator[Reason]:
-    before, after = _refusals(file.old_tree), _refusals(file.new_tree)
-    if after < before:
-        what = f"{file.path}: of {before} places that refuse bad input or state, {after} are left"
-        yield Reason("size", what)
-
-
-def _refusals(tree: ast.Module | None) -> int:
-    return sum(
-        (isinstance(node, ast.Raise) and node.exc is not None) or isinstance(node, ast.Assert)
-        for node in (ast.walk(tree) if tree else ())
-    )

@@ -16,7 +16,7 @@ _QUIET: tuple[tuple[frozenset[str], re.Pattern[str], str], ...] = (
     ),
     (
         _C_LIKE,
-        re.compile(r"\.catch\(\s*(?:\(\s*\w*\s*\)|\w+)\s*=>\s*(?:\{\s*\}|null|undefined|\[\]|\(\{\}\)|''|\"\"|0|false|true)\s*\)"),
+        re.compile(r"\.catch\("),
         "throws a promise's error away",
     ),
     (

@@ -17,6 +17,10 @@ _TEST_DIRS = {
     "spec",
     "specs",
     "testdata",
+    "fixtures",
+    "__fixtures__",
+    "__mocks__",
+    "t",
     "snapshots",
 }
 _TEST_NAME = re.compile(
@@ -99,7 +103,52 @@ _CI = (
     "CMakeLists.txt",
     "Rakefile",
     "phpunit.xml*",
+    "*.bzl",
+    "*.mk",
+    "meson.build",
+    "*.gradle.kts",
+    "tasks.py",
+    "dodo.py",
+    "hatch.toml",
+    "lefthook.y*ml",
+    ".drone.y*ml",
+    ".woodpecker*",
+    "cloudbuild.y*ml",
+    "buildspec.y*ml",
+    ".nycrc*",
+    "*babel.config.*",
+    ".babelrc*",
+    "webpack.config.*",
+    "rollup.config.*",
+    "vite.config.*",
+    "cypress.config.*",
+    "playwright.config.*",
+    "clippy.toml",
+    ".clippy.toml",
+    ".cargo/*",
+    "deny.toml",
+    ".shellcheckrc",
+    ".yamllint*",
+    ".hadolint.y*ml",
+    ".markdownlint*",
+    ".stylelintrc*",
+    ".npmrc",
+    "pip.conf",
+    ".pydistutils.cfg",
+    ".python-version",
+    ".tool-versions",
+    ".env",
+    ".env.*",
     ".rspec",
+)
+_SCRIPTS = {"", ".sh", ".bash", ".zsh", ".fish", ".bat", ".cmd", ".ps1", ".mk"}
+_RUNS_CHECKS = re.compile(
+    r"^[^#\n]{0,300}\b(?:pytest|unittest|nosetests|tox|nox|(?:go|cargo|npm|pnpm|yarn|mvn|gradle\w*|dotnet|mix|swift|rake|make|bundle exec)\s+(?:run\s+)?(?:test|check|lint|vet|clippy|verify)\w*"
+    r"|jest|vitest|mocha|rspec|phpunit|ctest|bats|prove|shellcheck|ruff|flake8|pylint|mypy|pyright|eslint|tsc|golangci-lint|hadolint|bandit|semgrep)\b",
+    re.MULTILINE,
+)
+_CHECK_NAME = re.compile(
+    r"(?:^|[_-])(?:run_?)?(?:tests?|checks?|lint|ci|verify)(?:[_.-]|$)", re.IGNORECASE
 )
 _OTHERS = {
     "vendor",
@@ -223,11 +272,19 @@ def sensitive(
     return reasons
 
 
+def _is_check_script(file: FileChange) -> bool:
+    """A script that is called after checks, or that runs a tool for them."""
+    name = file.path.rsplit("/", 1)[-1]
+    if file.suffix not in _SCRIPTS or is_document(file.path):
+        return False
+    return bool(_CHECK_NAME.search(name) or _RUNS_CHECKS.search(file.old or file.new or ""))
+
+
 def _why_sensitive(file: FileChange, protected: Sequence[str], *, by_tool: bool) -> str:
     path = file.path
     if matches(path, protected):
         return "the repository's configuration protects this path"
-    if matches(path, _CI):
+    if matches(path, _CI) or _is_check_script(file):
         return "decides how the project is built or checked"
     if is_test(path) or is_document(path):
         return ""

@@ -1,4 +1,4 @@
-"""Safeguards that a patch takes down: checks of certificates, permissions, strictness, values kept apart from SQL."""
+"""Safeguards that a patch takes down: words and settings that guard, decorators, values kept apart from what is run."""
 
 from __future__ import annotations
 
@@ -9,38 +9,31 @@ from collections.abc import Iterator, Sequence
 
 from regreen.fixers.checks.change import FileChange, Reason
 from regreen.fixers.checks.functions import functions
+from regreen.fixers.checks.guards import guards_kept
 from regreen.fixers.checks.paths import is_document, is_test
+from regreen.fixers.checks.settings_kept import settings_kept
 
-_LOWERED = re.compile(
-    r"\bverify(?:_ssl|_certs?)?\s*=\s*False|CERT_NONE|_create_unverified_context|check_hostname\s*=\s*False|\bshell\s*=\s*True"
-    r"|\bautoescape\s*=\s*False|\b0o?777\b|rejectUnauthorized\W{1,4}false|InsecureSkipVerify\W{1,4}true|NODE_TLS_REJECT_UNAUTHORIZED"
-    r"|dangerouslySetInnerHTML|--no-check-certificate|\bcurl\s(?:[^\n|;]{0,80}\s)?(?:-k|--insecure)\b|\bmark_safe\(|csrf_exempt"
-)
 _GUARDS = re.compile(
     r"login|permission|auth|csrf|require|protected|staff|admin|role|scope|throttle|validat",
     re.IGNORECASE,
 )
-_STRICT = re.compile(
-    r"strict|verif|validat|check|secure|security|enforce|safe|assert|escape|sanit", re.IGNORECASE
-)
-_RUNS_SQL = {"execute", "executemany", "executescript", "raw", "read_sql", "read_sql_query"}
+_RUNS = {
+    "execute", "executemany", "executescript", "raw", "extra", "read_sql", "read_sql_query", "text",
+    "render_template_string", "from_string", "Template", "Markup", "HTMLResponse", "HttpResponse", "format_html",
+    "system", "popen", "Popen", "run", "call", "check_call", "check_output", "getoutput", "eval", "exec",
+}  # fmt: skip
 
 
 def safeguards_kept(files: Sequence[FileChange]) -> list[Reason]:
     """Fewer safeguards than before are for a person to agree to."""
-    reasons: list[Reason] = []
+    reasons = [*guards_kept(files), *settings_kept(files)]
     for file in files:
         if is_document(file.path) or is_test(file.path):
             continue
-        if len(_LOWERED.findall(file.new or "")) > len(_LOWERED.findall(file.old or "")):
-            line = next((one for _, one in file.added if _LOWERED.search(one)), "")
-            what = f"{file.path} lowers a safeguard ({line.strip()[:80]})"
-            reasons.append(Reason("sensitive_path", what))
         if file.old_tree is not None and file.new_tree is not None:
             reasons += _lost_guards(file)
-            reasons += _loosened(file)
         if file.new_tree is not None:
-            reasons += _sql_text(file)
+            reasons += _text_run(file)
     return reasons
 
 
@@ -56,57 +49,19 @@ def _guards(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Counter[str]:
     return Counter(word for word in words if _GUARDS.search(word))
 
 
-def _loosened(file: FileChange) -> Iterator[Reason]:
-    """`STRICT = True` that becomes False, as a name, an argument or a default."""
-    before, after = _switches(file.old_tree), _switches(file.new_tree)
-    for name, were_on in before.items():
-        if after[name] < were_on:
-            off = _switches(file.new_tree, on=False)[name]
-            if off > _switches(file.old_tree, on=False)[name]:
-                yield Reason("silenced", f"{file.path}: {name} goes from True to False")
-
-
-def _switches(tree: ast.Module | None, *, on: bool = True) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for node in ast.walk(tree) if tree else ():
-        match node:
-            case (
-                ast.Assign(
-                    targets=[ast.Name(id=name) | ast.Attribute(attr=name)],
-                    value=ast.Constant(value=bool() as value),
-                )
-                | ast.keyword(arg=str() as name, value=ast.Constant(value=bool() as value))
-            ):
-                pairs = [(name, value)]
-            case ast.arguments():
-                pairs = list(_defaults(node))
-            case _:
-                continue
-        found.update(name for name, value in pairs if value is on and _STRICT.search(name))
-    return found
-
-
-def _defaults(node: ast.arguments) -> Iterator[tuple[str, bool]]:
-    plain = [*node.posonlyargs, *node.args]
-    pairs = [
-        *zip(plain[len(plain) - len(node.defaults) :], node.defaults, strict=True),
-        *zip(node.kwonlyargs, node.kw_defaults, strict=True),
-    ]
-    for argument, default in pairs:
-        if isinstance(default, ast.Constant) and isinstance(default.value, bool):
-            yield argument.arg, default.value
-
-
-def _sql_text(file: FileChange) -> Iterator[Reason]:
-    fresh = Counter(_put_into_sql(file.new_tree)) - Counter(_put_into_sql(file.old_tree))
+def _text_run(file: FileChange) -> Iterator[Reason]:
+    fresh = Counter(_put_into_text(file.new_tree)) - Counter(_put_into_text(file.old_tree))
     for call in fresh:
-        yield Reason("sensitive_path", f"{file.path} puts values into SQL text ({call[:80]})")
+        what = f"{file.path} puts values into text that is run or shown as it is ({call[:80]})"
+        yield Reason("sensitive_path", what)
 
 
-def _put_into_sql(tree: ast.Module | None) -> Iterator[str]:
+def _put_into_text(tree: ast.Module | None) -> Iterator[str]:
     for node in ast.walk(tree) if tree else ():
         match node:
-            case ast.Call(func=ast.Attribute(attr=attr), args=[text, *_]) if attr in _RUNS_SQL:
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[text, *_]) if (
+                name in _RUNS
+            ):
                 mixed = isinstance(text, ast.JoinedStr) and any(
                     isinstance(part, ast.FormattedValue) for part in text.values
                 )

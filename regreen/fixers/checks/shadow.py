@@ -21,6 +21,14 @@ _LIBRARIES = frozenset(
 _ROOTS = ("src/", "lib/", "tests/", "test/")
 # Marks that reorder or hide text make a reviewer read another program than the one that runs.
 _REORDERS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_COOKIE = re.compile(
+    r"^[ \t\f]*#.*?coding[:=][ \t]*(?!utf-?8|ascii|latin-?1|iso-8859-1\b)[-\w.]+", re.IGNORECASE
+)
+# A remark to whoever judges the patch, person or program, is no part of a repair.
+_ADDRESSES = re.compile(
+    r"(?:#|//|/\*|<!--|--)[^\n]{0,200}\b(?:reviewers?|bots?|assistants?|LLMs?|AI|regreen|language models?|the gate)\b[^\n]{0,200}\b(?:approved?|allow|accept|answer|ignore|skip|pass|safe|trust)",
+    re.IGNORECASE,
+)
 _INVISIBLE = re.compile("[\u200b-\u200f\u2060-\u2064\u00ad\ufeff\U000e0000-\U000e007f]")
 
 
@@ -69,6 +77,8 @@ def _hidden(file: FileChange) -> Iterator[Reason]:
     for pattern, what in (
         (_REORDERS, "holds marks that change the order in which text is shown"),
         (_INVISIBLE, "holds characters that cannot be seen"),
+        (_COOKIE, "is written in an encoding that hides what it says"),
+        (_ADDRESSES, "speaks to whoever judges the patch"),
     ):
         now = sum(len(pattern.findall(line)) for _, line in file.added)
         then = sum(len(pattern.findall(line)) for _, line in file.removed)

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from regreen.fixers.checks.change import FileChange, Reason, parse_python
 from regreen.fixers.checks.comparing import odd_comparisons
-from regreen.fixers.checks.emptied import emptied_bodies
+from regreen.fixers.checks.emptied import emptied_bodies, idle_parameters
+from regreen.fixers.checks.fixed_values import fixed_values
 from regreen.fixers.checks.functions import constants, functions
 from regreen.fixers.checks.knowing import answers_as_data, fixed_numbers, lengths_asked, named_tests
 from regreen.fixers.checks.paths import is_document, is_test
@@ -21,20 +22,24 @@ _TRIVIAL = {
 }
 _KNOWS_THE_TEST = re.compile(
     r"PYTEST_CURRENT_TEST|PYTEST_VERSION|PYTEST_XDIST|sys\.modules[^\n]{0,40}(?:pytest|unittest)"
-    r"|(?:pytest|unittest)[\"'] in sys\.modules|sys\.argv[^\n]{0,40}(?:pytest|unittest)|JEST_WORKER_ID|VITEST_|\b_called_from_test\b"
+    r"|(?:pytest|unittest)[\"'] in sys\.modules|sys\.argv[^\n]{0,40}(?:pytest|unittest)|JEST_WORKER_ID|VITEST|\b_called_from_test\b"
+    r"|import\.meta\.(?:vitest|env\??\.(?:MODE|TEST))|\bflag\.Lookup\(\"test|\btesting\.Testing\(\)|cfg!\((?:not\()?test|cfg\(not\(test|typeof\s+(?:jest|vi|describe|it|mocha)\b|globalThis\.(?:jest|vitest|vi|describe)\b"
 )
 _KNOWS_CI = re.compile(
     r"[\"'](?:CI|GITHUB_ACTIONS|GITHUB_WORKSPACE|RUNNER_OS|TOX_ENV_NAME|NODE_ENV)[\"']|process\.env\.CI\b"
 )
 _LOOKS_UP = re.compile(
     r"inspect\.(?:stack|currentframe|getouterframes|getframeinfo|trace)\b|sys\.(?:_getframe|_current_frames|[gs]ettrace|[gs]etprofile|monitoring)\b"
-    r"|traceback\.(?:extract_stack|format_stack|walk_stack|print_stack)\b|gc\.get_(?:objects|referrers)\b|import __main__\b|f_back\b|f_code\b"
+    r"|traceback\.(?:extract_stack|format_stack|walk_stack|print_stack)\b|gc\.get_(?:objects|referrers)\b|import __main__\b|f_back\b|f_code\b|\bco_(?:filename|name|qualname)\b"
 )
 _STOPS = re.compile(
     r"__unittest_skip__|\b_exit\b|os\.(?:kill|killpg|abort)\(|signal\.raise_signal\(|(?:pytest|unittest)\.(?:skip|exit|SkipTest)\b|raise SkipTest"
 )
 _STEADY = re.compile(
     r"\b(?:random|np\.random|numpy\.random)\.seed\(\s*\d|\bmanual_seed\(\s*\d|\bset_seed\(\s*\d|\b__test__\s*="
+)
+_TEST_RUNS = re.compile(
+    r"\bTESTING\b|\.testing\b(?!\s*import)|\boutbox\b|\bTEST_RUNNER\b|(?:from|import)\s+[\w.]+\.test(?:ing)?\b|\bdebug_assertions\b|\bos\.Args\b"
 )
 _LEAVES = re.compile(
     r"\b(?:sys\.exit|exit|quit)\(\s*(?:0|None|False)?\s*\)|raise SystemExit(?:\(\s*0?\s*\))?\s*$|process\.exit\(\s*0?\s*\)",
@@ -50,6 +55,7 @@ def no_special_case(files: Sequence[FileChange], tests: Sequence[str] = ()) -> l
         if is_test(file.path) or is_document(file.path):
             continue
         reasons.extend(_words(file))
+        reasons.extend(fixed_values(file))
         if (
             file.is_python
             and file.new_tree is not None
@@ -58,6 +64,7 @@ def no_special_case(files: Sequence[FileChange], tests: Sequence[str] = ()) -> l
             reasons.extend(_answers(file, known))
             reasons.extend(_copied(file, known, tests))
             reasons.extend(emptied_bodies(file, known))
+            reasons.extend(idle_parameters(file))
             reasons.extend(odd_comparisons(file))
             reasons.extend(replaced_parts(file))
             reasons.extend(named_tests(file))
@@ -77,7 +84,7 @@ def _words(file: FileChange) -> Iterator[Reason]:
 
     if line := gained(_KNOWS_THE_TEST):
         yield Reason("special_case", f"{file.path} asks whether a test is running ({line})", "deny")
-    if file.suffix in {".py", ".js", ".ts", ".mjs", ".cjs", ".jsx", ".tsx"}:
+    if file.suffix in {".py", ".js", ".ts", ".mjs", ".cjs", ".jsx", ".tsx", ".go", ".rs"}:
         if line := gained(_KNOWS_CI):
             yield Reason("special_case", f"{file.path} behaves differently in CI ({line})", "deny")
         if line := gained(_LOOKS_UP):
@@ -86,6 +93,8 @@ def _words(file: FileChange) -> Iterator[Reason]:
             yield Reason("special_case", f"{file.path} ends or skips the test run ({line})", "deny")
         if line := gained(_STEADY):
             yield Reason("special_case", f"{file.path} makes a test run another one ({line})")
+        if line := gained(_TEST_RUNS):
+            yield Reason("special_case", f"{file.path} tells test runs from others ({line})")
         if line := gained(_LEAVES):
             yield Reason("special_case", f"{file.path} ends the program with success ({line})")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import unittest
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -32,6 +33,9 @@ _SKIP_TEXT = re.compile(
 _ASSERT_TEXT = re.compile(
     r"\b(?:expect|assert\w*!?|should\w*|t\.(?:Error|Fatal)f?|require\.\w+)\s*\("
 )
+
+# What unittest and pytest ask a module or a case for, beside its tests.
+_DECIDES = re.compile(r"load_tests$|pytest_(?!plugins)\w+$|run$|debug$|__getattr\w*__$")
 
 
 def existing_tests_kept(
@@ -136,17 +140,28 @@ def _python_tests(
             "setup_method",
             "setup_module",
             "setup_function",
+            "setUpModule",
+            "asyncSetUp",
             "tearDown",
         }:
             yield Reason(
                 "tests_unchanged", f"{file.path}: the new {name} runs around existing tests", usual
             )
+        elif _decides(name.rsplit(".", 1)[-1]):
+            what = f"the new {name} decides which tests there are, or what they assert"
+            yield Reason("tests_unchanged", f"{file.path}: {what}", "deny")
         elif any("autouse" in text for text in after[name]):
             yield Reason(
                 "tests_unchanged",
                 f"{file.path}: the new fixture {name} runs around existing tests",
                 usual,
             )
+
+
+def _decides(name: str) -> bool:
+    """Whether a new function of this name speaks for the tests around it."""
+    own = name == "fail" or (name.startswith("assert") and hasattr(unittest.TestCase, name))
+    return own or bool(_DECIDES.match(name))
 
 
 def _is_failing(name: str, failing: Sequence[str]) -> bool:
