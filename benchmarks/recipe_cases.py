@@ -13,7 +13,11 @@ Files = Mapping[str, str]
 
 @dataclass(frozen=True)
 class RecipeCase:
-    """One repository whose `command` fails after `setup`. `person` where policy asks for a person's yes."""
+    """One repository whose `command` fails after `setup`. `person` where policy asks for a person's yes.
+
+    With `ci` it is not the command that is handed over but a workflow, in which setup and command are a step each, in
+    `folder` and under `python`, and the log that its run would have left; `uses` is an action in the command's place.
+    """
 
     name: str
     kind: str
@@ -22,6 +26,10 @@ class RecipeCase:
     setup: str
     last: Files = field(default_factory=dict)
     person: bool = False
+    ci: bool = False
+    folder: str = "."
+    python: str = "3.12"
+    uses: str = ""
 
 
 TOOLS = (

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.recipe_cases import CASES, Files, RecipeCase
+from benchmarks.recipe_logs import ci
 
 
 def main() -> None:
@@ -45,9 +46,10 @@ def run(case: RecipeCase, *, patches: bool, sandbox: str) -> dict[str, Any]:
         _commit(repo, case.files, "start")
         if case.last:
             _commit(repo, case.last, "break it")
+        what = ci(case, repo, sandbox) if case.ci else ("--setup", case.setup, "--", case.command)
         argv = [
-            str(Path(sys.executable).with_name("regreen")), "fix", "--repo", str(repo), "--setup", case.setup,
-            "--rungs", "recipe", "--timeout", "120", "--sandbox", sandbox, "--format", "json", "--", case.command,
+            str(Path(sys.executable).with_name("regreen")), "fix", "--repo", str(repo), "--no-model",
+            "--rungs", "recipe", "--timeout", "120", "--sandbox", sandbox, "--format", "json", *what,
         ]  # fmt: skip
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
     found: dict[str, Any] = {"outcome": f"error: {done.stderr[-600:]}"}

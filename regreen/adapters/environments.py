@@ -91,7 +91,8 @@ def raise_if_failed(done: RunResult, *, overflowed: bool = False) -> None:
             f"the environment could not be {_OWN_FAILURES[done.exit_code]}: {_last_line(tail)}"
         )
         raise SetupFailed(message, tail)
-    how = {"timeout": "took too long", "oom": "ran out of memory", "flood": "printed without end"}
+    took = f"took too long ({done.seconds:.0f} seconds)"
+    how = {"timeout": took, "oom": "ran out of memory", "flood": "printed without end"}
     message = (
         f"the setup {how.get(done.ended, f'exited with {done.exit_code}')}: {_last_line(tail)}"
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from regreen.codebase.trial import Trial
 
 _ASKS = re.compile(
-    r"(?:^|[\s;&|(`'\"/])(?:git|pre-commit|prek|lefthook|lint-staged|check-manifest|make|just|tox|nox|npm|pnpm|yarn|darker|task|invoke|poe|hatch|[\w./-]{1,200}\.sh)(?:\s|$|['\"`])"
+    r"(?:^|[\s;&|(`'\"/])(?:git|pre[-_]commit|prek|lefthook|lint-staged|check-manifest|make|just|tox|nox|npm|pnpm|yarn|darker|task|invoke|poe|hatch|[\w./-]{1,200}\.sh)(?:\s|$|['\"`])"
 )
 # Real history never enters a box: one commit of the tree as it was brought, like a checkout of depth one. What the setup
 # changed in it since is no part of that commit, or a check for generated files that are out of date would always pass.

@@ -20,7 +20,7 @@ class Trial:
     """A command (argv, run at the root of a fresh checkout) with its preparation.
 
     Exit 0 is good, 125 means "cannot be tried here", anything else is a failure. `setup` is a shell command for
-    the network phase; `overlay` maps paths to bytes that are laid over every checkout; `timeout` is in seconds;
+    the network phase, and may take `setup_timeout` seconds; `overlay` maps paths to bytes that are laid over every checkout; `timeout` is in seconds;
     `title` is how people know the command, where that is not how it is run. `asked` is what of the setup was written
     in the repository, where the rest is ours: the dependency guard judges that alone.
     `base` is a trusted revision: what a tree that does not descend to it asks to be installed beyond what `base`
@@ -41,6 +41,7 @@ class Trial:
     rules: Rules = field(default_factory=Rules)
     title: str | None = None
     asked: str | None = None
+    setup_timeout: float = 900.0
 
     @property
     def shown(self) -> str:
@@ -108,6 +109,7 @@ def spec_of(trial: Trial, rev: str, *, git: Git, inputs: str | None = None) -> E
         trust=trial.trust,
         scope=trial.scope,
         env=trial.env,
+        timeout_s=trial.setup_timeout,
         checked=True,
     )
 

@@ -27,7 +27,7 @@ def called(script: str, directory: str, files: Files, depth: int = 0) -> str:
         return ""
     found: list[str] = []
     for words in _commands(script):
-        text = _text_of(words, directory, files)
+        text = text_of(words, directory, files)
         if text:
             found += [text, called(text, directory, files, depth + 1)]
     return "\n".join(part for part in found if part)
@@ -49,7 +49,8 @@ def _commands(script: str) -> Iterator[list[str]]:
 _PREFIXES = frozenset({"sudo", "time", "exec", "env", "xvfb-run", "command", "then", "else", "do"})
 
 
-def _text_of(words: list[str], directory: str, files: Files) -> str:
+def text_of(words: list[str], directory: str, files: Files) -> str:
+    """What one simple command, taken apart into words, runs in the tree; "" where that is nothing, or cannot be read."""
     name, arguments = words[0], words[1:]
     match name:
         case "make" | "gmake":
@@ -132,7 +133,7 @@ def _ruled(arguments: list[str], directory: str, files: Files, names: tuple[str,
 
 _RULE = re.compile(r"^(?P<names>[^\s:#=][^:=#]{0,300}?)\s*::?(?!=)\s*(?P<needs>[^=#]*)(?:#.*)?$")
 _SET = re.compile(r"^(?:export\s+)?(?P<name>\w+)\s*(?::{0,2}|\?)=\s*(?P<value>[^#]*)")
-_USE = re.compile(r"\$[({](\w+)[)}]")
+_USE = re.compile(r"\$[({](\w+)[)}]|\{\{ ?(\w+) ?\}\}")
 
 
 def rules(text: str, targets: list[str], given: dict[str, str] | None = None) -> str:
@@ -178,5 +179,5 @@ def _follow(
 
 def _filled(line: str, values: dict[str, str]) -> str:
     for _ in range(3):
-        line = _USE.sub(lambda use: values.get(use[1], use[0]), line)[:4000]
+        line = _USE.sub(lambda use: values.get(use[1] or use[2], use[0]), line)[:4000]
     return line.replace("$$", "$")

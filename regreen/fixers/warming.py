@@ -14,6 +14,7 @@ _TOX = re.compile(r"^((?:\w+=\S* )*(?:python\S* (?:-[XIWusEB]\S* )*-I?m )?tox)\b
 _NOX = re.compile(
     r"^((?:\w+=\S* )*(?:(?:python\S* -I?m |pipx run (?:--\S+ )*))?nox)\b(.*)$", re.DOTALL
 )
+_PRE_COMMIT = re.compile(r"^((?:\w+=\S* )*python\S* -I?m )pre_commit run\b")
 _UV_WITH_VALUE = frozenset({
     "--with", "--extra", "--group", "--only-group", "--no-group", "--python", "-p", "--with-requirements", "--with-editable",
     "--package", "--index", "--index-url", "--extra-index-url", "--default-index", "--project", "--directory", "--env-file",
@@ -34,6 +35,8 @@ def warm_up(script: str) -> str:
 
 def _warmed(command: str) -> str:
     """One command's warm-up; empty where it needs none."""
+    if hooks := _PRE_COMMIT.match(command):
+        return f"{hooks[1]}pre_commit install-hooks"
     if tox := _TOX.match(command):
         return f"{tox[1]}{_without_subcommand(tox[2].partition(' -- ')[0])} --notest"
     if nox := _NOX.match(command):

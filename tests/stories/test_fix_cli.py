@@ -246,6 +246,18 @@ def test_wrong_usage_is_said_in_one_line(
         regreen("fix", "--repo", str(repository.path), *argv)
 
 
+@pytest.mark.parametrize("text", ["jobs: [\n", "on: push\njobs:\n  a: {}\n  a: {}\n", "hello\n"])
+def test_a_workflow_that_cannot_be_read_is_named(
+    tmp_path: Path, repository: Repository, text: str
+) -> None:
+    from regreen.errors import UserError
+
+    bad = tmp_path / "bad.yml"
+    bad.write_text(text)
+    with pytest.raises(UserError, match=rf"^{bad}: (line \d|not a workflow)"):
+        regreen("fix", "--repo", str(repository.path), "--workflow", str(bad), "--job", "a")
+
+
 CHEAT = """--- a/pkg/calc.py
 +++ b/pkg/calc.py
 @@ -3,4 +3,6 @@

@@ -134,6 +134,16 @@ def test_a_generated_file_that_nobody_added_is_added(repository: Repository, com
     assert "+++ b/names.py" in found["patch"]
 
 
+def test_a_script_that_was_told_only_to_look_is_run_without_that(repository: Repository) -> None:
+    look = "import sys\nwant = 'NAMES = %r\\n' % open('names.txt').read().split()\nif '--check' in sys.argv:\n    sys.exit(open('names.py').read() != want)\nopen('names.py', 'w').write(want)\n"
+    stale = {"gen.py": look, "names.txt": "a\nb\n", "names.py": "NAMES = ['a']\n"}
+    repository.commit("stale", {**GREEN, **stale})
+    repository.commit("a rule", {"Makefile": "names:\n\t@python gen.py --check\n"})
+    found = fixed(repository, "--rungs", "recipe", "--", "make", "-s", "names")
+    assert (found["outcome"], found["attempts"][0]["summary"]) == ("fixed", "ran python gen.py")
+    assert "+NAMES = ['a', 'b']" in found["patch"]
+
+
 NPM = """
 test -x /env/bin/npm || printf '#!/bin/sh\\necho new > package-lock.json\\n' > /env/bin/npm; chmod +x /env/bin/npm
 true || pip install a-name-that-nobody-knows

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from regreen.codebase.in_git import asks_git
+from regreen.fixers.rungs.declaring import additions, build_additions
 from regreen.fixers.rungs.locks import lock_remedies
-from regreen.fixers.rungs.missing import Missing, additions, build_additions, missing_in
+from regreen.fixers.rungs.missing import Missing, missing_in
 from regreen.fixers.rungs.pins import blamed, loosened, repinned, version_in
-from regreen.fixers.rungs.scripts import spelled_out
+from regreen.fixers.rungs.scripts import bodies
 from regreen.fixers.rungs.style_codes import style_remedy
 from regreen.fixers.rungs.suppressions import without_unused
 from regreen.fixers.rungs.told import told
@@ -44,13 +45,13 @@ TOX = "[testenv]\ndeps = x\n\n[testenv:lint]\ncommands =\n    black --check pkg\
 def test_the_checker_behind_a_script_is_found(
     command: str, files: dict[str, str], script: str
 ) -> None:
-    found = remedies(spelled_out(command, files.get), "")
+    found = remedies(*bodies(command, files.get))
     assert script in [one.script for one in found]
 
 
 def test_scripts_that_call_each_other_come_to_an_end() -> None:
     files = {"package.json": '{"scripts": {"a": "npm run b", "b": "npm run a"}}'}
-    assert spelled_out("npm run a", files.get).count("npm run") < 10
+    assert "\n".join(bodies("npm run a", files.get)).count("npm run") < 10
 
 
 @pytest.mark.parametrize(

@@ -294,7 +294,12 @@ def _from_workflow(
     )
     from regreen.fixers.workflow import plan
 
-    jobs = plan(workflow.read_text(), job=job_id, files=lambda path: git.show(rev, path))
+    try:
+        text = workflow.read_text(encoding="utf-8-sig", errors="replace")
+        jobs = plan(text, job=job_id, files=lambda path: git.show(rev, path))
+    except UserError as error:
+        msg = f"{workflow}: {error}"
+        raise UserError(msg) from error
     names = sorted({job.id for job in jobs})
     if len(names) != 1:
         msg = f"{workflow} has these jobs: {', '.join(names) or 'none'}; name one with --job"

@@ -7,8 +7,12 @@ import shlex
 from collections.abc import Collection, Iterator
 
 from regreen.codebase.packages import look_alike
-from regreen.fixers.rungs.tools import Remedy, simple_commands, split_runner
+from regreen.fixers.rungs.compiled import recompiled
+from regreen.fixers.rungs.shell_words import simple_commands, split_runner
+from regreen.fixers.rungs.task_runners import Read
+from regreen.fixers.rungs.tools import Remedy
 
+POETRY_LOCK = "poetry lock --no-update 2>/dev/null || poetry lock"
 _STALE: tuple[tuple[re.Pattern[str], str, str, str], ...] = (
     (
         re.compile(r"lockfile at `?uv\.lock`? needs to be updated|The lockfile .{0,40}needs to be updated|Unable to find lockfile at `uv\.lock`"),
@@ -16,7 +20,7 @@ _STALE: tuple[tuple[re.Pattern[str], str, str, str], ...] = (
     ),
     (
         re.compile(r"pyproject\.toml changed significantly since poetry\.lock|poetry\.lock is not (?:consistent|up to date)"),
-        "poetry.lock", "poetry lock --no-update 2>/dev/null || poetry lock", "poetry.lock does not match pyproject.toml",
+        "poetry.lock", POETRY_LOCK, "poetry.lock does not match pyproject.toml",
     ),
     (re.compile(r"pdm\.lock|Lock file hash doesn't match"), "pdm.lock", "pdm lock --update-reuse", "pdm.lock does not match pyproject.toml"),
     (re.compile(r"Pipfile\.lock \([0-9a-f]+\) out of date|Pipfile\.lock out of date"), "Pipfile.lock", "pipenv lock", "Pipfile.lock does not match Pipfile"),
@@ -37,6 +41,16 @@ _SNAPSHOT: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (re.compile(r"inline-snapshot|--inline-snapshot=|inline_snapshot"), "--inline-snapshot=fix"),
     (re.compile(r"FILES DIFFER|data_regression|file_regression|--force-regen"), "--force-regen"),
+)
+# Golden files of a project's own: the message of the failure says how to write them anew.
+_OFFERED = re.compile(
+    r"(?i:\bwith|\buse|\bpass|\badd|\brun|\busing|\bpytest) [`'\"]?(?:pytest )?(--[\w-]{0,30}(?:update|regen|accept|record|bless|overwrite|rewrite|refresh|snapshot)[\w-]{0,30}(?:=\w+)?)"
+)
+_VARIABLE = re.compile(
+    r"(?i:\bset|\bwith|\bexport|\brun|\buse) [`'\"]?([A-Z][A-Z0-9_]{0,30}(?:UPDATE|REGEN|ACCEPT|RECORD|BLESS|OVERWRITE|REWRITE|REFRESH)[A-Z0-9_]{0,30}|(?:UPDATE|REGEN|ACCEPT|RECORD|BLESS|OVERWRITE|REWRITE|REFRESH)[A-Z0-9_]{0,30})(?:=(\w{1,10}))?"
+)
+_UNHASHED = re.compile(
+    r"In --require-hashes mode, all requirements must have their versions pinned"
 )
 _JEST = re.compile(
     r"obsolete snapshot|\d+ snapshots? failed from|› \d+ snapshots? failed|toMatch(?:Inline)?Snapshot"
@@ -87,13 +101,24 @@ _GO_GET = re.compile(r"no required module provides package [\w./~-]{1,200}|to ad
 
 
 def lock_remedies(
-    command: str, output: str, files: Collection[str], setup: str = ""
+    command: str,
+    output: str,
+    files: Collection[str],
+    setup: str = "",
+    *,
+    folder: str = "",
+    read: Read = lambda path: None,  # noqa: ARG005
 ) -> Iterator[Remedy]:
     """Regenerations that the failure asks for; they need the network, so they run in the preparation phase."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", output)
     for pattern, lock, script, cause in _STALE:
-        if pattern.search(text) and (_present(lock, files) or lock == "go.sum"):
-            yield Remedy(lock, _as_called(script, setup), cause, network=True, writes=(lock,))
+        if pattern.search(text):
+            for place in _folders(lock, files, f"{setup}\n{command}"):
+                there = f"cd {shlex.quote(place)}\n" if place else ""
+                whole = there + as_called(script, setup)
+                yield Remedy(lock, whole, cause, network=True, writes=(f"{place}{lock}",))
+    if _UNHASHED.search(text):
+        yield from recompiled(files, read, f"{setup}\n{command}")
     for words in simple_commands(command):
         _, call = split_runner(words)
         if call[:1] == ["pip-compile"]:
@@ -109,10 +134,10 @@ def lock_remedies(
                 "uv.lock", "uv lock", "uv.lock does not match pyproject.toml", network=True
             )
     yield from _declared(text, files)
-    yield from _snapshots(command, text)
+    yield from _snapshots(command, text, folder)
 
 
-def _as_called(script: str, setup: str) -> str:
+def as_called(script: str, setup: str) -> str:
     """The lock's own tool, called the way the setup calls it: `npx --yes pnpm@9 install`."""
     tool = script.split(maxsplit=1)[0]
     called = re.search(rf"((?:npx (?:--?\w+ )*|corepack ){tool}(?:@[\w.^~-]+)?) ", setup)
@@ -139,19 +164,44 @@ def _declared(output: str, files: Collection[str]) -> Iterator[Remedy]:
         yield Remedy("go.mod", "go mod tidy", cause, network=True, writes=("go.mod", "go.sum"))
 
 
-def _snapshots(command: str, output: str) -> Iterator[Remedy]:
+def _snapshots(command: str, output: str, folder: str) -> Iterator[Remedy]:
     cause = "the stored snapshots differ from what the code gives"
     if "pytest" in command or "pytest" in output:
         for pattern, flag in _SNAPSHOT:
             if pattern.search(output):
-                script = f'export PYTEST_ADDOPTS="$PYTEST_ADDOPTS {flag}"\n{command}'
-                yield Remedy("snapshots", script, cause, approval=_ANEW)
+                yield _with_flag(flag, command, cause)
+        for flag in dict.fromkeys(_OFFERED.findall(output)):
+            if flag not in {one for _, one in _SNAPSHOT}:
+                yield _with_flag(flag, command, cause)
+    if variable := _VARIABLE.search(output):
+        script = f"export {variable[1]}={variable[2] or 1}\n{command}"
+        yield Remedy("snapshots", script, cause, approval=_ANEW, untracked=True)
+    there = f"cd {shlex.quote(folder)}\n" if folder else ""
     if _VITEST.search(output):
-        yield Remedy("snapshots", "npx --no-install vitest run -u", cause, approval=_ANEW)
+        script = f"{there}npx --no-install vitest run -u"
+        yield Remedy("snapshots", script, cause, approval=_ANEW)
     elif _JEST.search(output):
-        script = "npx --no-install jest --ci=false -u"
+        script = f"{there}npx --no-install jest --ci=false -u"
         yield Remedy("snapshots", script, cause, approval=_ANEW)
 
 
-def _present(lock: str, files: Collection[str]) -> bool:
-    return any(path == lock or path.endswith(f"/{lock}") for path in files)
+def _with_flag(flag: str, command: str, cause: str) -> Remedy:
+    script = f'export PYTEST_ADDOPTS="$PYTEST_ADDOPTS {flag}"\n{command}'
+    return Remedy("snapshots", script, cause, approval=_ANEW, title=f"the command with {flag}")
+
+
+def _folders(lock: str, files: Collection[str], said: str) -> list[str]:
+    """Where such a lock lies ("web/", or nothing for the root): those that are spoken of, or else all."""
+    if lock == "go.sum" and "go.mod" in files:
+        return [""]
+    found = [
+        path.removesuffix(lock)
+        for path in sorted(files, key=lambda path: (path.count("/"), path))
+        if path == lock or path.endswith(f"/{lock}")
+    ]
+    named = [
+        one
+        for one in found
+        if one and re.search(rf"(?<![\w/]){re.escape(one.rstrip('/'))}\b", said)
+    ]
+    return (named or found)[:3]

@@ -1,20 +1,17 @@
-"""A package that is imported and not declared: which distribution it is, and which manifest should name it."""
+"""What a failure says is missing: modules, plugins, extras, tools; and which distribution brings each."""
 
 from __future__ import annotations
 
 import re
 import sys
-import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from packaging.utils import canonicalize_name
 
-from regreen.fixers.checks.change import parse_python
-from regreen.fixers.checks.dependencies import declared
 from regreen.fixers.checks.paths import is_test
+from regreen.fixers.rungs.task_runners import Read
 
-Read = Callable[[str], str | None]
 _MISSING = re.compile(
     r"(?:(?:ModuleNotFoundError|ImportError): |/python[\d.]*: )No module named '?([A-Za-z_][\w.]{0,100})'?"
 )
@@ -44,26 +41,51 @@ _DISTRIBUTIONS = {
     "charset_normalizer": "charset-normalizer", "websocket": "websocket-client", "socketio": "python-socketio",
     "engineio": "python-engineio", "telegram": "python-telegram-bot", "discord": "discord.py", "wx": "wxPython", "gi": "PyGObject",
     "pylab": "matplotlib", "mpl_toolkits": "matplotlib", "prometheus_client": "prometheus-client", "flask_cors": "Flask-Cors",
-    "rest_framework": "djangorestframework", "corsheaders": "django-cors-headers", "environ": "django-environ", "decouple": "python-decouple",
+    "rest_framework": "djangorestframework", "corsheaders": "django-cors-headers", "environ": "django-environ", "decouple": "python-decouple", "dns": "dnspython", "ldap": "python-ldap", "nmap": "python-nmap",
+    "win32api": "pywin32", "markdown_it": "markdown-it-py", "kafka": "kafka-python", "memcache": "python-memcached", "snappy": "python-snappy",
+    "Cryptodome": "pycryptodomex", "stdnum": "python-stdnum", "barcode": "python-barcode", "IPython": "ipython", "bson": "pymongo",
+    "gridfs": "pymongo", "Bio": "biopython", "osgeo": "GDAL", "shapefile": "pyshp", "pywt": "PyWavelets", "speech_recognition": "SpeechRecognition",
+    "xdist": "pytest-xdist", "box": "python-box", "pymysql": "PyMySQL", "airflow": "apache-airflow", "umap": "umap-learn", "jks": "pyjks",
+    "faiss": "faiss-cpu", "community": "python-louvain", "sentence_transformers": "sentence-transformers", "flask_sqlalchemy": "Flask-SQLAlchemy",
+    "flask_login": "Flask-Login", "flask_wtf": "Flask-WTF", "wtforms": "WTForms", "pythonjsonlogger": "python-json-logger", "dbus": "dbus-python",
+    "zoneinfo": "backports.zoneinfo", "tree_sitter": "tree-sitter", "pyximport": "Cython", "Cython": "Cython", "cairo": "pycairo", "opentelemetry": "opentelemetry-api",
+    "webob": "WebOb", "webtest": "WebTest", "paste": "Paste", "mako": "Mako", "pygments": "Pygments", "unidecode": "Unidecode", "babel": "Babel",
+    "sphinx": "Sphinx", "psycopg2cffi": "psycopg2cffi", "ldap3": "ldap3", "pyasn1_modules": "pyasn1-modules", "haystack": "django-haystack",
+    "crispy_forms": "django-crispy-forms", "debug_toolbar": "django-debug-toolbar", "django_filters": "django-filter", "storages": "django-storages",
+    "taggit": "django-taggit", "mptt": "django-mptt", "guardian": "django-guardian", "oauth2_provider": "django-oauth-toolkit", "jwcrypto": "jwcrypto",
+    "rest_framework_simplejwt": "djangorestframework-simplejwt", "allauth": "django-allauth", "import_export": "django-import-export",
 }  # fmt: skip
 _FIXTURES = {"mocker": "pytest-mock", "benchmark": "pytest-benchmark", "httpx_mock": "pytest-httpx", "requests_mock": "requests-mock", "freezer": "pytest-freezer", "snapshot": "syrupy", "faker": "Faker", "anyio_backend": "anyio", "aiohttp_client": "pytest-aiohttp", "respx_mock": "respx", "httpserver": "pytest-httpserver", "datadir": "pytest-datadir", "subtests": "pytest-subtests", "testdir": "pytest", "fs": "pyfakefs", "xprocess": "pytest-xprocess", "time_machine": "time-machine", "data_regression": "pytest-regressions", "event_loop": "pytest-asyncio"}  # fmt: skip
 _FIXTURE = re.compile(r"fixture '(\w{1,60})' not found")
-_OPTIONS = re.compile(r"unrecognized arguments: (--[\w-]{1,60})")
-_OPTION_PLUGINS = {"--cov": "pytest-cov", "--timeout": "pytest-timeout", "--numprocesses": "pytest-xdist", "--dist": "pytest-xdist", "--randomly-seed": "pytest-randomly", "--reruns": "pytest-rerunfailures", "--benchmark-only": "pytest-benchmark", "--html": "pytest-html", "--mypy": "pytest-mypy", "--asyncio-mode": "pytest-asyncio", "--snapshot-update": "syrupy", "--doctest-plus": "pytest-doctestplus"}  # fmt: skip
+_OPTIONS = re.compile(r"unrecognized arguments: (-[^\n]{1,400})")
+_REQUIRED = re.compile(r"Missing required plugins: ([^\n]{1,400})")
+_SETTING = re.compile(r"Unknown config option: (\w{1,60})")
+_SETTINGS = {"asyncio_mode": "pytest-asyncio", "asyncio_default_fixture_loop_scope": "pytest-asyncio", "timeout": "pytest-timeout", "env": "pytest-env", "DJANGO_SETTINGS_MODULE": "pytest-django", "django_find_project": "pytest-django", "mypy_plugins": "pytest-mypy", "env_files": "pytest-dotenv", "qt_api": "pytest-qt", "reruns": "pytest-rerunfailures", "randomly_seed": "pytest-randomly", "snapshot_dirname": "syrupy", "doctest_plus": "pytest-doctestplus", "mock_use_standalone_module": "pytest-mock", "cov_": "pytest-cov", "xvfb_width": "pytest-xvfb", "anyio_mode": "anyio"}  # fmt: skip
+# What older interpreters brought along: each goes by a distribution that brings it back.
+_GONE = {"distutils": "setuptools", "cgi": "legacy-cgi", "imghdr": "standard-imghdr", "telnetlib": "standard-telnetlib", "audioop": "audioop-lts", "asyncore": "pyasyncore", "asynchat": "pyasynchat", "crypt": "legacycrypt", "pipes": "standard-pipes", "sndhdr": "standard-sndhdr", "aifc": "standard-aifc", "chunk": "standard-chunk", "uu": "standard-uu", "xdrlib": "standard-xdrlib", "nntplib": "standard-nntplib", "mailcap": "standard-mailcap", "smtpd": "aiosmtpd"}  # fmt: skip
+# What a distribution no longer brings: the releases that still did.
+_BOUNDS = {"pkg_resources": "<81"}
+# Tops under which each distribution has a package of its own: there the dotted name says which.
+_SHARED = frozenset({"google", "azure", "zope", "opentelemetry", "backports", "sphinxcontrib", "jaraco", "collective", "plone", "paste", "repoze", "flaskext", "ruamel"})  # fmt: skip
+_OPTION_PLUGINS = {"--cov": "pytest-cov", "--timeout": "pytest-timeout", "--numprocesses": "pytest-xdist", "--dist": "pytest-xdist", "--randomly-seed": "pytest-randomly", "--reruns": "pytest-rerunfailures", "--benchmark-only": "pytest-benchmark", "--html": "pytest-html", "--mypy": "pytest-mypy", "--asyncio-mode": "pytest-asyncio", "--snapshot-update": "syrupy", "-n": "pytest-xdist", "--maxprocesses": "pytest-xdist", "--forked": "pytest-forked", "--flakes": "pytest-flakes", "--ds": "pytest-django", "--reuse-db": "pytest-django", "--create-db": "pytest-django", "--nomigrations": "pytest-django", "--black": "pytest-black", "--isort": "pytest-isort", "--flake8": "pytest-flake8", "--ruff": "pytest-ruff", "--pylint": "pytest-pylint", "--random-order": "pytest-random-order", "--nbval": "nbval", "--inline-snapshot": "inline-snapshot", "--force-regen": "pytest-regressions", "--markdown-docs": "pytest-markdown-docs", "--codeblocks": "pytest-codeblocks", "--mpl": "pytest-mpl", "--repeat": "pytest-repeat", "--count": "pytest-repeat", "--json-report": "pytest-json-report", "--durations-path": "pytest-split", "--splits": "pytest-split", "--headed": "pytest-playwright", "--block-network": "pytest-recording", "--record-mode": "pytest-recording", "--vcr-record": "pytest-vcr", "--disable-socket": "pytest-socket", "--hypothesis-seed": "hypothesis", "--hypothesis-profile": "hypothesis", "--doctest-plus": "pytest-doctestplus"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A distribution that something needs; `module` is how it is imported, `extra` which of its extras is missing."""
+    """A distribution that something needs; `module` is how it is imported, `extra` which of its extras is missing.
+
+    `bound` is what its version has to keep to ("<81"), where that is known.
+    """
 
     distribution: str
     module: str
     extra: str = ""
+    bound: str = ""
 
     @property
     def requirement(self) -> str:
         """As a manifest names it."""
-        return f"{self.distribution}{self.extra}"
+        return f"{self.distribution}{self.extra}{self.bound}"
 
 
 def missing_in(output: str, files: Sequence[str]) -> tuple[Missing, ...]:
@@ -72,30 +94,47 @@ def missing_in(output: str, files: Sequence[str]) -> tuple[Missing, ...]:
     for match in _MISSING.finditer(output):
         module = match[1]
         top = module.split(".")[0]
-        if top in sys.stdlib_module_names or _is_own(top, files):
-            continue
-        found.append(
-            Missing(_DISTRIBUTIONS.get(module, _DISTRIBUTIONS.get(top, top.replace("_", "-"))), top)
-        )
+        if top in _GONE and not is_own(top, files):
+            found.append(Missing(_GONE[top], top))
+        elif top not in sys.stdlib_module_names and not is_own(top, files):
+            found.append(Missing(distribution_of(module), top, bound=_BOUNDS.get(top, "")))
     found += [Missing(match[1], match[1]) for match in _NO_COMMAND.finditer(output)]
     marks = [match[1] or match[2] for match in _UNKNOWN_MARK.finditer(output)]
     found += [Missing(_MARKS[mark], mark) for mark in marks if mark in _MARKS]
     asked = [match[1] for match in _FIXTURE.finditer(output)]
     found += [Missing(_FIXTURES[name], name) for name in asked if name in _FIXTURES]
     for match in _OPTIONS.finditer(output):
-        name = match[1].split("=")[0]
-        plugin = next(
-            (
-                one
-                for option, one in _OPTION_PLUGINS.items()
-                if name == option or name.startswith(f"{option}-")
-            ),
-            None,
-        )
-        if plugin:
-            found.append(Missing(plugin, name))
+        for word in match[1].split():
+            plugin = _plugin_for(word.partition("=")[0])
+            if plugin:
+                found.append(Missing(plugin, word.partition("=")[0]))
+    for match in _REQUIRED.finditer(output):
+        names = (re.match(r"[A-Za-z0-9][\w.-]*", one.strip()) for one in match[1].split(","))
+        found += [Missing(name[0], name[0]) for name in names if name]
+    settings = [match[1] for match in _SETTING.finditer(output)]
+    found += [Missing(_SETTINGS[name], name) for name in settings if name in _SETTINGS]
     found += _hinted(output)
     return tuple({canonicalize_name(one.distribution): one for one in found}.values())
+
+
+def distribution_of(module: str) -> str:
+    """The distribution that is known to bring a module, or else the one that has its name."""
+    top, *rest = module.split(".")
+    for name in (module, top):
+        if name in _DISTRIBUTIONS:
+            return _DISTRIBUTIONS[name]
+    return "-".join([top, *rest][:3]) if top in _SHARED and rest else top.replace("_", "-")
+
+
+def _plugin_for(option: str) -> str | None:
+    """The plugin of pytest that brings an option: `--cov-report` goes by `--cov`."""
+    known = (
+        one
+        for one in _OPTION_PLUGINS
+        if option == one or (len(one) > 2 and option.startswith(f"{one}-"))
+    )
+    found = next(known, None)
+    return _OPTION_PLUGINS[found] if found else None
 
 
 def _hinted(output: str) -> Iterator[Missing]:
@@ -112,71 +151,13 @@ def _hinted(output: str) -> Iterator[Missing]:
             )
 
 
-def build_additions(missing: Sequence[Missing], read: Read) -> Iterator[tuple[dict[str, str], str]]:
-    """`build-system.requires` with what building the project itself imports and nobody declared."""
-    text = read("pyproject.toml")
-    head = re.search(r"^\[build-system\][^\n]*\n", text or "", re.MULTILINE)
-    entry = (
-        re.search(r"^requires\s*=\s*\[", text[head.end() :], re.MULTILINE)
-        if text and head
-        else None
-    )
-    if text is None or head is None or entry is None:
-        return
-    for one in missing:
-        changed = _into_list(text, head.end() + entry.end(), one.requirement)
-        if changed is not None:
-            yield (
-                {"pyproject.toml": changed},
-                f"building needs {one.distribution}, which build-system.requires does not name",
-            )
-
-
-def _is_own(top: str, files: Sequence[str]) -> bool:
+def is_own(top: str, files: Sequence[str]) -> bool:
+    """Whether the repository itself has the module."""
     return any(
         path in {f"{top}.py", f"src/{top}.py"}
         or path.startswith((f"{top}/", f"src/{top}/", f"lib/{top}/"))
         for path in files
     )
-
-
-def additions(
-    missing: Sequence[Missing], files: Sequence[str], read: Read, setup: str
-) -> Iterator[tuple[dict[str, str], str]]:
-    """Changed manifests, one set after the other, each with what to say about it; those that `setup` installs first."""
-    used_by_source = {
-        one.distribution for one in missing if imported_by_source(one.module, files, read)
-    }
-    for path in _manifests(files, setup):
-        text = read(path)
-        if text is None:
-            continue
-        have = declared(path, text)
-        with_extra = _with_extras(text, [one for one in missing if one.extra])
-        if with_extra != text:
-            names = ", ".join(one.requirement for one in missing if one.extra)
-            yield {path: with_extra}, f"{names} is needed, and {path} declares it without the extra"
-            continue
-        wanted = [one for one in missing if canonicalize_name(one.distribution) not in have]
-        if not wanted:
-            continue
-        changed = _add(path, text, wanted, used_by_source, setup)
-        if changed is not None and changed != text:
-            names = ", ".join(one.distribution for one in wanted)
-            yield {path: changed}, f"{names} is imported but {path} does not declare it"
-
-
-def _with_extras(text: str, wanted: Sequence[Missing]) -> str:
-    """The manifest with the missing extras added to what it declares already."""
-    for one in wanted:
-        loose = re.sub(r"[-_.]+", "[-_.]+", one.distribution)
-        text = re.sub(
-            rf"(?im)((?:^|[\"'\s,]){loose})(?=\s*(?:[\"'<>=~!;,]|$))",
-            rf"\g<1>{one.extra}",
-            text,
-            count=1,
-        )
-    return text
 
 
 def imported_by_source(module: str, files: Sequence[str], read: Read) -> bool:
@@ -188,142 +169,3 @@ def imported_by_source(module: str, files: Sequence[str], read: Read) -> bool:
         if path.endswith(".py") and not is_test(path) and path not in {"setup.py", "noxfile.py"}
     ]
     return any(word.search(read(path) or "") for path in sources[:3000])
-
-
-def _manifests(files: Sequence[str], setup: str) -> list[str]:
-    names = [
-        path
-        for path in files
-        if re.search(r"(^|/)[\w.-]*(requirements|reqs)[\w./-]*\.(txt|in)$|(^|/)requirements/", path)
-        and path.endswith((".txt", ".in"))
-    ]
-    packages = [path for path in files if path in {"pyproject.toml", "setup.cfg", "setup.py"}]
-    named = [path for path in names if path in setup]
-    project = re.search(r"(?:^|[\s'\"])\.(?:\[|['\"\s]|$)", setup)
-    first = [*packages, *named] if project else [*named, *packages]
-    return [*first, *(path for path in names if path not in named)][:6]
-
-
-def _add(path: str, text: str, wanted: Sequence[Missing], used: set[str], setup: str) -> str | None:
-    if path.endswith((".txt", ".in")):
-        if "--hash=" in text:
-            return None
-        gap = "" if not text or text.endswith("\n") else "\n"
-        return text + gap + "".join(f"{one.requirement}\n" for one in wanted)
-    for one in wanted:
-        group = "" if one.distribution in used else _installed_group(path, text, setup)
-        changed = (
-            _add_to_toml(text, one.requirement, group)
-            if path == "pyproject.toml"
-            else _add_to_list(path, text, one.requirement)
-        )
-        if changed is None and group:
-            changed = _add_to_toml(text, one.requirement, "") if path == "pyproject.toml" else None
-        if changed is None:
-            return None
-        text = changed
-    return text
-
-
-def _installed_group(path: str, text: str, setup: str) -> str:
-    """The extra or dependency group that the setup installs, for what only tests need."""
-    if path != "pyproject.toml":
-        return ""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return ""
-    extras = document.get("project", {}).get("optional-dependencies", {})
-    groups = document.get("dependency-groups", {})
-    named = re.findall(r"\[([\w,.\s-]{1,200})\]|--(?:extra|group)[= ]([\w.-]+)", setup)
-    words = [
-        word.strip() for pair in named for part in pair for word in part.split(",") if word.strip()
-    ]
-    wanted = [*words, *(("dev",) if "uv sync" in setup or "uv run" in setup else ())]
-    return next((str(word) for word in wanted if word in extras or word in groups), "")
-
-
-def _add_to_toml(text: str, name: str, group: str) -> str | None:
-    """Add to `dependencies`, or to the extra or group called `group`, keeping the file's own layout."""
-    tables = (r"project\.optional-dependencies", r"dependency-groups") if group else (r"project",)
-    key = re.escape(group) if group else "dependencies"
-    for table in tables:
-        head = re.search(rf"^\[{table}\][^\n]*\n", text, re.MULTILINE)
-        if head is None:
-            continue
-        stop = re.compile(r"^\[", re.MULTILINE).search(text, head.end())
-        end = stop.start() if stop else len(text)
-        entry = re.compile(rf"^[\"']?{key}[\"']?\s*=\s*\[", re.MULTILINE).search(
-            text, head.end(), end
-        )
-        if entry is None:
-            if group:
-                continue
-            line = f'dependencies = ["{name}"]\n'
-            return (
-                text[: head.end()] + line + text[head.end() :]
-                if "dynamic" not in text[head.end() : end]
-                else None
-            )
-        return _into_list(text, entry.end(), name)
-    return None
-
-
-def _into_list(text: str, start: int, name: str) -> str | None:
-    """Put a string at the end of the list whose `[` ends at `start`."""
-    end = _closing(text, start)
-    if end is None:
-        return None
-    inside = text[start:end]
-    quote = "'" if "'" in inside and '"' not in inside else '"'
-    if "\n" not in inside:
-        gap = (
-            ", "
-            if inside.strip() and not inside.rstrip().endswith(",")
-            else " "
-            if inside.strip()
-            else ""
-        )
-        return f"{text[:start]}{inside.rstrip()}{gap}{quote}{name}{quote}{text[end:]}"
-    last = [line for line in inside.split("\n") if line.strip()]
-    indent = re.match(r"\s*", last[-1]).group(0) if last else "    "  # type: ignore[union-attr]  # always matches
-    body = inside.rstrip()
-    comma = "" if not body.strip() or re.sub(r"#[^\n]*$", "", body).rstrip().endswith(",") else ","
-    tail = inside[len(body) :]
-    return f"{text[:start]}{body}{comma}\n{indent or '    '}{quote}{name}{quote},{tail}{text[end:]}"
-
-
-def _closing(text: str, start: int) -> int | None:
-    depth, quote = 1, ""
-    position = start
-    while position < len(text):
-        char = text[position]
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "\"'":
-            quote = char
-        elif char == "#":
-            position = text.find("\n", position)
-            if position < 0:
-                return None
-        elif char in "[]":
-            depth += 1 if char == "[" else -1
-            if depth == 0:
-                return position
-        position += 1
-    return None
-
-
-def _add_to_list(path: str, text: str, name: str) -> str | None:
-    if path == "setup.py":
-        tree = parse_python(text)
-        entry = re.search(r"install_requires\s*=\s*\[", text)
-        return _into_list(text, entry.end(), name) if entry and tree else None
-    entry = re.search(r"^install_requires\s*=[^\n]*\n", text, re.MULTILINE)
-    if entry is None:
-        return None
-    block = re.compile(r"(?:[ \t]+[^\n]*\n|\n)*").match(text, entry.end())
-    end = block.end() if block else entry.end()
-    body = text[entry.end() : end].rstrip("\n")
-    indent = re.match(r"[ \t]*", body).group(0) if body else "    "  # type: ignore[union-attr]  # always matches
-    return f"{text[: entry.end()]}{body}{chr(10) if body else ''}{indent or '    '}{name}\n{text[entry.end() + len(body) + (1 if body else 0) :]}"

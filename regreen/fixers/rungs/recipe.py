@@ -12,8 +12,10 @@ from regreen.fixers.case import Case, Climbed, Judge, Judgement, Proposal, RungN
 from regreen.fixers.checks.change import parse_python
 from regreen.fixers.checks.paths import is_test
 from regreen.fixers.diffs import diff_files
+from regreen.fixers.rungs.caps import LIST, bounds, brought_by, capped, suspects
+from regreen.fixers.rungs.declaring import additions, build_additions, made_from
 from regreen.fixers.rungs.locks import lock_remedies
-from regreen.fixers.rungs.missing import additions, build_additions, missing_in
+from regreen.fixers.rungs.missing import Missing, is_own, missing_in
 from regreen.fixers.rungs.pins import (
     FREEZE,
     MARK,
@@ -23,13 +25,24 @@ from regreen.fixers.rungs.pins import (
     repinned,
     version_in,
 )
-from regreen.fixers.rungs.remedy import Changes, mended_by, written_with_network
-from regreen.fixers.rungs.scripts import Read, spelled_out
-from regreen.fixers.rungs.style_codes import style_remedy
+from regreen.fixers.rungs.printed import printed, with_unsafe
+from regreen.fixers.rungs.remedy import Changes, mended_by, said_in_box, written_with_network
+from regreen.fixers.rungs.scripts import bodies
+from regreen.fixers.rungs.style_codes import blank_remedy, style_remedy
 from regreen.fixers.rungs.suppressions import without_unused
+from regreen.fixers.rungs.task_runners import Read
 from regreen.fixers.rungs.told import told
-from regreen.fixers.rungs.tools import Remedy, asks_for_new_files, mends_itself, remedies
+from regreen.fixers.rungs.tools import (
+    Remedy,
+    asks_for_new_files,
+    in_folder,
+    mends_itself,
+    remedies,
+    unlooking,
+)
+from regreen.fixers.runs import uses_pytest
 
+_SUSPECTS = 2  # each costs a setup, or two
 _LOOK = "the repository's own command wrote test data anew: look whether it is the wanted one"
 
 
@@ -40,6 +53,7 @@ class Recipe:
 
     def __init__(self) -> None:
         self.troubles: list[str] = []
+        self._found = False
 
     def climb(self, case: Case, judge: Judge) -> Climbed:
         """Try each remedy the failure suggests; several together where each mends only a part."""
@@ -51,7 +65,7 @@ class Recipe:
             if judgement.outcome == "accepted":
                 return Climbed(judgement, outcome="accepted")
             if judgement.stands and best is None:
-                best = judgement
+                best, self._found = judgement, True
         if best is not None:
             return Climbed(best, outcome=best.outcome)
         none = "; ".join(self.troubles)[:400] or "no recipe knows this failure"
@@ -88,6 +102,8 @@ class Recipe:
         yield from self._declared(case, files, read)
         if case.setup_failed:
             yield from self._repinned(case, files, read)
+        else:
+            yield from self._capped(case, files, read)
 
     def _declared(self, case: Case, files: list[str], read: Read) -> Iterator[Proposal]:
         missing = missing_in(case.output, files)
@@ -100,8 +116,27 @@ class Recipe:
             else additions(missing, files, read, setup)
         )
         for changed, cause in found:
+            if self._found:
+                return  # a person has to agree to any of them: the likeliest place is shown
             summary = f"declared it in {', '.join(changed)}"
-            yield Proposal(self.name, _patch(case, _bytes(changed)), summary, cause)
+            whole = {**_bytes(changed), **self._made_anew(case, changed, files, read)}
+            yield Proposal(self.name, _patch(case, whole), summary, cause)
+
+    def _made_anew(
+        self, case: Case, changed: Mapping[str, str], files: list[str], read: Read
+    ) -> Changes:
+        """The locks that follow from changed manifests, written by their own tool."""
+        setup = case.trial.setup or "true"
+        laid = _bytes(changed)
+        made: dict[str, bytes] = {}
+        for path in changed:
+            for lock, script in made_from(path, files, read, setup):
+                case.say(f"recipe: {lock} anew")
+                # a lock that is out of date stops the setup: what installs its tool has run by then
+                text = written_with_network(case, laid, f"({setup}) || true\n{script}", lock)
+                if text:
+                    made[lock] = text.encode()
+        return made
 
     def _repinned(self, case: Case, files: list[str], read: Read) -> Iterator[Proposal]:
         """Loosen one pin that the installer complains about, see what it takes instead, and pin that."""
@@ -124,6 +159,39 @@ class Recipe:
                     summary = f"pinned {name} to {version} in {path}"
                     yield Proposal(self.name, _patch(case, {path: after.encode()}), summary, cause)
 
+    def _capped(self, case: Case, files: list[str], read: Read) -> Iterator[Proposal]:
+        """Keep out the release of a dependency that the failure points at: the code was written for an older one."""
+        names = [
+            name
+            for name in suspects(case.before.failures, case.output, read)
+            if not is_own(name, files)
+        ]
+        if not names:
+            return
+        brought = brought_by(said_in_box(case, LIST))
+        for name in names[:_SUSPECTS]:
+            distribution, releases = bounds(name, brought)
+            for release in releases:
+                if self._found:
+                    return
+                version = brought.get(name, ("", "of today"))[1]
+                cause = f"the code does not fit {distribution} {version}"
+                summary = f"kept {distribution} below {release} in"
+                for path in manifests(files):
+                    after = capped(path, read(path) or "", distribution, release)
+                    if after is not None:
+                        changed = {path: after}
+                        break
+                else:
+                    one = Missing(distribution, name, bound=f"<{release}")
+                    added = additions([one], files, read, case.trial.setup or "")
+                    changed, _ = next(added, ({}, ""))
+                if changed:
+                    whole = {**_bytes(changed), **self._made_anew(case, changed, files, read)}
+                    yield Proposal(
+                        self.name, _patch(case, whole), f"{summary} {', '.join(changed)}", cause
+                    )
+
     def _blamed_aloud(self, case: Case) -> tuple[str, ...]:
         """An installer that was told to be quiet does not name what it stumbles over: ask it again."""
         setup = case.trial.setup or ""
@@ -137,44 +205,48 @@ class Recipe:
 def _remedies(case: Case, files: list[str], read: Read) -> Iterator[Remedy]:
     """What may mend it, cheapest and surest first; each is only run when the ones before did not help."""
     script = _script(case)
-    locks = list(lock_remedies(script, case.output, files, case.trial.setup or ""))
+    folder, _ = in_folder(case.trial.shown)
+    setup = case.trial.setup or ""
+    locks = list(lock_remedies(script, case.output, files, setup, folder=folder, read=read))
     if case.setup_failed:
         yield from locks
         return
-    folder, shown = _in_folder(case.trial.shown)
-    whole = spelled_out(shown, lambda path: read(f"{folder}{path}"))
-    for remedy in remedies(whole, case.output):
+    scripts = bodies(case.trial.shown, read)
+    whole = "\n".join(scripts)
+    checkers = remedies(*scripts)
+    yield from checkers
+    for remedy in printed(case.output):
         yield remedy
         if folder:
             yield replace(remedy, script=f"cd {shlex.quote(folder)}\n{remedy.script}")
     yield from locks
     if style := style_remedy(whole, case.output):
         yield style
-    if mends_itself(whole):
-        yield Remedy(
-            "itself",
-            script,
-            "what is committed is not what the command itself writes",
-            untracked=asks_for_new_files(whole),
-        )
+    if blanks := blank_remedy(case.before.failures):
+        yield blanks
+    itself = Remedy(
+        "itself",
+        script,
+        "what is committed is not what the command itself writes",
+        untracked=asks_for_new_files(whole),
+    )
+    wrote = mends_itself(whole) or "files were modified by this hook" in case.output
+    if wrote:
+        yield itself
     yield from told(script, case.output)
+    yield from with_unsafe(checkers, case.output)
+    if not uses_pytest(case.trial, case.output):
+        yield from unlooking(*scripts)
+        if not wrote:
+            yield itself
 
 
 def _named(case: Case, remedy: Remedy) -> str:
-    whole = remedy.script == _script(case)
-    shown = case.trial.shown if whole else remedy.script
-    return remedy.title or shown.splitlines()[0]
-
-
-_CD = re.compile(r"\s*cd\s+([\w./-]{1,200}?)/?\s*(?:\n|&&|;)\s*")
-
-
-def _in_folder(command: str) -> tuple[str, str]:
-    """The folder that a command goes to first ("web/", or nothing), and the rest of it."""
-    match = _CD.match(command)
-    if match is None or match[1].startswith(("/", "..")):
-        return "", command
-    return f"{match[1].removeprefix('./')}/", command[match.end() :]
+    """A remedy as people read it: one line, and where it runs."""
+    whole = case.trial.shown if remedy.script == _script(case) else remedy.script
+    folder, rest = in_folder(whole)
+    line = remedy.title or next((line for line in rest.splitlines() if line.strip(" ()")), rest)
+    return f"{line.strip()} in {folder.rstrip('/')}" if folder else line.strip()
 
 
 def _script(case: Case) -> str:

@@ -26,7 +26,11 @@ _UNTRACKED = (
     "git -c core.quotePath=false ls-files --others --exclude-standard) 2>/dev/null"
 )
 # Tools that the job's own runners keep to themselves are found too, after those of the environment.
-_PATHS = 'PATH="$PATH:$(echo /work/node_modules/.bin /work/.tox/*/bin /work/.nox/*/bin /work/.venv/bin | tr " " ":")"; export PATH'
+_PATHS = (
+    'PATH="$PATH:$(echo /work/node_modules/.bin /work/.tox/*/bin /work/.nox/*/bin /work/.venv/bin'
+    " ~/.cache/pre-commit/*/py_env*/bin ~/.cache/prek/hooks/*/bin ~/.local/share/hatch/env/virtual/*/*/*/bin"
+    ' ~/.cache/pypoetry/virtualenvs/*/bin ~/.local/share/virtualenvs/*/bin ~/.local/bin | tr " " ":")"; export PATH'
+)
 
 
 def mended_by(case: Case, remedy: Remedy) -> Changes:
@@ -55,6 +59,18 @@ def written_with_network(case: Case, laid: Changes, script: str, path: str) -> s
         case.say(f"recipe: {error}")
         return ""
     return (data or b"").decode("utf-8", "replace")
+
+
+def said_in_box(case: Case, script: str) -> str:
+    """What a script prints in the environment of the failing command, without a network."""
+    env = prepare(case.trial, case.rev, git=case.git, sandbox=case.sandbox, cancel=case.stop.cancel)
+    archive = case.git.archive(case.rev, case.trial.overlay)
+    with case.sandbox.open(env, archive, case.trial.limits) as box:
+        lines = f"{_PATHS}\n{script}"
+        result = box.run(
+            ("bash", "-c", lines), timeout=60, env=dict(case.trial.env), cancel=case.stop.cancel
+        )
+        return result.stdout
 
 
 def _in_box(case: Case, remedy: Remedy, tracked: Set[str]) -> dict[str, bytes]:
@@ -110,7 +126,8 @@ def _with_network(case: Case, remedy: Remedy) -> dict[str, bytes]:
 def _prepared(case: Case, trial: Trial, setup: str) -> Box:
     # what the tree asks for is judged as ever; what the remedy runs is ours
     asked = trial.asked if trial.asked is not None else trial.setup
-    with_remedy = replace(trial, setup=setup, asked=asked or "")
+    limit = min(trial.setup_timeout, max(30.0, case.stop.left))
+    with_remedy = replace(trial, setup=setup, asked=asked or "", setup_timeout=limit)
     spec = spec_of(with_remedy, case.rev, git=case.git, inputs=_inputs(case, trial))
     # an archive is a stream: one that was read to prepare is empty by the time a box opens
     archive = case.git.archive(case.rev, trial.overlay)

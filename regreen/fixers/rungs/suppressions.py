@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from regreen.fixers.rungs.scripts import Read
+from regreen.fixers.rungs.task_runners import Read
 
 _UNUSED = re.compile(
     r"^(?:/work/)?(?P<path>[\w./-]{1,300}\.pyi?):(?P<line>\d{1,7})(?::\d{1,7})?: (?:error|warning): Unused \"type: ignore",

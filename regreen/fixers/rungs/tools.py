@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from regreen.fixers.rungs.shell_words import Call, calls, parts, read_call, split_runner
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,85 +39,82 @@ class _Tool:
     approval: str | None = None
 
 
-_FORMAT = "the code is not formatted the way {name} wants it"
-_LINT = "the code breaks rules that {name} can mend by itself"
+FORMAT = "the code is not formatted the way {name} wants it"
+LINT = "the code breaks rules that {name} can mend by itself"
 _TOOLS: dict[str, _Tool] = {
-    "ruff format": _Tool(("--check", "--diff"), drop_values=("--output-format",), what=_FORMAT),
+    "ruff format": _Tool(("--check", "--diff"), drop_values=("--output-format",), what=FORMAT),
     "ruff check": _Tool(
         ("--no-fix", "--diff", "--show-fixes", "--statistics", "--watch", "--unsafe-fixes"),
         ("--fix",),
-        _LINT,
+        LINT,
         drop_values=("--output-format",),
     ),
-    "black": _Tool(("--check", "--diff", "--color", "--no-color"), what=_FORMAT),
+    "black": _Tool(("--check", "--diff", "--color", "--no-color"), what=FORMAT),
     "isort": _Tool(("-c", "--check", "--check-only", "--diff", "--df", "-d"), what="the imports are not sorted the way {name} wants them"),
-    "yapf": _Tool(("-d", "--diff", "-q", "--quiet"), ("-i",), _FORMAT),
-    "autopep8": _Tool(("-d", "--diff", "--exit-code"), ("--in-place",), _FORMAT),
-    "autoflake": _Tool(("-c", "--check", "-cd", "--check-diff"), ("--in-place",), _LINT),
-    "docformatter": _Tool(("-c", "--check", "--diff"), ("--in-place",), _FORMAT),
-    "pyupgrade": _Tool(what=_LINT),
-    "blacken-docs": _Tool(("--check",), what=_FORMAT),
+    "yapf": _Tool(("-d", "--diff", "-q", "--quiet"), ("-i",), FORMAT),
+    "autopep8": _Tool(("-d", "--diff", "--exit-code"), ("--in-place",), FORMAT),
+    "autoflake": _Tool(("-c", "--check", "-cd", "--check-diff"), ("--in-place",), LINT),
+    "docformatter": _Tool(("-c", "--check", "--diff"), ("--in-place",), FORMAT),
+    "pyupgrade": _Tool(what=LINT),
+    "blacken-docs": _Tool(("--check",), what=FORMAT),
     "usort check": _Tool(rename=(("check", "format"),), what="the imports are not sorted the way {name} wants them"),
     "usort diff": _Tool(rename=(("diff", "format"),), what="the imports are not sorted the way {name} wants them"),
-    "ufmt check": _Tool(rename=(("check", "format"),), what=_FORMAT),
+    "ufmt check": _Tool(rename=(("check", "format"),), what=FORMAT),
     "cog": _Tool(("--check", "--diff"), ("-r",), "the generated parts are out of date"),
-    "pyproject-fmt": _Tool(("--check",), what=_FORMAT),
-    "toml-sort": _Tool(("--check",), ("--in-place",), _FORMAT),
-    "taplo fmt": _Tool(("--check", "--diff"), what=_FORMAT),
-    "taplo format": _Tool(("--check", "--diff"), what=_FORMAT),
-    "mdformat": _Tool(("--check",), what=_FORMAT),
-    "djlint": _Tool(("--check", "--lint"), ("--reformat",), _FORMAT),
-    "sqlfluff lint": _Tool(rename=(("lint", "fix"),), what=_LINT),
-    "unimport": _Tool(("--check", "--diff", "-c", "-d"), ("--remove",), _LINT),
+    "pyproject-fmt": _Tool(("--check",), what=FORMAT),
+    "toml-sort": _Tool(("--check",), ("--in-place",), FORMAT),
+    "taplo fmt": _Tool(("--check", "--diff"), what=FORMAT),
+    "taplo format": _Tool(("--check", "--diff"), what=FORMAT),
+    "mdformat": _Tool(("--check",), what=FORMAT),
+    "djlint": _Tool(("--check", "--lint"), ("--reformat",), FORMAT),
+    "sqlfluff lint": _Tool(rename=(("lint", "fix"),), what=LINT),
+    "unimport": _Tool(("--check", "--diff", "-c", "-d"), ("--remove",), LINT),
     "codespell": _Tool(("-i",), ("-w",), "words are misspelt", approval="a spelling tool chose the words"),
-    "prettier": _Tool(("--check", "-c", "--list-different", "-l"), ("--write",), _FORMAT),
-    "eslint": _Tool((), ("--fix",), _LINT),
-    "standard": _Tool((), ("--fix",), _LINT),
-    "xo": _Tool((), ("--fix",), _LINT),
-    "stylelint": _Tool((), ("--fix",), _LINT),
-    "oxlint": _Tool((), ("--fix",), _LINT),
-    "markdownlint": _Tool((), ("--fix",), _LINT),
-    "markdownlint-cli2": _Tool((), ("--fix",), _LINT),
-    "biome check": _Tool((), ("--write",), _LINT),
-    "biome lint": _Tool((), ("--write",), _LINT),
-    "biome format": _Tool((), ("--write",), _FORMAT),
-    "biome ci": _Tool((), ("--write",), _FORMAT, rename=(("ci", "check"),)),
-    "dprint check": _Tool(rename=(("check", "fmt"),), what=_FORMAT),
-    "deno fmt": _Tool(("--check",), what=_FORMAT),
-    "gofmt": _Tool(("-l", "-d", "-s"), ("-w",), _FORMAT),
-    "gofumpt": _Tool(("-l", "-d"), ("-w",), _FORMAT),
-    "goimports": _Tool(("-l", "-d"), ("-w",), _FORMAT),
-    "cargo fmt": _Tool(("--check",), what=_FORMAT),
-    "rustfmt": _Tool(("--check",), what=_FORMAT),
-    "clang-format": _Tool(("--dry-run", "-n", "-Werror", "--Werror"), ("-i",), _FORMAT),
-    "shfmt": _Tool(("-d", "-l"), ("-w",), _FORMAT),
-    "terraform fmt": _Tool(("-check", "-diff"), what=_FORMAT),
-    "buf format": _Tool(("-d", "--diff", "--exit-code"), ("-w",), _FORMAT),
-    "rubocop": _Tool((), ("-a",), _LINT),
-    "standardrb": _Tool((), ("--fix",), _LINT),
-    "hatch fmt": _Tool(("--check",), what=_FORMAT),
-    "gradlew spotlessCheck": _Tool(rename=(("spotlessCheck", "spotlessApply"),), what=_FORMAT),
-    "gradle spotlessCheck": _Tool(rename=(("spotlessCheck", "spotlessApply"),), what=_FORMAT),
-    "mvn spotless:check": _Tool(rename=(("spotless:check", "spotless:apply"),), what=_FORMAT),
-    "golangci-lint run": _Tool((), ("--fix",), _LINT),
-    "cargo clippy": _Tool((), ("--fix", "--allow-no-vcs", "--allow-dirty", "--allow-staged"), _LINT),
-    "php-cs-fixer fix": _Tool(("--dry-run", "--diff"), what=_FORMAT),
-    "mix format": _Tool(("--check-formatted", "--dry-run"), what=_FORMAT),
-    "dotnet format": _Tool(("--verify-no-changes",), what=_FORMAT),
-    "swiftformat": _Tool(("--lint",), what=_FORMAT),
-    "stylua": _Tool(("--check",), what=_FORMAT),
-    "zig fmt": _Tool(("--check",), what=_FORMAT),
-    "buildifier": _Tool(("-mode=check", "--mode=check"), ("-mode=fix",), _FORMAT),
-    "tofu fmt": _Tool(("-check", "-diff"), what=_FORMAT),
-    "yamlfmt": _Tool(("-lint", "-dry"), what=_FORMAT),
-    "ktlint": _Tool((), ("-F",), _FORMAT),
-    "dart format": _Tool(("--set-exit-if-changed",), drop_values=("-o", "--output"), what=_FORMAT),
+    "typos": _Tool(("--diff",), ("-w",), "words are misspelt", approval="a spelling tool chose the words"),
+    "check-manifest": _Tool((), ("-u",), "MANIFEST.in does not name all that belongs into a release"),
+    "prettier": _Tool(("--check", "-c", "--list-different", "-l"), ("--write",), FORMAT),
+    "eslint": _Tool((), ("--fix",), LINT),
+    "standard": _Tool((), ("--fix",), LINT),
+    "xo": _Tool((), ("--fix",), LINT),
+    "stylelint": _Tool((), ("--fix",), LINT),
+    "oxlint": _Tool((), ("--fix",), LINT),
+    "markdownlint": _Tool((), ("--fix",), LINT),
+    "markdownlint-cli2": _Tool((), ("--fix",), LINT),
+    "biome check": _Tool((), ("--write",), LINT),
+    "biome lint": _Tool((), ("--write",), LINT),
+    "biome format": _Tool((), ("--write",), FORMAT),
+    "biome ci": _Tool((), ("--write",), FORMAT, rename=(("ci", "check"),)),
+    "dprint check": _Tool(rename=(("check", "fmt"),), what=FORMAT),
+    "deno fmt": _Tool(("--check",), what=FORMAT),
+    "gofmt": _Tool(("-l", "-d", "-s"), ("-w",), FORMAT),
+    "gofumpt": _Tool(("-l", "-d"), ("-w",), FORMAT),
+    "goimports": _Tool(("-l", "-d"), ("-w",), FORMAT),
+    "cargo fmt": _Tool(("--check",), what=FORMAT),
+    "rustfmt": _Tool(("--check",), what=FORMAT),
+    "clang-format": _Tool(("--dry-run", "-n", "-Werror", "--Werror"), ("-i",), FORMAT),
+    "shfmt": _Tool(("-d", "-l"), ("-w",), FORMAT),
+    "terraform fmt": _Tool(("-check", "-diff"), what=FORMAT),
+    "buf format": _Tool(("-d", "--diff", "--exit-code"), ("-w",), FORMAT),
+    "rubocop": _Tool((), ("-a",), LINT),
+    "standardrb": _Tool((), ("--fix",), LINT),
+    "hatch fmt": _Tool(("--check",), what=FORMAT),
+    "gradlew spotlessCheck": _Tool(rename=(("spotlessCheck", "spotlessApply"),), what=FORMAT),
+    "gradle spotlessCheck": _Tool(rename=(("spotlessCheck", "spotlessApply"),), what=FORMAT),
+    "mvn spotless:check": _Tool(rename=(("spotless:check", "spotless:apply"),), what=FORMAT),
+    "golangci-lint run": _Tool((), ("--fix",), LINT),
+    "cargo clippy": _Tool((), ("--fix", "--allow-no-vcs", "--allow-dirty", "--allow-staged"), LINT),
+    "php-cs-fixer fix": _Tool(("--dry-run", "--diff"), what=FORMAT),
+    "mix format": _Tool(("--check-formatted", "--dry-run"), what=FORMAT),
+    "dotnet format": _Tool(("--verify-no-changes",), what=FORMAT),
+    "swiftformat": _Tool(("--lint",), what=FORMAT),
+    "stylua": _Tool(("--check",), what=FORMAT),
+    "zig fmt": _Tool(("--check",), what=FORMAT),
+    "buildifier": _Tool(("-mode=check", "--mode=check"), ("-mode=fix",), FORMAT),
+    "tofu fmt": _Tool(("-check", "-diff"), what=FORMAT),
+    "yamlfmt": _Tool(("-lint", "-dry"), what=FORMAT),
+    "ktlint": _Tool((), ("-F",), FORMAT),
+    "dart format": _Tool(("--set-exit-if-changed",), drop_values=("-o", "--output"), what=FORMAT),
 }  # fmt: skip
-_RUNNERS: tuple[tuple[str, ...], ...] = (
-    ("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("pdm", "run"), ("hatch", "run"), ("rye", "run"), ("pixi", "run"),
-    ("uvx",), ("pipx", "run"), ("python", "-m"), ("python3", "-m"), ("npx",), ("pnpm", "exec"), ("pnpm",), ("yarn", "run"), ("yarn",),
-    ("bunx",), ("bun", "x"), ("npm", "exec", "--"), ("npm", "exec"), ("bundle", "exec"), ("nbqa",), ("time",), ("env",), ("command",), ("exec",), ("sudo",),
-)  # fmt: skip
 _RUFF_COMMANDS = {
     "",
     "format",
@@ -130,92 +128,83 @@ _RUFF_COMMANDS = {
     "version",
     "help",
 }
-_RUNNER_FLAGS = {
-    "--frozen",
-    "--locked",
-    "--no-sync",
-    "--all-extras",
-    "--dev",
-    "-y",
-    "--yes",
-    "--no-install",
-    "--isolated",
-    "--active",
-    "--",
-}
-_RUNNER_FLAG_VALUES = {"--with", "--group", "--extra", "--python", "-p", "--package", "--from"}
 
 
-def remedies(command: str, output: str) -> tuple[Remedy, ...]:
-    """What could mend the failure, best first: the tools that the command names, then those the output betrays."""
-    found = [*_from_command(command), *_from_output(output)]
+def remedies(*scripts: str) -> tuple[Remedy, ...]:
+    """What could mend the failure, best first, of the checkers that a command, and the scripts behind it, name."""
+    each = [list(_of_script(script)) for script in scripts]
+    found = [remedy for of_one in each for remedy in of_one]
+    widest = [of_one[-1] for of_one in each if of_one]
+    if len({one.script for one in widest}) > 1:
+        names = " and ".join(dict.fromkeys(one.name for one in widest))
+        whole = "\n".join(f"({one.script}\n)" for one in widest)
+        approval = next((one.approval for one in widest if one.approval), None)
+        title = "; ".join(dict.fromkeys(one.title or one.script for one in widest))[:200]
+        cause = f"the code is not as {names} want it"
+        found.append(Remedy(names, f"{whole}\n{whole}", cause, approval=approval, title=title))
     return tuple({remedy.script: remedy for remedy in reversed(found)}.values())[::-1]
 
 
-def _from_command(command: str) -> Iterator[Remedy]:
-    whole: list[str] = []
-    causes: list[str] = []
-    for line, raw in _calls(command):
-        remedy = _writing(line, raw)
-        if remedy is not None:
-            yield remedy
-            whole.append(remedy.script)
-            causes.append(remedy.name)
-    if len(whole) > 1:
-        # linters first and the formatter last would need an order; running them twice settles it
-        yield Remedy(
-            " and ".join(dict.fromkeys(causes)),
-            "\n".join([*whole, *whole]),
-            f"the code is not as {' and '.join(dict.fromkeys(causes))} want it",
-        )
+_CD = re.compile(r"\s*cd\s+(?P<folder>[\w./-]{1,200}?)/?\s*(?:\n|&&|;)\s*")
 
 
-_WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""")
-_INNER = re.compile(r"\$\(([^()\n]{1,400})\)|`([^`\n]{1,400})`")
+def in_folder(script: str) -> tuple[str, str]:
+    """The folder that a script goes to first ("web/", or nothing), and the rest of it."""
+    folder = ""
+    while (match := _CD.match(script)) and not match["folder"].startswith(("/", "..")):
+        inner = match["folder"].removeprefix("./")
+        folder, script = f"{folder}{inner}/" if inner != "." else folder, script[match.end() :]
+    return folder, script
 
 
-def simple_commands(script: str) -> Iterator[list[str]]:
-    """The simple commands of a shell script, as words; what cannot be read is left out."""
-    for words, _ in _calls(script):
-        yield words
+def _of_script(script: str) -> Iterator[Remedy]:
+    """Each of its checkers by itself, then all in their places: loops, pipes and variables are part of a call there."""
+    folder, rest = in_folder(script)
+    there = f"cd {folder.rstrip('/')}\n" if folder else ""
+    single = [remedy for call in calls(rest) if (remedy := _writing(call)) is not None]
+    for remedy in single:
+        yield replace(remedy, script=f"{there}{remedy.script}")
+    for with_words in (False, True):  # words that a tool chose are for a person to look at
+        rewritten, kept = _in_place(rest, with_words=with_words)
+        if kept and (len(kept) > 1 or " ".join(rewritten.split()) != f"{kept[0].script} || true"):
+            names = " and ".join(dict.fromkeys(one.name for one in kept))
+            approval = next((one.approval for one in kept if one.approval), None)
+            cause = kept[0].cause if len(kept) == 1 else f"the code is not as {names} want it"
+            # a linter behind a formatter undoes its work: running them twice settles it
+            whole = f"({rewritten}\n)\n({rewritten}\n)" if len(kept) > 1 else rewritten
+            title = "; ".join(dict.fromkeys(one.script for one in kept))[:200]
+            yield Remedy(names, f"{there}{whole}", cause, approval=approval, title=title)
 
 
-def _calls(script: str) -> Iterator[tuple[list[str], dict[str, str]]]:
-    """The simple commands as words, with each word as it was written: quotes and globs mean something."""
-    joined = script.replace("\\\n", " ")
-    lines = re.split(r"\n|;|&&|\|\||\|", joined)
-    inner = [one or other for one, other in _INNER.findall(joined)]
-    for line in [*lines, *inner]:
-        try:
-            words = shlex.split(line, comments=True)
-            raw = _WORD.findall(line)
-        except ValueError:
+_IDLE = frozenset({"pytest", "py.test", "coverage", "mypy", "pyright", "tox", "nox", "make", "npm", "yarn", "pnpm", "docker", "cargo", "go", "jest", "vitest", "tsc", "exit"})  # fmt: skip
+
+
+def _in_place(script: str, *, with_words: bool) -> tuple[str, list[Remedy]]:
+    """The script with every checker in its writing form; what only tests or builds is left out."""
+    kept: list[Remedy] = []
+    rewritten = parts(script)
+    for at in range(0, len(rewritten), 2):
+        call = read_call(rewritten[at])
+        if call is None:
             continue
-        written = dict(zip(words, raw, strict=True)) if len(words) == len(raw) else {}
-        while words and (
-            re.fullmatch(r"[A-Za-z_]\w*=.*", words[0])
-            or words[0] in {"!", "then", "do", "else", "if", "(", "{"}
-            or words[0].startswith(("@", "-@"))
-        ):
-            if words[0].lstrip("-@") and words[0].startswith(("@", "-@")):
-                words[0] = words[0].lstrip("-@")  # a line of a Makefile that is not echoed
-                break
-            words = words[1:]
-        if words:
-            yield words, written
+        remedy = _writing(call)
+        _, inner = split_runner(call.words)
+        if remedy is not None and (with_words or not remedy.approval):
+            kept.append(remedy)
+            rewritten[at] = f" {call.before} {remedy.script} || true {call.after} "
+        elif remedy is None and inner[:1] and inner[0].rsplit("/", 1)[-1] in _IDLE:
+            rewritten[at] = f" {call.before} true {call.after} "
+    return "".join(rewritten), kept
 
 
-def _joined(words: Sequence[str], written: dict[str, str]) -> str:
-    return " ".join(written.get(word, shlex.quote(word)) for word in words)
-
-
-def _writing(words: Sequence[str], written: dict[str, str]) -> Remedy | None:
+def _writing(call: Call) -> Remedy | None:
     """The call that writes what this call checks; None where the words are no checker of ours."""
-    before, call = split_runner(words)
-    if not call:
+    before, words = split_runner(call.words)
+    if not words:
         return None
-    name = call[0].rsplit("/", 1)[-1]
-    flags = call[1:]
+    # a task runner may name the environment before the tool: `hatch run lint:black`
+    name = re.sub(r"^[\w.-]+:(?=\w)", "", words[0]).rsplit("/", 1)[-1]
+    flags = words[1:]
     sub = next((word for word in flags if not word.startswith("-")), "")
     key = f"{name} {sub}" if f"{name} {sub}" in _TOOLS else name
     if name == "ruff" and sub not in _RUFF_COMMANDS:
@@ -229,7 +218,7 @@ def _writing(words: Sequence[str], written: dict[str, str]) -> Remedy | None:
     where = kept.index(renames.get(sub, sub)) + 1 if " " in key and sub else 0
     added = [flag for flag in tool.add if flag not in kept]
     kept[where:where] = added
-    script = _joined([*before, call[0], *kept], written)
+    script = call.said([*before, words[0], *kept])
     return Remedy(key, script, tool.what.format(name=key), approval=tool.approval)
 
 
@@ -247,8 +236,8 @@ def _kept(flags: Sequence[str], tool: _Tool) -> list[str]:
 
 
 _SELF_MENDING = re.compile(
-    r"\b(?:pre-commit run|prek run|lefthook run|lint-staged|pyupgrade|end-of-file-fixer|trailing-whitespace-fixer|add-trailing-comma"
-    r"|reorder-python-imports|pyproject-fmt|setup-cfg-fmt|--exit-non-zero-on-fix|--exit-non-zero-on-format|git (?:[^\n;&|]{0,60} )?(?:diff|status))\b"
+    r"\b(?:pre[-_]commit run|prek run|lefthook run|lint-staged|pyupgrade|[\w-]+-fixer|mixed-line-ending|pretty-format-json|file-contents-sorter"
+    r"|add-trailing-comma|reorder-python-imports|pyproject-fmt|setup-cfg-fmt|--exit-non-zero-on-fix|--exit-non-zero-on-format|git (?:[^\n;&|]{0,60} )?(?:diff|status))\b"
 )
 
 
@@ -257,92 +246,34 @@ def mends_itself(command: str) -> bool:
     return bool(_SELF_MENDING.search(command))
 
 
+_LOOKING = frozenset({"--check", "--check-only", "--dry-run", "--verify", "--diff", "--no-write", "--fail-on-diff"})  # fmt: skip
+
+
+def unlooking(*scripts: str) -> Iterator[Remedy]:
+    """Calls of the repository's own that were told only to look (`gen.py --check`), without being told so."""
+    for script in scripts:
+        folder, rest = in_folder(script)
+        for call in calls(rest):
+            _, words = split_runner(call.words)
+            kept = [word for word in call.words if word not in _LOOKING]
+            own = words[:1] and (
+                "/" in words[0] or words[0].endswith(".py") or "." in "".join(words[1:2])
+            )
+            if own and len(kept) < len(call.words) and _writing(call) is None:
+                there = f"cd {folder.rstrip('/')}\n" if folder else ""
+                line = call.said(kept)
+                yield Remedy(
+                    "told",
+                    f"{there}{line}",
+                    f"files are not as {line} writes them",
+                    untracked=True,
+                    title=line,
+                )
+
+
 _ASKS_FOR_NEW = re.compile(r"\bgit (?:[^\n;&|]{0,60} )?(?:status|add|ls-files)\b")
 
 
 def asks_for_new_files(command: str) -> bool:
     """Whether the command minds files that git does not know."""
     return bool(_ASKS_FOR_NEW.search(command))
-
-
-def split_runner(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split `uv run --frozen ruff check .` into the runner and the call."""
-    rest = list(words)
-    before: list[str] = []
-    changed = True
-    while changed and rest:
-        changed = False
-        for runner in _RUNNERS:
-            head = [rest[0].rsplit("/", 1)[-1], *rest[1 : len(runner)]]
-            if tuple(head) == runner or (
-                runner == ("python", "-m")
-                and re.fullmatch(r"python3?(\.\d+)?", head[0])
-                and rest[1:2] == ["-m"]
-            ):
-                before += rest[: len(runner)]
-                rest = rest[len(runner) :]
-                while runner == ("env",) and rest and re.fullmatch(r"[A-Za-z_]\w*=.*", rest[0]):
-                    before.append(rest.pop(0))
-                while rest and (rest[0] in _RUNNER_FLAGS or rest[0] in _RUNNER_FLAG_VALUES):
-                    take = 2 if rest[0] in _RUNNER_FLAG_VALUES else 1
-                    before += rest[:take]
-                    rest = rest[take:]
-                changed = True
-                break
-    return before, rest
-
-
-_BLACK = re.compile(r"^would reformat (?P<path>\S[^\n]{0,300})$", re.MULTILINE)
-_RUFF_FORMAT = re.compile(r"^Would reformat: (?P<path>\S[^\n]{0,300})$", re.MULTILINE)
-_ISORT = re.compile(
-    r"^ERROR: (?P<path>\S[^\n]{0,300}) Imports are incorrectly sorted", re.MULTILINE
-)
-_PRETTIER = re.compile(r"^\[warn\] (?P<path>[^\s\[][^\n]{0,300}\.\w{1,8})$", re.MULTILINE)
-_RUFF_FIXABLE = re.compile(
-    r"\[\*\] \d+ (?:potentially )?fixable with the [`']--fix[`'] option|fixable with the [`']--fix[`'] option"
-)
-_RUFF_PATH = re.compile(
-    r"^(?:\s*--> )?(?P<path>[\w./-]{1,200}\.(?:py|pyi|ipynb)):\d+:\d+(?::|$)", re.MULTILINE
-)
-_ESLINT_FIXABLE = re.compile(r"potentially fixable with the `--fix` option")
-_ESLINT_PATH = re.compile(r"^(?P<path>/[\w./-]{1,200}\.[cm]?[jt]sx?)$", re.MULTILINE)
-
-
-def _from_output(output: str) -> Iterator[Remedy]:
-    """Tools hidden behind make, tox, nox or a package script, known by what they print."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", output)
-    for pattern, name, call in (
-        (_RUFF_FORMAT, "ruff format", ["ruff", "format"]),
-        (_BLACK, "black", ["black", "-q"]),
-        (_ISORT, "isort", ["isort"]),
-    ):
-        paths = _paths(pattern, text)
-        if paths:
-            yield Remedy(name, shlex.join([*call, *paths]), _FORMAT.format(name=name))
-    if "Code style issues" in text and (paths := _paths(_PRETTIER, text)):
-        yield Remedy(
-            "prettier",
-            shlex.join(["npx", "--no-install", "prettier", "--write", *paths]),
-            _FORMAT.format(name="prettier"),
-        )
-    if _ESLINT_FIXABLE.search(text) and (paths := _paths(_ESLINT_PATH, text)):
-        yield Remedy(
-            "eslint",
-            shlex.join(["npx", "--no-install", "eslint", "--fix", *paths]),
-            _LINT.format(name="eslint"),
-        )
-    elif _RUFF_FIXABLE.search(text) and (paths := _paths(_RUFF_PATH, text)):
-        yield Remedy(
-            "ruff check",
-            shlex.join(["ruff", "check", "--fix", *paths]),
-            _LINT.format(name="ruff check"),
-        )
-
-
-def _paths(pattern: re.Pattern[str], text: str) -> list[str]:
-    found = (match["path"].strip().removeprefix("/work/") for match in pattern.finditer(text))
-    return [
-        path
-        for path in dict.fromkeys(found)
-        if not path.startswith(("-", "/")) and ".." not in path.split("/")
-    ][:400]
