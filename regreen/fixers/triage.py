@@ -187,8 +187,9 @@ def judge_runs(trial: Trial, runs: list[Seen]) -> Triage:
     if len(red) < len(runs):
         reason = f"red in {len(red)} of {len(runs)} fresh runs of the same commit"
         return Triage(before, "flaky", reason, first.output)
-    always = frozenset.intersection(*(seen.failing for seen in runs))
-    sometimes = frozenset().union(*(seen.failing for seen in runs)) - always
+    failing = _failing(runs)
+    always = frozenset.intersection(*failing)
+    sometimes = frozenset().union(*failing) - always
     if sometimes and not always:
         return Triage(
             before, "flaky", "each run failed in other places", first.output, flaky=sometimes
@@ -197,6 +198,17 @@ def judge_runs(trial: Trial, runs: list[Seen]) -> Triage:
     return Triage(
         before, None, "", first.output, tests, sometimes, None, first.result.seconds, red=first
     )
+
+
+def _failing(runs: Sequence[Seen]) -> list[frozenset[str]]:
+    """What failed in each run; a subtest, which only what is printed tells apart, counts as its test."""
+    known = frozenset(test for seen in runs for test in seen.tests)
+
+    def test_of(name: str) -> str:
+        heads = (name.partition(mark)[0] for mark in (" [", " ("))
+        return name if name in known else next((head for head in heads if head in known), name)
+
+    return [frozenset(map(test_of, seen.failing)) for seen in runs]
 
 
 def look_wider(

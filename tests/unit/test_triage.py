@@ -1,0 +1,38 @@
+"""Whether several runs of one command fail in the same places."""
+
+from __future__ import annotations
+
+from regreen.codebase.trial import Trial
+from regreen.fixers.runs import Seen
+from regreen.fixers.triage import judge_runs
+from regreen.models import Failure, RunResult
+
+TRIAL = Trial(("pytest", "-q"))
+TEST = "tests/test_sql.py::TestSql::test_write"
+
+
+def red(*printed: str, heard: str = "") -> Seen:
+    """A failing run: the first is only read, later ones are listened to test by test."""
+    failures = tuple(Failure(test, "AssertionError", "") for test in printed)
+    result = RunResult("exit", 1, "", "", truncated=False, seconds=0.1)
+    return Seen(result, failures, {heard: "failed", "tests/test_sql.py::test_b": "passed"} if heard else {})  # fmt: skip
+
+
+def test_subtests_that_fail_every_time_are_not_flaky() -> None:
+    printed = (f"{TEST} [SELECT 1 -> duckdb]", f"{TEST} (i=2)")
+    seen = judge_runs(TRIAL, [red(*printed), red(*printed, heard=TEST), red(*printed, heard=TEST)])
+    assert (seen.outcome, seen.flaky) == (None, frozenset())
+    assert [failure.test for failure in seen.before.failures] == list(printed)
+
+
+def test_runs_that_fail_in_other_tests_each_are_flaky() -> None:
+    other = "tests/test_sql.py::test_read"
+    seen = judge_runs(TRIAL, [red(f"{TEST} [a]"), red(other, heard=other)])
+    assert seen.outcome == "flaky"
+    assert seen.flaky == {f"{TEST} [a]", other}
+
+
+def test_a_parameter_with_a_bracket_in_it_stays_what_it_is() -> None:
+    name = f"{TEST}[a [b]"
+    seen = judge_runs(TRIAL, [red(name), red(name, heard=name)])
+    assert (seen.outcome, seen.flaky) == (None, frozenset())
