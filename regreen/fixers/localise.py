@@ -24,6 +24,7 @@ _FAILURES = 5
 _FRAMES = 8
 _FILES = 5
 _IMPORTS = 40
+_FUNCTIONS = 3
 _SECRET = re.compile(
     r"AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{40,90}|xox[abprs]-[A-Za-z0-9-]{10,80}|sk-ant-[\w-]{20,120}"
 )
@@ -65,11 +66,14 @@ def _sections(case: Case) -> Iterator[tuple[str, str]]:
     asked = [one for one in _named(case, tests) if not any(shown.covers(one) for shown in path)]
     yield "Source on the failing path", "\n\n".join(one.text(case) for one in path)
     yield "Source of what the failing tests name", "\n\n".join(one.text(case) for one in asked)
-    yield "What those files import", "\n\n".join(_imports(case, [*path, *asked]))
+    suspects = suspicion(case)
     yield (
         "Suspect lines, most suspect first (run by failing tests and seldom by passing ones)",
-        "\n".join(suspicion(case)),
+        "\n".join(_suspect(case, frame, score) for frame, score in suspects),
     )
+    around = _around_suspects(case, suspects, [*path, *asked])
+    yield "Source around the most suspect", "\n\n".join(one.text(case) for one in around)
+    yield "What those files import", "\n\n".join(_imports(case, [*path, *asked, *around]))
     yield "What is missing, as the tests use it", skeletons(case)
     yield "Who last touched those lines", last_touched(case, frames)
     yield "What the change did to the dependencies", dependency_delta(case)
@@ -149,9 +153,11 @@ def _stretches(case: Case, frames: Sequence[Frame]) -> list[_Stretch]:
 
 
 def _named(case: Case, tests: Sequence[str]) -> list[_Stretch]:
-    """What the failing tests name, as far as a screen of each."""
-    homes = named(case, tests)
-    return [_Stretch(path, one.start, min(one.end, one.start + 79)) for path, one in homes]
+    """What the failing tests name: functions as far as they are shown anywhere, of a class the first screen."""
+    return [
+        _Stretch(path, one.start, min(one.end, one.start + (79 if one.kind == "class" else _WHOLE)))
+        for path, one in named(case, tests)
+    ]
 
 
 def _imports(case: Case, shown: Sequence[_Stretch]) -> Iterator[str]:
@@ -170,18 +176,27 @@ def _imports(case: Case, shown: Sequence[_Stretch]) -> Iterator[str]:
             yield f"{path}\n" + "\n".join(whole[:_IMPORTS])
 
 
-def suspicion(case: Case, limit: int = 12) -> list[str]:
+def suspicion(case: Case, limit: int = 12) -> list[tuple[Frame, float]]:
     """Ochiai's ranking of source lines, from a run of the failing and some passing tests under a tracer."""
     if not uses_pytest(case.trial, case.output) or not case.passing:
         return []
     from regreen.fixers.spectrum import ranked
 
-    lines: list[str] = []
-    for path, number, score in ranked(case)[:limit]:
-        text = (original(case, path) or "").splitlines()
-        body = text[number - 1].strip()[:160] if number <= len(text) else ""
-        lines.append(f"{score:.2f} {path}:{number} {body}")
-    return lines
+    return [(Frame(path, number), score) for path, number, score in ranked(case)[:limit]]
+
+
+def _suspect(case: Case, frame: Frame, score: float) -> str:
+    text = (original(case, frame.path) or "").splitlines()
+    body = text[frame.line - 1].strip()[:160] if frame.line <= len(text) else ""
+    return f"{score:.2f} {frame.path}:{frame.line} {body}"
+
+
+def _around_suspects(
+    case: Case, suspects: Sequence[tuple[Frame, float]], shown: Sequence[_Stretch]
+) -> list[_Stretch]:
+    """The first functions with suspect lines that are not shown yet: an answer may be wrong without any frame."""
+    found = _stretches(case, [frame for frame, _ in suspects])
+    return [one for one in found if not any(other.covers(one) for other in shown)][:_FUNCTIONS]
 
 
 def _change(case: Case, paths: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from regreen.codebase.trial import Trial
 from regreen.fixers.case import Before, Case, FixJob, Stop
 from regreen.fixers.localise import pack
 from regreen.models import Failure, Frame
-from tests.unit.repairs import Repository, sandbox_or_skip
+from tests.unit.repairs import Repository, job, sandbox_or_skip
 
 pytestmark = pytest.mark.sandbox
 PATHS = '''"""Paths."""
@@ -151,3 +151,22 @@ def test_nobody_is_told_to_give_plain_functions_a_method(
     words = "AttributeError: 'function' object has no attribute 'maybe'"
     failure = Failure("tests/test_lib.py::test_maybe", "AttributeError", words)
     assert "What is missing, as the tests use it" not in shown(tmp_path, files, failure)
+
+
+@pytest.mark.slow
+def test_the_functions_that_only_failing_tests_run_are_shown_where_no_frame_leads_there(
+    tmp_path: Path,
+) -> None:
+    repository = Repository(tmp_path / "repo")
+    kept = "class Kept(dict):\n    def keep(self, name, value):\n        setattr(self, name, value)\n\n    def __setattr__(self, name, value):\n        self.__dict__[name] = value\n\n\ndef make():\n    return Kept()\n"
+    tests = "from kept import make\n\n\ndef test_kept():\n    one = make()\n    one.size = 3\n    assert one['size'] == 3\n\n\ndef test_empty():\n    assert make() == {}\n"
+    rev = repository.commit("start", {"kept.py": kept, "test_kept.py": tests})
+    asked = job(rev, "python", "-m", "pytest", "-q")
+    stop = Stop(time.monotonic() + 600)
+    outcomes = {"test_kept.py::test_kept": "failed", "test_kept.py::test_empty": "passed"}
+    failure = Failure("test_kept.py::test_kept", "KeyError", "'size'", "test_kept.py", 7)
+    before = Before("python -m pytest -q", 1, (failure,))
+    case = Case(asked, rev, None, before, "", outcomes, repository.open(), sandbox_or_skip(), None, stop, print)  # fmt: skip
+    _, _, said = pack(case).partition("## Source around the most suspect")
+    assert "    5>     def __setattr__(self, name, value):" in said
+    assert "    6>         self.__dict__[name] = value" in said
