@@ -163,13 +163,17 @@ class Workspace:
             raise Refused(
                 "the edit was taken back, it brings new errors:\n" + "\n".join(errors[:8])
             )
+        before = {path: self.text(path) for path in after}
         for path, text in after.items():
             if text == original(self.case, path):
                 self.edits.pop(path, None)
             else:
                 self.edits[path] = text
             self._dirty.add(path)
-        return f"done. The patch so far:\n{self.patch()[:SHOWN]}"
+        # what changed by this alone: the whole patch again with every edit would fill the conversation
+        was = {path: text.encode() for path, text in before.items() if text is not None}
+        now = {path: text.encode() for path, text in after.items()}
+        return f"done:\n{clipped(diff_files(was, now))}"
 
     def _changed(self, path: str, text: str | None, old: str, new: str) -> str:
         """The file's text with one edit made."""
@@ -320,11 +324,22 @@ def _replaced(path: str, text: str, old: str, new: str) -> str:
     if new and text.count(new) == 1:
         msg = f"`old` is not in {path}, but `new` is already"
         raise Refused(msg)
-    first = next((line for line in old.splitlines() if line.strip()), "")
-    close = difflib.get_close_matches(first, text.splitlines(), 3, 0.6)
-    hint = "\nThe nearest lines are:\n" + "\n".join(close) if close else ""
-    msg = f"`old` is not in {path} letter by letter, blanks included{hint}"
+    msg = f"`old` is not in {path} letter by letter, blanks included{_nearest(text, old)}"
     raise Refused(msg)
+
+
+def _nearest(text: str, old: str) -> str:
+    """What of a file comes close to a text that is not in it: the same lines with other blanks, or lines like its first."""
+    lines, wanted = text.splitlines(), [line.strip() for line in old.strip().splitlines()]
+    bare = [line.strip() for line in lines]
+    for at in range(len(lines) - len(wanted) + 1) if any(wanted) else ():
+        if bare[at : at + len(wanted)] == wanted:
+            same = "\n".join(lines[at : at + len(wanted)])
+            return f"\nThe same lines with other blanks stand from line {at + 1}:\n{same[:2000]}"
+    first = next((line for line in wanted if line), "")
+    close = difflib.get_close_matches(first, bare, 3, 0.6)
+    found = [f"{bare.index(line) + 1}: {lines[bare.index(line)]}" for line in close]
+    return "\nThe nearest lines are:\n" + "\n".join(found) if found else ""
 
 
 def _positions(text: str, part: str) -> Iterator[int]:

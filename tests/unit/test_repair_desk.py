@@ -111,6 +111,28 @@ def test_a_second_edit_sees_what_the_first_one_wrote(case: Case) -> None:
         assert "+    for one in values:\n+        result += one\n" in desk.patch()
 
 
+def test_what_an_edit_changed_is_shown_without_the_edits_before_it(case: Case) -> None:
+    with Workspace(case) as desk:
+        desk.edit("pkg/calc.py", "result += value", "result = result + value")
+        said = desk.edit("pkg/calc.py", "The sum of all values", "The sum of the values")
+        assert '+    """The sum of the values."""' in said
+        assert "+        result = result + value" not in said
+        assert "+        result = result + value" in desk.patch()
+
+
+@pytest.mark.parametrize(
+    ("old", "hint"),
+    [
+        ("for value in values:\nresult += value", "from line 7:\n    for value in values:\n        result += value"),
+        ("result += values", "The nearest lines are:\n8:         result += value"),
+        ("nothing of the kind at all", "letter by letter, blanks included$"),
+    ],
+)  # fmt: skip
+def test_what_comes_close_to_a_misquoted_text_is_shown(case: Case, old: str, hint: str) -> None:
+    with Workspace(case) as desk, pytest.raises(Refused, match=hint.replace("+", r"\+")):
+        desk.edit("pkg/calc.py", old, "pass")
+
+
 def test_an_edit_that_is_no_python_is_told_with_its_line(case: Case) -> None:
     with (
         Workspace(case) as desk,

@@ -33,7 +33,8 @@ How to work
   undefined names is taken back.
 - run_failing is the judge's own command. After it passes, think once about inputs that the test does not try,
   and about callers; then submit.
-- One tool call a turn is enough. Write at most three sentences beside it.
+- Several tool calls in one turn are welcome where none needs the answer of another. Write at most three sentences
+  beside them.
 """
 
 ONE_SHOT = """Here is the failure and the code around it. If you can see the cause with confidence, answer with `propose`:
