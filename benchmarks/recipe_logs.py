@@ -13,6 +13,7 @@ from regreen.codebase.in_git import in_git
 from regreen.codebase.trial import Trial, open_box
 from regreen.errors import SetupFailed
 from regreen.fixers.ci_trial import JOB_LIMITS
+from regreen.fixers.warming import warm_up
 
 _RUNNER = "/home/runner/work/thing/thing"
 _SAID = '"$HOME/.said-by-setup"'
@@ -70,13 +71,16 @@ def _step(command: str, said: str) -> Iterator[str]:
 def _run(case: RecipeCase, repo: Path, sandbox: str) -> tuple[str, bool]:
     """What setup and command print, and whether it is the setup that fails."""
     folder = f"cd /work/{case.folder}"
-    setup = f"{folder}\n(set -e\n{case.setup}\n) >{_SAID} 2>&1 || {{ cat {_SAID}; exit 1; }}"
+    prepared = (
+        f"{case.setup}\n{warm_up(case.command)}"  # what the command would fetch while it runs
+    )
+    setup = f"{folder}\n(set -e\n{prepared}\n) >{_SAID} 2>&1 || {{ cat {_SAID}; exit 1; }}"
     command = f"cat {_SAID}; echo '{_CUT}'; {folder}\nexec 2>&1\nset -e\n{case.command}"
     python = None if "npm" in case.setup else case.python
     trial = Trial(
         in_git(("bash", "-c", command)),
         setup=setup,
-        env=(("CI", "true"),),
+        env=(("CI", "true"), ("UV_OFFLINE", "1")),
         timeout=120,
         python=python,
         limits=JOB_LIMITS,

@@ -103,6 +103,11 @@ def test_paths_from_the_output_cannot_become_options() -> None:
             "poetry lock --no-update 2>/dev/null || poetry lock",
         ),
         (
+            "WARNING: Lockfile doesn't satisfy the project requirements, packages may be outdated",
+            "pdm.lock",
+            "pdm lock --update-reuse",
+        ),
+        (
             "npm error `npm ci` can only install packages when your package.json and package-lock.json are in sync.",
             "package-lock.json",
             "npm install --package-lock-only --ignore-scripts --no-audit --no-fund",

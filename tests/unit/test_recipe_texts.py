@@ -10,10 +10,11 @@ from regreen.fixers.rungs.locks import lock_remedies
 from regreen.fixers.rungs.missing import Missing, missing_in
 from regreen.fixers.rungs.pins import blamed, loosened, repinned, version_in
 from regreen.fixers.rungs.scripts import bodies
-from regreen.fixers.rungs.style_codes import style_remedy
+from regreen.fixers.rungs.style_codes import blank_remedy, style_remedy
 from regreen.fixers.rungs.suppressions import without_unused
 from regreen.fixers.rungs.told import told
 from regreen.fixers.rungs.tools import mends_itself, remedies
+from regreen.models import Failure
 
 MAKEFILE = """SRC = pkg tests
 check: style types
@@ -201,9 +202,45 @@ def test_what_flake8_complains_about_is_mended_by_others() -> None:
     assert "--max-line-length=88 --select=E302,E501,E303,W391 pkg/a.py pkg/b.py" in remedy.script
 
 
+PYLINT = """pkg/a.py:13:0: C0305: Trailing newlines (trailing-newlines)
+pkg/a.py:6:0: C0411: standard import "abc" should be placed before first party import "pkg.b"  (wrong-import-order)
+pkg/a.py:2:0: W0611: Unused import os (unused-import)
+pkg/b.py:2:0: C0304: Final newline missing (missing-final-newline)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "tools", "lines"),
+    [
+        ("pylint pkg", PYLINT, "autoflake and autopep8 and isort", ["--remove-all-unused-imports pkg/a.py", "isort -q pkg/a.py pkg/b.py", "--select=W292,W391,E303,W391"]),
+        ("flake8", "a.py:1:9: Q000 Double quotes\na.py:2:9: C812 missing trailing comma\n", "ruff", ["--select Q000 a.py", "--select COM812 a.py"]),
+        ("flake8", "a.py:1:1: I001 isort found an import in the wrong position\n", "isort", ["isort -q a.py"]),
+        ("pydocstyle", "a.py:1:1: D400 First line should end with a period\n", "ruff", ["--select D400 a.py"]),
+    ],
+)  # fmt: skip
+def test_other_checkers_codes_are_mended_by_who_knows_them(
+    command: str, output: str, tools: str, lines: list[str]
+) -> None:
+    remedy = style_remedy(command, output)
+    assert remedy is not None
+    assert remedy.name == tools
+    assert [line for line in lines if line not in remedy.script] == []
+
+
+def test_blanks_in_yaml_are_taken_away_and_nothing_else() -> None:
+    blank = Failure("a.yml:1:2", "trailing-spaces", "trailing spaces", "a.yml", 1)
+    remedy = blank_remedy([blank])
+    assert remedy is not None
+    assert remedy.writes == ("a.yml",)
+    other = Failure("a.yml:1:2", "indentation", "wrong indentation", "a.yml", 1)
+    assert blank_remedy([blank, other]) is None
+    assert blank_remedy([]) is None
+
+
 @pytest.mark.parametrize(
     ("command", "output"),
     [
+        ("pylint pkg", PYLINT + "pkg/b.py:1:0: C0114: Missing module docstring\n"),
         ("flake8 pkg", FLAKE8 + "pkg/b.py:4:5: F821 undefined name 'x'\n"),
         ("ruff check pkg", FLAKE8),
         ("flake8 pkg", "nothing\n"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from regreen.fixers.rungs.printed import printed, with_unsafe
@@ -147,7 +149,17 @@ def test_words_that_a_tool_chose_are_left_until_the_layout_alone_does_not_help()
 
 def test_several_scripts_are_mended_together() -> None:
     found = remedies("black --check a", "cd web\nprettier -c .")
-    assert found[-1].script.count("(black a\n)\n(cd web\nprettier --write .\n)") == 2
+    assert found[-1].script.count("(\nblack a\n)\n(\ncd web\nprettier --write .\n)") == 2
+
+
+def test_what_is_written_for_a_shell_is_read_by_one() -> None:
+    whole = "(black --check a || exit 1)\nisort -c a && (cd b; black --check .)"
+    for remedy in remedies(whole, "cd web\nprettier -c ."):
+        read = subprocess.run(
+            ["bash", "-n", "-c", f"(\n{remedy.script}\n)"], capture_output=True, check=False
+        )
+        assert read.stderr == b"", remedy.script
+        assert "((" not in remedy.script
 
 
 def test_fixes_that_ruff_calls_unsafe_are_for_a_person() -> None:

@@ -22,7 +22,7 @@ _STALE: tuple[tuple[re.Pattern[str], str, str, str], ...] = (
         re.compile(r"pyproject\.toml changed significantly since poetry\.lock|poetry\.lock is not (?:consistent|up to date)"),
         "poetry.lock", POETRY_LOCK, "poetry.lock does not match pyproject.toml",
     ),
-    (re.compile(r"pdm\.lock|Lock file hash doesn't match"), "pdm.lock", "pdm lock --update-reuse", "pdm.lock does not match pyproject.toml"),
+    (re.compile(r"pdm\.lock|[Ll]ock ?file (?:hash doesn't match|doesn't satisfy the project)"), "pdm.lock", "pdm lock --update-reuse", "pdm.lock does not match pyproject.toml"),
     (re.compile(r"Pipfile\.lock \([0-9a-f]+\) out of date|Pipfile\.lock out of date"), "Pipfile.lock", "pipenv lock", "Pipfile.lock does not match Pipfile"),
     (
         re.compile(r"`?npm ci`? can only install packages when your package\.json and package-lock\.json|npm (?:ERR!|error) (?:code EUSAGE|cipm can only install)|package-lock\.json.{0,60}are not in sync|npm (?:ERR!|error) aliases: clean-install"),

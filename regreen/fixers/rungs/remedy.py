@@ -85,7 +85,7 @@ def _changes(box: Box, case: Case, remedy: Remedy, tracked: Set[str]) -> dict[st
     before = "/tmp/regreen-before"  # noqa: S108 - inside the box
     mark = f"echo {shlex.quote(_MARK)}"
     lines = (
-        f"{_SUMS} > {before}\n{_PATHS}\n({remedy.script}\n) >/tmp/regreen-said 2>&1 </dev/null\n"
+        f"{_SUMS} > {before}\n{_PATHS}\n(\n{remedy.script}\n) >/tmp/regreen-said 2>&1 </dev/null\n"
         f"{mark}\n{_SUMS} | diff {before} - | grep '^>' | cut -c 3-\n{_LEFT}\n{mark}\n{_UNTRACKED}\n"
     )
     argv = ("bash", "-c", lines)

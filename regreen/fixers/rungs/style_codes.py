@@ -15,7 +15,7 @@ _LINE = re.compile(
 )
 _TOOL = re.compile(r"(?:^|[\s/;&|(])(?:flake8|pycodestyle|pep8|pylama|pydocstyle|pylint)(?:\s|$)")
 _LAYOUT = re.compile(
-    r"E(?:1(?:01|1[1-7]|2[1-9]|3[13])|2\d\d|30[1-6]|401|501|502|70[1-4]|71[1-4])|W(?:191|29[13]|391|60[1-6])"
+    r"E(?:1(?:01|1[1-7]|2[1-9]|3[13])|2\d\d|30[1-6]|401|501|502|70[1-4]|71[1-4])|W(?:191|29[1-3]|391|60[1-6])"
 )
 _OF_PLUGINS = re.compile(r"(?:Q|C4|C8|SIM|PT|PIE|RET|RSE|UP|D)\d{2,3}")
 _ORDER = re.compile(r"I00[1-5]|I1\d\d|I20[12]|C041[12]")

@@ -137,7 +137,7 @@ def remedies(*scripts: str) -> tuple[Remedy, ...]:
     widest = [of_one[-1] for of_one in each if of_one]
     if len({one.script for one in widest}) > 1:
         names = " and ".join(dict.fromkeys(one.name for one in widest))
-        whole = "\n".join(f"({one.script}\n)" for one in widest)
+        whole = "\n".join(f"(\n{one.script}\n)" for one in widest)
         approval = next((one.approval for one in widest if one.approval), None)
         title = "; ".join(dict.fromkeys(one.title or one.script for one in widest))[:200]
         cause = f"the code is not as {names} want it"
@@ -171,7 +171,7 @@ def _of_script(script: str) -> Iterator[Remedy]:
             approval = next((one.approval for one in kept if one.approval), None)
             cause = kept[0].cause if len(kept) == 1 else f"the code is not as {names} want it"
             # a linter behind a formatter undoes its work: running them twice settles it
-            whole = f"({rewritten}\n)\n({rewritten}\n)" if len(kept) > 1 else rewritten
+            whole = f"(\n{rewritten}\n)\n(\n{rewritten}\n)" if len(kept) > 1 else rewritten
             title = "; ".join(dict.fromkeys(one.script for one in kept))[:200]
             yield Remedy(names, f"{there}{whole}", cause, approval=approval, title=title)
 
