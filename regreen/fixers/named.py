@@ -19,6 +19,10 @@ _LARGEST = 400_000
 _TELLING = range(6, 81)
 """Characters of a text that says where it comes from."""
 _WORD = re.compile(r"[A-Za-z_]\w{2,60}")
+_SPOKEN = re.compile(
+    r"[A-Za-z]\w*(?=\()|(?<=['\"`])[A-Za-z_]\w{2,60}(?=['\"`(.])|\b(?=\w*[a-z0-9]_?[A-Z_])[A-Za-z_]\w{2,60}"
+)
+"""Words of a message that are names of code: called, in quotes, or written as no word of English is."""
 _ASIDE = {"docs", "doc", "examples", "example", "scripts", "tools", "benchmarks", "vendor"}
 
 
@@ -40,7 +44,7 @@ def named(case: Case, tests: Sequence[str], limit: int = 6) -> list[tuple[str, D
     ranked = [sure[name] for name in sorted(sure, key=lambda one: (-used[one], one))]
     found = [*dict.fromkeys([*ranked[: limit - 2], *_quoting(sources, tests)])][:limit]
     said = "\n".join(one.message for one in case.before.failures) or case.output
-    spoken = set(_WORD.findall(said[-3000:]))
+    spoken = {match[0] for match in _SPOKEN.finditer(said[-3000:])}
     homes = _everywhere(sources, (used.keys() | spoken) - sure.keys())
 
     # what the tests themselves name comes before what their output happens to mention

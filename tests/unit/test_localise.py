@@ -170,3 +170,15 @@ def test_the_functions_that_only_failing_tests_run_are_shown_where_no_frame_lead
     _, _, said = pack(case).partition("## Source around the most suspect")
     assert "    5>     def __setattr__(self, name, value):" in said
     assert "    6>         self.__dict__[name] = value" in said
+
+
+def test_words_of_a_message_are_names_only_where_they_are_written_as_such(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
+    files["lib/checks.py"] += "\n\ndef value():\n    return 1\n\n\ndef as_path():\n    return 2\n"
+    words = "AssertionError: the value of as_path differs from what refused() gave"
+    failure = Failure("tests/test_lib.py::test_maybe", "AssertionError", words)
+    named = shown(tmp_path, files, failure)["Source of what the failing tests name"]
+    assert "def as_path" in named
+    assert "def refused" in named
+    assert "def value" not in named
