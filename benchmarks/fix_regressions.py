@@ -26,7 +26,8 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--rungs", default="recipe,revert,shrink,template")
     parser.add_argument("--as", dest="scene", choices=["main", "pr"], default="main")
-    parser.add_argument("--minutes", default="8")
+    parser.add_argument("--minutes", default="20")
+    parser.add_argument("--sandbox", default="auto")
     given = parser.parse_args()
     loaded = json.loads((SHARED / "cases.json").read_text())
     cases = loaded if isinstance(loaded, list) else loaded["cases"]
@@ -50,6 +51,7 @@ def run(case: dict[str, str], given: argparse.Namespace) -> dict[str, object]:
         str(Path(sys.executable).with_name("regreen")), "fix", "--repo", str(repo), f"--rev={rev}", *base, *setup,
         "--overlay", f"{check}:regreen_check.py", "--env", f"PYTHONPATH={case['python_path']}", "--timeout", "120",
         "--max-minutes", given.minutes, "--rungs", given.rungs, "--patch-out", str(patch), "--format", "json",
+        "--sandbox", given.sandbox,
         "--", "python", "regreen_check.py",
     ]  # fmt: skip
     started = time.monotonic()

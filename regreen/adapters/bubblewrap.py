@@ -99,7 +99,7 @@ class BwrapSandbox:
         if not spec.setup:
             return Env(base, "bwrap", python.version, base)
         key = environment_key(base, spec)
-        with self._locks[key]:
+        with self._locks[key], self._ledger.making(key, cancel):
             if self._is_there(key):
                 self._ledger.touch(key)
                 return Env(key, "bwrap", python.version, key)
@@ -147,7 +147,7 @@ class BwrapSandbox:
         """Remove environments that nobody has used for long, or that are too many; how many went."""
         removed = 0
         for one in surplus(self.kept(), rules or Retention(), time.time()):
-            with self._ledger.unheld(one.name) as free:
+            with self._ledger.making(one.name), self._ledger.unheld(one.name) as free:
                 if free:
                     unfinished = self._unfinished(one.name)
                     unfinished.parent.mkdir(parents=True, exist_ok=True)
@@ -184,7 +184,9 @@ class BwrapSandbox:
         """The plain environment of an interpreter: a venv with pip."""
         digest = hashlib.sha256(f"{python.identity} {OUTER_UID}".encode()).hexdigest()
         name = f"{_BASE}{digest[:32]}"
-        with self._locks[name]:
+        if self._is_there(name):
+            return name
+        with self._locks[name], self._ledger.making(name):
             if not self._is_there(name):
                 script, argv = scripts.VENV, (str(python.exe), "")
                 with self._making(name, python, (), network=False) as box:

@@ -9,13 +9,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
+from regreen.errors import Cancelled
 from regreen.models import Check
 
 GiB = 1024**3
 # From being prepared to being opened an environment is held by nobody; a job does not take longer than this.
 _GRACE_S = 3600.0
 _DAY_S = 86400.0
+_POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,29 @@ class Ledger:
             yield False
         else:
             yield True
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def making(self, name: str, cancel: Event | None = None) -> Iterator[None]:
+        """Be the only one on this machine that makes, or removes, this environment; waits for another to end.
+
+        Raises:
+            Cancelled: `cancel` was set while another was at it.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        place = self._file(f"{name}.making")
+        descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            while True:
+                with suppress(BlockingIOError):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                if cancel is not None and cancel.is_set():
+                    msg = "cancelled while another prepared the same environment"
+                    raise Cancelled(msg)
+                time.sleep(_POLL_S)
+            yield
         finally:
             os.close(descriptor)
 

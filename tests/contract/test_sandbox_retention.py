@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,24 @@ def test_an_environment_that_nobody_used_for_a_month_goes(
     sandbox.prepare(spec, ())
     aged(used, name)
     assert sandbox.prune() >= 1
+
+
+@pytest.mark.parametrize("backend", ["docker", "bwrap"])
+def test_two_workers_may_prepare_the_same_environment_at_once(backend: str, tmp_path: Path) -> None:
+    sandbox_or_skip(backend)
+
+    def worker() -> DockerSandbox | BwrapSandbox:
+        if backend == "docker":
+            return DockerSandbox.connect(ledger=Ledger(tmp_path / "used"))
+        return BwrapSandbox.connect(tmp_path)
+
+    spec = EnvSpec(setup=f"sleep 1; echo made > /env/made; : {tmp_path.name} {time.time()}")
+    workers = [worker(), worker()]
+    with ThreadPoolExecutor(2) as pool:
+        envs = list(pool.map(lambda one: one.prepare(spec, ()), workers))
+    for one, env in zip(workers, envs, strict=True):
+        with one.open(env, ()) as box:
+            assert box.run(["cat", "/env/made"], timeout=30).stdout == "made\n"
 
 
 def _name(env: Env) -> str:

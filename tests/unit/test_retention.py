@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from threading import Event
+
+import pytest
 
 from regreen.adapters.retention import Kept, Ledger, Retention, check, surplus
+from regreen.errors import Cancelled
 
 NOW = 1_000_000_000.0
 DAY = 86400.0
@@ -63,3 +67,18 @@ def test_one_look_a_day(tmp_path: Path) -> None:
 def test_doctor_says_how_many_and_how_large() -> None:
     line = check([Kept("a", 3 * 1024**3, time.time() - 2 * DAY)])
     assert line.detail == "1, 3.0 GiB together, the longest unused for 2.0 days"
+
+
+def test_who_waits_for_another_to_make_an_environment_can_be_cancelled(tmp_path: Path) -> None:
+    cancel = Event()
+    cancel.set()
+    ledger = Ledger(tmp_path)
+    with (
+        ledger.making("one"),
+        ledger.making("two"),
+        pytest.raises(Cancelled, match="another prepared"),
+        Ledger(tmp_path).making("one", cancel),
+    ):
+        pass  # pragma: no cover
+    with Ledger(tmp_path).making("one", cancel):
+        pass
