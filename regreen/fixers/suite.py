@@ -30,6 +30,7 @@ from regreen.ports import Git, Sandbox
 
 LONGEST = 300.0
 _SHARE = 0.25  # of the time that is left: at most three runs are made for one patch
+_SETUP_SHARE = 0.5
 _LEAST = 30.0
 _END = 0.75  # of a run's time: then pytest is told to stop, and what it has run by then is compared
 _PYTEST = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors")  # fmt: skip
@@ -78,6 +79,7 @@ class Suite:
         self._why = why
         self._before: tuple[Trial, Seen] | None = None
         self._asked = False
+        self._ran_out = False
         self.fallen: frozenset[str] = frozenset()
         """Tests that patches broke so far: whoever looks for the next patch can hold it against them cheaply."""
 
@@ -99,8 +101,9 @@ class Suite:
         seen = self._compared(trial, before, commit, given_up)
         broken, tests = seen.broken, seen.tests
         if broken is None:
-            why = f"with it the project's own tests ({trial.shown}) take longer than {trial.timeout:.0f} seconds"
-            return Held("", why=f"{why}, before {before.result.seconds:.0f}", in_doubt=True)
+            longer = f"with it the project's own tests ({trial.shown}) take longer than {trial.timeout:.0f} seconds"
+            why = f"{longer}, before {before.result.seconds:.0f}"
+            return Held("", why=self._why if self._ran_out else why, in_doubt=True)
         if broken and self._stop.left > trial.timeout:
             # once more: a test that only fails at times is no reason to refuse
             seen = self._compared(trial, before, commit, given_up)
@@ -158,8 +161,9 @@ class Suite:
         self, trial: Trial, before: Seen, commit: str, given_up: frozenset[str]
     ) -> _Compared:
         after = self._run(trial, commit)
-        if after is None:
-            return _Compared(("they cannot be prepared with the patch",))
+        if after is None:  # a setup that ran out of time says nothing of the patch
+            unprepared = ("they cannot be prepared with the patch",)
+            return _Compared(None if self._ran_out else unprepared)
         if after.result.ended == "timeout" and before.result.seconds * 3 > trial.timeout:
             return _Compared(None)  # a busy machine is as likely as a patch that hangs
         if after.result.ended != "exit":
@@ -177,6 +181,9 @@ class Suite:
 
     def _run(self, trial: Trial, rev: str) -> Seen | None:
         self._stop.check()
+        self._ran_out = False
+        limit = min(trial.setup_timeout, max(_LEAST, self._stop.left * _SETUP_SHARE))
+        trial = replace(trial, setup_timeout=limit)
         try:
             return run_fresh(
                 trial,
@@ -189,6 +196,9 @@ class Suite:
             )
         except SetupFailed as error:
             self._why = f"the project's own tests could not be prepared: {error}"
+            self._ran_out = "took too long" in str(error)
+            if self._ran_out:
+                self._why += f"; half of the time that was left is {limit:.0f} seconds"
             return None
 
 

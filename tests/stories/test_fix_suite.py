@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -14,6 +16,8 @@ from regreen.bot.cli import cli
 from regreen.codebase.trial import Trial
 from regreen.fixers.case import Stop
 from regreen.fixers.suite import suite_of
+from regreen.models import Check, Env, EnvSpec, Limits
+from regreen.ports import Box, Sandbox
 from tests.unit.repairs import GREEN, SETUP, Repository, sandbox_or_skip
 
 pytestmark = pytest.mark.sandbox
@@ -186,6 +190,60 @@ def test_tests_that_take_too_long_are_left_out_and_that_is_said(repository: Repo
     )  # fmt: skip
     assert suite is not None
     assert "take longer than 1 seconds" in suite.hold(head(repository), {}).why
+
+
+def test_a_setup_that_takes_too_long_is_left_out_and_is_no_fault_of_the_patch(
+    repository: Repository,
+) -> None:
+    red = head(repository)
+    slow = Trial(
+        ("true",), setup="test -f new.txt && sleep 60 || true; : pkg/say.py", setup_timeout=2
+    )
+    suite = suite_of(
+        Trial(("python", "check.py")), red, configured=slow, heard={}, git=repository.open(),
+        sandbox=sandbox_or_skip(), stop=Stop(time.monotonic() + 600),
+    )  # fmt: skip
+    assert suite is not None
+    assert suite.baseline() is not None
+    later = repository.commit("slower", {"new.txt": "", "pkg/say.py": CALM})
+    held = suite.hold(later, {})
+    assert (held.broken, held.in_doubt) == ((), True)
+    assert "the setup took too long (2 seconds)" in held.why
+
+
+class Hearing:
+    """The real sandbox, and how long each setup was given."""
+
+    def __init__(self, real: Sandbox) -> None:
+        self.real = real
+        self.name = real.name
+        self.limits: list[float] = []
+
+    def prepare(self, spec: EnvSpec, tree: Iterable[bytes], cancel: Event | None = None) -> Env:
+        self.limits.append(spec.timeout_s)
+        return self.real.prepare(spec, tree, cancel)
+
+    def open(self, env: Env, tree: Iterable[bytes], limits: Limits | None = None) -> Box:
+        return self.real.open(env, tree, limits)
+
+    def pythons(self) -> tuple[str, ...]:
+        return self.real.pythons()
+
+    def doctor(self) -> list[Check]:
+        return self.real.doctor()
+
+
+def test_a_setup_for_the_tests_may_take_half_of_the_time_that_is_left(
+    repository: Repository,
+) -> None:
+    sandbox = Hearing(sandbox_or_skip())
+    suite = suite_of(
+        Trial(("python", "check.py")), head(repository), configured=Trial(("true",), setup="true"), heard={},
+        git=repository.open(), sandbox=sandbox, stop=Stop(time.monotonic() + 200),
+    )  # fmt: skip
+    assert suite is not None
+    suite.baseline()
+    assert 80 < sandbox.limits[0] <= 100
 
 
 @pytest.mark.soak
