@@ -188,8 +188,10 @@ def _sentence(words: str) -> str:
 
 def failure_line(failure: Failure) -> str:
     """One failure on one line."""
-    where = f" ({failure.path}:{failure.line})" if failure.path and failure.line else ""
-    return f"{failure.test}: {failure.kind}: {failure.message[:200]}{where}"
+    place = f"{failure.path}:{failure.line}" if failure.path and failure.line else ""
+    where = f" ({place})" if place and not failure.test.startswith(place) else ""
+    kind = "" if failure.test.endswith(f": {failure.kind}") else f"{failure.kind}: "
+    return f"{failure.test}: {kind}{failure.message[:200]}{where}"
 
 
 def plain(words: str) -> str:

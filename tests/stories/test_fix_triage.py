@@ -144,6 +144,14 @@ def test_a_script_that_was_told_only_to_look_is_run_without_that(repository: Rep
     assert "+NAMES = ['a', 'b']" in found["patch"]
 
 
+def test_a_file_that_a_script_would_have_written_is_added(repository: Repository) -> None:
+    look = "import sys\nfrom pathlib import Path\nif '--dry-run' in sys.argv:\n    sys.exit(not Path('names.py').exists())\nPath('names.py').write_text('NAMES = []\\n')\n"
+    repository.commit("new", {**GREEN, "manage.py": look})
+    found = fixed(repository, "--rungs", "recipe", "--", "python manage.py names --check --dry-run")
+    assert (found["outcome"], found["attempts"][0]["summary"]) == ("fixed", "ran python manage.py names")  # fmt: skip
+    assert "+++ b/names.py" in found["patch"]
+
+
 NPM = """
 test -x /env/bin/npm || printf '#!/bin/sh\\necho new > package-lock.json\\n' > /env/bin/npm; chmod +x /env/bin/npm
 true || pip install a-name-that-nobody-knows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from regreen.codebase.in_git import asks_git
+from regreen.fixers.report import failure_line
 from regreen.fixers.rungs.declaring import additions, build_additions
 from regreen.fixers.rungs.locks import lock_remedies
 from regreen.fixers.rungs.missing import Missing, missing_in
@@ -248,3 +249,14 @@ def test_blanks_in_yaml_are_taken_away_and_nothing_else() -> None:
 )
 def test_what_needs_thought_is_left(command: str, output: str) -> None:
     assert style_remedy(command, output) is None
+
+
+@pytest.mark.parametrize(
+    ("failure", "line"),
+    [
+        (Failure("a.py:3:5: F841", "F841", "unused", "a.py", 3), "a.py:3:5: F841: unused"),
+        (Failure("test_a", "AssertionError", "1 == 2", "a.py", 3), "test_a: AssertionError: 1 == 2 (a.py:3)"),
+    ],
+)  # fmt: skip
+def test_a_failure_is_told_without_saying_a_thing_twice(failure: Failure, line: str) -> None:
+    assert failure_line(failure) == line

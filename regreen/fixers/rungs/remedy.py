@@ -90,7 +90,7 @@ def _changes(box: Box, case: Case, remedy: Remedy, tracked: Set[str]) -> dict[st
     )
     argv = ("bash", "-c", lines)
     result = box.run(
-        in_git(argv) if asks_git(remedy.script) else argv,
+        in_git(argv) if remedy.untracked or asks_git(remedy.script) else argv,
         timeout=case.trial.timeout,
         env=dict(case.trial.env),
         cancel=case.stop.cancel,
