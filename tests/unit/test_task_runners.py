@@ -186,6 +186,8 @@ def test_ruff_says_in_two_ways_that_it_can_fix() -> None:
     [
         ("python tools/gen.py --check --all", ["python tools/gen.py --all"]),
         ("python manage.py makemigrations --check --dry-run", ["python manage.py makemigrations"]),
+        ("uv run python -m tools.gen --check", ["uv run python -m tools.gen"]),
+        ("poetry check --lock --verify", []),
         ("cd docs && ./toc.sh --check", ["cd docs\n./toc.sh"]),
         ("black --check .", []),
         ("cargo publish --dry-run", []),

@@ -135,8 +135,9 @@ def _add(path: str, text: str, wanted: Sequence[Missing], used: set[str], setup:
     if path.endswith((".txt", ".in")):
         if "--hash=" in text:
             return None
-        gap = "" if not text or text.endswith("\n") else "\n"
-        return text + gap + "".join(f"{one.requirement}\n" for one in wanted)
+        for one in wanted:
+            text = _into_lines(text, one.requirement)
+        return text
     for one in wanted:
         group = "" if one.distribution in used else _installed_group(path, text, setup)
         changed = _added(path, text, one, group, is_for_tests=one.distribution not in used)
@@ -188,6 +189,18 @@ _SECTION = {
     "setup.cfg": (r"\[options\.extras_require\][^\[]*?(?<=\n){group}[ \t]*=",),
     "setup.py": (r"extras_require[^\n]*=[^=][\s\S]*?[\"']{group}[\"'][ \t]*:",),
 }
+
+
+def _into_lines(text: str, requirement: str) -> str:
+    """A line of its own: where the alphabet has it in a list that is sorted, else at the end."""
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    named = [(line.lower(), at) for at, line in enumerate(lines) if re.match(r"[A-Za-z0-9]", line)]
+    later = [at for line, at in named if line > requirement.lower()]
+    is_sorted = len(named) > 2 and named == sorted(named)
+    lines.insert(later[0] if is_sorted and later else len(lines), f"{requirement}\n")
+    return "".join(lines)
 
 
 def _installed_group(path: str, text: str, setup: str) -> str:

@@ -75,6 +75,6 @@ def manifests(files: Sequence[str]) -> list[str]:
     return [
         path
         for path in files
-        if path.rsplit("/", 1)[-1] in {"pyproject.toml", "setup.cfg", "setup.py"}
+        if path.rsplit("/", 1)[-1] in {"pyproject.toml", "setup.cfg", "setup.py", "Pipfile"}
         or (path.endswith((".txt", ".in")) and re.search(r"require|constraint|reqs", path))
     ][:20]

@@ -257,7 +257,7 @@ def unlooking(*scripts: str) -> Iterator[Remedy]:
             _, words = split_runner(call.words)
             kept = [word for word in call.words if word not in _LOOKING]
             own = words[:1] and (
-                "/" in words[0] or words[0].endswith(".py") or "." in "".join(words[1:2])
+                "/" in words[0] or ".py" in " ".join(words[:2]) or "-m" in call.words
             )
             if own and len(kept) < len(call.words) and _writing(call) is None:
                 there = f"cd {folder.rstrip('/')}\n" if folder else ""
