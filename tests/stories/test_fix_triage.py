@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from secrets import token_hex
+from shutil import which
 from typing import Any
 
 import pytest
@@ -134,6 +135,7 @@ def test_a_generated_file_that_nobody_added_is_added(repository: Repository, com
     assert "+++ b/names.py" in found["patch"]
 
 
+@pytest.mark.skipif(which("make") is None, reason="make is not on this machine")
 def test_a_script_that_was_told_only_to_look_is_run_without_that(repository: Repository) -> None:
     look = "import sys\nwant = 'NAMES = %r\\n' % open('names.txt').read().split()\nif '--check' in sys.argv:\n    sys.exit(open('names.py').read() != want)\nopen('names.py', 'w').write(want)\n"
     stale = {"gen.py": look, "names.txt": "a\nb\n", "names.py": "NAMES = ['a']\n"}
@@ -142,6 +144,18 @@ def test_a_script_that_was_told_only_to_look_is_run_without_that(repository: Rep
     found = fixed(repository, "--rungs", "recipe", "--", "make", "-s", "names")
     assert (found["outcome"], found["attempts"][0]["summary"]) == ("fixed", "ran python gen.py")
     assert "+NAMES = ['a', 'b']" in found["patch"]
+
+
+@pytest.mark.skipif(which("npm") is None, reason="npm is not on this machine")
+def test_a_checker_that_only_a_folder_has_is_found_there(repository: Repository) -> None:
+    prettier = "#!/bin/sh\nwhile [ $# -gt 1 ]; do\n  case $1 in --write) echo 'let a;' > src.js; exit;; esac\n  shift\ndone\ngrep -qx 'let a;' src.js\n"
+    tool = "mkdir -p web/node_modules/.bin; cp tool.txt web/node_modules/.bin/prettier; chmod +x web/node_modules/.bin/prettier"  # fmt: skip
+    script = '{"scripts": {"style": "prettier --check src.js"}}'
+    files = {"tool.txt": prettier, "web/package.json": script, "web/src.js": "let  a\n"}
+    repository.commit("a folder", {**GREEN, **files})
+    argv = ("--setup", tool, "--rungs", "recipe", "--", "npm --prefix web run style")
+    found = fixed(repository, *argv)
+    assert (found["outcome"], found["attempts"][0]["summary"]) == ("fixed", "ran prettier --write src.js in web")  # fmt: skip
 
 
 def test_a_file_that_a_script_would_have_written_is_added(repository: Repository) -> None:

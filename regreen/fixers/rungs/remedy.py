@@ -25,9 +25,10 @@ _UNTRACKED = (
     "(git -c core.quotePath=false diff --name-only --diff-filter=A HEAD; "
     "git -c core.quotePath=false ls-files --others --exclude-standard) 2>/dev/null"
 )
-# Tools that the job's own runners keep to themselves are found too, after those of the environment.
+# Tools that the job's own runners keep to themselves are found too, after those of the environment; the first two in
+# whichever folder a remedy runs.
 _PATHS = (
-    'PATH="$PATH:$(echo /work/node_modules/.bin /work/.tox/*/bin /work/.nox/*/bin /work/.venv/bin'
+    'PATH="$PATH:node_modules/.bin:.venv/bin:$(echo /work/node_modules/.bin /work/.tox/*/bin /work/.nox/*/bin /work/.venv/bin'
     " ~/.cache/pre-commit/*/py_env*/bin ~/.cache/prek/hooks/*/bin ~/.local/share/hatch/env/virtual/*/*/*/bin"
     ' ~/.cache/pypoetry/virtualenvs/*/bin ~/.local/share/virtualenvs/*/bin ~/.local/bin | tr " " ":")"; export PATH'
 )
