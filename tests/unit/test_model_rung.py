@@ -90,12 +90,21 @@ def test_a_patch_that_changes_the_test_cannot_be_made(tmp_path: Path) -> None:
 
 def test_a_special_case_is_refused_and_nothing_is_published(tmp_path: Path) -> None:
     cheat = '    """The sum of all values."""\n    if values == [1, 2, 3]:\n        return 6\n'
-    steps: list[Step] = [edit("pkg/calc.py", '    """The sum of all values."""\n', cheat), SUBMIT]
+    steps: list[Step] = [
+        edit("pkg/calc.py", '    """The sum of all values."""\n', cheat),
+        SUBMIT,
+        SUBMIT,
+    ]
     result = repaired(tmp_path, ScriptedModel(steps))
     assert result.patch is None
     assert result.outcome == "gave_up"
-    denied = next(attempt for attempt in result.attempts if attempt.outcome == "denied")
-    assert "special_case" in denied.detail
+    denied = [attempt for attempt in result.attempts if attempt.outcome == "denied"]
+    assert "special_case" in denied[0].detail
+    # the same patch is not judged twice, and each round is told once
+    assert len(denied) == 1
+    rounds = [line for attempt in result.attempts for line in attempt.trail]
+    assert sum(line.startswith("edit ") for line in rounds) == 1
+    assert any("this very patch was judged already: special_case" in line for line in rounds)
 
 
 def test_giving_up_is_an_answer(tmp_path: Path) -> None:

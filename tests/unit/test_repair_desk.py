@@ -13,7 +13,7 @@ from regreen.fixers.case import Before, Case, Judgement, Proposal, Stop
 from regreen.fixers.rungs.loop import Ended, Loop, Purse
 from regreen.fixers.rungs.model import ModelRung
 from regreen.fixers.workspace import Refused, Workspace
-from regreen.models import ModelAnswer, ModelRequest
+from regreen.models import Message, ModelAnswer, ModelRequest
 from tests.unit.repairs import (
     CALC,
     GREEN,
@@ -63,7 +63,13 @@ class CutOff(ScriptedModel):
 
 def looped(case: Case, model: ScriptedModel) -> tuple[Ended, str]:
     with Workspace(case) as desk:
-        loop = Loop(case, never, purse=Purse(model, 1.0), desk=desk, opening="Here it is.")
+        loop = Loop(
+            case,
+            never,
+            purse=Purse(model, 1.0),
+            desk=desk,
+            opening=(Message("user", "Here it is."),),
+        )
         ended = loop.run()
         return ended, desk.patch()
 
@@ -165,6 +171,24 @@ def test_no_path_leads_out_of_the_repository(case: Case, path: str) -> None:
         desk.edit(path, "", "x = 1\n")
 
 
+def test_careless_calls_are_answered_with_what_to_do(case: Case) -> None:
+    calls: list[Step] = [
+        ("bash", {"cmd": "ls"}),
+        ("read", {"file": "pkg/calc.py"}),
+        ("read", {"path": "pkg/calc.py", "start": "eight"}),
+        ("read", {"path": "pkg/calc.py", "start": "8", "end": 8}),
+        ("submit", {}),
+    ]
+    model = ScriptedModel(given_up(*calls))
+    ended, _ = looped(case, model)
+    assert "there is no tool bash; there are propose, read, search" in model.heard
+    assert "`path` must be a string" in model.heard
+    assert "`start` must be a whole number" in model.heard
+    assert "    8          result += value\n(16 lines in all)" in model.heard
+    assert "there is nothing to submit" in model.heard
+    assert ended.why == "enough"
+
+
 def test_half_an_answer_is_not_carried_out(case: Case) -> None:
     half = edit("pkg/calc.py", "result += value", "result = ")
     model = CutOff(given_up(half))
@@ -204,19 +228,35 @@ def test_the_model_is_told_once_when_few_turns_are_left(case: Case) -> None:
     assert len(model.requests) - asked.index(True) == 5
 
 
-def test_what_the_first_look_found_is_not_lost_on_the_loop(case: Case) -> None:
+def test_the_loop_goes_on_with_the_conversation_of_the_first_look(case: Case) -> None:
     said = {"sure": False, "cause": "the loop overwrites its sum", "edits": []}
     model = ScriptedModel([("propose", said), ("give_up", {"reason": "enough"})])
     ModelRung().climb(replace(case, model=model), never)
-    assert "the loop overwrites its sum" in model.heard
+    first, second = model.requests
+    assert second.messages[:1] == first.messages
+    assert (second.tools, second.system) == (first.tools, first.system)  # read from the cache
+    assert second.messages[1].calls[0].input == said
+    assert every_call_is_answered(model.requests)
 
 
-def test_a_first_guess_that_could_not_be_written_is_shown_with_the_reason(case: Case) -> None:
+def test_a_first_guess_that_could_not_be_written_is_answered_with_the_reason(case: Case) -> None:
     edits = [{"path": "pkg/calc.py", "old": "result +=  value", "new": "result += one"}]
     said = {"sure": True, "cause": "the wrong name", "edits": edits}
     model = ScriptedModel([("propose", said), ("give_up", {"reason": "enough"})])
     climbed = ModelRung().climb(replace(case, model=model), never)
     assert "letter by letter" in model.heard
-    assert "result += one" in model.heard
     assert climbed.note == "enough"
+    assert every_call_is_answered(model.requests)
     assert CALC in (case.git.show(case.rev, "pkg/calc.py") or b"").decode()
+
+
+@pytest.mark.parametrize("stop", ["end", "length"])
+def test_a_first_answer_that_is_none_does_not_end_the_repair(case: Case, stop: str) -> None:
+    first: Step = "I would look at calc.py." if stop == "end" else ("propose", {"sure": True})
+    model = CutOff(
+        [first, ("propose", {}), ("give_up", {"reason": "enough"})], cut=stop == "length"
+    )
+    climbed = ModelRung().climb(replace(case, model=model), never)
+    assert climbed.note == "enough"
+    assert "propose was for the first answer" in model.heard
+    assert every_call_is_answered(model.requests)

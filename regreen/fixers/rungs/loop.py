@@ -12,7 +12,7 @@ from regreen.fixers.localise import fence
 from regreen.fixers.rungs import prompts
 from regreen.fixers.verify_patch import quick_look
 from regreen.fixers.workspace import Refused, Workspace, clipped
-from regreen.models import Cost, Message, ModelAnswer, ModelRequest, Tool, ToolCall, ToolResult
+from regreen.models import Cost, Message, ModelAnswer, ModelRequest, ToolCall, ToolResult
 from regreen.ports import Model
 
 STEPS = 30
@@ -28,7 +28,7 @@ _FEW = 5
 
 @dataclass(frozen=True)
 class Ended:
-    """How a loop ended; `why` in one line, `trail` every round's action and what came of it."""
+    """How a loop ended; `why` in one line, `trail` what was done, and what came of it, since the last submit."""
 
     outcome: AttemptOutcome
     why: str
@@ -70,15 +70,17 @@ class Loop:
         *,
         purse: Purse,
         desk: Workspace,
-        opening: str,
+        opening: Sequence[Message],
         salt: str = "",
     ) -> None:
         self.case, self.judge, self.purse, self.desk, self.salt = case, judge, purse, desk, salt
-        self.messages: list[Message] = [Message("user", opening)]
+        self.messages: list[Message] = list(opening)
         self.trail: list[str] = []
         self.seen: list[str] = []
         self.elided = 0
         self.judged: Judgement | None = None
+        self.refused: dict[str, str] = {}
+        self.told = 0
         self.fewest = max(1, len(case.before.failures))
         self.since_progress = self.format_errors = self.timeouts = 0
         self.failed_round = False
@@ -103,10 +105,10 @@ class Loop:
         spent = replace(Cost(), usd=self.purse.cost.usd - start)
         if self.judged is not None and self.judged.stands:
             outcome = self.judged.outcome
-        return Ended(outcome, why, self.judged, spent, tuple(self.trail), self.desk.patch())
+        return Ended(outcome, why, self.judged, spent, self._news(), self.desk.patch())
 
     def _round(self) -> None:
-        answer = self.purse.ask(self._request(prompts.TOOLS))
+        answer = self.purse.ask(self._request())
         self.messages.append(answer.as_message())
         if answer.stop == "refusal":
             self.over = ("gave_up", "the model declined")
@@ -122,15 +124,12 @@ class Loop:
             self.failed_round = False
             self._diagnose()
 
-    def _request(self, tools: Sequence[Tool], force: str | None = None) -> ModelRequest:
-        shown = self._view()
+    def _request(self, force: str | None = None) -> ModelRequest:
         return ModelRequest(
             purpose="fix/loop",
             system=prompts.SYSTEM,
-            messages=tuple(shown),
-            tools=(*tools, prompts.DIAGNOSIS)
-            if force is None
-            else (*prompts.TOOLS, prompts.DIAGNOSIS),
+            messages=tuple(self._view()),
+            tools=prompts.TOOLS,
             force=force,
             max_tokens=8192,
             cache_messages=max(1, self.elided),
@@ -171,9 +170,8 @@ class Loop:
             self.over = ("gave_up", "the model gave no whole call of a tool three times in a row")
 
     def _answered(self, answer: ModelAnswer, text: str) -> None:
-        """Go on after an answer of which nothing is carried out; each of its calls needs its result all the same."""
-        results = tuple(ToolResult(call.id, text, is_error=True) for call in answer.calls)
-        self.messages.append(Message("user", "" if results else text, results=results))
+        """Go on after an answer of which nothing is carried out."""
+        self.messages.append(reply(answer, text, is_error=True))
 
     def _act(self, call: ToolCall) -> ToolResult:
         if self.over is not None:
@@ -213,12 +211,13 @@ class Loop:
             case "give_up":
                 self.over = ("gave_up", string(given, "reason"))
                 said = "understood"
-            case (
-                "diagnose"
-            ):  # unasked; it is among the tools, so that they are the same in every question
+            case "diagnose":  # unasked; it is among the tools of every question
                 said = "noted; go on"
+            case "propose":
+                raise Refused(prompts.NOT_NOW)
             case _:
-                msg = f"there is no tool {call.name}"
+                names = ", ".join(tool.name for tool in prompts.TOOLS)
+                msg = f"there is no tool {call.name}; there are {names}"
                 raise Refused(msg)
         return said
 
@@ -246,6 +245,9 @@ class Loop:
             raise Refused(
                 "there is nothing to submit; give_up(reason) ends the work without a patch"
             )
+        if patch in self.refused:
+            msg = f"this very patch was judged already: {self.refused[patch]}"
+            raise Refused(msg)
         cause, risk = string(given, "cause"), string(given, "risk", "")
         reflection = " ".join(part for part in (string(given, "why_minimal", ""), risk) if part)
         summary = "patch of the repair loop"
@@ -257,7 +259,7 @@ class Loop:
                 cause,
                 usd=self.purse.cost.usd,
                 reflection=reflection,
-                trail=tuple(self.trail),
+                trail=self._news(),
             )
         )
         self.judged = judgement
@@ -265,12 +267,19 @@ class Loop:
             self.over = (judgement.outcome, "submitted and accepted")
             return "accepted"
         self.failed_round = True
+        self.refused[patch] = judgement.why
         return f"not accepted ({judgement.outcome}): {judgement.why}"
+
+    def _news(self) -> tuple[str, ...]:
+        """What happened since it was asked last: a report shows each round once."""
+        news = tuple(self.trail[self.told :])
+        self.told = len(self.trail)
+        return news
 
     def _diagnose(self) -> None:
         """A typed answer after a failed round: what it is, whether it can be mended, what next."""
         self._add(prompts.DIAGNOSE)
-        answer = self.purse.ask(self._request((), "diagnose"))
+        answer = self.purse.ask(self._request("diagnose"))
         self.messages.append(answer.as_message())
         call = next((one for one in answer.calls if one.name == "diagnose"), None)
         if call is None:
@@ -315,6 +324,12 @@ class Loop:
             self._add(prompts.NUDGE)
 
 
+def reply(answer: ModelAnswer, text: str, *, is_error: bool = False) -> Message:
+    """The same words to each call of an answer, for each needs a result; or as they are, where it holds none."""
+    results = tuple(ToolResult(call.id, text, is_error=is_error) for call in answer.calls)
+    return Message("user", "" if results else text, results=results)
+
+
 def _size(messages: Sequence[Message]) -> int:
     return sum(
         len(message.text) + sum(len(result.content) for result in message.results)
@@ -344,6 +359,8 @@ def string(given: Mapping[str, object], key: str, default: str | None = None) ->
 
 def _int(given: Mapping[str, object], key: str, default: int) -> int:
     value = given.get(key, default)
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
     if not isinstance(value, int):
         msg = f"`{key}` must be a whole number"
         raise Refused(msg)

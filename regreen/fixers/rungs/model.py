@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from regreen.errors import OutOfBudget
 from regreen.fixers.case import AttemptOutcome, Case, Climbed, Judge, Judgement, Proposal, RungName
-from regreen.fixers.localise import pack
+from regreen.fixers.localise import fence, pack
 from regreen.fixers.rungs import prompts
-from regreen.fixers.rungs.loop import Ended, Loop, Purse, string
+from regreen.fixers.rungs.loop import Ended, Loop, Purse, reply, string
 from regreen.fixers.rungs.missing import imported_by_source, missing_in
 from regreen.fixers.workspace import Refused, Workspace, clipped, original
-from regreen.models import Message, ModelRequest
+from regreen.models import Message, ModelAnswer, ModelRequest
 
 _SECOND_SHARE = 0.5
 
@@ -39,13 +39,15 @@ class ModelRung:
                 note=str(error), outcome="out_of_budget", cost=purse.cost, trail=tuple(trail)
             )
         judged = first.judgement
+        if judged is not None:
+            trail.clear()  # it stands in the report of that patch
         if judged is not None and judged.stands:
-            return Climbed(judged, outcome=judged.outcome, cost=purse.cost, trail=tuple(trail))
-        ended = _attempt(case, judge, purse, prompts.LOOP + material + first.told)
+            return Climbed(judged, outcome=judged.outcome, cost=purse.cost)
+        ended = _attempt(case, judge, purse, first.messages)
         trail += ended.trail
         if _worth_another(ended, case, purse):
             again = prompts.SECOND.format(earlier=_told(ended)) + prompts.LOOP + material
-            ended = _attempt(case, judge, purse, again, salt="second")
+            ended = _attempt(case, judge, purse, (Message("user", again),), salt="second")
             trail += ["second attempt", *ended.trail]
         stands = ended.judgement if ended.judgement is not None and ended.judgement.stands else None
         return Climbed(
@@ -75,41 +77,53 @@ def _lacking(case: Case) -> str:
 
 @dataclass(frozen=True)
 class _First:
-    """What one question came to: how its patch was judged, and what the loop is told of it."""
+    """What one question came to: how its patch was judged, and the conversation that the loop goes on with."""
 
+    messages: tuple[Message, ...]
     judgement: Judgement | None = None
-    told: str = ""
 
 
 def _one_shot(case: Case, judge: Judge, purse: Purse, material: str, trail: list[str]) -> _First:
     """One question with all that is known; its edits go through the same checks as the loop's."""
-    answer = purse.ask(
-        ModelRequest(
-            purpose="fix/one-shot",
-            system=prompts.SYSTEM,
-            messages=(Message("user", prompts.ONE_SHOT + material),),
-            tools=(prompts.PROPOSE,),
-            force="propose",
-            max_tokens=8192,
-            cache_messages=1,
-        )
+    asked = ModelRequest(
+        purpose="fix/one-shot",
+        system=prompts.SYSTEM,
+        messages=(Message("user", prompts.ONE_SHOT + material),),
+        tools=prompts.TOOLS,
+        force="propose",
+        max_tokens=8192,
+        cache_messages=1,
     )
+    answer = purse.ask(asked)
+    judgement, said = _tried(case, judge, purse, answer, trail)
+    after = replace(
+        reply(answer, said), text=f"{'' if answer.calls else said} {prompts.GO_ON}".strip()
+    )
+    return _First((*asked.messages, answer.as_message(), after), judgement)
+
+
+def _tried(
+    case: Case, judge: Judge, purse: Purse, answer: ModelAnswer, trail: list[str]
+) -> tuple[Judgement | None, str]:
+    """Have the edits of a first answer judged, where it is sure of any; and what to say to it."""
     call = next((one for one in answer.calls if one.name == "propose"), None)
     cause = str(call.input.get("cause", "") if call else answer.text)[:600]
-    if call is None or call.input.get("sure") is not True or answer.stop == "length":
-        trail.append(f"one shot: {'cut off' if answer.stop == 'length' else 'not sure'}; {cause}")
-        return _First(told=prompts.FIRST_THOUGHT.format(cause=cause) if cause else "")
+    if answer.stop == "length":
+        trail.append(f"one shot: cut off; {cause}")
+        return None, prompts.CUT_OFF
+    if call is None or call.input.get("sure") is not True:
+        trail.append(f"one shot: not sure; {cause}")
+        return None, prompts.NOT_YET if call is None and answer.calls else prompts.NOTED
     try:
         with Workspace(case) as desk:
             desk.edit_all(_edits(call.input.get("edits")))
             patch = desk.patch()
     except Refused as refusal:
         trail.append(f"one shot: {cause}\nan edit was refused: {refusal}")
-        edits = json.dumps(call.input.get("edits"), ensure_ascii=False)
-        return _First(told=_not_accepted(str(refusal), f"{cause}\n{clipped(edits, 4000)}"))
+        return None, fence(case, prompts.NOT_ACCEPTED.format(why=refusal))
     if not patch:
         trail.append(f"one shot: no edit; {cause}")
-        return _First(told=prompts.FIRST_THOUGHT.format(cause=cause))
+        return None, prompts.NOTED
     trail.append(f"one shot: {cause}\n{clipped(patch, 2000)}")
     judgement = judge(
         Proposal(
@@ -122,7 +136,7 @@ def _one_shot(case: Case, judge: Judge, purse: Purse, material: str, trail: list
             trail=tuple(trail),
         )
     )
-    return _First(judgement, _not_accepted(judgement.why, clipped(patch, 3000)))
+    return judgement, fence(case, prompts.NOT_ACCEPTED.format(why=judgement.why[:2000]))
 
 
 def _edits(given: object) -> list[tuple[str, str, str]]:
@@ -139,11 +153,9 @@ def _edits(given: object) -> list[tuple[str, str, str]]:
     return found
 
 
-def _not_accepted(why: str, guess: str) -> str:
-    return prompts.FIRST_GUESS.format(why=why[:1000], guess=guess)
-
-
-def _attempt(case: Case, judge: Judge, purse: Purse, opening: str, salt: str = "") -> Ended:
+def _attempt(
+    case: Case, judge: Judge, purse: Purse, opening: Sequence[Message], salt: str = ""
+) -> Ended:
     with Workspace(case) as desk:
         return Loop(case, judge, purse=purse, desk=desk, opening=opening, salt=salt).run()
 

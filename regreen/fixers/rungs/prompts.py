@@ -37,28 +37,22 @@ How to work
   beside them.
 """
 
-ONE_SHOT = """Here is the failure and the code around it. If you can see the cause with confidence, answer with `propose`:
-the cause and the edits that mend it. If you need to look further, or the test seems wrong, set `sure` to false and
-leave `edits` empty; you will get tools to look around.
+ONE_SHOT = """Here is the failure and the code around it. Answer with `propose` first: if you can see the cause with
+confidence, the cause and the edits that mend it; if you need to look further, or the test seems wrong, set `sure` to
+false, say what you suspect, and leave `edits` empty. The other tools are for afterwards.
 
 """
 
-LOOP = """Here is the failure and the code around it. Repair it with the tools; end with submit or give_up.
+GO_ON = """Nothing of the first answer is in the copy. Go on with the tools, edit instead of propose; end with submit or
+give_up."""
+NOTED = "noted"
+NOT_YET = "not carried out: the first answer was for propose"
+NOT_NOW = "propose was for the first answer; make the edits with edit, and submit them"
+NOT_ACCEPTED = "not accepted: {why}"
 
-"""
+LOOP = """Here is the failure and the code around it. Repair it with the tools (edit, not propose); end with submit or
+give_up.
 
-FIRST_THOUGHT = """
-
-Before there were tools, a first look at this said (nothing of it was tried):
-{cause}
-"""
-
-FIRST_GUESS = """
-
-A first guess was made before there were tools, and not accepted; none of it is in the copy. Why not:
-{why}
-What it was:
-{guess}
 """
 
 SECOND = """An earlier attempt at this repair, by somebody else, was not accepted. What it changed and why it was refused:
@@ -116,7 +110,7 @@ PROPOSE = Tool(
     ),
 )
 
-TOOLS = (
+_STEPS = (
     Tool("read", "Show lines of a file, numbered.", _object(["path"], path=_text("file"), start=_number("first line"), end=_number("last line"))),
     Tool("search", "Find an extended regular expression in the repository's files.", _object(["pattern"], pattern=_text("as for grep -E"), path=_text("folder or file to look in"))),
     Tool("symbols", "With `path`: what the file defines. With `name`: where it is defined and called.", _object([], name=_text("function, method or class"), path=_text("file, or folder prefix with `name`"))),
@@ -164,3 +158,6 @@ DIAGNOSIS = Tool(
         next=_text("the next step"),
     ),
 )
+
+TOOLS = (PROPOSE, *_STEPS, DIAGNOSIS)
+"""All of them in every question: what differs from one to the next would be read anew, at the full price."""
