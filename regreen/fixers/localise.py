@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,9 +19,11 @@ from regreen.fixers.verify_patch import failing_sources
 from regreen.fixers.workspace import clipped, original
 from regreen.models import Failure, Frame
 
-_AROUND = 8
+_AROUND = 20
 _WHOLE = 120
 _FAILURES = 5
+_HEAD, _NEAR = 4, 6
+_WORD = re.compile(r"\w{4,80}")
 _FRAMES = 8
 _FILES = 5
 _IMPORTS = 40
@@ -111,9 +114,40 @@ def _failure(failure: Failure) -> str:
 
 
 def _tests(case: Case) -> list[str]:
-    """The failing tests' own source; a check script from outside is shown whole."""
+    """The failing tests' own source, of long ones what the failure speaks of; a check script is shown whole."""
     found = failing_sources(case.git, case.rev, case.trial, case.before.failures)
-    return [clipped(text, 6000 if len(found) == 1 else 3000) for text in found[:_FAILURES]]
+    limit = 6000 if len(found) == 1 else 3000
+    said = "\n".join(
+        [
+            *(f"{failure.test}\n{failure.message}" for failure in case.before.failures),
+            *(line for line in case.output.splitlines() if line.startswith(("E ", ">"))),
+        ]
+    )
+    return [_telling(text, said, limit) for text in found[:_FAILURES]]
+
+
+def _telling(text: str, said: str, limit: int) -> str:
+    """The head of a long test, and its lines that share the rarest words with what was said of the failure."""
+    if len(text) <= limit:
+        return text
+    lines = text.splitlines()
+    words = [set(_WORD.findall(line)) for line in lines]
+    times = Counter(word for line in words for word in line)
+    heard = set(_WORD.findall(said))
+    weights = [sum(1 / times[word] for word in line & heard) for line in words]
+    kept, left = set(range(min(_HEAD, len(lines)))), limit
+    for best in sorted(range(len(lines)), key=lambda at: -weights[at]):
+        near = set(range(max(0, best - _NEAR), min(len(lines), best + _NEAR + 1))) - kept
+        left -= sum(len(lines[at]) + 1 for at in near)
+        if left < 0 or weights[best] <= max(weights) / 4:
+            break
+        kept |= near
+    if len(kept) <= _HEAD:
+        return clipped(text, limit)
+    shown = [
+        f"{'' if at - 1 in kept or at == 0 else '...' + chr(10)}{lines[at]}" for at in sorted(kept)
+    ]
+    return "\n".join([*shown, "..."] if len(lines) - 1 not in kept else shown)
 
 
 @dataclass(frozen=True)
@@ -140,7 +174,7 @@ class _Stretch:
 
 
 def _stretches(case: Case, frames: Sequence[Frame]) -> list[_Stretch]:
-    """The functions of the frames where they are short, else the lines around; a function is shown once."""
+    """The functions of the frames where they are short, else the lines around; none of them twice."""
     found: dict[tuple[str, int, int], list[int]] = {}
     for frame in frames:
         text = original(case, frame.path) or ""
@@ -148,7 +182,10 @@ def _stretches(case: Case, frames: Sequence[Frame]) -> list[_Stretch]:
         start, end = max(1, frame.line - _AROUND), frame.line + _AROUND
         if around is not None and around.end - around.start <= _WHOLE:
             start, end = around.start, around.end
-        found.setdefault((frame.path, start, end), []).append(frame.line)
+        at = next(
+            (one for one in found if one[0] == frame.path and one[1] <= frame.line <= one[2]), None
+        )
+        found.setdefault(at or (frame.path, start, end), []).append(frame.line)
     return [_Stretch(*where, tuple(marked)) for where, marked in found.items()]
 
 

@@ -15,6 +15,7 @@ from regreen.fixers.checks.paths import is_source
 from regreen.fixers.workspace import original
 
 _HOPS = 5
+_HEARD = 2
 _LARGEST = 400_000
 _TELLING = range(6, 81)
 """Characters of a text that says where it comes from."""
@@ -36,22 +37,23 @@ def named(case: Case, tests: Sequence[str], limit: int = 6) -> list[tuple[str, D
     Args:
         case: the failure.
         tests: the sources of the failing tests, without their imports.
-        limit: how many names.
+        limit: how many names of the tests; two more at most that their failures speak of.
     """
     used = Counter(name for text in tests for name in set(_used(text)))
     sources = dict(_sources(case))
     sure = {name: home for name, home in _imported(case, tests).items() if used[name]}
     ranked = [sure[name] for name in sorted(sure, key=lambda one: (-used[one], one))]
     found = [*dict.fromkeys([*ranked[: limit - 2], *_quoting(sources, tests)])][:limit]
-    said = "\n".join(one.message for one in case.before.failures) or case.output
+    said = "\n".join(one.message for one in case.before.failures).strip() or case.output
     spoken = {match[0] for match in _SPOKEN.finditer(said[-3000:])}
-    homes = _everywhere(sources, (used.keys() | spoken) - sure.keys())
+    homes = _everywhere(sources, used.keys() - sure.keys(), spoken - sure.keys())
 
-    # what the tests themselves name comes before what their output happens to mention
-    def rank(name: str) -> tuple[bool, int, int]:
-        return name not in used, len(homes[name]), -len(name)
+    def rank(name: str) -> tuple[int, int]:
+        return len(homes[name]), -len(name)
 
-    for name in sorted(homes, key=rank)[: max(0, limit - len(found))]:
+    own = sorted((name for name in homes if name in used), key=rank)[: max(0, limit - len(found))]
+    heard = sorted((name for name in homes if name not in used), key=rank)[:_HEARD]
+    for name in [*own, *heard]:
         found += [one for one in homes[name][:2] if one not in found]
     return found
 
@@ -174,14 +176,21 @@ def _sources(case: Case) -> Iterator[tuple[str, str]]:
 
 
 def _everywhere(
-    sources: Mapping[str, str], names: Collection[str]
+    sources: Mapping[str, str], used: Collection[str], spoken: Collection[str]
 ) -> dict[str, list[tuple[str, Definition]]]:
+    """Definitions of these names in any module; a spoken name may be written in another case (YEAR_OF_WEEK)."""
     homes: dict[str, list[tuple[str, Definition]]] = {}
+    plain = {_plain(name) for name in spoken}
     for path, text in sources.items():
         for one in outline(path, text.encode()).definitions:
-            if one.short in names and len(one.short) > 2 and one.kind != "constant":
+            known = one.short in used or _plain(one.short) in plain
+            if known and len(one.short) > 2 and one.kind != "constant":
                 homes.setdefault(one.short, []).append((path, one))
     return homes
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
 
 
 def _defined(case: Case, path: str) -> Sequence[Definition]:

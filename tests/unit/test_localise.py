@@ -182,3 +182,39 @@ def test_words_of_a_message_are_names_only_where_they_are_written_as_such(
     assert "def as_path" in named
     assert "def refused" in named
     assert "def value" not in named
+
+
+def test_of_a_long_function_the_lines_around_the_frames_are_shown_once(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
+    body = "".join(f"    step_{number} = {number}\n" for number in range(2, 301))
+    files["lib/long.py"] = f"def run():\n{body}"
+    frames = (Frame("lib/long.py", 110, "run"), Frame("lib/long.py", 100, "run"))
+    sections = shown(tmp_path, files, failing("test_maybe", *frames))
+    path = sections["Source on the failing path"]
+    assert "step_80 = 80\n" in path
+    assert "  100>     step_100 = 100\n" in path
+    assert path.count("step_110 = 110\n") == 1
+    assert "step_79 = 79\n" not in path
+
+
+def test_of_a_long_test_what_the_failure_speaks_of_is_shown(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
+    calls = [f"    assert lib.join('part{number}') == 'PART{number}'" for number in range(400)]
+    files["tests/test_lib.py"] = "import lib\n\n\ndef test_all():\n" + "\n".join(calls) + "\n"
+    words = "AssertionError: 'part287' != 'PART287'"
+    failure = Failure("tests/test_lib.py::test_all", "AssertionError", words)
+    test = shown(tmp_path, files, failure)["The failing tests"]
+    assert "def test_all():" in test
+    assert "...\n    assert lib.join('part281')" in test
+    assert "lib.join('part287')" in test
+    assert "part300" not in test
+
+
+def test_a_name_is_known_in_another_case(tmp_path: Path, files: dict[str, str]) -> None:
+    files["lib/checks.py"] += "\n\nclass YearOfWeek:\n    pass\n"
+    words = "AssertionError: 'YEAR_OF_WEEK(d)' != 'EXTRACT(d)'"
+    failure = Failure("tests/test_lib.py::test_maybe", "AssertionError", words)
+    named = shown(tmp_path, files, failure)["Source of what the failing tests name"]
+    assert "class YearOfWeek" in named
