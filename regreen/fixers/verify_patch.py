@@ -180,16 +180,24 @@ def _still_red(before: Sequence[Failure], seen: Seen) -> list[str]:
 
 
 def _broken(case: Case, trial: Trial, commit: str, given_up: frozenset[str]) -> list[str]:
-    """Tests that passed before and do not pass now: failing, skipped or gone, flaky ones left out."""
+    """Tests that passed before and do not pass now, twice: failing, skipped or gone, flaky ones left out."""
     wide = replace(case.wide, overlay=trial.overlay) if case.wide is not None else trial
     if not uses_pytest(wide):
         wide = trial
-    seen = run_fresh(
-        wide, commit, git=case.git, sandbox=case.sandbox, listen=True, cancel=case.stop.cancel
-    )
-    if not seen.tests:
-        return [] if seen.green else ["the whole suite could not be run with the patch"]
-    return in_words(fallen(case.passing, seen.tests, flaky=case.flaky, given_up=given_up))
+    broken: dict[str, str] = {}
+    for first in (True, False):
+        seen = run_fresh(
+            wide, commit, git=case.git, sandbox=case.sandbox, listen=True, cancel=case.stop.cancel
+        )
+        if first and not seen.tests:
+            return [] if seen.green else ["the whole suite could not be run with the patch"]
+        now = fallen(case.passing, seen.tests, flaky=case.flaky, given_up=given_up)
+        broken = {test: word for test, word in now.items() if first or test in broken}
+        if (
+            not broken
+        ):  # what fell once and stands again says more of a busy machine than of the patch
+            break
+    return in_words(broken)
 
 
 def restored(git: Git, rev: str, trial: Trial, files: Sequence[FileChange]) -> Trial:
