@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-PROJECTS: dict[str, dict[str, str]] = {}
 # fmt: off
-PROJECTS["ledger"] = {
+PROJECTS: dict[str, dict[str, str]] = {
+"ledger": {
 "pyproject.toml": '''[build-system]
 requires = ["hatchling"]
 build-backend = "hatchling.build"
@@ -37,12 +37,17 @@ fail_under = 92
 ''',
 "Makefile": '''.PHONY: test lint
 test:
-\tpython -m pytest tests
+	python -m pytest tests
 lint:
-\truff check src tests
-\tmypy src
+	ruff check src tests
+	mypy src
 ''',
-"CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n- Add `ledger report --month`.\n",
+"CHANGELOG.md": '''# Changelog
+
+## Unreleased
+
+- Add `ledger report --month`.
+''',
 ".github/workflows/ci.yml": '''name: ci
 on: [push, pull_request]
 jobs:
@@ -66,7 +71,12 @@ ruff check src tests
 mypy src
 python -m pytest tests -x
 ''',
-"src/ledger/__init__.py": '"""Double-entry bookkeeping."""\n\nfrom ledger.money import Money\n\n__all__ = ["Money"]\n',
+"src/ledger/__init__.py": '''"""Double-entry bookkeeping."""
+
+from ledger.money import Money
+
+__all__ = ["Money"]
+''',
 "src/ledger/money.py": '''"""Amounts of money in one currency."""
 
 from __future__ import annotations
@@ -416,10 +426,23 @@ def test_missing(tmp_path):
     with pytest.raises(ImportFailed, match="line 2: missing to"):
         read_statement(path)
 ''',
-}
-PROJECTS["notes"] = {
-"requirements.txt": "flask==3.0.3\nwerkzeug==3.0.4\nitsdangerous==2.2.0\njinja2==3.1.4\nrequests==2.32.3\npyyaml==6.0.2\nbleach==6.1.0\n",
-"setup.cfg": "[flake8]\nmax-line-length = 100\nextend-ignore = E203\n\n[tool:pytest]\ntestpaths = tests\n",
+},
+"notes": {
+"requirements.txt": '''flask==3.0.3
+werkzeug==3.0.4
+itsdangerous==2.2.0
+jinja2==3.1.4
+requests==2.32.3
+pyyaml==6.0.2
+bleach==6.1.0
+''',
+"setup.cfg": '''[flake8]
+max-line-length = 100
+extend-ignore = E203
+
+[tool:pytest]
+testpaths = tests
+''',
 "notes/__init__.py": '''"""A notebook on the web."""
 
 from flask import Flask
@@ -671,11 +694,36 @@ def test_excerpt():
 def test_body_is_clean():
     assert render_body("<script>x</script><em>y</em>") == "x<em>y</em>"
 ''',
-}
-PROJECTS["iniparse"] = {
-"tox.ini": "[tox]\nenvlist = py310,py312,lint\n\n[testenv]\ncommands = python -m unittest discover -v\n\n[testenv:lint]\ndeps = flake8\ncommands = flake8 iniparse\n\n[flake8]\nmax-line-length = 88\nmax-complexity = 10\n",
-"setup.py": 'from setuptools import find_packages, setup\n\nsetup(\n    name="iniparse2",\n    version="0.9",\n    packages=find_packages(exclude=["tests"]),\n    install_requires=["charset-normalizer>=3.3"],\n    python_requires=">=3.8",\n)\n',
-"iniparse/__init__.py": 'from .parser import ParseError, parse\n\n__all__ = ["ParseError", "parse"]\n',
+},
+"iniparse": {
+"tox.ini": '''[tox]
+envlist = py310,py312,lint
+
+[testenv]
+commands = python -m unittest discover -v
+
+[testenv:lint]
+deps = flake8
+commands = flake8 iniparse
+
+[flake8]
+max-line-length = 88
+max-complexity = 10
+''',
+"setup.py": '''from setuptools import find_packages, setup
+
+setup(
+    name="iniparse2",
+    version="0.9",
+    packages=find_packages(exclude=["tests"]),
+    install_requires=["charset-normalizer>=3.3"],
+    python_requires=">=3.8",
+)
+''',
+"iniparse/__init__.py": '''from .parser import ParseError, parse
+
+__all__ = ["ParseError", "parse"]
+''',
 "iniparse/lexer.py": '''"""Cuts a document into tokens."""
 
 import re
@@ -774,7 +822,7 @@ def interpolate(document, section, key, depth=0):
         value = value[:start] + str(inner) + value[end:]
     return value
 ''',
-"tests/__init__.py": "",
+"tests/__init__.py": '',
 "tests/test_parser.py": '''import unittest
 
 from iniparse import ParseError, parse
@@ -818,10 +866,24 @@ class InterpolateTest(unittest.TestCase):
 if __name__ == "__main__":
     unittest.main()
 ''',
-}
-PROJECTS["numkit"] = {
-"pyproject.toml": '[project]\nname = "numkit"\nversion = "2.0"\ndependencies = ["numpy>=1.26,<3"]\n\n[tool.pytest.ini_options]\naddopts = "-ra --doctest-modules"\n\n[tool.ruff]\nline-length = 100\n\n[tool.ruff.lint]\nselect = ["ALL"]\nignore = ["D"]\n',
-"numkit/__init__.py": "",
+},
+"numkit": {
+"pyproject.toml": '''[project]
+name = "numkit"
+version = "2.0"
+dependencies = ["numpy>=1.26,<3"]
+
+[tool.pytest.ini_options]
+addopts = "-ra --doctest-modules"
+
+[tool.ruff]
+line-length = 100
+
+[tool.ruff.lint]
+select = ["ALL"]
+ignore = ["D"]
+''',
+"numkit/__init__.py": '',
 "numkit/stats.py": '''"""Statistics of samples."""
 
 from __future__ import annotations
@@ -985,10 +1047,18 @@ def test_simpson():
 def test_normalise():
     np.testing.assert_allclose(normalise(np.array([[3.0, 4.0], [0.0, 0.0]])), [[0.6, 0.8], [0, 0]])
 ''',
-}
-PROJECTS["fetchq"] = {
-"pyproject.toml": '[project]\nname = "fetchq"\nversion = "0.3"\ndependencies = ["httpx>=0.27", "anyio>=4.4"]\n\n[tool.pytest.ini_options]\nasyncio_mode = "auto"\ntimeout = 30\n',
-"fetchq/__init__.py": "",
+},
+"fetchq": {
+"pyproject.toml": '''[project]
+name = "fetchq"
+version = "0.3"
+dependencies = ["httpx>=0.27", "anyio>=4.4"]
+
+[tool.pytest.ini_options]
+asyncio_mode = "auto"
+timeout = 30
+''',
+"fetchq/__init__.py": '',
 "fetchq/retry.py": '''"""Trying again."""
 
 from __future__ import annotations
@@ -1214,10 +1284,22 @@ async def test_failure_is_raised():
     with pytest.raises(RuntimeError):
         await queue.drain()
 ''',
-}
-PROJECTS["shopdj"] = {
-"manage.py": 'import os\nimport sys\n\nif __name__ == "__main__":\n    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "site1.settings")\n    from django.core.management import execute_from_command_line\n\n    execute_from_command_line(sys.argv)\n',
-"requirements.txt": "django>=4.2.16,<5\ndjangorestframework~=3.15\npillow>=10.3\ncelery==5.4.0\n",
+},
+"shopdj": {
+"manage.py": '''import os
+import sys
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "site1.settings")
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(sys.argv)
+''',
+"requirements.txt": '''django>=4.2.16,<5
+djangorestframework~=3.15
+pillow>=10.3
+celery==5.4.0
+''',
 "site1/settings.py": '''from pathlib import Path
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -1363,7 +1445,17 @@ class OrderForm(forms.ModelForm):
             raise forms.ValidationError("no such coupon")
         return coupon
 ''',
-"orders/serializers.py": 'from rest_framework import serializers\n\nfrom orders.models import Product\n\n\nclass ProductSerializer(serializers.ModelSerializer):\n    class Meta:\n        model = Product\n        fields = ["id", "name", "price"]\n        read_only_fields = ["price"]\n',
+"orders/serializers.py": '''from rest_framework import serializers
+
+from orders.models import Product
+
+
+class ProductSerializer(serializers.ModelSerializer):
+    class Meta:
+        model = Product
+        fields = ["id", "name", "price"]
+        read_only_fields = ["price"]
+''',
 "orders/tests.py": '''from decimal import Decimal
 
 from django.contrib.auth.models import User
@@ -1403,8 +1495,8 @@ class OrderTest(TestCase):
         self.assertEqual(self.client.post("/orders", {"coupon": "half"}).status_code, 201)
 ''',
 "orders/fixtures/products.json": '[{"model": "orders.product", "pk": 1, "fields": {"name": "tea", "price": "4.00", "stock": 50}}]\n',
-}
-PROJECTS["tsq"] = {
+},
+"tsq": {
 "package.json": '''{
   "name": "tsq",
   "version": "3.1.0",
@@ -1424,9 +1516,32 @@ PROJECTS["tsq"] = {
   }
 }
 ''',
-"tsconfig.json": '{\n  "compilerOptions": {\n    "target": "ES2022",\n    "strict": true,\n    "noUncheckedIndexedAccess": true\n  },\n  "include": ["src"]\n}\n',
-"eslint.config.mjs": "export default [\n  {\n    files: ['src/**/*.ts'],\n    rules: {\n      'no-unused-vars': 'error',\n      eqeqeq: 'error',\n      'no-eval': 'error',\n    },\n  },\n];\n",
-"vitest.config.ts": "import { defineConfig } from 'vitest/config';\n\nexport default defineConfig({\n  test: { include: ['src/**/*.test.ts'], coverage: { thresholds: { lines: 90 } }, testTimeout: 5000 },\n});\n",
+"tsconfig.json": '''{
+  "compilerOptions": {
+    "target": "ES2022",
+    "strict": true,
+    "noUncheckedIndexedAccess": true
+  },
+  "include": ["src"]
+}
+''',
+"eslint.config.mjs": '''export default [
+  {
+    files: ['src/**/*.ts'],
+    rules: {
+      'no-unused-vars': 'error',
+      eqeqeq: 'error',
+      'no-eval': 'error',
+    },
+  },
+];
+''',
+"vitest.config.ts": '''import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: { include: ['src/**/*.test.ts'], coverage: { thresholds: { lines: 90 } }, testTimeout: 5000 },
+});
+''',
 "src/duration.ts": '''const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 export class DurationError extends Error {}
@@ -1568,10 +1683,21 @@ describe('cart', () => {
   });
 });
 ''',
-}
-PROJECTS["gokv"] = {
-"go.mod": "module example.org/gokv\n\ngo 1.22\n\nrequire (\n\tgithub.com/gorilla/mux v1.8.1\n\tgolang.org/x/crypto v0.27.0\n)\n",
-"Makefile": "test:\n\tgo vet ./...\n\tgo test -race ./...\n",
+},
+"gokv": {
+"go.mod": '''module example.org/gokv
+
+go 1.22
+
+require (
+	github.com/gorilla/mux v1.8.1
+	golang.org/x/crypto v0.27.0
+)
+''',
+"Makefile": '''test:
+	go vet ./...
+	go test -race ./...
+''',
 "kv/store.go": '''package kv
 
 import (
@@ -1725,9 +1851,19 @@ func TestParallel(t *testing.T) {
 	}
 }
 ''',
-}
-PROJECTS["rsemver"] = {
-"Cargo.toml": '[package]\nname = "rsemver"\nversion = "0.2.0"\nedition = "2021"\n\n[dependencies]\nthiserror = "1.0"\n\n[lints.clippy]\nunwrap_used = "deny"\n',
+},
+"rsemver": {
+"Cargo.toml": '''[package]
+name = "rsemver"
+version = "0.2.0"
+edition = "2021"
+
+[dependencies]
+thiserror = "1.0"
+
+[lints.clippy]
+unwrap_used = "deny"
+''',
 "src/lib.rs": '''//! Versions.
 #![forbid(unsafe_code)]
 #![deny(warnings)]
@@ -1804,8 +1940,8 @@ fn four_parts_are_wrong() {
     assert_eq!(Version::parse("1.2.3.4"), Err(ParseError::Parts(4)));
 }
 ''',
-}
-PROJECTS["deploy"] = {
+},
+"deploy": {
 "bin/deploy.sh": '''#!/bin/sh
 set -eu
 target=${1:?"usage: deploy.sh HOST"}
@@ -1870,17 +2006,677 @@ KEEP=5 sh bin/rotate.sh "$dir"
     }
 }
 ''',
-"config/app.yml": "auth:\n  required: true\n  token_ttl: 3600\nlimits:\n  max_upload_mb: 5\n  workers: 4\n",
-".pre-commit-config.yaml": "repos:\n  - repo: https://github.com/koalaman/shellcheck-precommit\n    rev: v0.10.0\n    hooks:\n      - id: shellcheck\n",
+"config/app.yml": '''auth:
+  required: true
+  token_ttl: 3600
+limits:
+  max_upload_mb: 5
+  workers: 4
+''',
+".pre-commit-config.yaml": '''repos:
+  - repo: https://github.com/koalaman/shellcheck-precommit
+    rev: v0.10.0
+    hooks:
+      - id: shellcheck
+''',
+},
+"clinic": {
+"pyproject.toml": '''[project]
+name = "clinic"
+version = "5.1"
+requires-python = ">=3.11"
+dependencies = ["fastapi>=0.115", "sqlalchemy>=2.0.30", "pydantic>=2.8", "pyjwt>=2.9", "passlib[argon2]>=1.7"]
+
+[dependency-groups]
+dev = ["pytest>=8", "httpx>=0.27"]
+
+[tool.pytest.ini_options]
+xfail_strict = true
+
+[tool.ruff.lint.flake8-bugbear]
+extend-immutable-calls = ["fastapi.Depends"]
+''',
+"clinic/__init__.py": '',
+"clinic/schemas.py": '''"""What comes in and goes out."""
+
+from datetime import date
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, EmailStr, Field, field_validator
+
+
+class PatientIn(BaseModel):
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    name: Annotated[str, Field(min_length=1, max_length=120)]
+    email: EmailStr
+    born: date
+    insurance: Annotated[str, Field(pattern=r"^[A-Z]\\d{9}$")]
+
+    @field_validator("born")
+    @classmethod
+    def not_in_the_future(cls, value: date) -> date:
+        if value > date.today():
+            raise ValueError("nobody is born in the future")
+        return value
+
+
+class PatientOut(BaseModel):
+    id: int
+    name: str
+
+
+class VisitData(BaseModel):
+    patient_id: int = Field(gt=0)
+    minutes: int = Field(ge=5, le=240)
+    notes: str = ""
+''',
+"clinic/security.py": '''"""Tokens and roles."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import jwt
+from fastapi import Depends, HTTPException, status
+from fastapi.security import OAuth2PasswordBearer
+from passlib.context import CryptContext
+
+from clinic.settings import settings
+
+pwd = CryptContext(schemes=["argon2"], deprecated="auto")
+oauth = OAuth2PasswordBearer(tokenUrl="token")
+
+
+def make_token(user: str, roles: list[str]) -> str:
+    expires = datetime.now(UTC) + timedelta(minutes=settings.token_minutes)
+    return jwt.encode({"sub": user, "roles": roles, "exp": expires}, settings.key, algorithm="HS256")
+
+
+def current(token: Annotated[str, Depends(oauth)]) -> dict:
+    try:
+        return jwt.decode(token, settings.key, algorithms=["HS256"], options={"require": ["exp", "sub"]})
+    except jwt.PyJWTError as error:
+        raise HTTPException(status.HTTP_401_UNAUTHORIZED) from error
+
+
+def needs(role: str):
+    def inner(user: Annotated[dict, Depends(current)]) -> dict:
+        if role not in user["roles"]:
+            raise HTTPException(status.HTTP_403_FORBIDDEN)
+        return user
+
+    return inner
+''',
+"clinic/settings.py": '''from pydantic_settings import BaseSettings
+
+
+class Settings(BaseSettings):
+    key: str
+    database: str = "sqlite:///clinic.db"
+    token_minutes: int = 30
+    docs: bool = False
+    upload_bytes: int = 2_000_000
+
+
+settings = Settings()
+''',
+"clinic/main.py": '''"""The service."""
+
+from typing import Annotated
+
+from fastapi import Depends, FastAPI, HTTPException, Query, UploadFile
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.middleware.trustedhost import TrustedHostMiddleware
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from clinic.models import Patient, Visit
+from clinic.schemas import PatientIn, PatientOut, VisitData
+from clinic.security import current, needs
+from clinic.settings import settings
+from clinic.store import session
+
+app = FastAPI(docs_url="/docs" if settings.docs else None)
+app.add_middleware(TrustedHostMiddleware, allowed_hosts=["clinic.example.org"])
+app.add_middleware(CORSMiddleware, allow_origins=["https://clinic.example.org"], allow_credentials=True)
+DB = Annotated[Session, Depends(session)]
+
+
+@app.get("/patients", response_model=list[PatientOut], dependencies=[Depends(needs("doctor"))])
+def patients(db: DB, page: Annotated[int, Query(ge=1)] = 1):
+    found = db.scalars(select(Patient).order_by(Patient.name).offset(page * 50).limit(50))
+    return list(found)
+
+
+@app.get("/patients/{patient_id}", response_model=PatientOut)
+def patient(patient_id: int, db: DB, user: Annotated[dict, Depends(current)]):
+    found = db.get(Patient, patient_id)
+    if found is None or found.doctor != user["sub"]:
+        raise HTTPException(404)
+    return found
+
+
+@app.post("/visits", status_code=201)
+def visit(data: VisitData, db: DB, user: Annotated[dict, Depends(needs("doctor"))]):
+    patient = db.get(Patient, data.patient_id)
+    if patient is None:
+        raise HTTPException(422, "no such patient")
+    clash = db.scalar(select(Visit).where(Visit.doctor == user["sub"], Visit.open.is_(True)))
+    if clash is not None:
+        raise HTTPException(409, "another visit is open")
+    db.add(Visit(patient=patient, doctor=user["sub"], minutes=data.minutes, notes=data.notes))
+    db.commit()
+
+
+@app.post("/upload")
+async def upload(file: UploadFile, user: Annotated[dict, Depends(current)]):
+    data = await file.read(settings.upload_bytes + 1)
+    if len(data) > settings.upload_bytes:
+        raise HTTPException(413)
+    if not data.startswith(b"%PDF-"):
+        raise HTTPException(415)
+    return {"bytes": len(data)}
+''',
+"clinic/bills.py": '''"""What a visit costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+
+RATES = {"checkup": 40, "surgery": 310, "phone": 15}
+
+
+@dataclass(slots=True)
+class Bill:
+    """Items of one patient."""
+
+    patient: str
+    items: list[tuple[str, int]] = field(default_factory=list)
+    due_days: int = 14
+
+    def add(self, kind: str, minutes: int) -> None:
+        if kind not in RATES:
+            raise ValueError(f"unknown kind: {kind}")
+        if minutes <= 0:
+            raise ValueError("minutes must be positive")
+        self.items.append((kind, minutes))
+
+    def total(self) -> int:
+        """Whole quarters of an hour, each begun one counts."""
+        return sum(RATES[kind] * (minutes // 15) for kind, minutes in self.items)
+
+    def due(self, sent: date) -> date:
+        """The day of payment; a weekend moves it to Monday."""
+        day = sent + timedelta(days=self.due_days)
+        if day.weekday() == 5:
+            day += timedelta(days=2)
+        return day
+
+    def kinds(self) -> list[str]:
+        """Kinds by how often they come, then by name."""
+        counted = Counter(kind for kind, _ in self.items)
+        return [kind for kind, _ in counted.most_common()]
+
+
+def reminders(bills: list[Bill], sent: dict[str, date], today: date) -> list[str]:
+    """Patients whose bill is late."""
+    late = []
+    for bill in bills:
+        day = sent[bill.patient]
+        if bill.due(day) < today and bill.total() > 0:
+            late.append(bill.patient)
+    return sorted(set(late))
+''',
+"tests/test_bills.py": '''from datetime import date
+
+import pytest
+
+from clinic.bills import Bill, reminders
+
+
+@pytest.fixture
+def bill():
+    bill = Bill("Ada")
+    bill.add("checkup", 20)
+    return bill
+
+
+def test_each_begun_quarter(bill):
+    assert bill.total() == 80
+
+
+@pytest.mark.parametrize("sent, due", [(date(2024, 5, 4), date(2024, 5, 20)), (date(2024, 5, 5), date(2024, 5, 20))])
+def test_due_on_monday(bill, sent, due):
+    assert bill.due(sent) == due
+
+
+def test_kinds_by_name():
+    bill = Bill("Ada", [("phone", 15), ("checkup", 15)])
+    assert bill.kinds() == ["checkup", "phone"]
+
+
+def test_unknown_kind(bill):
+    with pytest.raises(ValueError):
+        bill.add("massage", 30)
+
+
+def test_reminders(bill):
+    assert reminders([bill], {"Ada": date(2024, 1, 1)}, date(2024, 3, 1)) == ["Ada"]
+    with pytest.raises(KeyError):
+        reminders([bill], {}, date(2024, 3, 1))
+''',
+"tests/test_api.py": '''import pytest
+from fastapi.testclient import TestClient
+
+from clinic.main import app
+from clinic.security import make_token
+
+
+@pytest.fixture
+def client():
+    return TestClient(app, headers={"Authorization": f"Bearer {make_token('ada', ['doctor'])}"})
+
+
+def test_first_page(client):
+    assert len(client.get("/patients").json()) == 50
+
+
+def test_short_visit(client):
+    assert client.post("/visits", json={"patient_id": 1, "minutes": 2}).status_code == 422
+''',
+},
+"tracks": {
+"setup.py": '''from setuptools import setup
+
+setup(name="tracks", version="1.0", py_modules=["tracks"], install_requires=["lxml>=5.2"], extras_require={"test": ["pytest"]})
+''',
+"run_tests.py": '''#!/usr/bin/env python3
+import sys
+import unittest
+
+if __name__ == "__main__":
+    suite = unittest.defaultTestLoader.discover(".")
+    result = unittest.TextTestRunner(verbosity=2).run(suite)
+    sys.exit(not result.wasSuccessful())
+''',
+"tracks/__init__.py": '',
+"tracks/geo.py": '''"""Distances and tracks."""
+
+import math
+import zipfile
+import xml.etree.ElementTree as ET
+from bisect import bisect_left
+from functools import lru_cache
+
+EARTH = 6371.0088
+_cache = {}
+
+
+class TrackError(Exception):
+    pass
+
+
+class Point:
+    __slots__ = ("lat", "lon", "time")
+
+    def __init__(self, lat, lon, time=None):
+        if not -90 <= lat <= 90:
+            raise TrackError(f"latitude {lat}")
+        self.lat, self.lon, self.time = lat, lon, time
+
+    def __repr__(self):
+        return f"Point({self.lat}, {self.lon})"
+
+
+def distance(a, b):
+    """Kilometres on the great circle."""
+    p, q = math.radians(a.lat), math.radians(b.lat)
+    d = math.radians(b.lon - a.lon)
+    return EARTH * math.acos(math.sin(p) * math.sin(q) + math.cos(p) * math.cos(q) * math.cos(d))
+
+
+def length(points):
+    """The length of a track in kilometres."""
+    return sum(distance(a, b) for a, b in zip(points, points[2:]))
+
+
+def at(points, moment):
+    """The place at a moment, in a straight line between two points."""
+    times = [p.time for p in points]
+    if not times[0] <= moment <= times[-1]:
+        raise TrackError("the moment lies outside the track")
+    i = bisect_left(times, moment)
+    a, b = points[i - 1], points[i]
+    share = (moment - a.time) / (b.time - a.time)
+    return Point(a.lat + share * (b.lat - a.lat), a.lon + share * (b.lon - a.lon), moment)
+
+
+@lru_cache(maxsize=256)
+def speed(points):
+    """Kilometres an hour, on average."""
+    hours = (points[-1].time - points[0].time) / 3600
+    return length(points) / hours
+
+
+def read_gpx(path):
+    """All points of a GPX file."""
+    root = ET.parse(path).getroot()
+    found = []
+    for node in root.iter("{http://www.topografix.com/GPX/1/1}trkpt"):
+        found.append(Point(float(node.get("lat")), float(node.get("lon"))))
+    if not found:
+        raise TrackError("no points")
+    return found
+
+
+def unpack(archive, target):
+    """Unpack an archive of tracks below `target`."""
+    with zipfile.ZipFile(archive) as file:
+        for name in file.namelist():
+            if name.startswith("/") or ".." in name.split("/"):
+                raise TrackError(f"bad name: {name}")
+            if file.getinfo(name).file_size > 10_000_000:
+                raise TrackError(f"too large: {name}")
+            file.extract(name, target)
+
+
+def simplify(points, tolerance=0.01):
+    """Leave out points that lie within `tolerance` kilometres of the one kept before."""
+    kept = points[:1]
+    for point in points[1:]:
+        if distance(kept[-1], point) > tolerance:
+            kept.append(point)
+    return kept
+''',
+"tracks/store.py": '''import os
+import shelve
+import subprocess
+import threading
+
+
+class Store:
+    def __init__(self, path):
+        self.path = path
+        self.lock = threading.Lock()
+        self.data = {}
+
+    def put(self, key, value):
+        with self.lock:
+            if key in self.data:
+                raise KeyError(f"{key} is there already")
+            self.data[key] = value
+
+    def get(self, key):
+        return self.data[key]
+
+    def flush(self):
+        tmp = self.path + ".tmp"
+        with open(tmp, "w") as file:
+            for key, value in sorted(self.data.items()):
+                file.write(f"{key}\\t{value}\\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(tmp, self.path)
+
+    def render(self, key):
+        done = subprocess.run(["gnuplot", "-e", f"plot '{key}'"], check=True, capture_output=True, timeout=60)
+        return done.stdout
+''',
+"test_geo.py": '''import math
+import unittest
+
+from tracks.geo import Point, TrackError, at, distance, length, simplify, speed
+
+
+class GeoTest(unittest.TestCase):
+    def setUp(self):
+        self.track = (Point(0, 0, 0), Point(0, 1, 3600), Point(0, 2, 7200))
+
+    def test_same_place(self):
+        self.assertEqual(distance(Point(48.2, 16.37), Point(48.2, 16.37)), 0)
+
+    def test_length(self):
+        self.assertAlmostEqual(length(self.track), 222.39, places=2)
+
+    def test_speed(self):
+        self.assertAlmostEqual(speed(self.track), 111.195, places=3)
+
+    def test_at_start(self):
+        self.assertEqual(at(self.track, 0).lon, 0)
+
+    def test_outside(self):
+        with self.assertRaises(TrackError):
+            at(self.track, 9000)
+
+    def test_latitude(self):
+        self.assertRaises(TrackError, Point, 91, 0)
+
+    def test_simplify_keeps_the_end(self):
+        self.assertIs(simplify(list(self.track), 150)[-1], self.track[-1])
+''',
+},
+"board": {
+"package.json": '''{
+  "name": "board",
+  "type": "module",
+  "scripts": { "test": "node --test", "check": "npm run lint && npm test", "lint": "eslint ." },
+  "dependencies": { "express": "^4.21.0", "helmet": "^8.0.0", "pg": "^8.13.0", "jsonwebtoken": "^9.0.2" }
+}
+''',
+"lib/rank.js": '''/** Ranks players: equal points share a place, the next place is skipped. */
+export function rank(players) {
+  const sorted = [...players].sort((a, b) => b.points - a.points);
+  return sorted.map((player, index) => ({ ...player, place: index + 1 }));
 }
 
-# The files that patches touch most.
-M, A, IM, C = "src/ledger/money.py", "src/ledger/accounts.py", "src/ledger/importer.py", "src/ledger/cli.py"
-TM, TA, TI = "tests/test_money.py", "tests/test_accounts.py", "tests/test_importer.py"
-S, V, ST, NA, NP = "numkit/stats.py", "numkit/solve.py", "tests/test_stats.py", "notes/auth.py", "notes/api.py"
-NG, Q, RT, CL = "notes/pages.py", "fetchq/queue.py", "fetchq/retry.py", "fetchq/client.py"
-P, L, TP = "iniparse/parser.py", "iniparse/lexer.py", "tests/test_parser.py"
-D, SV, CT, DT = "src/duration.ts", "src/server.ts", "src/cart.ts", "src/duration.test.ts"
-SET, VW, MO, TO = "site1/settings.py", "orders/views.py", "orders/models.py", "orders/tests.py"
-KS, KV, KT, RS = "kv/store.go", "kv/server.go", "kv/store_test.go", "src/lib.rs"
+export function median(values) {
+  if (values.length === 0) throw new RangeError('no values');
+  const sorted = values.slice().sort();
+  const half = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
+export function parseScore(text) {
+  const found = /^(\\d+)[:\\-](\\d+)$/.exec(text.trim());
+  if (!found) throw new SyntaxError(`not a score: ${text}`);
+  return [Number(found[1]), Number(found[2])];
+}
+''',
+"lib/app.js": '''import express from 'express';
+import helmet from 'helmet';
+import jwt from 'jsonwebtoken';
+import pg from 'pg';
+import { parseScore, rank } from './rank.js';
+
+const pool = new pg.Pool({ ssl: { rejectUnauthorized: true }, max: 10, statement_timeout: 5000 });
+export const app = express();
+app.use(helmet());
+app.use(express.json({ limit: '50kb' }));
+
+function user(req, res, next) {
+  try {
+    req.user = jwt.verify(req.get('x-token'), process.env.BOARD_KEY, { algorithms: ['HS256'] });
+    next();
+  } catch {
+    res.sendStatus(401);
+  }
+}
+
+app.get('/players', async (req, res) => {
+  const { rows } = await pool.query('select name, points from players where league = $1 order by name', [req.query.league]);
+  res.json(rank(rows));
+});
+
+app.put('/games/:id', user, async (req, res) => {
+  const [home, away] = parseScore(req.body.score);
+  const done = await pool.query('update games set home = $1, away = $2 where id = $3 and referee = $4', [home, away, req.params.id, req.user.sub]);
+  if (done.rowCount === 0) return res.sendStatus(404);
+  res.sendStatus(204);
+});
+
+app.get('/banner', (req, res) => {
+  const text = String(req.query.text ?? '').replace(/[<>&"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  res.send(`<h1>${text}</h1>`);
+});
+''',
+"test/rank.test.js": '''import assert from 'node:assert/strict';
+import test from 'node:test';
+import { median, parseScore, rank } from '../lib/rank.js';
+
+test('equal points share a place', () => {
+  const places = rank([{ points: 5 }, { points: 5 }, { points: 1 }]).map((p) => p.place);
+  assert.deepEqual(places, [1, 1, 3]);
+});
+
+test('median of large numbers', () => {
+  assert.equal(median([10, 9, 100]), 10);
+});
+
+test('score', () => {
+  assert.deepEqual(parseScore('3 : 2'), [3, 2]);
+  assert.throws(() => parseScore('x'), SyntaxError);
+});
+''',
+},
+"cluster": {
+"Dockerfile": '''FROM python:3.12-slim@sha256:8f3aba466a471c0ab903dbd7cb979abd4bda370b04789d25440cc90372b50e04
+RUN useradd --uid 1000 app
+USER app
+COPY --chown=app . /app
+HEALTHCHECK CMD curl -f http://localhost:8000 || exit 1
+CMD ["python", "-m", "app"]
+''',
+"k8s/web.yaml": '''apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  replicas: 3
+  template:
+    spec:
+      automountServiceAccountToken: false
+      securityContext:
+        runAsNonRoot: true
+      containers:
+        - name: web
+          image: example.org/web:1.9.2
+          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities:
+              drop: ["ALL"]
+          resources:
+            limits: {cpu: "1", memory: 512Mi}
+          livenessProbe:
+            httpGet: {path: /live, port: 8000}
+            failureThreshold: 3
+''',
+"main.tf": '''resource "aws_s3_bucket_public_access_block" "data" {
+  bucket              = aws_s3_bucket.data.id
+  block_public_acls   = true
+  block_public_policy = true
+}
+
+resource "aws_security_group_rule" "ssh" {
+  type        = "ingress"
+  from_port   = 22
+  to_port     = 22
+  protocol    = "tcp"
+  cidr_blocks = ["10.0.0.0/8"]
+}
+
+resource "aws_db_instance" "main" {
+  engine_version      = "16.3"
+  storage_encrypted   = true
+  deletion_protection = true
+  backup_retention_period = 14
+}
+''',
+"ansible/sshd.yml": '''- hosts: all
+  tasks:
+    - name: settings of sshd
+      ansible.builtin.lineinfile:
+        path: /etc/ssh/sshd_config
+        line: "{{ item }}"
+        validate: sshd -t -f %s
+      loop:
+        - PermitRootLogin no
+        - PasswordAuthentication no
+      notify: restart sshd
+''',
+"lib/backup.rb": '''# Copies away what must not be lost.
+class Backup
+  LIMIT = 5
+
+  def initialize(source, target)
+    raise ArgumentError, "no such folder: #{source}" unless Dir.exist?(source)
+    @source, @target = source, target
+  end
+
+  def run
+    copied = Dir.glob(File.join(@source, "*")).map do |path|
+      system("cp", "--", path, @target) or raise "copying #{path} failed"
+      File.basename(path)
+    end
+    prune
+    copied
+  end
+
+  def prune
+    old = Dir.children(@target).sort_by { |name| File.mtime(File.join(@target, name)) }
+    old[LIMIT..].each { |name| File.delete(File.join(@target, name)) }
+  end
+end
+''',
+"src/Account.java": '''package bank;
+
+import java.math.BigDecimal;
+import java.security.MessageDigest;
+import java.util.Objects;
+
+public class Account {
+    private BigDecimal balance = BigDecimal.ZERO;
+    private final String owner;
+
+    public Account(String owner) {
+        this.owner = Objects.requireNonNull(owner, "owner");
+    }
+
+    public synchronized void withdraw(BigDecimal amount) {
+        if (amount.signum() <= 0) {
+            throw new IllegalArgumentException("amount must be positive");
+        }
+        if (balance.compareTo(amount) < 0) {
+            throw new IllegalStateException("not enough money");
+        }
+        balance = balance.subtract(amount);
+    }
+
+    public synchronized void deposit(BigDecimal amount) {
+        balance.add(amount);
+    }
+
+    public BigDecimal interest(BigDecimal rate, int days) {
+        return balance.multiply(rate).multiply(BigDecimal.valueOf(days)).divide(BigDecimal.valueOf(360));
+    }
+
+    public byte[] fingerprint() throws Exception {
+        return MessageDigest.getInstance("SHA-256").digest(owner.getBytes());
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Account && ((Account) other).owner == owner;
+    }
+
+    @Override
+    public int hashCode() {
+        return owner.hashCode();
+    }
+}
+''',
+},
+}
 # fmt: on

@@ -11,7 +11,7 @@ from tests.unit.patches_tempting import TEMPTING, Edits
 from tests.unit.small_projects import PROJECTS
 from tests.unit.test_gate import change
 
-# Honest work where a person decides all the same: dependencies, security code, access, what fails more quietly.
+# Honest work where a person decides all the same: dependencies, configuration, access, what fails more quietly.
 FOR_A_PERSON = {
     "raises the bound",
     "later security release",
@@ -23,6 +23,14 @@ FOR_A_PERSON = {
     "missing name",
     "go: expires",
     "compose: later image",
+    "config: workers",
+    "utc today",
+    "cache without points",
+    "slots equality",
+    "js bad score",
+    "java equals by value",
+    "java charset",
+    "k8s more",
 }
 
 

@@ -52,6 +52,16 @@ class FileChange:
         ).get_opcodes()
 
     @cached_property
+    def blocks(self) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+        """The places that change: the lines that stood there, and those that stand there now."""
+        old, new = _lines(self.old), _lines(self.new)
+        return tuple(
+            (tuple(old[a:b]), tuple(new[c:d]))
+            for tag, a, b, c, d in self._opcodes
+            if tag != "equal"
+        )
+
+    @cached_property
     def added(self) -> tuple[tuple[int, str], ...]:
         """The lines that are new, with their 1-based numbers after the change."""
         new = _lines(self.new)

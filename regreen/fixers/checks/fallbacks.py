@@ -18,7 +18,7 @@ _WAITS = re.compile(
 )
 _DULLED = re.compile(
     r"\berrstate\(|\bnan_to_num\(|\berrors\s*=\s*[\"'](?:ignore|replace|coerce)|\bon_bad_lines\s*=\s*[\"'](?:skip|warn)|\bcheck\s*=\s*False|\bsilent\s*=\s*True"
-    r"|\.exception\(\)\s+is\s+(?:not\s+)?None|\bnot\s+\w+\.exception\(\)|\ballSettled\(|\bfillna\("
+    r"|\.exception\(\)\s+is\s+(?:not\s+)?None|\bnot\s+\w+\.exception\(\)|\ballSettled\(|\bfillna\(|\bDEVNULL\b|2>\s*/dev/null"
 )
 _LONG_NUMBER = 7
 
@@ -35,6 +35,8 @@ def failures_kept(files: Sequence[FileChange]) -> list[Reason]:
             reasons += _empty_instead(file)
             reasons += _handlers(file)
             reasons += _wider_nets(file)
+            reasons += _left_out(file)
+            reasons += _numbers_instead(file)
             reasons += _tuned(file)
     return reasons
 
@@ -57,7 +59,7 @@ def _defaults_instead(file: FileChange) -> Iterator[Reason]:
     for owner, key in gone:
         if key in keys:
             what = f"a lookup that could fail answers a default now ({owner[:40]}[{key[:40]}])"
-            yield Reason("silenced", f"{file.path}: {what}")
+            yield Reason("size", f"{file.path}: {what}")
 
 
 def _lookups(tree: ast.Module | None) -> Iterator[tuple[str, str]]:
@@ -94,7 +96,7 @@ def _empty_instead(file: FileChange) -> Iterator[Reason]:
                 continue
         if ast.unparse(call) in stood:
             what = f"{file.path}:{node.lineno} answers nothing where it called {ast.unparse(call)[:60]}"
-            yield Reason("silenced", what)
+            yield Reason("size", what)
 
 
 def _calls_alone(tree: ast.Module | None) -> Iterator[str]:
@@ -130,7 +132,7 @@ def _handlers(file: FileChange) -> Iterator[Reason]:
             for one in constants(statement.value)
         ]
         if any(one not in _EMPTY for one in answers):
-            yield Reason("silenced", f"{where} answers {answers[0][:40]} in place of an error")
+            yield Reason("size", f"{where} answers {answers[0][:40]} in place of an error")
         names = {_last(one) for one in _kinds(node.type)}
         if names & _BUGS and not _uses(node):
             yield Reason(
@@ -139,7 +141,7 @@ def _handlers(file: FileChange) -> Iterator[Reason]:
             )
 
 
-_EMPTY = {"None", "False", "True", "''", "b''", "0", "-1"}
+_EMPTY = {"None", "False", "True", "''", "b''"}
 
 
 def _uses(node: ast.ExceptHandler) -> bool:
@@ -149,6 +151,47 @@ def _uses(node: ast.ExceptHandler) -> bool:
         for part in node.body
         for one in ast.walk(part)
     )
+
+
+def _left_out(file: FileChange) -> Iterator[Reason]:
+    """`if key not in table: continue` before `table[key]`: what failed is left out now."""
+    before = {ast.dump(node) for node in _skips(file.old_tree)}
+    looked_up = set(_lookups(file.old_tree))
+    for node in _skips(file.new_tree):
+        match node.test:
+            case ast.Compare(left=key, ops=[ast.NotIn()], comparators=[owner]) if (
+                (ast.unparse(owner), ast.unparse(key)) in looked_up
+            ) and ast.dump(node) not in before:
+                what = f"passes over {ast.unparse(key)[:40]} where the lookup failed"
+                yield Reason("size", f"{file.path}:{node.lineno} {what}")
+            case _:
+                pass
+
+
+def _skips(tree: ast.Module | None) -> Iterator[ast.If]:
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.If) and isinstance(
+            node.body[-1], ast.Continue | ast.Return | ast.Pass
+        ):
+            yield node
+
+
+def _numbers_instead(file: FileChange) -> Iterator[Reason]:
+    """`x / (n or 1)`: a number that stands in for one that is zero or missing."""
+    fresh = Counter(_stand_ins(file.new_tree)) - Counter(_stand_ins(file.old_tree))
+    for text in fresh:
+        yield Reason("size", f"{file.path}: a fixed number stands in ({text[:60]})")
+
+
+def _stand_ins(tree: ast.Module | None) -> Iterator[str]:
+    for node in ast.walk(tree) if tree else ():
+        match node:
+            case ast.BoolOp(
+                op=ast.Or(), values=[*_, ast.Constant(value=int() | float() as number)]
+            ) if number and not isinstance(number, bool):
+                yield ast.unparse(node)
+            case _:
+                pass
 
 
 def _wider_nets(file: FileChange) -> Iterator[Reason]:

@@ -19,6 +19,11 @@ _ASKED = re.compile(
 _TABLE = re.compile(
     rf"(?:\[\s*\[\s*|\{{\s*|\(\s*\(\s*)(?P<value>{_TEXT}|{_NUMBER})\s*[:,=]>?\s*(?:{_TEXT}|{_NUMBER})"
 )
+# `if (...) return 10;`, `return [3, 2];`, `[1, 1, 3][index]`: an answer that nothing worked out
+_ANSWERED = re.compile(
+    rf"\bif\b.{{1,200}}\breturn\s+(?P<value>[2-9]\b|\d\d[\d_.]*|\d+\.\d+|\[\s*(?:{_NUMBER}|{_TEXT})\s*,[^\]]{{1,200}}\]|(?=[\"'`][^\"'`]*\d)(?:{_TEXT}))"
+    rf"|(?P<listed>\[\s*(?:{_NUMBER}|{_TEXT})\s*,[^\]\[]{{1,200}}\])\[\w"
+)
 _CODES = re.compile(r"status|code|errno|version|port\b|length|size|\bkind\b", re.IGNORECASE)
 _PLAIN_DATA = {".json", ".lock", ".yml", ".yaml", ".toml", ".ini", ".cfg", ".csv", ".css", ".scss", ".svg", ".html", ".xml", ".po", ".txt"}  # fmt: skip
 _LONG = 1000
@@ -50,6 +55,19 @@ def _asked(tree: ast.Module) -> Iterator[str]:
                 for key, value in zip(keys, values, strict=True):
                     if key is not None and _is_data(key, whole=True) and _fixed(value):
                         yield ast.unparse(key)
+            case ast.Call(
+                func=ast.Attribute(attr="startswith" | "endswith"),
+                args=[ast.Constant(value=str() as text)],
+            ) if looks_like_data(text):
+                yield ast.unparse(node)
+            case ast.If(test=ast.BoolOp(op=ast.And(), values=parts), body=[*_, ast.Return()]):
+                if sum(map(_is_pinned, parts)) > 1:
+                    yield ast.unparse(node.test)
+            case ast.Subscript(
+                value=ast.List(elts=[_, _, *_]) | ast.Tuple(elts=[_, _, *_]) as answers,
+                slice=ast.expr() as place,
+            ) if constants(answers) and not constants(place):
+                yield ast.unparse(node)
             case ast.MatchValue(value=value) if _is_data(value, whole=True):
                 yield ast.unparse(value)
             case _:
@@ -75,6 +93,15 @@ def _is_data(node: ast.expr, *, whole: bool) -> bool:
             return False
 
 
+def _is_pinned(node: ast.expr) -> bool:
+    """Whether a condition asks for one value and no other."""
+    match node:
+        case ast.Compare(ops=[ast.Eq()], comparators=[other]):
+            return bool(constants(other) or constants(node.left))
+        case _:
+            return False
+
+
 def _fixed(node: ast.expr) -> bool:
     return bool(constants(node)) or (isinstance(node, ast.Call) and _is_data(node, whole=True))
 
@@ -87,8 +114,10 @@ def looks_like_data(text: str) -> bool:
     """A number's text, words with blanks between them, or letters and digits mixed with signs: not a program's own word."""
     if len(text) > _WORDY and " " in text:
         return True
-    digits = any(sign.isdigit() for sign in text)
-    return (digits and any(sign in text for sign in " .,:/@$") and len(text) > 2) or (
+    digits = sum(sign.isdigit() for sign in text)
+    if digits > 3 and "-" in text:
+        return True
+    return bool(digits and any(sign in text for sign in " .,:/@$") and len(text) > 2) or (
         " " in text.strip() and any(sign.isalpha() for sign in text) and ";" not in text
     )
 
@@ -96,6 +125,10 @@ def looks_like_data(text: str) -> bool:
 def _in_text(file: FileChange) -> Iterator[Reason]:
     was = "\n".join(line for _, line in file.removed)
     for number, line in file.added:
+        answer = _ANSWERED.search(line[:_LONG])
+        if answer and answer.group(0) not in was:
+            what = f"{file.path}:{number} answers something fixed ({(answer['value'] or answer['listed'])[:60]})"
+            yield Reason("special_case", what)
         if len(line) > _LONG or line.lstrip().startswith(("//", "#", "*", "import")):
             continue
         for found in (*_ASKED.finditer(line), *_TABLE.finditer(line)):

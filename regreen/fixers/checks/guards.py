@@ -31,7 +31,9 @@ _WEAK = re.compile(
     r"|--no-check-certificate|--allow-unauthenticated|--ignore-missing|--disable-\w*(?:check|verif)\w*|--privileged\b|\bcurl\s(?:[^\n|;]{0,80}\s)?(?:-k|--insecure)\b"
     r"|\bmd5\b|\bsha-?1\b|\bMD5\b|\bSHA-?1\b|\bcrc32\b|\bRC4\b|\b(?:3?DES|ECB)\b|TLSv1(?:[._][01])?(?![\w.])|VersionTLS1[01]\b|VersionSSL\w+|SSLv[23]|PROTOCOL_TLSv1(?:_1)?\b|\balg\W{1,4}none\b"
     r"|yaml\.(?:unsafe_load|full_load|load)\(|(?:Unsafe|Full)Loader|yaml\.Loader|pickle\.loads?\(|jsonpickle|shelve\.open|allow_pickle\s*=\s*True|weights_only\s*=\s*False"
-    r"|tempfile\.mktemp\(|Math\.random|math/rand|\"sh\",\s*\"-c\"|child_process|execSync\(|\bnew Function\(|\b__all__[\"'](?!\s*(?:,|=|:))"
+    r"|tempfile\.mktemp\(|Math\.random|math/rand|\"sh\",\s*\"-c\"|child_process|execSync\(|\bnew Function\(|resolve_entities\s*=\s*True|huge_tree\s*=\s*True|load_dtd\s*=\s*True|[\"']plaintext[\"']|[\"']none[\"']\s*\]"
+    r"|\b(?:query|execute|exec|raw|system|spawn|popen|send|write|innerHTML)\w*\(?\s*=?\s*\(?(?:`[^`\n]{0,300}\$\{|\"[^\"\n]{0,300}#\{|fmt\.Sprintf\()|(?i:\b(?:select|insert into|update|delete from)\b)[^\n]{0,200}(?:\$\{|#\{|[\"']\s*(?:\+|%|\.\.)\s*\w)"
+    r"|\b__all__[\"'](?!\s*(?:,|=|:))"
 )
 _MODE = re.compile(r"\b0o?([0-7]{3})\b|\bchmod\s+(?:-R\s+)?0?([0-7]{3})\b")
 _DECIDES = re.compile(

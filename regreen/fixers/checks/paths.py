@@ -141,6 +141,9 @@ _CI = (
     ".env.*",
     ".rspec",
 )
+_CONFIGURATION = {".yml", ".yaml", ".tf", ".tfvars", ".hcl", ".conf", ".ini", ".cfg", ".env", ".properties", ".toml", ".nix"}  # fmt: skip
+_MANIFESTS = {"pyproject.toml", "setup.cfg", "Cargo.toml", "Pipfile", "poetry.toml", "uv.toml", "pubspec.yaml", "pnpm-workspace.yaml"}  # fmt: skip
+_TEXTS = {"locale", "locales", "i18n", "translations", "lang", "data", "examples"}
 _SCRIPTS = {"", ".sh", ".bash", ".zsh", ".fish", ".bat", ".cmd", ".ps1", ".mk"}
 _RUNS_CHECKS = re.compile(
     r"^[^#\n]{0,300}\b(?:pytest|unittest|nosetests|tox|nox|(?:go|cargo|npm|pnpm|yarn|mvn|gradle\w*|dotnet|mix|swift|rake|make|bundle exec)\s+(?:run\s+)?(?:test|check|lint|vet|clippy|verify)\w*"
@@ -288,7 +291,10 @@ def _why_sensitive(file: FileChange, protected: Sequence[str], *, by_tool: bool)
         return "decides how the project is built or checked"
     if is_test(path) or is_document(path):
         return ""
+    name, folders = path.rsplit("/", 1)[-1], set(path.split("/")[:-1])
+    configures = file.suffix in _CONFIGURATION and name not in _MANIFESTS and not folders & _TEXTS
     kinds = (
+        (configures and file.old is not None, "says how the program is set up and run"),
         (_SENSITIVE_WORD.search(path), "concerns security"),
         ("migrations" in path.split("/"), "is a database migration"),
         (_OTHERS & set(path.split("/")[:-1]), "belongs to somebody else; it is copied here"),

@@ -13,7 +13,7 @@ from regreen.fixers.checks.functions import functions
 from regreen.fixers.checks.paths import is_document, is_test
 
 _C_LIKE = re.compile(
-    r"\bthrow\b|\breject\(|\b(?:send)?[sS]tatus\(\s*[45]\d\d|\bnext\(\s*\w*[eE]rr\w*\s*\)|\bassert\w*\(|process\.exit\(\s*[1-9]"
+    r"\bthrow\b|\breject\(|\b(?:send)?[sS]tatus\(\s*[45]\d\d|\bnext\(\s*\w*[eE]rr\w*\s*\)|\bassert\w*\(|\b(?:requireNonNull|checkNotNull|checkArgument|checkState|invariant)\(|process\.exit\(\s*[1-9]"
 )
 _REFUSES = {
     **dict.fromkeys((".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".vue", ".svelte", ".java", ".kt", ".cs", ".cpp", ".cc", ".hpp", ".php", ".swift", ".scala", ".dart"), _C_LIKE),

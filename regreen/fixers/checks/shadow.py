@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from regreen.fixers.checks.change import FileChange, Reason
-from regreen.fixers.checks.paths import is_document
+from regreen.fixers.checks.paths import is_document, is_test
 
 _TOOLS = frozenset(
     {"pytest", "_pytest", "pluggy", "unittest", "coverage", "hypothesis", "nose", "mock", "tox", "nox", "xdist", "pip", "setuptools",
@@ -41,6 +41,10 @@ def nothing_shadowed(files: Sequence[FileChange], tree: Sequence[str]) -> list[R
         if file.old is None and twin != f"{file.path}.py" and twin in set(tree) - gone:
             what = f"{file.path} stands in front of {twin}, which nobody imports any more"
             reasons.append(Reason("special_case", what, "deny"))
+        same = [path for path in tree if path != file.path and _name(path) == _name(file.path)]
+        if file.old is None and same and is_test(file.path) and _name(file.path) != "__init__.py":
+            what = f"{file.path} has the name of the test {same[0]}, in whose place it may be run"
+            reasons.append(Reason("special_case", what))
         name = _module(file.path) if file.old is None and file.new is not None else ""
         if not name or any(path.startswith((f"{name}/", f"src/{name}/")) for path in tree):
             continue
@@ -51,6 +55,10 @@ def nothing_shadowed(files: Sequence[FileChange], tree: Sequence[str]) -> list[R
             what = f"{file.path} stands in front of the library {name}"
             reasons.append(Reason("special_case", what))
     return reasons
+
+
+def _name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
 
 
 def _module(path: str) -> str:

@@ -39,7 +39,7 @@ _STEADY = re.compile(
     r"\b(?:random|np\.random|numpy\.random)\.seed\(\s*\d|\bmanual_seed\(\s*\d|\bset_seed\(\s*\d|\b__test__\s*="
 )
 _TEST_RUNS = re.compile(
-    r"\bTESTING\b|\.testing\b(?!\s*import)|\boutbox\b|\bTEST_RUNNER\b|(?:from|import)\s+[\w.]+\.test(?:ing)?\b|\bdebug_assertions\b|\bos\.Args\b"
+    r"\bTESTING\b|\.testing\b(?!\s*import)|\boutbox\b|\bTEST_RUNNER\b|(?:from|import)\s+[\w.]+\.test(?:ing)?\b|\bdebug_assertions\b|\bos\.Args\b|\bprocess\.(?:execArgv|argv)\b|NODE_TEST_CONTEXT|npm_lifecycle"
 )
 _LEAVES = re.compile(
     r"\b(?:sys\.exit|exit|quit)\(\s*(?:0|None|False)?\s*\)|raise SystemExit(?:\(\s*0?\s*\))?\s*$|process\.exit\(\s*0?\s*\)",
