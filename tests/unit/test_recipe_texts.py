@@ -188,6 +188,21 @@ def test_package_managers_write_what_is_theirs(
     assert found[0].network
 
 
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        ("E  AssertionError: value does not match the expected value in snapshot tests/a.txt\nE    (run pytest with --snapshot-update to update snapshots)", 'export PYTEST_ADDOPTS="$PYTEST_ADDOPTS --snapshot-update"'),
+        ("E  AssertionError: one.txt differs; run pytest with --update-golden to accept", 'export PYTEST_ADDOPTS="$PYTEST_ADDOPTS --update-golden"'),
+        ("E  AssertionError: set UPDATE_EXPECTED=1 to write it anew", "export UPDATE_EXPECTED=1"),
+        ("E  AssertionError: Run `REGEN_FIXTURES=yes make test`", "export REGEN_FIXTURES=yes"),
+    ],
+)  # fmt: skip
+def test_golden_files_are_written_as_the_failure_says(output: str, line: str) -> None:
+    found = list(lock_remedies("pytest -q", output, []))
+    assert [one.script.splitlines()[0] for one in found] == [line]
+    assert found[0].approval is not None
+
+
 def test_modules_of_node_and_of_the_repository_are_not_installed() -> None:
     for output in ("Cannot find module './own'", "Cannot find module 'fs'"):
         assert list(lock_remedies("node a.js", output, ["package.json"])) == []

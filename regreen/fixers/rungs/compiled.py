@@ -62,14 +62,13 @@ def compiling(path: str, text: str) -> str:
     if not words or any(word.partition("=")[0] in _FORBIDDEN for word in words):
         return ""
     package = "uv" if words[0] == "uv" else "pip-tools"
-    output = [word for word in words if word.startswith(("-o", "--output-file"))]
-    if not output:
-        words += ["--output-file", path]
-    folder = posixpath.dirname(path)
-    named = [word for word in words if word.endswith(".in")]
-    there = f"cd {shlex.quote(folder)}\n" if folder and named and "/" not in named[0] else ""
-    if there and not output:
-        words[-1] = posixpath.basename(path)
+    folder, name = posixpath.split(path)
+    sources = [word for word in words if word.endswith(".in")]
+    inside = bool(folder and sources and "/" not in sources[0])  # it was made in its own folder
+    is_default = words[0] != "uv" and [f"{one[:-3]}.txt" for one in sources] == [name]
+    if not is_default and not any(word.startswith(("-o", "--output-file")) for word in words):
+        words += ["--output-file", name if inside else path]
+    there = f"cd {shlex.quote(folder)}\n" if inside else ""
     return (
         f"unset PIP_CONSTRAINT UV_CONSTRAINT\npython -m venv {_HOME} && {_HOME}/bin/pip install -q {package} || exit 1\n"
         f"{there}PATH={_HOME}/bin:$PATH {shlex.join(words)}"

@@ -167,12 +167,9 @@ def _declared(output: str, files: Collection[str]) -> Iterator[Remedy]:
 def _snapshots(command: str, output: str, folder: str) -> Iterator[Remedy]:
     cause = "the stored snapshots differ from what the code gives"
     if "pytest" in command or "pytest" in output:
-        for pattern, flag in _SNAPSHOT:
-            if pattern.search(output):
-                yield _with_flag(flag, command, cause)
-        for flag in dict.fromkeys(_OFFERED.findall(output)):
-            if flag not in {one for _, one in _SNAPSHOT}:
-                yield _with_flag(flag, command, cause)
+        known = [flag for pattern, flag in _SNAPSHOT if pattern.search(output)]
+        for flag in dict.fromkeys([*known, *_OFFERED.findall(output)]):
+            yield _with_flag(flag, command, cause)
     if variable := _VARIABLE.search(output):
         script = f"export {variable[1]}={variable[2] or 1}\n{command}"
         yield Remedy("snapshots", script, cause, approval=_ANEW, untracked=True)

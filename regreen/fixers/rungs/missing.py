@@ -109,8 +109,9 @@ def missing_in(output: str, files: Sequence[str]) -> tuple[Missing, ...]:
             if plugin:
                 found.append(Missing(plugin, word.partition("=")[0]))
     for match in _REQUIRED.finditer(output):
-        names = (re.match(r"[A-Za-z0-9][\w.-]*", one.strip()) for one in match[1].split(","))
-        found += [Missing(name[0], name[0]) for name in names if name]
+        for wanted in match[1].split(","):
+            if name := re.match(r"\s*([A-Za-z0-9][\w.-]*)(\s*[<>=!~]=?[\w.*]+)?", wanted):
+                found.append(Missing(name[1], name[1], bound=(name[2] or "").strip()))
     settings = [match[1] for match in _SETTING.finditer(output)]
     found += [Missing(_SETTINGS[name], name) for name in settings if name in _SETTINGS]
     found += _hinted(output)
