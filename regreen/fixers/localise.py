@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from regreen.codebase.symbols import outline
@@ -27,6 +27,7 @@ _WORD = re.compile(r"\w{4,80}")
 _FRAMES = 8
 _FILES = 5
 _IMPORTS = 40
+_VALUES, _VALUE = 8, 15
 _FUNCTIONS = 3
 _SECRET = re.compile(
     r"AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{40,90}|xox[abprs]-[A-Za-z0-9-]{10,80}|sk-ant-[\w-]{20,120}"
@@ -76,7 +77,7 @@ def _sections(case: Case) -> Iterator[tuple[str, str]]:
     )
     around = _around_suspects(case, suspects, [*path, *asked])
     yield "Source around the most suspect", "\n\n".join(one.text(case) for one in around)
-    yield "What those files import", "\n\n".join(_imports(case, [*path, *asked, *around]))
+    yield "What that code needs of its files", "\n\n".join(_needs(case, [*path, *asked, *around]))
     yield "What is missing, as the tests use it", skeletons(case)
     yield "Who last touched those lines", last_touched(case, frames)
     yield "What the change did to the dependencies", dependency_delta(case)
@@ -197,20 +198,50 @@ def _named(case: Case, tests: Sequence[str]) -> list[_Stretch]:
     ]
 
 
-def _imports(case: Case, shown: Sequence[_Stretch]) -> Iterator[str]:
-    """What the files that are shown in part import: an edit has to fit it."""
+def _needs(case: Case, shown: Sequence[_Stretch]) -> Iterator[str]:
+    """The imports of the files that are shown in part, and the values that the parts name: an edit has to fit them."""
     for path in list(dict.fromkeys(one.path for one in shown))[:_FILES]:
-        text = original(case, path) or ""
-        tree = parse_python(text) if path.endswith(".py") else None
-        spans = [
-            (node.lineno, node.end_lineno or node.lineno)
-            for node in (tree.body if tree else ())
+        tree = parse_python(original(case, path) or "") if path.endswith(".py") else None
+        if tree is None:
+            continue
+        parts = [one for one in shown if one.path == path]
+        words = set(_WORD.findall("\n".join(one.text(case) for one in parts)))
+        lines = (original(case, path) or "").splitlines()
+        imports = [
+            text
+            for node in tree.body
             if isinstance(node, ast.Import | ast.ImportFrom)
+            for text in _lines(node, lines)
         ]
-        lines = text.splitlines()
-        whole = [lines[number - 1] for first, last in spans for number in range(first, last + 1)]
-        if whole:
-            yield f"{path}\n" + "\n".join(whole[:_IMPORTS])
+        values = [
+            _Stretch(path, node.lineno, min(node.end_lineno or 0, node.lineno + _VALUE))
+            for node in _values(tree, words, parts)
+        ]
+        new = [one for one in values if not any(part.covers(one) for part in parts)][:_VALUES]
+        numbered = [one.text(case).partition("\n")[2] for one in new]
+        yield "\n".join([path, *imports[:_IMPORTS], *numbered])
+
+
+def _lines(node: ast.stmt, lines: Sequence[str]) -> Sequence[str]:
+    return lines[node.lineno - 1 : node.end_lineno]
+
+
+def _values(
+    tree: ast.Module, names: Collection[str], parts: Sequence[_Stretch]
+) -> Iterator[ast.stmt]:
+    """Assignments to these names in the module, and in the classes that the parts lie in."""
+    bodies = [tree.body]
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            whole = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            bodies += [node.body] if any(part.start in whole for part in parts) else []
+    for one in (one for body in bodies for one in body):
+        if isinstance(one, ast.Assign):
+            targets = one.targets
+        else:
+            targets = [one.target] if isinstance(one, ast.AnnAssign) else []
+        if any(isinstance(target, ast.Name) and target.id in names for target in targets):
+            yield one
 
 
 def suspicion(case: Case, limit: int = 12) -> list[tuple[Frame, float]]:

@@ -129,7 +129,9 @@ def test_a_function_of_several_frames_is_shown_once_with_all_of_them_marked(
 
 def test_the_imports_of_what_is_shown_are_shown(tmp_path: Path, files: dict[str, str]) -> None:
     frame = Frame("lib/_paths.py", 11, "optional")
-    imports = shown(tmp_path, files, failing("test_maybe", frame))["What those files import"]
+    imports = shown(tmp_path, files, failing("test_maybe", frame))[
+        "What that code needs of its files"
+    ]
     assert "lib/_paths.py\nimport os\nfrom typing import (\n    Any,\n)\n" in imports
 
 
@@ -218,3 +220,20 @@ def test_a_name_is_known_in_another_case(tmp_path: Path, files: dict[str, str]) 
     failure = Failure("tests/test_lib.py::test_maybe", "AssertionError", words)
     named = shown(tmp_path, files, failure)["Source of what the failing tests name"]
     assert "class YearOfWeek" in named
+
+
+def test_the_values_that_the_code_names_are_shown(tmp_path: Path, files: dict[str, str]) -> None:
+    files["lib/_paths.py"] = (
+        "import re\n\nALLOWED = re.compile('a*')\nOTHER = 1\n\n\nclass Links:\n    HARMFUL: tuple[str, ...] = (\n"
+        "        'data:',\n    )\n\n    def optional(self, value):\n"
+        "        return ALLOWED.match(value) and not value.startswith(self.HARMFUL)\n"
+    )
+    frame = Frame("lib/_paths.py", 13, "optional")
+    needs = shown(tmp_path, files, failing("test_maybe", frame))[
+        "What that code needs of its files"
+    ]
+    assert "import re\n    3  ALLOWED = re.compile('a*')\n" in needs
+    assert (
+        "    8      HARMFUL: tuple[str, ...] = (\n    9          'data:',\n   10      )\n" in needs
+    )
+    assert "OTHER" not in needs
