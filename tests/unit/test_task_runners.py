@@ -149,7 +149,7 @@ def test_words_that_a_tool_chose_are_left_until_the_layout_alone_does_not_help()
 
 def test_several_scripts_are_mended_together() -> None:
     found = remedies("black --check a", "cd web\nprettier -c .")
-    assert found[-1].script.count("(\nblack a\n)\n(\ncd web\nprettier --write .\n)") == 2
+    assert found[0].script.count("(\nblack a\n)\n(\ncd web\nprettier --write .\n)") == 2
 
 
 def test_what_is_written_for_a_shell_is_read_by_one() -> None:

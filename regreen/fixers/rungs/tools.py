@@ -133,16 +133,25 @@ _RUFF_COMMANDS = {
 def remedies(*scripts: str) -> tuple[Remedy, ...]:
     """What could mend the failure, best first, of the checkers that a command, and the scripts behind it, name."""
     each = [list(_of_script(script)) for script in scripts]
-    found = [remedy for of_one in each for remedy in of_one]
-    widest = [of_one[-1] for of_one in each if of_one]
+    plain = [[one for one in of_one if not one.approval] for of_one in each]
+    single = [remedy for of_one in each for remedy in of_one]
+    found = [*_together(plain), *single, *_together(each)]
+    first: dict[str, Remedy] = {}
+    for remedy in found:
+        first.setdefault(remedy.script, remedy)
+    return tuple(first.values())
+
+
+def _together(each: Sequence[Sequence[Remedy]]) -> Iterator[Remedy]:
+    """The widest remedy of every script, one after the other, where there are several scripts."""
+    widest = [max(of_one, key=lambda one: len(one.script)) for of_one in each if of_one]
     if len({one.script for one in widest}) > 1:
         names = " and ".join(dict.fromkeys(one.name for one in widest))
         whole = "\n".join(f"(\n{one.script}\n)" for one in widest)
         approval = next((one.approval for one in widest if one.approval), None)
         title = "; ".join(dict.fromkeys(one.title or one.script for one in widest))[:200]
         cause = f"the code is not as {names} want it"
-        found.append(Remedy(names, f"{whole}\n{whole}", cause, approval=approval, title=title))
-    return tuple({remedy.script: remedy for remedy in reversed(found)}.values())[::-1]
+        yield Remedy(names, f"{whole}\n{whole}", cause, approval=approval, title=title)
 
 
 _CD = re.compile(r"\s*cd\s+(?P<folder>[\w./-]{1,200}?)/?\s*(?:\n|&&|;)\s*")
@@ -158,12 +167,14 @@ def in_folder(script: str) -> tuple[str, str]:
 
 
 def _of_script(script: str) -> Iterator[Remedy]:
-    """Each of its checkers by itself, then all in their places: loops, pipes and variables are part of a call there."""
+    """All its checkers in their places, where loops, pipes and variables are part of a call; then each by itself."""
     folder, rest = in_folder(script)
     there = f"cd {folder.rstrip('/')}\n" if folder else ""
     single = [remedy for call in calls(rest) if (remedy := _writing(call)) is not None]
-    for remedy in single:
-        yield replace(remedy, script=f"{there}{remedy.script}")
+    several = len([remedy for remedy in single if not remedy.approval]) > 1
+    lone = [replace(remedy, script=f"{there}{remedy.script}") for remedy in single]
+    if not several:
+        yield from lone
     for with_words in (False, True):  # words that a tool chose are for a person to look at
         rewritten, kept = _in_place(rest, with_words=with_words)
         if kept and (len(kept) > 1 or " ".join(rewritten.split()) != f"{kept[0].script} || true"):
@@ -174,6 +185,8 @@ def _of_script(script: str) -> Iterator[Remedy]:
             whole = f"(\n{rewritten}\n)\n(\n{rewritten}\n)" if len(kept) > 1 else rewritten
             title = "; ".join(dict.fromkeys(one.script for one in kept))[:200]
             yield Remedy(names, f"{there}{whole}", cause, approval=approval, title=title)
+        if several and not with_words:
+            yield from lone
 
 
 _IDLE = frozenset({"pytest", "py.test", "coverage", "mypy", "pyright", "tox", "nox", "make", "npm", "yarn", "pnpm", "docker", "cargo", "go", "jest", "vitest", "tsc", "exit"})  # fmt: skip
