@@ -55,6 +55,8 @@ def main() -> None:
     random.Random(args.seed).shuffle(order)
     taken = 0
     for where in order:
+        if taken == args.take:
+            break
         history = History(where)
         git = GitRepository.open(where)
         drawn = candidates(history, after, random.Random(f"{args.seed}:{history.name}"))

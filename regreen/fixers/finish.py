@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Mapping, Sequence
 
 from regreen.fixers.case import Case, Strength
-from regreen.fixers.checks.change import FileChange
+from regreen.fixers.checks.change import FileChange, parse_python
+from regreen.fixers.checks.functions import without_docstring
 from regreen.fixers.checks.paths import is_source
 from regreen.fixers.diffs import diff_files
 from regreen.fixers.engine import Engine
@@ -22,8 +24,9 @@ def minimised(files: Sequence[FileChange], engine: Engine, seconds: float = 60.0
         file.path: file.old for file in files if file.old is not None and file.new is not None
     }
     after = {file.path: file.new for file in files if file.old is not None and file.new is not None}
-    parts = [one for one in pieces(before, after) if is_source(one.path)]
-    others = [one for one in pieces(before, after) if not is_source(one.path)]
+    every = pieces(before, after)
+    others = [one for one in every if not is_source(one.path) or _is_said(one, before, after)]
+    parts = [one for one in every if one not in others]
     if len(parts) < 2 or len(parts) > _MOST_PIECES or len(before) != len(files):
         return None
 
@@ -40,6 +43,23 @@ def minimised(files: Sequence[FileChange], engine: Engine, seconds: float = 60.0
         {path: text.encode() for path, text in before.items()},
         {path: text.encode() for path, text in kept.items()},
     )
+
+
+def _is_said(piece: Piece, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
+    """Whether it changes comments and docstrings alone: no test needs those, and they belong to the change."""
+    if not piece.path.endswith(".py"):
+        return False
+    with_it = with_only(before, after, [piece])[piece.path]
+    return _code(with_it) == _code(before[piece.path]) != ""
+
+
+def _code(text: str) -> str:
+    """A module's code without its docstrings, to compare; empty where it is no Python."""
+    tree = parse_python(text)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = without_docstring(node.body)
+    return ast.dump(tree) if tree else ""
 
 
 def strength(case: Case, files: Sequence[FileChange], seconds: float = 40.0) -> Strength | None:

@@ -69,12 +69,21 @@ def test_the_loop_reads_edits_runs_and_submits(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_question_is_enough_for_a_plain_fault(tmp_path: Path) -> None:
-    edits = [{"path": "pkg/calc.py", "old": "result = value", "new": "result += value"}]
+    told = "The sum of all values; 0 for none."
+    edits = [
+        {"path": "pkg/calc.py", "old": "result = value", "new": "result += value"},
+        {"path": "pkg/calc.py", "old": "The sum of all values.", "new": told},
+        {"path": "pkg/calc.py", "old": "return total(values) / len", "new": "return total(list(values)) / len"},
+    ]  # fmt: skip
     model = ScriptedModel(
         [("propose", {"sure": True, "cause": "overwritten", "edits": edits, "risk": "none"})]
     )
     result = repaired(tmp_path, model)
     assert (result.outcome, result.cost.calls) == ("fixed", 1)
+    # what no test needs is left out, but what the change says of itself stays
+    assert result.patch is not None
+    assert told in result.patch
+    assert "list(values)" not in result.patch
 
 
 @pytest.mark.soak
