@@ -204,6 +204,44 @@ def test_half_an_answer_three_times_ends_the_loop(case: Case) -> None:
     assert "no whole call" in ended.why
 
 
+@dataclass
+class Speaking(ScriptedModel):
+    """A model whose first answer is words, or nothing at all, whatever it was asked for."""
+
+    first: str = ""
+
+    def ask(self, request: ModelRequest) -> ModelAnswer:
+        answer = super().ask(request)
+        return replace(answer, text=self.first, calls=()) if len(self.requests) == 1 else answer
+
+
+def test_an_empty_answer_leaves_no_empty_turn_behind(case: Case) -> None:
+    model = Speaking([("propose", {}), "", ("give_up", {"reason": "enough"})])
+    climbed = ModelRung().climb(replace(case, model=model), never)
+    turns = model.requests[-1].messages
+    assert (climbed.note, len(model.requests)) == ("enough", 3)
+    assert all(turn.text or turn.calls or turn.results for turn in turns)
+
+
+@dataclass
+class Eager(ScriptedModel):
+    """A model that asks for thirty things in one turn, and then for the rest."""
+
+    def ask(self, request: ModelRequest) -> ModelAnswer:
+        many = [super(Eager, self).ask(request) for _ in range(30)] if not self.requests else []
+        calls = tuple(call for one in many for call in one.calls)
+        return replace(many[0], calls=calls) if many else super().ask(request)
+
+
+def test_many_calls_in_one_turn_are_one_step(case: Case) -> None:
+    reads: list[Step] = [("read", {"path": "pkg/calc.py", "start": at}) for at in range(1, 31)]
+    model = Eager(given_up(*reads))
+    ended, _ = looped(case, model)
+    assert ended.why == "enough"
+    assert "turns are left" not in model.heard
+    assert every_call_is_answered(model.requests)
+
+
 def test_a_diagnosis_that_nobody_asked_for_is_taken_note_of(case: Case) -> None:
     model = ScriptedModel(given_up(("diagnose", {"cause": "sign"})))
     ended, _ = looped(case, model)
@@ -250,13 +288,18 @@ def test_a_first_guess_that_could_not_be_written_is_answered_with_the_reason(cas
     assert CALC in (case.git.show(case.rev, "pkg/calc.py") or b"").decode()
 
 
-@pytest.mark.parametrize("stop", ["end", "length"])
-def test_a_first_answer_that_is_none_does_not_end_the_repair(case: Case, stop: str) -> None:
-    first: Step = "I would look at calc.py." if stop == "end" else ("propose", {"sure": True})
-    model = CutOff(
-        [first, ("propose", {}), ("give_up", {"reason": "enough"})], cut=stop == "length"
-    )
+def test_a_first_answer_in_words_does_not_end_the_repair(case: Case) -> None:
+    steps = given_up(("propose", {}), ("propose", {}))
+    model = Speaking(steps, first="I would look at calc.py.")
     climbed = ModelRung().climb(replace(case, model=model), never)
     assert climbed.note == "enough"
     assert "propose was for the first answer" in model.heard
+    assert model.requests[-1].messages[1].text == "I would look at calc.py."
+
+
+def test_a_first_answer_that_was_cut_off_does_not_end_the_repair(case: Case) -> None:
+    model = CutOff(given_up(("propose", {"sure": True, "edits": []})))
+    climbed = ModelRung().climb(replace(case, model=model), never)
+    assert climbed.note == "enough"
+    assert "was cut off" in model.heard
     assert every_call_is_answered(model.requests)

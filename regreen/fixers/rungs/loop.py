@@ -83,7 +83,7 @@ class Loop:
         self.told = 0
         self.fewest = max(1, len(case.before.failures))
         self.since_progress = self.format_errors = self.timeouts = 0
-        self.failed_round = False
+        self.failed_round = self.warned = False
         self.over: tuple[AttemptOutcome, str] | None = None
 
     def run(self) -> Ended:
@@ -96,8 +96,10 @@ class Loop:
                     self.over = ("out_of_budget", "no time left")
                 if self.over is not None:
                     break
-                if _FEW in {left, _NO_PROGRESS + 1 - self.since_progress}:
-                    self._add(prompts.FEW_LEFT.format(left=_FEW))
+                few = min(left, _NO_PROGRESS + 1 - self.since_progress)
+                if few <= _FEW and not self.warned:
+                    self.warned = True
+                    self._add(prompts.FEW_LEFT.format(left=few))
                 self._round()
             outcome, why = self.over or ("gave_up", f"{STEPS} steps without an accepted patch")
         except OutOfBudget as error:
@@ -109,7 +111,7 @@ class Loop:
 
     def _round(self) -> None:
         answer = self.purse.ask(self._request())
-        self.messages.append(answer.as_message())
+        self.messages += turn(answer)
         if answer.stop == "refusal":
             self.over = ("gave_up", "the model declined")
             return
@@ -117,9 +119,12 @@ class Loop:
             self._format_error(answer)
             return
         self.format_errors = 0
+        self.since_progress += 1
         results = [self._act(call) for call in answer.calls]
         self.messages.append(Message("user", "", results=tuple(results)))
         self._repeats(answer.calls, results)
+        if self.since_progress > _NO_PROGRESS and self.over is None:
+            self.over = ("gave_up", "no progress for too long")
         if self.failed_round and self.over is None:
             self.failed_round = False
             self._diagnose()
@@ -184,9 +189,6 @@ class Loop:
         self.trail.append(
             f"{call.name} {json.dumps(call.input, ensure_ascii=False)[:600]}\n-> {said[:1200]}"
         )
-        self.since_progress += 1
-        if self.since_progress > _NO_PROGRESS and self.over is None:
-            self.over = ("gave_up", "no progress for too long")
         return ToolResult(call.id, fence(self.case, clipped(said)), is_error=wrong)
 
     def _do(self, call: ToolCall) -> str:
@@ -280,7 +282,7 @@ class Loop:
         """A typed answer after a failed round: what it is, whether it can be mended, what next."""
         self._add(prompts.DIAGNOSE)
         answer = self.purse.ask(self._request("diagnose"))
-        self.messages.append(answer.as_message())
+        self.messages += turn(answer)
         call = next((one for one in answer.calls if one.name == "diagnose"), None)
         if call is None:
             self._answered(answer, prompts.FORMAT)
@@ -322,6 +324,11 @@ class Loop:
             )
         elif times == _NUDGE_AT:
             self._add(prompts.NUDGE)
+
+
+def turn(answer: ModelAnswer) -> tuple[Message, ...]:
+    """An answer as a turn of the conversation; none where it is empty, for the API takes no empty turn."""
+    return (answer.as_message(),) if answer.text or answer.calls or answer.raw else ()
 
 
 def reply(answer: ModelAnswer, text: str, *, is_error: bool = False) -> Message:

@@ -9,7 +9,7 @@ from regreen.errors import OutOfBudget
 from regreen.fixers.case import AttemptOutcome, Case, Climbed, Judge, Judgement, Proposal, RungName
 from regreen.fixers.localise import fence, pack
 from regreen.fixers.rungs import prompts
-from regreen.fixers.rungs.loop import Ended, Loop, Purse, reply, string
+from regreen.fixers.rungs.loop import Ended, Loop, Purse, reply, string, turn
 from regreen.fixers.rungs.missing import imported_by_source, missing_in
 from regreen.fixers.workspace import Refused, Workspace, clipped, original
 from regreen.models import Message, ModelAnswer, ModelRequest
@@ -99,7 +99,7 @@ def _one_shot(case: Case, judge: Judge, purse: Purse, material: str, trail: list
     after = replace(
         reply(answer, said), text=f"{'' if answer.calls else said} {prompts.GO_ON}".strip()
     )
-    return _First((*asked.messages, answer.as_message(), after), judgement)
+    return _First((*asked.messages, *turn(answer), after), judgement)
 
 
 def _tried(
