@@ -157,6 +157,8 @@ SCHEMA = "from marshmallow import fields\n\nname = fields.String(missing=1)\n"
         (Failure("t", "TypeError", "__init__() got an unexpected keyword argument 'missing'", "pkg/a.py", 3, frames=(OWN,)), "", ("marshmallow",)),
         (Failure("t", "AssertionError", "assert 1 == 2", "pkg/a.py", 3, frames=(OWN,)), "", ()),
         (Failure("t", "AttributeError", "'NoneType' object has no attribute 'x'", frames=(OWN, FAR)), "", ()),
+        (None, "E       fixture 'event_loop' not found", ("pytest_asyncio",)),
+        (None, "E       fixture 'shop' not found", ()),
         (None, "ImportError: cannot import name 'b' from 'pkg.a' (/work/pkg/a.py)", ()),
     ],
 )  # fmt: skip

@@ -29,6 +29,9 @@ _FROM = re.compile(
 _INSIDE = re.compile(r"No module named '([A-Za-z_]\w*)\.[\w.]+'")
 _OF_MODULE = re.compile(r"module '([A-Za-z_]\w*)[\w.]*' has no attribute")
 _FOREIGN = re.compile(r"(?:site|dist)-packages/([A-Za-z_]\w*)(?:/|\.py)")
+# Fixtures that a plugin had, and took away with a release.
+_FIXTURE = re.compile(r"fixture '(event_loop|loop|unused_port|test_client|test_server)' not found")
+_HAD = {"event_loop": "pytest_asyncio", "loop": "pytest_aiohttp", "unused_port": "pytest_aiohttp", "test_client": "pytest_aiohttp", "test_server": "pytest_aiohttp"}  # fmt: skip
 _WORDS = re.compile(
     r"\b(?:removed|no longer|moved to|has been moved|deprecated|renamed|unexpected keyword argument)\b",
     re.IGNORECASE,
@@ -46,6 +49,7 @@ def suspects(failures: Sequence[Failure], output: str, read: Read) -> tuple[str,
         read: gives a file of the repository.
     """
     found = [match[1] for kind in (_FROM, _INSIDE, _OF_MODULE) for match in kind.finditer(output)]
+    found += [_HAD[match[1]] for match in _FIXTURE.finditer(output)]
     for failure in failures[:50]:
         kind = failure.kind.rpartition(".")[2]
         telling = kind in _KINDS or bool(_WORDS.search(failure.message))
