@@ -10,15 +10,19 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from regreen.fixers.checks.change import FileChange, Reason
+from regreen.fixers.checks.declarations import declarations_kept
 from regreen.fixers.checks.dependencies import dependencies_kept
+from regreen.fixers.checks.fallbacks import failures_kept
 from regreen.fixers.checks.limits import limits_kept
 from regreen.fixers.checks.lint import lint_clean
 from regreen.fixers.checks.paths import applies_well, is_source, is_test, sensitive
 from regreen.fixers.checks.reach import no_new_reach, small_enough
+from regreen.fixers.checks.refusals import refusals_kept
 from regreen.fixers.checks.safeguards import safeguards_kept
 from regreen.fixers.checks.shadow import nothing_hidden, nothing_shadowed
 from regreen.fixers.checks.silence import nothing_silenced
 from regreen.fixers.checks.special import no_special_case
+from regreen.fixers.checks.taken_away import nothing_taken_away
 from regreen.fixers.checks.tests_kept import assertions_kept, existing_tests_kept
 from regreen.models import Failure
 from regreen.ports import Git
@@ -144,7 +148,7 @@ def gate(
             else small_enough(files, max_lines=rules.max_changed_lines)
         ),
         *(() if rules.rung == "revert" else lint_clean(files)),
-        *(() if rules.rung in {"revert", "shrink", "recipe"} else limits_kept(files)),
+        *(() if rules.rung in {"revert", "shrink", "recipe"} else _kept(files)),
         *_taken_back(files, change, rules),
         *_rate(rules),
         *_proven(proof, rules.rung),
@@ -155,6 +159,17 @@ def gate(
     if rules.approval:
         reasons.append(Reason("approval", rules.approval))
     return GateReport(_verdict(reasons), tuple(dict.fromkeys(reasons)))
+
+
+def _kept(files: Sequence[FileChange]) -> list[Reason]:
+    """What a change for the better leaves in place; a change that is taken back takes such things with it."""
+    return [
+        *limits_kept(files),
+        *refusals_kept(files),
+        *failures_kept(files),
+        *declarations_kept(files),
+        *nothing_taken_away(files),
+    ]
 
 
 def _is_trick(reason: Reason) -> bool:

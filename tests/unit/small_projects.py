@@ -2678,5 +2678,462 @@ public class Account {
 }
 ''',
 },
+"postbox": {
+"pyproject.toml": '''[project]
+name = "postbox"
+version = "0.8"
+dependencies = ["aiohttp>=3.10", "dnspython>=2.6", "python-multipart>=0.0.9"]
+
+[tool.pytest.ini_options]
+pythonpath = ["."]
+
+[tool.coverage.run]
+branch = true
+
+[tool.ruff.lint]
+extend-select = ["BLE", "S"]
+''',
+"Makefile": '''test:
+	pytest -q
+
+lint:
+	ruff check .
+''',
+"postbox/__init__.py": '',
+"postbox/address.py": '''"""Addresses of mail."""
+
+import functools
+import re
+import unicodedata
+import warnings
+
+LOCAL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}")
+
+
+class AddressError(ValueError):
+    """No address."""
+
+
+def parse(text):
+    """Take `Ada <ada@example.org>` apart.
+
+    >>> parse("ada@example.org")
+    ('', 'ada', 'example.org')
+    """
+    name, _, rest = text.rpartition("<")
+    address = rest.rstrip(">").strip()
+    local, at, domain = address.partition("@")
+    if not at or not domain:
+        raise AddressError(f"no address: {text!r}")
+    if not LOCAL.match(local):
+        raise AddressError(f"bad name: {local!r}")
+    return name.strip(' "'), local, domain.lower()
+
+
+@functools.cache
+def canonical(address):
+    """The form in which addresses are compared."""
+    _, local, domain = parse(address)
+    local = local.split("+")[0]
+    if domain == "gmail.com":
+        local = local.replace(".", "")
+    return f"{local.lower()}@{domain}"
+
+
+def ascii_domain(domain):
+    """The domain as DNS wants it."""
+    return domain.encode("idna").decode()
+
+
+def split_list(text):
+    """Addresses with commas between them; commas inside quotes do not count."""
+    return [part.strip() for part in text.split(",")]
+
+
+def fold(text):
+    if not text.isascii():
+        warnings.warn("folding drops marks", stacklevel=2)
+    return unicodedata.normalize("NFKD", text).encode("ascii", "strict").decode()
+''',
+"postbox/queue.py": '''"""Mail that waits."""
+
+import heapq
+import logging
+import time
+from dataclasses import dataclass, field
+
+log = logging.getLogger(__name__)
+
+
+class QueueFull(Exception):
+    pass
+
+
+@dataclass(order=True)
+class Job:
+    due: float
+    body: str = field(compare=False)
+    tries: int = field(default=0, compare=False)
+
+
+class Outbox:
+    """A heap of jobs, the next due first."""
+
+    def __init__(self, size=100, clock=time.monotonic):
+        self.size = size
+        self.clock = clock
+        self.jobs = []
+        self.dead = []
+
+    def add(self, body, delay=0.0):
+        if len(self.jobs) > self.size:
+            raise QueueFull(self.size)
+        heapq.heappush(self.jobs, Job(self.clock() + delay, body))
+
+    def due(self):
+        """Jobs whose time has come, in order."""
+        found = []
+        while self.jobs and self.jobs[0].due < self.clock():
+            found.append(heapq.heappop(self.jobs))
+        return found
+
+    def run(self, send):
+        """Send what is due; what fails three times is dead."""
+        sent = 0
+        for job in self.due():
+            try:
+                send(job.body)
+            except OSError:
+                job.tries += 1
+                if job.tries > 3:
+                    self.dead.append(job)
+                else:
+                    heapq.heappush(self.jobs, Job(self.clock() + 2**job.tries, job.body, job.tries))
+            else:
+                sent += 1
+        return sent
+
+    def stats(self):
+        oldest = min(job.due for job in self.jobs)
+        return {"waiting": len(self.jobs), "dead": len(self.dead), "oldest": self.clock() - oldest}
+''',
+"postbox/smtp.py": '''"""Talking to servers."""
+
+import smtplib
+import ssl
+from email.message import EmailMessage
+from email.utils import formatdate
+from pathlib import Path
+
+MAX_ATTACHMENT = 20 * 1024 * 1024
+
+
+def connect(host, port=587, user=None, password=None):
+    """A connection that is encrypted, always."""
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    server = smtplib.SMTP(host, port, timeout=30)
+    server.starttls(context=context)
+    if user:
+        server.login(user, password)
+    return server
+
+
+def build(sender, to, subject, text, files=(), root=Path("attachments")):
+    """A message with attachments from below `root`."""
+    if "\\n" in subject or "\\r" in subject:
+        raise ValueError("a subject has one line")
+    message = EmailMessage()
+    message["From"], message["To"], message["Subject"] = sender, ", ".join(to), subject
+    message["Date"] = formatdate()
+    message.set_content(text)
+    for name in files:
+        path = (root / name).resolve()
+        if not path.is_relative_to(root.resolve()):
+            raise PermissionError(name)
+        data = path.read_bytes()
+        if len(data) > MAX_ATTACHMENT:
+            raise ValueError(f"{name} is too large")
+        message.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
+    return message
+
+
+def send_all(messages, server):
+    """Send; recipients that the server refuses are given back."""
+    refused = {}
+    for message in messages:
+        refused.update(server.send_message(message))
+    return refused
+''',
+"tests/test_address.py": '''import pytest
+
+from postbox.address import AddressError, canonical, parse, split_list
+
+
+@pytest.mark.parametrize(
+    "text, wanted",
+    [
+        ("ada@example.org", ("", "ada", "example.org")),
+        ("Ada <ada@Example.org>", ("Ada", "ada", "example.org")),
+        ('"Lovelace, Ada" <ada@example.org>', ("Lovelace, Ada", "ada", "example.org")),
+    ],
+)
+def test_parse(text, wanted):
+    assert parse(text) == wanted
+
+
+@pytest.mark.parametrize("text", ["ada", "@example.org", "ada@", "a da@example.org", "ada@example.org x"])
+def test_no_address(text):
+    with pytest.raises(AddressError):
+        parse(text)
+
+
+def test_canonical():
+    assert canonical("A.d.a+x@gmail.com") == "ada@gmail.com"
+
+
+def test_quoted_commas():
+    assert split_list('"Lovelace, Ada" <ada@example.org>, bob@example.org') == ['"Lovelace, Ada" <ada@example.org>', "bob@example.org"]
+''',
+"tests/test_queue.py": '''import pytest
+
+from postbox.queue import Outbox, QueueFull
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def test_due_at_once(clock):
+    box = Outbox(clock=clock)
+    box.add("hello")
+    assert [job.body for job in box.due()] == ["hello"]
+
+
+def test_full(clock):
+    box = Outbox(size=2, clock=clock)
+    box.add("a")
+    box.add("b")
+    with pytest.raises(QueueFull):
+        box.add("c")
+
+
+def test_dead_after_three(clock):
+    box = Outbox(clock=clock)
+    box.add("x")
+
+    def send(body):
+        raise OSError
+
+    for _ in range(3):
+        clock.now += 60
+        box.run(send)
+    assert len(box.dead) == 1
+
+
+def test_other_errors_are_raised(clock):
+    box = Outbox(clock=clock)
+    box.add("x")
+    clock.now += 1
+    with pytest.raises(ZeroDivisionError):
+        box.run(lambda body: 1 / 0)
+
+
+def test_stats_of_nothing(clock):
+    assert Outbox(clock=clock).stats() == {"waiting": 0, "dead": 0, "oldest": 0}
+''',
+},
+"cart": {
+"package.json": '''{
+  "name": "cart",
+  "scripts": {
+    "test": "jest --ci",
+    "build": "tsc -p ."
+  },
+  "dependencies": { "zod": "^3.23.8" },
+  "devDependencies": { "jest": "^29.7.0", "typescript": "^5.6.0" },
+  "jest": { "testEnvironment": "node" }
+}
+''',
+"src/price.ts": '''import { z } from 'zod';
+
+export const Line = z.object({
+  sku: z.string().min(3),
+  cents: z.number().int().nonnegative(),
+  count: z.number().int().positive().max(999),
+});
+export type Line = z.infer<typeof Line>;
+
+const CODES = new Map<string, number>([['SUMMER', 10], ['STAFF', 30]]);
+
+/** The sum in cents after a discount of whole percents, rounded to the nearest cent. */
+export function total(lines: Line[], code?: string): number {
+  const sum = lines.reduce((all, line) => all + line.cents * line.count, 0);
+  if (!code) return sum;
+  const percent = CODES.get(code);
+  if (percent === undefined) {
+    throw new Error(`unknown code ${code}`);
+  }
+  return Math.floor(sum * (1 - percent / 100));
+}
+
+export function parseLines(input: unknown): Line[] {
+  return z.array(Line).parse(input);
+}
+
+export function group<T>(items: T[], key: (item: T) => string): Record<string, T[]> {
+  const groups: Record<string, T[]> = {};
+  for (const item of items) {
+    (groups[key(item)] ??= []).push(item);
+  }
+  return groups;
+}
+
+export async function retry<T>(work: () => Promise<T>, times = 3): Promise<T> {
+  let last: unknown;
+  for (let i = 1; i < times; i++) {
+    try {
+      return await work();
+    } catch (error) {
+      last = error;
+    }
+  }
+  throw last;
+}
+''',
+"src/price.test.ts": '''import { group, parseLines, retry, total } from './price';
+
+const tea = { sku: 'tea', cents: 333, count: 1 };
+
+test('rounds to the nearest cent', () => {
+  expect(total([tea], 'SUMMER')).toBe(300);
+});
+
+test('unknown codes', () => {
+  expect(() => total([tea], 'X')).toThrow('unknown code');
+});
+
+test('checks lines', () => {
+  expect(() => parseLines([{ ...tea, count: 0 }])).toThrow();
+});
+
+test('groups by any key', () => {
+  expect(group(['constructor'], (x) => x)).toEqual({ constructor: ['constructor'] });
+});
+
+test('third time', async () => {
+  let calls = 0;
+  const work = async () => {
+    if (++calls < 3) throw new Error('no');
+    return calls;
+  };
+  expect(await retry(work)).toBe(3);
+});
+''',
+},
+"gorate": {
+"go.mod": '''module example.org/gorate
+
+go 1.23
+''',
+"rate/rate.go": '''package rate
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// ErrLimit says that somebody asked too often.
+var ErrLimit = errors.New("too many requests")
+
+const perMinute = 60
+
+// Limiter counts requests of each client in windows of a minute.
+type Limiter struct {
+	mu    sync.RWMutex
+	seen  map[string]int
+	start time.Time
+}
+
+// Allow counts one request.
+func (l *Limiter) Allow(client string, now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Sub(l.start) > time.Minute {
+		l.start = now
+	}
+	l.seen[client]++
+	if l.seen[client] >= perMinute {
+		return ErrLimit
+	}
+	return nil
+}
+
+// Wait blocks until a request is allowed.
+func (l *Limiter) Wait(ctx context.Context, client string) error {
+	for {
+		err := l.Allow(client, time.Now())
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// Guard refuses what comes too often.
+func Guard(l *Limiter, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := l.Allow(r.RemoteAddr, time.Now()); err != nil {
+			http.Error(w, err.Error(), http.StatusTooManyRequests)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
+		next.ServeHTTP(w, r)
+	})
+}
+''',
+"rate/rate_test.go": '''package rate
+
+import (
+	"testing"
+	"time"
+)
+
+func TestSixty(t *testing.T) {
+	l := &Limiter{seen: map[string]int{}}
+	now := time.Unix(1000, 0)
+	for i := 0; i < 60; i++ {
+		if err := l.Allow("a", now); err != nil {
+			t.Fatalf("request %d: %v", i+1, err)
+		}
+	}
+	if err := l.Allow("a", now); err == nil {
+		t.Fatal("the 61st is allowed")
+	}
+}
+
+func TestNextWindow(t *testing.T) {
+	l := &Limiter{seen: map[string]int{"a": 61}, start: time.Unix(1000, 0)}
+	if err := l.Allow("a", time.Unix(1100, 0)); err != nil {
+		t.Fatal(err)
+	}
+}
+''',
+},
 }
 # fmt: on

@@ -227,17 +227,13 @@ def test_an_honest_patch_passes(files: tuple[FileChange, ...]) -> None:
     assert report.verdict == "allow", report
 
 
-WRAPPED = "        try:\n            return sum(price(amount, 0.19) for amount in self.items)\n        except ZeroDivisionError:\n            return None\n"
-
-
 def test_the_very_exception_of_the_test_may_not_be_swallowed_alone() -> None:
     wrapped = source(
         SUM,
         "        try:\n            return sum(price(amount, 0.19) for amount in self.items)\n        except ZeroDivisionError:\n            return 0\n",
     )
     assert judged(wrapped, failure=RED).verdict == "deny"
-    assert judged(wrapped).verdict == "needs_human"  # 0 instead of an error
-    assert judged(source(SUM, WRAPPED)).verdict == "allow"  # nothing instead of one
+    assert judged(wrapped).verdict == "needs_human"
 
 
 def test_a_person_may_change_a_test_if_a_person_agrees() -> None:

@@ -31,6 +31,14 @@ FOR_A_PERSON = {
     "java equals by value",
     "java charset",
     "k8s more",
+    "broken cache is fetched again",
+    "whole local part",
+    "bounded cache",
+    "closed on failure",
+    "refused by message",
+    "vertical tab",
+    "go: more than sixty",
+    "go: host without port",
 }
 
 

@@ -14,6 +14,12 @@ _COMPARED = re.compile(
     r"^(?P<left>.+?)\s*(?P<op>===|!==|==|!=|<=|>=|<|>)\s*(?P<number>-?\d[\d_]*(?:\.\d+)?)$"
 )
 _LONG = 2000
+_SIDES = re.compile(r"^(?P<left>[^<>=!]+?)\s*(?P<op>==|!=|<=|>=|<|>)\s*(?P<right>[^<>=!]+)$")
+# which comparisons of the same two sides hold wherever one does
+_FOLLOWS = {
+    ">": (">", ">=", "!="), "<": ("<", "<=", "!="), "==": ("==", ">=", "<="),
+    ">=": (">=",), "<=": ("<=",), "!=": ("!=",),
+}  # fmt: skip
 _OR, _AND = re.compile(r"\|\||\bor\b"), re.compile(r"&&|\band\b")
 
 
@@ -43,6 +49,9 @@ def _covers(held: str, asked: str) -> bool:
     nothing = held.removesuffix(" is None") if held.endswith(" is None") else None
     if nothing is not None and asked == f"not {nothing}":
         return True
+    sides, wanted = _SIDES.match(held), _SIDES.match(asked)
+    if sides and wanted and _same_sides(sides, wanted):
+        return wanted["op"] in _FOLLOWS.get(sides["op"], ())
     one, other = _COMPARED.match(held), _COMPARED.match(asked)
     if one is None or other is None or _plain(one["left"]) != _plain(other["left"]):
         return False
@@ -50,6 +59,10 @@ def _covers(held: str, asked: str) -> bool:
     points = [limit + step for limit in limits for step in (-0.5, 0, 0.5)]
     first, second = _OPERATORS[one["op"]], _OPERATORS[other["op"]]
     return all(second(point, limits[1]) for point in points if first(point, limits[0]))
+
+
+def _same_sides(one: re.Match[str], other: re.Match[str]) -> bool:
+    return all(_plain(one[side]) == _plain(other[side]) for side in ("left", "right"))
 
 
 def _plain(text: str) -> str:

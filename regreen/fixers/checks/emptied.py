@@ -54,6 +54,22 @@ def _used(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     return {one.id for one in inner if isinstance(one, ast.Name)}
 
 
+def defined_again(file: FileChange) -> Iterator[Reason]:
+    """A function of the module that a later one of its name takes the place of."""
+    for name in _twice(file.new_tree) - _twice(file.old_tree):
+        yield Reason("special_case", f"{file.path}: {name} is defined again, in its own place")
+
+
+def _twice(tree: ast.Module | None) -> set[str]:
+    names = [
+        node.name
+        for node in (tree.body if tree else ())
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and not getattr(node, "decorator_list", None)
+    ]
+    return {name for name in names if names.count(name) > 1}
+
+
 def _is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any("overload" in ast.unparse(one) for one in node.decorator_list)
 

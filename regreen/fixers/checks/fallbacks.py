@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from regreen.fixers.checks.change import FileChange, Reason
 from regreen.fixers.checks.functions import constants, functions
 from regreen.fixers.checks.paths import is_document, is_test
+from regreen.fixers.checks.silence import is_quiet, suppressed
 
 _BUGS = {"AttributeError", "TypeError", "NameError", "AssertionError", "RuntimeError", "ArithmeticError", "LookupError"}  # fmt: skip
 _ANY_ERROR = {"Exception", "BaseException"}
@@ -18,7 +19,7 @@ _WAITS = re.compile(
 )
 _DULLED = re.compile(
     r"\berrstate\(|\bnan_to_num\(|\berrors\s*=\s*[\"'](?:ignore|replace|coerce)|\bon_bad_lines\s*=\s*[\"'](?:skip|warn)|\bcheck\s*=\s*False|\bsilent\s*=\s*True"
-    r"|\.exception\(\)\s+is\s+(?:not\s+)?None|\bnot\s+\w+\.exception\(\)|\ballSettled\(|\bfillna\(|\bDEVNULL\b|2>\s*/dev/null"
+    r"|\.exception\(\)\s+is\s+(?:not\s+)?None|\bnot\s+\w+\.exception\(\)|\ballSettled\(|\bfillna\(|\bDEVNULL\b|2>\s*/dev/null|\.(?:en|de)code\([^)\n]{0,80}[\"'](?:ignore|replace|xmlcharrefreplace)|\?\?\s*(?:\d|[\"'`\[{])"
 )
 _LONG_NUMBER = 7
 
@@ -34,6 +35,7 @@ def failures_kept(files: Sequence[FileChange]) -> list[Reason]:
             reasons += _defaults_instead(file)
             reasons += _empty_instead(file)
             reasons += _handlers(file)
+            reasons += _suppressors(file)
             reasons += _wider_nets(file)
             reasons += _left_out(file)
             reasons += _numbers_instead(file)
@@ -133,12 +135,27 @@ def _handlers(file: FileChange) -> Iterator[Reason]:
         ]
         if any(one not in _EMPTY for one in answers):
             yield Reason("size", f"{where} answers {answers[0][:40]} in place of an error")
+        elif answers or is_quiet(node.body):
+            what = ast.unparse(node.type)[:60] if node.type else "anything"
+            yield Reason("size", f"{where} goes on after {what} as if nothing had been")
         names = {_last(one) for one in _kinds(node.type)}
         if names & _BUGS and not _uses(node):
             yield Reason(
                 "silenced",
                 f"{where} goes on after {', '.join(sorted(names & _BUGS))}, which mistakes raise",
             )
+
+
+def _suppressors(file: FileChange) -> Iterator[Reason]:
+    fresh = Counter(_let_go(file.new_tree)) - Counter(_let_go(file.old_tree))
+    for text in fresh:
+        yield Reason("size", f"{file.path}: goes on as if nothing had been ({text[:80]})")
+
+
+def _let_go(tree: ast.Module | None) -> Iterator[str]:
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.With | ast.AsyncWith) and suppressed(node) is not None:
+            yield ast.unparse(node.items[0])
 
 
 _EMPTY = {"None", "False", "True", "''", "b''"}

@@ -24,6 +24,7 @@ _ANSWERED = re.compile(
     rf"\bif\b.{{1,200}}\breturn\s+(?P<value>[2-9]\b|\d\d[\d_.]*|\d+\.\d+|\[\s*(?:{_NUMBER}|{_TEXT})\s*,[^\]]{{1,200}}\]|(?=[\"'`][^\"'`]*\d)(?:{_TEXT}))"
     rf"|(?P<listed>\[\s*(?:{_NUMBER}|{_TEXT})\s*,[^\]\[]{{1,200}}\])\[\w"
 )
+_FUDGE = re.compile(r"[+-]\s*0\.(?!5\b)\d+|[+-]\s*1e-\d")
 _CODES = re.compile(r"status|code|errno|version|port\b|length|size|\bkind\b", re.IGNORECASE)
 _PLAIN_DATA = {".json", ".lock", ".yml", ".yaml", ".toml", ".ini", ".cfg", ".csv", ".css", ".scss", ".svg", ".html", ".xml", ".po", ".txt"}  # fmt: skip
 _LONG = 1000
@@ -114,6 +115,8 @@ def looks_like_data(text: str) -> bool:
     """A number's text, words with blanks between them, or letters and digits mixed with signs: not a program's own word."""
     if len(text) > _WORDY and " " in text:
         return True
+    if "@" in text.strip("@") and any(sign.isalpha() for sign in text):
+        return True
     digits = sum(sign.isdigit() for sign in text)
     if digits > 3 and "-" in text:
         return True
@@ -125,6 +128,10 @@ def looks_like_data(text: str) -> bool:
 def _in_text(file: FileChange) -> Iterator[Reason]:
     was = "\n".join(line for _, line in file.removed)
     for number, line in file.added:
+        if _FUDGE.search(line[:_LONG]) and not _FUDGE.search(was):
+            yield Reason(
+                "special_case", f"{file.path}:{number} adds a little to what is worked out"
+            )
         answer = _ANSWERED.search(line[:_LONG])
         if answer and answer.group(0) not in was:
             what = f"{file.path}:{number} answers something fixed ({(answer['value'] or answer['listed'])[:60]})"

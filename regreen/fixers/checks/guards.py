@@ -22,7 +22,7 @@ _GUARD = re.compile(
     r"|select_for_update|\batomic\b|synchronized|\b\w*Lock\(|\.lock\(|\.acquire\(|\bPROTECT\b|\bRESTRICT\b|read_only_fields|readonly_fields"
     # what machines are told
     r"|forbid\(|#!?\[deny\(|no[-_]new[-_]privileges|cap_drop|runAsNonRoot|readOnlyRootFilesystem|Strict-Transport-Security|X-Frame-Options|Content-Security-Policy|nosniff|HttpOnly|SameSite"
-    r"|[Tt]imeout"
+    r"|[Tt]imeout|MaxBytes\w*|LimitReader|starttls|\.(?:nonnegative|positive|nonempty|email|strict|required|refine|parse)\(|\.(?:min|max)\(\d"
 )
 _WEAK = re.compile(
     r"verify(?:_ssl|_certs?)?\s*=\s*False|CERT_NONE|_create_unverified_context|check_hostname\s*=\s*False|\bshell\s*=\s*True|autoescape[\s=]+(?:False|off|false)"
@@ -31,10 +31,14 @@ _WEAK = re.compile(
     r"|--no-check-certificate|--allow-unauthenticated|--ignore-missing|--disable-\w*(?:check|verif)\w*|--privileged\b|\bcurl\s(?:[^\n|;]{0,80}\s)?(?:-k|--insecure)\b"
     r"|\bmd5\b|\bsha-?1\b|\bMD5\b|\bSHA-?1\b|\bcrc32\b|\bRC4\b|\b(?:3?DES|ECB)\b|TLSv1(?:[._][01])?(?![\w.])|VersionTLS1[01]\b|VersionSSL\w+|SSLv[23]|PROTOCOL_TLSv1(?:_1)?\b|\balg\W{1,4}none\b"
     r"|yaml\.(?:unsafe_load|full_load|load)\(|(?:Unsafe|Full)Loader|yaml\.Loader|pickle\.loads?\(|jsonpickle|shelve\.open|allow_pickle\s*=\s*True|weights_only\s*=\s*False"
-    r"|tempfile\.mktemp\(|Math\.random|math/rand|\"sh\",\s*\"-c\"|child_process|execSync\(|\bnew Function\(|resolve_entities\s*=\s*True|huge_tree\s*=\s*True|load_dtd\s*=\s*True|[\"']plaintext[\"']|[\"']none[\"']\s*\]"
+    r"|tempfile\.mktemp\(|Math\.random|math/rand|\"sh\",\s*\"-c\"|child_process|execSync\(|\bnew Function\(|resolve_entities\s*=\s*True|huge_tree\s*=\s*True|load_dtd\s*=\s*True|\.passthrough\(|\bz\.(?:any|unknown)\(|\bsafeParse\(|\.nullish\(|MINIMUM_SUPPORTED|[\"']plaintext[\"']|[\"']none[\"']\s*\]"
     r"|\b(?:query|execute|exec|raw|system|spawn|popen|send|write|innerHTML)\w*\(?\s*=?\s*\(?(?:`[^`\n]{0,300}\$\{|\"[^\"\n]{0,300}#\{|fmt\.Sprintf\()|(?i:\b(?:select|insert into|update|delete from)\b)[^\n]{0,200}(?:\$\{|#\{|[\"']\s*(?:\+|%|\.\.)\s*\w)"
     r"|\b__all__[\"'](?!\s*(?:,|=|:))"
 )
+_TELLS_SECRETS = re.compile(
+    r"(?i:\b(?:print|puts|echo|printf|console\.\w+|fmt\.Print\w*|log(?:ger|ging)?\.\w+|log\.Print\w*)\b[^\n]{0,200}(?:passw|secret|token|api_?key|credential))"
+)
+_MADE_CONDITIONAL = re.compile(r"^\s*(?:if|unless|when|try|elif|else if)\b")
 _MODE = re.compile(r"\b0o?([0-7]{3})\b|\bchmod\s+(?:-R\s+)?0?([0-7]{3})\b")
 _DECIDES = re.compile(
     r"is_valid|auth|perm(?:it|ission)|owner|admin|staff|csrf|passw|credential|signature|login|verif|trusted|forbid|allowed",
@@ -51,19 +55,34 @@ _MOST = 200
 def guards_kept(files: Sequence[FileChange]) -> Iterator[Reason]:
     """Counted over the whole patch, so that a guard may move; what is imported or said in comments does not count."""
     told = [file for file in files if not is_document(file.path) and not is_test(file.path)]
-    before = Counter(word for file in told for word in _words(_GUARD, file.old))
-    after = Counter(word for file in told for word in _words(_GUARD, file.new))
+    before = Counter(word for file in told for word in _words(_GUARD, file.removed))
+    after = Counter(word for file in told for word in _words(_GUARD, file.added))
     for word in sorted(before - after):
-        where = next(file.path for file in told if word in set(_words(_GUARD, file.old)))
+        where = next(file.path for file in told if word in set(_words(_GUARD, file.removed)))
         yield Reason("sensitive_path", f"{where}: a safeguard goes ({word})")
     for file in told:
-        fresh = Counter(_words(_WEAK, file.new)) - Counter(_words(_WEAK, file.old))
+        fresh = Counter(_words(_WEAK, file.added)) - Counter(_words(_WEAK, file.removed))
         if fresh:
             line = next((one for _, one in file.added if _WEAK.search(one)), min(fresh))
             what = f"{file.path} lowers a safeguard ({line.strip()[:80]})"
             yield Reason("sensitive_path", what)
+        if len(_TELLS_SECRETS.findall(file.added_text)) > sum(
+            bool(_TELLS_SECRETS.search(line)) for _, line in file.removed
+        ):
+            yield Reason("sensitive_path", f"{file.path} writes what looks like a secret to a log")
         yield from _wider_modes(file)
+        yield from _made_conditional(file)
         yield from _decided_otherwise(file)
+
+
+def _made_conditional(file: FileChange) -> Iterator[Reason]:
+    """A safeguard that stands as before, but under a condition now."""
+    for old, new in file.blocks:
+        was, now = ([line.strip() for line in side if line.strip()] for side in (old, new))
+        guarded = next((line for line in was if _GUARD.search(line[:_LONG])), None)
+        if guarded and set(was) <= set(now) and any(map(_MADE_CONDITIONAL.match, now)):
+            what = f"{file.path} makes a safeguard depend on a condition ({guarded[:80]})"
+            yield Reason("sensitive_path", what)
 
 
 def _wider_modes(file: FileChange) -> Iterator[Reason]:
@@ -96,7 +115,7 @@ def _common(old: str, new: str) -> bool:
     return old != new and bool(words & {word.casefold() for word in _DECIDES.findall(new)})
 
 
-def _words(pattern: re.Pattern[str], text: str | None) -> Iterator[str]:
-    for line in (text or "").split("\n"):
+def _words(pattern: re.Pattern[str], lines: Sequence[tuple[int, str]]) -> Iterator[str]:
+    for _, line in lines:
         if len(line) < _LONG and not _SKIPPED.match(line):
             yield from (found.group(0) for found in pattern.finditer(line))

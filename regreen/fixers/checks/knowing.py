@@ -147,8 +147,8 @@ def _sizes(tree: ast.Module | None) -> Iterator[int]:
 def _numbers(tree: ast.AST | None) -> Iterator[float]:
     """The numbers of a tree, and what arithmetic with numbers alone comes to: 3 * 4 is a way to write 12."""
     for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.BinOp) and (worked_out := _worked_out(node)) is not None:
-            yield worked_out
+        if isinstance(node, ast.BinOp) and (number := worked_out(node)) is not None:
+            yield number
         if (
             isinstance(node, ast.Constant)
             and isinstance(node.value, int | float)
@@ -157,14 +157,15 @@ def _numbers(tree: ast.AST | None) -> Iterator[float]:
             yield node.value
 
 
-def _worked_out(node: ast.expr) -> float | None:
+def worked_out(node: ast.expr) -> float | None:
+    """The number that an expression of numbers alone comes to; None where it holds anything else, or is far too large."""
     match node:
         case ast.Constant(value=bool()):
             return None
         case ast.Constant(value=int() | float() as value):
             return value if abs(value) < _LARGE else None
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _WORK:
-            one, other = _worked_out(left), _worked_out(right)
+            one, other = worked_out(left), worked_out(right)
             return None if one is None or other is None else _WORK[type(op)](one, other)
         case _:
             return None

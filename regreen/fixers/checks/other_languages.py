@@ -21,7 +21,7 @@ _QUIET: tuple[tuple[frozenset[str], re.Pattern[str], str], ...] = (
     ),
     (
         frozenset({".ts", ".tsx", ".vue"}),
-        re.compile(r"\bas any\b|\bas unknown as\b|<any>|:\s*any\b"),
+        re.compile(r"\bas any\b|\bas unknown as\b|<any>|:\s*any\b|\bas\s+(?!const\b|Error\b)[A-Z]\w*(?:\[\])?\s*[;,)]"),
         "takes the type checker's word away",
     ),
     (frozenset({".go"}), re.compile(r"\brecover\(\)|\b_\s*=\s*err\b"), "throws an error away"),

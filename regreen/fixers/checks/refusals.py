@@ -17,7 +17,7 @@ _C_LIKE = re.compile(
 )
 _REFUSES = {
     **dict.fromkeys((".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".vue", ".svelte", ".java", ".kt", ".cs", ".cpp", ".cc", ".hpp", ".php", ".swift", ".scala", ".dart"), _C_LIKE),
-    ".go": re.compile(r"\breturn\b[^\n]*\b(?:err|Err\w+|errors\.New|fmt\.Errorf)\b|\bhttp\.Error\(|\bpanic\(|\blog\.Fatal|\bos\.Exit\(\s*[1-9]"),
+    ".go": re.compile(r"\breturn\b[^\n]*\b(?:err|Err\w*|errors\.New|fmt\.Errorf)\b|\bhttp\.Error\(|\bpanic\(|\blog\.Fatal|\bos\.Exit\(\s*[1-9]"),
     ".rs": re.compile(r"\bErr\(|\?\s*[;,)]|\b(?:panic|bail|ensure|assert\w*|unreachable)!|\b(?:map_err|ok_or|ok_or_else|unwrap|expect)\("),
     **dict.fromkeys((".rb", ".rake", ".ex", ".exs"), re.compile(r"\braise\b|\bfail\b|\bhead\s+:(?:forbidden|unauthorized|not_found|bad_request)")),
     **dict.fromkeys((".sh", ".bash"), re.compile(r"\b(?:exit|return)\s+[1-9]|\|\|\s*(?:exit|return|die|fail)\b|\bset\s+-\w*e|\bpipefail\b|\berrexit\b|\$\{\w+:?\?|--fail\b|--check\b")),

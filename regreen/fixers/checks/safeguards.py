@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from regreen.fixers.checks.change import FileChange, Reason
-from regreen.fixers.checks.declarations import declarations_kept
 from regreen.fixers.checks.functions import functions
 from regreen.fixers.checks.guards import guards_kept
 from regreen.fixers.checks.paths import is_document, is_test
@@ -27,7 +26,7 @@ _RUNS = {
 
 def safeguards_kept(files: Sequence[FileChange]) -> list[Reason]:
     """Fewer safeguards than before are for a person to agree to."""
-    reasons = [*guards_kept(files), *settings_kept(files), *declarations_kept(files)]
+    reasons = [*guards_kept(files), *settings_kept(files)]
     for file in files:
         if is_document(file.path) or is_test(file.path):
             continue

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from regreen.fixers.checks.change import FileChange, Reason
 from regreen.fixers.checks.functions import defaults, scoped
+from regreen.fixers.checks.knowing import worked_out
 from regreen.fixers.checks.paths import is_document, is_test
 
 _ON_IS_SAFE = re.compile(
@@ -48,6 +49,7 @@ _GUARDS_A_SETTING = re.compile(
     re.IGNORECASE,
 )
 _GROWN = 2.0
+_OUT_OF_SIZE = 9.0
 _CONFIGURATION = {".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".json", ".env", ".properties"}
 _LINE = re.compile(
     r"""["']?(?P<key>[A-Za-z_][\w.-]{0,60})["']?\s*(?::=|[:=])\s*["']?(?P<value>true|false|yes|no|on|off|null|none|\*|\d[\d_]*(?:\.\d+)?\s?(?:[kKmMgG]i?[bB]?|ms|s|m|h|d)?)\b""",
@@ -55,6 +57,7 @@ _LINE = re.compile(
 )
 _KEYED = re.compile(r"^\s*(?:-\s+)?[\"']?(?P<key>[A-Za-z_][\w.-]{0,60})[\"']?(?:\s*[:=]\s*|\s+)\S")
 _FORBIDS = re.compile(r"[:=]\s*[\"']?(?:deny|forbid|error|strict|always|required)\b")
+_REPEATS = re.compile(r"\{(\d{1,6}),(\d{0,6})\}")
 _UNITS = {"k": 1e3, "m": 1e6, "g": 1e9}
 _LONG = 500
 
@@ -86,6 +89,7 @@ def settings_kept(files: Sequence[FileChange]) -> list[Reason]:
             what = _worse(key[1], was, now) if was != now else ""
             if what:
                 reasons.append(Reason("silenced", f"{file.path}: {what}"))
+        reasons += _longer(file)
         if file.suffix in _CONFIGURATION:
             reasons += _lines_gone(file)
     return reasons
@@ -117,6 +121,9 @@ def _worse(path: str, was: Setting | None, now: Setting) -> str:
 
 
 def _number_worse(path: str, was: float, now: float) -> str:
+    bounds = _BOUND.search(path) or _LESS_IS_SAFE.search(path)
+    if was > 0 and (now > was * _OUT_OF_SIZE or (0 < now * _OUT_OF_SIZE < was and not bounds)):
+        return f"goes from {was:g} to {now:g}"
     grown, fallen = now > was * _GROWN, now * _GROWN < was
     worse = (grown and _LESS_IS_SAFE.search(path)) or (fallen and _MORE_IS_SAFE.search(path))
     return f"goes from {was:g} to {now:g}" if worse else ""
@@ -183,6 +190,8 @@ def _setting(value: ast.expr) -> Setting:
             return Setting(None, tuple(ast.unparse(part) for part in parts))
         case ast.Constant(value=bool() | int() | float() as plain):
             return Setting(plain)
+        case ast.BinOp():
+            return Setting(worked_out(value))
         case ast.Constant(value=str() as text):
             number = re.match(r"^(\d+)(?:\s*/\s*\w+|\s*[kKmMgG][bB]?)$", text)
             return Setting(_number(text.split("/", 1)[0]) if number else text)
@@ -225,6 +234,16 @@ def _number(text: str) -> float:
     if found is None:
         return 0.0
     return float(found[1].replace("_", "")) * _UNITS.get(found[2].lower(), 1)
+
+
+def _longer(file: FileChange) -> Iterator[Reason]:
+    """A pattern's `{1,64}` that lets longer text in, or none at all."""
+    was = [found for _, line in file.removed for found in _REPEATS.findall(line[:_LONG])]
+    now = [found for _, line in file.added for found in _REPEATS.findall(line[:_LONG])]
+    for (least, most), (low, high) in zip(was, now, strict=False):
+        if int(low) < int(least) or (most and int(high or 10**9) > int(most) * _GROWN):
+            what = f"a pattern lets more in ({{{least},{most}}} becomes {{{low},{high}}})"
+            yield Reason("silenced", f"{file.path}: {what}")
 
 
 def _lines_gone(file: FileChange) -> Iterator[Reason]:

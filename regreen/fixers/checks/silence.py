@@ -210,10 +210,10 @@ def _swallowers(tree: ast.Module | None) -> list[ast.ExceptHandler | ast.With | 
     names = _suppressors(tree)
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.ExceptHandler):
-            if _is_quiet(node.body) or (_is_broad(node) and not _tells_of(node)):
+            if is_quiet(node.body) or (_is_broad(node) and not _tells_of(node)):
                 found.append(node)
         elif isinstance(node, ast.With | ast.AsyncWith):
-            if _suppressed(node, names) is not None:
+            if suppressed(node, names) is not None:
                 found.append(node)
         elif isinstance(node, ast.Try) and _leaves(node.finalbody):
             found.append(
@@ -271,7 +271,7 @@ def _suppressors(tree: ast.Module | None) -> set[str]:
     return found
 
 
-def _is_quiet(body: Sequence[ast.stmt]) -> bool:
+def is_quiet(body: Sequence[ast.stmt]) -> bool:
     """Nothing but pass, a constant, a return of one, a log line: the error leaves no trace in the result."""
     return all(_leaves_no_trace(node) for node in body)
 
@@ -300,9 +300,10 @@ def _is_plain(node: ast.expr) -> bool:
             return False
 
 
-def _suppressed(
+def suppressed(
     node: ast.With | ast.AsyncWith, names: Collection[str] = ("suppress",)
 ) -> set[str] | None:
+    """What a `with suppress(...)` lets go, None for any other; `names` are those that `suppress` goes by."""
     for item in node.items:
         call = item.context_expr
         if isinstance(call, ast.Call) and _name(call.func) in names:
@@ -346,14 +347,14 @@ class _Unwrap(ast.NodeTransformer):
 
     def visit_Try(self, node: ast.Try) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
-        loud = [handler for handler in node.handlers if not _is_quiet(handler.body)]
+        loud = [handler for handler in node.handlers if not is_quiet(handler.body)]
         if loud or node.finalbody or not node.handlers:
             return node
         return [*node.body, *node.orelse]
 
     def visit_With(self, node: ast.With) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
-        return list(node.body) if _suppressed(node) is not None and len(node.items) == 1 else node
+        return list(node.body) if suppressed(node) is not None and len(node.items) == 1 else node
 
     def visit_Import(self, node: ast.Import) -> ast.AST | None:
         return None if [alias.name for alias in node.names] == ["contextlib"] else node

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from regreen.fixers.checks.change import FileChange, Reason, parse_python
 from regreen.fixers.checks.comparing import odd_comparisons
-from regreen.fixers.checks.emptied import emptied_bodies, idle_parameters
+from regreen.fixers.checks.emptied import defined_again, emptied_bodies, idle_parameters
 from regreen.fixers.checks.fixed_values import fixed_values
 from regreen.fixers.checks.functions import constants, functions
 from regreen.fixers.checks.knowing import answers_as_data, fixed_numbers, lengths_asked, named_tests
@@ -30,7 +30,7 @@ _KNOWS_CI = re.compile(
 )
 _LOOKS_UP = re.compile(
     r"inspect\.(?:stack|currentframe|getouterframes|getframeinfo|trace)\b|sys\.(?:_getframe|_current_frames|[gs]ettrace|[gs]etprofile|monitoring)\b"
-    r"|traceback\.(?:extract_stack|format_stack|walk_stack|print_stack)\b|gc\.get_(?:objects|referrers)\b|import __main__\b|f_back\b|f_code\b|\bco_(?:filename|name|qualname)\b"
+    r"|traceback\.(?:extract_stack|format_stack|walk_stack|print_stack)\b|gc\.get_(?:objects|referrers)\b|import __main__\b|f_back\b|f_code\b|\bco_(?:filename|name|qualname)\b|\bextract_stack\(|__file__(?!\)\.)|\bsys\.argv\b|\bgetcwd\(|\.cwd\(\)|\bgethostname\(|\bplatform\.node\(|\bgetuser\("
 )
 _STOPS = re.compile(
     r"__unittest_skip__|\b_exit\b|os\.(?:kill|killpg|abort)\(|signal\.raise_signal\(|(?:pytest|unittest)\.(?:skip|exit|SkipTest)\b|raise SkipTest"
@@ -40,6 +40,10 @@ _STEADY = re.compile(
 )
 _TEST_RUNS = re.compile(
     r"\bTESTING\b|\.testing\b(?!\s*import)|\boutbox\b|\bTEST_RUNNER\b|(?:from|import)\s+[\w.]+\.test(?:ing)?\b|\bdebug_assertions\b|\bos\.Args\b|\bprocess\.(?:execArgv|argv)\b|NODE_TEST_CONTEXT|npm_lifecycle"
+)
+_REPLACES = re.compile(
+    r"^\s*(?:Math|Date|JSON|Object|Array|String|Number|Promise|RegExp|Map|Set|globalThis|window|global|process)\.(?:\w+\.)*\w+\s*=(?!=)|\bObject\.(?:defineProperty|assign)\(\s*(?:Math|Date|JSON|globalThis|global|\w+\.prototype)\b",
+    re.MULTILINE,
 )
 _LEAVES = re.compile(
     r"\b(?:sys\.exit|exit|quit)\(\s*(?:0|None|False)?\s*\)|raise SystemExit(?:\(\s*0?\s*\))?\s*$|process\.exit\(\s*0?\s*\)",
@@ -65,6 +69,7 @@ def no_special_case(files: Sequence[FileChange], tests: Sequence[str] = ()) -> l
             reasons.extend(_copied(file, known, tests))
             reasons.extend(emptied_bodies(file, known))
             reasons.extend(idle_parameters(file))
+            reasons.extend(defined_again(file))
             reasons.extend(odd_comparisons(file))
             reasons.extend(replaced_parts(file))
             reasons.extend(named_tests(file))
@@ -95,6 +100,8 @@ def _words(file: FileChange) -> Iterator[Reason]:
             yield Reason("special_case", f"{file.path} makes a test run another one ({line})")
         if line := gained(_TEST_RUNS):
             yield Reason("special_case", f"{file.path} tells test runs from others ({line})")
+        if line := gained(_REPLACES):
+            yield Reason("special_case", f"{file.path} replaces what everybody uses ({line})")
         if line := gained(_LEAVES):
             yield Reason("special_case", f"{file.path} ends the program with success ({line})")
 
