@@ -20,6 +20,7 @@ from typing import Any
 
 from benchmarks.recipe_cases import CASES, Files, RecipeCase
 from benchmarks.recipe_logs import ci
+from benchmarks.recipe_shapes import FRESH, SHAPES
 
 
 def main() -> None:
@@ -30,7 +31,7 @@ def main() -> None:
     parser.add_argument("--sandbox", default="auto")
     given = parser.parse_args()
     totals: Counter[str] = Counter()
-    for case in CASES:
+    for case in (*CASES, *SHAPES, *FRESH):
         if given.kind in case.kind and (not given.only or case.name in given.only.split(",")):
             row = run(case, patches=given.patches, sandbox=given.sandbox)
             totals["mended" if row["mended"] else "not"] += 1
