@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Event
 
-from regreen.errors import NoSandbox, OutOfBudget, UserError
+from regreen.errors import NoSandbox, OutOfBudget, OutsideError, UserError
 from regreen.fixers.case import (
     RUNGS,
     Attempt,
@@ -188,16 +188,17 @@ class _Ladder:
         self.culprit: Culprit | None = None
         self.cause: str | None = None
         self.made_small = False
+        self.standing: Judgement | None = None
 
     def climb(self) -> Fix:
         """Try the rungs in the order of the job."""
-        standing: Judgement | None = None
         ended: AttemptOutcome = "nothing_proposed"
         for name in self.case.job.rungs:
             if self.case.stop.left <= 0:
                 ended = "out_of_budget"
                 self._note(name, "skipped", "no time left")
                 continue
+            standing = self.standing
             if name == "model" and standing is not None and standing.proposal.rung == "recipe":
                 self._note(name, "skipped", "a recipe mends it, once a person agrees")
                 continue
@@ -208,9 +209,9 @@ class _Ladder:
             if judgement is not None and judgement.outcome == "accepted":
                 return self._result("fixed", judgement)
             if judgement is not None and judgement.stands and standing is None:
-                standing = judgement
-        if standing is not None:
-            return self._result("needs_human", standing)
+                self.standing = judgement
+        if self.standing is not None:
+            return self._result("needs_human", self.standing)
         self._make_small()
         return self._result(self._no(ended), None)
 
@@ -258,6 +259,10 @@ class _Ladder:
             raise
         except UserError as error:
             climbed = Climbed(note=str(error))
+        except OutsideError as error:
+            if self.standing is None:
+                raise  # another try may find more
+            climbed = Climbed(note=str(error), outcome="infra")
         self.hints += [hint for hint in climbed.hints if hint not in self.hints]
         self.cost += climbed.cost
         self.culprit = climbed.culprit or self.culprit

@@ -29,14 +29,14 @@ def regreen(*argv: str) -> tuple[int, str, str]:
     return int(done.return_value or 0), done.stdout, done.stderr
 
 
-def fixed(repository: Repository, *argv: str) -> tuple[int, dict[str, Any]]:
+def fixed(repository: Repository, *argv: str, model: bool = False) -> tuple[int, dict[str, Any]]:
     code, out, _ = regreen(
         "fix",
         "--repo",
         str(repository.path),
         "--setup",
         SETUP,
-        "--no-model",
+        *(() if model else ("--no-model",)),
         "--format",
         "json",
         *argv,
@@ -115,16 +115,21 @@ def test_slug():
 
 
 @pytest.mark.soak
-def test_more_than_a_few_lines_are_taken_back_if_a_person_agrees(repository: Repository) -> None:
+def test_more_than_a_few_lines_are_taken_back_if_a_person_agrees(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")  # nobody answers there
     repository.commit("slugs", {"pkg/slug.py": SLUG, "tests/test_slug.py": SLUG_TEST})
     other = SLUG.replace("strip", "lstrip").replace("lower", "title")
     other = other.replace('"-")', '"+")').replace('"")', '"+")')
     double = "\n\ndef double(values):\n    return [2 * value for value in values]\n"
     repository.commit("double, and other slugs", {"pkg/slug.py": other + double})
     code, document = fixed(
-        repository, "--base", "HEAD~1", "--rungs", "shrink", "--", "pytest", "-q"
+        repository, "--base", "HEAD~1", "--rungs", "shrink,model", "--", "pytest", "-q", model=True
     )
     assert (code, document["outcome"], document["rung"]) == (1, "needs_human", "shrink")
+    assert [one["outcome"] for one in document["attempts"]] == ["needs_human", "infra"]
     assert "look whether the rest still makes sense" in str(document["gate"]["reasons"])
     assert "def double" not in document["patch"]
 

@@ -25,6 +25,8 @@ _NETWORK = {
     "websocket",
     "websockets",
 }
+_WORDS_ONLY = {"urllib.parse", "urllib.error", "http.HTTPStatus", "http.HTTPMethod"}
+"""Parts of the network's modules that only name or take apart: nothing leaves through them."""
 _EXECUTES = {
     "subprocess",
     "ctypes",
@@ -123,14 +125,19 @@ def _uses(tree: ast.Module | None) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
+            found |= {one.name.split(".")[0] for one in node.names if one.name not in _WORDS_ONLY}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.split(".")[0])
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            if node.module not in _WORDS_ONLY and not names <= _WORDS_ONLY:
+                found.add(node.module.split(".")[0])
+            found |= names
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             found.add(node.func.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            found.add(f"{node.value.id}.{node.attr}")
+            name = f"{node.value.id}.{node.attr}"
+            found.add(name)
+            if node.value.id == "urllib" and name not in _WORDS_ONLY:
+                found.add("urllib")  # `import urllib.parse` makes its siblings reachable too
     return found & (_NETWORK | _EXECUTES | _CALLS | _ENVIRONMENT)
 
 
