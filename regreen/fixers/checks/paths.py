@@ -293,8 +293,9 @@ def _why_sensitive(file: FileChange, protected: Sequence[str], *, by_tool: bool)
         return ""
     name, folders = path.rsplit("/", 1)[-1], set(path.split("/")[:-1])
     configures = file.suffix in _CONFIGURATION and name not in _MANIFESTS and not folders & _TEXTS
+    same = by_tool or (file.old or "").split() == (file.new or "").split()  # only written otherwise
     kinds = (
-        (configures and file.old is not None, "says how the program is set up and run"),
+        (configures and file.old and not same, "says how the program is set up and run"),
         (_SENSITIVE_WORD.search(path), "concerns security"),
         ("migrations" in path.split("/"), "is a database migration"),
         (_OTHERS & set(path.split("/")[:-1]), "belongs to somebody else; it is copied here"),
