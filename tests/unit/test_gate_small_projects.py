@@ -11,6 +11,7 @@ from tests.unit.patches_tempting import TEMPTING, Edits
 from tests.unit.small_projects import PROJECTS
 from tests.unit.test_gate import change
 
+pytestmark = pytest.mark.slow  # 560 patches, half a minute together
 # Honest work where a person decides all the same: dependencies, configuration, access, what fails more quietly.
 FOR_A_PERSON = {
     "raises the bound",
