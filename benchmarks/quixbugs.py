@@ -14,9 +14,10 @@ from pathlib import Path
 from regreen.adapters.git import GitRepository
 from regreen.adapters.sandbox import choose
 from regreen.codebase.trial import Trial
-from regreen.fixers.case import Before, Case, FixJob, Stop
+from regreen.fixers.case import Before, Case, FixJob
 from regreen.fixers.engine import Engine
 from regreen.fixers.rungs.template import search
+from regreen.fixers.stop import Stop
 from regreen.ports import Sandbox
 
 

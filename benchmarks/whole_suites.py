@@ -22,9 +22,9 @@ from regreen.adapters.git import GitRepository
 from regreen.adapters.sandbox import choose
 from regreen.codebase.manifests import python_for
 from regreen.codebase.trial import Trial
-from regreen.fixers.case import Stop
 from regreen.fixers.checks.paths import is_test
 from regreen.fixers.runs import run_fresh
+from regreen.fixers.stop import Stop
 from regreen.fixers.suite import suite_of
 from regreen.ports import Sandbox
 

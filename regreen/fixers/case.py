@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from threading import Event
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from regreen.codebase.trial import Trial
-from regreen.errors import Cancelled
 from regreen.fixers.gate import PROTECTED, GateReport
+from regreen.fixers.stop import Stop
+from regreen.fixers.suite import Suite
 from regreen.models import Cost, Failure
 from regreen.ports import Git, Model, Sandbox
-
-if TYPE_CHECKING:
-    from regreen.fixers.suite import Suite
 
 RungName = Literal["recipe", "revert", "shrink", "template", "model"]
 FixOutcome = Literal[
@@ -197,26 +193,6 @@ class Climbed:
     cause: str | None = None
     cost: Cost = field(default_factory=Cost)
     trail: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Stop:
-    """When to stop: at a deadline of the monotonic clock, or when somebody cancels."""
-
-    deadline: float
-    cancel: Event | None = None
-    now: Callable[[], float] = time.monotonic
-
-    @property
-    def left(self) -> float:
-        """Seconds left, never negative."""
-        return max(0.0, self.deadline - self.now())
-
-    def check(self) -> None:
-        """Raise `Cancelled` when somebody asked for the work to stop."""
-        if self.cancel is not None and self.cancel.is_set():
-            msg = "the repair was cancelled"
-            raise Cancelled(msg)
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,13 @@ from regreen.fixers.case import (
     Judgement,
     Proposal,
     RungName,
-    Stop,
 )
 from regreen.fixers.engine import Engine
 from regreen.fixers.finish import minimised, strength
 from regreen.fixers.gate import ATTEMPTS_A_HEAD
 from regreen.fixers.rungs.rung import Rung
 from regreen.fixers.smaller import smaller
+from regreen.fixers.stop import Stop
 from regreen.fixers.suite import suite_of
 from regreen.fixers.triage import Triage, look_wider, red_base, triage
 from regreen.fixers.verify_patch import Verified, verify

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from regreen.codebase.trial import Trial
 from regreen.errors import UserError
-from regreen.fixers.case import Before, Case, FixJob, Stop
+from regreen.fixers.case import Before, Case, FixJob
 from regreen.fixers.checks.change import Reason
 from regreen.fixers.gate import PROTECTED, GateReport, Proof, Rules, gate
+from regreen.fixers.stop import Stop
 from regreen.fixers.suite import suite_of
 from regreen.fixers.triage import look_wider, triage
 from regreen.fixers.verify_patch import apply, failing_sources, prove

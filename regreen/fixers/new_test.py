@@ -10,13 +10,14 @@ from threading import Event
 from types import MappingProxyType
 
 from regreen.codebase.trial import Trial
-from regreen.fixers.case import Before, Case, FixJob, Stop
+from regreen.fixers.case import Before, Case, FixJob
 from regreen.fixers.checks.change import FileChange
 from regreen.fixers.checks.paths import is_source
 from regreen.fixers.engine import Engine
 from regreen.fixers.faults import mutants
 from regreen.fixers.gate import changed_files
 from regreen.fixers.runs import run_fresh
+from regreen.fixers.stop import Stop
 from regreen.fixers.templates import Edit
 from regreen.ports import Git, Sandbox
 

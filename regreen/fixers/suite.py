@@ -14,7 +14,6 @@ from packaging.version import Version
 
 from regreen.codebase.trial import Trial
 from regreen.errors import SetupFailed
-from regreen.fixers.case import Stop
 from regreen.fixers.gate import Held
 from regreen.fixers.runs import (
     Seen,
@@ -25,6 +24,7 @@ from regreen.fixers.runs import (
     simple_pytest,
     uses_pytest,
 )
+from regreen.fixers.stop import Stop
 from regreen.fixers.suite_setup import PYTEST, wanted_by_tests
 from regreen.ports import Git, Sandbox
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from regreen.bot.cli import cli
 from regreen.codebase.trial import Trial
-from regreen.fixers.case import Stop
+from regreen.fixers.stop import Stop
 from regreen.fixers.suite import suite_of
 from regreen.models import Check, Env, EnvSpec, Limits
 from regreen.ports import Box, Sandbox

@@ -10,10 +10,11 @@ import pytest
 
 from regreen.codebase.trial import Trial
 from regreen.fixers.background import dependency_delta, last_touched, skeletons
-from regreen.fixers.case import Before, Case, FixJob, Stop
+from regreen.fixers.case import Before, Case, FixJob
 from regreen.fixers.faults import mutants
 from regreen.fixers.fix import fix
 from regreen.fixers.new_test import Worth, weigh
+from regreen.fixers.stop import Stop
 from regreen.models import Failure, Frame
 from tests.unit.repairs import CALC, GREEN, SETUP, Repository, job, sandbox_or_skip
 

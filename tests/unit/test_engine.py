@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from regreen.fixers.case import Before, Case, Stop
+from regreen.fixers.case import Before, Case
 from regreen.fixers.engine import Engine
 from regreen.fixers.rungs.template import search
 from regreen.fixers.spectrum import ranked
+from regreen.fixers.stop import Stop
 from regreen.fixers.templates import edits
 from tests.unit.repairs import CALC, GREEN, Repository, job, sandbox_or_skip
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from regreen.codebase.trial import Trial
-from regreen.fixers.case import Before, Case, FixJob, Stop
+from regreen.fixers.case import Before, Case, FixJob
 from regreen.fixers.localise import pack
+from regreen.fixers.stop import Stop
 from regreen.models import Failure, Frame
 from tests.unit.repairs import Repository, job, sandbox_or_skip
 

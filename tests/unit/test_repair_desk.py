@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from regreen.fixers.case import Before, Case, Judgement, Proposal, Stop
+from regreen.fixers.case import Before, Case, Judgement, Proposal
 from regreen.fixers.rungs.loop import Ended, Loop, Purse
 from regreen.fixers.rungs.model import ModelRung
+from regreen.fixers.stop import Stop
 from regreen.fixers.workspace import Refused, Workspace
 from regreen.models import Message, ModelAnswer, ModelRequest
 from tests.unit.repairs import (

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from regreen.fixers.case import Before, Case, Stop
+from regreen.fixers.case import Before, Case
+from regreen.fixers.stop import Stop
 from regreen.fixers.verify_patch import apply, prove
 from regreen.models import Env, Failure, Limits
 from regreen.ports import Box, Sandbox
