@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator
 
 from regreen.fixers.job_plan import Files
+from regreen.fixers.shell_words import simple_commands
 
 _DEEPEST = 3
 _LARGEST = 200_000
@@ -33,20 +34,16 @@ def called(script: str, directory: str, files: Files, depth: int = 0) -> str:
     return "\n".join(part for part in found if part)
 
 
+_PREFIXES = frozenset({"sudo", "time", "exec", "env", "xvfb-run", "command"})
+
+
 def _commands(script: str) -> Iterator[list[str]]:
-    for line in script.replace("\\\n", " ").splitlines():
-        for part in re.split(r"&&|\|\||[;|]", line):
-            try:
-                words = shlex.split(part, comments=True)
-            except ValueError:
-                words = part.split()
-            while words and (re.fullmatch(r"\w+=.*", words[0]) or words[0] in _PREFIXES):
-                words = words[1:]
-            if words:
-                yield [words[0].lstrip("@-"), *words[1:]]
-
-
-_PREFIXES = frozenset({"sudo", "time", "exec", "env", "xvfb-run", "command", "then", "else", "do"})
+    for words in simple_commands(script):
+        at = 0
+        while at < len(words) and (re.fullmatch(r"\w+=.*", words[at]) or words[at] in _PREFIXES):
+            at += 1
+        if words[at:]:
+            yield words[at:]
 
 
 def text_of(words: list[str], directory: str, files: Files) -> str:

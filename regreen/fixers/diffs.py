@@ -5,8 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 
-from regreen.codebase.diff import parse
-
 NO_NEWLINE = "\\ No newline at end of file\n"
 
 
@@ -93,10 +91,3 @@ def _span(start: int, stop: int) -> str:
 
 def _line(sign: str, line: str) -> str:
     return f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n{NO_NEWLINE}"
-
-
-def touched_lines(patch: str) -> int:
-    """How many lines a patch touches: the larger of what it adds and what it removes."""
-    change = parse(patch)
-    lines = [line for file in change.files for hunk in file.hunks for line in hunk.lines]
-    return max(sum(line.kind == kind for line in lines) for kind in ("+", "-"))

@@ -16,9 +16,7 @@ UNASKED = 5
 _MOST_TRIES = 3  # pieces that would each be enough
 _MOST_ROUNDS = 4
 _MOST_PIECES = 400
-_MOST_CUT = (
-    200  # lines of a part that is cut into lines: pairing them takes the cube of their number
-)
+_MOST_CUT = 200  # lines of a part that is cut: pairing them takes the cube of their number
 _SHARE = 0.5  # of the time left, for all candidates: what is found has to be verified
 
 
@@ -26,8 +24,8 @@ _SHARE = 0.5  # of the time left, for all candidates: what is found has to be ve
 class Part:
     """A part of a change that is enough to take back.
 
-    `lines` counts what it touches; `where` names its places; `is_all` where that is more than one small piece and the change has nothing else; `is_cut`
-    where it is finer than the pieces that the change was made in.
+    `lines` counts what it touches; `where` names its places. `is_all`: the change has nothing else, and it is more
+    than one small piece. `is_cut`: it is finer than the pieces that the change was made in.
     """
 
     patch: str

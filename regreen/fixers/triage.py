@@ -26,7 +26,6 @@ from regreen.fixers.same_failure import is_same
 from regreen.models import Failure
 from regreen.ports import Git, Sandbox
 
-RunOnce = Callable[[Trial, bool], Seen]
 _NO_NETWORK = re.compile(
     r"Temporary failure in name resolution|Could not resolve host|Network is unreachable|ENOTFOUND|EAI_AGAIN|ECONNREFUSED"
     r"|ETIMEDOUT|Failed to establish a new connection|Max retries exceeded|50[234] (?:Bad Gateway|Service|Gateway)"

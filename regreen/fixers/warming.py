@@ -7,9 +7,6 @@ import shlex
 
 from regreen.fixers.installs import logical_lines
 
-OFFLINE_ENV = {"UV_OFFLINE": "1", "PIP_RETRIES": "0", "PIP_NO_INDEX": "1"}
-"""After a warm-up, so that uv and pip take what the network phase fetched, and do not wait for a network."""
-
 _TOX = re.compile(r"^((?:\w+=\S* )*(?:python\S* (?:-[XIWusEB]\S* )*-I?m )?tox)\b(.*)$", re.DOTALL)
 _NOX = re.compile(
     r"^((?:\w+=\S* )*(?:(?:python\S* -I?m |pipx run (?:--\S+ )*))?nox)\b(.*)$", re.DOTALL

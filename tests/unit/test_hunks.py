@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.fixers.diffs import diff_file, diff_files, touched_lines
+from regreen.fixers.diffs import diff_file, diff_files
 from regreen.fixers.hunks import (
     Piece,
     all_taken_off,
@@ -109,9 +109,3 @@ def test_all_that_stands_is_taken_off_once_and_that_comes_to_an_end() -> None:
     before, after = "a\nb\nc\nd\ne\nf\ng\nh\n", "a\nB\nc\nd\ne\nf\nG\nh\n"
     assert all_taken_off("new\n" + after, before, after) == "new\n" + before
     assert all_taken_off("other\n", before, after) == "other\n"
-
-
-def test_a_patch_touches_as_many_lines_as_its_larger_side() -> None:
-    patch = diff_files({"a": b"1\n2\n3\n", "b": b"x\n"}, {"a": b"1\n3\n", "b": b"y\nz\n"})
-    assert touched_lines(patch) == 2
-    assert touched_lines("") == 0

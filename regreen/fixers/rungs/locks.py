@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator
 
 from regreen.codebase.packages import look_alike
 from regreen.fixers.rungs.compiled import recompiled
-from regreen.fixers.rungs.shell_words import simple_commands, split_runner
 from regreen.fixers.rungs.task_runners import Read
 from regreen.fixers.rungs.tools import Remedy
+from regreen.fixers.shell_words import simple_commands, split_runner
 
 POETRY_LOCK = "poetry lock --no-update 2>/dev/null || poetry lock"
 _STALE: tuple[tuple[re.Pattern[str], str, str, str], ...] = (

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from regreen.fixers.called import text_of
 from regreen.fixers.job_plan import Files
-from regreen.fixers.rungs.shell_words import simple_commands, split_runner
 from regreen.fixers.rungs.task_runners import Read, task_lines
+from regreen.fixers.shell_words import simple_commands, split_runner
 
 _DEEPEST = 4
 _MOST = 40

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from regreen.fixers.rungs.shell_words import Call, calls, parts, read_call, split_runner
+from regreen.fixers.shell_words import Call, calls, parts, read_call, split_runner
 
 
 @dataclass(frozen=True, slots=True)
