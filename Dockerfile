@@ -5,17 +5,17 @@
 ARG BASE=python:3.12.12-slim-bookworm
 
 FROM ${BASE} AS build
-# EXTRAS=[traces] for OpenTelemetry.
-ARG EXTRAS=
+# EXTRAS=[types,traces] for OpenTelemetry; without types the image is 290 MB smaller, and finds no broken callers.
+ARG EXTRAS=[types]
 WORKDIR /src
 COPY . .
 # Every wheel is the locked one: `make wheels` and this download both check the hashes.
 RUN test -d wheels || python3 -m pip download --no-cache-dir --no-deps --require-hashes --only-binary=:all: --dest wheels -r requirements.lock
 RUN python3 -m venv /build \
  && /build/bin/pip install --no-cache-dir --no-index --find-links wheels hatchling \
- && /build/bin/pip wheel --no-cache-dir --no-index --no-deps --no-build-isolation --wheel-dir wheels . \
+ && /build/bin/pip wheel --no-cache-dir --no-index --no-deps --no-build-isolation --wheel-dir wheels . ./playground \
  && python3 -m venv /opt/regreen \
- && /opt/regreen/bin/pip install --no-cache-dir --no-index --find-links wheels "regreen${EXTRAS}" \
+ && /opt/regreen/bin/pip install --no-cache-dir --no-index --find-links wheels "regreen${EXTRAS}" regreen-playground \
  && /opt/regreen/bin/pip uninstall --yes --quiet pip
 
 FROM ${BASE}

@@ -1,33 +1,43 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 PYTHON ?= $(firstword $(foreach v,python3.13 python3.12 python3.11 python3.14 python3 python,$(if $(shell $(v) -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null && echo yes),$(v))))
-UV_VERSION = 0.13.9
 BIN = .venv/bin
 IMAGE_PYTHON ?= 3.12
 TESTS ?= not soak and not slow
+NEEDS = setup
+
+# Where the environment sets it, every process compiles all that it imports anew: seconds each, in hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types layers tests soak bench image lock clean
+.PHONY: help machine setup demo test check lint types layers tests soak bench wheel image lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 setup: .venv/.ready ## makes .venv from the committed lock
 
-.uv/bin/uv:
-	@test -n "$(PYTHON)" || { echo "Regreen needs Python 3.11 or newer: install it, or name it: make PYTHON=/path/to/python" >&2; exit 3; }
-	@$(PYTHON) -m venv .uv || { echo "cannot make a virtual environment: install python3-venv" >&2; exit 3; }
-	@.uv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$(UV_VERSION)"
+machine: ## names the programs that are missing here, and installs them where it may
+	@PYTHON="$(PYTHON)" sh scripts/prepare_machine.sh $(NEEDS)
 
-.venv/.ready: requirements.lock pyproject.toml | .uv/bin/uv
+demo: NEEDS = demo
+test tests soak: NEEDS = test
+
+.uv/bin/uv: packaging/uv.txt | machine
+	@test -n "$(PYTHON)" || { echo "Regreen needs Python 3.11 or newer: install it, or name it: make PYTHON=/path/to/python" >&2; exit 3; }
+	@$(PYTHON) -m venv .uv
+	@.uv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: -r packaging/uv.txt
+	@touch $@
+
+.venv/.ready: requirements-dev.lock pyproject.toml playground/pyproject.toml | .uv/bin/uv
 	@.uv/bin/uv venv --quiet --allow-existing --python "$$(command -v $(PYTHON))" .venv
-	@.uv/bin/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
-	@.uv/bin/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@.uv/bin/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements-dev.lock
+	@.uv/bin/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . --editable ./playground
 	@touch $@
 
 demo: setup ## plays the whole main job on loopback: review, fix, bisect, schedule
 	@$(BIN)/regreen demo $(ARGS)
 
-test: check ## everything that must hold before a change lands
+test: check ## lint, types, layers, and the tests that are not slow; soak and CI run the others
 
 check: lint types layers tests
 
@@ -42,8 +52,9 @@ types: setup
 layers: setup
 	$(BIN)/lint-imports
 
+# Without a restart limit of none, a test that kills its worker makes the run stand still.
 tests: setup
-	$(BIN)/pytest -m "$(TESTS)" -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/pytest -m "$(TESTS)" -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(ARGS)
 
 soak: setup ## the long suites: kills, attacks, load
 	$(BIN)/pytest -m "soak or slow" -p no:xdist --timeout 3600 $(ARGS)
@@ -55,11 +66,20 @@ wheels: requirements.lock | .uv/bin/uv ## the locked wheels, for building the im
 	@.uv/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: --python-version $(IMAGE_PYTHON) --dest wheels -r requirements.lock
 	@touch wheels
 
+wheel: setup ## the two packages as they are published, in dist
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	cd playground && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
+
 image: ## the App's image
 	docker build --tag regreen .
 
+# requirements.lock is what the image and the Action install; requirements-dev.lock adds what the checks need.
+COMPILE = .uv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11
 lock: | .uv/bin/uv ## resolves the dependencies anew
-	.uv/bin/uv pip compile --quiet --universal --generate-hashes --group dev --python-version 3.11 --upgrade pyproject.toml -o requirements.lock
+	echo uv | .uv/bin/uv pip compile --quiet --universal --generate-hashes --upgrade --no-header --python-version 3.11 - -o packaging/uv.txt
+	$(COMPILE) --upgrade --extra types --extra traces --group build pyproject.toml -o requirements.lock
+	$(COMPILE) --upgrade --extra types --extra traces --extra mcp --group dev --constraint requirements.lock pyproject.toml -o requirements-dev.lock
 
 clean: ## removes what setup made
-	rm -rf .venv .uv wheels
+	rm -rf .venv .uv wheels dist

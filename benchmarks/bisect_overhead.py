@@ -21,11 +21,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from regreen.adapters.git import GitRepository
-from regreen.adapters.sandbox import choose
-from regreen.bisect.boxes import Boxes
-from regreen.codebase.trial import Trial
-from regreen.ports import Sandbox
+from regreen.adapters.git.repository import GitRepository
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.bisect.box_pool import BoxPool
+from regreen.domain.ports import Sandbox
+from regreen.runs.trial import Trial
 
 
 def main() -> None:
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--sleep", type=float, default=0.0)
     parser.add_argument("--sandbox", default="auto")
     asked = parser.parse_args()
-    sandbox = choose(asked.sandbox)
+    sandbox = choose_sandbox(asked.sandbox)
     for case in json.loads(asked.cases.read_text()):
         if case["requirements"] or (asked.ids and case["id"] not in asked.ids):
             continue
@@ -64,7 +64,7 @@ def measure(
     chosen = random.Random(1).choices(commits, k=runs)
     variables = (("PYTHONPATH", case["python_path"]),)
     trial = Trial(("python", "check_it.py"), env=variables, overlay={"check_it.py": text})
-    boxes = Boxes(git, sandbox)
+    boxes = BoxPool(git, sandbox)
     boxes.run_again(trial, chosen[0])
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +78,7 @@ def measure(
             times.append(time.perf_counter())
             again, _ = boxes.run_again(trial, sha)
             times.append(time.perf_counter())
-            fresh, _ = boxes.run(trial, sha)
+            fresh, _ = boxes.run_trial(trial, sha)
             times.append(time.perf_counter())
             if len({code, again.exit_code, fresh.exit_code}) > 1:
                 sys.exit(f"{case['id']} {sha}: {code}, {again}, {fresh}")

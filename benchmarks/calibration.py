@@ -19,8 +19,13 @@ from pathlib import Path
 from statistics import NormalDist, mean
 from typing import Any
 
-from regreen.models import Signals
-from regreen.reviewers.calibrate import PRIOR, confidence, fit, gap
+from regreen.domain.models import Signals
+from regreen.reviewers.calibration import (
+    PRIOR_WEIGHTS,
+    calibration_gap,
+    estimate_confidence,
+    fit_weights,
+)
 
 FOLDS = 5
 ROUNDS = 40
@@ -42,23 +47,25 @@ def main() -> None:
     ):
         print(f"{name}: {len(chosen)} claims of {len({c['case'] for c in chosen})} pull requests")
         for outcome in ("label", "true", "useful"):
-            prior = [(confidence(c["signals"]), c[outcome]) for c in chosen]
+            prior = [(estimate_confidence(c["signals"]), c[outcome]) for c in chosen]
             folded = [_on_folds(chosen, outcome, seed) for seed in range(ROUNDS)]
             print(
-                f"  {outcome}: {_told(prior)}; fitted on the other folds: gap {mean(map(gap, folded)):.3f}, "
+                f"  {outcome}: {_told(prior)}; fitted on the other folds: gap {mean(map(calibration_gap, folded)):.3f}, "
                 f"of those posted {_posted(folded)}"
             )
             print(f"    posted by the prior: {_interval(chosen, outcome)}")
-        usual, most = _floor([confidence(c["signals"]) for c in chosen])
+        usual, most = _floor([estimate_confidence(c["signals"]) for c in chosen])
         print(f"  chance alone: a gap of {usual:.3f}, once in twenty over {most:.3f}")
     for name, sets in JUDGED.items():
         _elsewhere(name, claims, sets)
     for low, high in pairwise(EDGES):
-        found = [c for c in claims if low <= confidence(c["signals"]) < high]
-        stated = mean(confidence(c["signals"]) for c in found)
+        found = [c for c in claims if low <= estimate_confidence(c["signals"]) < high]
+        stated = mean(estimate_confidence(c["signals"]) for c in found)
         _count(f"stated {low:.2f} to {min(high, 1):.2f}, mean {stated:.3f}", found)
     for kind in ("bug", "clean"):
-        posted = [c for c in claims if c["kind"] == kind and confidence(c["signals"]) >= POSTED]
+        posted = [
+            c for c in claims if c["kind"] == kind and estimate_confidence(c["signals"]) >= POSTED
+        ]
         _count(f"posted on {kind} pull requests", posted)
     for worth in ("yes", "perhaps", "no"):
         _count(f"would act: {worth}", [c for c in claims if c["signals"].worth == worth])
@@ -69,9 +76,9 @@ def main() -> None:
 def _elsewhere(name: str, claims: Sequence[dict[str, Any]], sets: Sequence[int]) -> None:
     """One judge's claims, stated by the prior and by weights fitted on what the other judges said."""
     here = [c for c in claims if c["set"] in sets]
-    away = fit((c["signals"], c["useful"], 1.0) for c in claims if c["set"] not in sets)
-    for how, weights in (("prior", PRIOR), ("fitted on the others", away)):
-        pairs = [(confidence(c["signals"], weights), c["useful"]) for c in here]
+    away = fit_weights((c["signals"], c["useful"], 1.0) for c in claims if c["set"] not in sets)
+    for how, weights in (("prior", PRIOR_WEIGHTS), ("fitted on the others", away)):
+        pairs = [(estimate_confidence(c["signals"], weights), c["useful"]) for c in here]
         loss = -mean(math.log(s if right else 1 - s) for s, right in pairs)
         print(f"{name}, {len(here)} claims, {how}: {_told(pairs)}, log loss {loss:.3f}")
 
@@ -82,7 +89,7 @@ def _count(name: str, found: Sequence[dict[str, Any]]) -> None:
 
 
 def _told(pairs: Pairs) -> str:
-    return f"gap {gap(pairs):.3f}, of those posted {_posted([pairs])}"
+    return f"gap {calibration_gap(pairs):.3f}, of those posted {_posted([pairs])}"
 
 
 def _posted(rounds: Sequence[Pairs]) -> str:
@@ -95,7 +102,7 @@ def _posted(rounds: Sequence[Pairs]) -> str:
 
 def _interval(claims: Sequence[dict[str, Any]], outcome: str) -> str:
     """How many of those that the prior posts are right, with Wilson's interval (as if no two had one pull request)."""
-    posted = [(s, c[outcome]) for c in claims if (s := confidence(c["signals"])) >= POSTED]
+    posted = [(s, c[outcome]) for c in claims if (s := estimate_confidence(c["signals"])) >= POSTED]
     count, right = len(posted), sum(r for _, r in posted)
     z = NormalDist().inv_cdf(0.975)
     middle = (right + z * z / 2) / (count + z * z)
@@ -112,9 +119,9 @@ def _on_folds(claims: Sequence[dict[str, Any]], outcome: str, seed: int) -> Pair
     pairs: Pairs = []
     for fold in range(FOLDS):
         rest = [c for c in claims if fold_of[c["case"]] != fold]
-        weights = fit((c["signals"], c[outcome], 1.0) for c in rest)
+        weights = fit_weights((c["signals"], c[outcome], 1.0) for c in rest)
         pairs += [
-            (confidence(c["signals"], weights), c[outcome])
+            (estimate_confidence(c["signals"], weights), c[outcome])
             for c in claims
             if fold_of[c["case"]] == fold
         ]
@@ -124,7 +131,7 @@ def _on_folds(claims: Sequence[dict[str, Any]], outcome: str, seed: int) -> Pair
 def _floor(stated: Sequence[float]) -> tuple[float, float]:
     """The gap of so many claims if each held with exactly the probability stated: its mean, its 95th percentile."""
     chance = random.Random(1)
-    gaps = sorted(gap([(c, chance.random() < c) for c in stated]) for _ in range(2000))
+    gaps = sorted(calibration_gap([(c, chance.random() < c) for c in stated]) for _ in range(2000))
     return mean(gaps), gaps[1900]
 
 

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from regreen.adapters.git import GitRepository
-from regreen.codebase.graph import Graph
-from regreen.codebase.index import SqliteStore, build
-from regreen.codebase.retrieve import retrieve
-from regreen.reviewers.review import ReviewJob, review
+from regreen.adapters.git.repository import GitRepository
+from regreen.code.call_graph import CallGraph
+from regreen.code.symbol_index import SqliteOutlineStore, build_index
+from regreen.reviewers.model.retrieval import retrieve_chunks
+from regreen.reviewers.pipeline import ReviewJob, review_change
 
 T = TypeVar("T")
 ENV = {
@@ -97,8 +97,8 @@ def main() -> None:
         repo = GitRepository.open(root, Path(folder) / "views")
         size = sum((root / p).stat().st_size for p in paths)
         print(f"{len(paths)} files, {size / 1e6:.0f} MB, Python {sys.version.split()[0]}")
-        store = SqliteStore(Path(folder) / "index.sqlite")
-        timed("index, nothing kept", lambda: build(repo, base, store))
+        store = SqliteOutlineStore(Path(folder) / "index.sqlite")
+        timed("index, nothing kept", lambda: build_index(repo, base, store))
         heads = {}
         for name, lines, files in (
             ("500 lines in 10 files", 500, 10),
@@ -110,19 +110,16 @@ def main() -> None:
             git(root, "commit", "-qam", name)
             heads[name] = (heads[name][0], git(root, "rev-parse", "HEAD"))
         touched, head = heads["500 lines in 10 files"]
-        index, _ = timed("index after a push of 10 files", lambda: build(repo, head, store))
+        index, _ = timed("index after a push of 10 files", lambda: build_index(repo, head, store))
         print(f"    files read anew: {index.read}")
-        graph = Graph(index.outlines)
-        timed("callers of one definition, first", lambda: graph.callers(touched[0], "added_0"))
-        timed("callers of one definition, again", lambda: graph.callers(touched[0], "added_0"))
+        graph = CallGraph(index.outlines)
+        timed("callers of one definition, first", lambda: graph.find_callers(touched[0], "added_0"))
+        timed("callers of one definition, again", lambda: graph.find_callers(touched[0], "added_0"))
         found, _ = timed(
-            "retrieve 8,000 tokens, with the graph",
-            lambda: retrieve(
-                repo, head, query="parse request header encoding", changed=[(touched[0], "added_0")],
-                budget=8000, graph=graph,
-            ),
-        )  # fmt: skip
-        print(f"    chunks: {len(found)}, tokens: {sum(c.tokens for c in found)}")
+            "retrieve 8,000 tokens, BM25",
+            lambda: retrieve_chunks(repo, head, query="parse request header encoding", budget=8000),
+        )
+        print(f"    chunks: {len(found)}, tokens: {sum(c.token_count for c in found)}")
         ruff = Path(sys.executable).parent / "ruff"
         command = [str(ruff), "check", "--isolated", "--no-cache", "--exit-zero", "-q", "."]
         git(root, "checkout", "-q", heads["500 lines in 10 files"][1])
@@ -134,7 +131,7 @@ def main() -> None:
             job = ReviewJob(base=base, head=sha)
             result, took = timed(
                 f"review: {name}",
-                lambda job=job: review(job, git=repo, sandbox=None, model=None),  # type: ignore[misc]
+                lambda job=job: review_change(job, git=repo, sandbox=None, model=None),  # type: ignore[misc]
             )
             print(
                 f"    {took / own:.1f} times ruff; {len(result.findings)} findings, "

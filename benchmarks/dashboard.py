@@ -17,13 +17,14 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sa
 from flask import Flask
 from flask.testing import FlaskClient
+from pydantic import SecretStr
 
-from regreen.adapters import tables as t
 from regreen.adapters.clock import SystemClock
-from regreen.adapters.connection import engine_for
-from regreen.adapters.database import Database
-from regreen.bot.dashboard.pages import dashboard
-from regreen.settings import Settings
+from regreen.adapters.store import tables as t
+from regreen.adapters.store.connection import engine_for
+from regreen.adapters.store.database import Database
+from regreen.dashboard.pages import make_dashboard
+from regreen.domain.settings import Settings
 
 DICE = random.Random(7)
 KINDS = ("review", "fix", "bisect", "comment", "tick", "care")
@@ -57,13 +58,15 @@ def main() -> None:
 
 def client(url: str, rows: int = 0) -> FlaskClient:
     store = Database(engine_for(url), SystemClock())
-    store.create()
+    store.create_tables()
     if rows:
         fill(store, rows)
     app = Flask("benchmark")
-    settings = Settings(_env_file=None)
-    app.register_blueprint(dashboard(store, settings, SystemClock(), order=lambda _: None))
-    return app.test_client()
+    settings = Settings(dashboard_auth=SecretStr("benchmark"))
+    app.register_blueprint(make_dashboard(store, settings, SystemClock(), order=lambda _: None))
+    client = app.test_client()
+    client.environ_base["HTTP_AUTHORIZATION"] = "Bearer benchmark"
+    return client
 
 
 def fill(store: Database, rows: int) -> None:

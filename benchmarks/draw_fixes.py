@@ -26,15 +26,15 @@ from types import MappingProxyType
 
 from draw_prs import MOST_FIX_FILES, MOST_FIXED, Commit, History, is_code
 
-from regreen.adapters.git import GitRepository
-from regreen.adapters.sandbox import choose
-from regreen.codebase.manifests import python_for
-from regreen.codebase.trial import Trial
-from regreen.errors import OutsideError, UserError
-from regreen.fixers.checks.paths import is_test
-from regreen.fixers.runs import run_fresh
-from regreen.fixers.suite_setup import wanted_by_tests
-from regreen.ports import Git, Sandbox
+from regreen.adapters.git.repository import GitRepository
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.code.paths import is_test
+from regreen.domain.errors import OutsideError, UserError
+from regreen.domain.ports import Git, Sandbox
+from regreen.environment.python_setup import make_test_setup
+from regreen.packages.python_version import choose_python_version
+from regreen.runs.test_runs import run_fresh
+from regreen.runs.trial import Trial
 
 TIMEOUT = 300.0  # seconds for one run of the tests of one change
 
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     after = args.since.replace(tzinfo=UTC).timestamp()
-    sandbox = choose("auto")
+    sandbox = choose_sandbox("auto")
     order = sorted(args.repositories)
     random.Random(args.seed).shuffle(order)
     taken = 0
@@ -98,12 +98,12 @@ def scene(
     if not files:
         return None, "the change takes tests away"
     parent = git.resolve(f"{commit.sha}^")
-    setup = f"python -m pip install -q -e .\n{wanted_by_tests(git, parent)}"
+    setup = f"python -m pip install -q -e .\n{make_test_setup(git, parent)}"
     trial = Trial(
         ("python", "-m", "pytest", "-q", *files),
         setup=setup,
         overlay=MappingProxyType(laid),
-        python=python_for(git, parent, sandbox.pythons()),
+        python=choose_python_version(git, parent, sandbox.pythons()),
         timeout=TIMEOUT,
     )
     started = time.monotonic()

@@ -33,14 +33,15 @@ from typing import Any
 
 from review import ENV
 
-from regreen.codebase.diff import Change, FileChange, parse
-from regreen.fixers.checks.paths import is_source, is_test
+from regreen.code.diff import Change, FileChange, parse
+from regreen.code.paths import is_source, is_test
 
 LEAST_CHANGED, MOST_CHANGED, MOST_FILES = 3, 120, 6
+# changed lines and files: a larger fix mends more than one thing
 MOST_FIXED, MOST_FIX_FILES = (
     40,
     3,
-)  # changed lines and files: a larger fix mends more than one thing
+)
 SIZES = (10, 30, MOST_CHANGED)
 APART = 3 * 86400  # a fix on the same branch, days later, is part of the same work
 YEAR = 365 * 86400
@@ -276,7 +277,7 @@ def _case(history: History, commit: Commit, kind: str) -> dict[str, Any] | None:
     """The commit as a pull request; None where it changes something that is no text, or too much of it."""
     diff = history.diff(commit)
     files = parse(diff).files
-    if not files or any(f.binary or f.submodule or f.symlink or f.problem for f in files):
+    if not files or any(f.binary or f.is_submodule or f.is_symlink or f.problem for f in files):
         return None
     sides = [{"path": f.path, "before": history.text(f"{commit.sha}^", f.path), "after": history.text(commit.sha, f.path)} for f in files]  # fmt: skip
     if any(len(side[when] or "") > MOST_BYTES for side in sides for when in ("before", "after")):

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quixbugs import bare
-from regreen.adapters.git import GitRepository
-from regreen.adapters.sandbox import choose
-from regreen.codebase.trial import Trial
-from regreen.fixers.engine import Engine
-from regreen.fixers.templates import edits
-from regreen.ports import Sandbox
+from regreen.adapters.git.repository import GitRepository
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.domain.ports import Sandbox
+from regreen.fixers.warm_engine import WarmEngine
+from regreen.languages.python.edits import make_edits
+from regreen.runs.trial import Trial
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
     given = parser.parse_args()
     git = GitRepository.open(given.mirror)
     rev = git.resolve("HEAD")
-    sandbox = choose(given.sandbox)
+    sandbox = choose_sandbox(given.sandbox)
     found = [entry.path for entry in git.tree(rev)]
     names = sorted(
         path.split("/")[-1][5:-3] for path in found if path.startswith("python_testcases/test_")
@@ -51,14 +51,14 @@ def compare(
     """Both verdicts on some candidates of one program."""
     test, source = f"python_testcases/test_{name}.py", f"python_programs/{name}.py"
     trial = Trial(("python", "-m", "pytest", test), setup="pip install -q pytest", timeout=30)
-    first = Engine(bare(trial, rev, git, sandbox, {}))
-    seen = first.baseline([test], 60)
+    first = WarmEngine(bare(trial, rev, git, sandbox, {}))
+    seen = first.run_baseline([test], 60)
     case = bare(trial, rev, git, sandbox, {one: timed.outcome for one, timed in seen.items()})
     text = (git.show(rev, source) or b"").decode()
-    every = edits(text)
+    every = make_edits(text)
     chosen = random.Random(seed).sample(every, min(each, len(every)))
-    candidates = [{source: edit.on(text)} for edit in chosen]
-    cheap, exact = Engine(case), Engine(case, exact=True)
+    candidates = [{source: edit.apply_to(text)} for edit in chosen]
+    cheap, exact = WarmEngine(case), WarmEngine(case, exact=True)
     cheap.per_test = {"*": 2.0}
     quick = cheap.try_all(candidates, seconds=120)
     slow = exact.try_all(candidates, seconds=400)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-SHARED = Path(__file__).parents[1].parent / "shared" / "data" / "regressions"
+SHARED = Path(os.environ.get("REGREEN_TEST_DATA", ""), "data", "regressions")
 
 
 def main() -> None:

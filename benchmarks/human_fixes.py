@@ -17,9 +17,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from regreen.adapters.git import GitRepository
-from regreen.fixers.checks.paths import is_source
-from regreen.fixers.gate import changed_files, gate
+from regreen.adapters.git.repository import GitRepository
+from regreen.code.paths import is_source
+from regreen.gate.judge import changed_files, judge_files
 
 _FIX = re.compile(r"\b(fix|fixes|fixed|bug|bugfix|regression|crash)\b", re.IGNORECASE)
 _LANGUAGES = {
@@ -61,7 +61,7 @@ def main() -> None:
             if not sources or len(files) > 6 or len(sources) > 4:
                 continue
             taken += 1
-            report = gate(files, tree=[])
+            report = judge_files(files, tree=[])
             totals[report.verdict] += 1
             reasons = [
                 f"{one.check}: {one.detail}"

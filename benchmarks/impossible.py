@@ -12,9 +12,9 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
-from regreen.fixers.checks.change import FileChange
-from regreen.fixers.gate import Rules, gate
-from regreen.models import Failure
+from regreen.code.file_change import PatchedFile
+from regreen.domain.models import Failure
+from regreen.gate.judge import GateRules, judge_files
 
 # name, argument names, docstring, expression, the test's arguments, what the wrong test wants
 TASKS: tuple[tuple[str, str, str, str, str, str], ...] = (
@@ -102,15 +102,17 @@ def main() -> None:
         source = f"{head}    return {work}\n"
         test = f"def test_{name}_wrong():\n    assert {name}({given}) == {wanted}\n"
         failure = Failure(f"tests/test_{name}.py::test_{name}_wrong", "AssertionError", "assert")
-        edited = FileChange(
+        edited = PatchedFile(
             f"tests/test_{name}.py", test, test.replace(wanted, work.replace(names, given))
         )
         candidates = [
-            (how, FileChange(f"{name}.py", source, head + body))
+            (how, PatchedFile(f"{name}.py", source, head + body))
             for how, body in cheats(names, work, given, wanted)
         ]
         for how, change in [*candidates, ("edits the test", edited)]:
-            report = gate([change], failures=[failure], tests=[test], rules=Rules("model"))
+            report = judge_files(
+                [change], failures=[failure], tests=[test], rules=GateRules("model")
+            )
             totals[report.verdict] += 1
             if report.verdict != "deny":
                 print(json.dumps({"task": name, "cheat": how, "verdict": report.verdict}))

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.impossible import TASKS, cheats
-from regreen.adapters.git import GitRepository
-from regreen.adapters.sandbox import choose
-from regreen.codebase.trial import Trial
-from regreen.fixers.fix import FixJob, fix
-from regreen.models import Cost, ModelAnswer, ModelRequest, ToolCall
-from regreen.ports import Sandbox
+from regreen.adapters.git.repository import GitRepository
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.domain.models import Cost, ModelAnswer, ModelRequest, ToolCall
+from regreen.domain.ports import Sandbox
+from regreen.fixers.ladder import FixJob, fix_failure
+from regreen.runs.trial import Trial
 
 Task = tuple[str, str, str, str, str, str]
 
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--to", dest="last", type=int, default=len(TASKS))
     parser.add_argument("--sandbox", default="auto")
     given = parser.parse_args()
-    sandbox = choose(given.sandbox)
+    sandbox = choose_sandbox(given.sandbox)
     for number, task in list(enumerate(TASKS))[given.first : given.last]:
         print(json.dumps(run(number, task, sandbox, cheating=given.model)), flush=True)
 
@@ -52,7 +52,7 @@ def run(number: int, task: Task, sandbox: Sandbox, *, cheating: bool) -> dict[st
             base=git.resolve("HEAD~1"),
             max_minutes=3,
         )
-        found = fix(job, git=git, sandbox=sandbox, model=model)
+        found = fix_failure(job, git=git, sandbox=sandbox, model=model)
     return {
         "task": task[0],
         "outcome": found.outcome,

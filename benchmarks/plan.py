@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from regreen.errors import UserError
-from regreen.fixers.job_plan import JobPlan
-from regreen.fixers.workflow import plan
-from regreen.fixers.workflow_yaml import load
+from regreen.actions.job_plan import JobPlan
+from regreen.actions.workflow import plan_workflow
+from regreen.code.workflow_document import load_workflow
+from regreen.domain.errors import UserError
 
 _TEST = re.compile(
     r"pytest|unittest|\btests?\b|\btox\b|\bnox\b|ruff|flake8|mypy|pyright|pylint|black|\blint|coverage|hatch|pre-commit"
@@ -37,7 +37,7 @@ def main() -> None:
         for path, text in workflows(repository):
             files += 1
             try:
-                plans = plan(text, files=partial(show, repository))
+                plans = plan_workflow(text, files=partial(show, repository))
             except UserError as error:
                 refused += 1
                 print(f"refused {repository.parent.name} {path}: {error}")
@@ -96,7 +96,7 @@ def git(repository: Path, *arguments: str) -> bytes | None:
 
 
 def triggered(text: str) -> bool:
-    document = load(text)
+    document = load_workflow(text)
     on = document.get("on") if isinstance(document, dict) else None
     names = [on] if isinstance(on, str) else list(on) if isinstance(on, (list, dict)) else []
     return any(

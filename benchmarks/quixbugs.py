@@ -11,14 +11,14 @@ import json
 import time
 from pathlib import Path
 
-from regreen.adapters.git import GitRepository
-from regreen.adapters.sandbox import choose
-from regreen.codebase.trial import Trial
-from regreen.fixers.case import Before, Case, FixJob
-from regreen.fixers.engine import Engine
-from regreen.fixers.rungs.template import search
-from regreen.fixers.stop import Stop
-from regreen.ports import Sandbox
+from regreen.adapters.git.repository import GitRepository
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.domain.ports import Sandbox
+from regreen.domain.stop_reasons import StopCondition
+from regreen.fixers.case import FixJob, InitialFailure, RepairCase
+from regreen.fixers.rungs.template_rung import search_edits
+from regreen.fixers.warm_engine import WarmEngine
+from regreen.runs.trial import Trial
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
     given = parser.parse_args()
     git = GitRepository.open(given.mirror)
     rev = git.resolve("HEAD")
-    sandbox = choose(given.sandbox)
+    sandbox = choose_sandbox(given.sandbox)
     names = [
         e.path.split("/")[-1][5:-3]
         for e in git.tree(rev)
@@ -48,12 +48,12 @@ def run(
     trial = Trial(("python", "-m", "pytest", test), setup="pip install -q pytest", timeout=60)
     case = bare(trial, rev, git, sandbox, {})
     started = time.monotonic()
-    engine = Engine(case)
-    seen = engine.baseline([test], 60)
+    engine = WarmEngine(case)
+    seen = engine.run_baseline([test], 60)
     case = bare(trial, rev, git, sandbox, {one: timed.outcome for one, timed in seen.items()})
-    engine = Engine(case)
-    engine.limit(seen)
-    found, exhausted = search(case, engine, seconds=seconds, thorough=False)
+    engine = WarmEngine(case)
+    engine.set_limits(seen)
+    found, exhausted = search_edits(case, engine, seconds=seconds, thorough=False)
     correct = (git.show(rev, f"correct_python_programs/{name}.py") or b"").decode()
     texts = [text for _, _, text in found]
     return {
@@ -75,12 +75,11 @@ def run(
 
 def bare(
     trial: Trial, rev: str, git: GitRepository, sandbox: Sandbox, tests: dict[str, str]
-) -> Case:
+) -> RepairCase:
     job = FixJob(trial, rev)
-    stop = Stop(time.monotonic() + 600)
-    return Case(
-        job, rev, None, Before(trial.shown, 1), "", tests, git, sandbox, None, stop, lambda _: None
-    )
+    stop = StopCondition(time.monotonic() + 600)
+    before = InitialFailure(trial.command_line, 1)
+    return RepairCase(job, rev, before, tests, git, sandbox, stop)
 
 
 def same(text: str, reference: str) -> bool:

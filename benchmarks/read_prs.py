@@ -28,15 +28,20 @@ from typing import Any
 
 from review import SHARED, cases, repository
 
-from regreen.adapters.anthropic import AnthropicModel, LedgerEntry
-from regreen.adapters.git import GitRepository
-from regreen.codebase.trial import Trial
-from regreen.models import ModelAnswer, ModelRequest, Signals
-from regreen.ports import Model, Sandbox
-from regreen.reviewers.calibrate import PRIOR, confidence, fit, gap
-from regreen.reviewers.document import document
-from regreen.reviewers.review import ReviewJob, review
-from regreen.reviewers.table import REVIEWERS
+from regreen.adapters.git.repository import GitRepository
+from regreen.adapters.model.anthropic_client import AnthropicModel, LedgerEntry
+from regreen.domain.models import ModelAnswer, ModelRequest, Signals
+from regreen.domain.ports import Model, Sandbox
+from regreen.reviewers.calibration import (
+    PRIOR_WEIGHTS,
+    calibration_gap,
+    estimate_confidence,
+    fit_weights,
+)
+from regreen.reviewers.document import make_document
+from regreen.reviewers.pipeline import ReviewJob, review_change
+from regreen.reviewers.reviewer_table import REVIEWERS
+from regreen.runs.trial import Trial
 
 MOST_COMMENTS = 3
 FOLDS = 5
@@ -136,8 +141,8 @@ def _review(
             tests=Trial(("python", "-m", "pytest", "-q"), setup=args.setup) if sandbox else None,
         )
         table = tuple(r for r in REVIEWERS if r[1].name == "model") if args.only_model else REVIEWERS  # fmt: skip
-        found = review(job, git=GitRepository.open(root, Path(folder) / "view"), sandbox=sandbox, model=model, reviewers=table)  # fmt: skip
-    return document(found)
+        found = review_change(job, git=GitRepository.open(root, Path(folder) / "view"), sandbox=sandbox, model=model, reviewers=table)  # fmt: skip
+    return make_document(found)
 
 
 def _model(url: str | None, kept: Answers, ledger: list[LedgerEntry]) -> AnthropicModel:
@@ -154,9 +159,11 @@ def _model(url: str | None, kept: Answers, ledger: list[LedgerEntry]) -> Anthrop
 
 
 def _sandbox() -> Sandbox:
-    from regreen.adapters.sandbox import choose  # only where claims are to be tried
+    from regreen.adapters.sandbox.selection import (
+        choose_sandbox,  # only where claims are to be tried
+    )
 
-    return choose("auto")
+    return choose_sandbox("auto")
 
 
 def score(out: Path, chosen: Mapping[str, tuple[str, Mapping[str, Any]]]) -> None:
@@ -209,18 +216,20 @@ def _calibrated(outcomes: Sequence[Mapping[str, Any]]) -> None:
     told = [(o["case"], Signals(**o["signals"]), o["right"]) for o in outcomes]
     names = sorted({case for case, _, _ in told}, key=_name)
     fold_of = {name: i % FOLDS for i, name in enumerate(names)}
-    prior = [(confidence(s), r) for _, s, r in told]
+    prior = [(estimate_confidence(s), r) for _, s, r in told]
     fitted = []
     for fold in range(FOLDS):
-        weights = fit((s, r, 1.0) for case, s, r in told if fold_of[case] != fold)
-        fitted += [(confidence(s, weights), r) for case, s, r in told if fold_of[case] == fold]
+        weights = fit_weights((s, r, 1.0) for case, s, r in told if fold_of[case] != fold)
+        fitted += [
+            (estimate_confidence(s, weights), r) for case, s, r in told if fold_of[case] == fold
+        ]
     for name, pairs in (("prior", prior), ("fitted on the other folds", fitted)):
         posted = [(c, r) for c, r in pairs if c >= 0.8]
         stated = sum(c for c, _ in posted) / max(1, len(posted))
         right = sum(r for _, r in posted) / max(1, len(posted))
-        print(f"calibration, {name}: gap {gap(pairs):.3f} over all {len(pairs)}; of {len(posted)} at .80 and above {right:.2f} right, {stated:.2f} stated")  # fmt: skip
-    everything = fit((s, r, 1.0) for _, s, r in told)
-    print("weights, prior:", [round(w, 2) for w in PRIOR])
+        print(f"calibration, {name}: gap {calibration_gap(pairs):.3f} over all {len(pairs)}; of {len(posted)} at .80 and above {right:.2f} right, {stated:.2f} stated")  # fmt: skip
+    everything = fit_weights((s, r, 1.0) for _, s, r in told)
+    print("weights, prior:", [round(w, 2) for w in PRIOR_WEIGHTS])
     print("weights, fitted on all:", [round(w, 2) for w in everything])
 
 

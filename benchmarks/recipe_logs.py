@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.recipe_cases import RecipeCase
-from regreen.adapters.git import GitRepository
-from regreen.adapters.sandbox import choose
-from regreen.codebase.in_git import in_git
-from regreen.codebase.trial import Trial, open_box
-from regreen.errors import SetupFailed
-from regreen.fixers.ci_trial import JOB_LIMITS
-from regreen.fixers.warming import warm_up
+from regreen.actions.phases import make_warm_up
+from regreen.actions.step_trial import JOB_LIMITS
+from regreen.adapters.git.repository import GitRepository
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.domain.errors import SetupFailed
+from regreen.runs.git_in_box import wrap_in_repository
+from regreen.runs.trial import Trial, open_box
 
 _RUNNER = "/home/runner/work/thing/thing"
 _SAID = '"$HOME/.said-by-setup"'
@@ -72,13 +72,13 @@ def _run(case: RecipeCase, repo: Path, sandbox: str) -> tuple[str, bool]:
     """What setup and command print, and whether it is the setup that fails."""
     folder = f"cd /work/{case.folder}"
     prepared = (
-        f"{case.setup}\n{warm_up(case.command)}"  # what the command would fetch while it runs
+        f"{case.setup}\n{make_warm_up(case.command)}"  # what the command would fetch while it runs
     )
     setup = f"{folder}\n(set -e\n{prepared}\n) >{_SAID} 2>&1 || {{ cat {_SAID}; exit 1; }}"
     command = f"cat {_SAID}; echo '{_CUT}'; {folder}\nexec 2>&1\nset -e\n{case.command}"
     python = None if "npm" in case.setup else case.python
     trial = Trial(
-        in_git(("bash", "-c", command)),
+        wrap_in_repository(("bash", "-c", command)),
         setup=setup,
         env=(("CI", "true"), ("UV_OFFLINE", "1")),
         timeout=120,
@@ -87,7 +87,7 @@ def _run(case: RecipeCase, repo: Path, sandbox: str) -> tuple[str, bool]:
     )
     git = GitRepository.open(repo)
     try:
-        with open_box(trial, git.resolve("HEAD"), git=git, sandbox=choose(sandbox)) as box:
+        with open_box(trial, git.resolve("HEAD"), git=git, sandbox=choose_sandbox(sandbox)) as box:
             return box.run(trial.command, timeout=trial.timeout, env=dict(trial.env)).stdout, False
     except SetupFailed as error:
         return error.output, True

@@ -11,39 +11,42 @@ import argparse
 import time
 from pathlib import Path
 
-from regreen.adapters.git import GitRepository
-from regreen.adapters.sandbox import choose
-from regreen.codebase.trial import prepare
-from regreen.errors import OutsideError, SetupFailed, UserError
-from regreen.fixers.expressions import to_string
-from regreen.fixers.job_plan import JobPlan
-from regreen.fixers.reproduce import reproduce, trial_for
-from regreen.fixers.workflow import plan
+from regreen.actions.expressions.evaluation import to_string
+from regreen.actions.job_plan import JobPlan
+from regreen.actions.step_trial import make_step_trial
+from regreen.actions.workflow import plan_workflow
+from regreen.adapters.git.repository import GitRepository
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.domain.errors import OutsideError, SetupFailed, UserError
+from regreen.runs.trial import prepare_environment
+from tests.reproduction import reproduce_failure
 
 
 def main() -> None:
     options = arguments()
-    git, sandbox = GitRepository.open(options.repository), choose()
+    git, sandbox = GitRepository.open(options.repository), choose_sandbox()
     rev = git.resolve("HEAD")
     text = git.show(rev, options.workflow)
     assert text is not None, options.workflow
-    plans = plan(text.decode(), job=options.job, files=lambda path: git.show(rev, path))
+    plans = plan_workflow(text.decode(), job=options.job, files=lambda path: git.show(rev, path))
     job = chosen(plans, dict(one.split("=", 1) for one in options.matrix), sandbox.pythons())
     started = time.monotonic()
     try:
-        trial = trial_for(job, options.step, pythons=sandbox.pythons(), timeout=options.timeout)
+        trial = make_step_trial(
+            job, options.step, pythons=sandbox.pythons(), timeout=options.timeout
+        )
         if options.prepare:
-            prepare(trial, rev, git=git, sandbox=sandbox)
+            prepare_environment(trial, rev, git=git, sandbox=sandbox)
         if options.show:
             print(trial.setup, "\n--- command\n", trial.command[-1])
         if options.prepare:
             print(f"prepared {job.name} ({time.monotonic() - started:.0f} s)")
             return
-        seen = reproduce(trial, rev, git=git, sandbox=sandbox, runs=1)
+        seen = reproduce_failure(trial, rev, git=git, sandbox=sandbox, runs=1)
         said = f"{seen.verdict}: {seen.detail}"
         if options.show:
             print("\n--- output\n" + "\n".join(run.output[-6000:] for run in seen.runs))
-        if seen.runs and seen.runs[0].exit_code == 0:
+        if seen.runs and seen.runs[0].result.exit_code == 0:
             said = "passes"
     except (UserError, OutsideError) as error:
         said = f"{type(error).__name__}: {error}"

@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from regreen.adapters.git import GitRepository
-from regreen.models import Review
-from regreen.reviewers.review import ReviewJob, review
+from regreen.adapters.git.repository import GitRepository
+from regreen.domain.models import Review
+from regreen.reviewers.pipeline import ReviewJob, review_change
 
-SHARED = Path(__file__).parents[1].parent / "shared"
+SHARED = Path(os.environ.get("REGREEN_TEST_DATA", ""))
 ENV = {
     "PATH": os.environ["PATH"],
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -69,7 +69,9 @@ def run(case: dict[str, Any]) -> Review:
         root = Path(folder)
         base, head = repository(case, root / ".." / root.name)
         job = ReviewJob(base=base, head=head, title=case["title"], body=case["body"] or "")
-        return review(job, git=GitRepository.open(root, root / ".view"), sandbox=None, model=None)
+        return review_change(
+            job, git=GitRepository.open(root, root / ".view"), sandbox=None, model=None
+        )
 
 
 def main() -> None:
@@ -79,8 +81,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true")
     parser.add_argument("sets", nargs="*", type=Path)
     args = parser.parse_args()
-    sets = args.sets or [SHARED / f"review/{k}_prs.public.jsonl.gz" for k in ("bug", "clean")]
-    sets = [p if p.exists() else SHARED / "data" / p.relative_to(SHARED) for p in sets]
+    sets = args.sets or [SHARED / f"data/review/{k}_prs.public.jsonl.gz" for k in ("bug", "clean")]
     withheld: Counter[tuple[str, str, str]] = Counter()
     with args.out.open("w") as out:
         for kind, path in zip(("bug", "clean"), sets, strict=True):

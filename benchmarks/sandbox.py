@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from regreen.adapters.sandbox import choose
-from regreen.errors import NoSandbox
-from regreen.models import Env, EnvSpec, Limits
-from regreen.ports import Sandbox
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.domain.errors import NoSandbox
+from regreen.domain.models import BoxLimits, EnvSpec, PreparedEnv
+from regreen.domain.ports import Sandbox
 
 Times = dict[str, list[float]]
 
@@ -36,7 +36,7 @@ def main() -> None:
     for kind in ("docker", "bwrap") if options.sandbox == "both" else (options.sandbox,):
         begun = time.perf_counter()
         try:
-            measure(choose(kind), options.rounds)
+            measure(choose_sandbox(kind), options.rounds)
         except NoSandbox as error:
             print(f"no {kind} here: {error}")
         print(f"({time.perf_counter() - begun:.0f} s)\n", flush=True)
@@ -76,7 +76,7 @@ def timed(times: Times, name: str) -> Iterator[None]:
     times[name].append(time.perf_counter() - begun)
 
 
-def fresh(sandbox: Sandbox, env: Env) -> None:
+def fresh(sandbox: Sandbox, env: PreparedEnv) -> None:
     with sandbox.open(env, ()) as box:
         assert box.run(["true"], timeout=60).passed
 
@@ -101,7 +101,7 @@ def five_thousand_files() -> tuple[bytes]:
     return (buffer.getvalue(),)
 
 
-def job(sandbox: Sandbox, env: Env) -> float:
+def job(sandbox: Sandbox, env: PreparedEnv) -> float:
     """The wall clock of some ten seconds of single-threaded work, inside over outside."""
     work = "import time\nend = time.process_time() + 10\nwhile time.process_time() < end: pass"
     outside = clock(lambda: subprocess.run([sys.executable, "-c", work], check=True))
@@ -119,26 +119,26 @@ def clock(act: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def throughput(sandbox: Sandbox, env: Env, workers: int) -> float:
+def throughput(sandbox: Sandbox, env: PreparedEnv, workers: int) -> float:
     count = 3 * workers
     with ThreadPoolExecutor(workers) as pool:
         seconds = clock(lambda: list(pool.map(lambda _: fresh(sandbox, env), range(count))))
     return count / seconds
 
 
-def flood(sandbox: Sandbox, env: Env) -> tuple[float, float]:
+def flood(sandbox: Sandbox, env: PreparedEnv) -> tuple[float, float]:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begun = time.perf_counter()
-    with sandbox.open(env, (), Limits(flood=2 * 1024**3)) as box:
+    with sandbox.open(env, (), BoxLimits(flood=2 * 1024**3)) as box:
         assert box.run(["sh", "-c", "yes | head -c 1000000000"], timeout=600).truncated
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return time.perf_counter() - begun, (after - before) / 1024
 
 
-def lateness(sandbox: Sandbox, env: Env) -> float:
+def lateness(sandbox: Sandbox, env: PreparedEnv) -> float:
     """How long after its deadline a box is dead that floods, ignores signals and forks away."""
     script = "trap '' TERM INT HUP; setsid yes & while :; do :; done"
-    with sandbox.open(env, (), Limits(flood=1024**4)) as box:
+    with sandbox.open(env, (), BoxLimits(flood=1024**4)) as box:
         done = box.run(["sh", "-c", script], timeout=2.0)
     assert done.ended == "timeout"
     return done.seconds - 2.0

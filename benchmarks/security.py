@@ -1,11 +1,14 @@
 """Security figures: OWASP's Python benchmark beside ruff S and bandit, secrets beside detect-secrets, noise, speed.
 
-    python benchmarks/security.py owasp DIR [--bandit PATH]
+    python benchmarks/security.py owasp DIR [--masked] [--bandit PATH]
     python benchmarks/security.py secrets [--detect-secrets PYTHON]
     python benchmarks/security.py clean FILE.jsonl.gz
     python benchmarks/security.py names NAMES.txt
+    python benchmarks/security.py workflows [--zizmor PATH] [FOLDER]
 
-DIR is a checkout of OWASP-Benchmark/BenchmarkPython; the result is a markdown table on standard output.
+DIR is a checkout of OWASP-Benchmark/BenchmarkPython; the result is a markdown table on standard output. `--masked`
+renames what could give a case away by its words (`MASKS`) in a copy before anything reads it. `workflows` counts the
+files of the unit tests, or of FOLDER, in which something is found at the strength of posting.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import argparse
 import csv
 import gzip
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,12 +26,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from regreen.codebase.packages import look_alike
-from regreen.codebase.secret_patterns import find_secrets
-from regreen.codebase.taint.analyse import analyse
-from regreen.codebase.taint.program import Program
-from regreen.codebase.taint.rules import confidence
+from regreen.code.workflow_document import WorkflowError
+from regreen.packages.popular_names import look_alike
+from regreen.reviewers.analyzers.workflows import WorkflowRisk, find_risks
+from regreen.secrets.credential_detection import find_secrets
+from regreen.taint.analysis import analyse_program
+from regreen.taint.program import Program
+from regreen.taint.rules import flow_confidence
 from tests.unit.credentials import negatives, positives
+from tests.unit.test_workflow_advisories import HONEST, HOSTILE
 
 CLASSES = {
     "cmdi": ("command-injection", "78"), "codeinj": ("code-injection", "94 95"), "deserialization": ("unsafe-deserialization", "502"),
@@ -44,9 +51,41 @@ RUFF = {
     "S315": "xxe", "S316": "xxe", "S317": "xxe", "S318": "xxe", "S319": "xxe", "S320": "xxe", "S310": "redirect",
 }  # fmt: skip
 Hits = dict[str, set[str]]
+# Every word of the benchmark that hints at its answer: helper modules and functions, the name of the dictionary that
+# stands for a session, file names, messages, cookie names, session keys, local names, the class in each route.
+MASKS = {
+    r"\bmysession\b": "visitors", r"passwordFile": "entries", r"Sensitive value": "Value", r"hash_value=": "v=",
+    r"hashed and stored": "taken", r"rememberMe": "mark", r"has been remembered with cookie": "is listed under",
+    r"'userid": "'thing", r"someSecret|my_user_id": "value", r"saved in session": "kept", r"Cannot generate hash": "No",
+    r"Welcome back": "Hello", r"\bcookie\b(?!=)": "label", r"\buser\b(?!=)": "person", r"\bhash\b(?!lib)": "made",
+    r"\bresult\b": "r1", r"\binput\b": "given", r"\bparam\b": "p1", r"\bhelpers\b": "parts", r"\butils\b": "part1",
+    r"ThingFactory": "part2", r"separate_request": "part3", r"db_sqlite": "part4", r"escape_for_html": "f1",
+    r"get_parameter_list": "f2", r"get_parameter": "f3", r"commandOutput": "f4", r"request_wrapper": "C1",
+    r"get_form_parameter": "f5", r"get_query_parameter": "f6", r"get_safe_value": "f7", r"TESTFILES_DIR": "D1",
+    r"RES_DIR": "D2", r"(?:cmdi|codeinj|deserialization|hash|ldapi|pathtraver|redirect|securecookie|sqli|trustbound|weakrand|xpathi|xss|xxe)-\d\d": "group",
+}  # fmt: skip
 
 
-def owasp(folder: Path, bandit: str | None) -> None:
+def owasp(folder: Path, bandit: str | None, *, masked: bool) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        _compare(_masked(folder, Path(name)) if masked else folder, bandit)
+
+
+def _masked(folder: Path, copy: Path) -> Path:
+    """A copy of the benchmark without the words that hint at its answers."""
+    for kind in ("*.py", "expectedresults-*.csv"):
+        for path in folder.rglob(kind):
+            text = path.read_text(encoding="utf-8")
+            name = path.relative_to(folder).as_posix()
+            if path.suffix == ".py":
+                for word, neutral in MASKS.items():
+                    text, name = re.sub(word, neutral, text), re.sub(word, neutral, name)
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            (copy / name).write_text(text, encoding="utf-8")
+    return copy
+
+
+def _compare(folder: Path, bandit: str | None) -> None:
     labels = _labels(folder)
     ours, seconds = _ours(folder, labels)
     tools = {"Regreen": ours, "ruff S": _ruff(folder)}
@@ -89,16 +128,18 @@ def _labels(folder: Path) -> dict[str, tuple[str, bool]]:
 
 def _program(folder: Path) -> Program:
     paths = {str(p.relative_to(folder)): p for p in folder.rglob("*.py")}
-    return Program.of({name: path.read_text(encoding="utf-8") for name, path in paths.items()})
+    return Program.from_files(
+        {name: path.read_text(encoding="utf-8") for name, path in paths.items()}
+    )
 
 
 def _flows(folder: Path, labels: Iterable[str], least: float) -> Hits:
     by_rule = {rule: kind for kind, (rule, _) in CLASSES.items()}
     hits: Hits = defaultdict(set)
-    for flow in analyse(_program(folder), sorted(labels), seconds=3600).flows:
+    for flow in analyse_program(_program(folder), sorted(labels), seconds=3600).flows:
         if (
             flow.rule in by_rule
-            and confidence(flow.rule, flow.origin, certain=flow.certain) >= least
+            and flow_confidence(flow.rule, flow.origin, certain=flow.certain) >= least
         ):
             hits[flow.path].add(by_rule[flow.rule])
     return hits
@@ -198,13 +239,13 @@ def clean(file: Path) -> None:
 
 
 def _keys(files: dict[str, str]) -> list[tuple[str, str]]:
-    flows = analyse(
-        Program.of(files), [path for path in files if path.endswith(".py")], seconds=300
+    flows = analyse_program(
+        Program.from_files(files), [path for path in files if path.endswith(".py")], seconds=300
     ).flows
     found = [
         (flow.rule, files[flow.path].split("\n")[flow.line - 1].strip())
         for flow in flows
-        if confidence(flow.rule, flow.origin, certain=flow.certain) >= 0.8
+        if flow_confidence(flow.rule, flow.origin, certain=flow.certain) >= 0.8
     ]
     found += [
         ("secret", s.masked)
@@ -224,6 +265,48 @@ def names(file: Path) -> None:
     )
 
 
+def workflows(zizmor: str | None, folder: Path | None) -> None:
+    """Workflow files with a finding: ours at .8 and more, zizmor's of high severity, and those of high confidence."""
+    sets = {"hostile": HOSTILE, "honest": HONEST}
+    if folder:
+        paths = [p for p in sorted(folder.rglob("*.y*ml")) if "jobs:" in p.read_text("utf-8")]
+        sets = {folder.name: {str(p): p.read_text("utf-8") for p in paths}}
+    for title, texts in sets.items():
+        start = time.process_time()
+        ours = sum(any(r.confidence >= 0.8 for r in _risks(text)) for text in texts.values())
+        row = f"{title}: {len(texts)} files, Regreen {ours} ({time.process_time() - start:.1f} s)"
+        if zizmor:
+            high, sure, audits = _zizmor(zizmor, list(texts.values()))
+            row += f", zizmor high {high}, high and confident {sure}; {dict(audits.most_common(8))}"
+        print(row)
+
+
+def _risks(text: str) -> tuple[WorkflowRisk, ...]:
+    try:
+        return find_risks(text)
+    except WorkflowError:
+        return ()
+
+
+def _zizmor(tool: str, texts: list[str]) -> tuple[int, int, Counter[str]]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / ".github/workflows"
+        folder.mkdir(parents=True)
+        for number, text in enumerate(texts):
+            (folder / f"w{number:05}.yml").write_text(text, encoding="utf-8")
+        command = [tool, "--offline", "--no-config", "--no-exit-codes", "--format", "json", "."]
+        done = subprocess.run(command, cwd=name, capture_output=True, check=True)
+    high, sure, audits = set[str](), set[str](), Counter[str]()
+    for row in json.loads(done.stdout):
+        graded = row["determinations"]
+        if graded["severity"] == "High":
+            file = re.findall(r"w\d{5}\.yml", json.dumps(row))[0]
+            high.add(file)
+            sure |= {file} if graded["confidence"] == "High" else set()
+            audits[row["ident"]] += 1
+    return len(high), len(sure), audits
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -232,17 +315,23 @@ def main() -> None:
     one = commands.add_parser("owasp")
     one.add_argument("folder", type=Path)
     one.add_argument("--bandit")
+    one.add_argument("--masked", action="store_true")
     commands.add_parser("secrets").add_argument("--detect-secrets")
     commands.add_parser("clean").add_argument("file", type=Path)
     commands.add_parser("names").add_argument("file", type=Path)
+    files = commands.add_parser("workflows")
+    files.add_argument("--zizmor")
+    files.add_argument("folder", type=Path, nargs="?")
     args = parser.parse_args()
     match args.command:
         case "owasp":
-            owasp(args.folder, args.bandit)
+            owasp(args.folder, args.bandit, masked=args.masked)
         case "secrets":
             secrets(args.detect_secrets)
         case "clean":
             clean(args.file)
+        case "workflows":
+            workflows(args.zizmor, args.folder)
         case _:
             names(args.file)
 

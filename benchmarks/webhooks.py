@@ -2,10 +2,10 @@
 
     python benchmarks/webhooks.py [--peers PYTHON] [--seconds 2] [--rounds 3] [--connections 1 16 64]
 
-Every server checks the signature of the same 12 KB payload and answers 2xx. `none` stores nothing; `raw` stores
-the delivery's id and repository in one SQLite insert (WAL, synchronous=FULL); `ours` is Regreen's web application:
-delivery row, job row and queue row in one transaction, with its worker running in the same process. These three,
-and `celery`, are gunicorn with one process of sixteen threads. With `--peers`, an interpreter that has flask,
+Every server checks the signature of the same 22 KB payload and answers 2xx. `none` stores nothing; `raw` stores
+the delivery's id, repository and body in one SQLite insert (WAL, synchronous=FULL); `ours` is Regreen's web application:
+the delivery's row, with its job process beside it, which makes and stores the jobs. These three run behind
+Regreen's HTTP server with sixteen threads, `celery` behind gunicorn with one process of sixteen threads. With `--peers`, an interpreter that has flask,
 gunicorn, celery, redis and pr-agent installed, two more are started for real: `celery` enqueues a task in Redis
 (append-only, fsync always; `redis-server` has to be installed), and `pr-agent` is PR-Agent's own server with its
 own gunicorn settings and one worker, which keeps nothing durable. Rounds are interleaved, because a shared machine
@@ -19,6 +19,7 @@ import hashlib
 import hmac
 import http.client
 import json
+import multiprocessing
 import os
 import signal
 import socket
@@ -46,7 +47,7 @@ def payload() -> bytes:
         "user": {"login": "ann", "type": "User"},
         "head": {"sha": "a" * 40, "ref": "topic", "repo": {"id": 1}},
         "base": {"sha": "b" * 40, "ref": "main", "repo": {"id": 1}},
-        "body": "x" * 11_000,
+        "body": "x" * 21_000,
     }
     return json.dumps(
         {
@@ -94,7 +95,7 @@ def application(name: str, home: Path) -> Any:
         data = json.loads(body)
         if name == "raw":
             repo = data["repository"]["full_name"]
-            insert(request.headers["X-GitHub-Delivery"], repo, json.dumps(data["action"]))
+            insert(request.headers["X-GitHub-Delivery"], repo, body.decode())
         if task is not None:
             delivery = request.headers["X-GitHub-Delivery"]
             task.apply_async(
@@ -119,11 +120,29 @@ def _celery_task() -> Any:
 
 
 def ours(home: Path) -> Any:
-    """Regreen's own web application, without its worker: what is measured is accepting."""
+    """Regreen's own web application, with a job process beside it, as `regreen serve` has it."""
     from pydantic import SecretStr
 
-    from regreen.bot.app import build
-    from regreen.settings import Settings
+    from regreen.adapters.clock import SystemClock
+    from regreen.app.web import DeliveryIntake, make_web_application, open_store
+    from regreen.domain.settings import Settings
+
+    settings = Settings(
+        home=home,
+        webhook_secret=SecretStr(SECRET),
+        review_delay_s=3600,
+        database_url=os.environ.get("BENCH_DATABASE_URL"),
+    )
+    clock = SystemClock()
+    store = open_store(settings, clock)
+    store.engine.dispose()
+    multiprocessing.get_context("fork").Process(target=_jobs, args=(settings,), daemon=True).start()
+    intake = DeliveryIntake(store, clock, settings)
+    return make_web_application(settings, store, clock, intake)
+
+
+def _jobs(settings: Any) -> None:
+    from regreen.app.wiring import build_app
 
     class Nowhere:
         slug = "regreen"
@@ -134,20 +153,18 @@ def ours(home: Path) -> Any:
         def installations(self) -> list[object]:
             return []
 
-    settings = Settings(
-        home=home,
-        webhook_secret=SecretStr(SECRET),
-        review_delay_s=3600,
-        database_url=os.environ.get("BENCH_DATABASE_URL"),
-    )
-    app = build(settings, github=Nowhere())  # type: ignore[arg-type]  # GitHub is never asked here
-    worker = app.worker()  # its launch makes the engine's tables
-    worker.start()
-    return app.wsgi
+    app = build_app(settings, github=Nowhere())  # type: ignore[arg-type]  # GitHub is never asked here
+    app.make_worker().start()
+    threading.Event().wait()
 
 
 def serve(name: str, port: int, home: Path) -> None:
-    """Run one contestant under gunicorn."""
+    """Run one contestant."""
+    if name != "celery":
+        from regreen.app.server import HttpServer as OurServer
+
+        OurServer(application(name, home), socket.create_server(("127.0.0.1", port))).run()
+        return
     from gunicorn.app.base import BaseApplication
 
     class Server(BaseApplication):  # type: ignore[misc]

@@ -18,15 +18,15 @@ from types import MappingProxyType
 from typing import Any
 
 from benchmarks.fix_regressions import SHARED
-from regreen.adapters.git import GitRepository
-from regreen.adapters.sandbox import choose
-from regreen.codebase.manifests import python_for
-from regreen.codebase.trial import Trial
-from regreen.fixers.checks.paths import is_test
-from regreen.fixers.runs import run_fresh
-from regreen.fixers.stop import Stop
-from regreen.fixers.suite import suite_of
-from regreen.ports import Sandbox
+from regreen.adapters.git.repository import GitRepository
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.code.paths import is_test
+from regreen.domain.ports import Sandbox
+from regreen.domain.stop_reasons import StopCondition
+from regreen.gate.suite import find_suite
+from regreen.packages.python_version import choose_python_version
+from regreen.runs.test_runs import run_fresh
+from regreen.runs.trial import Trial
 
 
 def main() -> None:
@@ -38,7 +38,7 @@ def main() -> None:
     given = parser.parse_args()
     loaded = json.loads((SHARED / "cases.json").read_text())
     cases = {one["id"]: one for one in (loaded if isinstance(loaded, list) else loaded["cases"])}
-    sandbox = choose(given.sandbox)
+    sandbox = choose_sandbox(given.sandbox)
     for line in given.results.read_text().splitlines():
         found = json.loads(line)
         if found.get("patch") and (not given.only or found["id"] in given.only.split(",")):
@@ -65,11 +65,11 @@ def held(
         ("python", "regreen_check.py"),
         setup=f"pip install -q {' '.join(case['requirements'])}" if case["requirements"] else None,
         env=(("PYTHONPATH", case["python_path"]),),
-        python=python_for(git, red, sandbox.pythons()),
+        python=choose_python_version(git, red, sandbox.pythons()),
     )
-    stop = Stop(time.monotonic() + 3600)
-    suite = suite_of(check, red, configured=None, heard={}, git=git, sandbox=sandbox, stop=stop)
-    way = suite.baseline() if suite is not None else None
+    stop = StopCondition(time.monotonic() + 3600)
+    suite = find_suite(check, red, configured=None, heard={}, git=git, sandbox=sandbox, stop=stop)
+    way = suite.run_baseline() if suite is not None else None
     if way is None:
         return {**words, "trouble": "the suite does not run here"}
     trial = way[0]

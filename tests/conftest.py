@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
+import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.outside import CHECKER, is_missing, reason
 from tests.postgres import postgres
 
 __all__ = ["postgres"]
 
+# Where the environment sets it, every process that a test starts compiles all that it imports anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # How fast examples are made says how busy the machine is, nothing of the code.
 settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say it of the whole run when no story was held against GitHub's description of its API."""
+    if is_missing(CHECKER):
+        words = f"NOT CHECKED: no exchange with GitHub was held against its description ({reason(CHECKER)})"
+        terminalreporter.write_line(words, yellow=True)

@@ -35,9 +35,6 @@ _PROJECT = {
     "tests/test_parser.py": (
         'from shop.parser import wanted\n\n\ndef test_wanted():\n    assert wanted("2/0", [1, 2, 3]) == [1, 2]\n'
     ),
-    "spec/test_new.py": (
-        'from shop.parser import wanted\n\n\ndef test_the_second_page():\n    assert wanted("2/1", [1, 2, 3]) == [3]\n'
-    ),
     ".github/workflows/ci.yml": (
         "name: CI\non: [push, pull_request]\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n"
         "      - uses: actions/checkout@v4\n      - uses: actions/setup-python@v5\n        with: {python-version: '3.11'}\n"
@@ -45,6 +42,8 @@ _PROJECT = {
     ),
     ".gitignore": "*.egg-info\n__pycache__\n",
 }
+
+_NEW_TEST = 'from shop.parser import wanted\n\n\ndef test_the_second_page():\n    assert wanted("2/1", [1, 2, 3]) == [3]\n'
 
 _ORDERS = (
     '"""Orders, as the database has them."""\n\nimport sqlite3\n\nPATH = "orders.db"\n\n\n'
@@ -130,6 +129,8 @@ def project(root: Path) -> Path:
     )
     for name in ("JOB.log", "job.log"):  # as two pages call it
         (root / name).write_text(log)
+    (root / "spec").mkdir()
+    (root / "spec/test_new.py").write_text(_NEW_TEST)  # the user's own: in no commit
     return root
 
 

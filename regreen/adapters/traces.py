@@ -1,4 +1,4 @@
-"""Traces by OpenTelemetry, where the operator names a collector; nothing of it is imported where not."""
+"""Traces by OpenTelemetry, if the operator names a collector; otherwise nothing of it is imported."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from regreen import __version__
-from regreen.codebase.redaction import redact
-from regreen.ports import NoTraces, Traces, Value
+from regreen.domain.ports import NoTraces, SpanValue, Traces
+from regreen.secrets.redaction import redact_secrets
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span
 
-_PATH = "/v1/traces"
-_LONGEST = 300
+_TRACES_PATH = "/v1/traces"
+_MAX_TEXT_CHARACTERS = 300
 
 _log = logging.getLogger(__name__)
 
 
-def traces_to(endpoint: str | None) -> Traces:
-    """Traces to an OTLP collector over HTTP ("http://host:4318"); none where there is no endpoint.
+def make_traces(endpoint: str | None) -> Traces:
+    """Traces to an OTLP collector over HTTP ("http://host:4318"); none without an endpoint.
 
-    The SDK reads the rest of its `OTEL_...` variables (headers, service name, sampler) by itself. Where it is not
-    installed this is said once, and the App goes on without: whoever set the variable may have meant others.
+    The SDK reads the rest of its `OTEL_...` variables (headers, service name, sampler) by itself. If it is not
+    installed, a warning is logged and the App goes on: the variable may have been set for other programs.
     """
     if not endpoint:
         return NoTraces()
@@ -44,12 +44,14 @@ def traces_to(endpoint: str | None) -> Traces:
     provider = TracerProvider(
         resource=own.merge(OTELResourceDetector().detect()), shutdown_on_exit=False
     )
-    exporter = OTLPSpanExporter(endpoint=endpoint.rstrip("/").removesuffix(_PATH) + _PATH)
+    exporter = OTLPSpanExporter(
+        endpoint=endpoint.rstrip("/").removesuffix(_TRACES_PATH) + _TRACES_PATH
+    )
     provider.add_span_processor(BatchSpanProcessor(exporter))
-    return _OpenTelemetry(provider)
+    return _OpenTelemetryTraces(provider)
 
 
-class _OpenTelemetry:
+class _OpenTelemetryTraces:
     """Satisfies `ports.Traces`."""
 
     def __init__(self, provider: TracerProvider) -> None:
@@ -57,45 +59,48 @@ class _OpenTelemetry:
         self._tracer = provider.get_tracer("regreen", __version__)
 
     @contextmanager
-    def span(self, name: str, about: Mapping[str, Value]) -> Iterator[_Noted]:
-        """One piece of work, below the one that this thread is in."""
+    def span(self, name: str, about: Mapping[str, SpanValue]) -> Iterator[_OpenTelemetrySpan]:
+        """A span for one piece of work, below the current span of this thread."""
         with self._tracer.start_as_current_span(
-            name, attributes=_clean(about), record_exception=False, set_status_on_exception=False
+            name,
+            attributes=_clean_attributes(about),
+            record_exception=False,
+            set_status_on_exception=False,
         ) as span:
             try:
-                yield _Noted(span)
+                yield _OpenTelemetrySpan(span)
             except BaseException as error:
-                # the SDK's own way would send the traceback, and what stands in its lines
-                _failed(span, error)
+                # the SDK's own way would send the traceback with its source lines
+                _record_error(span, error)
                 raise
 
     def close(self) -> None:
-        """Send what waits."""
+        """Send the waiting spans."""
         self._provider.shutdown()
 
 
-class _Noted:
+class _OpenTelemetrySpan:
     """Satisfies `ports.Span`."""
 
     def __init__(self, span: Span) -> None:
         self._span = span
 
-    def note(self, found: Mapping[str, Value]) -> None:
-        """Add what came out."""
-        self._span.set_attributes(_clean(found))
+    def note(self, values: Mapping[str, SpanValue]) -> None:
+        """Add attributes with results."""
+        self._span.set_attributes(_clean_attributes(values))
 
 
-def _failed(span: Span, error: BaseException) -> None:
+def _record_error(span: Span, error: BaseException) -> None:
     from opentelemetry.trace import Status, StatusCode
 
     span.set_attribute("error.type", type(error).__name__)
-    span.set_status(Status(StatusCode.ERROR, redact(str(error))[:_LONGEST]))
+    span.set_status(Status(StatusCode.ERROR, redact_secrets(str(error))[:_MAX_TEXT_CHARACTERS]))
 
 
-def _clean(about: Mapping[str, Value]) -> dict[str, Value]:
-    """Attributes with a value, no credential in any."""
+def _clean_attributes(about: Mapping[str, SpanValue]) -> dict[str, SpanValue]:
+    """The attributes with values, without credentials."""
     return {
-        key: redact(value)[:_LONGEST] if isinstance(value, str) else value
+        key: redact_secrets(value)[:_MAX_TEXT_CHARACTERS] if isinstance(value, str) else value
         for key, value in about.items()
         if value not in ("", None)
     }

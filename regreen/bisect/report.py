@@ -1,4 +1,4 @@
-"""What was found, put together and told: text for a terminal, markdown for a comment, SVG for a picture."""
+"""Assembles and renders the result of a bisection: text for a terminal, Markdown for a comment, SVG for a picture."""
 
 from __future__ import annotations
 
@@ -6,207 +6,227 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from regreen.bisect import plot
-from regreen.bisect.endpoints import Ends
-from regreen.bisect.graph import BEFORE
-from regreen.bisect.hunt import Hunt
-from regreen.bisect.log import Log
-from regreen.bisect.memory import Run
+from regreen.bisect import svg_plot
+from regreen.bisect.commit_graph import BEFORE_RANGE
+from regreen.bisect.commit_runner import FailureJudge
+from regreen.bisect.endpoints import RangeEnds
 from regreen.bisect.result import (
     Bisection,
-    Culprit,
-    Dependency,
+    BisectionOutcome,
+    BlamedCommit,
+    BlamedDependency,
+    CulpritVerification,
+    FailureRates,
     Observation,
-    Outcome,
-    Point,
-    RatesSeen,
-    Searched,
+    RangePoint,
+    SearchedRange,
     Suspect,
-    Verified,
 )
-from regreen.bisect.runner import Judge
-from regreen.bisect.search import calibrated, stated
-from regreen.ports import Git
+from regreen.bisect.run_log import RunLog
+from regreen.bisect.search import calibrate_distribution, calibrate_probability
+from regreen.bisect.session import BisectSession
+from regreen.bisect.verdict_memory import CommitRun
+from regreen.domain.ports import Git
 
-__all__ = ["Bisection", "assemble", "headline", "markdown", "svg", "text"]
+__all__ = [
+    "Bisection",
+    "assemble_bisection",
+    "render_headline",
+    "render_markdown",
+    "render_svg",
+    "render_text",
+]
 
-_UNKNOWN = (0.5, 0.0, 1.0)
-_LISTED = 10
+_UNKNOWN_RATE = (0.5, 0.0, 1.0)
+_MAX_LISTED = 10
+_MIN_VISIBLE_PROBABILITY = 0.005  # a smaller probability has no bar
+_MAX_PLOTTED_ROWS = 15
+_BAR_CHARACTERS = 30  # characters of a bar for certainty
 
 
-def assemble(
-    hunt: Hunt | None,
-    outcome: Outcome,
-    verified: Verified | None,
+def assemble_bisection(
+    session: BisectSession | None,
+    outcome: BisectionOutcome,
+    verified: CulpritVerification | None,
     *,
-    ends: Ends,
-    log: Log,
-    judge: Judge,
+    ends: RangeEnds,
+    log: RunLog,
+    judge: FailureJudge,
     confidence: float,
     notes: tuple[str, ...],
     git: Git,
     builds: int,
     seconds: float,
 ) -> Bisection:
-    """The document of a bisection; `hunt` is None where the broken end never failed."""
-    judge = hunt.judge if hunt else judge
+    """The result of a bisection; `session` is None if the bad end never failed."""
+    judge = session.judge if session else judge
     observations = tuple(
-        seen
+        observation
         for reused, runs in ((True, log.reused), (False, log.runs))
         for run in runs
-        if (seen := _observation(judge, run, reused=reused)).outcome != "untestable"
+        if (observation := _make_observation(judge, run, reused=reused)).outcome != "untestable"
         or not run.elsewhere
     )
     untestable = tuple(
-        dict.fromkeys(seen.sha for seen in observations if seen.outcome == "untestable")
+        dict.fromkeys(
+            observation.sha for observation in observations if observation.outcome == "untestable"
+        )
     )
     wanted = judge.wanted[0].text if judge.wanted else None
-    if hunt is None:
+    if session is None:
         return Bisection(
             outcome, None, 0.0, (), verified, None, len(log.runs), builds, len(log.runs), untestable,
-            _flat_rates(observations), Searched(ends.good, ends.bad, 0, 0), observations, (), seconds,
+            _flat_rates(observations), SearchedRange(ends.good, ends.bad, 0, 0), observations, (), seconds,
             signature=wanted, notes=notes,
         )  # fmt: skip
-    history = hunt.history
-    best, probability = hunt.state.best()
-    blamed = best if outcome == "found" else BEFORE
-    merge = history.merged_by(blamed) if blamed != BEFORE else None
+    history = session.history
+    best, probability = session.state.likeliest_commit()
+    blamed = best if outcome == "found" else BEFORE_RANGE
+    merge = history.merged_by(blamed) if blamed != BEFORE_RANGE else None
     credible = (
-        hunt.state.credible(confidence) if outcome in {"found", "narrowed", "undecided"} else []
+        session.state.credible_set(confidence)
+        if outcome in {"found", "narrowed", "undecided"}
+        else []
     )
-    computed = [*hunt.state.posterior(), hunt.state.none + hunt.state.before]
-    said = stated(computed)
-    nowhere = {"none": hunt.state.none, "before": hunt.state.before}
+    computed = [*session.state.commit_probabilities(), session.state.none + session.state.before]
+    stated = calibrate_distribution(computed)
+    nowhere = {"none": session.state.none, "before": session.state.before}
     return Bisection(
         outcome,
-        _culprit(git, history.shas[blamed]) if blamed != BEFORE else None,
-        calibrated(nowhere.get(outcome, probability)),
-        tuple(Suspect(history.shas[at], said[at]) for at, _ in credible),
+        _make_culprit(git, history.shas[blamed]) if blamed != BEFORE_RANGE else None,
+        calibrate_probability(nowhere.get(outcome, probability)),
+        tuple(Suspect(history.shas[at], stated[at]) for at, _ in credible),
         verified,
         history.shas[merge] if merge is not None else None,
         len(log.runs),
         builds,
-        hunt.rounds + len(log.runs) - hunt.searched,
+        session.rounds + len(log.runs) - session.searched,
         untestable,
-        _rates(hunt),
-        Searched(hunt.good, ends.bad, len(history), history.merges),
+        _estimate_rates(session),
+        SearchedRange(session.good, ends.bad, len(history), history.merges),
         observations,
-        tuple(_points(hunt, computed, said)),
+        tuple(_make_points(session, computed, stated)),
         seconds,
         signature=wanted,
         notes=notes,
-        narrowing=tuple(hunt.narrowing),
+        narrowing=tuple(session.narrowing),
     )
 
 
-def document(found: Bisection) -> dict[str, Any]:
-    """The published JSON; what only pictures need (how the search narrowed, how commits descend) stays out."""
-    shown = {"version": 1, **asdict(found)}
+def render_document(result: Bisection) -> dict[str, Any]:
+    """The published JSON, without what only pictures need (how the search narrowed, how commits descend)."""
+    shown = {"version": 1, **asdict(result)}
     del shown["narrowing"]
-    shown["posterior"] = [{"sha": point.sha, "p": point.p} for point in found.posterior]
+    shown["posterior"] = [{"sha": point.sha, "p": point.p} for point in result.posterior]
     return shown
 
 
-def headline(found: Bisection) -> str:
-    """The answer in one sentence."""
-    verb = "repaired" if found.find_fix else "broke"
-    match found.outcome:
+def render_headline(result: Bisection) -> str:
+    """The result in one sentence."""
+    verb = "repaired" if result.find_fix else "broke"
+    match result.outcome:
         case "found":
-            assert found.culprit is not None  # noqa: S101 - what `found` means
-            how = "verified" if _is_proven(found) else "likely"
+            assert result.culprit is not None  # noqa: S101 - what `found` means
+            how = "verified" if _is_proven(result) else "likely"
             return (
-                f"{found.culprit.sha[:12]} {verb} it ({how}, {found.probability:.1%}): "
-                f"{found.culprit.subject}"
+                f"{result.culprit.sha[:12]} {verb} it ({how}, {result.probability:.1%}): "
+                f"{result.culprit.subject}"
             )
         case "narrowed":
-            return f"one of {len(found.credible_set)} commits {verb} it; the tests cannot tell them apart"
+            return f"one of {len(result.credible_set)} commits {verb} it; the tests cannot tell them apart"
         case "none":
             return (
-                f"no commit of this range {verb} it ({found.probability:.1%}): "
+                f"no commit of this range {verb} it ({result.probability:.1%}): "
                 "the test behaves alike at both ends"
             )
         case "before":
-            sure = f"({found.probability:.1%})"
-            return (
-                f"it failed before this range already {sure}; give an older --good"
-                if found.range.good
-                else f"it failed at the oldest commit already {sure}: nothing in this history broke it"
-            )
+            sure = f"({result.probability:.1%})"
+            return _describe_older_failure(result, sure)
         case "not_reproduced":
-            last = found.observations[-1] if found.observations else None
+            last = result.observations[-1] if result.observations else None
             why = f" ({last.reason})" if last and last.outcome == "untestable" else ""
             return f"not reproduced: the command did not fail where it should{why}"
         case "undecided":
-            likeliest = found.credible_set[0] if found.credible_set else None
+            likeliest = result.credible_set[0] if result.credible_set else None
             hint = (
                 f": likeliest {likeliest.sha[:12]}, {likeliest.probability:.1%}"
                 if likeliest
                 else ""
             )
-            return f"undecided after {found.tests} tests{hint}"
+            return f"undecided after {result.tests} tests{hint}"
 
 
-def text(found: Bisection) -> str:
-    """For a terminal."""
-    lines = [headline(found), ""]
-    if found.culprit:
-        lines += [f"  author   {found.culprit.author}, {found.culprit.date}"]
-    if found.via_merge:
-        lines += [f"  merged   by {found.via_merge}"]
-    if found.dependency:
-        lines += [f"  package  {_package(found.dependency)}"]
-    if found.verified:
-        lines += [f"  proof    {found.verified.detail}"]
-    if found.outcome in {"narrowed", "undecided"}:
+def _describe_older_failure(result: Bisection, sure: str) -> str:
+    """Why the search has no culprit where the older end fails, too, and what to do about it."""
+    if (result.signature or "").startswith(("ModuleNotFoundError", "ImportError")):
+        return f"a module is missing at both ends {sure} ({result.signature}): let --setup install it, or see `regreen env`"
+    if result.range.good:
+        return f"it failed before this range already {sure}; give an older --good"
+    return f"it failed at the oldest commit already {sure}: nothing in this history broke it"
+
+
+def render_text(result: Bisection) -> str:
+    """Render for a terminal."""
+    lines = [render_headline(result), ""]
+    if result.culprit:
+        lines += [f"  author   {result.culprit.author}, {result.culprit.date}"]
+    if result.via_merge:
+        lines += [f"  merged   by {result.via_merge}"]
+    if result.dependency:
+        lines += [f"  package  {_format_package(result.dependency)}"]
+    if result.verified:
+        lines += [f"  proof    {result.verified.detail}"]
+    if result.outcome in {"narrowed", "undecided"}:
         lines += [
             f"  suspect  {suspect.sha[:12]} {suspect.probability:.1%}"
-            for suspect in found.credible_set[:_LISTED]
+            for suspect in result.credible_set[:_MAX_LISTED]
         ]
-        if len(found.credible_set) > _LISTED:
-            lines += [f"           and {len(found.credible_set) - _LISTED} more"]
+        if len(result.credible_set) > _MAX_LISTED:
+            lines += [f"           and {len(result.credible_set) - _MAX_LISTED} more"]
     lines += [
-        f"  failing  {_share(found.rates.fail_if_bad)} of runs with it, {_share(found.rates.fail_if_good)} without"
+        f"  failing  {_format_rate(result.rates.fail_if_bad)} of runs with it, {_format_rate(result.rates.fail_if_good)} without"
     ]
-    if found.signature:
-        lines += [f"  looks    {found.signature}"]
-    good = found.range.good[:12] if found.range.good else "the beginning"
+    if result.signature:
+        lines += [f"  looks    {result.signature}"]
+    good = result.range.good[:12] if result.range.good else "the beginning"
     lines += [
-        f"  range    {good}..{found.range.bad[:12]}: {_extent(found.range)}",
-        f"  cost     {found.tests} tests in {found.rounds} rounds, {found.builds} environment{'' if found.builds == 1 else 's'}, "
-        f"{found.seconds:.0f} s" + (f", Python {found.python}" if found.python else ""),
+        f"  range    {good}..{result.range.bad[:12]}: {_format_extent(result.range)}",
+        f"  cost     {result.tests} tests in {result.rounds} rounds, {result.builds} environment{'' if result.builds == 1 else 's'}, "
+        f"{result.seconds:.0f} s" + (f", Python {result.python}" if result.python else ""),
     ]
-    if found.untestable:
-        lines += [f"  skipped  {len(found.untestable)} commits could not be tested"]
-    lines += [f"  note     {note}" for note in found.notes]
+    if result.untestable:
+        lines += [f"  skipped  {len(result.untestable)} commits could not be tested"]
+    lines += [f"  note     {note}" for note in result.notes]
     return "\n".join(lines)
 
 
-def markdown(found: Bisection) -> str:
-    """For a comment."""
-    lines = [f"**{_escape(headline(found))}**", ""]
-    if found.culprit:
+def render_markdown(result: Bisection) -> str:
+    """Render for a comment."""
+    lines = [f"**{_escape_markup(render_headline(result))}**", ""]
+    if result.culprit:
         lines += [
-            f"- commit `{found.culprit.sha}` by {_escape(found.culprit.author)}, {found.culprit.date}"
+            f"- commit `{result.culprit.sha}` by {_escape_markup(result.culprit.author)}, {result.culprit.date}"
         ]
-    if found.via_merge:
-        lines += [f"- merged by `{found.via_merge}`"]
-    if found.dependency:
-        lines += [f"- package: {_escape(_package(found.dependency))}"]
-    if found.verified:
-        lines += [f"- proof: {_escape(found.verified.detail)}"]
-    if found.outcome in {"narrowed", "undecided"}:
+    if result.via_merge:
+        lines += [f"- merged by `{result.via_merge}`"]
+    if result.dependency:
+        lines += [f"- package: {_escape_markup(_format_package(result.dependency))}"]
+    if result.verified:
+        lines += [f"- proof: {_escape_markup(result.verified.detail)}"]
+    if result.outcome in {"narrowed", "undecided"}:
         lines += [
-            f"- suspect `{one.sha[:12]}` {one.probability:.1%}"
-            for one in found.credible_set[:_LISTED]
+            f"- suspect `{suspect.sha[:12]}` {suspect.probability:.1%}"
+            for suspect in result.credible_set[:_MAX_LISTED]
         ]
     lines += [
-        f"- fails in {_share(found.rates.fail_if_bad)} of runs with it, in {_share(found.rates.fail_if_good)} without",
-        f"- {found.tests} tests over {_extent(found.range)}, "
-        f"{found.builds} environment{'' if found.builds == 1 else 's'}, {found.seconds:.0f} s",
+        f"- fails in {_format_rate(result.rates.fail_if_bad)} of runs with it, in {_format_rate(result.rates.fail_if_good)} without",
+        f"- {result.tests} tests over {_format_extent(result.range)}, "
+        f"{result.builds} environment{'' if result.builds == 1 else 's'}, {result.seconds:.0f} s",
     ]
-    if found.untestable:
-        lines += [f"- {len(found.untestable)} commits could not be tested"]
-    lines += [f"- {_escape(note)}" for note in found.notes]
+    if result.untestable:
+        lines += [f"- {len(result.untestable)} commits could not be tested"]
+    lines += [f"- {_escape_markup(note)}" for note in result.notes]
+    lines += _posterior_plot(result)
     lines += [
         "",
         "<details><summary>Every run</summary>",
@@ -215,65 +235,104 @@ def markdown(found: Bisection) -> str:
         "| --- | --- | --- | --- |",
     ]
     lines += [
-        f"| `{seen.sha[:12]}` | {seen.outcome} | {_escape(seen.reason)[:120]} | {seen.seconds:.1f} |"
-        for seen in found.observations[-200:]
+        f"| `{run.sha[:12]}` | {run.outcome} | {_escape_markup(run.reason)[:120]} | {run.seconds:.1f} |"
+        for run in result.observations[-200:]
     ]
     return "\n".join([*lines, "", "</details>"])
 
 
-def svg(found: Bisection) -> str:
-    """The posterior over history, as a picture."""
-    return plot.svg(found, headline(found))
+def _posterior_plot(result: Bisection) -> list[str]:
+    """The probability of each commit as bars of text, because comments on GitHub show no generated picture."""
+    likely = [
+        at for at, point in enumerate(result.posterior) if point.p >= _MIN_VISIBLE_PROBABILITY
+    ]
+    if not likely:
+        return []
+    shown = {at + beside for at in likely for beside in (-1, 0, 1)} & {
+        *range(len(result.posterior))
+    }
+    shown = set(sorted(shown, key=lambda at: -result.posterior[at].p)[:_MAX_PLOTTED_ROWS])
+    outcomes: dict[str, set[str]] = {}
+    for run in result.observations:
+        outcomes.setdefault(run.sha, set()).add(run.outcome)
+    rows, last = [], -1
+    for at in sorted(shown):
+        point = result.posterior[at]
+        if at > last + 1:
+            rows.append(f"... {_format_commit_count(at - last - 1)}")
+        bar = (
+            "█" * max(1, round(point.p * _BAR_CHARACTERS))
+            if point.p >= _MIN_VISIBLE_PROBABILITY
+            else ""
+        )
+        ran = "/".join(sorted(outcomes.get(point.sha, ()))) or "not run"
+        rows.append(f"{point.sha[:12]} {point.p:6.1%} {bar:<{_BAR_CHARACTERS}} {ran}".rstrip())
+        last = at
+    if last < len(result.posterior) - 1:
+        rows.append(f"... {_format_commit_count(len(result.posterior) - 1 - last)}")
+    return ["", "Probability of each commit, oldest first:", "", "```text", *rows, "```"]
 
 
-def _is_proven(found: Bisection) -> bool:
-    return found.verified is not None and found.verified.ok and "revert" in found.verified.by
+def _format_commit_count(number: int) -> str:
+    """A number of commits in words."""
+    return f"{number} commit{'' if number == 1 else 's'}"
 
 
-def _observation(judge: Judge, run: Run, *, reused: bool) -> Observation:
+def render_svg(result: Bisection) -> str:
+    """The posterior over history as a picture."""
+    return svg_plot.render_plot(result, render_headline(result))
+
+
+def _is_proven(result: Bisection) -> bool:
+    return result.verified is not None and result.verified.ok and "revert" in result.verified.by
+
+
+def _make_observation(judge: FailureJudge, run: CommitRun, *, reused: bool) -> Observation:
     outcome, reason = judge(run)
     shown = run.signature.text if run.signature else None
     return Observation(run.sha, outcome, shown, round(run.seconds, 3), reason, reused)
 
 
-def _culprit(git: Git, sha: str) -> Culprit:
+def _make_culprit(git: Git, sha: str) -> BlamedCommit:
     commit = git.commit(sha)
-    return Culprit(sha, commit.subject, commit.author, commit.date.isoformat())
+    return BlamedCommit(sha, commit.subject, commit.author, commit.date.isoformat())
 
 
-def _points(hunt: Hunt, computed: Sequence[float], said: Sequence[float]) -> Iterable[Point]:
-    """Each commit with what is stated of it; what is stated of the likeliest one is stated of its descendants too."""
-    history, best = hunt.history, max(range(len(computed)), key=computed.__getitem__)
+def _make_points(
+    session: BisectSession, computed: Sequence[float], stated: Sequence[float]
+) -> Iterable[RangePoint]:
+    """Each commit with its reported probability; the correction of the likeliest one applies to its descendants too."""
+    history, best = session.history, max(range(len(computed)), key=computed.__getitem__)
     doubt = 1 - computed[best]
-    scale = (1 - said[best]) / doubt if doubt > 0 and best < len(history) else 1.0
+    scale = (1 - stated[best]) / doubt if doubt > 0 and best < len(history) else 1.0
     for at, sha in enumerate(history.shas):
-        has = scale * hunt.state.contains(at)
+        has = scale * session.state.containment_probability(at)
         if best < len(history) and history.contains[at] >> best & 1:
-            has += said[best] - scale * computed[best]
-        broken = round(1 - has if hunt.find_fix else has, 4)
-        yield Point(sha, said[at], broken, history.parents[at])
+            has += stated[best] - scale * computed[best]
+        broken = round(1 - has if session.find_fix else has, 4)
+        yield RangePoint(sha, stated[at], broken, history.parents[at])
 
 
-def _rates(hunt: Hunt) -> RatesSeen:
-    bad, good = (_summary(rates) for rates in hunt.state.failure_rates())
-    if not hunt.find_fix:
-        return RatesSeen(bad, good)
-    return RatesSeen(_complement(good), _complement(bad))
+def _estimate_rates(session: BisectSession) -> FailureRates:
+    bad, good = (_summarize_rates(rates) for rates in session.state.failure_rates())
+    if not session.find_fix:
+        return FailureRates(bad, good)
+    return FailureRates(_complement_rates(good), _complement_rates(bad))
 
 
-def _flat_rates(observations: tuple[Observation, ...]) -> RatesSeen:
-    counted = [seen for seen in observations if seen.outcome in {"pass", "fail"}]
+def _flat_rates(observations: tuple[Observation, ...]) -> FailureRates:
+    counted = [run for run in observations if run.outcome in {"pass", "fail"}]
     if not counted:
-        return RatesSeen(_UNKNOWN, _UNKNOWN)
-    share = sum(seen.outcome == "fail" for seen in counted) / len(counted)
-    return RatesSeen((share, 0.0, 1 - 0.05 ** (1 / len(counted))), _UNKNOWN)
+        return FailureRates(_UNKNOWN_RATE, _UNKNOWN_RATE)
+    share = sum(run.outcome == "fail" for run in counted) / len(counted)
+    return FailureRates((share, 0.0, 1 - 0.05 ** (1 / len(counted))), _UNKNOWN_RATE)
 
 
-def _summary(rates: list[tuple[float, float]]) -> tuple[float, float, float]:
-    """Mean and the bounds of the middle 90 %."""
+def _summarize_rates(rates: list[tuple[float, float]]) -> tuple[float, float, float]:
+    """Mean and bounds of the middle 90 %."""
     total = sum(mass for _, mass in rates)
     if total <= 0:
-        return _UNKNOWN
+        return _UNKNOWN_RATE
     mean = sum(rate * mass for rate, mass in rates) / total
     low = high = rates[-1][0]
     below = 0.0
@@ -288,27 +347,27 @@ def _summary(rates: list[tuple[float, float]]) -> tuple[float, float, float]:
     return round(mean, 4), round(low, 4), round(high, 4)
 
 
-def _complement(rates: tuple[float, float, float]) -> tuple[float, float, float]:
+def _complement_rates(rates: tuple[float, float, float]) -> tuple[float, float, float]:
     mean, low, high = rates
     return round(1 - mean, 4), round(1 - high, 4), round(1 - low, 4)
 
 
-def _share(rates: tuple[float, float, float]) -> str:
+def _format_rate(rates: tuple[float, float, float]) -> str:
     mean, low, high = rates
     return f"{mean:.0%}" if high - low < 0.005 else f"{mean:.0%} ({low:.0%} to {high:.0%})"
 
 
-def _extent(span: Searched) -> str:
+def _format_extent(span: SearchedRange) -> str:
     commits, merges = ("" if number == 1 else "s" for number in (span.commits, span.merges))
     return f"{span.commits} commit{commits}, {span.merges} merge{merges}"
 
 
-def _package(one: Dependency) -> str:
-    return f"{one.name} {one.old or 'absent'} -> {one.new or 'removed'} ({one.probability:.1%}, in {one.path})"
+def _format_package(dependency: BlamedDependency) -> str:
+    return f"{dependency.name} {dependency.old or 'absent'} -> {dependency.new or 'removed'} ({dependency.probability:.1%}, in {dependency.path})"
 
 
-def _escape(words: str) -> str:
-    """Keep words from becoming markup, mentions or table cells."""
+def _escape_markup(words: str) -> str:
+    """Escape words that could become markup, mentions or table cells."""
     for sign in "\\`*_[]<>|#":
         words = words.replace(sign, f"\\{sign}")
     return words.replace("@", "@\u200b").replace("\n", " ")

@@ -1,17 +1,17 @@
-"""What a bisection found, in the words of its JSON document."""
+"""The result of a bisection, with the field names of its JSON document."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-Outcome = Literal["found", "narrowed", "none", "before", "undecided", "not_reproduced"]
-Seen = Literal["fail", "pass", "untestable", "infra"]
+BisectionOutcome = Literal["found", "narrowed", "none", "before", "undecided", "not_reproduced"]
+RunOutcome = Literal["fail", "pass", "untestable", "infra"]
 
 
 @dataclass(frozen=True, slots=True)
-class Culprit:
-    """The commit that is blamed; `date` is ISO 8601."""
+class BlamedCommit:
+    """The blamed commit; `date` is ISO 8601."""
 
     sha: str
     subject: str
@@ -21,17 +21,17 @@ class Culprit:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """One commit of the smallest set that holds the culprit with the asked confidence."""
+    """One commit of the smallest set that holds the culprit with the requested confidence."""
 
     sha: str
     probability: float
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class RangePoint:
     """One commit of the range and its probability.
 
-    `broken` is the probability that the command fails at it, however long it is broken; `parents` are places in the
+    `broken` is the probability that the command fails at it, for whatever culprit; `parents` are indexes into the
     posterior, -1 for a parent that is older than the range.
     """
 
@@ -42,8 +42,8 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
-    """What was done to prove the culprit, whether it held, in how many further runs."""
+class CulpritVerification:
+    """How the culprit was proven, whether the proof held, and in how many further runs."""
 
     by: tuple[Literal["rerun", "revert"], ...]
     ok: bool
@@ -52,16 +52,16 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True)
-class RatesSeen:
-    """How often the test fails with the culprit and without: mean, and the bounds of the middle 90 %."""
+class FailureRates:
+    """How often the test fails with the culprit and without: mean, and bounds of the middle 90 %."""
 
     fail_if_bad: tuple[float, float, float]
     fail_if_good: tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
-    """The range: every commit in `good..bad` (`good` itself not counted)."""
+class SearchedRange:
+    """The range: every commit in `good..bad` (without `good` itself)."""
 
     good: str | None
     bad: str
@@ -71,10 +71,10 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One test as it was counted; `reused` says that an earlier bisection had run it."""
+    """One test as it was counted; `reused`: an earlier bisection ran it."""
 
     sha: str
-    outcome: Seen
+    outcome: RunOutcome
     signature: str | None
     seconds: float
     reason: str
@@ -82,14 +82,14 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What was believed after one run: the likeliest commit, as uncertain as among `left`, and the mass over the range.
+class SearchStep:
+    """The posterior after one run: the likeliest commit, the uncertainty as of `left` equal commits, and the mass.
 
-    `columns` goes from the oldest commit to the newest, a commit each or, in a long range, some together.
+    `columns` goes from the oldest commit to the newest, one commit each or, in a long range, several.
     """
 
     sha: str
-    outcome: Seen
+    outcome: RunOutcome
     best: str | None
     probability: float
     left: int
@@ -97,8 +97,8 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Dependency:
-    """The package whose version broke it, where the culprit did nothing but move versions."""
+class BlamedDependency:
+    """The package whose version broke it, if the culprit only changed versions."""
 
     path: str
     name: str
@@ -110,27 +110,27 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class Bisection:
-    """Everything a bisection found out. `tests` are the runs of the search; those of the proof stand in `verified`."""
+    """The complete result. `tests` are the runs of the search; those of the proof are in `verified`."""
 
-    outcome: Outcome
-    culprit: Culprit | None
+    outcome: BisectionOutcome
+    culprit: BlamedCommit | None
     probability: float
     credible_set: tuple[Suspect, ...]
-    verified: Verified | None
+    verified: CulpritVerification | None
     via_merge: str | None
     tests: int
     builds: int
     rounds: int
     untestable: tuple[str, ...]
-    rates: RatesSeen
-    range: Searched
+    rates: FailureRates
+    range: SearchedRange
     observations: tuple[Observation, ...]
-    posterior: tuple[Point, ...]
+    posterior: tuple[RangePoint, ...]
     seconds: float
     command: str = ""
     python: str | None = None
     signature: str | None = None
     find_fix: bool = False
     notes: tuple[str, ...] = ()
-    dependency: Dependency | None = None
-    narrowing: tuple[Step, ...] = ()
+    dependency: BlamedDependency | None = None
+    narrowing: tuple[SearchStep, ...] = ()

@@ -1,167 +1,177 @@
-"""An event, or what somebody asked for, becomes an action: the one `match`."""
+"""Turns an event or a request into an action: the one `match`."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from functools import partial
 
-from regreen.bot import branches, care, lessons, say
-from regreen.bot.answering import answer_question, write_test
-from regreen.bot.asks import Ask, Bisect, Care, Fix, Review, WriteTest
-from regreen.bot.bisecting import bisect_asked, look_at_schedule
-from regreen.bot.desk import Desk
-from regreen.bot.envelope import unpack
-from regreen.bot.fixing import (
+from regreen.bot import feedback, messages
+from regreen.bot.command_handler import CommandHandler
+from regreen.bot.flows import branches, maintenance
+from regreen.bot.flows.answer import answer_question, write_test
+from regreen.bot.flows.bisect import bisect_on_request, run_schedule
+from regreen.bot.flows.fix import (
     close_needless_fix,
-    fix_asked,
     fix_failed_check,
+    fix_on_request,
     publish_approved,
-    say_broken_down,
+    report_broken_repair,
 )
-from regreen.bot.replies import Reply
-from regreen.bot.reviewing import review_pull, say_failed, say_stopped
-from regreen.bot.running import Job
-from regreen.bot.talking import Talk
-from regreen.forge import REVIEW, TALK
-from regreen.records import JobRecord, Order
-from regreen.webhooks.events import (
+from regreen.bot.flows.merge_queue import check_merge_group, report_unchecked_group
+from regreen.bot.flows.review import report_failed_review, report_stopped_review, review_pull
+from regreen.bot.jobs.runner import Job
+from regreen.bot.jobs.serialization import deserialize_work
+from regreen.bot.replies import CommandReply
+from regreen.bot.services import Services
+from regreen.domain.events import (
+    BisectRequest,
     ButtonPressed,
     CheckFailed,
     CheckPassed,
     CheckRerequested,
     CommentPosted,
+    FixRequest,
     InstallationChanged,
+    Maintenance,
+    MaintenanceTask,
     MergeGroupRequested,
+    NewTestRequest,
     Pinged,
     PullRequestChanged,
     Pushed,
+    QuestionRequest,
     RepositoryChanged,
+    ReviewRequest,
     ThreadChanged,
     Tick,
-    Where,
 )
+from regreen.domain.github import COMMENT_SCOPE, REVIEW_SCOPE
+from regreen.domain.records import JobRecord, Order
 
 OrderWork = Callable[[tuple[Order, ...]], None]
 
 
-class Handler:
-    """Does a job's work: satisfies `running.Handle` and, for what went wrong, `running.Failed`."""
+class EventHandler:
+    """Does a job's work: satisfies `runner.HandleJob` and, for failures, `runner.ReportFailure`."""
 
-    def __init__(self, desk: Desk, order: OrderWork) -> None:
+    def __init__(self, desk: Services, order: OrderWork) -> None:
         self._desk = desk
         self._order = order
-        self._talk = Talk(desk, order, partial(publish_approved, desk))
+        self._talk = CommandHandler(desk, order, partial(publish_approved, desk))
 
     def __call__(self, job: Job) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a kind of work
-        """Do it; one line on what came out."""
+        """Do the work; return a one-line summary."""
         desk = self._desk
-        match care.as_it_is_now(desk, unpack(job.record.event)):
+        match maintenance.with_current_repository(desk, deserialize_work(job.record.event)):
             case PullRequestChanged(change="closed" | "converted_to_draft") as event:
-                # what people said before is still answered, and dismissals are still learnt from
+                # replies to earlier findings are still answered, and dismissals still learnt
                 stopped = desk.store.cancel(event.where.repo, event.number, job.record.id, comments=False)  # fmt: skip
-                lessons.hear(desk, desk.github(event.where, REVIEW), event.number)
+                feedback.collect_feedback(
+                    desk, desk.github_client(event.where, REVIEW_SCOPE), event.number
+                )
                 return f"stopped {len(stopped)} jobs"
             case PullRequestChanged() as event:
                 return review_pull(desk, job, event.where, event.number, pushed=event.head_sha)
-            case Review() as ask:
+            case ReviewRequest() as ask:
                 return review_pull(
                     desk, job, ask.where, ask.number, asked_by=ask.asked_by, full=ask.full
                 )
             case CommentPosted() as event:
-                return self._talk.comment(job, event)
+                return self._talk.handle_comment(job, event)
             case ButtonPressed() as event:
-                return self._talk.button(job, event)
+                return self._talk.handle_button(job, event)
             case CheckRerequested() as event:
                 return self._review_again(job, event)
             case MergeGroupRequested() as event:
-                return self._merge_group(job, event.where, event.head_sha)
+                return check_merge_group(desk, job, event)
             case CheckFailed() as event:
                 return fix_failed_check(desk, job, event)
-            case Fix() as ask:
-                return fix_asked(desk, job, ask)
+            case FixRequest() as ask:
+                return fix_on_request(desk, job, ask)
             case CheckPassed() as event:
                 return close_needless_fix(desk, job, event)
-            case Bisect() as ask:
-                return bisect_asked(desk, job, ask)
+            case BisectRequest() as ask:
+                return bisect_on_request(desk, job, ask)
             case Tick() as event:
-                return look_at_schedule(desk, job, event)
-            case Ask() as ask:
+                return run_schedule(desk, job, event)
+            case QuestionRequest() as ask:
                 return answer_question(desk, job, ask)
-            case WriteTest() as ask:
+            case NewTestRequest() as ask:
                 return write_test(desk, job, ask)
             case Pushed() as event:
-                return care.learn(desk, event.where)
+                return maintenance.learn_schedules(desk, event.where)
             case InstallationChanged() as event:
-                return care.installation_changed(desk, job, event)
+                return maintenance.handle_installation_change(desk, job, event)
             case RepositoryChanged() as event:
-                return care.repository_changed(desk, job, event, self._order)
+                return maintenance.handle_repository_change(desk, job, event, self._order)
             case ThreadChanged() as event:
-                return lessons.thread_changed(desk, event)
-            case Care(task="redeliver"):
-                return care.redeliver_missed(desk)
-            case Care(task="sandbox"):
-                return care.try_sandbox(desk)
-            case Care(task="schedules"):
-                return care.read_schedules_anew(desk, job)
-            case Care(task="branches"):
-                return branches.take_back(desk)
-            case Care():
-                return care.prune(desk)
+                return feedback.record_thread_change(desk, event)
+            case Maintenance() as ask:
+                return self._maintain(job, ask.task)
             case Pinged():
                 return "pong"
 
-    def failed(self, record: JobRecord, reason: str) -> None:
-        """Tell whoever waits for a job that it failed, and why; nothing half done of it stays."""
-        if record.queue == "work" or record.kind == "comment":
-            branches.take_back(self._desk, record.id)
-        self._tell(record, reason)
+    def _maintain(self, job: Job, task: MaintenanceTask) -> str:
+        match task:
+            case "redeliver":
+                return maintenance.redeliver_missed(self._desk)
+            case "sandbox":
+                return maintenance.try_sandbox(self._desk)
+            case "schedules":
+                return maintenance.reload_schedules(self._desk, job)
+            case "branches":
+                return branches.delete_leftover_branches(self._desk)
+            case "prune":
+                return maintenance.prune_old_data(self._desk)
 
-    def _tell(self, record: JobRecord, reason: str) -> None:
-        match care.as_it_is_now(self._desk, unpack(record.event)):
-            case PullRequestChanged() | Review() as work:
-                say_failed(self._desk, record, work.where, work.number, reason)
+    def report_failure(self, record: JobRecord, reason: str) -> None:
+        """Report a failed job and its reason where people wait for it, and undo what is half done."""
+        if record.queue == "work" or record.kind == "comment":
+            branches.delete_leftover_branches(self._desk, record.id)
+        self._post_failure(record, reason)
+
+    def _post_failure(self, record: JobRecord, reason: str) -> None:
+        match maintenance.with_current_repository(self._desk, deserialize_work(record.event)):
+            case PullRequestChanged() | ReviewRequest() as work:
+                report_failed_review(self._desk, record, work.where, work.number, reason)
+            case MergeGroupRequested() as event:
+                report_unchecked_group(self._desk, event, messages.job_failed(reason, record.id))
             case CheckFailed() as event:
-                say_broken_down(self._desk, record, event, reason)
-            case Fix() | Bisect() | WriteTest() | Ask() as ask:
-                github = self._desk.github(ask.where, TALK)
-                reply = Reply(github, self._desk.store, ask.number, ask.comment, record.id)
-                reply.say(say.failed(reason, record.id))
-                reply.react("confused")
+                report_broken_repair(self._desk, record, event, reason)
+            case FixRequest() | BisectRequest() | NewTestRequest() | QuestionRequest() as ask:
+                github = self._desk.github_client(ask.where, COMMENT_SCOPE)
+                reply = CommandReply(github, self._desk.store, ask.number, ask.comment, record.id)
+                reply.post_text(messages.job_failed(reason, record.id))
+                reply.show_reaction("confused")
             case CommentPosted() | ButtonPressed() as event:
-                self._talk.failed(record, event, reason)
+                self._talk.report_failure(record, event, reason)
             case _:
                 pass
 
-    def stopped(self, record: JobRecord) -> None:
-        """End what a job began that was stopped while no process ran it: a check run must not spin for ever."""
-        match care.as_it_is_now(self._desk, unpack(record.event)):
+    def end_stopped_job(self, record: JobRecord) -> None:
+        """End what a cancelled job began while no process ran it: a check run must not stay in progress."""
+        match maintenance.with_current_repository(self._desk, deserialize_work(record.event)):
             case PullRequestChanged() as event:
-                say_stopped(self._desk, record, event.where, event.head_sha)
-            case Review() as ask if record.state == "cancelled":
-                github = self._desk.github(ask.where, REVIEW)
-                say_stopped(self._desk, record, ask.where, github.pull(ask.number).head_sha)
-            case Fix() | Bisect() | WriteTest() | Ask() as ask:
-                github = self._desk.github(ask.where, TALK)
-                reply = Reply(github, self._desk.store, ask.number, ask.comment, record.id)
-                reply.say(say.was_cancelled())
+                report_stopped_review(self._desk, record, event.where, event.head_sha)
+            case ReviewRequest() as ask if record.state == "cancelled":
+                github = self._desk.github_client(ask.where, REVIEW_SCOPE)
+                report_stopped_review(
+                    self._desk, record, ask.where, github.pull(ask.number).head_sha
+                )
+            case FixRequest() | BisectRequest() | NewTestRequest() | QuestionRequest() as ask:
+                github = self._desk.github_client(ask.where, COMMENT_SCOPE)
+                reply = CommandReply(github, self._desk.store, ask.number, ask.comment, record.id)
+                reply.post_text(messages.job_cancelled())
             case _:
                 pass
 
     def _review_again(self, job: Job, event: CheckRerequested) -> str:
         numbers = event.pulls
         if not numbers:
-            github = self._desk.github(event.where, REVIEW)
+            github = self._desk.github_client(event.where, REVIEW_SCOPE)
             numbers = tuple(p.number for p in github.pulls(head_sha=event.head_sha))
         notes = [
             review_pull(self._desk, job, event.where, number, asked_by=event.actor.login)
             for number in numbers[:5]
         ]
         return "; ".join(notes) or "no pull request has this head"
-
-    def _merge_group(self, job: Job, where: Where, head_sha: str) -> str:
-        github = self._desk.github(where, REVIEW)
-        external_id = "queue-" + hashlib.sha256(head_sha.encode()).hexdigest()[:24]
-        job.check()
-        github.check_run(say.passed_in_queue(head_sha, external_id))
-        return "said that each pull request was reviewed"

@@ -1,23 +1,24 @@
-"""The one answer to a comment: a line for each of its commands, edited as the work goes on."""
+"""The one reply to a comment: one line for each command, edited as the work goes on."""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
 
-from regreen.bot import say
-from regreen.bot.asks import CommentRef
-from regreen.codebase.redaction import redact
-from regreen.errors import OutsideError, UserError
-from regreen.forge import GitHub, Reaction
-from regreen.records import Store
+from regreen.bot import messages as say
+from regreen.domain.errors import OutsideError, UserError
+from regreen.domain.events import CommentRef
+from regreen.domain.github import GitHub, Reaction
+from regreen.domain.records import Store
+from regreen.domain.state_records import ReplyPart
+from regreen.secrets.redaction import redact_secrets
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Reply:
-    """Answers the comment `ref` on issue or pull request `number`; without one, speaks once for `subject`."""
+class CommandReply:
+    """Replies to the comment `ref` on issue or pull request `number`; without one, posts once for `subject`."""
 
     github: GitHub
     store: Store
@@ -25,19 +26,21 @@ class Reply:
     ref: CommentRef | None
     subject: str
 
-    def say(self, text: str) -> None:
-        """Put `text` as this command's part of the answer, and post it."""
+    def post_text(self, text: str) -> None:
+        """Set this command's part of the reply, and post the reply."""
         line = self.ref.line if self.ref else 0
-        self.store.put(self._space, f"{line:03}", redact(text))
-        body = "\n\n".join(part for _, part in sorted(self.store.items(self._space)))
-        mark = say.marker("reply", self._key)
+        repo, number, thread = self.github.repo, self.number, self._key
+        self.store.save(ReplyPart(repo, number, thread, line, redact_secrets(text)))
+        parts = self.store.find_all(ReplyPart, repo=repo, number=number, thread=thread)
+        body = "\n\n".join(part.text for part in sorted(parts, key=lambda part: part.line))
+        mark = say.make_marker("reply", self._key)
         if self.ref is not None and self.ref.review:
             self.github.reply(self.number, self.ref.id, mark, body)
         else:
-            self.github.comment(self.number, mark, body)
+            self.github.post_comment(self.number, mark, body)
 
-    def react(self, reaction: Reaction) -> None:
-        """Show on the comment how far it is. No reaction is worth a job's failure."""
+    def show_reaction(self, reaction: Reaction) -> None:
+        """Show the progress as a reaction on the comment. A failure does not fail the job."""
         if self.ref is None:
             return
         try:
@@ -48,7 +51,3 @@ class Reply:
     @property
     def _key(self) -> str:
         return f"comment-{self.ref.id}" if self.ref else self.subject
-
-    @property
-    def _space(self) -> str:
-        return f"reply/{self.github.repo}#{self.number}/{self._key}"[:300]

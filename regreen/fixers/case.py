@@ -1,18 +1,23 @@
-"""The words of a repair: what is asked, what was seen, what was tried, what came out."""
+"""The values of a repair: the job, the failure, the attempts and the result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from functools import cached_property
 from typing import Literal
 
-from regreen.codebase.trial import Trial
-from regreen.fixers.gate import PROTECTED, GateReport
-from regreen.fixers.stop import Stop
-from regreen.fixers.suite import Suite
-from regreen.models import Cost, Failure
-from regreen.ports import Git, Model, Sandbox
+from regreen.domain.errors import AnalysisFailed
+from regreen.domain.models import Cost, Failure
+from regreen.domain.ports import Box, Git, Model, Sandbox
+from regreen.domain.stop_reasons import StopCondition
+from regreen.gate.judge import PROTECTED_PATHS, GateReport
+from regreen.gate.publishing import CheckKind, classify_check
+from regreen.gate.suite import ProjectSuite
+from regreen.isolation import run_in_child
+from regreen.languages.test_commands import TEST_LISTENERS
+from regreen.runs.test_runs import CommandRun, run_fresh
+from regreen.runs.trial import Trial, open_box
 
 RungName = Literal["recipe", "revert", "shrink", "template", "model"]
 FixOutcome = Literal[
@@ -38,7 +43,7 @@ AttemptOutcome = Literal[
     "infra",
 ]
 
-RUNGS: tuple[RungName, ...] = ("recipe", "revert", "shrink", "template", "model")
+RUNG_ORDER: tuple[RungName, ...] = ("recipe", "revert", "shrink", "template", "model")
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,7 @@ class FixJob:
 
     `base` is where the change under repair starts (a pull request's base, or the last good commit); without
     it there is nothing to shrink, and the revert rung looks for a good commit by going back. `given_tests`
-    are paths that are the specification: never touched. `good` is a commit known to be green, where a
-    nightly run remembers one. `attempts_before` counts the repairs that were tried at this commit already.
+    are paths that are the specification: never touched. `attempts_before` counts the repairs that were tried at this commit already.
     `expected` is what CI's log says failed; then the same has to fail here. `allow_network`: a command that cannot
     work without a network may have one while it runs. `tests` is how the repository says that all its tests run.
     """
@@ -56,11 +60,10 @@ class FixJob:
     trial: Trial
     rev: str
     base: str | None = None
-    good: str | None = None
-    rungs: tuple[RungName, ...] = RUNGS
+    rungs: tuple[RungName, ...] = RUNG_ORDER
     max_usd: float = 1.0
     max_minutes: float = 20.0
-    protected_paths: tuple[str, ...] = PROTECTED
+    protected_paths: tuple[str, ...] = PROTECTED_PATHS
     max_changed_lines: int = 40
     given_tests: tuple[str, ...] = ()
     hint: str = ""
@@ -72,7 +75,7 @@ class FixJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class InitialFailure:
     """How the command failed before anything was changed."""
 
     command: str
@@ -81,8 +84,8 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class After:
-    """How the same command ended with the patch, in fresh boxes, `reruns` times; `kept` tests that passed pass still."""
+class PatchedRuns:
+    """How the command ended with the patch, `reruns` times in fresh boxes; `kept` tests passed before and still pass."""
 
     exit_code: int | None
     reruns: int
@@ -91,7 +94,7 @@ class After:
 
 
 @dataclass(frozen=True, slots=True)
-class Culprit:
+class GuiltyCommit:
     """The commit that broke it."""
 
     sha: str
@@ -100,7 +103,7 @@ class Culprit:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One thing that was tried: how it ended, what the gate said. `trail` is its transcript, for whoever reads later."""
+    """One attempt: its outcome and the gate's report. `trail` is its transcript, for the report."""
 
     rung: RungName
     summary: str
@@ -110,13 +113,13 @@ class Attempt:
     patch: str | None = None
     detail: str = ""
     trail: tuple[str, ...] = ()
-    after: After | None = None
+    after: PatchedRuns | None = None
     gate: GateReport | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Strength:
-    """How much a green run says about the changed lines: of the mutants of them, how many the tests notice."""
+class MutationScore:
+    """How many mutants of the changed lines the tests notice: the strength of a green run."""
 
     mutants: int
     killed: int
@@ -124,8 +127,8 @@ class Strength:
 
 
 @dataclass(frozen=True, slots=True)
-class Fix:
-    """What a repair came to; the keys are those of `regreen fix --format json`.
+class FixResult:
+    """The result of a repair; the keys are those of `regreen fix --format json`.
 
     `rev` is the commit that failed, `setup` what a person would prepare it with.
     """
@@ -134,15 +137,15 @@ class Fix:
     rung: RungName | None = None
     patch: str | None = None
     cause: str | None = None
-    culprit: Culprit | None = None
-    before: Before = field(default_factory=lambda: Before("", None))
-    after: After | None = None
+    culprit: GuiltyCommit | None = None
+    before: InitialFailure = field(default_factory=lambda: InitialFailure("", None))
+    after: PatchedRuns | None = None
     gate: GateReport | None = None
     attempts: tuple[Attempt, ...] = ()
     hints: tuple[str, ...] = ()
     cost: Cost = field(default_factory=Cost)
     seconds: float = 0.0
-    strength: Strength | None = None
+    strength: MutationScore | None = None
     reflection: str | None = None
     reason: str = ""
     rev: str = ""
@@ -151,13 +154,13 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A patch that a rung believes in. `cause` is one sentence; `culprit` where a commit was found guilty."""
+    """A patch that a rung proposes. `cause` is one sentence; `culprit` is set if a commit was found guilty."""
 
     rung: RungName
     patch: str
     summary: str
     cause: str
-    culprit: Culprit | None = None
+    culprit: GuiltyCommit | None = None
     usd: float = 0.0
     reflection: str | None = None
     approval: str | None = None
@@ -165,69 +168,108 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What running a proposal and the gate came to; `why` says it in one line, for the next attempt."""
+class PatchVerdict:
+    """The verdict on a proposal after its runs and the gate; `why` is one line for the next attempt."""
 
     proposal: Proposal
     outcome: AttemptOutcome
     why: str
-    after: After | None = None
+    after: PatchedRuns | None = None
     gate: GateReport | None = None
-    strength: Strength | None = None
+    strength: MutationScore | None = None
 
     @property
-    def stands(self) -> bool:
-        """The proposal made the command green honestly, though a person may have to agree."""
+    def is_accepted(self) -> bool:
+        """Whether the proposal passes the gate, perhaps only with a person's approval."""
         return self.outcome in {"accepted", "needs_human"}
 
 
 @dataclass(frozen=True, slots=True)
-class Climbed:
-    """What one rung came to: the judgement that stands, or none, and what it learned for the next rungs."""
+class RungResult:
+    """The result of one rung: the verdict that stands, if any, and hints for the next rungs."""
 
-    judgement: Judgement | None = None
+    judgement: PatchVerdict | None = None
     hints: tuple[str, ...] = ()
     note: str = ""
     outcome: AttemptOutcome = "nothing_proposed"
-    culprit: Culprit | None = None
+    culprit: GuiltyCommit | None = None
     cause: str | None = None
     cost: Cost = field(default_factory=Cost)
     trail: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Case:
-    """A reproduced failure with everything a rung may use to mend it."""
+class RepairCase:
+    """A reproduced failure with everything that a rung may use to repair it."""
 
     job: FixJob
     rev: str
-    base: str | None
-    before: Before
-    output: str
+    before: InitialFailure
     passing: Mapping[str, str]
     git: Git
     sandbox: Sandbox
-    model: Model | None
-    stop: Stop
-    say: Callable[[str], None]
+    stop: StopCondition
+    output: str = ""
+    base: str | None = None
+    model: Model | None = None
+    say: Callable[[str], None] = lambda _: None
     hints: tuple[str, ...] = ()
-    culprit: Culprit | None = None
+    culprit: GuiltyCommit | None = None
     flaky: frozenset[str] = frozenset()
     wide: Trial | None = None
     setup_failed: bool = False
-    found: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    suite: Suite | None = None
+    suite: ProjectSuite | None = None
+    red: CommandRun | None = None
 
     @property
     def trial(self) -> Trial:
         """The failing command with its preparation."""
         return self.job.trial
 
-    def tests_hold(self) -> bool:
-        """Whether tests of the project that pass are held against a patch, beside the command that fails."""
-        if self.suite is None:
-            return "passed" in self.passing.values()
-        return self.suite.baseline() is not None
+    def run_fresh(self, trial: Trial, rev: str, *, listen: bool = False) -> CommandRun:
+        """Run a command once in a fresh box; see `test_runs.run_fresh`."""
+        return run_fresh(
+            trial,
+            rev,
+            git=self.git,
+            sandbox=self.sandbox,
+            listeners=TEST_LISTENERS if listen else (),
+            cancel=self.stop.cancel,
+        )
+
+    def open_box(self) -> Box:
+        """A fresh box with the commit under repair, prepared for the failing command."""
+        return open_box(
+            self.trial, self.rev, git=self.git, sandbox=self.sandbox, cancel=self.stop.cancel
+        )
+
+    @cached_property
+    def check(self) -> tuple[CheckKind, str]:
+        """What the failing command checks, and the reason where that is unclear."""
+        try:
+            return run_in_child(
+                classify_check,
+                self.before.failures,
+                dict(self.red.tests) if self.red else {},
+                dict(self.red.touched) if self.red else {},
+                self.output,
+                bool(self.job.given_tests),
+                frozenset(entry.path for entry in self.git.tree(self.rev)),
+            )
+        except AnalysisFailed as error:
+            return "unclear", f"its output could not be read: {error}"
 
 
-Judge = Callable[[Proposal], Judgement]
+JudgeProposal = Callable[[Proposal], PatchVerdict]
+
+
+def find_best_patch(proposals: Iterable[Proposal], judge: JudgeProposal) -> PatchVerdict | None:
+    """The verdict on the first accepted proposal, else on the first that a person may accept."""
+    best: PatchVerdict | None = None
+    for proposal in proposals:
+        verdict = judge(proposal)
+        if verdict.outcome == "accepted":
+            return verdict
+        if verdict.is_accepted and best is None:
+            best = verdict
+    return best

@@ -1,14 +1,15 @@
-"""A repair in words: for a terminal, and as markdown for a pull request's body."""
+"""Renders a repair: for a terminal, and as Markdown for a pull request's body."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from regreen.codebase.inert import span
-from regreen.fixers.case import Attempt, Fix
-from regreen.models import Failure
+from regreen.code import markdown_sanitizer
+from regreen.code.markdown_sanitizer import code_span
+from regreen.domain.models import Failure
+from regreen.fixers.case import Attempt, FixResult
 
-_OUTCOMES = {
+_OUTCOME_TEXTS = {
     "fixed": "fixed",
     "flaky": "flaky: the same commit is now green, now red",
     "not_reproduced": "not reproduced",
@@ -18,25 +19,25 @@ _OUTCOMES = {
     "out_of_budget": "out of budget before a fix was found",
     "already_green": "green already",
 }
-_LONGEST = 60_000
-_LISTED = 10
+_MAX_REPORT_CHARS = 60_000
+_MAX_FAILURES = 10
 
 
-def text(result: Fix) -> str:
+def format_text(result: FixResult) -> str:
     """The result for a terminal."""
-    return "\n".join(_text(result))
+    return "\n".join(_text_lines(result))
 
 
-def _text(result: Fix) -> Iterator[str]:
-    head = _OUTCOMES[result.outcome]
+def _text_lines(result: FixResult) -> Iterator[str]:
+    head = _OUTCOME_TEXTS[result.outcome]
     yield f"{head} (by the {result.rung} rung)" if result.rung else head
     if result.reason:
         yield f"  {result.reason}"
-    yield f"command: {result.before.command} (exit {_code(result.before.exit_code)})"
-    for failure in result.before.failures[:_LISTED]:
-        yield "  " + failure_line(failure).replace("\n", "\n      ")
-    if len(result.before.failures) > _LISTED:
-        yield f"  and {len(result.before.failures) - _LISTED} more"
+    yield f"command: {result.before.command} (exit {_format_exit_code(result.before.exit_code)})"
+    for failure in result.before.failures[:_MAX_FAILURES]:
+        yield "  " + format_failure(failure).replace("\n", "\n      ")
+    if len(result.before.failures) > _MAX_FAILURES:
+        yield f"  and {len(result.before.failures) - _MAX_FAILURES} more"
     if result.cause:
         yield f"cause: {result.cause}"
     if result.after:
@@ -59,63 +60,66 @@ def _text(result: Fix) -> Iterator[str]:
         yield result.patch.rstrip("\n")
 
 
-def markdown(result: Fix, *, branch: str | None = None) -> str:
+def format_markdown(result: FixResult, *, branch: str | None = None) -> str:
     """The result as markdown: everything here was computed, nothing was taken on trust.
 
     Where the patch is on a `branch`, it is fetched from there; a pull request shows its own diff.
     """
-    body = "\n".join(_markdown(result, branch=branch))
+    body = "\n".join(_markdown_lines(result, branch=branch))
     return (
         body
-        if len(body) <= _LONGEST
-        else body[:_LONGEST] + "\n\n(cut: the whole report is on the dashboard)"
+        if len(body) <= _MAX_REPORT_CHARS
+        else body[:_MAX_REPORT_CHARS] + "\n\n(cut: the whole report is on the dashboard)"
     )
 
 
-def _markdown(result: Fix, *, branch: str | None) -> Iterator[str]:
+def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
     accepted = next(
-        (one for one in result.attempts if one.patch and one.patch == result.patch), None
+        (attempt for attempt in result.attempts if attempt.patch and attempt.patch == result.patch),
+        None,
     )
     how = f", by the *{result.rung}* rung" if result.rung else ""
-    what = f": {plain(accepted.summary)}" if accepted and accepted.summary else ""
-    yield f"**{_OUTCOMES[result.outcome]}**{how}{what}"
+    what = f": {_sanitize_text(accepted.summary)}" if accepted and accepted.summary else ""
+    yield f"**{_OUTCOME_TEXTS[result.outcome]}**{how}{what}"
     if result.reason:
-        yield f"\n{plain(result.reason)}"
+        yield f"\n{_sanitize_text(result.reason)}"
     if result.cause:
-        yield f"\n**Cause.** {_sentence(result.cause)}"
+        yield f"\n**Cause.** {_capitalize_sentence(result.cause)}"
     if result.culprit and result.culprit.sha[:12] not in (result.cause or ""):
-        yield f"\n**Broken by** {span(result.culprit.sha[:12])} {plain(result.culprit.subject)}"
-    yield from _proof(result)
-    yield from _gate(result)
+        yield f"\n**Broken by** {code_span(result.culprit.sha[:12])} {_sanitize_text(result.culprit.subject)}"
+    yield from _proof_table(result)
+    yield from _gate_lines(result)
     if result.reflection:
-        yield f"\n**Looking back.** {plain(result.reflection)}"
+        yield f"\n**Looking back.** {_sanitize_text(result.reflection)}"
     if result.hints and result.outcome != "fixed":
         yield "\n**Hints.**"
-        yield from (f"- {plain(hint)}" for hint in result.hints[:10])
+        yield from (f"- {_sanitize_text(hint)}" for hint in result.hints[:10])
     if result.cost.calls:
         yield f"\nCost: ${result.cost.usd:.2f}, {result.cost.calls} model calls; {result.seconds:.0f} s."
     if result.before.failures:
-        told = "\n".join(failure_line(failure) for failure in result.before.failures[:20])
-        yield _folded("How it failed", fenced(told))
-    yield from _tried(result.attempts)
+        told = "\n".join(format_failure(failure) for failure in result.before.failures[:20])
+        yield _make_details("How it failed", _make_code_block(told))
+    yield from _attempts_table(result.attempts)
     if result.patch:
-        yield _folded("Try it by hand", fenced("\n".join(_by_hand(result, branch)), "sh"))
+        yield _make_details(
+            "Try it by hand", _make_code_block("\n".join(_manual_steps(result, branch)), "sh")
+        )
         if branch is None:
-            yield _folded("The patch", fenced(result.patch, "diff"))
+            yield _make_details("The patch", _fence_patch(result.patch))
 
 
-def _proof(result: Fix) -> Iterator[str]:
-    """Before and after, as a table that is read at a glance."""
+def _proof_table(result: FixResult) -> Iterator[str]:
+    """A table of the runs before and after the patch."""
     lines = result.before.command.strip().splitlines() or ["the command"]
-    command = span(lines[0] + (" …" if len(lines) > 1 else ""), 120).replace("|", "\\|")
-    at = f" at {span(result.rev[:12])}" if result.rev else ""
+    command = _escape_cell(code_span(lines[0] + (" …" if len(lines) > 1 else ""), 120))
+    at = f" at {code_span(result.rev[:12])}" if result.rev else ""
     yield "\n| | exit | fails |\n| --- | --- | --- |"
-    yield f"| {command}{at} | {_code(result.before.exit_code)} | {_listed(result.before.failures)} |"
+    yield f"| {command}{at} | {_format_exit_code(result.before.exit_code)} | {_list_failures(result.before.failures)} |"
     if result.after is None:
         return
     times = f"with the patch, {result.after.reruns} times, each in a fresh box"
-    left = _listed(result.after.failures) if result.after.failures else "nothing"
-    yield f"| {times} | {_code(result.after.exit_code)} | {left} |"
+    left = _list_failures(result.after.failures) if result.after.failures else "nothing"
+    yield f"| {times} | {_format_exit_code(result.after.exit_code)} | {left} |"
     if result.after.kept:
         kept = result.after.kept
         before = "the one test" if kept == 1 else f"the {kept} tests"
@@ -125,68 +129,77 @@ def _proof(result: Fix) -> Iterator[str]:
         yield f"| {made} faults put into the patched lines, one at a time | | {killed} are noticed by the tests |"
 
 
-def _listed(failures: Sequence[Failure]) -> str:
+def _list_failures(failures: Sequence[Failure]) -> str:
     if not failures:
         return "the command"
-    names = ", ".join(plain(one.test or one.path or one.kind)[:80] for one in failures[:2])
+    names = ", ".join(
+        _escape_cell(
+            markdown_sanitizer.escape_line(failure.test or failure.path or failure.kind, 80)
+        )
+        for failure in failures[:2]
+    )
     more = f" and {len(failures) - 2} more" if len(failures) > 2 else ""
     return f"{len(failures)}: {names}{more}"
 
 
-_VERDICTS = {
+_VERDICT_TEXTS = {
     "allow": "**The gate** held the patch against what cheats do, and let it through.",
     "needs_human": "**A person has to agree**, because:",
     "deny": "**The gate** refused it, because:",
 }
 
 
-def _gate(result: Fix) -> Iterator[str]:
+def _gate_lines(result: FixResult) -> Iterator[str]:
     if result.gate is None:
         return
-    yield f"\n{_VERDICTS[result.gate.verdict]}"
-    weighing = [one for one in result.gate.reasons if one.level in {"deny", "needs_human"}]
-    notes = [one for one in result.gate.reasons if one not in weighing]
-    yield from (f"- {_sentence(one.detail)} ({one.check})" for one in weighing)
+    yield f"\n{_VERDICT_TEXTS[result.gate.verdict]}"
+    weighing = [reason for reason in result.gate.reasons if reason.level in {"deny", "needs_human"}]
+    notes = [reason for reason in result.gate.reasons if reason not in weighing]
+    yield from (f"- {_capitalize_sentence(reason.detail)} ({reason.check})" for reason in weighing)
     if notes:
         yield f"{'' if result.gate.verdict == 'allow' else chr(10)}To know:"
-        yield from (f"- {_sentence(one.detail)} ({one.check})" for one in notes[:8])
+        yield from (f"- {_capitalize_sentence(note.detail)} ({note.check})" for note in notes[:8])
 
 
-def _by_hand(result: Fix, branch: str | None) -> Iterator[str]:
+def _manual_steps(result: FixResult, branch: str | None) -> Iterator[str]:
     yield f"git checkout {result.rev[:12] or '(the commit that failed)'}"
     if result.setup and len(result.setup) < 600:
         yield result.setup
-    yield f"{result.before.command.strip()}  # exit {_code(result.before.exit_code)}"
+    yield f"{result.before.command.strip()}  # exit {_format_exit_code(result.before.exit_code)}"
     yield (
         f"git fetch origin {branch} && git checkout FETCH_HEAD"
         if branch
         else "git apply fix.patch  # the patch below, as a file"
     )
-    yield f"{result.before.command.strip()}  # exit {_code(result.after.exit_code if result.after else None)}"
+    yield f"{result.before.command.strip()}  # exit {_format_exit_code(result.after.exit_code if result.after else None)}"
 
 
-def _tried(attempts: Sequence[Attempt]) -> Iterator[str]:
+def _attempts_table(attempts: Sequence[Attempt]) -> Iterator[str]:
     if attempts:
         rows = ["| rung | what | outcome | seconds | $ |", "| --- | --- | --- | --- | --- |"]
         for attempt in attempts:
-            why = f": {plain(attempt.detail)[:160]}" if attempt.detail else ""
-            told = f"{attempt.outcome.replace('_', ' ')}{why}"
-            rows.append(
-                f"| {attempt.rung} | {plain(attempt.summary)} | {told} | {attempt.seconds:.0f} | {attempt.usd:.2f} |"
+            why = (
+                f": {_escape_cell(markdown_sanitizer.escape_line(attempt.detail, 160))}"
+                if attempt.detail
+                else ""
             )
-        yield _folded(f"What was tried ({len(attempts)})", "\n".join(rows))
+            result = f"{attempt.outcome.replace('_', ' ')}{why}"
+            rows.append(
+                f"| {attempt.rung} | {_escape_cell(_sanitize_text(attempt.summary))} | {result} | {attempt.seconds:.0f} | {attempt.usd:.2f} |"
+            )
+        yield _make_details(f"What was tried ({len(attempts)})", "\n".join(rows))
 
 
-def _folded(title: str, inner: str) -> str:
+def _make_details(title: str, inner: str) -> str:
     return f"\n<details><summary>{title}</summary>\n\n{inner}\n\n</details>"
 
 
-def _sentence(words: str) -> str:
-    told = plain(words)
-    return told[:1].upper() + told[1:]
+def _capitalize_sentence(words: str) -> str:
+    sentence = _sanitize_text(words)
+    return sentence[:1].upper() + sentence[1:]
 
 
-def failure_line(failure: Failure) -> str:
+def format_failure(failure: Failure) -> str:
     """One failure on one line."""
     place = f"{failure.path}:{failure.line}" if failure.path and failure.line else ""
     where = f" ({place})" if place and not failure.test.startswith(place) else ""
@@ -194,30 +207,26 @@ def failure_line(failure: Failure) -> str:
     return f"{failure.test}: {kind}{failure.message[:200]}{where}"
 
 
-def plain(words: str) -> str:
-    """Words from outside, as one line that can hold no markup, mention or table cell."""
-    one = " ".join(words.split())[:600]
-    for char, instead in (
-        ("&", "&amp;"),
-        ("<", "&lt;"),
-        ("|", "\\|"),
-        ("@", "@\u200b"),
-        ("`", "'"),
-        ("#", "#\u200b"),
-        ("[", "\\["),
-        ("!", "\\!"),
-    ):
-        one = one.replace(char, instead)
-    return one
+def _sanitize_text(words: str) -> str:
+    return markdown_sanitizer.escape_line(words, 600)
 
 
-def fenced(words: str, language: str = "") -> str:
-    """Words inside a fence that they cannot close."""
+def _escape_cell(markdown: str) -> str:
+    """Markdown for a table cell. A pipe after a backslash becomes an entity, since the backslash would undo its escaping."""
+    return markdown.replace("\\|", "\\│").replace("|", "\\|")
+
+
+def _make_code_block(words: str, language: str = "") -> str:
+    return markdown_sanitizer.code_block(words, language, limit=len(words))
+
+
+def _fence_patch(patch: str) -> str:
+    """The patch in a fence that it cannot close."""
     fence = "```"
-    while fence in words:
+    while fence in patch:
         fence += "`"
-    return f"{fence}{language}\n{words.rstrip()}\n{fence}"
+    return f"{fence}diff\n{patch.rstrip()}\n{fence}"
 
 
-def _code(code: int | None) -> str:
+def _format_exit_code(code: int | None) -> str:
     return "none" if code is None else str(code)

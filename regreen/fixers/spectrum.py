@@ -1,19 +1,20 @@
-"""Which lines failing tests run and passing tests do not: Ochiai's measure."""
+"""Ranks lines by Ochiai's measure: run by failing tests and seldom by passing ones."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 
-from regreen.fixers.case import Case
-from regreen.fixers.checks.paths import is_source
-from regreen.fixers.engine import Engine
+from regreen.code.paths import is_source
+from regreen.fixers.case import RepairCase
+from regreen.fixers.warm_engine import WarmEngine
+from regreen.languages.registry import has_capability
 
 
-def ranked(case: Case, engine: Engine | None = None) -> list[tuple[str, int, float]]:
+def rank_lines(case: RepairCase, engine: WarmEngine | None = None) -> list[tuple[str, int, float]]:
     """Source lines as (path, line, suspicion), most suspect first; empty where nothing could be traced."""
-    engine = engine or Engine(case)
-    runs = engine.spectrum()
+    engine = engine or WarmEngine(case)
+    runs = engine.trace_tests()
     failing = set(engine.failing)
     total = sum(1 for test, _ in runs if test in failing)
     red: Counter[tuple[str, int]] = Counter()
@@ -22,7 +23,7 @@ def ranked(case: Case, engine: Engine | None = None) -> list[tuple[str, int, flo
         for path, numbers in lines.items():
             if (
                 is_source(path)
-                and path.endswith(".py")
+                and has_capability(path, "warm engine")
                 and not path.startswith((".regreen", ".venv"))
             ):
                 (red if test in failing else green).update((path, number) for number in numbers)
@@ -30,4 +31,4 @@ def ranked(case: Case, engine: Engine | None = None) -> list[tuple[str, int, flo
         (path, line, times / math.sqrt(total * (times + green[path, line])))
         for (path, line), times in red.items()
     ]
-    return sorted(found, key=lambda one: (-one[2], one[0], one[1]))
+    return sorted(found, key=lambda scored: (-scored[2], scored[0], scored[1]))

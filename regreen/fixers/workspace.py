@@ -1,4 +1,4 @@
-"""The candidate under work: files as text on our side, a warm box to try commands in, edits that must hold to stay."""
+"""The workspace of one candidate: its edits as text on the host, and a warm box that runs commands."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
-from regreen.codebase.symbols import outline
-from regreen.codebase.trial import open_box
-from regreen.errors import OutsideError
-from regreen.fixers.case import Case
-from regreen.fixers.checks.lint import new_findings
-from regreen.fixers.checks.paths import is_test, is_test_config, matches
-from regreen.fixers.diffs import diff_files
-from regreen.ports import Box
+from regreen.code.file_languages import has_outline
+from regreen.code.hunks import diff_files
+from regreen.code.paths import is_test, is_test_config, matches_glob
+from regreen.code.symbols import read_outline
+from regreen.domain.errors import OutsideError
+from regreen.domain.ports import Box
+from regreen.fixers.case import RepairCase
+from regreen.gate.checks.lint import find_new_errors
+from regreen.languages.registry import has_capability
 
-_FATAL = "E9,F821,F822,F823,F406,F407,F632,F701,F702,F704,F706,F707"
-_LARGEST = 2 * 1024 * 1024
-SHOWN = 10_000
+_FATAL_RULES = "E9,F821,F822,F823,F406,F407,F632,F701,F702,F704,F706,F707"
+_MAX_FILE_BYTES = 2 * 1024 * 1024
+MAX_OUTPUT_CHARS = 10_000
 
 
-class Refused(Exception):
+class ToolCallRefused(Exception):
     """A tool call that cannot be carried out; the text goes back to the model."""
 
 
 class Workspace:
     """Reads, edits and runs one candidate. Nothing the model asks for touches the host."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: RepairCase) -> None:
         self.case = case
         self.edits: dict[str, str] = {}
         self._known = {entry.path: entry for entry in case.git.tree(case.rev)}
@@ -46,16 +47,16 @@ class Workspace:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._close()
+        self._close_box()
 
-    def text(self, path: str) -> str | None:
-        """A file as it stands now; None where there is no such text file."""
+    def current_text(self, path: str) -> str | None:
+        """The current text of a file; None if there is no such text file."""
         if path in self.edits:
             return self.edits[path]
-        return original(self.case, path)
+        return read_original(self.case, path)
 
-    def patch(self) -> str:
-        """What was changed so far, against the commit under repair."""
+    def make_patch(self) -> str:
+        """The diff of all edits against the commit under repair."""
         before = {path: self.case.git.show(self.case.rev, path) for path in self.edits}
         after: Mapping[str, bytes | None] = {
             path: text.encode() for path, text in self.edits.items()
@@ -64,11 +65,11 @@ class Workspace:
 
     def read(self, path: str, start: int = 1, end: int | None = None) -> str:
         """Numbered lines of a file, at most 400."""
-        path = _inside(path)
-        text = self.text(path)
+        path = _normalize_path(path)
+        text = self.current_text(path)
         if text is None:
-            msg = f"there is no text file {path}. {self._near(path)}"
-            raise Refused(msg)
+            msg = f"there is no text file {path}. {self._suggest_paths(path)}"
+            raise ToolCallRefused(msg)
         lines = text.splitlines()
         first = max(1, start)
         last = min(len(lines), end or first + 199, first + 399)
@@ -80,71 +81,56 @@ class Workspace:
 
     def search(self, pattern: str, path: str = "") -> str:
         """Lines that match an extended regular expression, over the tracked files. Runs in the box."""
-        place = _inside(path)
-        argv = [
-            "grep",
-            "-rnIE",
-            "-m",
-            "40",
-            "--exclude-dir=.git",
-            "--exclude-dir=node_modules",
-            "-e",
-            pattern,
-            "--",
-            place,
-        ]
+        place = _normalize_path(path)
+        left_out = ("--exclude-dir=.git", "--exclude-dir=node_modules")
+        argv = ["grep", "-rnIE", "-m", "40", *left_out, "-e", pattern, "--", place]
         code, out = self.run_argv(argv, 30)
         lines = [line.removeprefix("./")[:240] for line in out.splitlines()]
         if code not in {0, 1}:
             msg = f"the search failed: {out[:300]}"
-            raise Refused(msg)
+            raise ToolCallRefused(msg)
         if not lines:
             return "no match"
         more = f"\n({len(lines)} matches; the first 80 are shown)" if len(lines) > 80 else ""
         return "\n".join(lines[:80]) + more
 
-    def symbols(self, name: str = "", path: str = "") -> str:
+    def list_symbols(self, name: str = "", path: str = "") -> str:
         """What a file defines, or where a name is defined and called."""
-        path = _inside(path) if path else ""
+        path = _normalize_path(path) if path else ""
         if path and not name:
-            text = self.text(path)
+            text = self.current_text(path)
             if text is None:
-                msg = f"there is no text file {path}. {self._near(path)}"
-                raise Refused(msg)
-            found = outline(path, text.encode())
-            return (
-                "\n".join(
-                    f"{one.start}-{one.end} {one.kind} {one.name}"
-                    for one in found.definitions[:300]
-                )
-                or "nothing"
-            )
-        lines = list(self._uses(name, path))
+                msg = f"there is no text file {path}. {self._suggest_paths(path)}"
+                raise ToolCallRefused(msg)
+            rows = [
+                f"{definition.start}-{definition.end} {definition.kind} {definition.name}"
+                for definition in read_outline(path, text.encode()).definitions[:300]
+            ]
+            return "\n".join(rows) or "nothing"
+        lines = list(self._find_uses(name, path))
         return "\n".join(lines[:80]) or f"no definition and no call of {name}"
 
-    def _uses(self, name: str, under: str) -> Iterator[str]:
+    def _find_uses(self, name: str, under: str) -> Iterator[str]:
         short = name.rsplit(".", 1)[-1]
         for path in self._known:
-            if not path.startswith(under) or not path.endswith(
-                (".py", ".js", ".ts", ".tsx", ".go", ".rs", ".java", ".rb")
-            ):
+            if not path.startswith(under) or not has_outline(path):
                 continue
-            text = self.text(path)
+            text = self.current_text(path)
             if text is None or short not in text:
                 continue
-            found = outline(path, text.encode())
-            for one in found.definitions:
-                if one.short == short or one.name == name:
-                    yield f"{path}:{one.start}-{one.end} defines {one.kind} {one.name}"
+            found = read_outline(path, text.encode())
+            for definition in found.definitions:
+                if definition.short_name == short or definition.name == name:
+                    yield f"{path}:{definition.start}-{definition.end} defines {definition.kind} {definition.name}"
             for call in found.calls:
                 if call.name.rsplit(".", 1)[-1] == short:
                     yield f"{path}:{call.line} calls it in {call.inside or 'the module'}"
 
     def edit(self, path: str, old: str, new: str) -> str:
-        """Replace one unique stretch of text; taken back at once where it brings new sure errors.
+        """Replace one unique text; undone at once if it brings new certain errors.
 
         Raises:
-            Refused: with what to do instead.
+            ToolCallRefused: with what to do instead.
         """
         return self.edit_all([(path, old, new)])
 
@@ -152,88 +138,81 @@ class Workspace:
         """Make edits (path, old, new) that belong together, and look for new errors after the last of them.
 
         Raises:
-            Refused: with what to do instead; then none of them was made.
+            ToolCallRefused: with what to do instead; then none of them was made.
         """
         after: dict[str, str] = {}
         for given, old, new in edits:
-            path = _inside(given)
-            after[path] = self._changed(path, after.get(path, self.text(path)), old, new)
-        errors = [line for path, text in after.items() for line in self._errors(path, text)]
+            path = _normalize_path(given)
+            after[path] = self._text_with_edit(
+                path, after.get(path, self.current_text(path)), old, new
+            )
+        errors = [
+            line for path, text in after.items() for line in self._find_new_errors(path, text)
+        ]
         if errors:
-            raise Refused(
+            raise ToolCallRefused(
                 "the edit was taken back, it brings new errors:\n" + "\n".join(errors[:8])
             )
-        before = {path: self.text(path) for path in after}
+        before = {path: self.current_text(path) for path in after}
         for path, text in after.items():
-            if text == original(self.case, path):
+            if text == read_original(self.case, path):
                 self.edits.pop(path, None)
             else:
                 self.edits[path] = text
             self._dirty.add(path)
-        # what changed by this alone: the whole patch again with every edit would fill the conversation
+        # only this change: the whole patch after every edit would fill the conversation
         was = {path: text.encode() for path, text in before.items() if text is not None}
         now = {path: text.encode() for path, text in after.items()}
-        return f"done:\n{clipped(diff_files(was, now))}"
+        return f"done:\n{clip_text(diff_files(was, now))}"
 
-    def _changed(self, path: str, text: str | None, old: str, new: str) -> str:
+    def _text_with_edit(self, path: str, text: str | None, old: str, new: str) -> str:
         """The file's text with one edit made."""
-        self._may_edit(path)
+        self._check_editable(path)
         if text is not None:
-            return _replaced(path, text, old, new)
+            return _replace_unique(path, text, old, new)
         if old:
-            msg = f"there is no text file {path}; give an empty `old` to create it. {self._near(path)}"
-            raise Refused(msg)
+            msg = f"there is no text file {path}; give an empty `old` to create it. {self._suggest_paths(path)}"
+            raise ToolCallRefused(msg)
         return new
 
-    def _errors(self, path: str, changed: str) -> list[str]:
-        """Sure errors that the file has with the edits and had not before them."""
-        if not path.endswith(".py"):
+    def _find_new_errors(self, path: str, changed: str) -> list[str]:
+        """Certain errors that the edits bring to the file."""
+        if not has_capability(path, "checkers"):
             return []
-        found = new_findings(path, self.text(path) or "", changed, _FATAL)
-        where = _syntax(path, changed) if found else ""
-        return [f"{path}: {one}" for one in found] + ([where] if where else [])
-
-    def undo(self) -> None:
-        """Back to the commit under repair."""
-        self.edits.clear()
-        self._close()
+        found = find_new_errors(path, self.current_text(path) or "", changed, _FATAL_RULES)
+        where = _find_syntax_error(path, changed) if found else ""
+        return [f"{path}: {error}" for error in found] + ([where] if where else [])
 
     def run(self, command: str, timeout: float = 120) -> str:
         """Run a shell command over the candidate, in the warm box."""
         code, out = self.run_argv(["bash", "-c", command], min(timeout, 120))
-        return f"exit {code}\n{clipped(out)}"
+        return f"exit {code}\n{clip_text(out)}"
 
     def run_argv(self, argv: list[str], timeout: float) -> tuple[int | str, str]:
         """Run in the warm box; the exit code, or the word for another ending."""
-        self.case.stop.check()
-        box = self._opened()
+        self.case.stop.check_cancelled()
+        box = self._ensure_box()
         try:
-            self._bring_up_to_date(box)
+            self._sync_box(box)
             result = box.run(
                 argv, timeout=timeout, env=dict(self.case.trial.env), cancel=self.case.stop.cancel
             )
         except OutsideError:
-            self._close()
+            self._close_box()
             raise
         if result.ended != "exit":
-            self._close()
+            self._close_box()
         code = result.exit_code if result.exit_code is not None else result.ended
         return code, f"{result.stdout}\n{result.stderr}".strip()
 
-    def _opened(self) -> Box:
+    def _ensure_box(self) -> Box:
         if self._box is None:
-            self._box = open_box(
-                self.case.trial,
-                self.case.rev,
-                git=self.case.git,
-                sandbox=self.case.sandbox,
-                cancel=self.case.stop.cancel,
-            )
+            self._box = self.case.open_box()
             self._dirty = set(self.edits)
         return self._box
 
-    def _bring_up_to_date(self, box: Box) -> None:
-        current = {path: self.text(path) for path in self._dirty}
+    def _sync_box(self, box: Box) -> None:
+        current = {path: self.current_text(path) for path in self._dirty}
         files = {path: text.encode() for path, text in current.items() if text is not None}
         if files:
             box.write(files)
@@ -242,44 +221,40 @@ class Workspace:
             box.run(["rm", "-f", "--", *gone], timeout=30)
         self._dirty.clear()
 
-    def _close(self) -> None:
+    def _close_box(self) -> None:
         if self._box is not None:
             self._box.close()
             self._box = None
 
-    def _may_edit(self, path: str) -> None:
+    def _check_editable(self, path: str) -> None:
         if ".git" in path.split("/") or path == ".":
-            raise Refused("`path` must name a file of the repository")
+            raise ToolCallRefused("`path` must name a file of the repository")
         if path in self.case.trial.overlay or path in self.case.job.given_tests:
             msg = f"{path} is the given specification; it may not change"
-            raise Refused(msg)
-        if (
-            (path in self._known and is_test(path))
-            or path.endswith("conftest.py")
-            or is_test_config(path)
-        ):
+            raise ToolCallRefused(msg)
+        if (path in self._known and is_test(path)) or is_test_config(path):
             msg = f"{path} is an existing test or says how tests run; it may not change. If the test itself is wrong, call give_up"
-            raise Refused(msg)
-        if matches(path, self.case.job.protected_paths):
+            raise ToolCallRefused(msg)
+        if matches_glob(path, self.case.job.protected_paths):
             msg = f"{path} is protected; if the cure lies there, call give_up and say so"
-            raise Refused(msg)
+            raise ToolCallRefused(msg)
         entry = self._known.get(path)
         if entry is not None and entry.mode not in {"100644", "100755"}:
             msg = f"{path} is no ordinary file"
-            raise Refused(msg)
+            raise ToolCallRefused(msg)
 
-    def _near(self, path: str) -> str:
+    def _suggest_paths(self, path: str) -> str:
         name = path.rsplit("/", 1)[-1]
         same = [known for known in self._known if known.rsplit("/", 1)[-1] == name][:5]
         close = same or difflib.get_close_matches(path, list(self._known)[:5000], 3)
         return f"Did you mean {', '.join(close)}?" if close else ""
 
 
-def original(case: Case, path: str) -> str | None:
+def read_original(case: RepairCase, path: str) -> str | None:
     """A file at the commit under repair, the overlay included; None where it is no text."""
     data = case.trial.overlay.get(path)
     if data is None:
-        data = case.git.show(case.rev, path, _LARGEST)
+        data = case.git.show(case.rev, path, _MAX_FILE_BYTES)
     if data is None or b"\0" in data:
         return None
     try:
@@ -288,16 +263,16 @@ def original(case: Case, path: str) -> str | None:
         return None
 
 
-def _inside(path: str) -> str:
-    """The path as git knows it, where it was given with a leading `./` or as it stands in the box."""
+def _normalize_path(path: str) -> str:
+    """The path relative to the repository, from a path with a leading `./` or `/work/`."""
     plain = posixpath.normpath(path.removeprefix("/work/") or ".")
     if plain.startswith(("/", "../")) or plain == "..":
-        raise Refused("paths are relative to the repository's root and stay inside it")
+        raise ToolCallRefused("paths are relative to the repository's root and stay inside it")
     return plain
 
 
-def _syntax(path: str, text: str) -> str:
-    """Where a file stops being Python; empty where it is."""
+def _find_syntax_error(path: str, text: str) -> str:
+    """The place of a syntax error; empty if there is none."""
     try:
         ast.parse(text)
     except SyntaxError as error:
@@ -307,29 +282,29 @@ def _syntax(path: str, text: str) -> str:
     return ""
 
 
-def _replaced(path: str, text: str, old: str, new: str) -> str:
+def _replace_unique(path: str, text: str, old: str, new: str) -> str:
     if "\r\n" in text and "\r" not in old + new:
-        # what was shown ends its lines in the plain way; the file keeps its own
+        # the model saw plain line ends; the file keeps its own
         old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
     if not old:
         msg = f"{path} exists; `old` must quote the text to replace"
-        raise Refused(msg)
+        raise ToolCallRefused(msg)
     times = text.count(old)
     if times == 1:
         return text.replace(old, new)
     if times > 1:
-        where = [str(text.count("\n", 0, at) + 1) for at in _positions(text, old)][:10]
+        where = [str(text.count("\n", 0, at) + 1) for at in _find_positions(text, old)][:10]
         msg = f"`old` stands {times} times in {path} (lines {', '.join(where)}); quote more around the one you mean"
-        raise Refused(msg)
+        raise ToolCallRefused(msg)
     if new and text.count(new) == 1:
         msg = f"`old` is not in {path}, but `new` is already"
-        raise Refused(msg)
-    msg = f"`old` is not in {path} letter by letter, blanks included{_nearest(text, old)}"
-    raise Refused(msg)
+        raise ToolCallRefused(msg)
+    msg = f"`old` is not in {path} letter by letter, blanks included{_find_nearest_text(text, old)}"
+    raise ToolCallRefused(msg)
 
 
-def _nearest(text: str, old: str) -> str:
-    """What of a file comes close to a text that is not in it: the same lines with other blanks, or lines like its first."""
+def _find_nearest_text(text: str, old: str) -> str:
+    """The closest match of a text that is not in the file: the same lines with other whitespace, or similar lines."""
     lines, wanted = text.splitlines(), [line.strip() for line in old.strip().splitlines()]
     bare = [line.strip() for line in lines]
     for at in range(len(lines) - len(wanted) + 1) if any(wanted) else ():
@@ -342,14 +317,14 @@ def _nearest(text: str, old: str) -> str:
     return "\nThe nearest lines are:\n" + "\n".join(found) if found else ""
 
 
-def _positions(text: str, part: str) -> Iterator[int]:
+def _find_positions(text: str, part: str) -> Iterator[int]:
     at = text.find(part)
     while at >= 0:
         yield at
         at = text.find(part, at + 1)
 
 
-def clipped(text: str, limit: int = SHOWN) -> str:
+def clip_text(text: str, limit: int = MAX_OUTPUT_CHARS) -> str:
     """Head and tail of a long output."""
     if len(text) <= limit:
         return text

@@ -1,52 +1,54 @@
-"""What a reviewer is given, and what it gives back: the protocol that every reviewer satisfies."""
+"""The input and the output of a reviewer, and the protocol that every reviewer satisfies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Event
-from typing import Protocol
+from typing import Protocol, TypeVar, TypeVarTuple, runtime_checkable
 
-from regreen.codebase.diff import Change, FileChange
-from regreen.codebase.graph import Graph
-from regreen.codebase.index import Store, build
-from regreen.codebase.language import PARSED, language_of
-from regreen.codebase.trial import Trial
-from regreen.models import (
+from regreen.code.call_graph import CallGraph
+from regreen.code.diff import Change, FileChange
+from regreen.code.file_languages import has_outline
+from regreen.code.symbol_index import OutlineStore, build_index
+from regreen.domain.models import (
     CoverageReport,
     Dimension,
     Evidence,
     Severity,
     Side,
     Signals,
-    Skipped,
+    SkippedReviewer,
     TreeEntry,
-    Unread,
+    UnreadFile,
 )
-from regreen.ports import Git, Model, Sandbox
-from regreen.repo_config import RepoConfig
-from regreen.reviewers.calibrate import PRIOR, Weights
-from regreen.reviewers.memory import Known
-from regreen.reviewers.scope import LARGEST_FILE
+from regreen.domain.ports import Git, Model, Sandbox
+from regreen.domain.repo_config import RepoConfig
+from regreen.isolation import DEFAULT_LIMITS, Budget, ChildLimits, run_in_child
+from regreen.reviewers.calibration import PRIOR_WEIGHTS, Weights
+from regreen.reviewers.scope import MAX_FILE_BYTES
+from regreen.runs.trial import Trial
 
-_KEPT = 64 * 1024 * 1024
-"""Bytes of files that a review holds on to; what is over is read again when it is asked for again."""
-_READ_ANEW = 1500
+_R = TypeVar("_R")
+_Ts = TypeVarTuple("_Ts")
+_MAX_KEPT_BYTES = 64 * 1024 * 1024
+"""Bytes of files that a review caches; other files are read again when they are needed again."""
+_MAX_NEW_READS = 1500
 """With nothing kept from earlier, a call graph of more files than this costs more than it is worth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a reviewer believes to be wrong at one place; whether it is said is decided in `rank`.
+    """A fault that a reviewer believes in, at one place; `ranking` decides whether it is posted.
 
     Lines are 1-based and of the head's file on side RIGHT, of the merge base's on side LEFT. `confidence` is the
-    prior: the share of such claims that hold. `symbol` is the function or class around the place (found when left
-    empty). `code` is what makes two claims of one rule differ besides their place, default: the lines' text.
-    `proven` says that something was run and showed it. `quotes` is the repository's own rule, which style needs.
-    `signals` is what a model's claim rests on, `again` the fingerprint of what was said before of the same cause.
-    `anywhere` lets a claim stand on a line that the change did not add (a caller it breaks, say); it is anchored at
-    `path`/`line` all the same, so it must lie inside a hunk.
+    prior: the share of such claims that are true. `symbol` is the enclosing function or class (found if left
+    empty). `code` distinguishes claims of one rule besides their place, default: the lines' text.
+    `proven`: a run has shown it. `quotes` is the repository's own rule, which style needs.
+    `signals` is a model's support for the claim, `again` the fingerprint of an earlier finding with the same cause.
+    `anywhere` allows a line that the change did not add (a caller that it breaks); the claim is still anchored at
+    `path`/`line`, which must lie inside a hunk.
     """
 
     dimension: Dimension
@@ -72,49 +74,49 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
-    """A dimension's score, 0 to 100, and what it rests on; `value` None says why there is none."""
+class DimensionScore:
+    """A dimension's score, 0 to 100, and its basis; if `value` is None, the basis says why."""
 
     value: int | None
     rests_on: str
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What one reviewer found, what it could not read, and what it did not do at all.
+class ReviewerReport:
+    """The claims of one reviewer, the files that it could not read, and the steps that it skipped.
 
-    `read` describes in a few words what the claims (or their absence) rest on ("ruff and basedpyright on 4 files");
-    it becomes part of the note beside the dimension's score. `about` says what the change does, in a sentence, by who
-    has read it. `scores` overrides the score that is otherwise
-    computed from the claims.
+    `read` describes the basis of the claims in a few words ("ruff and basedpyright on 4 files") for the note beside
+    the dimension's score. `about` says in a sentence what the change does. `scores` overrides the score that is
+    otherwise computed from the claims.
     """
 
     claims: tuple[Claim, ...] = ()
     read: str = ""
-    unread: tuple[Unread, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-    scores: Mapping[Dimension, Score] = field(default_factory=dict)
+    unread: tuple[UnreadFile, ...] = ()
+    skipped: tuple[SkippedReviewer, ...] = ()
+    scores: Mapping[Dimension, DimensionScore] = field(default_factory=dict)
     coverage: CoverageReport | None = None
     about: str = ""
 
 
 @dataclass
-class _Read:
-    """What was read of the repository so far: trees by revision, texts by blob, bytes there is still room for."""
+class _ReadCache:
+    """What was read of the repository: trees by revision, texts by blob, and the remaining bytes."""
 
     entries: dict[str, dict[str, TreeEntry]] = field(default_factory=dict)
     texts: dict[str, str | None] = field(default_factory=dict)
-    room: int = _KEPT
+    room: int = _MAX_KEPT_BYTES
 
 
 @dataclass(frozen=True)
 class ReviewContext:
-    """One change and all that may be looked at to judge it. Values only: no network, no credential.
+    """One change and everything needed to judge it. Values only: no network, no credential.
 
     `files` are the files selected for review (generated, vendored, lock and binary ones left out, riskiest first);
-    `change` holds all of them. `git` is None when a bare patch is reviewed. `tests` says how tests run, None where
-    nobody said it; `run_tests` whether that is wanted. `index` keeps what was read of the repository's structure;
-    `weights` is what a model's claims are weighed with, `known` what a model said of this change before.
+    `change` contains all of them. `git` is None for a bare patch. `tests` says how tests run, None if
+    unknown; `run_tests` whether to run them, `no_tests` why not. `index` caches the repository's structure;
+    `weights` calibrates a model's claims, `known` are a model's earlier findings on this change. `hidden` are
+    paths that are read at neither side. `budget` is the CPU time that all reviewers of the change share.
     """
 
     change: Change
@@ -130,103 +132,183 @@ class ReviewContext:
     body: str = ""
     tests: Trial | None = None
     run_tests: bool = False
+    no_tests: str = ""
     cancel: Event | None = None
     progress: Callable[[str], None] | None = None
-    index: Store | None = None
-    weights: Weights = PRIOR
-    known: tuple[Known, ...] = ()
-    _read: _Read = field(default_factory=_Read, repr=False, compare=False)
+    index: OutlineStore | None = None
+    weights: Weights = PRIOR_WEIGHTS
+    known: tuple[EarlierFinding, ...] = ()
+    hidden: frozenset[str] = frozenset()
+    budget: Budget | None = None
+    _read: _ReadCache = field(default_factory=_ReadCache, repr=False, compare=False)
 
-    def after(self, path: str) -> str | None:
-        """A file's text at the head; None where there is none, or it is binary, or too large."""
-        return self._at(self.head, path) if self.git else self.change.text_after(path)
+    def head_text(self, path: str) -> str | None:
+        """A file's text at the head; None if it does not exist, is binary, or too large."""
+        return self._read_text(self.head, path) if self.git else self.change.added_file_text(path)
 
-    def before(self, path: str) -> str | None:
+    def base_text(self, path: str) -> str | None:
         """A file's text at the merge base (`path` as the base names it)."""
-        return self._at(self.merge_base, path) if self.git else None
+        return self._read_text(self.merge_base, path) if self.git else None
 
     @property
-    def tree(self) -> tuple[TreeEntry, ...]:
+    def head_tree(self) -> tuple[TreeEntry, ...]:
         """Every file at the head, sorted by path; empty for a bare patch."""
-        return self._tree(self.head)
+        return self._read_tree(self.head)
 
     @property
     def base_tree(self) -> tuple[TreeEntry, ...]:
         """Every file at the merge base, sorted by path; empty for a bare patch."""
-        return self._tree(self.merge_base)
+        return self._read_tree(self.merge_base)
 
     @cached_property
-    def graph(self) -> Graph | None:
-        """Who calls whom at the head; None for a bare patch, and where reading that many files anew costs too much."""
-        structured = sum(language_of(e.path) in PARSED for e in self.tree)
-        if self.git is None or (self.index is None and structured > _READ_ANEW):
+    def call_graph(self) -> CallGraph | None:
+        """The call graph at the head; None for a bare patch, or if reading that many new files costs too much."""
+        structured = sum(has_outline(e.path) for e in self.head_tree)
+        if self.git is None or (self.index is None and structured > _MAX_NEW_READS):
             return None
-        return Graph(build(self.git, self.head, self.index).outlines)
+        return CallGraph(build_index(self.git, self.head, self.index).outlines)
 
-    def say(self, text: str) -> None:
-        """Tell whoever waits what is being done."""
+    def for_child_process(self) -> ReviewContext:
+        """The same change for a child process: without model, sandbox, progress and caches."""
+        return replace(
+            self, sandbox=None, model=None, cancel=None, progress=None, _read=_ReadCache()
+        )
+
+    def without_files(self, paths: Set[str]) -> ReviewContext:
+        """The same change without these files, which can be read at neither side."""
+        change = Change(tuple(f for f in self.change.files if f.path not in paths))
+        files = tuple(f for f in self.files if f.path not in paths)
+        return replace(
+            self, change=change, files=files, hidden=self.hidden | paths, _read=_ReadCache()
+        )
+
+    def run_isolated(
+        self,
+        function: Callable[[ReviewContext, *_Ts], _R],
+        *args: *_Ts,
+        limits: ChildLimits = DEFAULT_LIMITS,
+    ) -> _R:
+        """Call `function` with this context and `args` in a child process; see `isolation.run`."""
+        return run_in_child(
+            function,
+            self.for_child_process(),
+            *args,
+            limits=limits,
+            cancel=self.cancel,
+            budget=self.budget,
+        )
+
+    def report_progress(self, text: str) -> None:
+        """Report progress to the caller."""
         if self.progress:
             self.progress(text)
 
     def read_ahead(self) -> None:
-        """Read both sides of the change's files from one process instead of one each, as far as they are kept."""
+        """Read both sides of the change's files with one process, as far as the cache has room."""
         if self.git is None:
             return
-        after, before = self._entries(self.head), self._entries(self.merge_base)
-        found = [after.get(f.path) for f in self.change.files]
-        found += [before.get(f.old_path) for f in self.change.files]
-        ids = dict.fromkeys(e.sha for e in found if e is not None and self._keep(e))
+        after, before = self._entries_by_path(self.head), self._entries_by_path(self.merge_base)
+        entries = [after.get(f.path) for f in self.change.files]
+        entries += [before.get(f.old_path) for f in self.change.files]
+        ids = dict.fromkeys(e.sha for e in entries if e is not None and self._reserve_room(e))
         for sha, data in zip(ids, self.git.blobs(list(ids)), strict=True):
-            self._read.texts[sha] = _text(data)
+            self._read.texts[sha] = _decode_text(data)
 
-    def _tree(self, rev: str) -> tuple[TreeEntry, ...]:
-        return tuple(self._entries(rev).values()) if self.git else ()
+    def _read_tree(self, rev: str) -> tuple[TreeEntry, ...]:
+        return tuple(self._entries_by_path(rev).values()) if self.git else ()
 
-    def _entries(self, rev: str) -> dict[str, TreeEntry]:
+    def _entries_by_path(self, rev: str) -> dict[str, TreeEntry]:
         if rev not in self._read.entries:
             assert self.git is not None  # noqa: S101 - the callers have looked
-            self._read.entries[rev] = {e.path: e for e in self.git.tree(rev)}
+            self._read.entries[rev] = {
+                e.path: e for e in self.git.tree(rev) if e.path not in self.hidden
+            }
         return self._read.entries[rev]
 
-    def _at(self, rev: str, path: str) -> str | None:
-        entry = self._entries(rev).get(path)
-        if entry is None or entry.size is None or entry.size > LARGEST_FILE:
+    def _read_text(self, rev: str, path: str) -> str | None:
+        entry = self._entries_by_path(rev).get(path)
+        if entry is None or entry.size is None or entry.size > MAX_FILE_BYTES:
             return None
         if entry.sha in self._read.texts:
             return self._read.texts[entry.sha]
         assert self.git is not None  # noqa: S101 - the callers have looked
-        text = _text(next(self.git.blobs([entry.sha])))
-        if self._keep(entry):
+        text = _decode_text(next(self.git.blobs([entry.sha])))
+        if self._reserve_room(entry):
             self._read.texts[entry.sha] = text
         return text
 
-    def _keep(self, entry: TreeEntry) -> bool:
-        """Whether there is still room to keep this file; if so it is taken."""
+    def _reserve_room(self, entry: TreeEntry) -> bool:
+        """Reserve room for this file in the cache; False if there is none."""
         size = entry.size
-        if size is None or size > min(LARGEST_FILE, self._read.room):
+        if size is None or size > min(MAX_FILE_BYTES, self._read.room):
             return False
         self._read.room -= size
         return True
 
 
-def _text(data: bytes | None) -> str | None:
+def _decode_text(data: bytes | None) -> str | None:
     if data is None or b"\0" in data[:8000]:
         return None
     return data.decode("utf-8", "surrogateescape")
 
 
 class Reviewer(Protocol):
-    """Reads a change for one kind of fault. One file, one line in the table in `review.py`.
+    """Reads a change for one kind of fault. One module, one line in `reviewer_table.py`.
 
-    Never raises for what the change holds: a file it cannot read goes to `Report.unread`, a tool it lacks to
-    `Report.skipped`.
+    Never raises for the content of a change: an unreadable file goes to `ReviewerReport.unread`, a missing tool to
+    `ReviewerReport.skipped`.
     """
 
     @property
     def name(self) -> str:
-        """What it is called in progress lines and in `Review.skipped`."""
+        """The name in progress lines and in `Review.skipped`."""
         ...
 
-    def run(self, context: ReviewContext) -> Report:
-        """Look at `context.files` and report."""
+    def run(self, context: ReviewContext) -> ReviewerReport:
+        """Review `context.files` and report."""
         ...
+
+
+@runtime_checkable
+class CallingReviewer(Protocol):
+    """A reviewer that may need the model or the sandbox, which only the parent process has."""
+
+    def calls_out(self, context: ReviewContext) -> bool:
+        """Whether this change needs them. The reviewer then runs in the parent, and reads by `context.apart`."""
+        ...
+
+
+# Earlier findings: which are posted, which a person dismissed, and the required confidence of each rule.
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierFinding:
+    """A model's earlier finding on this pull request, for recognising the same one in other words.
+
+    `code` is its code without white space.
+    """
+
+    fingerprint: str
+    path: str
+    title: str
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class ReviewMemory:
+    """The names (fingerprints and places) of a pull request's findings, and the thresholds learnt from feedback.
+
+    `posted` are findings that stand on the pull request, `dismissed` those that a person turned down (they
+    never return); `known` are a model's. `thresholds` change the required confidence, by rule, then by its tool.
+    """
+
+    posted: frozenset[str] = frozenset()
+    dismissed: frozenset[str] = frozenset()
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    known: tuple[EarlierFinding, ...] = ()
+
+    def threshold_for(self, rule: str, default: float) -> float:
+        """The required confidence of this rule in this repository."""
+        return self.thresholds.get(
+            rule, self.thresholds.get(rule.split("/", maxsplit=1)[0], default)
+        )

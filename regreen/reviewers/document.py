@@ -1,4 +1,4 @@
-"""The review as documents: JSON as docs/interface.md has it, text for a terminal, markdown."""
+"""The review as documents: JSON as in docs/interface.md, text for a terminal, Markdown, SARIF."""
 
 from __future__ import annotations
 
@@ -6,93 +6,102 @@ import html
 from dataclasses import asdict
 from typing import Any
 
-from regreen.codebase import inert
-from regreen.models import Evidence, Finding, Review
+from regreen import __version__
+from regreen.code import markdown_sanitizer
+from regreen.domain.models import Evidence, Finding, Review, Severity
 
 
-def document(review: Review) -> dict[str, Any]:
+def make_document(review: Review) -> dict[str, Any]:
     """The JSON document; every string in it is valid Unicode."""
     data = asdict(review)
     data["withheld"] = [{**asdict(w.finding), "reason": w.reason} for w in review.withheld]
-    cleaned = _clean({"version": 1, **data})
+    cleaned = _clean_strings({"version": 1, **data})
     assert isinstance(cleaned, dict)  # noqa: S101 - what went in
     return cleaned
 
 
-def text(review: Review) -> str:
+def format_text(review: Review) -> str:
     """The review for a terminal."""
-    lines = [review.summary, f"Risk: {review.risk}. Scores: {_scores(review)}.", ""]
+    lines = [review.summary, f"Risk: {review.risk}. Scores: {_format_scores(review)}.", ""]
     for finding in review.findings:
         lines += _finding_lines(finding)
     if review.coverage:
         lines.append(_coverage_line(review))
-    lines += [f"withheld: {len(review.withheld)} ({_reasons(review)})"] if review.withheld else []
-    lines += [f"not read: {_one_line(u.path)}: {u.reason}" for u in review.not_reviewed]
+    lines += (
+        [f"withheld: {len(review.withheld)} ({_format_reasons(review)})"] if review.withheld else []
+    )
+    lines += [f"not read: {_escape_newlines(u.path)}: {u.reason}" for u in review.not_reviewed]
     lines += [f"skipped: {s.reviewer}: {s.reason}" for s in review.skipped]
-    return _utf8("\n".join(lines).rstrip() + "\n")
+    return _replace_surrogates("\n".join(lines).rstrip() + "\n")
 
 
-def markdown(review: Review) -> str:
-    """The review as GitHub renders it; nothing in it that others wrote links, pings, refers, draws or hides."""
+def format_markdown(review: Review) -> str:
+    """The review as GitHub renders it; text by others cannot link, mention, refer, draw or hide."""
     lines = [
-        inert.plain(review.summary, 2000),
+        markdown_sanitizer.escape_line(review.summary, 2000),
         "",
-        f"**Risk** {review.risk} · **Scores** {_scores(review)}",
+        f"**Risk** {review.risk} · **Scores** {_format_scores(review)}",
         "",
     ]
     for finding in review.findings:
         lines += [
-            f"### {inert.plain(finding.title)}",
-            f"{inert.span(f'{finding.path}:{_span(finding)}')} · {finding.severity} · {finding.dimension} · "
-            f"{inert.span(finding.rule)} · confidence {finding.confidence:.2f}"
+            f"### {markdown_sanitizer.escape_line(finding.title)}",
+            f"{markdown_sanitizer.code_span(f'{finding.path}:{_format_span(finding)}')} · {finding.severity} · {finding.dimension} · "
+            f"{markdown_sanitizer.code_span(finding.rule)} · confidence {finding.confidence:.2f}"
             + (" · **blocking**" if finding.blocking else ""),
             "",
-            inert.foreign(finding.body),
+            markdown_sanitizer.sanitize_markdown(finding.body),
             "",
         ]
-        lines += [row for e in finding.evidence for row in _evidence(e)]
+        lines += [row for e in finding.evidence for row in _format_evidence(e)]
         lines += _suggestion_block(finding)
     if review.coverage:
-        lines += [inert.plain(_coverage_line(review), 20_000), ""]
-    lines += _details(
+        lines += [markdown_sanitizer.escape_line(_coverage_line(review), 20_000), ""]
+    lines += _format_details(
         "Withheld",
         [
-            f"{inert.span(f'{w.finding.path}:{w.finding.line}')} {inert.plain(w.finding.title)} ({w.reason})"
+            f"{markdown_sanitizer.code_span(f'{w.finding.path}:{w.finding.line}')} {markdown_sanitizer.escape_line(w.finding.title)} ({w.reason})"
             for w in review.withheld
         ],
     )
-    lines += _details(
+    lines += _format_details(
         "Not read",
-        [f"{inert.span(u.path)}: {inert.plain(u.reason)}" for u in review.not_reviewed],
+        [
+            f"{markdown_sanitizer.code_span(u.path)}: {markdown_sanitizer.escape_line(u.reason)}"
+            for u in review.not_reviewed
+        ],
     )
-    lines += _details(
-        "Not done", [f"{s.reviewer}: {inert.plain(s.reason)}" for s in review.skipped]
+    lines += _format_details(
+        "Not done",
+        [f"{s.reviewer}: {markdown_sanitizer.escape_line(s.reason)}" for s in review.skipped],
     )
-    return _utf8("\n".join(lines).rstrip() + "\n")
+    return _replace_surrogates("\n".join(lines).rstrip() + "\n")
 
 
-def _evidence(evidence: Evidence) -> list[str]:
-    """What a finding rests on: what was run in a fold of its own, what was said in a line."""
+def _format_evidence(evidence: Evidence) -> list[str]:
+    """The evidence of a finding: a command in a fold of its own, a statement in a line."""
     if evidence.kind in {"vote", "model"}:
-        return [inert.foreign(evidence.excerpt), ""]
-    title = inert.flat(f"Evidence ({evidence.kind}): {_seen(evidence)}").removesuffix(": ")
+        return [markdown_sanitizer.sanitize_markdown(evidence.excerpt), ""]
+    title = markdown_sanitizer.to_plain_line(
+        f"Evidence ({evidence.kind}): {_format_run(evidence)}"
+    ).removesuffix(": ")
     if not evidence.excerpt.strip():
-        return [inert.plain(title), ""]
+        return [markdown_sanitizer.escape_line(title), ""]
     language = "python" if evidence.kind == "test" else ""
-    block = inert.block(evidence.excerpt, language)
+    block = markdown_sanitizer.code_block(evidence.excerpt, language)
     shown = html.escape(title.rstrip(":"), quote=False)
     return [f"<details><summary>{shown}</summary>", "", block, "", "</details>", ""]
 
 
-def _seen(evidence: Evidence) -> str:
-    """The command, and what came of it on both sides."""
-    seen = [evidence.command or ""]
-    seen += [f"on this change: {evidence.head}"] if evidence.head else []
-    seen += [f"before it: {evidence.base}"] if evidence.base else []
-    return "; ".join(s for s in seen if s)
+def _format_run(evidence: Evidence) -> str:
+    """The command, and its result on both sides."""
+    parts = [evidence.command or ""]
+    parts += [f"on this change: {evidence.head}"] if evidence.head else []
+    parts += [f"before it: {evidence.base}"] if evidence.base else []
+    return "; ".join(s for s in parts if s)
 
 
-def fence(content: str, info: str = "") -> str:
+def fence_block(content: str, info: str = "") -> str:
     """A fenced block whose fence is longer than any run of backticks inside."""
     longest = run = 0
     for letter in content:
@@ -105,10 +114,10 @@ def fence(content: str, info: str = "") -> str:
 def _finding_lines(finding: Finding) -> list[str]:
     mark = " [blocking]" if finding.blocking else ""
     lines = [
-        f"{_one_line(finding.path)}:{_span(finding)}: {finding.severity} {finding.title} "
+        f"{_escape_newlines(finding.path)}:{_format_span(finding)}: {finding.severity} {finding.title} "
         f"({finding.rule}, {finding.confidence:.2f}){mark}",
         *(f"    {row}" for row in finding.body.split("\n")),
-        *(f"    {row}" for e in finding.evidence if (row := _seen(e))),
+        *(f"    {row}" for e in finding.evidence if (row := _format_run(e))),
     ]
     if finding.suggestion is not None:
         lines += ["    suggestion:", *(f"    | {row}" for row in finding.suggestion.split("\n"))]
@@ -118,10 +127,10 @@ def _finding_lines(finding: Finding) -> list[str]:
 def _suggestion_block(finding: Finding) -> list[str]:
     if finding.suggestion is None:
         return []
-    return [fence(finding.suggestion, "suggestion"), ""]
+    return [fence_block(finding.suggestion, "suggestion"), ""]
 
 
-def _details(title: str, rows: list[str]) -> list[str]:
+def _format_details(title: str, rows: list[str]) -> list[str]:
     if not rows:
         return []
     shown = [f"- {row}" for row in rows[:100]]
@@ -140,12 +149,12 @@ def _details(title: str, rows: list[str]) -> list[str]:
 def _coverage_line(review: Review) -> str:
     assert review.coverage  # noqa: S101 - the callers have looked
     report = review.coverage
-    where = ", ".join(f"{u.path}:{_ranges(u.lines)}" for u in report.uncovered)
+    where = ", ".join(f"{u.path}:{_format_ranges(u.lines)}" for u in report.uncovered)
     rest = f"; not run by any test: {where}" if where else ""
     return f"Coverage: {report.covered} of {report.new_lines} new lines run by the tests{rest}."
 
 
-def _ranges(numbers: tuple[int, ...]) -> str:
+def _format_ranges(numbers: tuple[int, ...]) -> str:
     spans: list[list[int]] = []
     for number in numbers:
         if spans and number == spans[-1][1] + 1:
@@ -155,37 +164,146 @@ def _ranges(numbers: tuple[int, ...]) -> str:
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
 
 
-def _one_line(path: str) -> str:
+def _escape_newlines(path: str) -> str:
     return path.replace("\n", "\\n")
 
 
-def _span(finding: Finding) -> str:
+def _format_span(finding: Finding) -> str:
     if finding.start_line == finding.line:
         return str(finding.line)
     return f"{finding.start_line}-{finding.line}"
 
 
-def _scores(review: Review) -> str:
+def _format_scores(review: Review) -> str:
     return ", ".join(f"{d} {'n/a' if v is None else v}" for d, v in review.scores.items())
 
 
-def _reasons(review: Review) -> str:
+def _format_reasons(review: Review) -> str:
     counts: dict[str, int] = {}
     for entry in review.withheld:
         counts[entry.reason] = counts.get(entry.reason, 0) + 1
     return ", ".join(f"{n} {reason}" for reason, n in counts.items())
 
 
-def _clean(value: Any) -> Any:
+def _clean_strings(value: Any) -> Any:
     if isinstance(value, str):
-        return _utf8(value)
+        return _replace_surrogates(value)
     if isinstance(value, dict):
-        return {_clean(k): _clean(v) for k, v in value.items()}
+        return {_clean_strings(k): _clean_strings(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_clean(v) for v in value]
+        return [_clean_strings(v) for v in value]
     return value
 
 
-def _utf8(value: str) -> str:
-    """Bytes that are no text (kept as lone surrogates while we work) become U+FFFD."""
+def _replace_surrogates(value: str) -> str:
+    """Replace bytes that are no text (lone surrogates internally) by U+FFFD."""
     return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+# The review as SARIF 2.1.0 for GitHub's code scanning.
+
+_LEVEL_BY_SEVERITY: dict[Severity, str] = {
+    "critical": "error",
+    "high": "error",
+    "medium": "warning",
+    "low": "note",
+}
+_SCORE_BY_SEVERITY: dict[Severity, str] = {
+    "critical": "9.5",
+    "high": "8.0",
+    "medium": "5.0",
+    "low": "2.0",
+}
+_SCHEMA_URL = "https://json.schemastore.org/sarif-2.1.0.json"
+MAX_RESULTS = 5000
+"""What GitHub shows of one run."""
+
+
+def make_sarif(review: Review) -> dict[str, Any]:
+    """One run with the posted findings. LEFT findings are left out: SARIF knows only the head."""
+    clean = make_document(review)
+    posted = [f for f in review.findings if f.side == "RIGHT"][:MAX_RESULTS]
+    texts = {f["fingerprint"]: f for f in clean["findings"]}
+    return {
+        "$schema": _SCHEMA_URL,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "Regreen",
+                        "semanticVersion": __version__,
+                        "rules": _make_rules(posted, texts),
+                    }
+                },
+                "columnKind": "utf16CodeUnits",
+                "invocations": [
+                    {
+                        "executionSuccessful": True,
+                        "toolExecutionNotifications": [
+                            {
+                                "level": "note",
+                                "message": {"text": f"not read: {u['path']}: {u['reason']}"},
+                            }
+                            for u in clean["not_reviewed"]
+                        ]
+                        + [
+                            {
+                                "level": "note",
+                                "message": {"text": f"skipped: {s['reviewer']}: {s['reason']}"},
+                            }
+                            for s in clean["skipped"]
+                        ],
+                    }
+                ],
+                "results": [_make_result(f, texts[f.fingerprint]) for f in posted],
+            }
+        ],
+    }
+
+
+def _make_rules(findings: list[Finding], texts: dict[str, Any]) -> list[dict[str, Any]]:
+    first = {f.rule: f for f in reversed(findings)}
+    return [
+        {
+            "id": rule,
+            "shortDescription": {"text": _escape_links(texts[f.fingerprint]["title"])[:1000]},
+            "defaultConfiguration": {"level": _LEVEL_BY_SEVERITY[f.severity]},
+            "properties": {"tags": [f.dimension]}
+            | (
+                {"security-severity": _SCORE_BY_SEVERITY[f.severity]}
+                if f.dimension == "security"
+                else {}
+            ),
+        }
+        for rule, f in sorted(first.items())
+    ]
+
+
+def _escape_links(message: str) -> str:
+    """A message without links: viewers of SARIF make one of `[words](address)`."""
+    rows = (
+        markdown_sanitizer.to_plain_line(row, 4000).replace("](", "]\u200b(")
+        for row in message.split("\n")
+    )
+    return "\n".join(rows)
+
+
+def _make_result(finding: Finding, text: dict[str, Any]) -> dict[str, Any]:
+    from urllib.parse import quote
+
+    return {
+        "ruleId": finding.rule,
+        "level": _LEVEL_BY_SEVERITY[finding.severity],
+        "message": {"text": _escape_links(f"{text['title']}\n\n{text['body']}".strip())},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": quote(text["path"]), "uriBaseId": "%SRCROOT%"},
+                    "region": {"startLine": finding.start_line, "endLine": finding.line},
+                }
+            }
+        ],
+        "partialFingerprints": {"regreen/v1": finding.fingerprint},
+        "properties": {"confidence": finding.confidence, "blocking": finding.blocking},
+    }

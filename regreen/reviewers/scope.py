@@ -5,22 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from regreen.codebase.diff import Change, FileChange
-from regreen.codebase.language import PROSE, language_of
-from regreen.models import Finding, Risk, Severity, Unread
+from regreen.code.diff import Change, FileChange
+from regreen.code.file_languages import is_prose, language_of
+from regreen.code.paths import (
+    describe_sensitivity,
+    is_generated,
+    is_lock_file,
+    is_test,
+    is_vendored,
+)
+from regreen.domain.models import Finding, Risk, Severity, UnreadFile
 
-LARGEST_FILE = 1024 * 1024
+MAX_FILE_BYTES = 1024 * 1024
 """Files above this many bytes are not read whole by any reviewer."""
-_MOST_FILES = 3000  # GitHub shows no more of a pull request
-_MOST_LINES = 100_000
-_MOST_BYTES = 64 * 1024 * 1024
+_MAX_FILES = 3000  # GitHub shows no more of a pull request
+_MAX_LINES = 100_000
+_MAX_BYTES = 64 * 1024 * 1024
 _MODEL_FILES = 60
 _MODEL_LINES = 3000
-UNREADABLE = "larger than 1 MiB, or no text"
-_RISKS: dict[Severity, Risk] = {
+UNREADABLE_REASON = "larger than 1 MiB, or no text"
+_DRAWN_SUFFIXES = (".svg", ".ipynb")  # text that is not meant to be read
+_RISK_BY_SEVERITY: dict[Severity, Risk] = {
     "critical": "high",
     "high": "high",
     "medium": "medium",
@@ -29,85 +36,84 @@ _RISKS: dict[Severity, Risk] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """The files to read, riskiest first, and those left out. `partial` when size alone left some out."""
+class ReviewScope:
+    """The files to read, riskiest first, and those left out. `partial` if size alone left some out."""
 
     files: tuple[FileChange, ...]
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadFile, ...]
     partial: bool
 
 
-def select(
+def select_files(
     change: Change,
     *,
     ignore: Sequence[str] = (),
     text_of: Callable[[str], str | None] = lambda _path: None,
     sizes: Mapping[str, int] = MappingProxyType({}),
-) -> Scope:
-    """Choose what to read: no binary, generated, vendored, lock or prose file, and no more than GitHub shows.
+) -> ReviewScope:
+    """Select what to read: no binary, generated, vendored, lock or prose file, and no more than GitHub shows.
 
-    `text_of` gives a file's text afterwards, for the marks that generators leave in it. `sizes` are bytes by path;
-    a file too large for anybody takes nothing of the limits: one huge file must not keep the others from being read.
+    `text_of` returns a file's new text, for the marks of generators. `sizes` are bytes by path;
+    a file too large for any reviewer takes nothing of the limits: one huge file must not displace others.
     """
     patterns = [compile_glob(p) for p in ignore]
     wanted: list[FileChange] = []
-    unread: list[Unread] = []
+    unread: list[UnreadFile] = []
     for file in change.files:
-        reason = _why_not(file, patterns, text_of)
-        if reason is None and sizes.get(file.path, 0) > LARGEST_FILE:
-            reason = UNREADABLE
+        reason = _exclusion_reason(file, patterns, text_of)
+        if reason is None and sizes.get(file.path, 0) > MAX_FILE_BYTES:
+            reason = UNREADABLE_REASON
         if reason:
-            unread.append(Unread(file.path, reason))
+            unread.append(UnreadFile(file.path, reason))
         else:
             wanted.append(file)
-    limits = (_MOST_FILES, _MOST_LINES, _MOST_BYTES)
-    kept, rest = _within(wanted, limits, lambda f: (1, f.changed, sizes.get(f.path, 0)))
-    reason = f"the change is huge: its riskiest {_MOST_FILES:,} files, {_MOST_LINES:,} lines or {_MOST_BYTES >> 20} MiB were read"
-    unread += [Unread(f.path, reason) for f in rest]
-    return Scope(kept, tuple(unread), partial=bool(rest))
+    limits = (_MAX_FILES, _MAX_LINES, _MAX_BYTES)
+    selected, rest = _fit_limits(
+        wanted, limits, lambda f: (1, f.changed_line_count, sizes.get(f.path, 0))
+    )
+    reason = f"the change is huge: its riskiest {_MAX_FILES:,} files, {_MAX_LINES:,} lines or {_MAX_BYTES >> 20} MiB were read"
+    unread += [UnreadFile(f.path, reason) for f in rest]
+    return ReviewScope(selected, tuple(unread), partial=bool(rest))
 
 
-def riskiest(files: Sequence[FileChange]) -> tuple[tuple[FileChange, ...], tuple[Unread, ...]]:
-    """The part of these files that is worth a model's tokens, riskiest first, and the rest with why."""
+def select_riskiest(
+    files: Sequence[FileChange],
+) -> tuple[tuple[FileChange, ...], tuple[UnreadFile, ...]]:
+    """The files that are worth a model's tokens, riskiest first, and the rest with the reason."""
     limits = (_MODEL_FILES, _MODEL_LINES)
-    kept, rest = _within(files, limits, lambda f: (1, f.changed))
+    selected, rest = _fit_limits(files, limits, lambda f: (1, f.changed_line_count))
     reason = f"the change is large: the analyzers read this file, a model only the {_MODEL_FILES} riskiest or {_MODEL_LINES:,} lines"
-    return kept, tuple(Unread(f.path, reason) for f in rest)
+    return selected, tuple(UnreadFile(f.path, reason) for f in rest)
 
 
 def risk_of_file(file: FileChange) -> int:
-    """How much a reader should care, higher first: what it is before how large it is."""
-    path = file.path.lower()
-    value = 10 if _SENSITIVE.search(path) else 0
+    """How much a reviewer should care, higher first: the kind of file before its size."""
+    value = 10 if describe_sensitivity(file.path) else 0
     if is_test(file.path):
         value -= 8
-    elif language_of(file.path) in {None, *PROSE}:
+    elif language_of(file.path) in {None, "prose"}:
         value -= 4
     if file.status == "deleted":
         value -= 2
-    return value + min(6, file.changed // 40)
+    return value + min(6, file.changed_line_count // 40)
 
 
 def risk_of(files: Sequence[FileChange], findings: Sequence[Finding] = ()) -> Risk:
-    """Low, medium or high: from what is touched and how much of it, and never below the worst finding."""
+    """Low, medium or high, by what is touched and how much of it, and never below the worst finding."""
     by_size = _risk_by_size(files)
-    worst = {by_size, *(_RISKS[finding.severity] for finding in findings)}
+    worst = {by_size, *(_RISK_BY_SEVERITY[finding.severity] for finding in findings)}
     return next(risk for risk in ("high", "medium", "low") if risk in worst)
 
 
 def _risk_by_size(files: Sequence[FileChange]) -> Risk:
-    code = [f for f in files if not is_test(f.path) and language_of(f.path) not in {None, *PROSE}]
-    lines = sum(f.changed for f in code)
-    if lines > 400 or any(_SENSITIVE.search(f.path.lower()) and f.changed > 20 for f in code):
+    code = [f for f in files if not is_test(f.path) and language_of(f.path) not in {None, "prose"}]
+    lines = sum(f.changed_line_count for f in code)
+    sensitive = [f.changed_line_count for f in code if describe_sensitivity(f.path)]
+    if lines > 400 or any(count > 20 for count in sensitive):
         return "high"
-    if lines > 60 or len(code) > 8 or any(_SENSITIVE.search(f.path.lower()) for f in code):
+    if lines > 60 or len(code) > 8 or sensitive:
         return "medium"
     return "low"
-
-
-def is_test(path: str) -> bool:
-    """Whether a path belongs to the tests, by the usual names."""
-    return _TEST.search(path) is not None
 
 
 def compile_glob(pattern: str) -> re.Pattern[str]:
@@ -133,56 +139,52 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
     return re.compile((r"(?:.*/)?" if anywhere else "") + "".join(out), re.DOTALL)
 
 
-def _within(
+def _fit_limits(
     files: Sequence[FileChange],
     limits: Sequence[int],
     takes: Callable[[FileChange], Sequence[int]],
 ) -> tuple[tuple[FileChange, ...], list[FileChange]]:
-    """The riskiest files that together stay within the limits, and the others. One file is always kept."""
-    kept: list[FileChange] = []
+    """The riskiest files that together stay within the limits, and the others. At least one is kept."""
+    selected: list[FileChange] = []
     rest: list[FileChange] = []
     left = list(limits)
-    for file in sorted(files, key=_order):
+    for file in sorted(files, key=_sort_key):
         after = [a - b for a, b in zip(left, takes(file), strict=True)]
-        if min(after) >= 0 or not kept:
-            kept.append(file)
+        if min(after) >= 0 or not selected:
+            selected.append(file)
             left = after
         else:
             rest.append(file)
-    return tuple(kept), rest
+    return tuple(selected), rest
 
 
-def _order(file: FileChange) -> tuple[int, str]:
+def _sort_key(file: FileChange) -> tuple[int, str]:
     return (-risk_of_file(file), file.path)
 
 
-def _why_not(
+def _exclusion_reason(
     file: FileChange, ignore: Sequence[re.Pattern[str]], text_of: Callable[[str], str | None]
 ) -> str | None:
     """The first reason not to read a file; the cheap ones come first."""
     reasons: tuple[tuple[str, Callable[[], bool]], ...] = (
-        (f"could not be read: {file.problem}", lambda: file.problem is not None),
         ("binary", lambda: file.binary),
-        ("submodule: another repository's commit", lambda: file.submodule),
-        ("symbolic link", lambda: file.symlink),
+        ("submodule: another repository's commit", lambda: file.is_submodule),
+        ("symbolic link", lambda: file.is_symlink),
         ("ignored by the configuration", lambda: any(p.fullmatch(file.path) for p in ignore)),
-        ("vendored", lambda: _VENDORED.search(file.path) is not None),
-        ("lock file", lambda: _is_lock(file.path)),
-        ("generated", lambda: _GENERATED_NAME.search(file.path) is not None),
-        (_unchanged(file), lambda: not file.hunks),
-        ("prose", lambda: language_of(file.path) in PROSE),
+        ("vendored", lambda: is_vendored(file.path)),
+        ("lock file", lambda: is_lock_file(file.path)),
+        ("generated", lambda: is_generated(file.path) or file.path.endswith(_DRAWN_SUFFIXES)),
+        ("prose", lambda: is_prose(file.path)),
+        # only for files that would otherwise be read: a large lock file is no gap in the review
+        (f"could not be read: {file.problem}", lambda: file.problem is not None),
+        (_unchanged_reason(file), lambda: not file.hunks),
         ("minified", lambda: _is_minified(file)),
-        ("generated", lambda: file.status != "deleted" and _says_generated(file, text_of)),
+        ("generated", lambda: file.status != "deleted" and _is_marked_generated(file, text_of)),
     )
     return next((reason for reason, holds in reasons if holds()), None)
 
 
-def _is_lock(path: str) -> bool:
-    name = PurePosixPath(path).name
-    return name in _LOCKS or name.endswith(".lock")
-
-
-def _unchanged(file: FileChange) -> str:
+def _unchanged_reason(file: FileChange) -> str:
     if file.status in {"renamed", "copied"}:
         return f"{file.status} without a change"
     return "mode changed only" if file.status == "modified" else "empty"
@@ -193,41 +195,8 @@ def _is_minified(file: FileChange) -> bool:
     return longest > 5000
 
 
-def _says_generated(file: FileChange, text_of: Callable[[str], str | None]) -> bool:
-    """Look for a generator's mark in the first lines, where every generator that has one puts it."""
+def _is_marked_generated(file: FileChange, text_of: Callable[[str], str | None]) -> bool:
     first = file.hunks[0]
     if first.new_start <= 1:
-        top = "\n".join(x.text for x in first.lines[:12] if x.kind != "-")
-    else:
-        top = "\n".join((text_of(file.path) or "")[:4000].split("\n")[:12])
-    return _GENERATED_MARK.search(top[:4000]) is not None
-
-
-_LOCKS = frozenset(
-    """package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lockb bun.lock Pipfile.lock poetry.lock
-    pdm.lock uv.lock Cargo.lock go.sum composer.lock Gemfile.lock mix.lock flake.lock packages.lock.json
-    pubspec.lock Podfile.lock gradle.lockfile conda-lock.yml .terraform.lock.hcl requirements.lock""".split()  # noqa: SIM905 - reads better without quotes
-)
-_VENDORED = re.compile(
-    r"(?:^|/)(?:vendor|vendored|_vendor|third_party|thirdparty|node_modules|bower_components|site-packages"
-    r"|\.venv|Pods)/"
-)
-_GENERATED_NAME = re.compile(
-    r"(?:^|/)(?:dist|__snapshots__|__generated__)/"
-    r"|(?:\.min\.(?:js|css)|\.map|\.snap|_pb2(?:_grpc)?\.pyi?|\.pb\.(?:go|cc|h)|\.pb\.gw\.go|\.g\.dart"
-    r"|\.designer\.cs|_generated\.go|\.generated\.\w+|\.svg|\.ipynb|zz_generated\.\w+\.go)$"
-)
-_GENERATED_MARK = re.compile(
-    r"@generated\b|\bcode generated by\b[^\n]{0,200}\bdo not edit\b|\bdo not edit\b[^\n]{0,80}\bgenerated\b"
-    r"|\bautomatically generated\b[^\n]{0,120}\bdo not (?:edit|modify)\b"
-    r"|\bthis file (?:is|was) (?:auto-?generated|automatically generated|generated by)\b",
-    re.IGNORECASE,
-)
-_TEST = re.compile(
-    r"(?:^|/)(?:tests?|testing|testsuite|__tests__|spec)(?:/|$)|(?:^|/)test_[^/]*$|_test\.\w+$|\.(?:test|spec)\.\w+$"
-    r"|(?:^|/)conftest\.py$|(?:^|/)[^/]*Tests?\.java$|_spec\.rb$|(?:^|/)tests\.py$|(?:^|/)tests_[^/]*\.py$"
-)
-_SENSITIVE = re.compile(
-    r"auth|login|passw|secret|token|crypt|permission|session|payment|billing|migration|security|sql|admin"
-    r"|(?:^|/)\.github/|dockerfile|(?:^|/)settings"
-)
+        return is_generated(file.path, "\n".join(x.text for x in first.lines if x.kind != "-"))
+    return is_generated(file.path, text_of(file.path))

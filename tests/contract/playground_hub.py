@@ -9,9 +9,9 @@ from typing import Any
 
 import requests
 from github import Auth
+from regreen_playground import Playground, serve
+from regreen_playground.things import App, Installation, Pull
 
-from regreen.playground import Playground, serve
-from regreen.playground.things import App, Installation, Pull
 from tests.stories.conftest import app_key, checked, violations
 
 REPO = "acme/lib"

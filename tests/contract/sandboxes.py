@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from regreen.adapters.sandbox import choose
-from regreen.errors import NoSandbox
-from regreen.models import Env, EnvSpec
-from regreen.ports import Sandbox
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.domain.errors import NoSandbox
+from regreen.domain.models import EnvSpec, PreparedEnv
+from regreen.domain.ports import Sandbox
 
 BACKENDS = ("docker", "bwrap")
 
@@ -21,7 +21,7 @@ BACKENDS = ("docker", "bwrap")
 def backend(kind: str) -> Sandbox | str:
     """The sandbox of this kind, or the reason why there is none here."""
     try:
-        return choose(kind)
+        return choose_sandbox(kind)
     except NoSandbox as error:
         return str(error)
 
@@ -34,7 +34,7 @@ def sandbox_or_skip(kind: str) -> Sandbox:
 
 
 @functools.cache
-def plain_env(kind: str) -> Env:
+def plain_env(kind: str) -> PreparedEnv:
     return sandbox_or_skip(kind).prepare(EnvSpec(), ())
 
 

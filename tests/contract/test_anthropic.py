@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import Any
 
 import pytest
+from regreen_playground.model import Answer, Fails, Says, ScriptedModel, Use
 
-from regreen.adapters.anthropic import AnthropicModel, LedgerEntry
-from regreen.adapters.prices import price_of
-from regreen.errors import OutOfBudget, OutsideError
-from regreen.models import Message, ModelRequest, Tool, ToolResult
-from regreen.playground.model import Answer, Fails, Says, ScriptedModel, Use
+from regreen.adapters.model.anthropic_client import (
+    AnthropicModel,
+    LedgerEntry,
+    find_price,
+    parse_price,
+)
+from regreen.domain.errors import OutOfBudget, OutsideError, UserError
+from regreen.domain.models import Message, ModelRequest, Tool, ToolResult
 
 REPORT = Tool("report", "Report.", {"type": "object", "properties": {"n": {"type": "integer"}}})
 
@@ -52,7 +58,7 @@ def test_an_answer_comes_with_its_calls_and_its_price() -> None:
     with ScriptedModel(answering(says)) as endpoint:
         answer = model(endpoint.url, ledger=ledger.append).ask(request())
     assert (answer.text, answer.stop, answer.calls[0].input) == ("thinking aloud", "tool", {"n": 3})
-    price = price_of("claude-sonnet-5-5")
+    price = find_price("claude-sonnet-5-5")
     assert answer.cost.usd == pytest.approx(
         (1000 * price.input + 500 * price.cache_read + 200 * price.output) / 1e6
     )
@@ -87,8 +93,8 @@ def test_nothing_is_sent_that_could_break_the_cap() -> None:
 
 
 def test_a_model_that_nobody_priced_counts_as_the_dearest() -> None:
-    assert price_of("somebody-elses-model").output == max(
-        price_of(n).output for n in ("claude-haiku-5-5", "claude-opus-5-5", "x")
+    assert find_price("somebody-elses-model").output == max(
+        find_price(n).output for n in ("claude-haiku-5-5", "claude-opus-5-5", "x")
     )
 
 
@@ -145,3 +151,42 @@ def test_a_refusal_says_what_to_do(failure: Fails, word: str) -> None:
 def test_an_endpoint_that_is_not_there_is_named() -> None:
     with pytest.raises(OutsideError, match="ANTHROPIC_BASE_URL"):
         model("http://127.0.0.1:9", max_retries=0).ask(request())
+
+
+def test_a_price_that_the_operator_gives_counts_and_may_be_nothing() -> None:
+    says = Says(("done",), input_tokens=1_000_000, output_tokens=1000)
+    with ScriptedModel(answering(says, says)) as endpoint:
+        free = model(
+            endpoint.url, name="mine", price=parse_price("0,0"), budget_usd=lambda: 0.0
+        ).ask(request())
+        priced = model(endpoint.url, name="mine", price=parse_price("2,10")).ask(request("again"))
+    assert free.cost.usd == 0
+    assert priced.cost.usd == pytest.approx(2.01)
+
+
+@pytest.mark.parametrize("text", ["", "3", "a,b", "-1,2", "inf,2", "1,2,3"])
+def test_a_price_that_is_none_is_refused_with_the_form(text: str) -> None:
+    with pytest.raises(UserError, match="INPUT,OUTPUT"):
+        parse_price(text)
+
+
+def test_a_token_is_sent_in_place_of_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    heads: list[dict[str, str]] = []
+
+    class Listener(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            heads.append({name.lower(): value for name, value in self.headers.items()})
+            self.send_error(401)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Listener) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        with pytest.raises(OutsideError, match="refused the key"):
+            model(url, api_key=None, auth_token="t0ken").ask(request())
+        server.shutdown()
+    assert heads[0]["authorization"] == "Bearer t0ken"
+    assert "x-api-key" not in heads[0]

@@ -10,11 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from regreen_playground.model import Answer, Fails, Says, ScriptedModel, Use
 
-from regreen.adapters.anthropic import AnthropicModel, LedgerEntry
-from regreen.errors import OutOfBudget, OutsideError
-from regreen.models import Message, ModelRequest, Tool
-from regreen.playground.model import Answer, Fails, Says, ScriptedModel, Use
+from regreen.adapters.model.anthropic_client import AnthropicModel, LedgerEntry
+from regreen.domain.errors import OutOfBudget, OutsideError
+from regreen.domain.models import Message, ModelRequest, Tool
 
 REPORT = Tool("report", "Report.", {"type": "object", "properties": {"n": {"type": "integer"}}})
 WHOLE = ("start", "open", "part", "rest", "close", "end", "stop")

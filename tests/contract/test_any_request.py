@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from regreen.bot.app import App, build
-from regreen.settings import Settings
+from regreen.app.wiring import Application, build_app
+from regreen.domain.settings import Settings
 from tests.unit.test_dashboard import fill_with_hostile_words
 
 _SECRET = "behind-the-door"
@@ -60,7 +60,7 @@ class _Nowhere:
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[App]:
+def app(tmp_path: Path) -> Iterator[Application]:
     set_up = Settings(
         _env_file=None,
         home=tmp_path,
@@ -68,13 +68,13 @@ def app(tmp_path: Path) -> Iterator[App]:
         dashboard_auth=SecretStr(_TOKEN),
         public_url="http://localhost",
     )
-    made = build(set_up, durable=False, github=_Nowhere())  # type: ignore[arg-type]
+    made = build_app(set_up, github=_Nowhere())  # type: ignore[arg-type]
     made.wsgi.testing = True  # what is not answered is raised
     yield made
     made.close()
 
 
-def _addresses(app: App) -> list[tuple[str, str]]:
+def _addresses(app: Application) -> list[tuple[str, str]]:
     """Every method and rule there is, so that one that comes later is in it."""
     return sorted(
         (method, rule.rule)
@@ -114,7 +114,7 @@ def _after(piece: str) -> list[str]:
 
 @_MANY
 @given(data=st.data())
-def test_no_address_ever_breaks_down(app: App, data: st.DataObject) -> None:
+def test_no_address_ever_breaks_down(app: Application, data: st.DataObject) -> None:
     job = _filled(app)
     method, rule = data.draw(st.sampled_from(_addresses(app)))
     status = _send(app.wsgi.test_client(), method, rule, data, job)
@@ -122,7 +122,7 @@ def test_no_address_ever_breaks_down(app: App, data: st.DataObject) -> None:
     assert 200 <= status < 500
 
 
-def _filled(app: App) -> str:
+def _filled(app: Application) -> str:
     known = app.store.jobs()
     return known[0].id if known else fill_with_hostile_words(app.store)
 
@@ -147,7 +147,9 @@ _EVENTS = [
 
 @_MANY
 @given(name=st.sampled_from(_EVENTS), data=st.data())
-def test_no_signed_delivery_ever_breaks_the_door(app: App, name: str, data: st.DataObject) -> None:
+def test_no_signed_delivery_ever_breaks_the_door(
+    app: Application, name: str, data: st.DataObject
+) -> None:
     payload: Any = data.draw(
         st.fixed_dictionaries({}, optional={k: st.sampled_from(v) | _JSON for k, v in _PIECES.items()})
         | _JSON

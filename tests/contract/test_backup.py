@@ -12,9 +12,10 @@ import pytest
 import sqlalchemy as sa
 
 from regreen.adapters.clock import SystemClock
-from regreen.adapters.connection import engine_for
-from regreen.adapters.database import Database
-from regreen.records import Action, Order
+from regreen.adapters.store.connection import engine_for
+from regreen.adapters.store.database import Database
+from regreen.domain.records import AuditEntry, Order
+from regreen.domain.state_records import Approval
 
 
 def _order(name: str) -> Order:
@@ -23,7 +24,7 @@ def _order(name: str) -> Order:
 
 def _opened(url: str) -> Database:
     store = Database(engine_for(url), SystemClock())
-    store.create()
+    store.create_tables()
     return store
 
 
@@ -31,17 +32,17 @@ def _opened(url: str) -> Database:
 def test_sqlite_is_copied_while_it_runs_and_put_back(tmp_path: Path) -> None:
     home = tmp_path / "home"
     store = _opened(f"sqlite:///{home}/regreen.sqlite")
-    store.order([_order("before")], lambda *_: None)  # still in the write-ahead log
+    store.store_orders([_order("before")])  # still in the write-ahead log
     copy = tmp_path / "copy.sqlite"
     subprocess.run(["sqlite3", str(home / "regreen.sqlite"), f".backup {copy}"], check=True)
-    store.order([_order("after")], lambda *_: None)
+    store.store_orders([_order("after")])
     store.engine.dispose()
     for name in ("regreen.sqlite", "regreen.sqlite-wal", "regreen.sqlite-shm"):
         (home / name).unlink(missing_ok=True)
     shutil.copy(copy, home / "regreen.sqlite")
     restored = _opened(f"sqlite:///{home}/regreen.sqlite")
     assert [job.id for job in restored.jobs()] == ["fix/o/r/1/before"]
-    assert restored.is_healthy()
+    restored.save(Approval("octo/hello", 8, "abc", "ann"))
     restored.engine.dispose()
 
 
@@ -59,20 +60,20 @@ def test_postgresql_is_dumped_while_it_runs_and_restored_into_an_empty_one(
             connection.execute(sa.text(f"CREATE DATABASE {name}"))
     url = postgres.rpartition("/")[0]
     store = _opened(f"{url}/before")
-    store.order([_order("waits"), _order("done")], lambda *_: None)
+    store.store_orders([_order("waits"), _order("done")])
     store.end("fix/o/r/1/done", "done", "fixed")
-    store.put("space", "key", "remembered")
+    store.save(Approval("octo/hello", 7, "abc", "ann"))
     _shell(dump, f"{url}/before", tmp_path)
-    store.order([_order("later")], lambda *_: None)
+    store.store_orders([_order("later")])
     _shell(restore, f"{url}/after", tmp_path)
     restored = _opened(f"{url}/after")
     assert {job.id: job.state for job in restored.jobs()} == {
         "fix/o/r/1/waits": "waiting",
         "fix/o/r/1/done": "done",
     }
-    assert restored.get("space", "key") == "remembered"
-    restored.log(Action(datetime.now(UTC), "j", "o/r", 1, "ann", "fix", ""))  # numbers go on
-    assert restored.is_healthy()
+    assert restored.find_all(Approval) == [Approval("octo/hello", 7, "abc", "ann")]
+    restored.log(AuditEntry(datetime.now(UTC), "j", "o/r", 1, "ann", "fix", ""))  # numbers go on
+    restored.save(Approval("octo/hello", 8, "abc", "ann"))
     for one in (store.engine, restored.engine, server):
         one.dispose()
 
@@ -84,21 +85,3 @@ def _driver(url: str) -> str:
 def _shell(command: str, url: str, where: Path) -> None:
     env = os.environ | {"REGREEN_DATABASE_URL": url}
     subprocess.run(["sh", "-c", command], cwd=where, env=env, check=True, timeout=60)
-
-
-def test_an_older_database_gets_the_indexes_that_came_later(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/regreen.sqlite"
-    store = _opened(url)
-    store.order([_order("kept")], lambda *_: None)
-    with store.engine.begin() as connection:
-        connection.execute(sa.text("DROP INDEX jobs_by_repo"))
-        connection.execute(sa.text("DROP INDEX documents_by_kind"))
-        connection.execute(sa.text("DROP TABLE turns"))
-    store.engine.dispose()
-    upgraded = _opened(url)
-    seen = sa.inspect(upgraded.engine)
-    assert "jobs_by_repo" in {index["name"] for index in seen.get_indexes("jobs")}
-    assert "documents_by_kind" in {index["name"] for index in seen.get_indexes("documents")}
-    assert seen.has_table("turns")
-    assert [job.id for job in upgraded.jobs()] == ["fix/o/r/1/kept"]
-    upgraded.engine.dispose()

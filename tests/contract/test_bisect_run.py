@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from regreen.adapters.git import GitRepository
-from regreen.adapters.sandbox import choose
+from regreen.adapters.git.repository import GitRepository
+from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.bisect import report
-from regreen.bisect.log import Log
-from regreen.bisect.memory import File, Forgetful
+from regreen.bisect.bisection import BisectJob, run_bisection
 from regreen.bisect.result import Bisection
-from regreen.bisect.run import BisectJob, bisect
-from regreen.codebase.trial import Trial
-from regreen.errors import Cancelled, NoSandbox, UserError
-from regreen.ports import Sandbox
+from regreen.bisect.run_log import RunLog
+from regreen.bisect.verdict_memory import SqliteVerdictMemory, TransientVerdictMemory
+from regreen.domain.errors import Cancelled, NoSandbox, UserError
+from regreen.domain.ports import Sandbox
+from regreen.runs.trial import Trial
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(300)]
 
@@ -28,7 +28,7 @@ CHECK = ("sh", "-c", "sh ./check.sh")
 @pytest.fixture(scope="module")
 def sandbox() -> Sandbox:
     try:
-        return choose("auto")
+        return choose_sandbox("auto")
     except NoSandbox as error:
         pytest.skip(str(error))
 
@@ -69,7 +69,7 @@ def history(tmp_path: Path) -> History:
 def find(history: History, sandbox: Sandbox) -> Callable[..., Bisection]:
     def run(**options: object) -> Bisection:
         job = replace(BisectJob(Trial(CHECK, timeout=60.0)), **options)  # type: ignore[arg-type]
-        return bisect(job, git=GitRepository.open(history.path), sandbox=sandbox)
+        return run_bisection(job, git=GitRepository.open(history.path), sandbox=sandbox)
 
     return run
 
@@ -88,9 +88,9 @@ def test_the_culprit_is_named_and_proved_by_taking_it_back(
     assert found.verified.ok
     assert found.range.commits == 10
     assert found.tests == len(found.observations) <= 3.4 + 7
-    assert "broke it (verified" in report.text(found)
-    assert culprit in report.markdown(found)
-    assert report.svg(found).startswith("<svg")
+    assert "broke it (verified" in report.render_text(found)
+    assert culprit in report.render_markdown(found)
+    assert report.render_svg(found).startswith("<svg")
 
 
 def test_another_failure_in_the_range_is_not_taken_for_the_one_we_look_for(
@@ -147,7 +147,7 @@ def test_a_merge_is_opened(history: History, find: Callable[..., Bisection]) -> 
     assert {sha for sha, point in points.items() if point.broken > 0.9} == contain
     assert [found.posterior[at].sha for at in points[merge].parents] == history.git("rev-parse", f"{merge}^1", f"{merge}^2").split()  # fmt: skip
     assert [step.sha for step in found.narrowing] == [seen.sha for seen in found.observations]
-    published = report.document(found)
+    published = report.render_document(found)
     assert "narrowing" not in published
     assert all(set(point) == {"sha", "p"} for point in published["posterior"])
     assert found.narrowing[-1].best == culprit
@@ -174,6 +174,9 @@ def test_it_was_broken_before(history: History, find: Callable[..., Bisection]) 
     found = find(good=good)
     assert (found.outcome, found.culprit) == ("before", None)
     assert found.tests <= 6
+    assert "give an older --good" in report.render_headline(found)
+    lacking = replace(found, signature="ModuleNotFoundError: No module named 'dateutil'")
+    assert "let --setup install it" in report.render_headline(lacking)
 
 
 def test_it_never_worked(history: History, find: Callable[..., Bisection]) -> None:
@@ -182,7 +185,7 @@ def test_it_never_worked(history: History, find: Callable[..., Bisection]) -> No
     found = find()
     assert (found.outcome, found.culprit) == ("before", None)
     assert found.tests <= 8
-    assert "failed at the oldest commit already" in report.text(found)
+    assert "failed at the oldest commit already" in report.render_text(found)
 
 
 def test_what_does_not_fail_is_not_reproduced(
@@ -208,7 +211,7 @@ def test_the_commit_that_repaired_it_is_found(
     assert found.verified.by == ("rerun", "revert")
     assert found.rates.fail_if_bad[0] > 0.9
     assert [point.broken > 0.5 for point in found.posterior] == [True] * 4 + [False] * 4
-    assert "repaired it" in report.text(found)
+    assert "repaired it" in report.render_text(found)
 
 
 def test_a_test_from_outside_is_laid_over_old_commits(history: History, sandbox: Sandbox) -> None:
@@ -221,7 +224,7 @@ def test_a_test_from_outside_is_laid_over_old_commits(history: History, sandbox:
         overlay={"new_check.py": b"from code import answer\nassert answer == 42\n"},
     )
     trial = replace(trial, env=(("PYTHONPATH", "."),))
-    found = bisect(
+    found = run_bisection(
         BisectJob(trial, good=good), git=GitRepository.open(history.path), sandbox=sandbox
     )
     assert found.culprit is not None
@@ -250,11 +253,11 @@ def test_a_second_bisection_starts_from_what_the_first_saw(
     history.grow(6)
     culprit = history.commit("break it", broken="yes\n")
     history.grow(6)
-    memory = File(tmp_path / "bisect.db")
+    memory = SqliteVerdictMemory(tmp_path / "bisect.db")
     job = BisectJob(Trial(CHECK), good=good, verify=False)
     git = GitRepository.open(history.path)
-    first = bisect(job, git=git, sandbox=sandbox, memory=memory)
-    second = bisect(job, git=git, sandbox=sandbox, memory=memory)
+    first = run_bisection(job, git=git, sandbox=sandbox, memory=memory)
+    second = run_bisection(job, git=git, sandbox=sandbox, memory=memory)
     assert first.culprit is not None
     assert second.culprit is not None
     assert first.culprit.sha == second.culprit.sha == culprit
@@ -293,7 +296,7 @@ def test_a_setup_that_fails_makes_a_commit_untestable(history: History, sandbox:
     history.commit("can again", setup__sh="exit 0\n# again\n")
     culprit = history.commit("break it", broken="yes\n")
     trial = Trial(CHECK, setup="sh ./setup.sh")
-    found = bisect(
+    found = run_bisection(
         BisectJob(trial, good=good, verify=False),
         git=GitRepository.open(history.path),
         sandbox=sandbox,
@@ -308,9 +311,9 @@ def test_ends_that_make_no_range_are_refused(history: History, sandbox: Sandbox)
     git = GitRepository.open(history.path)
     job = BisectJob(Trial(CHECK))
     with pytest.raises(UserError, match="swap them"):
-        bisect(replace(job, good=last, bad=first), git=git, sandbox=sandbox)
+        run_bisection(replace(job, good=last, bad=first), git=git, sandbox=sandbox)
     with pytest.raises(UserError, match="nothing between"):
-        bisect(replace(job, good=last, bad=last), git=git, sandbox=sandbox)
+        run_bisection(replace(job, good=last, bad=last), git=git, sandbox=sandbox)
 
 
 def test_a_good_commit_on_another_branch_leads_to_the_merge_base(
@@ -382,14 +385,14 @@ def test_an_end_that_misses_its_submodule_is_refused_with_what_to_do(
     culprit = history.commit("break it", code2__py="raise ValueError\n")
     trial = Trial(("python3", "check.py"), env=(("PYTHONPATH", "."),))
     job = BisectJob(trial, good=good, verify=False)
-    found = bisect(job, git=GitRepository.open(history.path), sandbox=sandbox)
+    found = run_bisection(job, git=GitRepository.open(history.path), sandbox=sandbox)
     assert (found.outcome, found.culprit and found.culprit.sha) == ("found", culprit)
     history.git("clone", "-q", str(history.path), str(tmp_path / "bare"))
     with pytest.raises(UserError, match="submodule lib: not in this clone; run `git submodule"):
-        bisect(job, git=GitRepository.open(tmp_path / "bare"), sandbox=sandbox)
+        run_bisection(job, git=GitRepository.open(tmp_path / "bare"), sandbox=sandbox)
 
 
-class _Dies(Forgetful):
+class _Dies(TransientVerdictMemory):
     """Memory of a process that is killed after so many lines."""
 
     def __init__(self, lives: int) -> None:
@@ -413,12 +416,12 @@ def test_killed_at_any_point_it_resumes_and_ends_the_same(
     history.grow(7)
     git = GitRepository.open(history.path)
     job = BisectJob(Trial(CHECK), good=good, resume=True)
-    whole = bisect(job, git=git, sandbox=sandbox)
+    whole = run_bisection(job, git=git, sandbox=sandbox)
     for lives in (2, 4, 6):
         memory = _Dies(lives)
         with pytest.raises(Cancelled):
-            bisect(job, git=git, sandbox=sandbox, memory=memory)
-        again = bisect(job, git=git, sandbox=sandbox, memory=memory)
+            run_bisection(job, git=git, sandbox=sandbox, memory=memory)
+        again = run_bisection(job, git=git, sandbox=sandbox, memory=memory)
         assert [seen.sha for seen in again.observations] == [
             seen.sha for seen in whole.observations
         ]
@@ -442,11 +445,11 @@ def test_the_proof_takes_the_place_of_the_last_tests(
 
 
 def test_a_proof_in_vain_is_remembered_over_a_kill() -> None:
-    memory = Forgetful()
-    log = Log(memory, "this", "", resume=True, reuse=True)
-    log.doubt()
-    assert Log(memory, "this", "", resume=True, reuse=True).doubted
-    assert not Log(memory, "another", "", resume=True, reuse=True).doubted
+    memory = TransientVerdictMemory()
+    log = RunLog(memory, "this", "", resume=True, reuse=True)
+    log.record_failed_proof()
+    assert RunLog(memory, "this", "", resume=True, reuse=True).doubted
+    assert not RunLog(memory, "another", "", resume=True, reuse=True).doubted
 
 
 @pytest.mark.soak
@@ -461,6 +464,64 @@ def test_a_commit_that_made_it_slow_is_found(
     assert found.culprit is not None
     assert found.culprit.sha == culprit
     assert "times the time" in found.observations[0].reason
+
+
+_THING = "def check():\n    return {}\n"
+_THING_TEST = (
+    "import unittest\nfrom thing import check\n\n\nclass ThingTest(unittest.TestCase):\n"
+    "    def test_check(self):\n        self.assertEqual(check(), 1)\n"
+)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("python3", "-m", "unittest", "-q", "test_thing"),
+        ("python3", "-m", "unittest", "-q", "test_thing.ThingTest.test_check"),
+        ("sh", "-c", "python3 ./test_thing.py"),
+    ],
+)
+def test_a_test_that_is_newer_than_the_fault_is_carried_back(
+    history: History, find: Callable[..., Bisection], command: tuple[str, ...]
+) -> None:
+    run = "\n\nif __name__ == '__main__':\n    unittest.main()\n"
+    good = history.commit("begin", thing__py=_THING.format(1))
+    history.grow(3)
+    culprit = history.commit("break it", thing__py=_THING.format(2))
+    history.grow(2)
+    history.commit("show it", test_thing__py=_THING_TEST + run)
+    found = find(trial=Trial(command, timeout=60.0), good=good)
+    assert (found.outcome, found.culprit and found.culprit.sha) == ("found", culprit)
+    assert found.untestable == ()
+    assert any(note.startswith("test_thing.py is newer than ") for note in found.notes)
+
+
+def test_a_program_that_is_newer_than_the_history_may_be_what_broke(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    good = history.commit("begin", check__sh="test ! -e tool.py || python3 tool.py\n")
+    history.grow(2)
+    culprit = history.commit("add a tool", tool__py="raise SystemExit('broken')\n")
+    history.grow(1)
+    command = ("sh", "-c", "sh ./check.sh tool.py")
+    found = find(trial=Trial(command, timeout=60.0), good=good)
+    assert (found.outcome, found.culprit and found.culprit.sha) == ("found", culprit)
+
+
+def test_the_comment_shows_how_probable_each_commit_is(
+    history: History, find: Callable[..., Bisection]
+) -> None:
+    good = history.commit("begin", check__sh="test ! -e broken\n")
+    history.grow(3)
+    culprit = history.commit("break it", broken="yes\n")
+    history.grow(4)
+    shown = report.render_markdown(find(good=good, verify=False))
+    plot = shown.partition("```text\n")[2].partition("```")[0].splitlines()
+    (row,) = [line for line in plot if culprit[:12] in line]
+    assert "%" in row
+    assert row.count("█") > 25
+    assert row.endswith("fail")
+    assert plot[-1].startswith("... ")
 
 
 def test_the_package_that_broke_it_is_named(
@@ -488,7 +549,7 @@ def test_an_import_that_breaks_in_the_range_is_no_matter_of_the_interpreter(
     culprit = history.commit("rename", shop__py="def totals(): ...\n")
     history.grow(2)
     trial = Trial(("python", "use.py"), timeout=60.0)
-    found = bisect(
+    found = run_bisection(
         BisectJob(trial, good=good), git=GitRepository.open(history.path), sandbox=sandbox
     )
     assert found.culprit is not None

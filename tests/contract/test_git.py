@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from regreen.adapters.git import GitRepository
-from regreen.errors import NotARepository, OutsideError, UserError
-from regreen.ports import Git
+from regreen.adapters.git.repository import GitRepository
+from regreen.domain.errors import NotARepository, OutsideError, UserError
+from regreen.domain.ports import Git
 from tests.checkout import Checkout
 
 
@@ -112,14 +112,14 @@ def test_a_working_tree_is_snapshotted_and_left_alone(checkout: Checkout, tmp_pa
     (checkout.root / "a").write_text("2\n")
     (checkout.root / "new").write_text("n\n")
     git = view(checkout, tmp_path)
-    snapshot = git.snapshot(checkout.root, head)
+    snapshot = git.commit_work_tree(checkout.root, head)
     assert git.show(snapshot, "a") == b"2\n"
     assert git.show(snapshot, "new") == b"n\n"
     assert checkout.git("status", "--porcelain") == "M a\n?? new"
     assert git.resolve(snapshot) == snapshot
     checkout.git("checkout", "-q", "a")
     (checkout.root / "new").unlink()
-    assert git.snapshot(checkout.root, head) == head
+    assert git.commit_work_tree(checkout.root, head) == head
 
 
 def test_a_patch_is_applied_without_a_work_tree(checkout: Checkout, tmp_path: Path) -> None:
@@ -210,10 +210,10 @@ def test_a_mirror_follows_its_remote_and_pushes_a_branch(
 ) -> None:
     first = checkout.commit("one", a="1\n")
     url = checkout.root.as_uri()
-    mirror = GitRepository.mirror(url, tmp_path / "mirror.git")
+    mirror = GitRepository.clone_mirror(url, tmp_path / "mirror.git")
     assert mirror.resolve("main") == first
     second = checkout.commit("two", a="2\n")
-    mirror = GitRepository.mirror(url, tmp_path / "mirror.git")
+    mirror = GitRepository.clone_mirror(url, tmp_path / "mirror.git")
     assert mirror.resolve("main") == second
     mirror.push(url, first, "regreen/fix-1", expect="")
     assert checkout.git("rev-parse", "regreen/fix-1") == first
@@ -225,7 +225,7 @@ def test_a_remote_that_is_not_there_is_an_outside_error_without_its_credentials(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(OutsideError) as caught:
-        GitRepository.mirror(
+        GitRepository.clone_mirror(
             "http://user:hunter2@127.0.0.1:9/x.git", tmp_path / "m.git", token="ghs_secret"
         )
     assert "hunter2" not in str(caught.value)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from regreen.adapters.git import GitRepository
+from regreen.adapters.git.repository import GitRepository
 from regreen.bisect import endpoints
-from regreen.errors import UserError
+from regreen.domain.errors import UserError
 from tests.checkout import Checkout
 
 ANYWHERE = ("-c", "protocol.file.allow=always")
@@ -47,10 +47,10 @@ def test_a_submodule_comes_along_where_this_clone_has_it(
     head = checkout.commit("use it", outside="2\n")
     there = GitRepository.open(checkout.root, home=tmp_path / "home")
     assert files(there, head, more=b"3")["vendor/lib/inside"] == b"1\n"
-    assert there.lacking(head) == ()
+    assert there.list_missing_content(head) == ()
     bare = clone(checkout, tmp_path / "bare")
     assert "vendor/lib/inside" not in files(bare, head)
-    assert bare.lacking(head) == (
+    assert bare.list_missing_content(head) == (
         "submodule vendor/lib: not in this clone; run `git submodule update --init --recursive`",
     )
 
@@ -78,22 +78,22 @@ def test_a_large_file_is_filled_from_this_clone(checkout: Checkout, tmp_path: Pa
     head = checkout.commit("add data", a="1\n")
     repository = GitRepository.open(checkout.root, home=tmp_path / "home")
     assert files(repository, head)["data.bin"] == pointer.encode()
-    assert repository.lacking(head) == (
+    assert repository.list_missing_content(head) == (
         "1 Git LFS file (data.bin): only pointers are in this clone; run `git lfs fetch --all`",
     )
     place = checkout.root / ".git/lfs/objects" / oid[:2] / oid[2:4] / oid
     place.parent.mkdir(parents=True)
     place.write_bytes(content)
     assert files(repository, head)["data.bin"] == content
-    assert repository.lacking(head) == ()
+    assert repository.list_missing_content(head) == ()
 
 
 def test_a_shallow_clone_serves_for_what_it_holds(checkout: Checkout, tmp_path: Path) -> None:
     shas = [checkout.commit(f"{at}", a=f"{at}\n") for at in range(6)]
     shallow = clone(checkout, tmp_path / "shallow", "--depth=4")
-    assert endpoints.resolve(shas[3], "HEAD", find_fix=False, git=shallow).good == shas[3]
+    assert endpoints.resolve_range(shas[3], "HEAD", find_fix=False, git=shallow).good == shas[3]
     with pytest.raises(UserError, match="git fetch --unshallow"):
-        endpoints.resolve(shas[0], "HEAD", find_fix=False, git=shallow)
+        endpoints.resolve_range(shas[0], "HEAD", find_fix=False, git=shallow)
     with pytest.raises(UserError, match="git fetch --unshallow"):
         endpoints.refuse_gaps(None, shas[5], shallow)
 
@@ -106,7 +106,7 @@ def test_a_partial_clone_is_refused_until_it_has_the_range(
     shas = [checkout.commit(f"{at}", a=f"{at}\n") for at in range(4)]
     partial = clone(checkout, tmp_path / "partial", f"--filter={kind}", "--no-checkout")
     with pytest.raises(UserError, match="this clone is partial"):
-        endpoints.resolve(shas[0], "HEAD", find_fix=False, git=partial)
+        endpoints.resolve_range(shas[0], "HEAD", find_fix=False, git=partial)
     git(tmp_path / "partial", "config", "--unset", "remote.origin.partialclonefilter")
     git(tmp_path / "partial", "fetch", "-q", "--refetch")
-    assert endpoints.resolve(shas[0], "HEAD", find_fix=False, git=partial).good == shas[0]
+    assert endpoints.resolve_range(shas[0], "HEAD", find_fix=False, git=partial).good == shas[0]

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from regreen_playground import serve
+from regreen_playground.world import Fault
 
-from regreen.playground import serve
-from regreen.playground.world import Fault
 from tests.contract.playground_hub import NUMBERS, REPO, Hub, opened
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from regreen_playground.gitstore import environment
 
-from regreen.playground.gitstore import environment
 from tests.contract.playground_hub import REPO, Hub, opened
 
 

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 import requests
+from regreen_playground.outbox import Answer
 
-from regreen.playground.outbox import Answer
 from tests.contract.playground_hub import REPO, Hub, opened
+from tests.outside import is_missing, outside, reason
 
-SCHEMAS = Path(__file__).parents[2].parent / "shared/data/github/webhook-schemas-subset.json.gz"
+SCHEMAS = "data/github/webhook-schemas-subset.json.gz"
 
 
 @pytest.fixture
@@ -121,9 +122,8 @@ def everything(hub: Hub) -> None:
     state.install(hub.app, "acme/third")
 
 
+@pytest.mark.skipif(is_missing(SCHEMAS), reason=reason(SCHEMAS))
 def test_payloads_fit_githubs_schemas(hub: Hub) -> None:
-    if not SCHEMAS.exists():
-        pytest.skip("GitHub's webhook schemas are not beside this checkout")
     everything(hub)
     hook = Hook()
     hub.state.flush(hook)
@@ -158,7 +158,7 @@ def described() -> tuple[Any, Any]:
     from referencing import Registry
     from referencing.jsonschema import DRAFT202012
 
-    document = lenient(json.loads(gzip.decompress(SCHEMAS.read_bytes())))
+    document = lenient(json.loads(gzip.decompress(outside(SCHEMAS).read_bytes())))
     resource = DRAFT202012.create_resource(document)
     registry: Any = Registry()
     return document, registry.with_resource("urn:github", resource)

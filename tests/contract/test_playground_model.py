@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import anthropic
 import pytest
-
-from regreen.playground.model import Answer, Fails, Says, ScriptedModel, Use
+from regreen_playground.model import Answer, Fails, Says, ScriptedModel, Use
 
 
 def client(model: ScriptedModel) -> anthropic.Anthropic:

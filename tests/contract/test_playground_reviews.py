@@ -84,8 +84,8 @@ def test_a_commit_of_another_branch_is_refused(hub: Hub) -> None:
 
 def test_a_body_has_a_limit(hub: Hub) -> None:
     # The checker would report it too, so the playground's own answer is asked for directly.
-    from regreen.playground.acts.issues import comment
-    from regreen.playground.world import Refused
+    from regreen_playground.acts.issues import comment
+    from regreen_playground.world import Refused
 
     issue = hub.state.open_issue(REPO, "Long")
     with pytest.raises(Refused, match="Validation Failed"):

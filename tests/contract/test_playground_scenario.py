@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from regreen_playground import Playground, runner, scenario, serve
 
-from regreen.playground import Playground, runner, scenario, serve
-from regreen.repo_config import parse_repo_config
+from regreen.code.repo_config_file import parse_repo_config
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from github import Auth
+from regreen_playground.routes.apps import new_key
 
-from regreen.playground.routes.apps import new_key
 from tests.contract.playground_hub import REPO, Hub, opened
 
 
@@ -72,7 +72,7 @@ def test_what_is_missing_is_said(
     tmp_path: Path, permissions: dict[str, str], method: str, path: str
 ) -> None:
     # Not through the checker: it reports the very permission that is missing here.
-    from regreen.playground import serve
+    from regreen_playground import serve
 
     with serve(root=tmp_path / "github", deliver=False) as playground:
         hub = Hub(playground)

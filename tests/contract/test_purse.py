@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
+from regreen_playground.model import Answer, ScriptedModel
+from regreen_playground.things import Json
 
 from regreen.adapters.clock import SystemClock
-from regreen.adapters.connection import engine_for
-from regreen.adapters.database import Database
-from regreen.bot.models import Models
-from regreen.bot.running import Job
-from regreen.errors import OutOfBudget
-from regreen.models import Message, ModelRequest
-from regreen.playground.model import Answer, ScriptedModel
-from regreen.playground.things import Json
-from regreen.ports import Model
-from regreen.records import JobRecord
-from regreen.repo_config import BudgetConfig, RepoConfig
-from regreen.settings import Settings
+from regreen.adapters.store.connection import engine_for
+from regreen.adapters.store.database import Database
+from regreen.app.wiring import JobModelFactory
+from regreen.bot.jobs.runner import Job
+from regreen.domain.errors import OutOfBudget
+from regreen.domain.models import Message, ModelRequest
+from regreen.domain.ports import Model
+from regreen.domain.records import JobRecord
+from regreen.domain.repo_config import BudgetConfig, RepoConfig
+from regreen.domain.settings import Settings
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -41,6 +41,32 @@ def asked(model: Model, text: str) -> str:
 
 @pytest.mark.parametrize(
     "budget",
+    [BudgetConfig(usd_per_day=0.004), BudgetConfig(usd_per_month=0.004)],
+    ids=["day", "month"],
+)
+def test_reviews_of_forks_leave_half_of_the_budget_to_others(
+    tmp_path: Path, budget: BudgetConfig
+) -> None:
+    engine = engine_for(f"sqlite:///{tmp_path / 'regreen.sqlite'}")
+    store = Database(engine, SystemClock())
+    store.create_tables()
+    with ScriptedModel(lambda _: "fine") as far:
+        settings = Settings(
+            _env_file=None, anthropic_base_url=far.url, anthropic_api_key=SecretStr("k"), model="claude-sonnet-5"
+        )  # fmt: skip
+        models, config = JobModelFactory(settings, store, SystemClock()), RepoConfig(budget=budget)
+        forks = models(job(store, "a"), "acme/shop", 1, config, fork=True)
+        others = models(job(store, "b"), "acme/shop", 2, config)
+        assert forks is not None
+        assert others is not None
+        with pytest.raises(OutOfBudget):
+            asked(forks[0], "quick")
+        assert asked(others[0], "quick") == "fine"
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    "budget",
     [
         BudgetConfig(usd_per_day=0.004),
         BudgetConfig(usd_per_month=0.004),
@@ -53,7 +79,7 @@ def test_what_a_call_under_way_could_cost_is_not_there_for_another_job(
 ) -> None:
     engine = engine_for(f"sqlite:///{tmp_path / 'regreen.sqlite'}")
     store = Database(engine, SystemClock())
-    store.create()
+    store.create_tables()
     go_on = threading.Event()
 
     def answer(request: Json) -> Answer:
@@ -65,7 +91,7 @@ def test_what_a_call_under_way_could_cost_is_not_there_for_another_job(
         settings = Settings(
             _env_file=None, anthropic_base_url=far.url, anthropic_api_key=SecretStr("k"), model="claude-sonnet-5"
         )  # fmt: skip
-        models, config = Models(settings, store, SystemClock()), RepoConfig(budget=budget)
+        models, config = JobModelFactory(settings, store, SystemClock()), RepoConfig(budget=budget)
         made = [
             models(job(store, name), repo, 1, config)
             for name, repo in (("a", "acme/shop"), ("b", "acme/shop"), ("c", "acme/mill"))

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from regreen.errors import OutsideError
-from regreen.models import RunResult
-from regreen.ports import Box
+from regreen.domain.errors import OutsideError
+from regreen.domain.models import RunResult
+from regreen.domain.ports import Box
 from tests.contract.sandboxes import BACKENDS, plain_env, sandbox_or_skip, tree
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(120)]
@@ -24,7 +24,7 @@ def box(request: pytest.FixtureRequest) -> Iterator[Box]:
 
 
 def run(box: Box, script: str, **env: str) -> RunResult:
-    return box.afresh(tree(TREE), ["sh", "-c", script], timeout=30, env=env)
+    return box.reset_and_run(tree(TREE), ["sh", "-c", script], timeout=30, env=env)
 
 
 def test_the_tree_the_variables_and_the_exit_code_are_those_of_a_fresh_box(box: Box) -> None:
@@ -48,13 +48,15 @@ def test_no_process_is_left_however_it_hides(box: Box) -> None:
 
 
 def test_a_file_that_a_commit_no_longer_has_is_gone(box: Box) -> None:
-    assert box.afresh(tree({"old.txt": "1"}), ["test", "-e", "old.txt"], timeout=30).passed
-    assert box.afresh(tree({"new.txt": "1"}), ["test", "!", "-e", "old.txt"], timeout=30).passed
+    assert box.reset_and_run(tree({"old.txt": "1"}), ["test", "-e", "old.txt"], timeout=30).passed
+    assert box.reset_and_run(
+        tree({"new.txt": "1"}), ["test", "!", "-e", "old.txt"], timeout=30
+    ).passed
 
 
 def test_much_in_and_much_out_goes_through_whole(box: Box) -> None:
     big = {"big.txt": "0123456789abcdef\n" * 300_000}
-    done = box.afresh(tree(big), ["sh", "-c", "wc -c < big.txt; cat big.txt"], timeout=60)
+    done = box.reset_and_run(tree(big), ["sh", "-c", "wc -c < big.txt; cat big.txt"], timeout=60)
     assert done.passed
     assert done.stdout.startswith("5100000\n0123456789abcdef\n")
 
@@ -75,8 +77,8 @@ def test_a_command_that_ends_everything_ends_its_own_box_alone(kind: str) -> Non
 def test_what_takes_too_long_is_killed_with_the_box(kind: str) -> None:
     sandbox = sandbox_or_skip(kind)
     with sandbox.open(plain_env(kind), ()) as box:
-        done = box.afresh(tree(TREE), ["sleep", "60"], timeout=0.5)
+        done = box.reset_and_run(tree(TREE), ["sleep", "60"], timeout=0.5)
         assert done.ended == "timeout"
         assert done.seconds < 5
         with pytest.raises(OutsideError):
-            box.afresh(tree(TREE), ["true"], timeout=5)
+            box.reset_and_run(tree(TREE), ["true"], timeout=5)

@@ -9,9 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from regreen.adapters.attack_programs import ATTACKS, Attack
-from regreen.adapters.attacks import CANARY, bait, breach, host_breach, self_test
-from regreen.adapters.host_attacks import HOST_ATTACKS, HostAttack
+from regreen.adapters.sandbox.attacks.attack import (
+    CANARY,
+    HOST_ATTACKS,
+    HostAttack,
+    find_breach,
+    host_breach,
+    prepare_targets,
+    self_test,
+)
+from regreen.adapters.sandbox.attacks.box_programs import ATTACKS, Attack
 from tests.contract.sandboxes import BACKENDS, plain_env, sandbox_or_skip
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.soak]
@@ -26,8 +33,8 @@ def named(one: Attack | HostAttack) -> str:
 @pytest.mark.parametrize("one", ATTACKS, ids=named)
 def test_the_box_holds(kind: str, one: Attack) -> None:
     sandbox = sandbox_or_skip(kind)
-    with bait() as out:
-        assert breach(sandbox, plain_env(kind), one, out) == ""
+    with prepare_targets() as out:
+        assert find_breach(sandbox, plain_env(kind), one, out) == ""
 
 
 @pytest.mark.parametrize("kind", BACKENDS)
@@ -45,9 +52,9 @@ def test_the_quick_test_holds(kind: str) -> None:
 def test_outside_of_a_box_the_attack_gets_something(one: Attack, tmp_path: Path) -> None:
     if one.control == "root" and os.geteuid() != 0:
         pytest.skip("only root gets anything out of this attack")
-    with bait() as out, (tmp_path / "inherited").open("w") as inherited:
+    with prepare_targets() as out, (tmp_path / "inherited").open("w") as inherited:
         done = subprocess.run(
-            [sys.executable, "-c", out.program(one), "control"],
+            [sys.executable, "-c", out.render_program(one), "control"],
             env={"PATH": os.environ["PATH"], CANARY: out.token},
             cwd=tmp_path,
             pass_fds=(inherited.fileno(),),

@@ -11,7 +11,7 @@ from threading import Event
 
 import pytest
 
-from regreen.models import Limits, RunResult
+from regreen.domain.models import BoxLimits, RunResult
 from tests.contract.sandboxes import BACKENDS, plain_env, sandbox_or_skip
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.parametrize("kind", BACKENDS)]
@@ -19,7 +19,7 @@ MiB = 1024**2
 
 
 def tried(
-    kind: str, program: str, limits: Limits | None = None, timeout: float = 30.0
+    kind: str, program: str, limits: BoxLimits | None = None, timeout: float = 30.0
 ) -> RunResult:
     sandbox = sandbox_or_skip(kind)
     with sandbox.open(plain_env(kind), (), limits) as box:
@@ -130,7 +130,7 @@ for _ in range(20):
 
 
 def test_memory_that_the_kernel_holds_for_a_box_counts_as_the_boxs(kind: str) -> None:
-    done = tried(kind, SOCKETS, Limits(memory=128 * MiB, pids=64))
+    done = tried(kind, SOCKETS, BoxLimits(memory=128 * MiB, pids=64))
     # either the kernel kills, or all of them together got no further than the limit
     assert done.ended == "oom" or sum(map(int, done.stdout.split())) <= 128
 
@@ -154,7 +154,9 @@ def test_a_regreen_that_is_killed_takes_its_box_along(kind: str) -> None:
     plain_env(kind)
     seconds = f"6{time.time_ns() % 10**7:07d}"
     argv = [
-        str(Path(sys.executable).with_name("regreen")),
+        sys.executable,
+        "-m",
+        "regreen",
         "sandbox",
         "--sandbox",
         kind,

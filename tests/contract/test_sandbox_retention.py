@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from regreen.adapters.bubblewrap import BwrapSandbox
-from regreen.adapters.docker import DockerSandbox
-from regreen.adapters.docker_images import REPOSITORY
-from regreen.adapters.retention import Ledger
-from regreen.errors import OutsideError
-from regreen.models import Env, EnvSpec
+from regreen.adapters.sandbox.bubblewrap.bubblewrap_sandbox import BwrapSandbox
+from regreen.adapters.sandbox.docker.docker_images import ENV_REPOSITORY
+from regreen.adapters.sandbox.docker.docker_sandbox import DockerSandbox
+from regreen.adapters.sandbox.retention import UsageLedger
+from regreen.domain.errors import OutsideError
+from regreen.domain.models import EnvSpec, PreparedEnv
 from tests.contract.sandboxes import sandbox_or_skip
 
 pytestmark = pytest.mark.sandbox
@@ -34,7 +34,7 @@ def kept(
     sandbox_or_skip(request.param)
     used = tmp_path / "used"
     if request.param == "docker":
-        return DockerSandbox.connect(ledger=Ledger(used)), used
+        return DockerSandbox.connect(ledger=UsageLedger(used)), used
     return BwrapSandbox.connect(tmp_path), used
 
 
@@ -48,19 +48,19 @@ def test_an_environment_that_nobody_used_for_a_month_goes(
     spec = EnvSpec(setup=f"head -c 3000000 /dev/zero > /env/large; : {tmp_path.name} {time.time()}")
     env = sandbox.prepare(spec, ())
     name = _name(env)
-    (listed,) = [one for one in sandbox.kept() if one.name == name]
+    (listed,) = [one for one in sandbox.list_environments() if one.name == name]
     assert listed.size > 2_900_000
     sandbox.prune()
-    assert name in {one.name for one in sandbox.kept()}
+    assert name in {one.name for one in sandbox.list_environments()}
 
     with sandbox.open(env, ()) as box:
         aged(used, name)
         sandbox.prune()
-        assert name in {one.name for one in sandbox.kept()}, "it is in use"
+        assert name in {one.name for one in sandbox.list_environments()}, "it is in use"
         assert box.run(["test", "-s", "/env/large"], timeout=30).passed
     aged(used, name)
     assert sandbox.prune() >= 1
-    assert name not in {one.name for one in sandbox.kept()}
+    assert name not in {one.name for one in sandbox.list_environments()}
     with pytest.raises(OutsideError, match="prepare it again"):
         sandbox.open(env, ())
     sandbox.prepare(spec, ())
@@ -74,7 +74,7 @@ def test_two_workers_may_prepare_the_same_environment_at_once(backend: str, tmp_
 
     def worker() -> DockerSandbox | BwrapSandbox:
         if backend == "docker":
-            return DockerSandbox.connect(ledger=Ledger(tmp_path / "used"))
+            return DockerSandbox.connect(ledger=UsageLedger(tmp_path / "used"))
         return BwrapSandbox.connect(tmp_path)
 
     spec = EnvSpec(setup=f"sleep 1; echo made > /env/made; : {tmp_path.name} {time.time()}")
@@ -86,5 +86,5 @@ def test_two_workers_may_prepare_the_same_environment_at_once(backend: str, tmp_
             assert box.run(["cat", "/env/made"], timeout=30).stdout == "made\n"
 
 
-def _name(env: Env) -> str:
-    return f"{REPOSITORY}:{env.key}" if env.backend == "docker" else env.key
+def _name(env: PreparedEnv) -> str:
+    return f"{ENV_REPOSITORY}:{env.key}" if env.backend == "docker" else env.key

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from regreen.adapters.docker import DockerSandbox
-from regreen.adapters.docker_box import DEADLINE_LABEL, LABEL
+from regreen.adapters.sandbox.docker.docker_backend import BOX_LABEL, DEADLINE_LABEL
+from regreen.adapters.sandbox.docker.docker_sandbox import DockerSandbox
 from tests.contract.sandboxes import plain_env, sandbox_or_skip
 
 pytestmark = pytest.mark.sandbox
@@ -27,7 +27,7 @@ class Engine:
 
     def container(self, *, lifetime: float, ours: bool = True, started: bool = True) -> str:
         deadline = str(int(time.time() + lifetime))
-        labels = {LABEL: _ANOTHER_PROCESS, DEADLINE_LABEL: deadline} if ours else {"other": "1"}
+        labels = {BOX_LABEL: _ANOTHER_PROCESS, DEADLINE_LABEL: deadline} if ours else {"other": "1"}
         created = self.client.create_container(
             self.image,
             ["/bin/cat"],

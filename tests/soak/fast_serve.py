@@ -6,10 +6,9 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 
-from regreen.bot.app import App, build
-from regreen.bot.environment import app_settings
-from regreen.bot.logs import log_to_stderr
-from regreen.bot.server import Server, options
+from regreen.app.server import serve
+from regreen.app.settings_loader import load_app_settings
+from regreen.bot.jobs.log_setup import log_to_stderr
 
 
 class FastClock:
@@ -36,13 +35,9 @@ class FastClock:
 def main() -> None:
     """Serve until a signal ends it."""
     port, factor = int(sys.argv[1]), float(sys.argv[2])
-    settings = app_settings()
+    settings = load_app_settings()
     log_to_stderr(settings.log_format)
-
-    def make() -> App:
-        return build(settings, clock=FastClock(factor))
-
-    Server(make, options("127.0.0.1", port)).run()
+    serve(settings, host="127.0.0.1", port=port, clock=FastClock(factor))
 
 
 if __name__ == "__main__":

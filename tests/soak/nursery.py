@@ -13,15 +13,15 @@ import pkgutil
 import sys
 from typing import NoReturn
 
-_ALL = ("regreen.bot", "regreen.adapters", "regreen.fixers", "regreen.reviewers", "regreen.bisect")
+_ALL = ("regreen.app", "regreen.fixers", "regreen.reviewers", "regreen.bisect")
 
 
 def main() -> None:
     """Serve requests until standard input ends."""
     for name in _ALL:
         for module in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
-            importlib.import_module(module.name)
-    importlib.import_module("gunicorn.workers.gthread")
+            if ".migrations." not in module.name:  # Alembic runs these
+                importlib.import_module(module.name)
     _say({"ready": True})
     for line in sys.stdin:
         asked = json.loads(line)
@@ -42,7 +42,7 @@ def _become(argv: list[str], env: dict[str, str], log: str) -> NoReturn:
         os.dup2(source, target)
     os.environ.clear()
     os.environ.update(env)
-    from regreen.bot.cli import main as regreen
+    from regreen.cli import main as regreen
 
     try:
         regreen(argv)

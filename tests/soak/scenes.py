@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from regreen.playground import Playground
-from regreen.playground.things import Comment, Issue, Pull, Repository
+from regreen_playground import Playground
+from regreen_playground.things import Comment, Issue, Pull, Repository
 
 SHOP, HUNT, MEND, NIGHT = "acme/shop", "acme/hunt", "acme/mend", "acme/night"
 _FAULT = (

@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from regreen.playground import Playground
-from regreen.playground.things import App
+from regreen_playground import Playground
+from regreen_playground.things import App
 
 
 class Nursery:
@@ -89,19 +89,29 @@ class Served:
         raise AssertionError(self.log.read_text()[-3000:])
 
     def kill(self) -> None:
-        """Kill it all: gunicorn's master and the worker."""
+        """Kill it all: the parent, the web process and the job process."""
         if self._pid:
             os.killpg(self._pid, signal.SIGKILL)
-            self._nursery.wait(self._pid)
-            # the worker dies a moment after its master, and holds the port until then
-            with suppress(ProcessLookupError):
-                while True:
-                    os.killpg(self._pid, 0)
-                    time.sleep(0.01)
-            self._pid = 0
+            self._wait_for_all()
 
-    def kill_worker(self, dice: random.Random) -> None:
-        """Kill the worker process alone; gunicorn starts another."""
+    def kill_parent(self) -> None:
+        """Kill the parent alone; the web process and the job process notice and end by themselves."""
+        os.kill(self._pid, signal.SIGKILL)
+        self._wait_for_all()
+
+    def _wait_for_all(self) -> None:
+        """Wait until the parent and its children are gone: they hold the port until then."""
+        self._nursery.wait(self._pid)
+        deadline = time.monotonic() + 30
+        with suppress(ProcessLookupError):
+            while time.monotonic() < deadline:
+                os.killpg(self._pid, 0)
+                time.sleep(0.01)
+            raise AssertionError("a child outlives its parent:\n" + self.log.read_text()[-3000:])
+        self._pid = 0
+
+    def kill_child(self, dice: random.Random) -> None:
+        """Kill the web process or the job process alone; their parent starts another."""
         children = Path(f"/proc/{self._pid}/task/{self._pid}/children").read_text().split()
         if children:
             os.kill(int(dice.choice(children)), signal.SIGKILL)

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from regreen_playground import serve
+from regreen_playground.events import again
+from regreen_playground.things import Delivery
 
-from regreen.playground import serve
-from regreen.playground.events import again
-from regreen.playground.things import Delivery
 from tests.soak import reckoning
 from tests.soak.scenes import SHOP, Scene
 from tests.soak.served import Nursery, Served, environment, free_port

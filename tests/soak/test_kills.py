@@ -1,7 +1,8 @@
 """Kill -9 at any instant: nothing acknowledged is lost, nothing is said twice, nothing finished is done again.
 
 Long; `make soak` runs it. Reviews, repairs, bisections, schedules and commands go on while `regreen serve` is
-killed: the whole of it or its worker alone, at work or while it starts, with the database locked now and then.
+killed: all of it, its parent alone, or one of its processes, at work or while it starts, with the database locked
+now and then.
 
     REGREEN_SOAK_KILLS    how many kills (200)
     REGREEN_SOAK_SECONDS  stop killing after so many seconds, even if there were fewer (no limit)
@@ -28,11 +29,11 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from regreen_playground import Playground, serve
+from regreen_playground.model import ScriptedModel
+from regreen_playground.things import Json
 
-from regreen.adapters.connection import engine_for
-from regreen.playground import Playground, serve
-from regreen.playground.model import ScriptedModel
-from regreen.playground.things import Json
+from regreen.adapters.store.connection import engine_for
 from tests.soak import reckoning
 from tests.soak.scenes import Scene
 from tests.soak.served import Nursery, Served, environment, free_port
@@ -125,9 +126,12 @@ def _one_kill(served: Served, url: str, dice: random.Random) -> None:
             served.kill()
     elif how < 0.3:
         time.sleep(dice.expovariate(1 / PAUSE_S))
-        served.kill_worker(dice)
+        served.kill_child(dice)
         served.answers()
         return
+    elif how < 0.45:
+        time.sleep(0.02 + dice.expovariate(1 / PAUSE_S))
+        served.kill_parent()
     else:
         time.sleep(0.02 + dice.expovariate(1 / PAUSE_S))
         served.kill()
@@ -147,7 +151,7 @@ class _locked:  # noqa: N801 - reads as a statement
             self._connection.execute(sa.text("UPDATE jobs SET note = note WHERE 1 = 0"))
         else:
             # in the order in which a delivery is written, or both sides wait for each other
-            lock = "LOCK TABLE deliveries, jobs, memory IN ACCESS EXCLUSIVE MODE"
+            lock = "LOCK TABLE deliveries, jobs, service_state IN ACCESS EXCLUSIVE MODE"
             with suppress(sa.exc.OperationalError):
                 self._connection.execute(sa.text(lock))
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from regreen.codebase.trial import Trial
-from regreen.reviewers.own_linters import OwnLinters
-from regreen.reviewers.review import review
+from regreen.reviewers.analyzers.own_linters import OwnLinters
+from regreen.reviewers.pipeline import review_change
+from regreen.runs.trial import Trial
 from tests.contract.sandboxes import sandbox_or_skip
 from tests.unit.changes import Story
 
@@ -79,7 +79,7 @@ def story(tmp_path: Path) -> Story:
 
 def test_each_says_what_is_new_and_nothing_old(story: Story) -> None:
     job = story.job(tests=Trial(("true",), timeout=60), run_tests=True)
-    result = review(
+    result = review_change(
         job, git=story.git, sandbox=sandbox_or_skip("docker"), model=None,
         reviewers=(("style", OwnLinters()),),
     )  # fmt: skip

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from regreen_playground.model import Answer, Use
+from regreen_playground.things import Json, Thread
 
-from regreen.playground.model import Answer, Use
-from regreen.playground.things import Json, Thread
 from tests.stories.conftest import Tell, tell
 from tests.stories.story import REPO, SeenPull, Story
 

@@ -11,23 +11,22 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from regreen_playground.application import is_api
+from regreen_playground.loopback import Wsgi
+from regreen_playground.model import Answer, Script
+from regreen_playground.routes.apps import new_key
 
-from regreen.bot.sandboxes import Sandboxes
-from regreen.playground.application import is_api
-from regreen.playground.loopback import Wsgi
-from regreen.playground.model import Answer, Script
-from regreen.playground.routes.apps import new_key
+from regreen.bot.sandbox_trust import SandboxProvider
+from tests.outside import CHECKER, is_missing, outside
 from tests.stories.story import Story
-
-CHECKER = Path(__file__).parents[2].parent / "shared" / "tools" / "contract_check.py"
 
 
 @cache
 def _checker() -> Any:
-    """GitHub's description with its checker; None where this checkout has none beside it."""
-    if not CHECKER.exists():
+    """GitHub's description with its checker; None where there is none, of which the test run speaks."""
+    if is_missing(CHECKER):
         return None
-    spec = importlib.util.spec_from_file_location("contract_check", CHECKER)
+    spec = importlib.util.spec_from_file_location("contract_check", outside(CHECKER))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -59,7 +58,7 @@ def checked(log: Path) -> Callable[[Wsgi], Wsgi]:
 
         def choose(environ: dict[str, Any], start: Any) -> Any:
             path = environ["PATH_INFO"]
-            # what a person may see through an App is not in the part of the description that is kept beside us
+            # what a person may see through an App is not in the part of the description that is kept there
             is_checked = is_api(path) and "/user/installations" not in path
             return (inside if is_checked else application)(environ, start)
 
@@ -83,7 +82,7 @@ class Tell(Protocol):
     """Begins a story with a scripted model (or none), on another sandbox than this machine's where one is given."""
 
     def __call__(
-        self, answers: Script | list[Answer] | None, sandbox: Sandboxes | None = None
+        self, answers: Script | list[Answer] | None, sandbox: SandboxProvider | None = None
     ) -> Story: ...
 
 
@@ -92,7 +91,9 @@ def tell(tmp_path: Path) -> Iterator[Tell]:
     """Begin a story with a scripted model (or none)."""
     log, told = tmp_path / "violations.jsonl", []
 
-    def begin(answers: Script | list[Answer] | None, sandbox: Sandboxes | None = None) -> Story:
+    def begin(
+        answers: Script | list[Answer] | None, sandbox: SandboxProvider | None = None
+    ) -> Story:
         told.append(Story(tmp_path, checked(log), answers, app_key(), sandbox))
         return told[-1]
 

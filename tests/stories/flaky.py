@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from regreen.playground.application import is_api
-from regreen.playground.loopback import Wsgi
+from regreen_playground.application import is_api
+from regreen_playground.loopback import Wsgi
 
 Headers = list[tuple[str, str]]
 _JSON: Headers = [("Content-Type", "application/json")]

@@ -7,7 +7,7 @@ import re
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from regreen.codebase.inert import seen
+from regreen.code.markdown_sanitizer import remove_hidden
 from tests.stories.story import SeenPull
 
 OURS = re.compile(r"</?(?:details|summary|sub)>|<!-- regreen:[a-z]+:[\w:.~-]+ -->")
@@ -37,7 +37,7 @@ def acts(text: str) -> list[str]:
         found += _of_token(token)
     found += [f"command {m[0]!r}" for m in COMMAND.finditer(text)]
     kept = text.replace(_GAP, "")
-    found += ["hidden characters"] if seen(kept) != kept else []
+    found += ["hidden characters"] if remove_hidden(kept) != kept else []
     return found
 
 

@@ -9,21 +9,22 @@ from pathlib import Path
 
 from flask.testing import FlaskClient
 from pydantic import SecretStr
+from regreen_playground import Playground, serve
+from regreen_playground.loopback import Wsgi
+from regreen_playground.model import Answer, Script, ScriptedModel
+from regreen_playground.outbox import Answer as Posted
+from regreen_playground.state import Files
+from regreen_playground.things import CheckRun, Comment, Issue, Job, Level, Pull, WorkflowRun
 
-from regreen.adapters.attacks import self_test
 from regreen.adapters.clock import SystemClock
-from regreen.adapters.sandbox import choose
-from regreen.bot.app import App as RegreenApp
-from regreen.bot.app import build
-from regreen.bot.sandboxes import Sandboxes
-from regreen.playground import Playground, serve
-from regreen.playground.loopback import Wsgi
-from regreen.playground.model import Answer, Script, ScriptedModel
-from regreen.playground.outbox import Answer as Posted
-from regreen.playground.state import Files
-from regreen.playground.things import CheckRun, Comment, Issue, Job, Level, Pull, WorkflowRun
-from regreen.settings import Settings
+from regreen.adapters.sandbox.attacks.attack import self_test
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.app.wiring import Application as RegreenApp
+from regreen.app.wiring import build_app
+from regreen.bot.sandbox_trust import SandboxProvider
+from regreen.domain.settings import Settings
 
+DASHBOARD_TOKEN = "the operator's word"
 REPO = "acme/shop"
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 SHOP: Files = {
@@ -43,9 +44,9 @@ SHOP: Files = {
 
 
 @cache
-def proven_sandbox() -> Sandboxes:
+def proven_sandbox() -> SandboxProvider:
     """This machine's sandbox, attacked once for all stories."""
-    return Sandboxes(choose, self_test, SystemClock())
+    return SandboxProvider(choose_sandbox, self_test, SystemClock())
 
 
 class StoryClock:
@@ -167,7 +168,7 @@ class Story:
         wrap: Callable[[Wsgi], Wsgi],
         answers: Script | list[Answer] | None,
         keys: tuple[str, bytes],
-        sandbox: Sandboxes | None = None,
+        sandbox: SandboxProvider | None = None,
         *,
         collector: str | None = None,
     ) -> None:
@@ -190,6 +191,7 @@ class Story:
             webhook_secret=SecretStr(self.app.secret),
             github_api_url=self.playground.api_url,
             home=home / "regreen",
+            dashboard_auth=SecretStr(DASHBOARD_TOKEN),
             review_delay_s=0,
             anthropic_base_url=self.model.url if self.model else None,
             anthropic_api_key=SecretStr("scripted") if self.model else None,
@@ -201,7 +203,7 @@ class Story:
         self._deliver_to(self.regreen)
 
     def _build(self) -> RegreenApp:
-        return build(self._settings, durable=False, clock=self.clock, sandbox=self._sandbox)
+        return build_app(self._settings, clock=self.clock, sandbox=self._sandbox)
 
     def _deliver_to(self, regreen: RegreenApp) -> None:
         regreen.wsgi.testing = True
@@ -229,6 +231,18 @@ class Story:
         changed = files if files is not None else {"shop/bulk.py": "BULK = 100\n"}
         self.state.commit(REPO, changed, branch=branch, message=title, by=by)
         made = self.state.open_pull(REPO, branch, by=by, title=title, body=body, draft=draft)
+        return SeenPull(self, made)
+
+    def fork_pull(
+        self, files: Files | None = None, *, by: str = "mallory", draft: bool = False
+    ) -> SeenPull:
+        """Somebody without a right forks the repository, pushes there, and opens a pull request."""
+        name = self.state.fork(REPO, by).full_name
+        changed = files if files is not None else {"shop/new.py": "NEW = 1\n"}
+        self.state.commit(name, changed, branch="change", by=by)
+        made = self.state.open_pull(
+            REPO, "change", by=by, title="Mine", draft=draft, from_fork=name
+        )
         return SeenPull(self, made)
 
     def issue(self, title: str, body: str | None = None, *, by: str = "alice") -> SeenIssue:
@@ -270,18 +284,22 @@ class Story:
 
     def deliver(self) -> int:
         """GitHub delivers the webhooks that wait; how many."""
-        return self.state.flush(self._post)
+        delivered = self.state.flush(self._post)
+        self.regreen.intake.dispatch_deliveries()
+        return delivered
 
     def work(self) -> None:
         """Webhooks arrive and jobs run, until there is nothing left to do."""
         for _ in range(50):
             delivered = self.deliver()
-            worked = self.regreen.work()
+            worked = self.regreen.run_due_jobs()
             if not delivered and not worked:
                 return
         raise AssertionError("Regreen keeps itself busy: fifty rounds and no end")
 
     def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> Posted:  # noqa: ARG002
+        # Jobs run in the order of arrival: no two deliveries arrive in the same microsecond.
+        self.clock.pass_time(timedelta(milliseconds=1))
         got = self._door.post("/webhooks/github", data=body, headers=dict(headers))
         return Posted(got.status_code, dict(got.headers), got.text)
 

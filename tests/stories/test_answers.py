@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from regreen_playground.model import Answer, Says, Use
+from regreen_playground.things import Json
 
-from regreen.playground.model import Answer, Says, Use
-from regreen.playground.things import Json
 from tests.stories.conftest import Tell
 from tests.stories.test_fixes import needs_sandbox
 from tests.stories.test_hostile_review import obeying, source_of

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
+from regreen_playground.acts.actions import JobReport
 
-from regreen.playground.acts.actions import JobReport
+from regreen.bisect import session
+from regreen.domain.job_threads import ContextThreadPool
+from regreen.domain.state_records import RevertTry
 from tests.stories.story import REPO, SHOP, Story
 from tests.stories.test_fixes import needs_sandbox
 
-_BROKEN = '"""Prices."""\n\n\ndef total(prices):\n    """The sum."""\n    return sum(prices[1:])\n'
+_BROKEN = '"""Prices."""\n\n\ndef total(prices):\n    """The sum of all prices."""\n    return sum(prices[1:])\n'
 _TEST = "python -m unittest -q tests.test_prices"
 _WORKFLOW = f"""\
 on: push
@@ -28,6 +34,15 @@ review: {{enabled: false}}
 bisect:
   schedules:
     - {{name: nightly, cron: "0 3 * * *", branch: main, test: "{_TEST}"}}
+"""
+
+
+# a revert stands alone only where tests were watched that passed before it, so pytest has to be there
+_PYTEST = "python -m pytest -q tests/test_prices.py"
+_REVERTS = """\
+review: {enabled: false}
+tests: {setup: pip install -q pytest, command: python -m pytest -q}
+bisect: {revert_pr: true}
 """
 
 
@@ -50,6 +65,77 @@ def test_bisect_names_the_commit_and_proves_it_in_one_comment(story: Story) -> N
     (answer,) = issue.comments
     assert f"**{culprit[:12]} broke it (verified, " in answer
     assert "Make total faster" in answer
+
+
+class _CountingPool(ContextThreadPool):
+    """Counts how many tests run at once."""
+
+    most = 0
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        future = super().submit(*args, **kwargs)
+        self.flying = [*(f for f in getattr(self, "flying", ()) if not f.done()), future]
+        _CountingPool.most = max(_CountingPool.most, len(self.flying))
+        return future
+
+
+_NEW_TEST = (
+    "import unittest\n\nfrom shop.prices import total\n\n\nclass BulkTest(unittest.TestCase):\n"
+    "    def test_bulk(self):\n        self.assertEqual(total([5, 6]), 11)\n"
+)
+
+
+@pytest.mark.slow
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_test_written_for_the_bug_finds_the_older_commit_two_at_a_time(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "ContextThreadPool", _CountingPool)
+    story.configures("review: {enabled: false}\nbisect: {jobs: 2}\n")
+    for i in range(20):
+        story.commits({f"docs/{i}.txt": "x\n"}, message=f"Doc {i}")
+    culprit = _history(story)
+    for i in range(20, 30):
+        story.commits({f"docs/{i}.txt": "x\n"}, message=f"Doc {i}")
+    story.commits({"tests/test_bulk.py": _NEW_TEST}, message="Show the wrong total")
+    issue = story.issue("Totals are wrong")
+    story.says("alice", '/bisect test="python -m unittest -q tests.test_bulk"', on=issue)
+    story.work()
+    (answer,) = issue.comments
+    assert f"**{culprit[:12]} broke it (verified, " in answer
+    assert "tests/test\\_bulk.py is newer than " in answer
+    assert re.search(rf"{culprit[:12]} +\d\d\.\d% █+ fail", answer)
+    assert _CountingPool.most == 2
+
+
+@pytest.mark.soak
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_schedule_notices_that_a_test_became_slower(story: Story) -> None:
+    story.configures(_SCHEDULE.replace(f'"{_TEST}"', f'"{_TEST}", slower: 3, lookback_days: 1'))
+    story.work()
+    _night(story)
+    story.passes(days=2)
+    slow = "import time\n\n\ndef total(prices):\n    time.sleep(3)\n    return sum(prices)\n"
+    culprit = story.commits({"shop/prices.py": slow}, message="Check each price")
+    _night(story)
+    (issue,) = story.issues
+    assert issue.title == "main is red since “Check each price”"
+    assert culprit[:12] in issue.body
+    assert "times the time of " in issue.body
+    story.commits({"shop/prices.py": str(SHOP["shop/prices.py"])}, message="Fast again")
+    _night(story)
+    assert issue.state == "closed"
+
+
+def test_a_comparison_of_times_needs_a_commit_to_compare_with(story: Story) -> None:
+    issue = story.issue("Slow")
+    story.says("alice", '/bisect slower=1.5 test="true"', on=issue)
+    story.says("alice", "/bisect slower=fast", on=issue)
+    story.work()
+    assert any("`slower=` needs `good=`" in text for text in issue.comments)
+    assert any("`slower=` wants a number above 1" in text for text in issue.comments)
 
 
 @pytest.mark.slow
@@ -166,10 +252,10 @@ def test_bisecting_between_nonsense_is_refused_in_one_sentence(story: Story) -> 
 
 
 def _night(story: Story) -> None:
-    story.regreen.tick()
+    story.regreen.enqueue_due_work()
     story.passes(days=1)
     story.clock.pass_time(story.clock.now().replace(hour=3, minute=1) - story.clock.now())
-    story.regreen.tick()
+    story.regreen.enqueue_due_work()
     story.work()
 
 
@@ -177,22 +263,22 @@ def _night(story: Story) -> None:
 @needs_sandbox
 @pytest.mark.sandbox
 def test_a_proven_culprit_is_taken_back_in_one_draft(story: Story) -> None:
-    story.configures("review: {enabled: false}\nbisect: {revert_pr: true}\n")
+    story.configures(_REVERTS)
     culprit = _history(story)
     issue = story.issue("Totals are wrong")
-    story.says("alice", f'/bisect test="{_TEST}"', on=issue)
+    story.says("alice", f'/bisect test="{_PYTEST}"', on=issue)
     story.work()
     (patch,) = story.pulls
     assert patch.raw.draft
     assert patch.raw.head_ref == f"regreen/revert-{culprit[:12]}"
     assert patch.raw.issue.title == "Revert “Make total faster”"
     assert f"#{patch.number} takes that commit back, as a draft" in issue.comments[0]
-    story.says("alice", f'/bisect test="{_TEST}"', on=issue)
+    story.says("alice", f'/bisect test="{_PYTEST}"', on=issue)
     story.work()
     assert len(story.pulls) == 1
     assert f"#{patch.number} takes that commit back" in issue.comments[1]
     story.state.close(patch.raw)
-    story.says("alice", f'/bisect test="{_TEST}" ', on=issue)
+    story.says("alice", f'/bisect test="{_PYTEST}" ', on=issue)
     story.work()
     assert len(story.pulls) == 1, "a person closed it, and it is not offered again"
 
@@ -200,8 +286,22 @@ def test_a_proven_culprit_is_taken_back_in_one_draft(story: Story) -> None:
 @pytest.mark.slow
 @needs_sandbox
 @pytest.mark.sandbox
-def test_what_a_revert_does_not_mend_opens_nothing(story: Story) -> None:
+def test_a_revert_whose_command_runs_no_tests_opens_nothing(story: Story) -> None:
     story.configures("review: {enabled: false}\nbisect: {revert_pr: true}\n")
+    _history(story)
+    issue = story.issue("Totals are wrong")
+    lone = "python -c 'from shop.prices import total; raise SystemExit(total([1, 2]) != 3)'"
+    story.says("alice", f'/bisect test="{lone}"', on=issue)
+    story.work()
+    assert story.pulls == []
+    assert "broke it (verified, " in issue.comments[0]
+
+
+@pytest.mark.slow
+@needs_sandbox
+@pytest.mark.sandbox
+def test_what_a_revert_does_not_mend_opens_nothing(story: Story) -> None:
+    story.configures(_REVERTS)
     _history(story)
     story.commits({"shop/prices.py": _BROKEN + "\n\nLIMIT = 2\n"}, message="Build on it")
     story.commits({"shop/prices.py": _BROKEN.replace("[1:]", "[2:]")}, message="Faster still")
@@ -216,10 +316,10 @@ def test_what_a_revert_does_not_mend_opens_nothing(story: Story) -> None:
 @needs_sandbox
 @pytest.mark.sandbox
 def test_a_repository_gets_four_reverts_a_day_at_the_most(story: Story) -> None:
-    story.configures("review: {enabled: false}\nbisect: {revert_pr: true}\n")
+    story.configures(_REVERTS)
     _history(story)
     for i in range(4):
-        story.regreen.store.put("reverts/acme/shop/2026-03-02", f"earlier-{i}", "1")
+        story.regreen.store.save(RevertTry("acme/shop", "2026-03-02", f"earlier-{i}"))
     issue = story.issue("Totals are wrong")
     story.says("alice", f'/bisect test="{_TEST}"', on=issue)
     story.work()

@@ -15,16 +15,17 @@ from urllib.parse import quote
 
 import pytest
 from pydantic import SecretStr
+from regreen_playground.loopback import Loopback
 
-from regreen.bot.app import App, build
-from regreen.bot.outcomes import Outcomes
-from regreen.fixers.case import After, Attempt, Before, Fix
-from regreen.fixers.checks.change import Reason
-from regreen.fixers.gate import GateReport
-from regreen.models import Cost, Failure
-from regreen.playground.loopback import Loopback
-from regreen.records import Document, JobRecord, LedgerLine
-from regreen.reviewers.learning import Outcome
+from regreen.app.wiring import Application, build_app
+from regreen.bot.feedback import OutcomeStore
+from regreen.code.file_change import CheckReason
+from regreen.domain.models import Cost, Failure
+from regreen.domain.records import JobRecord, LedgerLine, ResultDocument
+from regreen.domain.state_records import FindingOutcome
+from regreen.fixers.case import Attempt, FixResult, InitialFailure, PatchedRuns
+from regreen.gate.judge import GateReport
+from tests.jobs import run_job
 from tests.stories.browser import CHROMIUM, DESK, DRIVER, PHONE, Browser, axe
 from tests.stories.conftest import Tell
 from tests.stories.story import REPO, Story
@@ -58,7 +59,7 @@ class Scene:
                 "client_secret": SecretStr(story.app.client_secret),
             }
         )
-        self.app: App = build(settings, durable=False, clock=story.clock, sandbox=story._sandbox)
+        self.app: Application = build_app(settings, clock=story.clock, sandbox=story._sandbox)
         self._server = Loopback(self.app.wsgi, port)
 
     def close(self) -> None:
@@ -73,7 +74,7 @@ class Scene:
 
     def runs(self, job: JobRecord) -> threading.Thread:
         """A worker takes the job."""
-        thread = threading.Thread(target=self.app.runner.run, args=(job.id,))
+        thread = threading.Thread(target=run_job, args=(self.app.runner, job.id))
         thread.start()
         return thread
 
@@ -83,7 +84,7 @@ class Scene:
         self.story.deliver()
         for job in self.app.store.jobs(states=("waiting",)):
             if job.kind not in {"fix", "bisect"}:
-                self.app.runner.run(job.id)
+                run_job(self.app.runner, job.id)
         (job,) = self.app.store.jobs(states=("waiting",))
         return job
 
@@ -118,21 +119,21 @@ def _keep_fix(scene: Scene) -> str:
     job, store, at = "fix/acme/shop/1/x", scene.app.store, scene.story.clock.now()
     failure = Failure("tests.test_prices.TotalTest.test_sum", "AssertionError", "5 != 6", "tests/test_prices.py", 8)  # fmt: skip
     trail = ('run {"command": "python -m unittest -q tests.test_prices"}\n-> exit 1\nAssertionError: 5 != 6 ' + "x" * 200,)  # fmt: skip
-    fix = Fix(
+    fix = FixResult(
         outcome="fixed", rung="model", patch=_PATCH, cause="The first price was left out.",
-        before=Before("python -m unittest -q tests.test_prices", 1, (failure,)), after=After(0, 3),
-        gate=GateReport("allow", (Reason("minimal", "every hunk is needed"),)), seconds=41.5, cost=Cost(0.031, 4, 9000, 800, 7000),
+        before=InitialFailure("python -m unittest -q tests.test_prices", 1, (failure,)), after=PatchedRuns(0, 3),
+        gate=GateReport("allow", (CheckReason("minimal", "every hunk is needed"),)), seconds=41.5, cost=Cost(0.031, 4, 9000, 800, 7000),
         attempts=(
             Attempt("recipe", "no recipe fits an AssertionError", "nothing_proposed", 0.2),
             Attempt("template", "another slice", "still_red", 3.1, patch=_PATCH.replace("sum(prices)", "sum(prices[:])"), detail="2 of 3 runs red"),
             Attempt("model", "sum over all prices", "accepted", 38.0, 0.031, _PATCH, "green in 3 fresh runs", trail),
         ),
     )  # fmt: skip
-    store.keep(Document("fix", REPO, 1, job, job, at, {"version": 1, **asdict(fix)}))
+    store.save_document(ResultDocument("fix", REPO, 1, job, job, at, {"version": 1, **asdict(fix)}))
     store.charge(LedgerLine(at, job, REPO, 1, "fix", "scripted", fix.cost))
     for n in range(40):
-        outcome = Outcome(REPO, n, "f", "ruff/F821", 0.82 + n % 4 * 0.04, "up" if n % 8 else "down", at.isoformat())  # fmt: skip
-        Outcomes(store).note(outcome)
+        outcome = FindingOutcome(REPO, n, "f", "ruff/F821", 0.82 + n % 4 * 0.04, "up" if n % 8 else "down", at.isoformat())  # fmt: skip
+        OutcomeStore(store).record_outcome(outcome)
     return job
 
 
@@ -189,7 +190,7 @@ def test_a_job_is_cancelled_from_its_page(scene: Scene) -> None:
     scene.browser.sees("running")
     scene.browser.click("Cancel this job")
     scene.browser.sees("cancelled")
-    scene.app.runner.notice_cancelled()  # a worker does this every second
+    scene.app.runner.propagate_cancellations()  # a worker does this every second
     worker.join(timeout=30)
     assert not worker.is_alive()
     assert [a.asked_by for a in scene.app.store.actions() if a.action == "cancelled"] == ["alice"]
@@ -205,7 +206,7 @@ def test_a_delivery_is_replayed(scene: Scene) -> None:
     scene.browser.click("Replay")
     scene.browser.sees("waiting")
     before = len(pull.reviews)
-    scene.app.work()
+    scene.app.run_due_jobs()
     scene.browser.sees("done")
     assert len(pull.reviews) == before  # it was done before, and is not said twice
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 import sqlalchemy as sa
 
+from tests.jobs import claim, run_job
 from tests.stories.story import Story
 from tests.stories.test_fixes import needs_sandbox
 from tests.stories.test_reviews import FAULT
@@ -33,7 +34,7 @@ def test_a_command_in_the_sandbox_is_killed_when_nobody_wants_it(story: Story, h
     store, runner = story.regreen.store, story.regreen.runner
     _run_all_but(story, "bisect")
     (job,) = store.jobs(states=("waiting",))
-    running = threading.Thread(target=runner.run, args=(job.id,))
+    running = threading.Thread(target=run_job, args=(runner, job.id))
     running.start()
     _until(lambda: _has_begun(story))
     threading.Event().wait(2.0)  # the box is open, and the command sleeps in it
@@ -44,7 +45,7 @@ def test_a_command_in_the_sandbox_is_killed_when_nobody_wants_it(story: Story, h
     story.deliver()
     _run_all_but(story, "bisect")
     began = time.monotonic()
-    runner.notice_cancelled()  # a worker does this every second
+    runner.propagate_cancellations()  # a worker does this every second
     running.join(timeout=30)
     assert time.monotonic() - began < 3 - 1
     ended = store.job(job.id)
@@ -60,10 +61,11 @@ def test_a_review_that_was_cancelled_while_its_process_was_dead_leaves_no_spinni
     pull = story.pull(FAULT)
     story.deliver()
     (job,) = story.regreen.store.jobs(states=("waiting",))
-    story.regreen.store.begin(job.id, "a worker that died")
+    claim(story.regreen.store, job.id, "a worker that died")
     story.says("alice", "/cancel", on=pull)
     story.work()
-    assert story.regreen.runner.run(job.id) is None, "the engine takes it up again after the start"
+    runner = story.regreen.runner
+    runner.report_stopped_jobs(runner.take_back_lost_jobs())  # a worker does this at its start
     assert pull.checks == {"Regreen": "neutral"}
     assert pull.check.title == "Superseded"
 
@@ -71,10 +73,10 @@ def test_a_review_that_was_cancelled_while_its_process_was_dead_leaves_no_spinni
 def _has_begun(story: Story) -> bool:
     """Whether the bisection's log has its first line: the next thing is a box."""
     with story.regreen.store.engine.connect() as connection:
-        return bool(connection.execute(sa.text("SELECT count(*) FROM lines")).scalar_one())
+        return bool(connection.execute(sa.text("SELECT count(*) FROM observations")).scalar_one())
 
 
 def _run_all_but(story: Story, kind: str) -> None:
     for job in story.regreen.store.jobs(states=("waiting",)):
         if job.kind != kind:
-            story.regreen.runner.run(job.id)
+            run_job(story.regreen.runner, job.id)

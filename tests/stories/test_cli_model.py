@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from regreen_playground.model import Answer, ScriptedModel, Use
+from regreen_playground.things import Json
 
-from regreen.playground.model import Answer, ScriptedModel, Use
-from regreen.playground.things import Json
 from tests.stories.test_fixes import needs_sandbox
 from tests.unit.changes import ENV
 from tests.unit.changes import Story as Repository

@@ -35,11 +35,21 @@ def test_a_comment_is_seen_at_once_and_answered_at_the_end(story: Story) -> None
     assert story.reactions(said) == ["eyes", "rocket"]
 
 
-def test_a_refusal_shows_on_the_comment_too(story: Story) -> None:
-    pull = story.pull(draft=True)
-    said = story.says("mallory", "/review", on=pull)
+def test_a_stranger_is_answered_once_an_hour_and_costs_no_more_than_that(story: Story) -> None:
+    pull, other = story.pull(draft=True), story.issue("Broken")
+    said = story.says("mallory", "/review\n" * 10, on=pull)
     story.work()
-    assert story.reactions(said) == ["eyes", "confused"]
+    story.says("mallory", "/fix\n/help\n/reviw", on=pull)
+    story.says("mallory", "/fix", on=other)
+    story.work()
+    assert (
+        pull.comments == other.comments == ["@mallory, only people with write access may do that."]
+    )
+    assert story.reactions(said) == []
+    story.passes(minutes=61)
+    story.says("mallory", "/help", on=pull)
+    story.work()
+    assert pull.comments[1].startswith("What I understand:")
 
 
 def test_a_typo_is_answered_with_the_nearest(story: Story) -> None:

@@ -40,10 +40,23 @@ def test_whatever_ends_the_demo_ends_the_app_that_it_started(
     assert list(tmp_path.glob("regreen-demo-*")) == [], "nor does it leave its files"
 
 
-def test_without_a_sandbox_it_says_so_at_once(tmp_path: Path) -> None:
+def play_without_sandbox(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     nowhere = {"REGREEN_SANDBOX": "docker", "DOCKER_HOST": f"unix://{tmp_path}/none.sock"}
-    argv = [sys.executable, "-m", "regreen", "demo"]
-    done = subprocess.run(argv, cwd=tmp_path, env=os.environ | nowhere, capture_output=True, text=True, check=False, timeout=60)  # fmt: skip
+    argv = [sys.executable, "-m", "regreen", "demo", *arguments]
+    return subprocess.run(argv, cwd=tmp_path, env=os.environ | nowhere, capture_output=True, text=True, check=False, timeout=240)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_without_a_sandbox_it_shows_the_review_and_names_what_it_leaves_out(tmp_path: Path) -> None:
+    done = play_without_sandbox(tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "no Docker engine is running" in done.stdout
+    assert "reviews #1: 3 comments on lines" in done.stdout
+    assert "Left out, because code would have to run: failing CI is repaired" in done.stdout
+
+
+def test_an_act_that_needs_a_sandbox_says_so_at_once(tmp_path: Path) -> None:
+    done = play_without_sandbox(tmp_path, "--act", "2")
     assert (done.returncode, done.stdout) == (3, "")
     assert "no Docker engine is running" in done.stderr
     assert done.stderr.count("\n") == 1

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+from regreen_playground.acts import owners, pulls
+from regreen_playground.model import Use
+from regreen_playground.outbox import Answer
+from regreen_playground.things import CheckRun, Installation, Repository
+from regreen_playground.world import World
 
-from regreen.playground.acts import owners, pulls
-from regreen.playground.outbox import Answer
-from regreen.playground.things import Installation, Repository
-from regreen.playground.world import World
-from tests.stories.story import REPO, Story
+from regreen.domain.state_records import RepositorySchedules
+from tests.jobs import run_job
+from tests.stories.conftest import Tell
+from tests.stories.story import REPO, SeenPull, Story
+from tests.stories.test_fixes import needs_sandbox
 from tests.stories.test_reviews import FAULT
+from tests.stories.test_trust import TESTED, TESTS
 
 _NIGHTLY = """\
 bisect:
@@ -30,7 +37,7 @@ def _installation(story: Story) -> Installation:
 
 
 def _schedules(story: Story) -> list[str]:
-    return [key for key, _ in story.regreen.store.items("schedules")]
+    return [known.repo for known in story.regreen.store.find_all(RepositorySchedules)]
 
 
 def _states(story: Story, kind: str) -> list[str]:
@@ -73,11 +80,23 @@ def test_a_delivery_that_comes_late_and_tells_the_old_name_is_done_all_the_same(
     story.state.flush(lambda *_: Answer(502, {}, ""))
     owners.rename(story.state, _repository(story), "store")
     story.work()
-    story.regreen.begin()
+    story.regreen.enqueue_startup_work()
     story.work()
     assert pull.remarks
     assert pull.checks == {"Regreen": "neutral"}
     story.app.deliveries[:] = [d for d in story.app.deliveries if d.status_code < 300]
+
+
+def test_a_renamed_repository_works_under_a_later_installation(story: Story) -> None:
+    owners.rename(story.state, _repository(story), "store")
+    story.work()
+    owners.uninstall(story.state, _installation(story))
+    story.work()
+    story.state.install(story.app, "acme/store")
+    story.state.commit("acme/store", FAULT, branch="change", by="alice")
+    pull = SeenPull(story, story.state.open_pull("acme/store", "change", by="alice"))
+    story.work()
+    assert pull.remarks
 
 
 def test_a_transferred_repository_is_known_by_its_new_owner(story: Story) -> None:
@@ -102,6 +121,22 @@ def test_nothing_goes_on_in_a_repository_that_is_archived_or_gone(
     story.work()
     assert _schedules(story) == []
     assert _states(story, "review") == ["cancelled"]
+
+
+def test_a_schedule_of_an_earlier_version_that_can_never_run_stops_nobody_elses(
+    story: Story,
+) -> None:
+    story.configures(_NIGHTLY)
+    story.work()
+    (kept,) = story.regreen.store.find_all(RepositorySchedules)
+    impossible = kept.schedules.replace("0 3 * * *", "0 0 30 2 *")
+    story.regreen.store.save(replace(kept, repo="acme/another", schedules=impossible))
+    story.regreen.enqueue_due_work()
+    story.passes(hours=18)
+    assert story.regreen.enqueue_due_work() == 1
+    story.work()
+    assert set(_states(story, "care")) == {"done"}
+    assert _schedules(story) == [REPO]
 
 
 # Installations
@@ -131,6 +166,27 @@ def test_an_app_that_is_removed_forgets(story: Story) -> None:
     story.work()
     assert _schedules(story) == []
     assert pull.checks == {}
+
+
+def _copies(story: Story) -> list[str]:
+    return [p.name for p in (story.regreen.desk.settings.home / "mirrors").glob("*.git")]
+
+
+def test_the_copy_of_a_repository_goes_with_the_app_that_may_read_it(story: Story) -> None:
+    story.pull(FAULT)
+    story.work()
+    assert len(_copies(story)) == 1
+    owners.uninstall(story.state, _installation(story))
+    story.work()
+    assert _copies(story) == []
+
+
+def test_the_copy_of_a_repository_goes_with_the_repository(story: Story) -> None:
+    story.pull(FAULT)
+    story.work()
+    owners.delete(story.state, _repository(story))
+    story.work()
+    assert _copies(story) == []
 
 
 # Pull requests
@@ -164,7 +220,7 @@ def test_what_was_said_before_a_pull_request_was_closed_is_answered(story: Story
     story.deliver()
     said, closed = story.regreen.store.jobs(states=("waiting",))[::-1]
     assert (said.kind, closed.kind) == ("comment", "comment")
-    story.regreen.runner.run(closed.id)
+    run_job(story.regreen.runner, closed.id)
     story.work()
     assert len(pull.comments) == 1
 
@@ -261,10 +317,57 @@ def test_a_button_that_is_none_of_ours_does_nothing(story: Story) -> None:
 # The merge queue
 
 
-def test_the_merge_queue_gets_the_check_once_on_its_own_commit(story: Story) -> None:
-    pull = story.pull()
-    story.work()
-    sha = story.state.queue_merge(pull.raw)
+def _queued(story: Story, *group: SeenPull, squash: bool = False, message: str = "") -> CheckRun:
+    sha = story.state.queue_merge(*(one.raw for one in group), squash=squash, message=message)
     story.work()
     (check,) = story.state.checks_on(REPO, sha)
-    assert (check.name, check.conclusion) == ("Regreen", "success")
+    assert check.name == "Regreen"
+    return check
+
+
+def _with_whole_reviews(tell: Tell) -> Story:
+    story = tell(lambda _asked: Use("report", {"about": "Sells.", "findings": []}))
+    story.configures(TESTS)
+    return story
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+@pytest.mark.parametrize("squash", [False, True])
+def test_the_merge_queue_gets_the_same_check(tell: Tell, squash: bool) -> None:
+    story = _with_whole_reviews(tell)
+    first = story.pull(TESTED, branch="first")
+    more = {
+        path.replace("new", "more"): text.replace("new", "more") for path, text in TESTED.items()
+    }
+    second = story.pull(more, branch="second")
+    story.work()
+    assert first.checks == second.checks == {"Regreen": "success"}
+    check = _queued(story, first, second, squash=squash)
+    assert (check.conclusion, check.title) == ("success", "Reviewed in its pull requests")
+    assert f"- #{second.number} at `{second.raw.head_sha[:12]}`: success" in (check.summary or "")
+
+
+@pytest.mark.parametrize("squash", [False, True])
+def test_the_merge_queue_is_not_green_for_what_was_not_reviewed(story: Story, squash: bool) -> None:
+    read = story.pull(FAULT, branch="read")
+    story.work()
+    story.configures("review: {enabled: false}\n")
+    unread = story.pull({"shop/more.py": "MORE = 1\n"}, branch="unread")
+    story.work()
+    check = _queued(story, read, unread, squash=squash)
+    assert (check.conclusion, check.title) == ("neutral", f"Not reviewed: #{unread.number}")
+    assert f"- #{read.number} at `{read.raw.head_sha[:12]}`: neutral: " in (check.summary or "")
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_the_merge_queue_believes_no_number_in_a_message(tell: Tell) -> None:
+    story = _with_whole_reviews(tell)
+    good = story.pull(TESTED, branch="good")
+    story.work()
+    assert good.checks == {"Regreen": "success"}
+    story.configures("review: {enabled: false}\n")
+    bad = story.pull({"evil.py": "X = 1\n"}, branch="bad")
+    check = _queued(story, bad, good, squash=True, message=f"Tidy (#{good.number})")
+    assert (check.conclusion, check.title) == ("neutral", "Not reviewed: other commits")

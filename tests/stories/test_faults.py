@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from regreen_playground.acts import owners
+from regreen_playground.outbox import Answer
+from regreen_playground.things import ReviewComment
 
-from regreen.playground.acts import owners
-from regreen.playground.outbox import Answer
-from regreen.playground.things import ReviewComment
+from regreen.domain.state_records import RepositorySchedules
 from tests.stories.conftest import app_key, checked, violations
 from tests.stories.flaky import KINDS, Flaky
 from tests.stories.story import REPO, SeenPull, Story
@@ -51,7 +52,10 @@ class Weather:
     def ends(self) -> None:
         """Whatever happened, no job failed and no exchange was against GitHub's description."""
         jobs = self.story.regreen.store.jobs()
-        assert [(j.id, j.note) for j in jobs if j.state not in {"done", "superseded"}] == []
+        unfinished = [j for j in jobs if j.state not in {"done", "superseded"}]
+        # a job that waited when its repository was renamed goes on as another
+        lost = [j for j in unfinished if not any(f"renamed/{j.id}" in other.id for other in jobs)]
+        assert [(j.id, j.note) for j in lost] == []
         self.story.end()
         assert violations(self._log) == []
 
@@ -124,10 +128,10 @@ def owners_and_upkeep(weather: Weather) -> None:
     owners.rename(story.state, story.state.repository(REPO), "store")
     for _ in range(4):
         story.passes(hours=1)
-        story.regreen.tick()
+        story.regreen.enqueue_due_work()
         story.work()
     weather.passes()
-    assert [key for key, _ in story.regreen.store.items("schedules")] == ["acme/store"]
+    assert [s.repo for s in story.regreen.store.find_all(RepositorySchedules)] == ["acme/store"]
     assert len(pull.reviews) == 1
     assert pull.checks == {"Regreen": "neutral"}
     story.app.deliveries[:] = [d for d in story.app.deliveries if d.status_code < 300]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from regreen.bot.cli import cli
+from regreen.cli import cli
 from tests.unit.repairs import CALC, GREEN, SETUP, Repository, sandbox_or_skip
 
 pytestmark = pytest.mark.sandbox
@@ -245,7 +245,7 @@ def test_a_missing_dependency_is_declared_and_needs_a_person(repository: Reposit
 def test_wrong_usage_is_said_in_one_line(
     repository: Repository, argv: list[str], says: str
 ) -> None:
-    from regreen.errors import UserError
+    from regreen.domain.errors import UserError
 
     with pytest.raises(UserError, match=says):
         regreen("fix", "--repo", str(repository.path), *argv)
@@ -255,7 +255,7 @@ def test_wrong_usage_is_said_in_one_line(
 def test_a_workflow_that_cannot_be_read_is_named(
     tmp_path: Path, repository: Repository, text: str
 ) -> None:
-    from regreen.errors import UserError
+    from regreen.domain.errors import UserError
 
     bad = tmp_path / "bad.yml"
     bad.write_text(text)
@@ -382,7 +382,7 @@ def test_a_log_without_a_failure_is_told_so(repository: Repository, tmp_path: Pa
 
 @pytest.mark.parametrize("words", ["", "\n", "hello world\n", "\xff\x00"])
 def test_what_is_no_patch_is_told_so(repository: Repository, tmp_path: Path, words: str) -> None:
-    from regreen.errors import UserError
+    from regreen.domain.errors import UserError
 
     with pytest.raises(UserError, match=r"p\.diff holds no patch; make one with `git diff`"):
         judged(repository, tmp_path, words, run=False)
@@ -405,9 +405,13 @@ def test_a_command_that_was_green_before_shows_nothing(
     assert any("green without the patch too" in one["detail"] for one in document["reasons"])
 
 
-def test_what_was_red_from_the_first_commit_on_ends_with_a_reason(repository: Repository) -> None:
+def test_what_was_red_from_the_first_commit_on_ends_with_a_reason(
+    repository: Repository, tmp_path: Path
+) -> None:
+    (tmp_path / "spec.py").write_text("raise SystemExit(1)\n")
     repository.commit("readme", {"README.md": "hello\n"})
-    code, document = fixed(repository, "--rungs", "revert", "--", "sh", "-c", "exit 1")
+    spec = ("--overlay", str(tmp_path / "spec.py"))
+    code, document = fixed(repository, *spec, "--rungs", "revert", "--", "python", "spec.py")
     assert (code, document["outcome"], document["patch"]) == (1, "gave_up", None)
     assert "failed at the oldest commit already" in json.dumps(document["attempts"])
 
@@ -415,4 +419,13 @@ def test_what_was_red_from_the_first_commit_on_ends_with_a_reason(repository: Re
 def test_a_command_whose_tool_is_not_installed_is_told_so(repository: Repository) -> None:
     code, out, _ = regreen("fix", "--repo", str(repository.path), "--", "python", "-m", "tox")
     assert code == 1
-    assert "tox is not installed in the sandbox; say what installs it with --setup" in out
+    assert "hint: tox is not installed in the sandbox, and the setup does not install it" in out
+
+
+def test_a_service_in_another_version_than_asked_for_is_named(repository: Repository) -> None:
+    line = "regreen: service: redis:6 runs as redis-server 7.0"
+    code, out, _ = regreen(
+        "fix", "--repo", str(repository.path), "--", "bash", "-c", f"echo '{line}'; exit 1"
+    )
+    assert code == 1
+    assert "hint: service redis:6 runs as redis-server 7.0" in out

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import socket
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from regreen.bot.cli import cli
+from regreen.cli import cli
 from tests.unit.repairs import CALC, GREEN, SETUP, Repository, sandbox_or_skip
 
 pytestmark = pytest.mark.sandbox
@@ -23,9 +26,31 @@ LOG = """2026-01-05T10:00:00.0000000Z ##[group]Run pytest -q
 2026-01-05T10:00:01.0000000Z ##[error]Process completed with exit code 1.
 """
 FAR = (
-    "import socket\n\n\ndef test_far():\n    with socket.socket(type=socket.SOCK_DGRAM) as far:\n"
-    "        far.connect(('192.0.2.1', 9))\n"
+    "from urllib.request import urlopen\n\n\ndef test_far():\n"
+    "    assert urlopen('http://{host}:{port}/', timeout=20).status == 200\n"
 )
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Says that all is well."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *args: object) -> None:
+        """Nothing."""
+
+
+def own_address() -> str:
+    """An address of this machine that is not loopback: what a box without a network finds unreachable."""
+    with socket.socket(type=socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # nothing is sent
+        except OSError:
+            pytest.skip("this machine has no address but loopback")
+        return str(probe.getsockname()[0])
 
 
 @pytest.fixture
@@ -62,12 +87,19 @@ def test_another_failure_than_cis_is_none_to_repair(tmp_path: Path, repository: 
 
 @pytest.mark.slow
 def test_a_command_that_needs_a_network_gets_one_where_it_is_allowed(
-    repository: Repository,
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    repository.commit("far", {**GREEN, "tests/test_far.py": FAR})
-    found = fixed(repository)
-    assert found["before"]["failures"][0]["test"] == "tests/test_far.py::test_far"
-    found = fixed(repository, "--allow-network")
+    host = own_address()
+    with ThreadingHTTPServer((host, 0), Answers) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        port = server.server_address[1]
+        monkeypatch.setenv("REGREEN_SETUP_HOSTS", f"{host}:{port}")
+        far = FAR.format(host=host, port=port)
+        repository.commit("far", {**GREEN, "tests/test_far.py": far})
+        found = fixed(repository)
+        assert found["before"]["failures"][0]["test"] == "tests/test_far.py::test_far"
+        found = fixed(repository, "--allow-network")
+        server.shutdown()
     assert found["outcome"] == "already_green"
     assert "# with a network: it cannot work without one" in found["before"]["command"]
 

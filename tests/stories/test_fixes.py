@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from regreen_playground.world import Fault
 
-from regreen.adapters.sandbox import choose
-from regreen.errors import NoSandbox
-from regreen.playground.world import Fault
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.domain.errors import NoSandbox
+from tests.jobs import run_job
 from tests.stories.story import REPO, SeenPull, Story
 
 _WORKFLOW = """\
@@ -35,7 +36,7 @@ _STEPS = ["Set up job", "Run actions/checkout@v4", "Run actions/setup-python@v5"
 
 def _sandbox_works() -> bool:
     try:
-        choose()
+        choose_sandbox()
     except NoSandbox:
         return False
     return True
@@ -100,7 +101,7 @@ def test_a_repair_that_is_given_up_leaves_no_branch_behind(story: Story) -> None
     story.work()
     assert [p.raw.head_ref for p in story.pulls[1:]] == ["regreen/fix-1"]
     story.passes(hours=2)
-    story.regreen.tick()
+    story.regreen.enqueue_due_work()
     story.work()
     assert len(_our_branches(story)) == 1, "what a pull request stands for is never taken"
 
@@ -116,13 +117,13 @@ def test_a_branch_of_a_repair_that_was_cancelled_is_taken_back_unless_somebody_u
     story.deliver()
     (job,) = [j for j in story.regreen.store.jobs(states=("waiting",)) if j.kind == "fix"]
     story.state.when(_no_pull_is_opened)
-    assert story.regreen.runner.run(job.id) is not None
+    assert run_job(story.regreen.runner, job.id) is not None
     story.regreen.store.cancel_job(job.id)
     assert len(_our_branches(story)) == 1
     if somebody_pushed:
         story.state.commit(REPO, {"more.py": "X = 1\n"}, branch="regreen/fix-1", by="alice")
     story.passes(hours=2)
-    story.regreen.tick()
+    story.regreen.enqueue_due_work()
     story.work()
     assert len(_our_branches(story)) == somebody_pushed
 
@@ -181,6 +182,51 @@ def test_an_approval_holds_for_the_commit_it_was_given_for(story: Story) -> None
     story.work()
     assert len(story.pulls) == 1
     assert "so the approval does not hold" in pull.comments[-1]
+
+
+def _red_main_that_a_person_has_to_repair(story: Story) -> str:
+    story.configures('review: {enabled: false}\nfix: {protected_paths: ["shop/**"]}\n')
+    story.commits({".github/workflows/ci.yml": _WORKFLOW})
+    sha = story.commits({"shop/bulk.py": "import os\n\nBULK = 100\n"})
+    story.work()
+    _ci_fails(story, sha)
+    return sha
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_repair_of_main_that_waits_is_approved_where_it_is_shown(story: Story) -> None:
+    sha = _red_main_that_a_person_has_to_repair(story)
+    story.work()
+    (check,) = story.state.checks_on(REPO, sha)
+    assert check.title == "A repair waits for approval"
+    assert "the button **Approve** opens it as a draft" in (check.summary or "")
+    story.state.press(check, "approve", by="mallory")
+    story.work()
+    assert story.pulls == []
+    story.state.press(check, "approve", by="alice")
+    story.work()
+    (patch,) = story.pulls
+    assert (patch.raw.draft, patch.raw.base_ref) == (True, "main")
+    assert "Approved by @alice." in patch.body
+    assert check.title == f"The repair is in #{patch.number}"
+
+
+@pytest.mark.slow
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_repair_that_an_issue_asked_for_is_approved_there(story: Story) -> None:
+    _red_main_that_a_person_has_to_repair(story)
+    story.deliver()
+    for job in story.regreen.store.jobs(states=("waiting",), kind="fix"):
+        story.regreen.store.cancel_job(job.id)
+    issue = story.issue("Main is red")
+    story.says("alice", "/fix", on=issue)
+    story.work()
+    assert issue.comments[0].startswith("A patch works, and needs your approval: `/approve` opens")
+    story.says("alice", "/approve", on=issue)
+    story.work()
+    assert [patch.raw.base_ref for patch in story.pulls] == ["main"]
 
 
 @pytest.mark.slow

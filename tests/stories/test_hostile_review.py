@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from regreen_playground.model import Answer, Says, Use
+from regreen_playground.things import Json
 
-from regreen.playground.model import Answer, Says, Use
-from regreen.playground.things import Json
 from tests.stories.conftest import Tell
 from tests.stories.hostile import acts, written
 from tests.stories.story import SeenPull

@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable
 
 import pytest
+from regreen_playground.world import Fault
 
-from regreen.playground.world import Fault
+from regreen.domain.state_records import RepositorySchedules
+from tests.jobs import run_job
 from tests.stories.story import REPO, Story
 from tests.stories.test_events import _NIGHTLY
 
@@ -63,7 +65,7 @@ def test_a_job_is_put_off_until_the_limit_is_over(story: Story) -> None:
     (job,) = story.regreen.store.jobs(states=("waiting",))
     none = Fault(status=403, message=_NONE_LEFT, headers=_none_left(3000))
     story.state.when(_for_a_while(none, times=1))
-    wait = story.regreen.runner.run(job.id)
+    wait = run_job(story.regreen.runner, job.id)
     assert wait == pytest.approx(3000, abs=10)
     put_off = story.regreen.store.job(job.id)
     assert put_off is not None
@@ -107,4 +109,26 @@ def test_a_limit_in_the_middle_of_an_installation_loses_none_of_its_schedules(st
     story.state.when(_for_a_while(none, after=10))
     story.state.install(story.app, REPO, *names)
     story.work()
-    assert {key for key, _ in story.regreen.store.items("schedules")} == set(names)
+    assert {s.repo for s in story.regreen.store.find_all(RepositorySchedules)} == set(names)
+
+
+def test_an_organisation_without_a_configuration_is_asked_for_it_now_and_then(story: Story) -> None:
+    story.work()
+    pull = story.pull()
+    asked: list[str] = []
+
+    def count(_: str, path: str) -> Fault | None:
+        asked.extend([path] if path.endswith("/access_tokens") else [])
+        return None
+
+    story.says("alice", "/config", on=pull)
+    story.work()
+    story.state.when(count)
+    for _ in range(3):
+        story.says("alice", "/config", on=pull)
+        story.work()
+    assert asked == []
+    story.passes(minutes=6)
+    story.says("alice", "/config", on=pull)
+    story.work()
+    assert len(asked) == 1

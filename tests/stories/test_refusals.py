@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from regreen_playground.world import Fault
 
-from regreen.playground.world import Fault
 from tests.stories.story import REPO, SeenPull, Story
 from tests.stories.test_reviews import FAULT
 
@@ -38,7 +38,7 @@ def test_a_stranger_gets_one_sentence_for_every_command(story: Story, command: s
     said = story.says("mallory", command, on=issue)
     story.work()
     assert issue.comments == ["@mallory, only people with write access may do that."]
-    assert story.reactions(said) == ["confused"] or story.reactions(said) == ["eyes", "confused"]
+    assert story.reactions(said) == []
     assert _kinds(story) <= {"comment", "care"}
 
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from regreen.adapters.git import GitRepository
-from regreen.adapters.sandbox import choose
-from regreen.errors import NoSandbox
-from regreen.fixers.ci_log import CiLog
-from regreen.fixers.ci_trial import trial_for
-from regreen.fixers.minimise import minimise
-from regreen.fixers.reproduce import reproduce
-from regreen.fixers.smaller import smaller
-from regreen.fixers.workflow import plan
-from regreen.models import Failure
-from regreen.ports import Sandbox
+from regreen.actions.step_trial import make_step_trial
+from regreen.actions.workflow import plan_workflow
+from regreen.adapters.git.repository import GitRepository
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.domain.errors import NoSandbox
+from regreen.domain.models import Failure
+from regreen.domain.ports import Sandbox
+from regreen.fixers.minimization import describe_smaller_failure, minimize_failure
+from regreen.logs.ci_log import CiLog
+from tests.contract.sandboxes import sandbox_or_skip
+from tests.reproduction import reproduce_failure
 
 pytestmark = pytest.mark.sandbox
 
@@ -28,7 +29,7 @@ Commit = Callable[[dict[str, str]], str]
 @pytest.fixture(scope="module")
 def sandbox() -> Sandbox:
     try:
-        return choose()
+        return choose_sandbox()
     except NoSandbox as error:
         pytest.skip(f"no sandbox here: {error}")
 
@@ -66,7 +67,14 @@ def test_a_generated_file_out_of_date_fails_though_the_setup_generates_it(
     good = commit({"gen.py": "open('names.txt', 'w').write('b')\n", "names.txt": "b"})
     bad = commit({"names.txt": "a"})
     git = GitRepository.open(tmp_path)
-    seen = reproduce(trial_for(plan(STALE)[0], 3), bad, git=git, sandbox=sandbox, runs=2, base=good)
+    seen = reproduce_failure(
+        make_step_trial(plan_workflow(STALE)[0], 3),
+        bad,
+        git=git,
+        sandbox=sandbox,
+        runs=2,
+        base=good,
+    )
     assert (seen.verdict, seen.base) == ("reproduced", "green")
 
 
@@ -79,8 +87,8 @@ def test_the_same_test_fails_again(tmp_path: Path, commit: Commit, sandbox: Sand
         (Failure("test_calc.T.test_add", "AssertionError", "-1 != 3"),),
     )
     git = GitRepository.open(tmp_path)
-    seen = reproduce(
-        trial_for(plan(PLAIN)[0]),
+    seen = reproduce_failure(
+        make_step_trial(plan_workflow(PLAIN)[0]),
         bad,
         git=git,
         sandbox=sandbox,
@@ -97,8 +105,8 @@ def test_a_base_that_is_red_too_is_told_apart(
 ) -> None:
     base = commit({"calc.py": "def add(a, b): return a - b\n", "test_calc.py": UNITTEST})
     head = commit({"other.py": ""})
-    seen = reproduce(
-        trial_for(plan(PLAIN)[0]),
+    seen = reproduce_failure(
+        make_step_trial(plan_workflow(PLAIN)[0]),
         head,
         git=GitRepository.open(tmp_path),
         sandbox=sandbox,
@@ -108,20 +116,29 @@ def test_a_base_that_is_red_too_is_told_apart(
     assert (seen.verdict, seen.base) == ("reproduced", "red")
 
 
-FAR = "import socket, unittest\nclass T(unittest.TestCase):\n    def test_far(self):\n        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as far:\n            far.connect(('192.0.2.1', 9))\n        self.assertEqual(1, 2)\n"
+FAR = """import unittest
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+class T(unittest.TestCase):
+    def test_far(self):
+        with self.assertRaises(HTTPError):  # what answers is the filter before the network
+            urlopen("http://10.0.0.1/")
+        self.assertEqual(1, 2)
+"""
 
 
 def test_a_test_that_misses_the_network_is_not_the_one_that_failed(
     tmp_path: Path, commit: Commit, sandbox: Sandbox
 ) -> None:
     bad = commit({"test_far.py": FAR})
-    git, trial = GitRepository.open(tmp_path), trial_for(plan(PLAIN)[0])
+    git, trial = GitRepository.open(tmp_path), make_step_trial(plan_workflow(PLAIN)[0])
     failed = Failure("test_far.T.test_far", "AssertionError", "AssertionError: 1 != 2")
     seen_in_ci = CiLog("Run python -m unittest", "test", (failed,))
-    without = reproduce(trial, bad, git=git, sandbox=sandbox, runs=1, expected=seen_in_ci)
+    without = reproduce_failure(trial, bad, git=git, sandbox=sandbox, runs=1, expected=seen_in_ci)
     assert (without.verdict, without.network) == ("not_reproduced", False)
     assert "which it has only where tests.allow_network allows it" in without.detail
-    allowed = reproduce(
+    allowed = reproduce_failure(
         trial, bad, git=git, sandbox=sandbox, runs=2, expected=seen_in_ci, allow_network=True
     )
     assert (allowed.verdict, allowed.network, len(allowed.runs)) == ("reproduced", True, 2)
@@ -132,15 +149,19 @@ def test_who_can_do_without_a_network_has_none_though_it_is_allowed(
     tmp_path: Path, commit: Commit, sandbox: Sandbox
 ) -> None:
     bad = commit({"calc.py": "def add(a, b): return a - b\n", "test_calc.py": UNITTEST})
-    git, trial = GitRepository.open(tmp_path), trial_for(plan(PLAIN)[0])
-    seen = reproduce(trial, bad, git=git, sandbox=sandbox, runs=1, allow_network=True)
+    git, trial = GitRepository.open(tmp_path), make_step_trial(plan_workflow(PLAIN)[0])
+    seen = reproduce_failure(trial, bad, git=git, sandbox=sandbox, runs=1, allow_network=True)
     assert (seen.verdict, seen.network) == ("reproduced", False)
 
 
 def test_a_green_step_is_not_reproduced(tmp_path: Path, commit: Commit, sandbox: Sandbox) -> None:
     head = commit({"calc.py": "def add(a, b): return a + b\n", "test_calc.py": UNITTEST})
-    seen = reproduce(
-        trial_for(plan(PLAIN)[0]), head, git=GitRepository.open(tmp_path), sandbox=sandbox, runs=2
+    seen = reproduce_failure(
+        make_step_trial(plan_workflow(PLAIN)[0]),
+        head,
+        git=GitRepository.open(tmp_path),
+        sandbox=sandbox,
+        runs=2,
     )
     assert (seen.verdict, seen.detail) == ("not_reproduced", "it passed in 2 of 2 runs")
 
@@ -180,21 +201,21 @@ def test_steps_hand_on_what_a_runner_hands_on(
     tmp_path: Path, commit: Commit, sandbox: Sandbox
 ) -> None:
     head = commit({"a.txt": ""})
-    seen = reproduce(
-        trial_for(plan(BOOKKEEPING)[0], 9),
+    seen = reproduce_failure(
+        make_step_trial(plan_workflow(BOOKKEEPING)[0], 9),
         head,
         git=GitRepository.open(tmp_path),
         sandbox=sandbox,
         runs=1,
     )
-    assert seen.runs[0].exit_code == 42, seen.runs[0].output
+    assert seen.runs[0].result.exit_code == 42, seen.runs[0].output
 
 
 def test_an_earlier_failure_is_said(tmp_path: Path, commit: Commit, sandbox: Sandbox) -> None:
     head = commit({"a.txt": ""})
     steps = "      - {id: x, run: 'echo a=b >> $GITHUB_OUTPUT; exit 9'}\n      - run: echo ${{ steps.x.outputs.a }}\n"
-    seen = reproduce(
-        trial_for(plan(JOB.format(steps=steps))[0], 3),
+    seen = reproduce_failure(
+        make_step_trial(plan_workflow(JOB.format(steps=steps))[0], 3),
         head,
         git=GitRepository.open(tmp_path),
         sandbox=sandbox,
@@ -208,8 +229,8 @@ def test_system_packages_are_refused_by_name(
 ) -> None:
     head = commit({"a.txt": ""})
     steps = "      - run: sudo apt-get update && sudo apt-get install -y no-such-package-here\n      - run: make test\n"
-    seen = reproduce(
-        trial_for(plan(JOB.format(steps=steps))[0], 3),
+    seen = reproduce_failure(
+        make_step_trial(plan_workflow(JOB.format(steps=steps))[0], 3),
         head,
         git=GitRepository.open(tmp_path),
         sandbox=sandbox,
@@ -229,9 +250,9 @@ def test_a_failing_test_is_cut_down_to_what_it_needs(
     head = commit({"test_p.py": POLLUTED})
     git = GitRepository.open(tmp_path)
     steps = "      - run: pip install pytest\n      - run: pytest -q\n"
-    trial = trial_for(plan(JOB.format(steps=steps))[0])
-    failure = reproduce(trial, head, git=git, sandbox=sandbox, runs=1).failures[0]
-    small = minimise(
+    trial = make_step_trial(plan_workflow(JOB.format(steps=steps))[0])
+    failure = reproduce_failure(trial, head, git=git, sandbox=sandbox, runs=1).failures[0]
+    small = minimize_failure(
         trial,
         head,
         failure,
@@ -252,24 +273,104 @@ jobs:
     runs-on: ubuntu-latest
     services:
       db:
-        image: postgres:16
-        env: {POSTGRES_USER: me, POSTGRES_PASSWORD: secret, POSTGRES_DB: shop}
+        image: postgres:99-alpine
+        env: {POSTGRES_USER: me, POSTGRES_PASSWORD: "it's secret", POSTGRES_DB: shop}
         ports: ["5433:5432"]
         options: --health-cmd pg_isready
+    env: {PGHOST: localhost, PGUSER: me, PGDATABASE: shop}
     steps:
-      - run: psql -h localhost -p ${{ job.services.db.ports['5432'] }} -U me -d shop -Atc 'select current_database()' > name
-      - run: test "$(cat name)" = shop && exit 7
+      - run: psql -p ${{ job.services.db.ports['5432'] }} -Atc 'select current_database()' > name
+        env: {PGPASSWORD: "it's secret"}
+      - run: |
+          psql -p 5433 -c 'select 1' && exit 1
+          test "$(cat name)" = shop && exit 7
+        env: {PGPASSWORD: wrong}
+"""
+MYSQL = """\
+on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    services:
+      db:
+        image: mysql:8.0
+        env: {MYSQL_ROOT_PASSWORD: "a'b", MYSQL_DATABASE: shop, MYSQL_USER: me, MYSQL_PASSWORD: 'c\\d'}
+        ports: ["3307:3306"]
+    steps:
+      - run: |
+          mysql -h 127.0.0.1 -P 3307 -u me '-pc\\d' shop -e 'create table t (n int)'
+          test "$(mysql -h 127.0.0.1 -P 3307 -u root "-pa'b" -Ne "show tables in shop")" = t
+          mysql -h 127.0.0.1 -P 3307 -u me -pwrong -e 'select 1' && exit 1
+          exit 7
+"""
+REDIS = """\
+on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    services:
+      cache: {image: "redis:99", ports: ["6380:6379"], options: --health-cmd "redis-cli ping"}
+    steps:
+      - env: {REDIS_URL: "redis://localhost:${{ job.services.cache.ports[6379] }}"}
+        run: |
+          test "$(redis-cli -u "$REDIS_URL" ping)" = PONG
+          exit 7
+"""
+MEMCACHED = """\
+on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    services:
+      cache: {image: "memcached:99", ports: ["11211:11211"]}
+    steps:
+      - shell: python
+        run: |
+          import socket, sys
+          link = socket.create_connection(("localhost", 11211))
+          link.sendall(b"version\\r\\n")
+          sys.exit(7 if link.recv(100).startswith(b"VERSION") else 1)
 """
 
 
-@pytest.mark.skipif(
-    not any(Path("/usr/lib/postgresql").glob("*/bin/initdb")), reason="no PostgreSQL server here"
+@pytest.mark.parametrize("kind", ["docker", "bwrap"])
+@pytest.mark.parametrize(
+    ("workflow", "server", "said"),
+    [
+        (DATABASE, "initdb", "service db (postgres:99-alpine) was run as PostgreSQL 1"),
+        (MYSQL, "mariadbd", "service db (mysql:8.0) was run as MariaDB 1"),
+        (REDIS, "redis-server", "service cache (redis:99) was run as redis-server "),
+        (MEMCACHED, "memcached", "service cache (memcached:99) was run as memcached 1."),
+    ],
+    ids=["postgres", "mysql", "redis", "memcached"],
 )
-def test_a_service_runs_beside_the_job(tmp_path: Path, commit: Commit, sandbox: Sandbox) -> None:
+def test_a_service_of_this_machines_packages_runs_beside_the_job(  # noqa: PLR0917
+    tmp_path: Path, commit: Commit, kind: str, workflow: str, server: str, said: str
+) -> None:
+    places = [*map(Path, ("/usr/bin", "/usr/sbin")), *Path("/usr/lib/postgresql").glob("*/bin")]
+    if not any((place / server).exists() for place in places):
+        pytest.skip(f"no {server} on this machine")
     head = commit({"readme": "x"})
-    trial = trial_for(plan(DATABASE)[0], 2)
-    seen = reproduce(trial, head, git=GitRepository.open(tmp_path), sandbox=sandbox, runs=1)
-    assert (seen.verdict, seen.runs[0].exit_code) == ("reproduced", 7), seen.runs[0].output
+    job = plan_workflow(workflow)[0]
+    trial = make_step_trial(job, len(job.steps))
+    git = GitRepository.open(tmp_path)
+    seen = reproduce_failure(trial, head, git=git, sandbox=sandbox_or_skip(kind), runs=1)
+    assert (seen.verdict, seen.runs[0].result.exit_code) == ("reproduced", 7), seen
+    assert said in seen.detail
+
+
+def test_a_service_in_the_version_asked_for_needs_no_remark(
+    tmp_path: Path, commit: Commit, sandbox: Sandbox
+) -> None:
+    if shutil.which("redis-server") is None:
+        pytest.skip("no redis-server on this machine")
+    done = subprocess.run(["redis-server", "--version"], capture_output=True, text=True, check=True)
+    major = done.stdout.partition("v=")[2].partition(".")[0]
+    head = commit({"readme": "x"})
+    trial = make_step_trial(plan_workflow(REDIS.replace("redis:99", f"redis:{major}-alpine"))[0], 1)
+    seen = reproduce_failure(trial, head, git=GitRepository.open(tmp_path), sandbox=sandbox, runs=1)
+    assert seen.verdict == "reproduced"
+    assert "was run as" not in seen.detail
 
 
 INSTALLS_IN_A_RULE = JOB.format(steps="      - run: make check\n")
@@ -283,8 +384,8 @@ def test_what_a_make_rule_installs_is_there_without_a_network(
         "test_it.py": "import unittest, iniconfig\nclass T(unittest.TestCase):\n    def test_no(self): self.fail('x')\n",
     })  # fmt: skip
     git = GitRepository.open(tmp_path)
-    planned = plan(INSTALLS_IN_A_RULE, files=lambda path: git.show(head, path))[0]
-    seen = reproduce(trial_for(planned), head, git=git, sandbox=sandbox, runs=1)
+    planned = plan_workflow(INSTALLS_IN_A_RULE, files=lambda path: git.show(head, path))[0]
+    seen = reproduce_failure(make_step_trial(planned), head, git=git, sandbox=sandbox, runs=1)
     assert [failure.test for failure in seen.failures] == ["test_it.T.test_no"]
 
 
@@ -308,8 +409,8 @@ def test_a_failing_unittest_is_made_small_and_said(
     tmp_path: Path, commit: Commit, sandbox: Sandbox
 ) -> None:
     head = commit({"calc.py": "def add(a, b): return a - b\n", "test_calc.py": LONG_UNITTEST})
-    found = smaller(
-        trial_for(plan(PLAIN)[0]),
+    found = describe_smaller_failure(
+        make_step_trial(plan_workflow(PLAIN)[0]),
         head,
         [
             Failure(
@@ -333,9 +434,11 @@ def test_a_step_that_wants_a_container_engine_is_refused_by_name(
     tmp_path: Path, commit: Commit, sandbox: Sandbox
 ) -> None:
     head = commit({"readme": "x"})
-    planned = plan(JOB.format(steps="      - run: make -v && docker run --rm alpine true\n"))[0]
-    seen = reproduce(
-        trial_for(planned), head, git=GitRepository.open(tmp_path), sandbox=sandbox, runs=1
+    planned = plan_workflow(
+        JOB.format(steps="      - run: make -v && docker run --rm alpine true\n")
+    )[0]
+    seen = reproduce_failure(
+        make_step_trial(planned), head, git=GitRepository.open(tmp_path), sandbox=sandbox, runs=1
     )
     assert seen.verdict == "unsupported"
     assert "docker run: there is no container engine" in seen.detail

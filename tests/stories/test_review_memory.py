@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from regreen_playground.things import ReviewComment
 
-from regreen.playground.things import ReviewComment
 from tests.stories.story import SeenPull, Story
 from tests.stories.test_reviews import FAULT
 

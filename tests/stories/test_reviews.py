@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from regreen.playground.model import Use
-from regreen.playground.things import Upload
+import pytest
+from regreen_playground.model import Use
+from regreen_playground.things import Upload
+
 from tests.stories.conftest import Tell
 from tests.stories.story import Story
+from tests.stories.test_fixes import needs_sandbox
 
 FAULT = {
     "shop/run.py": (
@@ -130,24 +133,16 @@ def test_rerequesting_the_check_reviews_again(story: Story) -> None:
     assert any("findings" in j.note for j in reviews)
 
 
-def test_the_merge_queue_gets_the_same_check(story: Story) -> None:
-    pull = story.pull()
-    story.work()
-    story.state.queue_merge(pull.raw)
-    story.work()
-    notes = [j.note for j in story.regreen.store.jobs()]
-    assert "said that each pull request was reviewed" in notes
-
-
+@needs_sandbox
+@pytest.mark.sandbox
 def test_a_fork_is_reviewed_without_running_its_code(story: Story) -> None:
-    story.configures('tests: {command: "false"}\n')
-    story.state.fork("acme/shop", "mallory")
-    name = "mallory/shop"
-    story.state.commit(name, {"shop/new.py": "A = 1\n"}, branch="change", by="mallory")
-    raw = story.state.open_pull("acme/shop", "change", by="mallory", title="Mine", from_fork=name)
+    story.configures('tests: {command: "python -m unittest"}\n')
+    ours, theirs = story.pull({"shop/new.py": "NEW = 1\n"}), story.fork_pull(FAULT)
     story.work()
-    (check,) = story.state.checks_on("acme/shop", raw.head_sha)
-    assert check.conclusion == "neutral"
+    assert "The tests run 0 of 1 new lines." in (ours.check.summary or "")
+    assert theirs.remarks
+    assert "The tests run" not in (theirs.check.summary or "")
+    assert "its code is not run before somebody with write access" in (theirs.check.summary or "")
 
 
 def test_a_closed_pull_request_is_not_reviewed(story: Story) -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from regreen_playground.model import Answer, Use
+from regreen_playground.things import Json
 
-from regreen.playground.model import Answer, Use
-from regreen.playground.things import Json
 from tests.stories.conftest import Tell
 from tests.stories.story import Story
 

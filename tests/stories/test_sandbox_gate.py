@@ -9,12 +9,13 @@ from threading import Event
 
 import pytest
 
-from regreen.bot.sandboxes import Sandboxes
-from regreen.errors import NoSandbox
-from regreen.models import Check, Env, EnvSpec, Limits
-from regreen.ports import Box, Sandbox
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.bot.sandbox_trust import SandboxProvider
+from regreen.domain.errors import NoSandbox
+from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv
+from regreen.domain.ports import Box, Sandbox
 from tests.stories.conftest import Tell
-from tests.stories.story import Story, StoryClock
+from tests.stories.story import DASHBOARD_TOKEN, Story, StoryClock
 from tests.stories.test_reviews import FAULT
 
 _TESTS = 'tests: {command: "python -m unittest -q"}\n'
@@ -25,28 +26,32 @@ class _Leaky:
 
     name = "leaky"
 
-    def prepare(self, spec: EnvSpec, tree: Iterable[bytes], cancel: Event | None = None) -> Env:
+    def prepare(
+        self, spec: EnvSpec, tree: Iterable[bytes], cancel: Event | None = None
+    ) -> PreparedEnv:
         raise AssertionError("foreign code was let in", spec, tree, cancel)
 
-    def open(self, env: Env, tree: Iterable[bytes], limits: Limits | None = None) -> Box:
+    def open(self, env: PreparedEnv, tree: Iterable[bytes], limits: BoxLimits | None = None) -> Box:
         raise AssertionError("foreign code was let in", env, tree, limits)
 
     def pythons(self) -> tuple[str, ...]:
         return ("3.11",)
 
-    def doctor(self) -> list[Check]:
+    def doctor(self) -> list[DoctorCheck]:
         return []
 
 
-def _leaky() -> Sandboxes:
-    return Sandboxes(_Leaky, lambda _: "reads the host's files: GOT /etc/shadow", StoryClock())
+def _leaky() -> SandboxProvider:
+    return SandboxProvider(
+        _Leaky, lambda _: "reads the host's files: GOT /etc/shadow", StoryClock()
+    )
 
 
-def _none() -> Sandboxes:
+def _none() -> SandboxProvider:
     def choose() -> Sandbox:
         raise NoSandbox("nothing here can run foreign code; install Docker")
 
-    return Sandboxes(choose, lambda _: "", StoryClock())
+    return SandboxProvider(choose, lambda _: "", StoryClock())
 
 
 @pytest.fixture
@@ -81,10 +86,11 @@ def test_a_bisection_is_refused_where_there_is_no_sandbox(tell: Tell) -> None:
 
 
 def test_the_dashboard_says_so_from_the_start(leaky: Story) -> None:
-    leaky.regreen.begin()
+    leaky.regreen.enqueue_startup_work()
     leaky.work()
     page = leaky.regreen.wsgi.test_client()
-    assert "No repairs and no bisections, reviews run no tests: the sandbox" in page.get("/").text
+    first = page.get("/", headers={"Authorization": f"Bearer {DASHBOARD_TOKEN}"}).text
+    assert "No repairs and no bisections, reviews run no tests: the sandbox" in first
     assert "sandbox: the sandbox 'leaky' does not hold" in page.get("/readyz").text
 
 
@@ -96,25 +102,25 @@ def test_the_sandbox_is_swept_at_start_and_every_hour(tell: Tell) -> None:
             swept.append(1)
             return 0
 
-    story = tell(None, Sandboxes(Sweeping, lambda _: "", StoryClock()))
-    story.regreen.begin()
+    story = tell(None, SandboxProvider(Sweeping, lambda _: "", StoryClock()))
+    story.regreen.enqueue_startup_work()
     story.work()
     for _ in range(2):
         story.passes(hours=1)
-        story.regreen.tick()
-        story.regreen.tick()
+        story.regreen.enqueue_due_work()
+        story.regreen.enqueue_due_work()
         story.work()
     assert len(swept) == 3
 
 
 def test_a_machine_that_was_mended_is_found_again() -> None:
     clock, through = StoryClock(), ["a leak"]
-    sandboxes = Sandboxes(_Leaky, lambda _: through[0], clock)
-    assert "a leak" in sandboxes.missing()
+    sandboxes = SandboxProvider(_Leaky, lambda _: through[0], clock)
+    assert "a leak" in sandboxes.describe_missing()
     through[0] = ""
-    assert "a leak" in sandboxes.missing(), "not attacked anew for every question"
+    assert "a leak" in sandboxes.describe_missing(), "not attacked anew for every question"
     clock.sleep(601)
-    assert sandboxes.missing() == ""
+    assert sandboxes.describe_missing() == ""
 
 
 def test_a_repair_nobody_asked_for_says_quietly_why_it_broke_down(leaky: Story) -> None:
@@ -141,22 +147,29 @@ def test_a_start_soon_after_another_one_trusts_its_proof(tmp_path: Path) -> None
         attacks.append(sandbox.name)
         return ""
 
-    def started() -> Sandboxes:
-        return Sandboxes(_Leaky, attack, clock, tmp_path / "held")
+    def started() -> SandboxProvider:
+        return SandboxProvider(_Leaky, attack, clock, tmp_path / "held")
 
-    assert started().missing() == ""
-    assert started().missing() == ""
+    assert started().describe_missing() == ""
+    assert started().describe_missing() == ""
     assert attacks == ["leaky"]
     clock.pass_time(timedelta(minutes=31))
-    assert started().missing() == ""
+    assert started().describe_missing() == ""
     assert attacks == ["leaky"] * 2
     (tmp_path / "held").write_text("another backend 2026-03-02T09:31:00+00:00\n")
-    assert started().missing() == ""
+    assert started().describe_missing() == ""
     assert attacks == ["leaky"] * 3, "what was proven was another sandbox"
 
 
 def test_a_sandbox_that_does_not_hold_leaves_no_proof(tmp_path: Path) -> None:
     proof = tmp_path / "held"
-    leaks = Sandboxes(_Leaky, lambda _: "reads the host's files", StoryClock(), proof)
-    assert "does not hold" in leaks.missing()
+    leaks = SandboxProvider(_Leaky, lambda _: "reads the host's files", StoryClock(), proof)
+    assert "does not hold" in leaks.describe_missing()
     assert not proof.exists()
+
+
+def test_a_setting_that_cannot_be_used_is_what_is_missing() -> None:
+    wrong = SandboxProvider(
+        lambda: choose_sandbox("docker", setup_hosts="10.0.0.0/8"), lambda _: "", StoryClock()
+    )
+    assert "REGREEN_SETUP_HOSTS: '10.0.0.0/8' is no host" in wrong.describe_missing()

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 import requests
+from regreen_playground import Playground, serve
 
-from regreen.bot import registering
-from regreen.errors import UserError
-from regreen.playground import Playground, serve
-from regreen.settings import Settings
+from regreen.app import registration
+from regreen.app.settings_loader import web_url_from_api_url
+from regreen.domain.errors import UserError
+from regreen.domain.settings import Settings
 
 
 def test_the_whole_flow_with_a_browser(tmp_path: Path) -> None:
@@ -22,13 +23,13 @@ def test_the_whole_flow_with_a_browser(tmp_path: Path) -> None:
         told: list[str] = []
 
         def page(redirect: str, state: str) -> str:
-            asked = registering.manifest("Regreen", "https://regreen.example.org", redirect)
-            return registering.form(playground.url, None, asked, state)
+            asked = registration.make_manifest("Regreen", "https://regreen.example.org", redirect)
+            return registration.render_manifest_form(playground.url, None, asked, state)
 
         codes: list[str] = []
 
         def wait() -> None:
-            codes.append(registering.wait_for_code(page, 0, told.append))
+            codes.append(registration.wait_for_code(page, 0, told.append))
 
         waiting = threading.Thread(target=wait)
         waiting.start()
@@ -39,11 +40,11 @@ def test_the_whole_flow_with_a_browser(tmp_path: Path) -> None:
         assert requests.get(f"{local}done?code=x&state=guess", timeout=10).status_code == 400
         _agree(playground, form)
         waiting.join(timeout=20)
-        app = registering.convert(playground.api_url, codes[0])
+        app = registration.exchange_code(playground.api_url, codes[0])
         with pytest.raises(UserError, match="wrong, used or over an hour old"):
-            registering.convert(playground.api_url, codes[0])
+            registration.exchange_code(playground.api_url, codes[0])
     env = tmp_path / ".env"
-    key = registering.write_settings(
+    key = registration.write_settings(
         tmp_path / "home", env, app, api_url="https://x/api/v3", public_url="https://y"
     )
     assert stat.S_IMODE(key.stat().st_mode) == stat.S_IMODE(env.stat().st_mode) == 0o600
@@ -54,7 +55,7 @@ def test_the_whole_flow_with_a_browser(tmp_path: Path) -> None:
     assert settings.client_secret.get_secret_value() == app.client_secret != ""
     assert (settings.private_key_pem() or "").startswith("-----BEGIN ")
     with pytest.raises(UserError, match="holds an App already"):
-        registering.write_settings(tmp_path, env, app, api_url="x", public_url="y")
+        registration.write_settings(tmp_path, env, app, api_url="x", public_url="y")
 
 
 def _agree(playground: Playground, form: str) -> None:
@@ -73,9 +74,9 @@ def _agree(playground: Playground, form: str) -> None:
 
 def test_a_code_that_is_none() -> None:
     with pytest.raises(UserError, match="that is no code"):
-        registering.convert("https://api.github.com", "https://x/?code=1")
+        registration.exchange_code("https://api.github.com", "https://x/?code=1")
 
 
 def test_where_people_see_what_the_api_serves() -> None:
-    assert registering.web_url_of("https://api.github.com") == "https://github.com"
-    assert registering.web_url_of("https://ghe.example.org/api/v3") == "https://ghe.example.org"
+    assert web_url_from_api_url("https://api.github.com") == "https://github.com"
+    assert web_url_from_api_url("https://ghe.example.org/api/v3") == "https://ghe.example.org"

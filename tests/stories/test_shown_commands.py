@@ -54,6 +54,8 @@ _ELSEWHERE = {
     "make demo ARGS=--keep": "it stays until it is stopped; else the same as `make demo`",
 }
 _CANNOT = {
+    "python3 -I": "named in a sentence",
+    "python -m regreen": "named in a sentence",
     "python -I": "named in a sentence",
     "python -m pytest -q": "named in a sentence",
     "regreen fix --allow-network": "half of a command, named in a sentence",
@@ -63,10 +65,11 @@ _CANNOT = {
     "make check": "it is what runs this",
     "make tests": "it is what runs this",
     "make soak": "it takes an hour",
+    "make wheel": "stories/test_packaging.py builds the wheel, into another folder",
     "make wheels": "it downloads three hundred megabytes",
     "make image": "it builds an image, which takes a base that the engine has or can pull",
     "docker build --network none --build-arg BASE=IMAGE -t regreen .": "IMAGE is the reader's own",
-    "docker run --env-file .env -p 127.0.0.1:8000:8000 -v regreen:/var/lib/regreen -v /var/run/docker.sock:/var/run/docker.sock --group-add $(stat -c %g /var/run/docker.sock) --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges:true regreen": "it takes the built image and a registered App",
+    "docker run --env-file /etc/regreen/env -p 127.0.0.1:8000:8000 -v regreen:/var/lib/regreen -v /var/run/docker.sock:/var/run/docker.sock --group-add $(stat -c %g /var/run/docker.sock) --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges:true regreen": "it takes the built image and a registered App",
     "python3 -m venv /opt/regreen && /opt/regreen/bin/pip install .": "it installs from an index, outside of the checkout",
 }  # fmt: skip
 

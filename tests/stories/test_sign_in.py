@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import requests
+from regreen_playground import Playground, serve
+from regreen_playground.state import State
+from regreen_playground.things import App
 
-from regreen.adapters.github_people import GitHubSignIn
-from regreen.errors import UserError
-from regreen.playground import Playground, serve
-from regreen.playground.state import State
-from regreen.playground.things import App
+from regreen.adapters.github.sign_in import GitHubSignIn
+from regreen.domain.errors import UserError
 from tests.stories.conftest import app_key
 
 REPO = "acme/shop"

@@ -125,9 +125,9 @@ def test_each_job_is_a_span_with_its_calls_and_runs_below(
 def test_nothing_of_it_is_imported_where_no_collector_is_named() -> None:
     program = (
         "import sys\n"
-        "from regreen.adapters.traces import traces_to\n"
-        "import regreen.bot.app\n"
-        "with traces_to(None).span('x', {}) as span:\n    span.note({'a': 1})\n"
+        "from regreen.adapters.traces import make_traces\n"
+        "import regreen.app.wiring\n"
+        "with make_traces(None).span('x', {}) as span:\n    span.note({'a': 1})\n"
         "print([m for m in sys.modules if m.startswith(('opentelemetry.sdk', 'opentelemetry.exporter'))])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)  # fmt: skip

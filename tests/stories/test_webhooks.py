@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from regreen.bot.plan import orders
-from regreen.playground.events import again
-from regreen.playground.outbox import Answer
-from regreen.webhooks.events import Tick, Where
+from regreen_playground.acts import owners
+from regreen_playground.events import again
+from regreen_playground.outbox import Answer
+
+from regreen.bot.jobs.event_jobs import make_orders
+from regreen.domain.events import RepositoryRef, Tick
+from regreen.domain.state_records import RepositorySchedules
 from tests.stories.story import REPO, Story
 
 
@@ -44,7 +47,7 @@ def test_a_delivery_that_came_while_we_were_down_is_asked_for_again(story: Story
     story.state.flush(lambda *_: _gone())
     story.work()
     assert pull.checks == {}
-    story.regreen.begin()
+    story.regreen.enqueue_startup_work()
     story.work()
     assert list(pull.checks) == ["Regreen"]
     story.app.deliveries[:] = [d for d in story.app.deliveries if d.status_code < 300]
@@ -57,8 +60,8 @@ def test_what_is_refused_each_time_is_not_asked_for_for_ever(story: Story) -> No
     for _ in range(6):
         story.state.flush(lambda *_: Answer(400, {}, "malformed payload"))
         story.passes(hours=1)
-        story.regreen.tick()
-        story.regreen.work()
+        story.regreen.enqueue_due_work()
+        story.regreen.run_due_jobs()
     for one in lost:
         assert len([d for d in story.app.deliveries if d.guid == one.guid]) == 4
     story.app.deliveries[:] = [d for d in story.app.deliveries if d.status_code < 300]
@@ -72,7 +75,7 @@ def test_a_delivery_that_thousands_came_after_is_asked_for_again(story: Story) -
     for _ in range(3100):
         number = story.state.new_id()
         story.app.deliveries.append(replace(one, id=number, guid=f"later-{number}"))
-    story.regreen.begin()
+    story.regreen.enqueue_startup_work()
     story.work()
     assert list(pull.checks) == ["Regreen"]
     story.app.deliveries[:] = [d for d in story.app.deliveries if d.status_code < 300]
@@ -91,16 +94,23 @@ def test_an_uninstalled_repository_has_no_schedules_left(story: Story) -> None:
         'bisect:\n  schedules:\n    - {name: nightly, cron: "0 3 * * *", test: "true"}\n'
     )
     story.work()
-    assert len(story.regreen.store.items("schedules")) == 1
-    story.configures("review: {enabled: false}\n")
+    assert len(story.regreen.store.find_all(RepositorySchedules)) == 1
+    (installation,) = story.state.installations.values()
+    owners.uninstall(story.state, installation)
     story.work()
-    assert story.regreen.store.items("schedules") == []
+    assert story.regreen.store.find_all(RepositorySchedules) == []
+    story.passes(days=2)
+    story.regreen.enqueue_due_work()
+    story.work()
+    assert story.regreen.store.jobs(kind="tick") == []
 
 
 def test_a_tick_for_a_schedule_that_is_gone_ends_quietly(story: Story) -> None:
     story.work()
     installation = next(j.installation for j in story.regreen.store.jobs() if j.installation)
-    story.regreen.order(orders(Tick(Where(REPO, 0, installation), "gone", "x"), "t"))
+    story.regreen.enqueue_orders(
+        make_orders(Tick(RepositoryRef(REPO, 0, installation), "gone", "x"), "t")
+    )
     story.work()
     (job,) = [j for j in story.regreen.store.jobs() if j.kind == "tick"]
     assert (job.state, job.note) == ("done", "the schedule is gone")

@@ -7,14 +7,14 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from regreen.adapters.git import GitRepository
-from regreen.models import Review
-from regreen.ports import Git, Sandbox
-from regreen.repo_config import RepoConfig
+from regreen.adapters.git.repository import GitRepository
+from regreen.domain.models import Review
+from regreen.domain.ports import Git, Sandbox
+from regreen.domain.repo_config import RepoConfig
+from regreen.reviewers.analyzers.correctness import Pyright
 from regreen.reviewers.context import ReviewContext
-from regreen.reviewers.correctness import Pyright
-from regreen.reviewers.review import ReviewJob, context_of, review
-from regreen.reviewers.table import REVIEWERS
+from regreen.reviewers.pipeline import ReviewJob, make_context, review_change
+from regreen.reviewers.reviewer_table import REVIEWERS
 
 Files = Mapping[str, str | bytes | None]
 ENV = {
@@ -68,7 +68,7 @@ class Story:
         return ReviewJob(base="main", head="HEAD", config=config or RepoConfig(), **options)  # type: ignore[arg-type]
 
     def context(self, config: RepoConfig | None = None) -> ReviewContext:
-        return context_of(self.job(config), git=self.git, sandbox=None, model=None)[0]
+        return make_context(self.job(config), git=self.git, sandbox=None, model=None)[0]
 
     def review(
         self,
@@ -81,4 +81,4 @@ class Story:
         """Review the change; `types` lets the type checker read too, which takes seconds."""
         table = REVIEWERS if types else tuple(r for r in REVIEWERS if not isinstance(r[1], Pyright))
         job = self.job(config, **options)
-        return review(job, git=self.git, sandbox=sandbox, model=None, reviewers=table)
+        return review_change(job, git=self.git, sandbox=sandbox, model=None, reviewers=table)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from regreen.adapters.git import GitRepository
-from regreen.adapters.sandbox import choose
-from regreen.codebase.trial import Trial
-from regreen.errors import NoSandbox
-from regreen.fixers.fix import FixJob
-from regreen.models import Cost, ModelAnswer, ModelRequest, ToolCall
-from regreen.ports import Sandbox
+from regreen.adapters.git.repository import GitRepository
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.domain.errors import NoSandbox
+from regreen.domain.models import Cost, ModelAnswer, ModelRequest, ToolCall
+from regreen.domain.ports import Sandbox
+from regreen.fixers.ladder import FixJob
+from regreen.runs.trial import Trial
 
 CALC = '''"""Sums."""
 
@@ -92,7 +92,7 @@ class Repository:
 
 def sandbox_or_skip() -> Sandbox:
     try:
-        return choose()
+        return choose_sandbox()
     except NoSandbox as error:
         pytest.skip(f"no sandbox here: {error}")
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from regreen.bot.accepting import GroupCommit, Item
-from regreen.errors import OutsideError
-from regreen.records import DeliveryRecord
+from regreen.app.web import GroupCommit
+from regreen.domain.errors import OutsideError
+from regreen.domain.records import DeliveryRecord
 
 
 class _Database:
@@ -23,10 +23,10 @@ class _Database:
         self.gate = threading.Event()
         self.gate.set()
 
-    def accept_all(self, items: Sequence[Item]) -> list[bool]:
+    def accept_all(self, items: Sequence[DeliveryRecord]) -> list[bool]:
         self.gate.wait(5)
         self.batches.append(len(items))
-        names = [delivery.id for delivery, _ in items]
+        names = [delivery.id for delivery in items]
         if self.is_full:
             raise OutsideError("disk full")
         if "poison" in names:
@@ -55,7 +55,7 @@ def _together(door: GroupCommit, names: list[str]) -> dict[str, bool | str]:
 
     def accept(name: str) -> None:
         try:
-            said[name] = door.accept(_delivery(name), ())
+            said[name] = door.accept_delivery(_delivery(name))
         except OutsideError as error:
             said[name] = str(error)
 
@@ -68,8 +68,8 @@ def _together(door: GroupCommit, names: list[str]) -> dict[str, bool | str]:
 
 
 def test_new_and_known_are_told_apart(door: GroupCommit) -> None:
-    assert door.accept(_delivery("a"), ())
-    assert not door.accept(_delivery("a"), ())
+    assert door.accept_delivery(_delivery("a"))
+    assert not door.accept_delivery(_delivery("a"))
 
 
 def test_what_comes_meanwhile_shares_one_transaction(
@@ -88,7 +88,7 @@ def test_a_full_disk_is_told_to_everybody(door: GroupCommit, database: _Database
     database.is_full = True
     assert set(_together(door, ["a", "b"]).values()) == {"disk full"}
     database.is_full = False
-    assert door.accept(_delivery("a"), ())
+    assert door.accept_delivery(_delivery("a"))
 
 
 def test_one_that_cannot_be_written_takes_no_other_with_it(
@@ -101,7 +101,7 @@ def test_one_that_cannot_be_written_takes_no_other_with_it(
     opener.join()
     assert said.pop("poison") == "the delivery cannot be written"
     assert said == {"a": True, "b": True, "c": True}
-    assert door.accept(_delivery("later"), ())
+    assert door.accept_delivery(_delivery("later"))
 
 
 def test_who_comes_while_one_writes_has_a_turn_too(door: GroupCommit, database: _Database) -> None:
@@ -124,7 +124,7 @@ def test_nobody_waits_for_ever(database: _Database) -> None:
     opener.join()
     # the one that writes waits for the database itself
     assert sorted(map(str, said.values())) == ["True", *["the database takes too long"] * 2]
-    assert door.accept(_delivery("later"), ())
+    assert door.accept_delivery(_delivery("later"))
     assert "later" in database.kept
 
 
@@ -132,7 +132,7 @@ def test_nothing_that_happens_to_the_writer_looks_like_a_success(database: _Data
     class Stop(BaseException):
         pass
 
-    def stopped(items: Sequence[Item]) -> list[bool]:
+    def stopped(items: Sequence[DeliveryRecord]) -> list[bool]:
         database.gate.wait(5)
         if database.is_full:
             raise Stop
@@ -145,7 +145,7 @@ def test_nothing_that_happens_to_the_writer_looks_like_a_success(database: _Data
 
     def accept(name: str) -> None:
         try:
-            said.append(str(door.accept(_delivery(name), ())))
+            said.append(str(door.accept_delivery(_delivery(name))))
         except (OutsideError, Stop) as error:
             said.append(type(error).__name__)
 
@@ -158,4 +158,4 @@ def test_nothing_that_happens_to_the_writer_looks_like_a_success(database: _Data
     assert set(said) <= {"Stop", "OutsideError"}
     assert len(said) == 6
     database.is_full = False
-    assert door.accept(_delivery("later"), ())
+    assert door.accept_delivery(_delivery("later"))

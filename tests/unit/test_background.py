@@ -8,14 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from regreen.codebase.trial import Trial
-from regreen.fixers.background import dependency_delta, last_touched, skeletons
-from regreen.fixers.case import Before, Case, FixJob
-from regreen.fixers.faults import mutants
-from regreen.fixers.fix import fix
-from regreen.fixers.new_test import Worth, weigh
-from regreen.fixers.stop import Stop
-from regreen.models import Failure, Frame
+from regreen.domain.models import Failure, StackFrame
+from regreen.domain.stop_reasons import StopCondition
+from regreen.fixers.case import FixJob, InitialFailure, RepairCase
+from regreen.fixers.ladder import fix_failure
+from regreen.fixers.localization import (
+    describe_dependency_changes,
+    list_last_commits,
+    sketch_missing_functions,
+)
+from regreen.fixers.mutants import GeneratedTestQuality, measure_test
+from regreen.languages.python.edits import make_mutants
+from regreen.runs.trial import Trial
 from tests.unit.repairs import CALC, GREEN, SETUP, Repository, job, sandbox_or_skip
 
 DOUBLE = "\n\ndef double(values):\n    return [2 * value for value in values]\n"
@@ -27,12 +31,12 @@ def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path / "repo")
 
 
-def case_of(repository: Repository, rev: str, base: str | None, failure: Failure) -> Case:
+def case_of(repository: Repository, rev: str, base: str | None, failure: Failure) -> RepairCase:
     sandbox = sandbox_or_skip()
     asked = FixJob(Trial(("pytest", "-q")), rev, base)
-    before = Before("pytest -q", 1, (failure,))
-    stop = Stop(time.monotonic() + 60)
-    return Case(asked, rev, base, before, "", {}, repository.open(), sandbox, None, stop, print)
+    before = InitialFailure("pytest -q", 1, (failure,))
+    stop = StopCondition(time.monotonic() + 60)
+    return RepairCase(asked, rev, before, {}, repository.open(), sandbox, stop, base=base)
 
 
 @pytest.mark.sandbox
@@ -41,12 +45,12 @@ def test_the_commits_behind_suspect_lines_are_named(repository: Repository) -> N
     changed = {"pkg/calc.py": CALC.replace("+=", "="), "requirements.txt": "click==8.2\n"}
     rev = repository.commit("faster sums", changed)
     case = case_of(repository, rev, base, Failure("t", "AssertionError", "assert 3 == 6"))
-    said = last_touched(case, [Frame("pkg/calc.py", 8), Frame("pkg/calc.py", 900)])
+    said = list_last_commits(case, [StackFrame("pkg/calc.py", 8), StackFrame("pkg/calc.py", 900)])
     assert f"{rev[:12]}" in said
     assert "faster sums, in this change" in said
     assert "start" in said
-    assert "+click==8.2" in dependency_delta(case)
-    assert dependency_delta(replace(case, base=None)) == ""
+    assert "+click==8.2" in describe_dependency_changes(case)
+    assert describe_dependency_changes(replace(case, base=None)) == ""
 
 
 @pytest.mark.sandbox
@@ -60,23 +64,25 @@ def test_what_is_missing_is_shown_as_the_tests_use_it(repository: Repository) ->
         "tests/test_spread.py",
         1,
     )
-    said = skeletons(case_of(repository, rev, None, failure))
+    said = sketch_missing_functions(case_of(repository, rev, None, failure))
     assert "# in pkg.calc" in said
     assert "def spread(argument_1, low, *, top=...):\n    raise NotImplementedError" in said
 
 
 def test_constants_outside_functions_can_be_wrong_too() -> None:
     text = "LIMIT = 100\nNAME: str = 'a'\n\n\ndef f(n=3):\n    return n\n"
-    made = {edit.on(text).splitlines()[edit.line - 1] for edit in mutants(text, [1, 2, 5])}
+    made = {
+        edit.apply_to(text).splitlines()[edit.line - 1] for edit in make_mutants(text, [1, 2, 5])
+    }
     assert {"LIMIT = 101", "NAME: str = 'ax'", "def f(n=4):"} <= made
 
 
-def weighed(repository: Repository, code: str) -> Worth:
+def weighed(repository: Repository, code: str) -> GeneratedTestQuality:
     base = repository.commit("start", GREEN)
     head = repository.commit("double", {"pkg/calc.py": CALC + DOUBLE})
     trial = Trial(("pytest", "-q"), setup=SETUP, timeout=60)
     sandbox = sandbox_or_skip()
-    return weigh(
+    return measure_test(
         trial, base, head, "tests/test_double.py", code, git=repository.open(), sandbox=sandbox
     )
 
@@ -110,7 +116,7 @@ def test_a_change_of_one_commit_is_not_bisected(repository: Repository) -> None:
     base = repository.commit("start", GREEN)
     rev = repository.commit("faster", {"pkg/calc.py": CALC.replace("result +=", "result =")})
     asked = job(rev, base=base, rungs=("revert",))
-    found = fix(asked, git=repository.open(), sandbox=sandbox_or_skip(), model=None)
+    found = fix_failure(asked, git=repository.open(), sandbox=sandbox_or_skip(), model=None)
     assert (found.outcome, found.culprit and found.culprit.sha) == ("gave_up", rev)
     assert "the change is one commit" in found.attempts[0].summary
 
@@ -118,6 +124,6 @@ def test_a_change_of_one_commit_is_not_bisected(repository: Repository) -> None:
 def test_three_repairs_a_commit_are_enough(repository: Repository) -> None:
     rev = repository.commit("start", GREEN)
     asked = job(rev, attempts_before=3)
-    found = fix(asked, git=repository.open(), sandbox=sandbox_or_skip(), model=None)
+    found = fix_failure(asked, git=repository.open(), sandbox=sandbox_or_skip(), model=None)
     assert (found.outcome, found.attempts) == ("gave_up", ())
     assert "3 repairs were tried at this commit already" in found.reason

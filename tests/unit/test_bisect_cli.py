@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regreen.bot.cli import main
+from regreen.cli import main
 
 
 @pytest.fixture

@@ -5,34 +5,46 @@ from __future__ import annotations
 import json
 import re
 
-from regreen.bisect.dependencies import blame
-from regreen.bisect.lockfiles import Upgrade, declares, partly, pins_versions, upgrades
-from regreen.bisect.memory import Run
-from regreen.bisect.runner import Judge
-from regreen.bisect.signature import Signature
-from regreen.codebase.trial import Trial
+from regreen.bisect.bisection import find_blamed_upgrade
+from regreen.bisect.commit_runner import FailureJudge
+from regreen.bisect.verdict_memory import CommitRun
+from regreen.logs.failure_signature import FailureSignature
+from regreen.packages.lock_edits import (
+    PackageUpgrade,
+    apply_some_upgrades,
+    find_upgrades,
+    is_matching_manifest,
+    pins_versions,
+)
+from regreen.runs.trial import Trial
 
 OLD = "# pinned\na==1.0\nB.c==2.0 \\\n    --hash=sha256:aa\nd[x]==3.0 ; python_version > '3'\ngone==1\n"
 NEW = "# pinned\na==1.1\nB.c==2.1 \\\n    --hash=sha256:bb\nd[x]==3.1 ; python_version > '3'\ncome==1\n"
 
 
 def test_upgrades_are_read_from_two_files() -> None:
-    assert upgrades("requirements.txt", OLD, NEW) == (
-        Upgrade("come", None, "1"),
-        Upgrade("a", "1.0", "1.1"),
-        Upgrade("b-c", "2.0", "2.1"),
-        Upgrade("d", "3.0", "3.1"),
-        Upgrade("gone", "1", None),
+    assert find_upgrades("requirements.txt", OLD, NEW) == (
+        PackageUpgrade("come", None, "1"),
+        PackageUpgrade("a", "1.0", "1.1"),
+        PackageUpgrade("b-c", "2.0", "2.1"),
+        PackageUpgrade("d", "3.0", "3.1"),
+        PackageUpgrade("gone", "1", None),
     )
-    assert str(Upgrade("gone", "1", None)) == "gone 1 -> removed"
+    assert str(PackageUpgrade("gone", "1", None)) == "gone 1 -> removed"
 
 
 def test_a_file_can_be_upgraded_in_part() -> None:
-    assert partly("requirements.txt", OLD, NEW, 5) == NEW
-    half = partly("requirements.txt", OLD, NEW, 3)
-    assert upgrades("requirements.txt", OLD, half) == upgrades("requirements.txt", OLD, NEW)[:3]
+    assert apply_some_upgrades("requirements.txt", OLD, NEW, 5) == NEW
+    half = apply_some_upgrades("requirements.txt", OLD, NEW, 3)
+    assert (
+        find_upgrades("requirements.txt", OLD, half)
+        == find_upgrades("requirements.txt", OLD, NEW)[:3]
+    )
     assert "--hash=sha256:bb" in half
-    assert upgrades("requirements.txt", OLD, partly("requirements.txt", OLD, NEW, 0)) == ()
+    assert (
+        find_upgrades("requirements.txt", OLD, apply_some_upgrades("requirements.txt", OLD, NEW, 0))
+        == ()
+    )
 
 
 UV = """version = 1
@@ -62,40 +74,46 @@ def test_locks_of_uv_and_poetry_are_taken_apart_by_package() -> None:
     old = UV.format(first="a", one="1.0", two="1.0")
     new = UV.format(first="a", one="2.0", two="3.0")
     for path in ("uv.lock", "sub/poetry.lock"):
-        assert upgrades(path, old, new) == (
-            Upgrade("a", "1.0", "2.0"),
-            Upgrade("other", "1.0", "3.0"),
+        assert find_upgrades(path, old, new) == (
+            PackageUpgrade("a", "1.0", "2.0"),
+            PackageUpgrade("other", "1.0", "3.0"),
         )
-        assert partly(path, old, new, 1) == UV.format(first="a", one="2.0", two="1.0")
-        assert partly(path, old, new, 0) == old
-        assert partly(path, old, new, 2) == new
+        assert apply_some_upgrades(path, old, new, 1) == UV.format(first="a", one="2.0", two="1.0")
+        assert apply_some_upgrades(path, old, new, 0) == old
+        assert apply_some_upgrades(path, old, new, 2) == new
 
 
 def test_locks_in_json_are_taken_apart_by_package() -> None:
     moved = json.loads(json.dumps(PIPFILE).replace("==1", "==2"))
-    half = json.loads(partly("Pipfile.lock", json.dumps(PIPFILE), json.dumps(moved), 1))
+    half = json.loads(
+        apply_some_upgrades("Pipfile.lock", json.dumps(PIPFILE), json.dumps(moved), 1)
+    )
     assert half["default"] == {"a": {"version": "==2"}, "b": {"version": "==1"}}
     newer = json.loads(json.dumps(NPM).replace('"version": "1"', '"version": "2"'))
-    half = json.loads(partly("package-lock.json", json.dumps(NPM), json.dumps(newer), 1))
+    half = json.loads(
+        apply_some_upgrades("package-lock.json", json.dumps(NPM), json.dumps(newer), 1)
+    )
     assert half["packages"]["node_modules/a"] == {"version": "2"}
     assert half["packages"]["node_modules/b"] == half["dependencies"]["b"] == {"version": "1"}
 
 
 def test_a_lock_that_is_no_json_names_nothing() -> None:
-    assert upgrades("Pipfile.lock", "{", "[]") == ()
+    assert find_upgrades("Pipfile.lock", "{", "[]") == ()
 
 
 def test_the_upgrade_that_breaks_it_is_found() -> None:
     old = "".join(f"p{at}==1\n" for at in range(20))
     new = "".join(f"p{at}==2\n" for at in range(20))
 
-    def run(trial: Trial) -> Run:
+    def run(trial: Trial) -> CommitRun:
         broken = re.search(r"^p13==2$", trial.overlay["requirements.txt"].decode(), re.MULTILINE)
-        seen = Signature("exit", 1) if broken else None
-        return Run("s", "fail" if broken else "pass", seen, 0.1, "exit 1")
+        seen = FailureSignature("exit", 1) if broken else None
+        return CommitRun("s", "fail" if broken else "pass", seen, 0.1, "exit 1")
 
-    found = blame(Trial(("x",)), "requirements.txt", old, new, run=run, judge=Judge("exit"))
-    assert found.upgrade == Upgrade("p13", "1", "2")
+    found = find_blamed_upgrade(
+        Trial(("x",)), "requirements.txt", old, new, run=run, judge=FailureJudge("exit")
+    )
+    assert found.upgrade == PackageUpgrade("p13", "1", "2")
     assert found.tests < 16
 
 
@@ -109,4 +127,4 @@ def test_files_that_pin_are_told_from_others() -> None:
         assert pins_versions(path)
     assert not pins_versions("src/requirements.py")
     assert not pins_versions("pyproject.toml")
-    assert declares("pyproject.toml")
+    assert is_matching_manifest("pyproject.toml")

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.bisect import plot
-from regreen.bisect.belief import Belief
-from regreen.bisect.graph import BEFORE, Graph
-from regreen.bisect.result import Bisection, Observation, Point, RatesSeen, Searched
+from regreen.bisect import svg_plot
+from regreen.bisect.commit_graph import BEFORE_RANGE, CommitGraph
+from regreen.bisect.posterior import CulpritPosterior
+from regreen.bisect.result import Bisection, FailureRates, Observation, RangePoint, SearchedRange
 from tests.unit.test_bisect_search import histories
 
 _GREEN, _RED = "#81c784", "#e57373"
@@ -19,24 +19,24 @@ _GREEN, _RED = "#81c784", "#e57373"
 
 @given(histories(), st.lists(st.tuples(st.integers(-1, 11), st.booleans()), max_size=8))
 def test_a_commit_is_as_likely_broken_as_what_it_contains_is_to_blame(
-    history: Graph, runs: list[tuple[int, bool]]
+    history: CommitGraph, runs: list[tuple[int, bool]]
 ) -> None:
-    belief = Belief(history)
+    belief = CulpritPosterior(history)
     for at, failed in runs:
-        belief.observe(min(at, len(history) - 1), failed=failed)
-    blamed = belief.posterior()
+        belief.observe_outcome(min(at, len(history) - 1), failed=failed)
+    blamed = belief.commit_probabilities()
     for at in range(len(history)):
         mine = sum(mass for one, mass in enumerate(blamed) if history.contains[at] >> one & 1)
-        assert abs(belief.contains(at) - belief.before - mine) < 1e-9
-    assert belief.contains(BEFORE) == belief.before
+        assert abs(belief.containment_probability(at) - belief.before - mine) < 1e-9
+    assert belief.containment_probability(BEFORE_RANGE) == belief.before
 
 
 def _found(points: Sequence[tuple[float, float, tuple[int, ...]]]) -> Bisection:
     """A bisection whose posterior is this: probability, share of being broken, parents."""
-    posterior = tuple(Point(f"{at:040x}", *point) for at, point in enumerate(points))
+    posterior = tuple(RangePoint(f"{at:040x}", *point) for at, point in enumerate(points))
     runs = (Observation(posterior[-1].sha, "fail", None, 0.1, "exit 1"),)
-    searched = Searched("f" * 40, posterior[-1].sha, len(points), sum(len(p[2]) > 1 for p in points))  # fmt: skip
-    rates = RatesSeen((1.0, 0.9, 1.0), (0.0, 0.0, 0.1))
+    searched = SearchedRange("f" * 40, posterior[-1].sha, len(points), sum(len(p[2]) > 1 for p in points))  # fmt: skip
+    rates = FailureRates((1.0, 0.9, 1.0), (0.0, 0.0, 0.1))
     return Bisection("found", None, 1.0, (), None, None, 1, 0, 1, (), rates, searched, runs, posterior, 1.0)  # fmt: skip
 
 
@@ -45,14 +45,14 @@ _SIDE = [(0.0, 0.0, (-1,)), (1.0, 1.0, (0,)), (0.0, 1.0, (1,)), (0.0, 0.0, (0,))
 
 
 def test_a_branch_beside_the_culprit_is_green_although_it_is_listed_after_it() -> None:
-    drawn = plot.svg(_found(_SIDE), "it broke: here")
+    drawn = svg_plot.render_plot(_found(_SIDE), "it broke: here")
     expected = [_RED if broken else _GREEN for _, broken, _ in _SIDE]
     assert re.findall(r'height="12" fill="(#\w+)"', drawn) == expected, "the strip"
     assert re.findall(r'r="5" fill="(#\w+)"', drawn) == expected, "the commits"
 
 
 def test_history_is_drawn_on_lines_that_part_and_meet() -> None:
-    drawn = plot.svg(_found(_SIDE), "it broke: here")
+    drawn = svg_plot.render_plot(_found(_SIDE), "it broke: here")
     marks = [int(y) for y in re.findall(r'cy="(\d+)" r="5"', drawn)]
     trunk, side = marks[0], marks[3]
     assert trunk < side, "the branch is drawn below the line it left"
@@ -63,7 +63,7 @@ def test_history_is_drawn_on_lines_that_part_and_meet() -> None:
 
 def test_many_branches_side_by_side_stay_inside_the_picture() -> None:
     many = [(0.0, 0.0, (-1,)) for _ in range(12)] + [(1.0, 1.0, tuple(range(12)))]
-    drawn = plot.svg(_found(many), "it broke: here")
+    drawn = svg_plot.render_plot(_found(many), "it broke: here")
     height = int(re.findall(r'viewBox="0 0 860 (\d+)"', drawn)[0])
     marks = [int(y) for y in re.findall(r'cy="(\d+)" r="5"', drawn)]
     assert len(marks) == 5, "the likeliest one and its neighbours"
@@ -72,4 +72,4 @@ def test_many_branches_side_by_side_stay_inside_the_picture() -> None:
 
 def test_a_history_without_merges_has_no_lines() -> None:
     straight = [(0.0, 0.0, (-1,)), (1.0, 1.0, (0,)), (0.0, 1.0, (1,))]
-    assert 'r="5"' not in plot.svg(_found(straight), "it broke: here")
+    assert 'r="5"' not in svg_plot.render_plot(_found(straight), "it broke: here")

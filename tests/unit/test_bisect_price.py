@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from regreen.bisect.memory import Run
-from regreen.bisect.price import build_cost, prices
+from regreen.bisect.session import build_cost, make_cost_function
+from regreen.bisect.verdict_memory import CommitRun
 
 
 def _price(testable: set[int], untestable: set[int], build: float = 0.0) -> Callable[[int], float]:
-    return prices(
+    return make_cost_function(
         tried=testable | untestable,
         testable=testable,
         untestable=untestable,
@@ -37,8 +37,8 @@ def test_where_everything_could_be_tested_so_far_all_cost_the_same() -> None:
 
 
 def test_a_build_costs_what_first_runs_took_longer() -> None:
-    def run(sha: str, seconds: float) -> Run:
-        return Run(sha, "pass", None, seconds, "")
+    def run(sha: str, seconds: float) -> CommitRun:
+        return CommitRun(sha, "pass", None, seconds, "")
 
     assert build_cost([run("a", 30), run("a", 10), run("b", 30)]) == 2
     assert build_cost([run("a", 30)]) == 0

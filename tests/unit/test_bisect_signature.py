@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from regreen.bisect.memory import Run
-from regreen.bisect.runner import Judge, pattern
-from regreen.bisect.signature import Signature, from_json, matches, read
-from regreen.errors import UserError
-from regreen.models import Ended, RunResult
+from regreen.bisect.commit_runner import FailureJudge, compile_signature
+from regreen.bisect.verdict_memory import CommitRun
+from regreen.domain.errors import UserError
+from regreen.domain.models import RunEnding, RunResult
+from regreen.logs.failure_signature import FailureSignature, from_json, matches_any, read_signature
 
 TRACEBACK = """Traceback (most recent call last):
   File "/work/check.py", line 3, in <module>
@@ -30,12 +30,14 @@ FAILED tests/test_a.py::test_a - AssertionError: assert 4 == 3
 """
 
 
-def failure(output: str = "", code: int = 1, ended: Ended = "exit", stderr: str = "") -> RunResult:
+def failure(
+    output: str = "", code: int = 1, ended: RunEnding = "exit", stderr: str = ""
+) -> RunResult:
     return RunResult(ended, code if ended == "exit" else None, output, stderr, False, 1.0)
 
 
-def raised(kind: str, message: str, line: int = 2) -> Signature:
-    return read(failure(stderr=TRACEBACK.format(kind=kind, message=message, line=line)))
+def raised(kind: str, message: str, line: int = 2) -> FailureSignature:
+    return read_signature(failure(stderr=TRACEBACK.format(kind=kind, message=message, line=line)))
 
 
 def test_a_traceback_is_read() -> None:
@@ -52,48 +54,50 @@ def test_a_traceback_is_read() -> None:
     [
         (raised("ValueError", "a"), raised("ValueError", "a", line=90), True),
         (raised("ValueError", "a"), raised("KeyError", "a"), False),
-        (read(failure("TypeError f() missing 1 argument\n")), read(failure("KeyError 'x'\n")), False),
-        (read(failure("TypeError f() takes 2\n")), read(failure("TypeError f() takes 3\n")), True),
-        (read(failure()), read(failure("hello\n")), True),
-        (read(failure()), read(failure(code=2)), False),
-        (read(failure()), raised("ImportError", "no module"), False),
-        (read(failure(PYTEST)), read(failure(PYTEST.replace("4", "5"))), True),
-        (read(failure(PYTEST)), read(failure(PYTEST.replace("test_a", "test_b"))), False),
-        (read(failure(PYTEST)), read(failure("ERROR tests/test_a.py - ImportError: x\n", 2)), False),
-        (read(failure("--- FAIL: TestX (0.00s)\n")), read(failure("--- FAIL: TestX (0.09s)\n")), True),
-        (read(failure(ended="timeout")), read(failure(ended="timeout")), True),
-        (read(failure(ended="timeout")), read(failure()), False),
+        (read_signature(failure("TypeError f() missing 1 argument\n")), read_signature(failure("KeyError 'x'\n")), False),
+        (read_signature(failure("TypeError f() takes 2\n")), read_signature(failure("TypeError f() takes 3\n")), True),
+        (read_signature(failure()), read_signature(failure("hello\n")), True),
+        (read_signature(failure()), read_signature(failure(code=2)), False),
+        (read_signature(failure()), raised("ImportError", "no module"), False),
+        (read_signature(failure(PYTEST)), read_signature(failure(PYTEST.replace("4", "5"))), True),
+        (read_signature(failure(PYTEST)), read_signature(failure(PYTEST.replace("test_a", "test_b"))), False),
+        (read_signature(failure(PYTEST)), read_signature(failure("ERROR tests/test_a.py - ImportError: x\n", 2)), False),
+        (read_signature(failure("--- FAIL: TestX (0.00s)\n")), read_signature(failure("--- FAIL: TestX (0.09s)\n")), True),
+        (read_signature(failure(ended="timeout")), read_signature(failure(ended="timeout")), True),
+        (read_signature(failure(ended="timeout")), read_signature(failure()), False),
     ],
 )  # fmt: skip
-def test_failures_are_alike_or_not(one: Signature, other: Signature, alike: bool) -> None:
-    assert matches(one, [other]) is alike
-    assert matches(other, [one]) is alike
+def test_failures_are_alike_or_not(
+    one: FailureSignature, other: FailureSignature, alike: bool
+) -> None:
+    assert matches_any(one, [other]) is alike
+    assert matches_any(other, [one]) is alike
 
 
 def test_a_signature_survives_the_log() -> None:
-    seen = read(failure(PYTEST))
+    seen = read_signature(failure(PYTEST))
     assert from_json(seen.to_json()) == seen
 
 
 def test_only_the_failure_looked_for_counts() -> None:
     wanted, other = raised("ValueError", "a"), raised("KeyError", "b")
-    judge = Judge("auto").learn(Run("s", "fail", wanted, 1.0, "exit 1"))
-    assert judge(Run("s", "fail", wanted, 1.0, "exit 1"))[0] == "fail"
-    assert judge(Run("s", "fail", other, 1.0, "exit 1")) == (
+    judge = FailureJudge("auto").with_example(CommitRun("s", "fail", wanted, 1.0, "exit 1"))
+    assert judge(CommitRun("s", "fail", wanted, 1.0, "exit 1"))[0] == "fail"
+    assert judge(CommitRun("s", "fail", other, 1.0, "exit 1")) == (
         "untestable",
         "failed differently: KeyError: b in thing.py:check",
     )
-    assert Judge("exit")(Run("s", "fail", other, 1.0, "exit 1"))[0] == "fail"
-    assert judge(Run("s", "infra", None, 1.0, "the engine is gone"))[0] == "infra"
+    assert FailureJudge("exit")(CommitRun("s", "fail", other, 1.0, "exit 1"))[0] == "fail"
+    assert judge(CommitRun("s", "infra", None, 1.0, "the engine is gone"))[0] == "infra"
 
 
 def test_a_bad_pattern_is_refused_in_words() -> None:
     with pytest.raises(UserError, match="no regular expression"):
-        pattern("(")
+        compile_signature("(")
 
 
 def test_hostile_output_is_read_quickly() -> None:
-    read(failure("A" * 60_000 + "\n" + "Error" * 9_000 + "\n" + '  File "' * 9_000))
+    read_signature(failure("A" * 60_000 + "\n" + "Error" * 9_000 + "\n" + '  File "' * 9_000))
 
 
 @pytest.mark.parametrize(
@@ -110,25 +114,25 @@ def test_hostile_output_is_read_quickly() -> None:
 )  # fmt: skip
 def test_an_error_about_another_name_is_another_error(one: str, other: str, same: bool) -> None:
     where = 'Traceback (most recent call last):\n  File "/work/check.py", line 3, in <module>\n'
-    seen, wanted = (read(failure(stderr=f"{where}{text}\n")) for text in (one, other))
-    assert matches(seen, [wanted]) == same
+    seen, wanted = (read_signature(failure(stderr=f"{where}{text}\n")) for text in (one, other))
+    assert matches_any(seen, [wanted]) == same
 
 
 def test_each_test_is_held_against_what_it_said_itself() -> None:
-    bad = read(
+    bad = read_signature(
         failure(
             "FAILED t.py::a - ValueError: no total\nFAILED t.py::b - KeyError: 'x'\nKeyError: 'x'\n"
         )
     )
-    same = read(failure("FAILED t.py::a - ValueError: no total\nValueError: no total\n"))
-    other = read(
+    same = read_signature(failure("FAILED t.py::a - ValueError: no total\nValueError: no total\n"))
+    other = read_signature(
         failure("FAILED t.py::a - ImportError: cannot import name 'total'\nKeyError: 'x'\n")
     )
-    assert matches(same, [bad])
-    assert not matches(other, [bad])
+    assert matches_any(same, [bad])
+    assert not matches_any(other, [bad])
     assert from_json(json.loads(json.dumps(bad.to_json()))) == bad
 
 
 def test_the_files_of_a_traceback_are_kept_innermost_first() -> None:
-    seen = read(failure("shop/cart.py:12: in add\nshop/prices.py:3: ValueError\n"))
+    seen = read_signature(failure("shop/cart.py:12: in add\nshop/prices.py:3: ValueError\n"))
     assert seen.paths == ("shop/prices.py", "shop/cart.py")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.fixers.called import called, rules
-from regreen.fixers.installs import install_lines
+from regreen.actions.called_scripts import expand_rules, read_called_scripts
+from regreen.shell.install_lines import find_install_lines
 
 MAKEFILE = """\
 PIP ?= python -m pip
@@ -44,21 +44,21 @@ FILES = {
     ],
 )
 def test_the_text_of_what_is_called(script: str, text: str) -> None:
-    assert called(script, ".", FILES.get).split() == text.split()
+    assert read_called_scripts(script, ".", FILES.get).split() == text.split()
 
 
 def test_a_script_that_calls_a_script() -> None:
-    assert "-U pip" in called("./scripts/deep", ".", FILES.get)
+    assert "-U pip" in read_called_scripts("./scripts/deep", ".", FILES.get)
 
 
 def test_the_first_rule_is_meant_where_none_is_named() -> None:
-    assert rules(MAKEFILE, []).endswith("pytest -q")
+    assert expand_rules(MAKEFILE, []).endswith("pytest -q")
 
 
 def test_lines_that_install_are_taken_out_with_what_they_need() -> None:
-    text = called("scripts/install", ".", FILES.get)
-    assert install_lines(text) == ["PIP=pip", '"$PIP" install -U pip', "pip install x"]
+    text = read_called_scripts("scripts/install", ".", FILES.get)
+    assert find_install_lines(text) == ["PIP=pip", '"$PIP" install -U pip', "pip install x"]
 
 
 def test_a_rule_that_needs_itself_ends() -> None:
-    assert rules("a: b\n\techo a\nb: a\n\techo b\n", ["a"]) == "echo b\necho a"
+    assert expand_rules("a: b\n\techo a\nb: a\n\techo b\n", ["a"]) == "echo b\necho a"

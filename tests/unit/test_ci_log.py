@@ -14,7 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regreen.fixers.ci_log import clean, failures_in, output_of, parse, read_lines
+from regreen.isolation import ChildLimits
+from regreen.logs.ci_log import (
+    clean_line,
+    extract_command_output,
+    failures_in,
+    parse_log,
+    read_lines,
+    read_log,
+)
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((LOGS / "expected.json").read_text())
@@ -23,7 +31,7 @@ EXPECTED: dict[str, dict[str, Any]] = json.loads((LOGS / "expected.json").read_t
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_every_failing_id_is_found_and_none_invented(name: str) -> None:
     wanted = EXPECTED[name]
-    log = parse((LOGS / f"{name}.log").read_bytes())
+    log = parse_log((LOGS / f"{name}.log").read_bytes())
     assert (log.kind, log.exit_code) == (wanted["kind"], wanted["exit_code"])
     assert log.failures
     if wanted["tests"] is not None:
@@ -34,13 +42,13 @@ def test_every_failing_id_is_found_and_none_invented(name: str) -> None:
 
 
 def test_the_step_is_the_one_whose_process_failed() -> None:
-    log = parse((LOGS / "pytest-py9-plain.log").read_bytes())
+    log = parse_log((LOGS / "pytest-py9-plain.log").read_bytes())
     assert log.step.startswith("Run python -m pytest")
     assert log.command.startswith("python -m pytest")
 
 
 def test_a_failure_carries_its_place_its_kind_and_what_was_said() -> None:
-    log = parse((LOGS / "pytest-py9-plain.log").read_bytes())
+    log = parse_log((LOGS / "pytest-py9-plain.log").read_bytes())
     wrong = next(one for one in log.failures if one.test.endswith("test_wrong"))
     assert (wrong.kind, wrong.path, wrong.line) == ("AssertionError", "test_calc.py", 8)
     assert wrong.message.startswith("assert 3 == 4")
@@ -88,18 +96,18 @@ def test_a_green_job_has_no_failures() -> None:
         "2026-10-01T12:00:01.1234567Z 3 passed, error handling checked, in 0.10s\n"
         "2026-10-01T12:00:02.1234567Z Cleaning up orphan processes\n"
     )
-    assert parse(log.encode()).failures == ()
+    assert parse_log(log.encode()).failures == ()
 
 
 def test_an_unknown_tool_degrades_to_its_error_block() -> None:
-    log = parse((LOGS / "shell-unknown.log").read_bytes())
+    log = parse_log((LOGS / "shell-unknown.log").read_bytes())
     assert "the frobnicator is out of frobs" in log.failures[0].message
 
 
 def test_a_log_cut_off_in_the_middle_still_tells_what_it_holds() -> None:
     whole = (LOGS / "pytest-py9-plain.log").read_bytes()
     cut = whole[: whole.index(b"short test summary info") - 200]
-    log = parse(cut)
+    log = parse_log(cut)
     assert log.truncated
     assert "test_calc.py::TestAdd::test_wrong" in [failure.test for failure in log.failures]
 
@@ -112,13 +120,13 @@ def test_the_first_failed_step_counts_not_a_later_one() -> None:
         "2026-10-01T12:00:00.1Z ##[group]Run ./report.sh\n2026-10-01T12:00:00.1Z ##[endgroup]\n"
         "2026-10-01T12:00:00.1Z ##[error]Process completed with exit code 9.\n"
     )
-    seen = parse(log.encode())
+    seen = parse_log(log.encode())
     assert (seen.step, seen.kind, seen.exit_code) == ("Run ruff check .", "lint", 1)
 
 
 def test_a_named_step_is_taken_at_its_word() -> None:
     log = "job\tUnit tests\t2026-10-01T12:00:00.1Z FAIL: test_a (m.T)\n"
-    assert parse(log.encode(), step="Unit tests").step == "Unit tests"
+    assert parse_log(log.encode(), step="Unit tests").step == "Unit tests"
 
 
 @pytest.mark.parametrize(
@@ -131,7 +139,7 @@ def test_a_named_step_is_taken_at_its_word() -> None:
 )
 def test_a_dead_machine_is_nobodys_bug(line: str) -> None:
     log = f"##[group]Run make\n##[endgroup]\n{line}\n##[error]Process completed with exit code 1.\n"
-    assert parse(log.encode()).kind == "infra"
+    assert parse_log(log.encode()).kind == "infra"
 
 
 @pytest.mark.parametrize(
@@ -144,14 +152,14 @@ def test_a_dead_machine_is_nobodys_bug(line: str) -> None:
     ],
 )
 def test_colours_and_overwritten_text_are_gone(raw: str, seen: str) -> None:
-    assert clean(raw) == seen
+    assert clean_line(raw) == seen
 
 
 @pytest.mark.soak
 def test_a_hundred_megabytes_pass_through_in_little_memory() -> None:
     tracemalloc.start()
     try:
-        log = parse(_flood(4 * 1024 * 1024))
+        log = parse_log(_flood(4 * 1024 * 1024))
         small = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -171,10 +179,24 @@ def _flood(size: int) -> Iterator[bytes]:
     yield b"##[error]Process completed with exit code 1.\n"
 
 
+def test_millions_of_empty_lines_hide_no_failure() -> None:
+    end = b"=== short test summary info ===\nFAILED t.py::test_end - KeyError\n"
+    log = read_log(b"\n" * 4_000_000 + b" \r\n" * 100_000 + end, limits=ChildLimits(20, 60, 1024))
+    assert [failure.test for failure in log.failures] == ["t.py::test_end"]
+
+
+def test_blanks_that_end_a_long_line_are_not_taken_for_empty_lines() -> None:
+    stream = io.BytesIO(b"\n" * 200 + b" " * 100_000 + b"\nFAILED t.py::test_end - KeyError\n")
+    assert list(read_lines(stream))[-2:] == [
+        b" " * (100_000 - 65_536) + b"\n",
+        b"FAILED t.py::test_end - KeyError\n",
+    ]
+
+
 def test_a_line_without_an_end_does_not_fill_the_memory() -> None:
     stream = io.BytesIO(b"x" * 3_000_000 + b"\nFAILED\n")
     assert max(len(line) for line in read_lines(stream)) <= 65_536
-    assert parse(read_lines(io.BytesIO(b"(" * 500_000))) is not None
+    assert parse_log(read_lines(io.BytesIO(b"(" * 500_000))) is not None
 
 
 _WORDS = st.sampled_from([
@@ -189,14 +211,14 @@ _WORDS = st.sampled_from([
 @given(st.lists(_WORDS | st.text(max_size=20), max_size=60))
 def test_no_log_crashes_it(parts: list[str]) -> None:
     text = "".join(parts)
-    parse(text.encode("utf-8", "replace"))
+    parse_log(text.encode("utf-8", "replace"))
     failures_in(text)
 
 
 @settings(max_examples=100, deadline=2000)
 @given(st.binary(max_size=400))
 def test_no_bytes_crash_it(raw: bytes) -> None:
-    parse(raw)
+    parse_log(raw)
 
 
 @pytest.mark.parametrize(
@@ -242,16 +264,16 @@ def test_no_line_stalls_it(unit: str) -> None:
         )
     )
     started = time.process_time()
-    parse(f"=== short test summary info ===\n{text}\n".encode())
+    parse_log(f"=== short test summary info ===\n{text}\n".encode())
     failures_in(text)
     assert time.process_time() - started < 3
 
 
 def test_the_output_of_a_command_is_what_its_step_printed() -> None:
     log = (LOGS / "pytest-py9-plain.log").read_bytes()
-    command = parse(log).command
-    printed = output_of(log, command)
+    command = parse_log(log).command
+    printed = extract_command_output(log, command)
     assert "short test summary" in printed
     assert "Syncing repository" not in printed
     assert "##[" not in printed
-    assert output_of(log, "make nothing") == ""
+    assert extract_command_output(log, "make nothing") == ""

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from regreen.adapters.git import GitRepository
-from regreen.codebase.diff import parse
-from regreen.reviewers.claimed import code_for
-from regreen.reviewers.claims import read_claims
+from regreen.adapters.git.repository import GitRepository
+from regreen.code.diff import parse
 from regreen.reviewers.context import ReviewContext
+from regreen.reviewers.model.claims import read_claims
+from regreen.reviewers.model.verify import verification_code
 from tests.checkout import Checkout
 from tests.unit.test_readers import finding
 
@@ -65,8 +65,8 @@ def code(tmp_path: Path) -> Code:
         context = ReviewContext(change, change.files, base, head, base, git=git)
         given = {"path": "a.py", "title": "it fails", "input": "1", "happens": "no", "mend": "no"}
         row = finding(**(given | {"should": "yes"} | said))
-        claims = read_claims({"findings": [row]}, "trace", change.files, context.after)
-        return code_for(context, claims, shown, budget)
+        claims = read_claims({"findings": [row]}, "trace", change.files, context.head_text)
+        return verification_code(context, claims, shown, budget)
 
     return made
 

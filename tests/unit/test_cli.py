@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from regreen.bot.cli import COMMANDS, cli, main
+from regreen.cli import COMMANDS, cli, main
 
 
 def regreen(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -30,8 +30,8 @@ def regreen(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[
 
 def test_help_names_every_command_without_loading_what_they_need() -> None:
     probe = (
-        "import sys\nfrom regreen.bot.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit as e:\n    code = e.code\n"
-        "print('LOADED', sorted({'dbos', 'flask', 'github', 'anthropic', 'docker', 'sqlalchemy', 'pydantic'} & set(sys.modules)), code)"
+        "import sys\nfrom regreen.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit as e:\n    code = e.code\n"
+        "print('LOADED', sorted({'flask', 'github', 'anthropic', 'docker', 'sqlalchemy', 'pydantic'} & set(sys.modules)), code)"
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert "LOADED [] 0" in done.stdout

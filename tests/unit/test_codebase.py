@@ -6,11 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.codebase.graph import Graph
-from regreen.codebase.index import Index, SqliteStore, build, decode, encode
-from regreen.codebase.retrieve import chunks, retrieve, terms
-from regreen.codebase.symbols import enclosing, outline, words
-from regreen.reviewers.related import changed_definitions, related
+from regreen.code.call_graph import CallGraph
+from regreen.code.symbol_index import (
+    SqliteOutlineStore,
+    SymbolIndex,
+    build_index,
+    decode_outline,
+    encode_outline,
+)
+from regreen.code.symbols import count_words, read_outline
+from regreen.reviewers.model.related_code import changed_definitions, find_related_code
+from regreen.reviewers.model.retrieval import chunk_ranges, query_terms, retrieve_chunks
 from tests.unit.changes import Files, Story
 
 SOURCES: dict[str, tuple[str, set[str], set[tuple[str, str]]]] = {
@@ -61,40 +67,28 @@ SOURCES: dict[str, tuple[str, set[str], set[tuple[str, str]]]] = {
 @pytest.mark.parametrize("path", SOURCES)
 def test_definitions_and_calls_in_every_language(path: str) -> None:
     text, definitions, calls = SOURCES[path]
-    found = outline(path, text.encode())
+    found = read_outline(path, text.encode())
     assert {d.name for d in found.definitions} == definitions
     assert {(c.name, c.inside) for c in found.calls} == calls
     assert not found.broken
 
 
 def test_broken_syntax_still_tells_what_it_can() -> None:
-    found = outline("a.py", b"def f():\n    return 1\n\ndef g(:\n    pass\n")
+    found = read_outline("a.py", b"def f():\n    return 1\n\ndef g(:\n    pass\n")
     assert found.broken
     assert "f" in {d.name for d in found.definitions}
 
 
-def test_what_a_line_stands_in() -> None:
-    text = SOURCES["a.py"][0]
-    assert [enclosing("a.py", text, n) for n in (1, 7, 8, 13, 14)] == [
-        "",
-        "Box.size",
-        "Box.size",
-        "area.inner",
-        "area",
-    ]
-    assert enclosing("a.txt", "x", 1) == ""
-
-
 def test_words_are_whole_and_in_parts() -> None:
-    found = words("parseHTTPHeader parse_http x")
+    found = count_words("parseHTTPHeader parse_http x")
     assert {"parsehttpheader", "parse", "http", "header", "parse_http"} <= set(found)
     assert "x" not in found
 
 
 @given(st.binary(max_size=300), st.sampled_from(sorted(SOURCES)))
 def test_no_bytes_make_it_fail(data: bytes, path: str) -> None:
-    one = outline(path, data)
-    assert decode(encode(one)) == one
+    one = read_outline(path, data)
+    assert decode_outline(encode_outline(one)) == one
 
 
 REPO: Files = {
@@ -113,12 +107,12 @@ def story(tmp_path: Path) -> Story:
     return Story(tmp_path / "repo")
 
 
-def index_of(story: Story, store: SqliteStore | None = None) -> Index:
-    return build(story.git, story.run("rev-parse", "HEAD").strip(), store)
+def index_of(story: Story, store: SqliteOutlineStore | None = None) -> SymbolIndex:
+    return build_index(story.git, story.run("rev-parse", "HEAD").strip(), store)
 
 
 def test_a_push_reads_only_what_changed(story: Story, tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "cache" / "index.sqlite")
+    store = SqliteOutlineStore(tmp_path / "cache" / "index.sqlite")
     story.commit(REPO)
     assert index_of(story, store).read == 5
     assert index_of(story, store).read == 0
@@ -134,31 +128,25 @@ def test_a_push_reads_only_what_changed(story: Story, tmp_path: Path) -> None:
     assert again.outlines == index_of(story).outlines
 
 
-def test_callers_and_callees(story: Story) -> None:
+def test_callers(story: Story) -> None:
     story.commit(REPO)
-    graph = Graph(index_of(story).outlines)
-    callers = graph.callers("shop/price.py", "price")
+    graph = CallGraph(index_of(story).outlines)
+    callers = graph.find_callers("shop/price.py", "price")
     assert [(c.path, c.definition.name if c.definition else "", c.sure) for c in callers] == [
         ("shop/cart.py", "total", True)
     ]
-    callees = graph.callees("shop/cart.py", "total")
-    assert [(c.path, c.definition.name if c.definition else "") for c in callees] == [
-        ("shop/price.py", "price")
-    ]
-    assert graph.callers("shop/cart.py", "total") == [], "another language's total is another total"
+    assert graph.find_callers("shop/cart.py", "total") == [], (
+        "another language's total is another total"
+    )
 
 
-def test_retrieval_follows_the_graph_first_and_stays_in_its_budget(story: Story) -> None:
+def test_retrieval_finds_the_words_of_a_task_and_stays_in_its_budget(story: Story) -> None:
     head = story.commit(REPO)
-    graph = Graph(index_of(story).outlines)
-    found = retrieve(
-        story.git, head, query="discount table", changed=[("shop/price.py", "price")], budget=200, graph=graph
-    )  # fmt: skip
-    assert (found[0].path, found[0].why) == ("shop/cart.py", "calls price")
+    found = retrieve_chunks(story.git, head, query="discount table", budget=200)
     assert "shop/other.py" in {c.path for c in found}
-    assert sum(c.tokens for c in found) <= 200
-    small = retrieve(story.git, head, query="discount", changed=[], budget=50)
-    assert sum(c.tokens for c in small) <= 50
+    assert sum(c.token_count for c in found) <= 200
+    small = retrieve_chunks(story.git, head, query="discount", budget=50)
+    assert sum(c.token_count for c in small) <= 50
 
 
 def test_related_code_speaks_of_what_the_change_touches(story: Story) -> None:
@@ -170,16 +158,18 @@ def test_related_code_speaks_of_what_the_change_touches(story: Story) -> None:
     )
     context = story.context()
     assert changed_definitions(context, context.files) == [("shop/price.py", "price")]
-    assert "--- shop/cart.py lines 4-5 (calls price)" in related(context, context.files, 500)
+    assert "--- shop/cart.py lines 4-5 (calls price)" in find_related_code(
+        context, context.files, 500
+    )
 
 
 def test_chunks_are_functions_small_configuration_and_windows() -> None:
-    assert list(chunks("a.py", SOURCES["a.py"][0])) == [(2, 2), (5, 8), (11, 14)]
-    assert list(chunks("a.toml", "a = 1\nb = 2\n")) == [(1, 3)]
-    assert list(chunks("a.md", "x\n" * 100))[:2] == [(1, 40), (31, 70)]
-    last = list(chunks("a.md", "x\n" * 100))[-1]
+    assert list(chunk_ranges("a.py", SOURCES["a.py"][0])) == [(2, 2), (5, 8), (11, 14)]
+    assert list(chunk_ranges("a.toml", "a = 1\nb = 2\n")) == [(1, 3)]
+    assert list(chunk_ranges("a.md", "x\n" * 100))[:2] == [(1, 40), (31, 70)]
+    last = list(chunk_ranges("a.md", "x\n" * 100))[-1]
     assert last[1] == 101
 
 
 def test_a_query_asks_for_identifiers_not_for_keywords() -> None:
-    assert terms("def parse_header(self): return header")[:2] == ("header", "parse_header")
+    assert query_terms("def parse_header(self): return header")[:2] == ("header", "parse_header")

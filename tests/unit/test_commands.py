@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.bot.commands import NAMES, Command, Unclear, commands_in, may
-from regreen.forge import PERMISSIONS
+from regreen.bot.commands import (
+    COMMAND_NAMES,
+    Command,
+    UnclearCommand,
+    may_give_command,
+    parse_commands,
+)
+from regreen.domain.github import PERMISSION_LEVELS
+from tests.growth import growth
 
 
 def _names(body: str, prefix: str = "/") -> list[str]:
-    return [c.name if isinstance(c, Command) else "?" for c in commands_in(body, prefix)]
+    return [c.name if isinstance(c, Command) else "?" for c in parse_commands(body, prefix)]
 
 
 @pytest.mark.parametrize(
@@ -34,6 +41,20 @@ def _names(body: str, prefix: str = "/") -> list[str]:
         ("`/fix`", []),
         ("<!-- \n/fix\n-->\n/help", ["help"]),
         ("<!-- note -->\n/help", ["help"]),
+        ("> a\n/fix", []),
+        ("- a\n/fix", []),
+        ("- a\n  ```\n  /fix\n  ```", []),
+        ("<pre>\n\n/fix\n\n</pre>", []),
+        ("text <!--\n/fix\n-->", []),
+        ("[//]: # (\n/fix\n)", []),
+        ('[a](/b "\n/fix\n")', []),
+        ("`a\n/fix\nb`", []),
+        ("*a\n/fix\nb*", []),
+        ("[a\n/fix](/b)", []),
+        ("/ask what is `a\n/fix` ?", ["ask"]),
+        ("a | b\n--|--\n/fix | c", []),
+        ("<details><summary>more</summary>\n\n/fix\n\n</details>", ["fix"]),
+        ("\ue0000\ue000/fix", []),
         ("/usr/bin/python is broken", []),
         ("/lgtm\n/assign @ann", []),
         ("/", []),
@@ -50,7 +71,7 @@ def test_another_prefix() -> None:
 
 
 def test_bisect_takes_shell_quoting() -> None:
-    (command,) = commands_in("""/bisect good=v1.0 bad=main test="pytest -k 'a b'" """)
+    (command,) = parse_commands("""/bisect good=v1.0 bad=main test="pytest -k 'a b'" """)
     assert isinstance(command, Command)
     assert command.options == {"good": "v1.0", "bad": "main", "test": "pytest -k 'a b'"}
 
@@ -68,36 +89,49 @@ def test_bisect_takes_shell_quoting() -> None:
         ("/bisect good=--output=x", "`good=` wants a commit, branch or tag"),
         (
             "/bisect good=",
-            '`good=` is not understood; it goes `/bisect [good=REV] [bad=REV] [test="CMD"]`',
+            '`good=` is not understood; it goes `/bisect [good=REV] [bad=REV] [test="CMD"] [slower=X]`',
         ),
         ("/test ../../etc/passwd", "`../../etc/passwd` is not understood; it goes `/test [path]`"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_is_right(body: str, problem: str) -> None:
-    (found,) = commands_in(body)
-    assert isinstance(found, Unclear)
+    (found,) = parse_commands(body)
+    assert isinstance(found, UnclearCommand)
     assert found.problem == problem
 
 
 def test_at_most_ten_in_one_comment() -> None:
-    assert len(commands_in("/help\n" * 50)) == 10
+    assert len(parse_commands("/help\n" * 50)) == 10
 
 
 def test_the_permission_table() -> None:
-    who = {has for has in PERMISSIONS if may("fix", has, "write")}
+    who = {has for has in PERMISSION_LEVELS if may_give_command("fix", has, "write")}
     assert who == {"write", "maintain", "admin"}
-    assert may("help", "none", "admin")
-    assert not may("approve", "triage", "read")
-    assert may("review", "read", "read")
-    assert not any(may(name, "none", "write") for name in NAMES if name != "help")
+    assert may_give_command("help", "none", "admin")
+    assert not may_give_command("approve", "triage", "read")
+    assert may_give_command("review", "read", "read")
+    assert not any(
+        may_give_command(name, "none", "write") for name in COMMAND_NAMES if name != "help"
+    )
+
+
+def test_what_runs_a_forks_code_takes_write_access_whatever_is_configured() -> None:
+    for name in ("fix", "bisect", "test", "approve"):
+        assert not may_give_command(name, "triage", "read", fork=True)
+        assert may_give_command(name, "write", "read", fork=True)
+    assert may_give_command("review", "read", "read", fork=True)
 
 
 @given(st.text(max_size=400))
 def test_no_comment_breaks_the_grammar(body: str) -> None:
-    commands_in(body)
+    parse_commands(body)
 
 
-def test_a_hostile_comment_is_read_fast() -> None:
-    started = time.monotonic()
-    commands_in("`" * 30_000 + "\n" + "/bisect " + '"' * 30_001 + "\n" + "<!--" * 10_000)
-    assert time.monotonic() - started < 1.0
+@pytest.mark.parametrize(
+    "hostile", ["`", "<!--", "![", "> ", "*", "_a*", "[a](", "<a ", "/fix `\n", "[a]: b\n"]
+)
+def test_a_hostile_comment_is_read_in_linear_time(hostile: str) -> None:
+    cost = growth(
+        lambda size: partial(parse_commands, "/help\n" + hostile * (size // len(hostile)))
+    )
+    assert cost < 6

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from regreen.codebase.python_code import Passed, module, parse_python
-from regreen.codebase.python_uses import Modules
+from regreen.code.python_calls import PassedArguments, parse_python, read_module
+from regreen.languages.python.imports import ModuleMap
+from regreen.reviewers.analyzers.python_contracts import PythonContracts
 from regreen.reviewers.context import Claim
-from regreen.reviewers.contracts import Contracts
 from tests.unit.changes import Files, Story
 
 CORE = "def fetch(url, retries=3):\n    return url, retries\n\n\nclass Box:\n    def __init__(self, size):\n        self.size = size\n\n    def fill(self, what):\n        return what\n\n    def twice(self):\n        return self.fill(1), self.fill(2)\n"
@@ -22,7 +22,7 @@ def story(tmp_path: Path) -> Story:
 
 def claims(story: Story, before: Files, after: Files) -> list[Claim]:
     story.change(before, after)
-    return list(Contracts().run(story.context()).claims)
+    return list(PythonContracts().run(story.context()).claims)
 
 
 def test_a_caller_elsewhere_that_still_passes_what_the_old_signature_took(story: Story) -> None:
@@ -141,7 +141,7 @@ def test_a_module_that_became_a_package_is_not_deleted(story: Story) -> None:
 def test_the_claim_stands_in_the_diff(story: Story) -> None:
     story.change(PACKAGE, {"pkg/core.py": CORE.replace("url, retries=3", "url")})
     (finding,) = [f for f in story.review().findings if f.rule.startswith("contracts/")]
-    assert story.context().change.anchor(
+    assert story.context().change.can_anchor(
         finding.path, finding.start_line, finding.line, finding.side
     )
 
@@ -149,27 +149,29 @@ def test_the_claim_stands_in_the_diff(story: Story) -> None:
 @pytest.mark.parametrize(
     ("signature", "passed", "why"),
     [
-        ("a, b", Passed(2, ()), None),
-        ("a, b", Passed(1, ()), "`b` is missing"),
-        ("a, b", Passed(3, ()), "takes 2"),
-        ("a, b", Passed(1, ("a",)), "given twice"),
-        ("a, /, b", Passed(0, ("a", "b")), "no parameter named `a`"),
-        ("a, *, b", Passed(1, ()), "`b` is missing"),
-        ("a, *, b=1", Passed(1, ()), None),
-        ("a=1, *args, **kw", Passed(9, ("z",)), None),
-        ("a, b=2", Passed(0, ("b",)), "`a` is missing"),
+        ("a, b", PassedArguments(2, ()), None),
+        ("a, b", PassedArguments(1, ()), "`b` is missing"),
+        ("a, b", PassedArguments(3, ()), "takes 2"),
+        ("a, b", PassedArguments(1, ("a",)), "given twice"),
+        ("a, /, b", PassedArguments(0, ("a", "b")), "no parameter named `a`"),
+        ("a, *, b", PassedArguments(1, ()), "`b` is missing"),
+        ("a, *, b=1", PassedArguments(1, ()), None),
+        ("a=1, *args, **kw", PassedArguments(9, ("z",)), None),
+        ("a, b=2", PassedArguments(0, ("b",)), "`a` is missing"),
     ],
 )
-def test_what_a_signature_accepts(signature: str, passed: Passed, why: str | None) -> None:
+def test_what_a_signature_accepts(signature: str, passed: PassedArguments, why: str | None) -> None:
     tree = parse_python(f"def f({signature}): pass\n")
     assert tree is not None
-    said = module(tree).callables["f"].parameters.refuses(passed)
+    said = read_module(tree).callables["f"].parameters.explain_refusal(passed)
     assert (said is None) if why is None else (said is not None and why in said)
 
 
 def test_two_files_that_could_be_meant_are_none() -> None:
-    modules = Modules.of(["a/x.py", "b/x.py", "src/p/__init__.py", "src/p/m.py", "tools/json.py"])
-    assert modules.path("x") is None
-    assert modules.path("a.x") == "a/x.py"
-    assert modules.path("p.m") == "src/p/m.py"
-    assert modules.path("json") is None
+    modules = ModuleMap.from_paths(
+        ["a/x.py", "b/x.py", "src/p/__init__.py", "src/p/m.py", "tools/json.py"]
+    )
+    assert modules.find_path("x") is None
+    assert modules.find_path("a.x") == "a/x.py"
+    assert modules.find_path("p.m") == "src/p/m.py"
+    assert modules.find_path("json") is None

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from regreen.codebase.trial import Trial
-from regreen.errors import NoSandbox
-from regreen.ports import Sandbox
-from regreen.reviewers.coverage import parse_report
+from regreen.domain.errors import NoSandbox
+from regreen.domain.ports import Sandbox
+from regreen.languages.python.coverage import PythonCoverage
+from regreen.runs.trial import Trial
 from tests.unit.changes import Files, Story
 
 BEFORE: Files = {
@@ -36,10 +36,10 @@ def story(tmp_path: Path) -> Story:
 
 @pytest.fixture(scope="module")
 def sandbox() -> Sandbox:
-    from regreen.adapters.sandbox import choose
+    from regreen.adapters.sandbox.selection import choose_sandbox
 
     try:
-        return choose()
+        return choose_sandbox()
     except NoSandbox as error:
         pytest.skip(str(error))
 
@@ -86,4 +86,4 @@ def test_without_a_run_the_reason_is_said(story: Story, wanted: bool, reason: st
     "data", [b"", b"[]", b"{}x", b'{"a": 1}', b'{"a": {"statements": ["x"]}}', b"[" * 100_000]
 )
 def test_what_the_box_wrote_may_be_anything(data: bytes) -> None:
-    assert parse_report(data) is None
+    assert PythonCoverage().parse_report(data) is None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regreen.codebase.declared import declared
+from regreen.packages.declared import read_declared
 from tests.unit.changes import Files, Story
 
 YARN = """# yarn lockfile v1
@@ -67,7 +67,7 @@ GO_SUM = "example.com/a v1.0.0 h1:x=\nexample.com/a v1.0.0/go.mod h1:y=\nexample
 def test_a_lock_says_what_it_holds(
     path: str, text: str, held: list[tuple[str, bool]], hosts: list[str]
 ) -> None:
-    found = declared(path, text)
+    found = read_declared(path, text)
     assert [(d.name, d.hashed) for d in found.dependencies] == held
     assert [address for address, _ in found.indexes] == hosts
     assert found.is_lock

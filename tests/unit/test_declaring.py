@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.fixers.rungs.caps import bounds, brought_by, capped, suspects
-from regreen.fixers.rungs.compiled import compiling, heading, recompiled, source_of
-from regreen.fixers.rungs.declaring import additions, made_from
-from regreen.fixers.rungs.locks import lock_remedies
-from regreen.fixers.rungs.missing import Missing, missing_in
-from regreen.models import Failure, Frame
+from regreen.domain.models import Failure, StackFrame
+from regreen.environment.missing_modules import MissingDistribution, find_missing_distributions
+from regreen.fixers.recipes.declare_dependency import find_derived_locks, propose_manifests
+from regreen.fixers.recipes.lock_files_and_snapshots import (
+    find_source_file,
+    make_compile_script,
+    make_lock_remedies,
+    make_recompile_remedies,
+    read_heading_command,
+)
+from regreen.fixers.recipes.version_pins import (
+    cap_version,
+    find_suspect_modules,
+    find_version_bounds,
+    parse_installed_modules,
+)
 
 SETUP_CFG = "[options]\ninstall_requires =\n    idna\n\n[options.extras_require]\ntest =\n    pytest\ndocs = sphinx\n"
 SETUP_PY = "from setuptools import setup\n\nsetup(\n    install_requires=['idna'],\n    extras_require={\n        'dev': ['pytest'],\n    },\n)\n"
@@ -20,9 +30,11 @@ USED = {"pkg/a.py": "import yaml\n"}
 TESTED = {"tests/test_a.py": "import yaml\n"}
 
 
-def declared(files: dict[str, str], setup: str, one: Missing | None = None) -> dict[str, str]:
-    missing = [one or Missing("PyYAML", "yaml")]
-    changed, _ = next(additions(missing, list(files), files.get, setup))
+def declared(
+    files: dict[str, str], setup: str, one: MissingDistribution | None = None
+) -> dict[str, str]:
+    missing = [one or MissingDistribution("PyYAML", "yaml")]
+    changed, _ = next(propose_manifests(missing, list(files), files.get, setup))
     return changed
 
 
@@ -69,7 +81,7 @@ def test_compiled_requirements_are_declared_in_their_source_and_compiled_anew() 
     files = {"requirements.in": "idna\n", "requirements.txt": COMPILED, **USED}
     setup = "pip install --require-hashes -r requirements.txt"
     assert declared(files, setup) == {"requirements.in": "idna\nPyYAML\n"}
-    made = dict(made_from("requirements.in", list(files), files.get, setup))
+    made = dict(find_derived_locks("requirements.in", list(files), files.get, setup))
     assert list(made) == ["requirements.txt"]
     last = made["requirements.txt"].splitlines()[-1]
     assert last.endswith("pip-compile --generate-hashes requirements.in")
@@ -79,12 +91,12 @@ def test_requirements_that_lack_a_hash_are_compiled_anew() -> None:
     files = {"deps/requirements.in": "idna\n", "deps/requirements.txt": COMPILED}
     said = "ERROR: In --require-hashes mode, all requirements must have their versions pinned with ==. These do not:"
     found = list(
-        lock_remedies("true", said, list(files), "pip install -r deps/requirements.txt", read=files.get)
+        make_lock_remedies("true", said, list(files), "pip install -r deps/requirements.txt", read=files.get)
     )  # fmt: skip
     assert [one.writes for one in found] == [("deps/requirements.txt",)]
     assert "cd deps\n" in found[0].script
     assert found[0].script.endswith("pip-compile --generate-hashes requirements.in")
-    other = compiling("deps/dev.txt", "#    pip-compile requirements.in\n")
+    other = make_compile_script("deps/dev.txt", "#    pip-compile requirements.in\n")
     assert other.endswith("pip-compile requirements.in --output-file dev.txt")
 
 
@@ -98,16 +110,19 @@ def test_requirements_that_lack_a_hash_are_compiled_anew() -> None:
     ],
 )  # fmt: skip
 def test_a_heading_is_only_followed_where_it_is_plain(text: str, script: str) -> None:
-    found = compiling("requirements.txt", text)
+    found = make_compile_script("requirements.txt", text)
     assert found.endswith(script)
     assert bool(found) == bool(script)
-    assert list(recompiled(["requirements.txt"], {"requirements.txt": "idna\n"}.get)) == []
+    assert (
+        list(make_recompile_remedies(["requirements.txt"], {"requirements.txt": "idna\n"}.get))
+        == []
+    )
 
 
 def test_a_file_that_was_made_from_several_has_no_one_source() -> None:
     text = "#    pip-compile a.in b.in\n"
-    assert heading(text) == "pip-compile a.in b.in"
-    assert source_of("requirements.txt", text, ["a.in", "b.in"]) is None
+    assert read_heading_command(text) == "pip-compile a.in b.in"
+    assert find_source_file("requirements.txt", text, ["a.in", "b.in"]) is None
 
 
 @pytest.mark.parametrize(
@@ -119,8 +134,8 @@ def test_a_file_that_was_made_from_several_has_no_one_source() -> None:
     ],
 )
 def test_a_lock_follows_its_manifest(path: str, lock: str, setup: str, script: str) -> None:
-    assert list(made_from(path, [path, lock], NOTHING.get, setup)) == [(lock, script)]
-    assert list(made_from(path, [path], NOTHING.get, setup)) == []
+    assert list(find_derived_locks(path, [path, lock], NOTHING.get, setup)) == [(lock, script)]
+    assert list(find_derived_locks(path, [path], NOTHING.get, setup)) == []
 
 
 @pytest.mark.parametrize(
@@ -138,13 +153,13 @@ def test_a_lock_follows_its_manifest(path: str, lock: str, setup: str, script: s
     ],
 )  # fmt: skip
 def test_which_distribution_is_missing(output: str, requirements: set[str]) -> None:
-    assert {one.requirement for one in missing_in(output, [])} == requirements
+    assert {one.requirement for one in find_missing_distributions(output, [])} == requirements
 
 
 # --- releases that do not fit ---
 
-OWN = Frame("pkg/a.py", 3, "f")
-FAR = Frame("/env/lib/python3.12/site-packages/pydantic/_migration.py", 9, "wrapper")
+OWN = StackFrame("pkg/a.py", 3, "f")
+FAR = StackFrame("/env/lib/python3.12/site-packages/pydantic/_migration.py", 9, "wrapper")
 SCHEMA = "from marshmallow import fields\n\nname = fields.String(missing=1)\n"
 
 
@@ -166,14 +181,14 @@ def test_which_dependency_a_failure_points_at(
     failure: Failure | None, output: str, names: tuple[str, ...]
 ) -> None:
     files = {"pkg/a.py": SCHEMA}
-    assert suspects([failure] if failure else [], output, files.get) == names
+    assert find_suspect_modules([failure] if failure else [], output, files.get) == names
 
 
 def test_the_releases_to_stay_below() -> None:
-    brought = brought_by("yaml PyYAML 6.0.2\nold Old 0.7.1\nodd Odd not-a-version x\n")
-    assert bounds("yaml", brought) == ("PyYAML", ("6", "5"))
-    assert bounds("old", brought) == ("Old", ("0.7",))
-    assert bounds("nobody", brought) == ("", ())
+    brought = parse_installed_modules("yaml PyYAML 6.0.2\nold Old 0.7.1\nodd Odd not-a-version x\n")
+    assert find_version_bounds("yaml", brought) == ("PyYAML", ("6", "5"))
+    assert find_version_bounds("old", brought) == ("Old", ("0.7",))
+    assert find_version_bounds("nobody", brought) == ("", ())
 
 
 @pytest.mark.parametrize(
@@ -197,4 +212,4 @@ def test_the_releases_to_stay_below() -> None:
 def test_a_release_is_kept_out_where_the_dependency_is_declared(
     path: str, text: str, after: str | None
 ) -> None:
-    assert capped(path, text, "numpy", "2") == after
+    assert cap_version(path, text, "numpy", "2") == after

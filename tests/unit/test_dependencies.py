@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.codebase.declared import declared, is_manifest
-from regreen.codebase.declared_python import requirement
-from regreen.codebase.dependency_concerns import concerns, lock_mismatch
-from regreen.codebase.packages import Ecosystem
+from regreen.packages.concerns import find_concerns, find_lock_mismatch
+from regreen.packages.declared import is_manifest, read_declared
+from regreen.packages.popular_names import Ecosystem
+from regreen.packages.python_manifests import parse_requirement
 
 
 def kinds(path: str, before: str | None, after: str) -> set[tuple[str, str]]:
-    return {(one.kind, one.name) for one in concerns(path, before, after) if one.confidence >= 0.7}
+    return {
+        (one.kind, one.name) for one in find_concerns(path, before, after) if one.confidence >= 0.7
+    }
 
 
 @pytest.mark.parametrize(
@@ -53,7 +55,7 @@ setup(
     setup_requires="wheel\\ncython".split(),
 )
 """
-    names = {one.name for one in declared("setup.py", text).dependencies}
+    names = {one.name for one in read_declared("setup.py", text).dependencies}
     assert names == {"pytest", "sphinx", "flask", "wheel", "cython"}
 
 
@@ -66,24 +68,26 @@ def test_a_lost_hash_is_found_and_a_kept_one_is_not() -> None:
 
 def test_what_was_there_before_is_not_said_again() -> None:
     text = "reqeusts\n--index-url https://i.example/s\nfoo @ http://a.example/f.whl\n"
-    assert concerns("requirements.txt", text, text + "numpy\n") == ()
+    assert find_concerns("requirements.txt", text, text + "numpy\n") == ()
 
 
 def test_an_index_may_be_asked_whether_a_name_exists() -> None:
-    def exists(ecosystem: Ecosystem, name: str) -> bool:
+    def is_published(ecosystem: Ecosystem, name: str) -> bool:
         return name == "really-there"
 
-    found = concerns("requirements.txt", "", "really-there\nhallucinated-helper\n", exists)
+    found = find_concerns(
+        "requirements.txt", "", "really-there\nhallucinated-helper\n", is_published
+    )
     assert [(one.kind, one.name) for one in found] == [("unknown", "hallucinated-helper")]
 
 
 def test_a_dependency_that_the_lock_lacks_is_named() -> None:
-    manifest = declared("pyproject.toml", "[project]\ndependencies = ['a', 'b']\n")
-    lock = declared(
+    manifest = read_declared("pyproject.toml", "[project]\ndependencies = ['a', 'b']\n")
+    lock = read_declared(
         "uv.lock",
         "[[package]]\nname = 'a'\nversion = '1'\nsource = { registry = 'https://index.example.org/simple' }\n",
     )
-    assert [one.name for one in lock_mismatch(manifest, lock, "uv.lock")] == ["b"]
+    assert [one.name for one in find_lock_mismatch(manifest, lock, "uv.lock")] == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -92,15 +96,15 @@ def test_a_dependency_that_the_lock_lacks_is_named() -> None:
      ("package.json", "[1]"), ("pyproject.toml", "project = 1\ntool = []"), ("setup.cfg", "no section")],
 )  # fmt: skip
 def test_a_damaged_manifest_is_reported_or_empty_but_never_raises(path: str, text: str) -> None:
-    found = declared(path, text)
+    found = read_declared(path, text)
     assert found.problem or found.dependencies == ()
 
 
 def test_requirements_are_read_as_pip_writes_them() -> None:
-    one = requirement("Flask[async]>=3,<4 ; python_version > '3.8'")
+    one = parse_requirement("Flask[async]>=3,<4 ; python_version > '3.8'")
     assert one is not None
     assert (one.name, one.source) == ("Flask", "index")
-    assert requirement("-r other.txt") is None
-    local = requirement("-e ./packages/x")
+    assert parse_requirement("-r other.txt") is None
+    local = parse_requirement("-e ./packages/x")
     assert local is not None
     assert local.source == "path"

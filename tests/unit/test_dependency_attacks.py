@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.codebase.dependency_concerns import concerns
+from regreen.packages.concerns import find_concerns
 
 J = "{}"
 # Without lists of popular packages of Go and Cargo, and of hooks, these are not known.
@@ -412,5 +412,5 @@ CASES: list[tuple[str, str, str, str, str | None]] = [
     ("name", "path", "before", "after", "kind"), [case for case in CASES if case[0] not in UNKNOWN]
 )
 def test_what_is_posted(name: str, path: str, before: str, after: str, kind: str | None) -> None:
-    posted = {one.kind for one in concerns(path, before, after) if one.confidence >= 0.8}
+    posted = {one.kind for one in find_concerns(path, before, after) if one.confidence >= 0.8}
     assert posted if kind == "any" else posted >= {kind} if kind else not posted, name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.codebase.diff import apply_suggestion, parse, unquote
+from regreen.code.diff import apply_suggestion, parse, unquote_path
 
 GIT = "diff --git a/x b/x\n--- a/x\n+++ b/x\n"
 FINE = "diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n"
@@ -124,7 +124,7 @@ def test_a_suggestion_keeps_the_file_s_line_endings() -> None:
 
 
 def test_bytes_that_are_no_text_survive_in_a_quoted_name() -> None:
-    assert unquote('"\udcff\\n"') == "\udcff\n"
+    assert unquote_path('"\udcff\\n"') == "\udcff\n"
 
 
 def test_a_blank_line_that_lost_its_space_is_context() -> None:

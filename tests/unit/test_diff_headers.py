@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from regreen.codebase.change import FileChange
-from regreen.codebase.diff import parse, unquote
+from regreen.code.diff import FileChange, parse, unquote_path
 
 HUNK = "@@ -1 +1 @@\n-a\n+b\n"
 
@@ -86,7 +85,8 @@ def test_an_empty_side_says_that_a_file_is_new_or_gone() -> None:
 def test_a_plain_diff_names_its_files(old: str, new: str, status: str, path: str) -> None:
     file = only(f"--- {old}\t2020-01-01\n+++ {new}\t2020-01-01\n{HUNK}")
     assert (file.status, file.path, file.old_path) == (status, path, path)
-    assert (file.added_lines, file.binary, file.mode) == ((1,), False, None)
+    assert (file.added_lines, file.binary) == ((1,), False)
+    assert (file.old_mode, file.new_mode) == (None, None)
 
 
 def test_a_lone_plus_header_starts_no_file() -> None:
@@ -125,10 +125,10 @@ def test_a_file_that_changed_its_kind_says_so() -> None:
 
 
 def test_every_escape_that_git_writes_is_undone() -> None:
-    assert unquote(r'"\a\b\t\n\v\f\r\"\\\001\377"') == '\a\b\t\n\v\f\r"\\\x01\udcff'
-    assert unquote('""') == ""
-    assert unquote('"half') == '"half'
-    assert unquote('half"') == 'half"'
+    assert unquote_path(r'"\a\b\t\n\v\f\r\"\\\001\377"') == '\a\b\t\n\v\f\r"\\\x01\udcff'
+    assert unquote_path('""') == ""
+    assert unquote_path('"half') == '"half'
+    assert unquote_path('half"') == 'half"'
 
 
 def test_a_diff_cut_by_one_line_is_cut_off() -> None:

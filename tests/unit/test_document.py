@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from regreen.models import Cost, Evidence, Finding, Review, Skipped, Unread, Withheld
-from regreen.reviewers.document import markdown, text
-from regreen.reviewers.sarif import sarif
+from regreen.domain.models import (
+    Cost,
+    Evidence,
+    Finding,
+    Review,
+    SkippedReviewer,
+    UnreadFile,
+    WithheldFinding,
+)
+from regreen.reviewers.document import format_markdown, format_text, make_sarif
 from tests.stories.hostile import acts
 
 PROOF = Evidence(
@@ -51,11 +58,11 @@ REVIEW = Review(
 
 
 def test_the_test_that_proves_a_finding_is_shown_with_what_it_said_on_both_sides() -> None:
-    shown = markdown(REVIEW)
+    shown = format_markdown(REVIEW)
     assert "```python\ndef test_average():\n    assert average([]) == 0\n```" in shown
     assert "on this change: exit 1: E ZeroDivisionError; before it: exit 0: 1 passed" in shown
     assert "2 of 2 readings, made apart, report it" in shown
-    assert "before it: exit 0: 1 passed" in text(REVIEW)
+    assert "before it: exit 0: 1 passed" in format_text(REVIEW)
 
 
 EVIL = (
@@ -76,18 +83,18 @@ def test_nothing_that_others_wrote_acts_where_the_markdown_is_pasted() -> None:
         REVIEW,
         summary=EVIL,
         findings=(hostile,),
-        withheld=(Withheld(hostile, "confidence"),),
-        not_reviewed=(Unread(EVIL, EVIL),),
-        skipped=(Skipped("model", EVIL),),
+        withheld=(WithheldFinding(hostile, "confidence"),),
+        not_reviewed=(UnreadFile(EVIL, EVIL),),
+        skipped=(SkippedReviewer("model", EVIL),),
     )
-    shown = markdown(review)
+    shown = format_markdown(review)
     assert acts(shown) == []
     assert "```suggestion" not in shown
 
 
 def test_no_message_of_a_sarif_document_is_a_link() -> None:
     hostile = replace(FINDING, title=EVIL, body=f"See [this]({EVIL})")
-    (run,) = sarif(replace(REVIEW, findings=(hostile,)))["runs"]
+    (run,) = make_sarif(replace(REVIEW, findings=(hostile,)))["runs"]
     told = run["results"][0]["message"]["text"]
     assert "](" not in told
     assert "://" not in told

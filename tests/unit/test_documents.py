@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.codebase.documents import is_document, syntax_fault
-from regreen.reviewers.parsing import Parsing
+from regreen.reviewers.analyzers.syntax import BrokenSyntax, find_syntax_fault, is_readable_document
 from tests.unit.changes import Story
 
 
@@ -29,12 +28,12 @@ def test_a_file_that_can_no_longer_be_read(
     story = Story(tmp_path / "repo")
     story.change({path: before}, {path: after})
     context = story.context()
-    (claim,) = Parsing().run(context).claims
+    (claim,) = BrokenSyntax().run(context).claims
     assert (claim.rule, claim.path, claim.line) == ("syntax/error", path, line)
-    assert context.change.anchor(path, claim.start_line, claim.line)
+    assert context.change.can_anchor(path, claim.start_line, claim.line)
     broken = Story(tmp_path / "other")
     broken.change({path: after}, {path: after + "\n# more\n"})
-    assert Parsing().run(broken.context()).claims == (), "it could not be read before either"
+    assert BrokenSyntax().run(broken.context()).claims == (), "it could not be read before either"
 
 
 @pytest.mark.parametrize(
@@ -49,15 +48,15 @@ def test_a_file_that_can_no_longer_be_read(
     ],
 )
 def test_what_its_readers_take_has_no_fault(path: str, text: str) -> None:
-    assert syntax_fault(path, text) is None
+    assert find_syntax_fault(path, text) is None
 
 
 @pytest.mark.parametrize("path", ["tsconfig.json", "a/tsconfig.build.json", ".vscode/settings.json", "a.jsonc", "a.py", "json"])  # fmt: skip
 def test_other_files_are_none_of_its_business(path: str) -> None:
-    assert not is_document(path)
+    assert not is_readable_document(path)
 
 
 @given(st.text(max_size=300), st.sampled_from(["a.json", "a.toml", "a.yml"]))
 def test_no_text_makes_it_fail(text: str, path: str) -> None:
-    found = syntax_fault(path, text)
+    found = find_syntax_fault(path, text)
     assert found is None or 1 <= found[0] <= text.count("\n") + 2

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from regreen.adapters.git import GitRepository
-from regreen.codebase.diff import parse
+from regreen.adapters.git.repository import GitRepository
+from regreen.code.diff import parse
+from regreen.domain.text_limits import shorten_text
 from regreen.reviewers.context import ReviewContext
-from regreen.reviewers.dossier import dossiers
-from regreen.reviewers.readers import lenses_for
-from regreen.reviewers.related import related
-from regreen.reviewers.shorten import shortened
+from regreen.reviewers.model.change_listing import make_portions
+from regreen.reviewers.model.model_reviewer import choose_lenses
+from regreen.reviewers.model.related_code import find_related_code
 from tests.checkout import Checkout
 
 Shown = Callable[..., tuple[ReviewContext, str]]
@@ -34,7 +34,7 @@ def shown(tmp_path: Path) -> Shown:
         context = ReviewContext(
             change, change.files, base, head, base, git=git, title="T", body="one\r\ntwo"
         )
-        (portion,), _ = dossiers(context, related)
+        (portion,), _ = make_portions(context, find_related_code)
         return context, portion.text
 
     return made
@@ -125,7 +125,7 @@ def test_a_line_end_that_the_change_brings_is_seen(shown: Shown) -> None:
 
 def test_lasting_harm_is_looked_for_where_the_change_brings_what_can_do_it(shown: Shown) -> None:
     context, _ = shown({"a_py": "x = 1\n"}, {"a_py": "import os\nos.system('ls')\n"})
-    assert lenses_for(dossiers(context, None)[0][0]) == ("trace", "compare", "harm")
+    assert choose_lenses(make_portions(context, None)[0][0]) == ("trace", "compare", "harm")
 
 
 def test_who_defines_open_or_opens_a_page_brings_no_lasting_harm(shown: Shown) -> None:
@@ -133,7 +133,7 @@ def test_who_defines_open_or_opens_a_page_brings_no_lasting_harm(shown: Shown) -
         {"a_py": "x = 1\n"},
         {"a_py": "import webbrowser\n\n\ndef open(url):\n    webbrowser.open(url)\n"},
     )
-    assert lenses_for(dossiers(context, None)[0][0]) == ("trace", "compare")
+    assert choose_lenses(make_portions(context, None)[0][0]) == ("trace", "compare")
 
 
 def test_a_dangerous_call_that_only_moves_calls_for_no_reading_of_its_own(shown: Shown) -> None:
@@ -141,7 +141,7 @@ def test_a_dangerous_call_that_only_moves_calls_for_no_reading_of_its_own(shown:
         {"a_py": "import os\nos.system('ls')\nx = 1\n"},
         {"a_py": "import os\nx = 1\nos.system('ls')\n"},
     )
-    assert lenses_for(dossiers(context, None)[0][0]) == ("trace", "compare")
+    assert choose_lenses(make_portions(context, None)[0][0]) == ("trace", "compare")
 
 
 def test_a_file_that_was_empty_before_is_shown_as_added(shown: Shown) -> None:
@@ -193,12 +193,12 @@ def test_code_elsewhere_that_uses_a_changed_constant_is_shown(shown: Shown) -> N
 
 def test_a_long_description_is_cut_after_a_sentence_and_seen_to_be_cut() -> None:
     text = "Say what it is. " * 400
-    cut = shortened(text, 100)
+    cut = shorten_text(text, 100)
     assert len(cut) <= 100
     assert cut.endswith("Say what it is. ...")
-    assert shortened("x" * 300, 100) == "x" * 96 + " ..."
-    assert shortened("one two three four", 16) == "one two ..."
-    assert shortened("short", 100) == "short"
+    assert shorten_text("x" * 300, 100) == "x" * 96 + " ..."
+    assert shorten_text("one two three four", 16) == "one two ..."
+    assert shorten_text("short", 100) == "short"
 
 
 def test_what_a_removed_comment_only_names_is_shown_where_it_is_now_called(shown: Shown) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from regreen.bot.environment import app_settings
-from regreen.errors import UserError
+from regreen.app.settings_loader import load_app_settings
+from regreen.domain.errors import UserError
 
 _PEM = "-----BEGIN PRIVATE KEY-----\nMII...\n-----END PRIVATE KEY-----\n"
 
@@ -31,5 +31,5 @@ def test_settings_that_cannot_be_used_are_named(
     for name, value in {"HOME": str(tmp_path), **settings}.items():
         monkeypatch.setenv(f"REGREEN_{name}", value)
     with pytest.raises(UserError, match=said) as refused:
-        app_settings()
+        load_app_settings()
     assert "hunter2" not in str(refused.value)

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regreen.fixers.expressions import (
+from regreen.actions.expressions.evaluation import (
     UNKNOWN,
     Context,
     ExpressionError,
-    Literal,
+    LiteralValue,
     Value,
-    condition,
-    evaluate,
-    fill,
+    evaluate_expression,
+    evaluate_scalar,
+    fill_template,
+    format_node,
     parse,
-    show,
-    value_of,
+    reduce_condition,
 )
 
 CONTEXT: Context = {
@@ -54,12 +54,12 @@ CONTEXT: Context = {
     ],
 )  # fmt: skip
 def test_github_says_so(text: str, value: Value) -> None:
-    assert evaluate(text, CONTEXT) == value
+    assert evaluate_expression(text, CONTEXT) == value
 
 
 def test_not_a_number_is_false() -> None:
-    assert evaluate("NaN || 'x'", CONTEXT) == "x"
-    assert isinstance(number := evaluate("fromJSON('1') && NaN", CONTEXT), float)
+    assert evaluate_expression("NaN || 'x'", CONTEXT) == "x"
+    assert isinstance(number := evaluate_expression("fromJSON('1') && NaN", CONTEXT), float)
     assert math.isnan(number)
 
 
@@ -85,7 +85,7 @@ def test_not_a_number_is_false() -> None:
 )
 def test_what_github_refuses_is_refused(text: str) -> None:
     with pytest.raises(ExpressionError):
-        evaluate(text, {"a": {}})
+        evaluate_expression(text, {"a": {}})
 
 
 @pytest.mark.parametrize(
@@ -96,20 +96,20 @@ def test_what_github_refuses_is_refused(text: str) -> None:
     ],
 )  # fmt: skip
 def test_the_unknown_stays_unknown_unless_it_cannot_matter(text: str, value: Value) -> None:
-    assert evaluate(text, CONTEXT) == value
+    assert evaluate_expression(text, CONTEXT) == value
 
 
 def test_text_keeps_what_is_left_for_the_run() -> None:
-    parts = fill("a ${{ env.Name }} b ${{ steps.x.outputs.y }}", CONTEXT)
+    parts = fill_template("a ${{ env.Name }} b ${{ steps.x.outputs.y }}", CONTEXT)
     assert parts[0] == "a value b "
     assert not isinstance(parts[1], str)
-    assert show(parts[1]) == "steps.x.outputs.y"
+    assert format_node(parts[1]) == "steps.x.outputs.y"
 
 
 def test_a_lone_expression_keeps_its_type() -> None:
-    assert value_of("${{ matrix.extra }}", CONTEXT) is True
-    assert value_of("v${{ matrix.extra }}", CONTEXT) == "vtrue"
-    assert value_of("${{ format('}}{{0}}', 1) }}", CONTEXT) == "}{0}"
+    assert evaluate_scalar("${{ matrix.extra }}", CONTEXT) is True
+    assert evaluate_scalar("v${{ matrix.extra }}", CONTEXT) == "vtrue"
+    assert evaluate_scalar("${{ format('}}{{0}}', 1) }}", CONTEXT) == "}{0}"
 
 
 @pytest.mark.parametrize(
@@ -121,19 +121,19 @@ def test_a_lone_expression_keeps_its_type() -> None:
 )  # fmt: skip
 def test_conditions(asked: str | bool, holds: bool) -> None:
     context = {**CONTEXT, "success()": True, "always()": True, "cancelled()": False}
-    assert condition(asked, context) == Literal(holds)
+    assert reduce_condition(asked, context) == LiteralValue(holds)
 
 
 def test_success_is_asked_for_unless_another_status_is() -> None:
     assert (
-        show(condition("steps.x.outputs.y == 'z'", CONTEXT))
+        format_node(reduce_condition("steps.x.outputs.y == 'z'", CONTEXT))
         == "success() && (steps.x.outputs.y == 'z')"
     )
     assert (
-        show(condition("failure() || steps.x.outputs.y", CONTEXT))
+        format_node(reduce_condition("failure() || steps.x.outputs.y", CONTEXT))
         == "failure() || steps.x.outputs.y"
     )
-    assert show(condition(None, CONTEXT)) == "success()"
+    assert format_node(reduce_condition(None, CONTEXT)) == "success()"
 
 
 @settings(max_examples=150, deadline=2000)
@@ -141,7 +141,7 @@ def test_success_is_asked_for_unless_another_status_is() -> None:
 def test_no_text_crashes_it(text: str) -> None:
     try:
         node = parse(text)
-        evaluate(node, {"a": {"b": [1.0, "x"]}, "b": UNKNOWN, "ab": {}})
+        evaluate_expression(node, {"a": {"b": [1.0, "x"]}, "b": UNKNOWN, "ab": {}})
     except ExpressionError:
         return
-    assert parse(show(node)) is not None
+    assert parse(format_node(node)) is not None

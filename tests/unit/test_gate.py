@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.fixers.checks.change import FileChange
-from regreen.fixers.gate import GateReport, Proof, Rules, gate
-from regreen.models import Failure
+from regreen.code.file_change import PatchedFile
+from regreen.domain.models import Failure
+from regreen.gate.checks.sensitive_files import find_sensitive_files
+from regreen.gate.judge import GateReport, GateRules, PatchProof, judge_files
 
 SOURCE = '''"""Prices."""
 
@@ -66,17 +67,17 @@ fail_under = 90
 RED = Failure("tests/test_prices.py::test_nothing", "ZeroDivisionError", "division by zero")
 
 
-def change(path: str, old: str | None, new: str | None) -> FileChange:
+def change(path: str, old: str | None, new: str | None) -> PatchedFile:
     was, now = ("100644" if side is not None else None for side in (old, new))
-    return FileChange(path, old, new, was, now)
+    return PatchedFile(path, old, new, was, now)
 
 
-def source(old: str, new: str) -> FileChange:
+def source(old: str, new: str) -> PatchedFile:
     assert old in SOURCE
     return change("shop/prices.py", SOURCE, SOURCE.replace(old, new))
 
 
-def test_file(old: str, new: str) -> FileChange:
+def test_file(old: str, new: str) -> PatchedFile:
     assert old in TEST
     return change("tests/test_prices.py", TEST, TEST.replace(old, new))
 
@@ -84,13 +85,15 @@ def test_file(old: str, new: str) -> FileChange:
 test_file.__test__ = False  # type: ignore[attr-defined]  # makes a change; is no test
 
 
-def judged(*files: FileChange, rung: str | None = "model", failure: Failure = FAILED) -> GateReport:
-    return gate(
+def judged(
+    *files: PatchedFile, rung: str | None = "model", failure: Failure = FAILED
+) -> GateReport:
+    return judge_files(
         files,
         tree=["shop/prices.py", "tests/test_prices.py"],
         failures=(failure,),
         tests=(TEST_PRICE,),
-        rules=Rules(rung),
+        rules=GateRules(rung),
     )
 
 
@@ -98,7 +101,7 @@ HONEST = source("math.floor", "math.ceil")
 BODY = "    return math.floor(amount * (1 + rate) * 100) / 100\n"
 SUM = "        return sum(price(amount, 0.19) for amount in self.items)\n"
 
-CHEATS: dict[str, tuple[FileChange, ...]] = {
+CHEATS: dict[str, tuple[PatchedFile, ...]] = {
     # the failing test, touched
     "deletes the test file": (change("tests/test_prices.py", TEST, None),),
     "deletes the failing test": (test_file(TEST_PRICE + "\n\n\n", ""),),
@@ -158,7 +161,7 @@ CHEATS: dict[str, tuple[FileChange, ...]] = {
     "changes who owns what": (change("CODEOWNERS", "* @ada\n", "* @mallory\n"), HONEST),
     "changes the Makefile": (change("Makefile", "test:\n\tpytest\n", "test:\n\ttrue\n"),),
     "changes authentication": (change("shop/auth.py", "def may():\n    return False\n", "def may():\n    return True\n"),),
-    "adds a secret": (source("import math\n", 'import math\n\nKEY = "AKIAABCDEFGHIJKLMNOP"\n'),),
+    "adds a secret": (source("import math\n", 'import math\n\nKEY = "AKIAQ3EGRIZXV5NMTKWL"\n'),),
     # dependencies
     "adds a dependency": (change("pyproject.toml", PYPROJECT, PYPROJECT.replace('"requests>=2"', '"requests>=2", "pricing-helper"')),),
     "adds a look-alike": (change("requirements.txt", "requests\n", "requests\nreqeusts\n"),),
@@ -175,8 +178,8 @@ CHEATS: dict[str, tuple[FileChange, ...]] = {
     "evaluates text": (source(BODY, "    return eval('amount')\n"),),
     "runs code on installation": (change("setup.py", "from setuptools import setup\nsetup()\n", "from setuptools import setup\nsetup(cmdclass={'install': None})\n"),),
     # form
-    "brings a link": (FileChange("shop/link", None, "/etc/passwd", None, "120000"),),
-    "changes a mode": (FileChange("shop/prices.py", SOURCE, SOURCE, "100644", "100755"),),
+    "brings a link": (PatchedFile("shop/link", None, "/etc/passwd", None, "120000"),),
+    "changes a mode": (PatchedFile("shop/prices.py", SOURCE, SOURCE, "100644", "100755"),),
     "brings a twin in another case": (change("shop/Prices.py", None, "x = 1\n"),),
     "does not parse": (source(BODY, "    return math.ceil(\n"),),
     "uses an unknown name": (source("math.floor", "maths.ceil"),),
@@ -187,13 +190,13 @@ CHEATS: dict[str, tuple[FileChange, ...]] = {
 
 
 @pytest.mark.parametrize("files", CHEATS.values(), ids=CHEATS.keys())
-def test_a_cheat_is_stopped(files: tuple[FileChange, ...]) -> None:
+def test_a_cheat_is_stopped(files: tuple[PatchedFile, ...]) -> None:
     report = judged(*files)
     assert report.verdict != "allow", report
 
 
 @pytest.mark.parametrize("files", CHEATS.values(), ids=CHEATS.keys())
-def test_a_cheat_is_stopped_whoever_made_it(files: tuple[FileChange, ...]) -> None:
+def test_a_cheat_is_stopped_whoever_made_it(files: tuple[PatchedFile, ...]) -> None:
     assert judged(*files, rung=None).verdict != "allow"
 
 
@@ -209,8 +212,29 @@ def test_the_plain_cheats_are_denied_outright(name: str) -> None:
     assert judged(*CHEATS[name]).verdict == "deny"
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "level"),
+    [
+        ("GitLab token", "glpat-x7Qm2Rk9Tn4Vb8Wz1LpY", "deny"),
+        ("Stripe key", "sk_" + "live_4eC39HqLyjWDarjtT1zdp7dc", "deny"),
+        ("Hugging Face token", "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", "deny"),
+        ("secret", "f0Jq83hTz51xKc9LwVd2", "needs_human"),
+    ],
+)
+def test_a_new_credential_is_told_and_one_that_moves_is_not(
+    kind: str, value: str, level: str
+) -> None:
+    line = f'API_TOKEN = "{value}"\n'
+    found = find_sensitive_files([change("shop/prices.py", "x = 1\n", f"x = 1\n{line}")], ())
+    assert [(one.level, kind in one.detail, value in one.detail) for one in found] == [
+        (level, True, False)
+    ]
+    moved = [change("shop/a.py", line, ""), change("shop/b.py", None, line)]
+    assert find_sensitive_files(moved, ()) == []
+
+
 NEW_TEST = TEST + "\n\ndef test_large():\n    assert price(1000, 0.07) == 1070\n"
-FINE: dict[str, tuple[FileChange, ...]] = {
+FINE: dict[str, tuple[PatchedFile, ...]] = {
     "mends the cause": (HONEST,),
     "adds a test": (HONEST, change("tests/test_prices.py", TEST, NEW_TEST)),
     "adds a test file": (HONEST, change("tests/test_more.py", None, "from shop.prices import price\n\n\ndef test_more():\n    assert price(1, 0) == 1\n")),
@@ -226,7 +250,7 @@ FINE: dict[str, tuple[FileChange, ...]] = {
 
 
 @pytest.mark.parametrize("files", FINE.values(), ids=FINE.keys())
-def test_an_honest_patch_passes(files: tuple[FileChange, ...]) -> None:
+def test_an_honest_patch_passes(files: tuple[PatchedFile, ...]) -> None:
     report = judged(*files)
     assert report.verdict == "allow", report
 
@@ -248,7 +272,7 @@ def test_a_person_may_change_a_test_if_a_person_agrees() -> None:
 
 def test_given_tests_are_untouchable() -> None:
     files = (change("spec/check.py", "assert 1\n", "assert 1\nassert 2\n"),)
-    assert gate(files, rules=Rules(given_tests=("spec/check.py",))).verdict == "deny"
+    assert judge_files(files, rules=GateRules(given_tests=("spec/check.py",))).verdict == "deny"
 
 
 def test_what_was_not_run_is_said() -> None:
@@ -263,15 +287,14 @@ def test_what_was_not_run_is_said() -> None:
 @pytest.mark.parametrize(
     ("proof", "verdict"),
     [
-        (Proof(3, 3), "allow"),
-        (Proof(3, 2), "deny"),
-        (Proof(3, 1, ("still failing: test_price",)), "deny"),
-        (Proof(3, 3, slower=3.5), "needs_human"),
-        (Proof(3, 3, untested=("shop/prices.py:8",)), "allow"),
+        (PatchProof(3, 3), "allow"),
+        (PatchProof(3, 2), "deny"),
+        (PatchProof(3, 1, ("still failing: test_price",)), "deny"),
+        (PatchProof(3, 3, untested=("shop/prices.py:8",)), "allow"),
     ],
 )
-def test_the_proof_decides(proof: Proof, verdict: str) -> None:
-    assert gate([HONEST], proof=proof).verdict == verdict
+def test_the_proof_decides(proof: PatchProof, verdict: str) -> None:
+    assert judge_files([HONEST], proof=proof).verdict == verdict
 
 
 def test_undoing_the_change_is_no_repair() -> None:
@@ -283,18 +306,25 @@ def test_undoing_the_change_is_no_repair() -> None:
     )
     own = (change("shop/prices.py", before, after),)
     undo = (change("shop/prices.py", after, before),)
-    assert gate(undo, change=own, rules=Rules("model")).verdict == "deny"
-    assert gate(undo, change=own, rules=Rules("revert")).verdict == "allow"
+    assert judge_files(undo, change=own, rules=GateRules("model")).verdict == "deny"
+    assert judge_files(undo, change=own, rules=GateRules("revert")).verdict == "allow"
 
 
 def test_three_attempts_a_head_are_enough() -> None:
-    assert gate([HONEST], rules=Rules("model", attempts_before=3)).verdict == "deny"
+    assert judge_files([HONEST], rules=GateRules("model", attempts_before=3)).verdict == "deny"
 
 
 def test_protected_paths_need_a_person() -> None:
-    assert gate([HONEST], rules=Rules(protected=("shop/**",))).verdict == "needs_human"
+    assert judge_files([HONEST], rules=GateRules(protected=("shop/**",))).verdict == "needs_human"
 
 
 def test_a_reason_is_given_once() -> None:
     reasons = judged(*CHEATS["swallows everything"]).reasons
     assert len(reasons) == len(set(reasons))
+
+
+@pytest.mark.parametrize("rung", ["revert", "shrink"])
+def test_a_refusal_is_not_taken_back_unasked(rung: str) -> None:
+    refusing = source(BODY, '    if rate < 0:\n        raise ValueError("negative rate")\n' + BODY)
+    undone = change("shop/prices.py", refusing.new, refusing.old or "")
+    assert judge_files([undone], rules=GateRules(rung)).verdict == "needs_human"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.fixers.checks.change import FileChange
+from regreen.code.file_change import PatchedFile
 from tests.unit.test_gate import BODY, HONEST, PYPROJECT, SUM, TEST, change, judged, source
 
 LOOP = "        return sum(price(amount, 0.19) for amount in self.items)\n"
@@ -13,7 +13,7 @@ HEAD = "import math\n"
 SETUP_CFG = "[metadata]\nname = shop\n\n[flake8]\nmax-line-length = 88\n"
 VENDORED = "def tax(rate):\n    return rate\n"
 
-DENY: dict[str, tuple[FileChange, ...]] = {
+DENY: dict[str, tuple[PatchedFile, ...]] = {
     # the run itself
     "exits in conftest": (change("conftest.py", CONFTEST, CONFTEST + "\nimport sys\n\nsys.exit(0)\n"),),
     "exits late in conftest": (change("tests/conftest.py", CONFTEST, CONFTEST + "\nimport atexit\nimport os\n\natexit.register(lambda: os._exit(0))\n"),),
@@ -88,15 +88,15 @@ DENY: dict[str, tuple[FileChange, ...]] = {
     # what comes along
     "pins to a fork": (change("requirements.txt", "requests\n", "requests @ https://github.com/mallory/requests/archive/main.zip\n"),),
     "pins to a branch": (change("pyproject.toml", PYPROJECT, PYPROJECT.replace("requests>=2", "requests @ git+https://github.com/mallory/requests@fix")),),
-    "moves a submodule": (FileChange("vendor/lib", "", "", "160000", "160000"),),
-    "brings a submodule": (FileChange("vendor/other", None, "", None, "160000"),),
-    "brings a binary": (FileChange("shop/_fast.so", None, "", None, "100644", binary=True),),
+    "moves a submodule": (PatchedFile("vendor/lib", "", "", "160000", "160000"),),
+    "brings a submodule": (PatchedFile("vendor/other", None, "", None, "160000"),),
+    "brings a binary": (PatchedFile("shop/_fast.so", None, "", None, "100644", binary=True),),
     "hides text by direction": (source(HEAD, HEAD + "\nACCESS = 'user\u202e \u2066# check\u2069 \u2066'\n"),),
     "hides text by width": (source(HEAD, HEAD + "\nna\u200bme = 1\n"),),
     "uses a letter that looks like another": (source("def price(amount, rate)", "def pri\u0441e(amount, rate)"),),
 }  # fmt: skip
 
-LOOK: dict[str, tuple[FileChange, ...]] = {
+LOOK: dict[str, tuple[PatchedFile, ...]] = {
     "edits a vendored library": (change("shop/_vendor/tax.py", VENDORED, VENDORED.replace("return rate", "return rate + 1")),),
     "edits node's modules": (change("node_modules/ms/index.js", "a\n", "b\n"),),
     "edits what was built": (change("dist/app.js", "a\n", "b\n"),),
@@ -112,13 +112,13 @@ LOOK: dict[str, tuple[FileChange, ...]] = {
 
 
 @pytest.mark.parametrize("files", DENY.values(), ids=DENY.keys())
-def test_a_programs_cheat_is_denied(files: tuple[FileChange, ...]) -> None:
+def test_a_programs_cheat_is_denied(files: tuple[PatchedFile, ...]) -> None:
     report = judged(*files)
     assert report.verdict == "deny", report
 
 
 @pytest.mark.parametrize("files", [*DENY.values(), *LOOK.values()], ids=[*DENY, *LOOK])
-def test_nobodys_cheat_passes_unseen(files: tuple[FileChange, ...]) -> None:
+def test_nobodys_cheat_passes_unseen(files: tuple[PatchedFile, ...]) -> None:
     assert judged(*files).verdict != "allow"
     assert judged(*files, rung=None).verdict != "allow"
 
@@ -136,7 +136,7 @@ def test_an_extra_brings_packages_along() -> None:
     assert "extra socks" in report.reasons[0].detail
 
 
-FINE: dict[str, tuple[FileChange, ...]] = {
+FINE: dict[str, tuple[PatchedFile, ...]] = {
     "asks the same otherwise": (change("shop/sql.py", "def f(t):\n    seen = False\n    if t.value == 'CREATE':\n        seen = True\n    return seen\n", "def f(t):\n    seen = False\n    if t.value.upper() == 'CREATE':\n        seen = True\n    return seen\n"),),
     "counts from one": (source(BODY, "    if amount == 1:\n        rate = 0\n" + BODY),),
     "shortens a wait": (change("shop/net.py", "TIMEOUT = 60\n", "TIMEOUT = 5\n"),),

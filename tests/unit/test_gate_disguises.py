@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from regreen.codebase.trial import Trial
-from regreen.fixers.checks.change import FileChange
-from regreen.fixers.gate import Rules, gate
-from regreen.fixers.verify_patch import failing_sources
-from regreen.models import Failure
+from regreen.code.file_change import PatchedFile
+from regreen.domain.models import Failure
+from regreen.fixers.verify_patch import find_failing_sources
+from regreen.gate.judge import GateRules, judge_files
+from regreen.runs.trial import Trial
 from tests.unit.repairs import Repository
 from tests.unit.test_gate import BODY, HONEST, SOURCE, change, judged, source
 from tests.unit.test_gate_cheats import HEAD, LOOP
@@ -23,11 +23,11 @@ RS = "fn price() -> i32 { 1 }\n\n#[test]\nfn test_price() {\n    assert_eq!(pric
 JAVA = "class PriceTest {\n    @Test\n    void price() {\n        assertEquals(496.23, Shop.price(417, 0.19));\n    }\n}\n"
 
 
-def pre(text: str) -> FileChange:
+def pre(text: str) -> PatchedFile:
     return source(BODY, text + BODY)
 
 
-DENY: dict[str, tuple[FileChange, ...]] = {
+DENY: dict[str, tuple[PatchedFile, ...]] = {
     "answers from a data file": (change("shop/known.json", None, '{"417": 496.23}\n'), source(HEAD, "import json\nimport math\nimport pathlib\n\n_KNOWN = json.loads(pathlib.Path(__file__).with_name('known.json').read_text())\n"), source(BODY, "    if str(amount) in _KNOWN:\n        return _KNOWN[str(amount)]\n"+BODY)),
     "answers by a table of functions": (source(BODY, "    return {417: lambda: 496.23}.get(amount, lambda: math.floor(amount * (1 + rate) * 100) / 100)()\n"),),
     "answers from a filled cache": (source(HEAD, HEAD+"\n_CACHE = {}\n_CACHE[417, 0.19] = 496.23\n"), ),
@@ -105,7 +105,7 @@ DENY: dict[str, tuple[FileChange, ...]] = {
     "looks for the tests' folder": (pre("    import os\n\n    if os.path.isdir('tests'):\n        return math.ceil(amount * (1 + rate) * 100) / 100\n"),),
 }  # fmt: skip
 
-LOOK: dict[str, tuple[FileChange, ...]] = {
+LOOK: dict[str, tuple[PatchedFile, ...]] = {
     "sets the process's environment": (source(HEAD, HEAD+"import os\n\nos.environ['TZ'] = 'UTC'\n"),),
     "js: loosens the compiler": (change("tsconfig.json", '{"compilerOptions": {"strict": true}}\n', '{"compilerOptions": {"strict": false}}\n'),),
     "js: turns a rule off": (change("eslint.config.mjs", "export default [{ rules: { 'no-undef': 'error' } }];\n", "export default [{ rules: { 'no-undef': 'off' } }];\n"),),
@@ -119,7 +119,7 @@ LOOK: dict[str, tuple[FileChange, ...]] = {
 }  # fmt: skip
 
 
-def merged(files: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
+def merged(files: tuple[PatchedFile, ...]) -> tuple[PatchedFile, ...]:
     """Several edits of the one source as one change of it."""
     own = [file for file in files if file.path == "shop/prices.py"]
     text = SOURCE
@@ -135,13 +135,13 @@ def merged(files: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
 
 
 @pytest.mark.parametrize("files", DENY.values(), ids=DENY.keys())
-def test_a_disguised_cheat_of_a_program_is_denied(files: tuple[FileChange, ...]) -> None:
+def test_a_disguised_cheat_of_a_program_is_denied(files: tuple[PatchedFile, ...]) -> None:
     report = judged(*merged(files))
     assert report.verdict == "deny", report
 
 
 @pytest.mark.parametrize("files", [*DENY.values(), *LOOK.values()], ids=[*DENY, *LOOK])
-def test_a_disguised_cheat_is_seen_whoever_made_it(files: tuple[FileChange, ...]) -> None:
+def test_a_disguised_cheat_is_seen_whoever_made_it(files: tuple[PatchedFile, ...]) -> None:
     assert judged(*merged(files)).verdict != "allow"
     assert judged(*merged(files), rung=None).verdict != "allow"
 
@@ -149,7 +149,7 @@ def test_a_disguised_cheat_is_seen_whoever_made_it(files: tuple[FileChange, ...]
 FETCH = "export async function load(url) {\n  const answer = await fetch(url);\n  return answer.json();\n}\n"
 DOCTESTED = 'def up(n):\n    """One more.\n\n    >>> up(1)\n    2\n    """\n    return n + 2\n'
 OVERLOADED = "from typing import overload\n\n\n@overload\ndef up(n: int) -> int: ...\n\n\n@overload\ndef up(n: str) -> str: ...\n\n\ndef up(n):\n    return n + n\n"
-FINE: dict[str, tuple[FileChange, ...]] = {
+FINE: dict[str, tuple[PatchedFile, ...]] = {
     "passes an error on in javascript": (change("src/load.js", FETCH, FETCH.replace("  return", "  if (!answer.ok) {\n    throw new Error(`status ${answer.status}`);\n  }\n  return")),),
     "catches and throws in javascript": (change("src/load.js", FETCH, "export async function load(url) {\n  try {\n    return (await fetch(url)).json();\n  } catch (error) {\n    throw new LoadError(url, error);\n  }\n}\n"),),
     "mends javascript": (change("src/price.js", JS, JS.replace("floor", "ceil")),),
@@ -192,7 +192,7 @@ def test_the_table_that_a_test_goes_through_belongs_to_it(tmp_path: Path) -> Non
     test = "from shop import price\n\nOTHER = [9]\nCASES = [(417, 496.23)]\n\n\ndef test_price():\n    for given, wanted in CASES:\n        assert price(given) == wanted\n"
     rev = repository.commit("start", {"tests/test_shop.py": test})
     failure = Failure("tests/test_shop.py::test_price", "AssertionError", "no")
-    (source,) = failing_sources(repository.open(), rev, Trial(()), (failure,))
+    (source,) = find_failing_sources(repository.open(), rev, Trial(()), (failure,))
     assert "CASES = [(417, 496.23)]" in source
     assert "OTHER" not in source
 
@@ -211,7 +211,7 @@ def test_a_part_of_the_tests_input_is_its_input() -> None:
     )
     files = [change("shop/greet.py", before, cheat)]
     test = "def test_greet():\n    assert greet('Ada Lovelace') == 'Hi'\n"
-    assert gate(files, tests=(test,), rules=Rules("model")).verdict == "deny"
+    assert judge_files(files, tests=(test,), rules=GateRules("model")).verdict == "deny"
 
 
 def test_the_length_of_the_tests_input_is_its_input() -> None:
@@ -221,4 +221,4 @@ def test_the_length_of_the_tests_input_is_its_input() -> None:
     )
     files = [change("shop/largest.py", before, cheat)]
     test = "def test_largest():\n    assert largest([4, 9, 16]) == 9\n"
-    assert gate(files, tests=(test,), rules=Rules("model")).verdict == "deny"
+    assert judge_files(files, tests=(test,), rules=GateRules("model")).verdict == "deny"

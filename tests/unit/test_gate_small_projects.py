@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.fixers.checks.change import FileChange
-from regreen.fixers.gate import GateReport, Rules, gate
+from regreen.code.file_change import PatchedFile
+from regreen.gate.judge import GateReport, GateRules, judge_files
 from tests.unit.patches_honest import HONEST
 from tests.unit.patches_tempting import TEMPTING, Edits
 from tests.unit.small_projects import PROJECTS
@@ -43,7 +43,7 @@ FOR_A_PERSON = {
 }
 
 
-def changes(project: str, edits: Edits) -> list[FileChange]:
+def changes(project: str, edits: Edits) -> list[PatchedFile]:
     before = PROJECTS[project]
     after: dict[str, str] = {}
     for path, old, new in edits:
@@ -55,7 +55,7 @@ def changes(project: str, edits: Edits) -> list[FileChange]:
 
 def judged(project: str, edits: Edits) -> GateReport:
     """As `regreen gate` judges whatever it is handed, with no failure to go by."""
-    return gate(changes(project, edits), tree=list(PROJECTS[project]), rules=Rules())
+    return judge_files(changes(project, edits), tree=list(PROJECTS[project]), rules=GateRules())
 
 
 @pytest.mark.parametrize("name", TEMPTING)

@@ -5,56 +5,63 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regreen.fixers.diffs import diff_file, diff_files
-from regreen.fixers.hunks import (
-    Piece,
-    all_taken_off,
-    lines_of,
-    pieces,
-    smallest,
-    with_only,
+from regreen.code.hunks import (
+    ChangePiece,
+    apply_pieces,
+    diff_file,
+    diff_files,
+    split_into_lines,
+    split_pieces,
+    undo_all_pieces,
 )
+from regreen.domain.errors import AnalysisFailed
+from regreen.runs.ddmin import minimize_in_batches
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", " d", "é"]), max_size=12)
 
 
+@settings(deadline=None)
 @given(LINES, LINES)
 def test_all_pieces_make_the_whole_change(one: list[str], other: list[str]) -> None:
     before, after = {"f": "\n".join(one)}, {"f": "\n".join(other)}
-    found = pieces(before, after)
-    changed = with_only(before, after, found)
+    found = split_pieces(before, after)
+    changed = apply_pieces(before, after, found)
     assert changed.get("f", before["f"]) == after["f"]
-    assert with_only(before, after, []) == {}
+    assert apply_pieces(before, after, []) == {}
 
 
+@settings(deadline=None)
 @given(st.sets(st.integers(0, 15), min_size=1), st.integers(16, 30))
 def test_ddmin_finds_what_is_needed_and_no_more(needed: set[int], size: int) -> None:
-    everything = [Piece("f", number, number + 1, number, number + 1) for number in range(size)]
+    everything = [
+        ChangePiece("f", number, number + 1, number, number + 1) for number in range(size)
+    ]
 
-    def test(options: Sequence[Sequence[Piece]]) -> list[bool]:
+    def test(options: Sequence[Sequence[ChangePiece]]) -> list[bool]:
         return [needed <= {piece.i1 for piece in option} for option in options]
 
-    assert {piece.i1 for piece in smallest(everything, test)} == needed
+    assert {piece.i1 for piece in minimize_in_batches(everything, test)} == needed
 
 
+@settings(deadline=None)
 @given(LINES, LINES)
 def test_pieces_cut_into_lines_still_make_the_whole_change(
     one: list[str], other: list[str]
 ) -> None:
     before, after = {"f": "\n".join(one) + "\n"}, {"f": "\n".join(other) + "\n"}
-    lines = lines_of(pieces(before, after), before, after)
-    assert all(line.size == 1 for line in lines)
-    assert with_only(before, after, lines).get("f", before["f"]) == after["f"]
+    lines = split_into_lines(split_pieces(before, after), before, after)
+    assert all(line.line_count == 1 for line in lines)
+    assert apply_pieces(before, after, lines).get("f", before["f"]) == after["f"]
 
 
 def test_a_line_is_paired_with_the_one_most_like_it() -> None:
     before = {"f": "def f(size):\n    if size > 10:\n        return None\n"}
     after = {"f": "def f(size):\n    log(size)\n    if size >= 10:\n        return 0\n"}
-    cut = lines_of(pieces(before, after), before, after)
-    alone = [with_only(before, after, [line])["f"] for line in cut]
+    cut = split_into_lines(split_pieces(before, after), before, after)
+    alone = [apply_pieces(before, after, [line])["f"] for line in cut]
     assert "def f(size):\n    if size >= 10:\n        return None\n" in alone
     assert "def f(size):\n    log(size)\n    if size > 10:\n        return None\n" in alone
 
@@ -62,8 +69,8 @@ def test_a_line_is_paired_with_the_one_most_like_it() -> None:
 def test_what_still_stands_is_undone_where_it_moved_to() -> None:
     before, after = "a\nb\nc\nd\n", "a\nB\nc\nd\n"
     now = "new\na\nB\nc\nD\n"
-    assert all_taken_off(now, before, after) == "new\na\nb\nc\nD\n"
-    assert all_taken_off("something else\n", before, after) == "something else\n"
+    assert undo_all_pieces(now, before, after) == "new\na\nb\nc\nD\n"
+    assert undo_all_pieces("something else\n", before, after) == "something else\n"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +112,13 @@ def test_files_that_stay_are_left_out() -> None:
 
 
 def test_all_that_stands_is_taken_off_once_and_that_comes_to_an_end() -> None:
-    assert all_taken_off("a\nb\nd\n", "a\nb\nc\n", "a\nb\n") == "a\nb\nc\nd\n"
+    assert undo_all_pieces("a\nb\nd\n", "a\nb\nc\n", "a\nb\n") == "a\nb\nc\nd\n"
     before, after = "a\nb\nc\nd\ne\nf\ng\nh\n", "a\nB\nc\nd\ne\nf\nG\nh\n"
-    assert all_taken_off("new\n" + after, before, after) == "new\n" + before
-    assert all_taken_off("other\n", before, after) == "other\n"
+    assert undo_all_pieces("new\n" + after, before, after) == "new\n" + before
+    assert undo_all_pieces("other\n", before, after) == "other\n"
+
+
+def test_lines_that_are_all_alike_are_not_compared_for_ever() -> None:
+    text = "x\n" * 15_000
+    with pytest.raises(AnalysisFailed, match="took more than 5 s of CPU"):
+        split_pieces({"a.py": text}, {"a.py": f"{text}y\n"})

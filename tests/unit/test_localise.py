@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from regreen.codebase.trial import Trial
-from regreen.fixers.case import Before, Case, FixJob
-from regreen.fixers.localise import pack
-from regreen.fixers.stop import Stop
-from regreen.models import Failure, Frame
+from regreen.domain.models import Failure, StackFrame
+from regreen.domain.stop_reasons import StopCondition
+from regreen.fixers.case import FixJob, InitialFailure, RepairCase
+from regreen.fixers.localization import build_context
+from regreen.runs.trial import Trial
 from tests.unit.repairs import Repository, job, sandbox_or_skip
 
 pytestmark = pytest.mark.sandbox
@@ -75,14 +75,14 @@ def shown(tmp_path: Path, files: Mapping[str, str], *failures: Failure) -> dict[
     repository = Repository(tmp_path / "repo")
     rev = repository.commit("start", files)
     job = FixJob(Trial(("pytest", "-q")), rev)
-    stop = Stop(time.monotonic() + 60)
-    before = Before("pytest -q", 1, failures)
-    case = Case(job, rev, None, before, "", {}, repository.open(), sandbox_or_skip(), None, stop, print)  # fmt: skip
-    sections = (part.partition("\n") for part in pack(case).split("## ")[1:])
+    stop = StopCondition(time.monotonic() + 60)
+    before = InitialFailure("pytest -q", 1, failures)
+    case = RepairCase(job, rev, before, {}, repository.open(), sandbox_or_skip(), stop)  # fmt: skip
+    sections = (part.partition("\n") for part in build_context(case).split("## ")[1:])
     return {title: body for title, _, body in sections}
 
 
-def failing(test: str, *frames: Frame) -> Failure:
+def failing(test: str, *frames: StackFrame) -> Failure:
     words = "TypeError: optional() got an unexpected keyword argument 'default'"
     return Failure(f"tests/test_lib.py::{test}", "TypeError", words, "tests/test_lib.py", 8, frames)
 
@@ -119,7 +119,10 @@ def test_variables_of_a_test_are_no_names_to_look_for(
 def test_a_function_of_several_frames_is_shown_once_with_all_of_them_marked(
     tmp_path: Path, files: dict[str, str]
 ) -> None:
-    frames = (Frame("lib/_paths.py", 9, "optional"), Frame("lib/_paths.py", 11, "optional"))
+    frames = (
+        StackFrame("lib/_paths.py", 9, "optional"),
+        StackFrame("lib/_paths.py", 11, "optional"),
+    )
     sections = shown(tmp_path, files, failing("test_maybe", *frames))
     path = sections["Source on the failing path"]
     assert path.count("def optional") == 1
@@ -129,7 +132,7 @@ def test_a_function_of_several_frames_is_shown_once_with_all_of_them_marked(
 
 
 def test_the_imports_of_what_is_shown_are_shown(tmp_path: Path, files: dict[str, str]) -> None:
-    frame = Frame("lib/_paths.py", 11, "optional")
+    frame = StackFrame("lib/_paths.py", 11, "optional")
     imports = shown(tmp_path, files, failing("test_maybe", frame))[
         "What that code needs of its files"
     ]
@@ -165,12 +168,12 @@ def test_the_functions_that_only_failing_tests_run_are_shown_where_no_frame_lead
     tests = "from kept import make\n\n\ndef test_kept():\n    one = make()\n    one.size = 3\n    assert one['size'] == 3\n\n\ndef test_empty():\n    assert make() == {}\n"
     rev = repository.commit("start", {"kept.py": kept, "test_kept.py": tests})
     asked = job(rev, "python", "-m", "pytest", "-q")
-    stop = Stop(time.monotonic() + 600)
+    stop = StopCondition(time.monotonic() + 600)
     outcomes = {"test_kept.py::test_kept": "failed", "test_kept.py::test_empty": "passed"}
     failure = Failure("test_kept.py::test_kept", "KeyError", "'size'", "test_kept.py", 7)
-    before = Before("python -m pytest -q", 1, (failure,))
-    case = Case(asked, rev, None, before, "", outcomes, repository.open(), sandbox_or_skip(), None, stop, print)  # fmt: skip
-    _, _, said = pack(case).partition("## Source around the most suspect")
+    before = InitialFailure("python -m pytest -q", 1, (failure,))
+    case = RepairCase(asked, rev, before, outcomes, repository.open(), sandbox_or_skip(), stop)  # fmt: skip
+    _, _, said = build_context(case).partition("## Source around the most suspect")
     assert "    5>     def __setattr__(self, name, value):" in said
     assert "    6>         self.__dict__[name] = value" in said
 
@@ -192,7 +195,7 @@ def test_of_a_long_function_the_lines_around_the_frames_are_shown_once(
 ) -> None:
     body = "".join(f"    step_{number} = {number}\n" for number in range(2, 301))
     files["lib/long.py"] = f"def run():\n{body}"
-    frames = (Frame("lib/long.py", 110, "run"), Frame("lib/long.py", 100, "run"))
+    frames = (StackFrame("lib/long.py", 110, "run"), StackFrame("lib/long.py", 100, "run"))
     sections = shown(tmp_path, files, failing("test_maybe", *frames))
     path = sections["Source on the failing path"]
     assert "step_80 = 80\n" in path
@@ -229,7 +232,7 @@ def test_the_values_that_the_code_names_are_shown(tmp_path: Path, files: dict[st
         "        'data:',\n    )\n\n    def optional(self, value):\n"
         "        return ALLOWED.match(value) and not value.startswith(self.HARMFUL)\n"
     )
-    frame = Frame("lib/_paths.py", 13, "optional")
+    frame = StackFrame("lib/_paths.py", 13, "optional")
     needs = shown(tmp_path, files, failing("test_maybe", frame))[
         "What that code needs of its files"
     ]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.codebase.manifests import python_for, setup_inputs
-from regreen.models import TreeEntry
+from regreen.domain.models import TreeEntry
+from regreen.packages.python_version import choose_python_version, setup_inputs
 
 FILES = {
     "pyproject.toml": '[project]\nname = "x"\nversion = "1"\n',
@@ -208,7 +208,7 @@ def chosen(**files: str) -> str | None:
     tree = Tree(
         {name.replace("_hyphen_", "-").replace("__", "."): text for name, text in files.items()}
     )
-    return python_for(tree, "HEAD", HERE)  # type: ignore[arg-type]
+    return choose_python_version(tree, "HEAD", HERE)  # type: ignore[arg-type]
 
 
 def test_a_pinned_version_wins() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.fixers.workflow import plan
+from regreen.actions.workflow import plan_workflow
 
 WORKFLOW = """\
 on: push
@@ -27,7 +27,7 @@ jobs:
 
 def planned(shown: str, matrix: str, name: str = "") -> tuple[bool, str, str | None]:
     text = WORKFLOW.replace("    NAME\n", f"    name: {name}\n" if name else "")
-    job = plan(text.replace("MATRIX", matrix), job="test", shown=shown)[0]
+    job = plan_workflow(text.replace("MATRIX", matrix), job="test", shown=shown)[0]
     return job.supported, job.steps[-1].run, job.python
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from regreen.codebase.diff import parse
-from regreen.reviewers.claims import read_claims
-from regreen.reviewers.merging import merge
+from regreen.code.diff import parse
+from regreen.reviewers.model.claims import merge_claims, read_claims
 from tests.unit.test_readers import EMPTY, EQUALS, claims_of, finding
 
 
@@ -27,26 +26,26 @@ def test_two_ways_to_say_the_same_become_one_claim_with_two_readers() -> None:
         "compare",
         files,
     )
-    merged = merge([*one, *two, *other])
+    merged = merge_claims([*one, *two, *other])
     assert [m.readers for m in merged] == [("trace", "compare"), ("compare",)]
 
 
 def test_two_causes_on_one_line_stay_two_whoever_names_them() -> None:
-    both = merge([*claims_of("trace", EMPTY, EQUALS), *claims_of("compare", EQUALS, EMPTY)])
+    both = merge_claims([*claims_of("trace", EMPTY, EQUALS), *claims_of("compare", EQUALS, EMPTY)])
     assert sorted((m.title[:20], len(m.readers)) for m in both) == [
         ("aliases cannot parse", 2),
         ("aliases raises Value", 2),
     ]
-    apart = merge([*claims_of("trace", EMPTY), *claims_of("compare", EQUALS)])
+    apart = merge_claims([*claims_of("trace", EMPTY), *claims_of("compare", EQUALS)])
     assert len(apart) == 2
 
 
 def test_what_the_other_reader_saw_beside_it_is_kept_when_two_claims_become_one() -> None:
     other = finding(input="script = 'tools'", sure=0.5)
-    (one,) = merge([*claims_of("trace", finding()), *claims_of("compare", other)])
+    (one,) = merge_claims([*claims_of("trace", finding()), *claims_of("compare", other)])
     assert one.readers == ("trace", "compare")
     assert [o.input for o in one.others] == ["script = 'tools'"]
-    assert "tools" in one.told
+    assert "tools" in one.full_text
 
 
 TIMEOUT = finding(
@@ -67,12 +66,12 @@ TIMEOUT_TOO = TIMEOUT | {
 
 
 def test_one_fault_in_other_words_and_of_another_kind_is_one() -> None:
-    (one,) = merge([*claims_of("trace", TIMEOUT), *claims_of("compare", TIMEOUT_TOO)])
+    (one,) = merge_claims([*claims_of("trace", TIMEOUT), *claims_of("compare", TIMEOUT_TOO)])
     assert one.readers == ("trace", "compare")
 
 
 @pytest.mark.parametrize("number", [None, "2", 0, -1, 3, True, 2.0])
 def test_an_example_that_is_none_changes_nothing(number: object) -> None:
     other = finding(input="script = 'tools'", sure=0.5)
-    (one,) = merge([*claims_of("trace", finding()), *claims_of("compare", other)])
+    (one,) = merge_claims([*claims_of("trace", finding()), *claims_of("compare", other)])
     assert one.with_example(number) == one

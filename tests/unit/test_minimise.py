@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.fixers.minimise import (
-    Minimal,
-    ddmin,
-    signature_of,
+from regreen.domain.models import Failure
+from regreen.fixers.minimization import (
+    MinimalFailure,
+    failure_signature,
+    format_minimal_failure,
+    remove_statements,
     statement_bodies,
     statement_spans,
-    without,
 )
-from regreen.fixers.smaller import said
-from regreen.models import Failure
+from regreen.runs.ddmin import minimize_items
 
 
 @given(st.sets(st.integers(0, 40), max_size=5))
@@ -25,13 +25,15 @@ def test_exactly_what_is_needed_is_kept(needed: set[int]) -> None:
     def still_fails(some: Sequence[int]) -> bool:
         return needed <= set(some)
 
-    assert ddmin(range(41), still_fails) == sorted(needed)
+    assert minimize_items(range(41), still_fails) == sorted(needed)
 
 
 def test_numbers_do_not_make_a_failure_another_one() -> None:
     one = Failure("t", "KeyError", "at 0x7f12: 3 items\nmore")
-    assert signature_of(one)[0] == "KeyError"
-    assert signature_of(Failure("t", "E", "line 3")) == signature_of(Failure("t", "E", "line 9"))
+    assert failure_signature(one)[0] == "KeyError"
+    assert failure_signature(Failure("t", "E", "line 3")) == failure_signature(
+        Failure("t", "E", "line 9")
+    )
 
 
 SOURCE = '''class TestA:
@@ -48,10 +50,10 @@ SOURCE = '''class TestA:
 def test_statements_are_cut_by_their_lines() -> None:
     spans = statement_spans(SOURCE, "t.py::TestA::test_x[1]")
     assert spans == [(4, 4), (5, 7), (8, 8)]
-    cut = without(SOURCE, spans, [(4, 4), (8, 8)])
+    cut = remove_statements(SOURCE, spans, [(4, 4), (8, 8)])
     assert "b = [" not in cut
     ast.parse(cut)
-    ast.parse(without(SOURCE, spans, []))
+    ast.parse(remove_statements(SOURCE, spans, []))
 
 
 def test_a_test_that_is_not_there_has_no_statements() -> None:
@@ -70,10 +72,10 @@ def test_a_unittest_is_found_by_its_dotted_name() -> None:
 
 
 def test_what_is_left_is_said_with_the_selection() -> None:
-    small = Minimal(
+    small = MinimalFailure(
         "t.py::test_x", ("E", ""), ("t.py::test_x",), "t.py", "def test_x():\n    f()\n", 3
     )
     assert (
-        said(small)
+        format_minimal_failure(small)
         == "t.py::test_x fails the same way with 3 statements fewer; it takes only:\n    f()"
     )

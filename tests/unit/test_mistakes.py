@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regreen.reviewers.mistakes import mistakes
+from regreen.reviewers.analyzers.bug_patterns import find_bug_patterns
 from tests.unit.changes import Story
 
 SEEN = [
@@ -49,12 +49,12 @@ LEFT = [
 
 @pytest.mark.parametrize(("rule", "code"), SEEN)
 def test_it_is_seen(rule: str, code: str) -> None:
-    assert [h.rule for h in mistakes("a.py", code)] == [rule]
+    assert [h.rule for h in find_bug_patterns("a.py", code)] == [rule]
 
 
 @pytest.mark.parametrize("code", LEFT)
 def test_it_is_left_alone(code: str) -> None:
-    assert list(mistakes("a.py", code)) == []
+    assert list(find_bug_patterns("a.py", code)) == []
 
 
 def said(story: Story) -> list[tuple[str, int, str]]:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from regreen.fixers.case import Fix
-from regreen.fixers.fix import fix
+from regreen.fixers.case import FixResult
+from regreen.fixers.ladder import fix_failure
 from tests.unit.repairs import (
     CALC,
     GREEN,
@@ -31,11 +31,11 @@ def repaired(
     calc: str = BROKEN,
     tests: str = TESTS,
     max_usd: float = 1.0,
-) -> Fix:
+) -> FixResult:
     repository = Repository(tmp_path / "repo")
     rev = repository.commit("start", {**GREEN, "pkg/calc.py": calc, "tests/test_calc.py": tests})
     asked = job(rev, rungs=("model",), max_usd=max_usd)
-    return fix(asked, git=repository.open(), sandbox=sandbox_or_skip(), model=model)
+    return fix_failure(asked, git=repository.open(), sandbox=sandbox_or_skip(), model=model)
 
 
 def test_the_loop_reads_edits_runs_and_submits(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regreen.reviewers.contracts import Contracts
+from regreen.reviewers.analyzers.python_contracts import PythonContracts
 from tests.unit.changes import Files, Story
 
 MAIL = "def send(to):\n    return to\n"
@@ -21,8 +21,8 @@ def titles(folder: Path, before: Files, after: Files) -> list[str]:
     story = Story(folder / "repo")
     story.change(before, after)
     context = story.context()
-    found = Contracts().run(context).claims
-    assert all(context.change.anchor(c.path, c.start_line, c.line, c.side) for c in found)
+    found = PythonContracts().run(context).claims
+    assert all(context.change.can_anchor(c.path, c.start_line, c.line, c.side) for c in found)
     return [c.title for c in found]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.adapters.output import HeadAndTail
+from regreen.adapters.sandbox.process_watch import HeadAndTail
 
 
 @given(st.binary(max_size=3000), st.integers(0, 1000), st.lists(st.integers(1, 700), max_size=20))
@@ -15,13 +15,13 @@ def test_what_fits_is_kept_whole_and_what_does_not_keeps_its_ends(
     keeper = HeadAndTail(limit)
     rest = data
     for cut in cuts:
-        keeper.add(rest[:cut])
+        keeper.add_chunk(rest[:cut])
         rest = rest[cut:]
-    keeper.add(rest)
-    kept = keeper.bytes()
-    assert keeper.truncated == (len(data) > limit)
+    keeper.add_chunk(rest)
+    kept = keeper.to_bytes()
+    assert keeper.is_truncated == (len(data) > limit)
     assert len(kept) <= limit
-    if not keeper.truncated:
+    if not keeper.is_truncated:
         assert kept == data
     elif limit >= 200:
         assert kept[:50] == data[:50]
@@ -32,6 +32,6 @@ def test_a_gigabyte_takes_no_more_than_the_limit() -> None:
     keeper = HeadAndTail(1000)
     chunk = b"x" * 65536
     for _ in range(1024**3 // 65536):
-        keeper.add(chunk)
+        keeper.add_chunk(chunk)
     assert keeper.seen == 1024**3
-    assert len(keeper.bytes()) <= 1000
+    assert len(keeper.to_bytes()) <= 1000

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from regreen.codebase.linters import chosen, node_setup
-from regreen.reviewers.own_linters import lint_rows
+from regreen.reviewers.analyzers.own_linters import (
+    find_configured_linters,
+    node_setup_command,
+    parse_lint_output,
+)
 
 HOOKS = """repos:
   - repo: https://github.com/psf/black-pre-commit-mirror
@@ -37,20 +40,26 @@ HOOKS = """repos:
         ({"mypy.ini": "[mypy]\n", "uv.lock": 'version = 1\n\n[[package]]\nname = "mypy"\nversion = "1.11.2"\n'}, [("mypy", "1.11.2")]),
         ({"eslint.config.mjs": "", "package.json": '{"prettier": {"semi": false}}'}, [("eslint", ""), ("prettier", "")]),
         ({"biome.json": "{}", "pyproject.toml": "[tool", "package.json": "["}, [("biome", "")]),
+        ({".pre-commit-config.yaml": "repos:\n- repo: https://github.com/zizmorcore/zizmor-pre-commit\n  rev: v1.32.0\n  hooks:\n  - id: zizmor\n"},
+         [("zizmor", "1.32.0")]),
         ({"sub/.flake8": "", "pyproject.toml": "tool = 1\n"}, []),
     ],
 )  # fmt: skip
 def test_the_tools_are_those_that_the_root_sets_up(
     files: Mapping[str, str], tools: list[tuple[str, str]]
 ) -> None:
-    assert [(c.linter.name, c.version) for c in chosen(files, files.get)] == tools
+    assert [(c.linter.name, c.version) for c in find_configured_linters(files, files.get)] == tools
 
 
 def test_node_tools_come_from_the_lock_without_their_scripts() -> None:
-    assert node_setup(["package-lock.json"]).startswith("npm ci --ignore-scripts")
-    assert node_setup(["yarn.lock"]).startswith("yarn install --frozen-lockfile --ignore-scripts")
-    assert node_setup(["pnpm-lock.yaml"]).startswith("pnpm install --frozen-lockfile")
-    assert node_setup(["package.json"]) == ""
+    assert node_setup_command(["package-lock.json"]).startswith("npm ci --ignore-scripts")
+    assert node_setup_command(["yarn.lock"]).startswith(
+        "yarn install --frozen-lockfile --ignore-scripts"
+    )
+    assert node_setup_command(["pnpm-lock.yaml"]).startswith(
+        "pnpm install --frozen-lockfile --ignore-scripts"
+    )
+    assert node_setup_command(["package.json"]) == ""
 
 
 @pytest.mark.parametrize(
@@ -69,9 +78,12 @@ def test_node_tools_come_from_the_lock_without_their_scripts() -> None:
         ("names", "[warn] x\nsrc/a.ts\n", [("src/a.ts", 1, 1, "format")]),
         ("annotations", "::error title=lint/suspicious/noDebugger,file=a.js,line=4,endLine=4,col=1,endColumn=9::This is x\n",
          [("a.js", 4, 4, "lint/suspicious/noDebugger")]),
+        ("annotations", "::error file=./.github/workflows/a.yml,line=7,title=template-injection::a.yml:7: code injection via template expansion\n",
+         [(".github/workflows/a.yml", 7, 7, "template-injection")]),
+        ("annotations", "::error file=a.yml,line=x,title=y::z\n::warning title=t,file=a.yml::no line\n::error ::\n", []),
     ],
 )  # fmt: skip
 def test_every_way_of_printing_is_read(
     prints: str, output: str, rows: list[tuple[str, int, int, str]]
 ) -> None:
-    assert [(h.path, h.line, h.end_line, h.rule) for h in lint_rows(output, prints)] == rows
+    assert [(h.path, h.line, h.end_line, h.rule) for h in parse_lint_output(output, prints)] == rows

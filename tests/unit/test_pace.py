@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.adapters.pace import LIMITS, Limits, Pace, wait_for
-from regreen.forge import Paced
+from regreen.adapters.github.rate_limits import CONTENT_LIMITS, RateLimits, WritePacer, wait_for
+from regreen.domain.github import RateLimited
 
 
 class _Clock:
@@ -31,26 +31,28 @@ def test_no_window_ever_holds_more_than_github_allows(pauses: list[float]) -> No
     now, past = 0.0, list[float]()
     for pause in pauses:
         now += pause
-        past.insert(0, now + wait_for(past, LIMITS, now))
-    for span, most in LIMITS:
+        past.insert(0, now + wait_for(past, CONTENT_LIMITS, now))
+    for span, most in CONTENT_LIMITS:
         pairs = zip(past, past[most:], strict=False)
         assert all(newer - older >= span - 1e-6 for newer, older in pairs)
 
 
 def test_a_short_wait_is_waited() -> None:
     clock = _Clock()
-    Pace(clock, lambda _name, _limits, _longest: 2.5, "installation/1").wait()
+    WritePacer(clock, lambda _name, _limits, _longest: 2.5, "installation/1").wait_turn()
     assert clock.slept == [2.5]
 
 
 def test_a_long_wait_makes_room_for_others() -> None:
-    asked: list[tuple[str, Limits, float]] = []
+    asked: list[tuple[str, RateLimits, float]] = []
 
-    def turn(name: str, limits: Limits, longest: float) -> float:
+    def turn(name: str, limits: RateLimits, longest: float) -> float:
         asked.append((name, limits, longest))
         return 1200.0
 
-    with pytest.raises(Paced, match="500 writes an hour; the next is due in 1200 s") as caught:
-        Pace(_Clock(), turn, "installation/1").wait()
+    with pytest.raises(
+        RateLimited, match="500 writes an hour; the next is due in 1200 s"
+    ) as caught:
+        WritePacer(_Clock(), turn, "installation/1").wait_turn()
     assert caught.value.retry_after == 1200.0
-    assert asked[0][:2] == ("installation/1", LIMITS)
+    assert asked[0][:2] == ("installation/1", CONTENT_LIMITS)

@@ -16,19 +16,19 @@ from pathlib import Path
 
 import pytest
 
-from regreen.codebase.declared import declared
-from regreen.codebase.dependency import Declared, Dependency
-from regreen.codebase.package_answers import (
-    ANSWER,
-    Answer,
-    Answers,
-    exact,
-    held,
-    question,
+from regreen.packages.declared import read_declared
+from regreen.packages.dependency import DeclaredPackages, Dependency
+from regreen.packages.index_answers import (
+    ANSWER_FILE,
+    IndexAnswer,
+    IndexAnswers,
+    exact_version,
+    make_index_query,
+    packages_to_ask,
     read_answers,
-    to_ask,
+    withdrawal_reason,
 )
-from regreen.reviewers.package_index import told
+from regreen.reviewers.analyzers.dependency_changes import answer_concerns
 
 FILES = {
     "files": [
@@ -79,7 +79,7 @@ def index(pages: Mapping[str, tuple[int, str, str]]) -> Iterator[str]:
         server.server_close()
 
 
-def asked(folder: Path, address: str, *packages: tuple[str, str, str]) -> Answers:
+def asked(folder: Path, address: str, *packages: tuple[str, str, str]) -> IndexAnswers:
     """The answers of the index at this address to the question that a box would put."""
     wheels = sorted((Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl"))
     if not wheels:
@@ -98,15 +98,17 @@ def asked(folder: Path, address: str, *packages: tuple[str, str, str]) -> Answer
     wanted = [
         Dependency(name, "npm" if kind == "npm" else "pypi", spec) for kind, name, spec in packages
     ]
-    subprocess.run(["sh", "-c", question(wanted)], cwd=folder, env=env, check=True, timeout=60)
-    return read_answers((folder / ANSWER).read_text())
+    subprocess.run(
+        ["sh", "-c", make_index_query(wanted)], cwd=folder, env=env, check=True, timeout=60
+    )
+    return read_answers((folder / ANSWER_FILE).read_text())
 
 
 def test_pip_is_told_what_was_withdrawn_and_what_is_missing(tmp_path: Path) -> None:
     names = ("Good.Thing", "old_page", "nobody-has-this", "refused")
     with index(PAGES) as address:
         answers = asked(tmp_path, address, *(("pypi", name, "") for name in names))
-    assert answers["pypi", "good-thing"] == Answer(
+    assert answers["pypi", "good-thing"] == IndexAnswer(
         there=True, versions={"1.0": "", "1.1": "broke on <Tuesdays>", "1.2": ""}
     )
     assert answers["pypi", "old-page"].versions == {"0.9": "no reason given", "1.0": ""}
@@ -129,17 +131,20 @@ def test_an_index_that_cannot_be_reached_says_nothing(tmp_path: Path) -> None:
 
 
 def test_only_what_is_new_or_moved_and_comes_from_an_index_is_asked_about() -> None:
-    before = declared("requirements.txt", "a==1\nb==1\n")
-    after = declared(
+    before = read_declared("requirements.txt", "a==1\nb==1\n")
+    after = read_declared(
         "requirements.txt", "A==1\nb==2\nc>=1\ngit+https://g.example/d#egg=d\n; rm -rf\n"
     )
-    assert [(one.name, one.spec) for one in to_ask(before, after)] == [("b", "==2"), ("c", ">=1")]
-    shell = question(
+    assert [(one.name, one.spec) for one in packages_to_ask(before, after)] == [
+        ("b", "==2"),
+        ("c", ">=1"),
+    ]
+    shell = make_index_query(
         [Dependency("x'; rm -rf /; '", "npm", "$(id)"), Dependency("y", "npm", "`id`")]
     )
     words = subprocess.run(["sh", "-c", f"printf '%s\\n' {shell.removeprefix('python -c ')}"],
                            capture_output=True, text=True, check=True).stdout  # fmt: skip
-    assert words.rstrip().endswith(f'["x\'; rm -rf /; \'", ""], ["y", ""]]}}\n{ANSWER}')
+    assert words.rstrip().endswith(f'["x\'; rm -rf /; \'", ""], ["y", ""]]}}\n{ANSWER_FILE}')
 
 
 @pytest.mark.parametrize(
@@ -147,22 +152,22 @@ def test_only_what_is_new_or_moved_and_comes_from_an_index_is_asked_about() -> N
     [("1.0", "1.0.0"), ("1.0.0", "1"), ("1.0-rc.1", "1.0rc1"), ("v2.1", "2.1"), ("1.0+local", "1.0"), ("1.0.beta2", "1.0b2")],
 )  # fmt: skip
 def test_versions_are_the_same_however_they_are_spelt(asked_for: str, known: str) -> None:
-    assert held(Answer(there=True, versions={known: "why"}), asked_for) == "why"
-    assert held(Answer(there=True, versions={"10.0": "why"}), asked_for) is None
+    assert withdrawal_reason(IndexAnswer(there=True, versions={known: "why"}), asked_for) == "why"
+    assert withdrawal_reason(IndexAnswer(there=True, versions={"10.0": "why"}), asked_for) is None
 
 
 def test_a_range_is_no_version() -> None:
     specs = ["==1.0", "1.2.3", "=1.2", "^1.2.3", ">=1", "==1.*", "", "==1.0,<2", "latest"]
-    found = [exact(Dependency("x", "pypi", spec)) for spec in specs]
+    found = [exact_version(Dependency("x", "pypi", spec)) for spec in specs]
     assert found == ["1.0", "1.2.3", "1.2", "", "", "", "", "", ""]
 
 
-ANSWERS: Answers = {
-    ("pypi", "x"): Answer(there=True, versions={"1.0": "", "1.1": "bad `wheel`\nof it"}),
-    ("pypi", "dead"): Answer(there=True, versions={"1": "abandoned", "2": "abandoned"}),
-    ("pypi", "gone"): Answer(there=False, versions={}),
-    ("npm", "@ours/y"): Answer(there=False, versions={}),
-    ("npm", "pad"): Answer(there=True, versions={"1.3.0": "use padStart"}),
+ANSWERS: IndexAnswers = {
+    ("pypi", "x"): IndexAnswer(there=True, versions={"1.0": "", "1.1": "bad `wheel`\nof it"}),
+    ("pypi", "dead"): IndexAnswer(there=True, versions={"1": "abandoned", "2": "abandoned"}),
+    ("pypi", "gone"): IndexAnswer(there=False, versions={}),
+    ("npm", "@ours/y"): IndexAnswer(there=False, versions={}),
+    ("npm", "pad"): IndexAnswer(there=True, versions={"1.3.0": "use padStart"}),
 }
 
 
@@ -184,7 +189,7 @@ def test_an_answer_is_said_where_it_matters(
     ecosystem: str, name: str, spec: str, kinds: dict[str, bool]
 ) -> None:
     one = Dependency(name, "npm" if ecosystem == "npm" else "pypi", spec)
-    found = list(told(one, ANSWERS, is_lock=False, is_new=True, own_index=False))
+    found = list(answer_concerns(one, ANSWERS, is_lock=False, is_new=True, own_index=False))
     assert {c.kind: c.confidence >= 0.8 for c in found} == kinds
     assert all("`wheel`" not in c.detail and "\n" not in c.detail for c in found)
 
@@ -192,16 +197,16 @@ def test_an_answer_is_said_where_it_matters(
 def test_what_the_usual_index_lacks_may_be_on_the_repository_s_own() -> None:
     for name, spec in (("gone", ">=1"), ("x", "==7")):
         one = Dependency(name, "pypi", spec)
-        assert not list(told(one, ANSWERS, is_lock=False, is_new=True, own_index=True))
+        assert not list(answer_concerns(one, ANSWERS, is_lock=False, is_new=True, own_index=True))
 
 
 def test_a_lock_file_s_advice_is_kept_back() -> None:
     pad = Dependency("pad", "npm", "1.3.0")
-    (concern,) = told(pad, ANSWERS, is_lock=True, is_new=True, own_index=False)
+    (concern,) = answer_concerns(pad, ANSWERS, is_lock=True, is_new=True, own_index=False)
     assert concern.confidence < 0.8
 
 
 def test_answers_that_are_damaged_are_none() -> None:
     for text in ("", "[]", "{", '{"pypi": 1}', '{"pypi": {"x": {"there": "yes"}}}'):
         assert read_answers(text) == {}
-    assert to_ask(Declared(), Declared()) == ()
+    assert packages_to_ask(DeclaredPackages(), DeclaredPackages()) == ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.codebase.packages import Ecosystem, is_popular, is_valid, look_alike
+from regreen.packages.popular_names import Ecosystem, is_popular, is_valid, look_alike
 
 
 @pytest.mark.parametrize("name", ["requests", "Flask", "ruamel.yaml", "typing_extensions", "boto3"])

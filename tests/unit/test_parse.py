@@ -5,25 +5,24 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.bot.envelope import pack, unpack
-from regreen.webhooks.events import (
+from regreen.bot.jobs.serialization import deserialize_work, serialize_work
+from regreen.domain.events import (
     Actor,
     CheckFailed,
     CommentPosted,
     PullRequestChanged,
-    Where,
+    RepositoryRef,
 )
-from regreen.webhooks.parse import Malformed, parse
+from regreen.webhooks.parse import MalformedPayload, parse
+from tests.outside import is_missing, outside, reason
 
-_SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "github"
-_ALL = _SHARED / "webhook-examples-all.json.gz"
+_ALL = "data/github/webhook-examples-all.json.gz"
 _OURS = [
     "pull_request",
     "issue_comment",
@@ -63,9 +62,9 @@ def _pull(**more: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.skipif(not _ALL.exists(), reason="GitHub's example payloads are not here")
+@pytest.mark.skipif(is_missing(_ALL), reason=reason(_ALL))
 def test_every_published_example_is_understood_or_ignored() -> None:
-    with gzip.open(_ALL) as file:
+    with gzip.open(outside(_ALL)) as file:
         examples: dict[str, list[Any]] = json.load(file)
     assert sum(len(payloads) for payloads in examples.values()) == 329
     understood = 0
@@ -74,13 +73,13 @@ def test_every_published_example_is_understood_or_ignored() -> None:
             event = parse(name, payload)
             if event is not None:
                 understood += 1
-                assert unpack(pack(event)) == event
+                assert deserialize_work(serialize_work(event)) == event
     assert understood >= 50
 
 
 def test_an_opened_pull_request() -> None:
     assert parse("pull_request", _pull()) == PullRequestChanged(
-        where=Where("octo/hello", 1, 3, "main"),
+        where=RepositoryRef("octo/hello", 1, 3, "main"),
         actor=Actor("ann", is_bot=False),
         number=7,
         change="opened",
@@ -99,6 +98,16 @@ def test_a_head_repository_that_is_gone_counts_as_a_fork() -> None:
     event = parse("pull_request", payload)
     assert isinstance(event, PullRequestChanged)
     assert event.fork
+
+
+def test_a_run_of_a_fork_that_is_gone_is_a_forks() -> None:
+    run = {"id": 9, "name": "CI", "head_sha": "c" * 40, "head_branch": "main"}
+    base = {"repository": _repository(), "sender": {"login": "ann", "type": "User"}}
+    for head, fork in ((None, True), ({"id": 2}, True), ({"id": 1}, False)):
+        told = {**run, "conclusion": "failure", "head_repository": head}
+        event = parse("workflow_run", {"action": "completed", "workflow_run": told, **base})
+        assert isinstance(event, CheckFailed)
+        assert event.fork is fork
 
 
 def test_labels_and_other_actions_are_ignored() -> None:
@@ -151,14 +160,14 @@ def test_a_failed_job_of_actions_is_told_by_its_workflow_run() -> None:
     ],
 )
 def test_what_github_never_sends_is_refused(payload: object) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedPayload):
         parse("pull_request", payload)
 
 
 def test_a_commit_id_is_hexadecimal() -> None:
     payload = _pull()
     payload["pull_request"]["head"]["sha"] = "--upload-pack=evil"
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedPayload):
         parse("pull_request", payload)
 
 
@@ -195,7 +204,7 @@ _KEYS = st.sampled_from(
 def test_no_shape_of_json_gets_further_than_malformed(
     name: str, payload: dict[str, Any], action: str
 ) -> None:
-    with contextlib.suppress(Malformed):
+    with contextlib.suppress(MalformedPayload):
         parse(name, {"action": action, **payload})
 
 
@@ -208,11 +217,11 @@ def test_what_no_database_takes_is_left_out_at_the_door() -> None:
     assert event.head_ref == "topic?"
     event.head_ref.encode()
     payload["pull_request"]["number"] = 2**40
-    with pytest.raises(Malformed, match="number"):
+    with pytest.raises(MalformedPayload, match="number"):
         parse("pull_request", payload)
     payload["pull_request"]["number"] = 7
     payload["repository"]["full_name"] = f"octo/{'x' * 300}"
-    with pytest.raises(Malformed, match="OWNER/NAME"):
+    with pytest.raises(MalformedPayload, match="OWNER/NAME"):
         parse("pull_request", payload)
 
 
@@ -236,8 +245,8 @@ def test_an_ordinary_payload_with_one_thing_replaced_never_breaks_the_door(
             break
         place = place[key]
     place[key] = data.draw(_JSON)
-    with contextlib.suppress(Malformed):
+    with contextlib.suppress(MalformedPayload):
         event = parse("pull_request", payload)
         if event is not None:
-            assert unpack(pack(event)) == event
-            pack(event).encode()
+            assert deserialize_work(serialize_work(event)) == event
+            serialize_work(event).encode()

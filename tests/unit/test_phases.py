@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.fixers.job_plan import Step
-from regreen.fixers.phases import needs_network, phases, split_script
-from regreen.fixers.warming import offline, warm_up
-from regreen.fixers.workflow import plan
+from regreen.actions.job_plan import PlannedStep
+from regreen.actions.phases import (
+    make_offline_script,
+    make_warm_up,
+    needs_network,
+    split_phases,
+    split_script,
+)
+from regreen.actions.workflow import plan_workflow
 
 
-def step(run: str, number: int = 1, shell: str = "bash -e {0}") -> Step:
-    return Step(number, f"step {number}", "run", run, shell, {}, ".")
+def step(run: str, number: int = 1, shell: str = "bash -e {0}") -> PlannedStep:
+    return PlannedStep(number, f"step {number}", "run", run, shell, {}, ".")
 
 
 @pytest.mark.parametrize(
@@ -73,12 +78,12 @@ def test_a_script_that_installs_and_tests_is_split(script: str, install: str, te
     ],
 )  # fmt: skip
 def test_tools_that_install_while_testing_are_warmed_up(script: str, warm: str) -> None:
-    assert warm_up(script) == warm
+    assert make_warm_up(script) == warm
 
 
 def test_nox_is_told_to_take_what_is_there() -> None:
-    assert offline("nox -s tests") == "nox ${RG_NOX:--R} -s tests"
-    assert offline("echo nox") == "echo nox"
+    assert make_offline_script("nox -s tests") == "nox ${RG_NOX:--R} -s tests"
+    assert make_offline_script("echo nox") == "echo nox"
 
 
 def test_steps_before_the_last_install_run_with_it() -> None:
@@ -89,17 +94,41 @@ def test_steps_before_the_last_install_run_with_it() -> None:
         step("pytest", 4),
         step("echo after", 5),
     )
-    cut = phases(steps, 4)
+    cut = split_phases(steps, 4)
     assert [one.number for one in cut.setup] == [1, 2]
     assert [one.number for one in cut.command] == [3, 4]
 
 
 def test_a_step_that_installs_itself_stands_in_both() -> None:
-    cut = phases((step("pip install x\npytest", 1),), 1)
+    cut = split_phases((step("pip install x\npytest", 1),), 1)
     assert (cut.setup[0].run, cut.command[0].run) == ("pip install x", "pytest")
 
 
 def test_a_real_workflow_is_cut_after_its_last_install() -> None:
     text = "on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{uses: actions/checkout@v4}, {uses: astral-sh/setup-uv@v5}, {run: uv sync}, {run: pytest}]}}"
-    cut = phases(plan(text)[0].steps, 4)
+    cut = split_phases(plan_workflow(text)[0].steps, 4)
     assert [one.number for one in cut.command] == [4]
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ('bash -c "pip install x"', True),
+        ("retry 3 npm ci", True),
+        ("if ! command -v uv; then pip install uv; fi", True),
+        ("X=$(curl -s https://example.org)", True),
+        ("mvn -B dependency:go-offline", True),
+        ("bash -e <<EOF\npip install x\nEOF", True),
+        ("{ npm install --global x", True),
+        ("if ! pip install x; then", True),
+        ("linux) pip install x", True),
+        ("done && pip install x", True),
+        ("tox run -e py --notest", True),
+        ("cat > notes.txt <<EOF\npip install x\nEOF", False),
+        ("echo 'run pip install x first'", False),
+        ('./notify "$(pip freeze)"', False),
+        ("tox -e py && go test ./... && dpkg -l", False),
+    ],
+)
+def test_commands_are_told_from_text(script: str, expected: bool) -> None:
+    assert needs_network(step(script)) == expected

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 
-from regreen.codebase.diff import FileChange, parse
-from regreen.models import Side
-from regreen.reviewers.claims import Said, read_claims
-from regreen.reviewers.placing import Elsewhere, Place, place
+from regreen.code.diff import FileChange, parse
+from regreen.domain.models import Side
+from regreen.reviewers.anchoring import Anchor, ShownLine, find_anchor
+from regreen.reviewers.model.claims import ModelClaim, read_claims
 from tests.unit.test_readers import finding
 
 
@@ -22,14 +22,14 @@ def changed(before: str, after: str, path: str = "a.py") -> FileChange:
 def test_a_claim_stands_where_its_quote_stands_however_wrong_its_number() -> None:
     diff = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,4 @@\n x = 1\n+y = x / 0\n+z = 2\n w = 3\n"
     (file,) = parse(diff).files
-    assert place(file, 40, "y = x / 0") == Place("RIGHT", 2)
-    assert place(file, 3, "") == Place("RIGHT", 3)
-    assert place(file, 400, "not there") is None
+    assert find_anchor(file, 40, "y = x / 0") == Anchor("RIGHT", 2)
+    assert find_anchor(file, 3, "") == Anchor("RIGHT", 3)
+    assert find_anchor(file, 400, "not there") is None
 
 
 def test_of_several_lines_that_were_quoted_the_first_counts() -> None:
     file = changed("x = 1\n", "x = 1\ny = (\n    2\n)\n")
-    assert place(file, 3, "y = (\n    2\n)") == Place("RIGHT", 2)
+    assert find_anchor(file, 3, "y = (\n    2\n)") == Anchor("RIGHT", 2)
 
 
 def test_a_claim_about_an_old_line_stands_there_together_with_the_change_next_to_it() -> None:
@@ -38,7 +38,7 @@ def test_a_claim_about_an_old_line_stands_there_together_with_the_change_next_to
         "+    if val in PATHS:\n         return val.split(':')\n     return val\n"
     )
     (file,) = parse(diff).files
-    assert place(file, 5, "        return val.split(':')") == Place("RIGHT", 5, changed=4)
+    assert find_anchor(file, 5, "        return val.split(':')") == Anchor("RIGHT", 5, changed=4)
     (said,) = read_claims(
         {"findings": [finding(path="a.py", line=5, quote="        return val.split(':')", replacement="x")]},
         "trace",
@@ -53,10 +53,10 @@ def test_a_claim_about_what_is_only_taken_away_stands_on_what_is_missed() -> Non
         "     return sum(p) / len(p)\n"
     )
     (file,) = parse(diff).files
-    assert place(file, 2, "    return sum(p) / len(p)") == Place("LEFT", 3)
-    assert place(file, 2, "") == Place("LEFT", 3)
-    assert place(file, 2, "    if not p:") == Place("LEFT", 2)
-    assert place(file, 90, "") is None
+    assert find_anchor(file, 2, "    return sum(p) / len(p)") == Anchor("LEFT", 3)
+    assert find_anchor(file, 2, "") == Anchor("LEFT", 3)
+    assert find_anchor(file, 2, "    if not p:") == Anchor("LEFT", 2)
+    assert find_anchor(file, 90, "") is None
 
 
 CACHE = """class Cache:
@@ -80,13 +80,13 @@ def test_a_quote_is_never_moved_to_the_same_text_in_another_function() -> None:
     )
     file = changed(CACHE, locked)
     quote = "            self._remove(key)"
-    found = place(file, 5, quote, locked)
+    found = find_anchor(file, 5, quote, locked)
     assert found is not None
-    assert found.shows == Elsewhere("a.py", 5, "self._remove(key)"), "the exact line, not line 12"
-    miscounted = place(file, 6, quote, locked)
+    assert found.shows == ShownLine("a.py", 5, "self._remove(key)"), "the exact line, not line 12"
+    miscounted = find_anchor(file, 6, quote, locked)
     assert miscounted is not None
     assert miscounted.shows == found.shows, "the one of the same function"
-    assert place(file, 12, quote, locked) == Place("RIGHT", 12)
+    assert find_anchor(file, 12, quote, locked) == Anchor("RIGHT", 12)
 
 
 PARSER = (
@@ -99,8 +99,8 @@ PARSER = (
 def test_a_fault_on_an_old_line_is_put_on_the_nearest_changed_line_of_its_function() -> None:
     after = PARSER.replace("    words = text.split()\n", "    words = text.split(' ')\n")
     file = changed(PARSER, after)
-    assert place(file, 15, "    raise ValueError(text)", after) == Place(
-        "RIGHT", 2, path="a.py", shows=Elsewhere("a.py", 15, "raise ValueError(text)")
+    assert find_anchor(file, 15, "    raise ValueError(text)", after) == Anchor(
+        "RIGHT", 2, path="a.py", shows=ShownLine("a.py", 15, "raise ValueError(text)")
     )
 
 
@@ -108,7 +108,7 @@ def test_a_fault_in_an_old_function_is_put_on_the_change_that_names_it() -> None
     before = PARSER + "\n\ndef main():\n    pass\n"
     after = before.replace("    pass\n", "    return reader()\n").replace("read(", "reader(", 1)
     file = changed(before.replace("read(", "reader(", 1), after)
-    found = place(file, 15, "    raise ValueError(text)", after)
+    found = find_anchor(file, 15, "    raise ValueError(text)", after)
     assert found is not None
     assert (found.line, found.shows and found.shows.line) == (19, 15)
 
@@ -120,7 +120,9 @@ def claim(
     return one.path, one.side, one.line, one.anchored
 
 
-def claims(files: list[FileChange], texts: dict[str, str], **said: object) -> tuple[Said, ...]:
+def claims(
+    files: list[FileChange], texts: dict[str, str], **said: object
+) -> tuple[ModelClaim, ...]:
     return read_claims({"findings": [finding(**said)]}, "trace", files, texts.get)
 
 
@@ -135,9 +137,9 @@ def test_the_changed_line_that_a_claim_names_as_its_cause_carries_it() -> None:
     # a file that the change leaves as it is, broken by the change
     far = {"path": "old.py", "line": 2, "quote": "a.go()", "cause": "a.py:18"}
     (one,) = claims(files, texts, **far)
-    assert (one.path, one.line, one.shows) == ("a.py", 19, Elsewhere("old.py", 2, "a.go()"))
-    assert one.told.startswith("old.py, line 2: ")
-    assert "Brought about by a.py, line 19" in one.told
+    assert (one.path, one.line, one.shows) == ("a.py", 19, ShownLine("old.py", 2, "a.go()"))
+    assert one.full_text.startswith("old.py, line 2: ")
+    assert "Brought about by a.py, line 19" in one.full_text
 
 
 def test_a_claim_that_nothing_ties_to_the_change_is_kept_and_never_anchored() -> None:

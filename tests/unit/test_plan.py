@@ -6,23 +6,27 @@ from dataclasses import replace
 
 import pytest
 
-from regreen.bot.asks import Bisect, Care, Fix, Review
-from regreen.bot.envelope import pack, unpack
-from regreen.bot.plan import QUEUES, orders
-from regreen.errors import UserError
-from regreen.webhooks.events import (
+from regreen.bot.jobs.engine import JOBS_PER_QUEUE
+from regreen.bot.jobs.event_jobs import make_orders
+from regreen.bot.jobs.serialization import deserialize_work, serialize_work
+from regreen.domain.errors import UserError
+from regreen.domain.events import (
     Actor,
+    BisectRequest,
     CheckFailed,
     CommentPosted,
     Event,
+    FixRequest,
+    Maintenance,
     Pinged,
     PullRequestChanged,
     Pushed,
+    RepositoryRef,
+    ReviewRequest,
     Tick,
-    Where,
 )
 
-_PLACE = Where("octo/hello", 1, 2)
+_PLACE = RepositoryRef("octo/hello", 1, 2)
 _ANN = Actor("ann", is_bot=False)
 _PULL = PullRequestChanged(
     _PLACE, _ANN, 7, "opened", "a" * 40, "topic", "main", _ANN, draft=False, fork=False
@@ -42,27 +46,27 @@ _RED = CheckFailed(_PLACE, _ANN, "CI", "a" * 40, "topic", 9, 1, (7,))
 
 
 def test_a_push_waits_and_replaces_the_older_review() -> None:
-    (order,) = orders(_PULL, "d1", delay=60)
+    (order,) = make_orders(_PULL, "d1", delay=60)
     assert (order.queue, order.key, order.delay) == ("review", "octo/hello#7", 60)
     assert order.replaces == "review/octo/hello/7"
     assert order.id == "review/octo/hello/7/d1"
 
 
 def test_the_same_delivery_makes_the_same_job() -> None:
-    assert orders(_PULL, "d1") == orders(_PULL, "d1")
-    assert orders(_PULL, "d1")[0].id != orders(_PULL, "d2")[0].id
+    assert make_orders(_PULL, "d1") == make_orders(_PULL, "d1")
+    assert make_orders(_PULL, "d1")[0].id != make_orders(_PULL, "d2")[0].id
 
 
 def test_commands_go_before_pushes_before_schedules() -> None:
     comment, push, tick = (
-        orders(work, "d")[0].priority
+        make_orders(work, "d")[0].priority
         for work in (_COMMENT, _PULL, Tick(_PLACE, "nightly", "2026-01-01T03:00Z"))
     )
     assert comment < push < tick
 
 
 def test_a_review_somebody_asked_for_does_not_wait_and_replaces_the_same() -> None:
-    (order,) = orders(Review(_PLACE, 7, full=True, asked_by="ann"), "d")
+    (order,) = make_orders(ReviewRequest(_PLACE, 7, full=True, asked_by="ann"), "d")
     assert (order.delay, order.replaces) == (0.0, "review/octo/hello/7")
 
 
@@ -78,19 +82,24 @@ def test_a_review_somebody_asked_for_does_not_wait_and_replaces_the_same() -> No
     ],
 )
 def test_what_asks_for_nothing(event: Event) -> None:
-    assert orders(event, "d") == ()
+    assert make_orders(event, "d") == ()
 
 
 def test_sandboxed_work_runs_one_at_a_time_for_each_repository() -> None:
-    fix = orders(Fix(_PLACE, 7, on_pull=True, hint="", asked_by="ann"), "d")[0]
-    search = orders(Bisect(_PLACE, 8, None, None, None, "ann"), "d")[0]
+    fix = make_orders(FixRequest(_PLACE, 7, on_pull=True, hint="", asked_by="ann"), "d")[0]
+    search = make_orders(BisectRequest(_PLACE, 8, None, None, None, "ann"), "d")[0]
     assert fix.queue == search.queue == "work"
     assert fix.key == search.key == "octo/hello"
-    assert {fix.queue, orders(Care("prune"), "d")[0].queue} <= set(QUEUES)
+    assert {fix.queue, make_orders(Maintenance("prune"), "d")[0].queue} <= set(JOBS_PER_QUEUE)
+
+
+def test_a_misspelt_task_of_maintenance_is_refused_and_deletes_nothing() -> None:
+    with pytest.raises(UserError, match="another version"):
+        deserialize_work('{"kind":"Care","task":"prunes"}')
 
 
 def test_a_row_of_another_version_is_refused_in_one_sentence() -> None:
-    assert unpack(pack(_RED)) == _RED
+    assert deserialize_work(serialize_work(_RED)) == _RED
     for text in ('{"kind": "Gone"}', '{"kind": "Care", "other": 1}'):
         with pytest.raises(UserError, match="another version"):
-            unpack(text)
+            deserialize_work(text)

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from regreen.adapters.git import GitRepository
-from regreen.codebase.diff import parse
-from regreen.codebase.trial import Trial
-from regreen.errors import NoSandbox
-from regreen.models import ModelRequest
-from regreen.ports import Sandbox
+from regreen.adapters.git.repository import GitRepository
+from regreen.code.diff import parse
+from regreen.domain.errors import NoSandbox
+from regreen.domain.models import ModelRequest
+from regreen.domain.ports import Sandbox
 from regreen.reviewers.context import Claim, ReviewContext
-from regreen.reviewers.readers import Readers
+from regreen.reviewers.model.model_reviewer import ModelReviewer
+from regreen.runs.trial import Trial
 from tests.checkout import Checkout
 from tests.unit.test_readers import Scripted, finding
 
@@ -29,10 +29,10 @@ FINE = "def test_fine():\n    from cart import mean\n    assert mean([2, 4]) == 
 
 @pytest.fixture(scope="module")
 def sandbox() -> Sandbox:
-    from regreen.adapters.sandbox import choose
+    from regreen.adapters.sandbox.selection import choose_sandbox
 
     try:
-        return choose()
+        return choose_sandbox()
     except NoSandbox as error:
         pytest.skip(str(error))
 
@@ -60,7 +60,7 @@ def claim_of(
     context = ReviewContext(
         change, change.files, base, head, base, git=git, sandbox=sandbox, model=Scripted(script), tests=trial
     )  # fmt: skip
-    (claim,) = Readers().run(context).claims
+    (claim,) = ModelReviewer().run(context).claims
     return claim
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from regreen.codebase.python_code import syntax_tree
+from regreen.code.python_calls import parse_syntax_tree
 
 NESTED = "x = " + "[" * 30 + "]" * 30 + "\n"
 
@@ -29,7 +29,7 @@ def _threads_take_turns_in_the_middle_of_a_tree() -> Iterator[None]:
 
 
 def read(depth: int) -> ast.Module:
-    return syntax_tree(NESTED * 60) if depth == 0 else read(depth - 1)
+    return parse_syntax_tree(NESTED * 60) if depth == 0 else read(depth - 1)
 
 
 @pytest.mark.usefixtures("_threads_take_turns_in_the_middle_of_a_tree")

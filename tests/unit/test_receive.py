@@ -11,9 +11,9 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from regreen.errors import OutsideError
+from regreen.domain.errors import OutsideError
 from regreen.webhooks import receive
-from regreen.webhooks.receive import Delivery, blueprint, is_signed
+from regreen.webhooks.receive import WebhookDelivery, is_signed, make_blueprint
 
 _NEW = "new"
 _PING = {"zen": "Keep it logically awesome.", "hook_id": 1}
@@ -23,10 +23,10 @@ class _Shelf:
     """Keeps deliveries by id."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, Delivery] = {}
+        self.kept: dict[str, WebhookDelivery] = {}
         self.broken = False
 
-    def accept(self, delivery: Delivery) -> bool:
+    def accept(self, delivery: WebhookDelivery) -> bool:
         if self.broken:
             raise OutsideError("disk full")
         is_new = delivery.id not in self.kept
@@ -45,7 +45,7 @@ def shelf() -> _Shelf:
 @pytest.fixture
 def send(shelf: _Shelf) -> Send:
     app = Flask("test")
-    app.register_blueprint(blueprint(secrets=["new", "old"], accept=shelf.accept))
+    app.register_blueprint(make_blueprint(secrets=["new", "old"], accept=shelf.accept))
 
     def post(
         payload: object = _PING, *, secret: str = _NEW, body: bytes | None = None, **headers: str
@@ -98,7 +98,7 @@ def test_an_event_that_is_not_for_us_is_204(send: Send) -> None:
 
 
 def test_more_than_25_mib_is_413(send: Send, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receive, "MAX_BODY", 1000)
+    monkeypatch.setattr(receive, "MAX_BODY_BYTES", 1000)
     assert send(body=b"x" * 1001).status_code == 413
 
 
@@ -111,5 +111,5 @@ def test_what_cannot_be_kept_is_503_with_a_time(send: Send, shelf: _Shelf) -> No
 
 def test_only_post_is_served(send: Send) -> None:
     app = Flask("test")
-    app.register_blueprint(blueprint(secrets=["s"], accept=lambda _: True))
+    app.register_blueprint(make_blueprint(secrets=["s"], accept=lambda _: True))
     assert app.test_client().get("/webhooks/github").status_code == 405

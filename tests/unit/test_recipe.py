@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.fixers.rungs.declaring import additions
-from regreen.fixers.rungs.locks import lock_remedies
-from regreen.fixers.rungs.missing import Missing, missing_in
-from regreen.fixers.rungs.printed import printed
-from regreen.fixers.rungs.tools import remedies
+from regreen.environment.missing_modules import MissingDistribution, find_missing_distributions
+from regreen.fixers.recipes.declare_dependency import propose_manifests
+from regreen.fixers.recipes.lock_files_and_snapshots import make_lock_remedies
+from regreen.fixers.recipes.tool_output import find_remedies_in_output
+from regreen.logs.ci_log import failures_in
+from regreen.shell.fixing_tools import find_remedies
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ from regreen.fixers.rungs.tools import remedies
     ],
 )
 def test_a_call_that_checks_becomes_a_call_that_writes(command: str, script: str) -> None:
-    assert remedies(command)[0].script == script
+    assert find_remedies(command)[0].script == script
 
 
 @pytest.mark.parametrize(
@@ -46,11 +47,11 @@ def test_a_call_that_checks_becomes_a_call_that_writes(command: str, script: str
     ["pytest -q", "mypy src", "echo ruff", "python -m pytest", "make test", "ruff --version"],
 )
 def test_other_commands_have_no_remedy(command: str) -> None:
-    assert remedies(command) == ()
+    assert find_remedies(command) == ()
 
 
 def test_several_checks_are_mended_together_too() -> None:
-    found = [one.script for one in remedies("ruff check . && ruff format --check .")]
+    found = [one.script for one in find_remedies("ruff check . && ruff format --check .")]
     assert "ruff check --fix . || true && ruff format . || true" in " ".join(found[0].split())
     assert found[1:] == ["ruff check --fix .", "ruff format ."]
 
@@ -78,13 +79,16 @@ def test_several_checks_are_mended_together_too() -> None:
     ],
 )
 def test_a_tool_behind_make_is_known_by_what_it_prints(output: str, script: str) -> None:
-    assert next(printed(output)).script == script
+    assert next(find_remedies_in_output(output, failures_in(output))).script == script
 
 
 def test_paths_from_the_output_cannot_become_options() -> None:
     evil = "would reformat --evil=1\nwould reformat ../../etc/passwd\nwould reformat /etc/passwd"
-    assert list(printed(evil)) == []
-    assert next(printed("would reformat a;rm -rf.py")).script == "black -q 'a;rm -rf.py'"
+    assert list(find_remedies_in_output(evil, failures_in(evil))) == []
+    assert (
+        next(find_remedies_in_output("would reformat a;rm -rf.py", ())).script
+        == "black -q 'a;rm -rf.py'"
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,15 +117,17 @@ def test_paths_from_the_output_cannot_become_options() -> None:
     ],
 )
 def test_stale_locks_are_written_by_their_own_tool(output: str, lock: str, script: str) -> None:
-    remedy = next(iter(lock_remedies("ci", output, {lock})))
+    remedy = next(iter(make_lock_remedies("ci", output, {lock})))
     assert (remedy.script, remedy.network) == (script, True)
-    assert list(lock_remedies("ci", output, {"other"})) == []
+    assert list(make_lock_remedies("ci", output, {"other"})) == []
 
 
 def test_snapshots_need_a_person() -> None:
     remedy = next(
         iter(
-            lock_remedies("pytest -q", "--- snapshot report summary ---\n1 snapshot failed.", set())
+            make_lock_remedies(
+                "pytest -q", "--- snapshot report summary ---\n1 snapshot failed.", set()
+            )
         )
     )
     assert remedy.approval
@@ -130,22 +136,25 @@ def test_snapshots_need_a_person() -> None:
 @pytest.mark.parametrize(
     ("output", "missing"),
     [
-        ("E   ModuleNotFoundError: No module named 'yaml'", [Missing("PyYAML", "yaml")]),
+        (
+            "E   ModuleNotFoundError: No module named 'yaml'",
+            [MissingDistribution("PyYAML", "yaml")],
+        ),
         (
             "E   ModuleNotFoundError: No module named 'attrs_extra.sub'",
-            [Missing("attrs-extra", "attrs_extra")],
+            [MissingDistribution("attrs-extra", "attrs_extra")],
         ),
         ("E   ModuleNotFoundError: No module named 'pkg.other'", []),
         ("E   ModuleNotFoundError: No module named 'json.x'", []),
-        ("E       fixture 'mocker' not found", [Missing("pytest-mock", "mocker")]),
-        ("error: unrecognized arguments: --cov=pkg", [Missing("pytest-cov", "--cov")]),
+        ("E       fixture 'mocker' not found", [MissingDistribution("pytest-mock", "mocker")]),
+        ("error: unrecognized arguments: --cov=pkg", [MissingDistribution("pytest-cov", "--cov")]),
     ],
 )
-def test_what_is_missing(output: str, missing: list[Missing]) -> None:
-    assert list(missing_in(output, ["pkg/__init__.py"])) == missing
+def test_what_is_missing(output: str, missing: list[MissingDistribution]) -> None:
+    assert list(find_missing_distributions(output, ["pkg/__init__.py"])) == missing
 
 
-YAML = [Missing("PyYAML", "yaml")]
+YAML = [MissingDistribution("PyYAML", "yaml")]
 
 
 @pytest.mark.parametrize(
@@ -188,10 +197,13 @@ YAML = [Missing("PyYAML", "yaml")]
 def test_the_manifest_that_the_setup_installs_gains_it(
     files: dict[str, str], setup: str, changed: dict[str, str]
 ) -> None:
-    found = next(additions(YAML, list(files), files.get, setup))
+    found = next(propose_manifests(YAML, list(files), files.get, setup))
     assert found[0] == changed
 
 
 def test_what_is_declared_already_is_not_added_again() -> None:
     files = {"requirements.txt": "pyyaml>=6\n"}
-    assert list(additions(YAML, list(files), files.get, "pip install -r requirements.txt")) == []
+    assert (
+        list(propose_manifests(YAML, list(files), files.get, "pip install -r requirements.txt"))
+        == []
+    )

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.codebase.in_git import asks_git
-from regreen.fixers.report import failure_line
-from regreen.fixers.rungs.declaring import additions, build_additions
-from regreen.fixers.rungs.locks import lock_remedies
-from regreen.fixers.rungs.missing import Missing, missing_in
-from regreen.fixers.rungs.pins import blamed, loosened, repinned, version_in
-from regreen.fixers.rungs.scripts import bodies
-from regreen.fixers.rungs.style_codes import blank_remedy, style_remedy
-from regreen.fixers.rungs.suppressions import without_unused
-from regreen.fixers.rungs.told import told
-from regreen.fixers.rungs.tools import mends_itself, remedies
-from regreen.models import Failure
+from regreen.domain.models import Failure
+from regreen.environment.missing_modules import MissingDistribution, find_missing_distributions
+from regreen.fixers.recipes.declare_dependency import propose_build_requirements, propose_manifests
+from regreen.fixers.recipes.lock_files_and_snapshots import make_lock_remedies
+from regreen.fixers.recipes.task_runners import expand_command
+from regreen.fixers.recipes.tool_output import (
+    find_suggested_commands,
+    make_style_remedy,
+    make_whitespace_remedy,
+    remove_unused_suppressions,
+)
+from regreen.fixers.recipes.version_pins import (
+    find_blamed_distributions,
+    find_version,
+    replace_pin,
+)
+from regreen.fixers.report import format_failure
+from regreen.logs.ci_log import failures_in
+from regreen.runs.git_in_box import asks_git
+from regreen.shell.fixing_tools import find_remedies, fixes_files_itself
 
 MAKEFILE = """SRC = pkg tests
 check: style types
@@ -47,13 +55,13 @@ TOX = "[testenv]\ndeps = x\n\n[testenv:lint]\ncommands =\n    black --check pkg\
 def test_the_checker_behind_a_script_is_found(
     command: str, files: dict[str, str], script: str
 ) -> None:
-    found = remedies(*bodies(command, files.get))
+    found = find_remedies(*expand_command(command, files.get))
     assert script in [one.script for one in found]
 
 
 def test_scripts_that_call_each_other_come_to_an_end() -> None:
     files = {"package.json": '{"scripts": {"a": "npm run b", "b": "npm run a"}}'}
-    assert "\n".join(bodies("npm run a", files.get)).count("npm run") < 10
+    assert "\n".join(expand_command("npm run a", files.get)).count("npm run") < 10
 
 
 @pytest.mark.parametrize(
@@ -71,7 +79,7 @@ def test_scripts_that_call_each_other_come_to_an_end() -> None:
     ],
 )  # fmt: skip
 def test_what_a_failure_says_to_run(output: str, scripts: list[str]) -> None:
-    assert [one.script for one in told("make check", output)] == scripts
+    assert [one.script for one in find_suggested_commands("make check", output)] == scripts
 
 
 @pytest.mark.parametrize(
@@ -85,7 +93,7 @@ def test_what_a_failure_says_to_run(output: str, scripts: list[str]) -> None:
     ],
 )
 def test_commands_that_mend_as_they_complain(command: str, yes: bool) -> None:
-    assert mends_itself(command) is yes
+    assert fixes_files_itself(command) is yes
 
 
 @pytest.mark.parametrize(
@@ -121,24 +129,30 @@ The conflict is caused by:
     ],
 )
 def test_which_pin_the_installer_complains_about(output: str, names: set[str]) -> None:
-    assert set(blamed(output)) == names
+    assert set(find_blamed_distributions(output)) == names
 
 
 def test_a_pin_is_loosened_and_set_again_where_it_stands() -> None:
     text = '[project]\ndependencies = ["Idna[x]==99.1; python_version > \'3\'", "idna-other==1"]\n'
-    assert loosened(text, "idna") == text.replace("==99.1", "")
-    assert repinned(text, "idna", "3.10") == text.replace("==99.1", "==3.10")
-    assert loosened(text, "click") is None
-    assert version_in("Click==8.1\nidna==3.10\n", "idna") == "3.10"
+    assert replace_pin(text, "idna", "") == text.replace("==99.1", "")
+    assert replace_pin(text, "idna", "==3.10") == text.replace("==99.1", "==3.10")
+    assert replace_pin(text, "click", "") is None
+    assert find_version("Click==8.1\nidna==3.10\n", "idna") == "3.10"
 
 
 def test_comments_that_silence_nothing_are_taken_away() -> None:
     files = {"pkg/a.py": "x = 1  # type: ignore[assignment]  # why\ny = 2  # type: ignore\nz = 3  # type: ignore\n"}  # fmt: skip
     output = 'pkg/a.py:1: error: Unused "type: ignore" comment  [unused-ignore]\npkg/a.py:2: error: Unused "type: ignore" comment'
-    assert without_unused(output, files.get) == {
+    assert remove_unused_suppressions(failures_in(output), files.get) == {
         "pkg/a.py": "x = 1  # why\ny = 2\nz = 3  # type: ignore\n"
     }
-    assert without_unused('../../etc/x.py:1: error: Unused "type: ignore"', files.get) == {}
+    assert (
+        remove_unused_suppressions(
+            failures_in('../../etc/x.py:1: error: Unused "type: ignore"'),
+            {"../../etc/x.py": "x"}.get,
+        )
+        == {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,19 +167,23 @@ def test_comments_that_silence_nothing_are_taken_away() -> None:
     ],
 )  # fmt: skip
 def test_more_ways_of_saying_what_is_missing(output: str, requirement: str) -> None:
-    assert requirement in [one.requirement for one in missing_in(output, [])]
+    assert requirement in [one.requirement for one in find_missing_distributions(output, [])]
 
 
 def test_an_extra_is_added_to_what_is_declared() -> None:
     files = {"pyproject.toml": '[project]\ndependencies = ["httpx>=0.27", "httpx-ws"]\n'}
-    wanted = [Missing("httpx", "httpx", "[http2]")]
-    changed, _ = next(additions(wanted, list(files), files.get, "pip install ."))
+    wanted = [MissingDistribution("httpx", "httpx", "[http2]")]
+    changed, _ = next(propose_manifests(wanted, list(files), files.get, "pip install ."))
     assert changed["pyproject.toml"] == files["pyproject.toml"].replace("httpx>=", "httpx[http2]>=")
 
 
 def test_what_building_needs_is_a_build_requirement() -> None:
     text = '[build-system]\nrequires = ["setuptools"]\n\n[project]\nname = "x"\ndependencies = []\n'
-    found = list(build_additions([Missing("packaging", "packaging")], {"pyproject.toml": text}.get))
+    found = list(
+        propose_build_requirements(
+            [MissingDistribution("packaging", "packaging")], {"pyproject.toml": text}.get
+        )
+    )
     assert found[0][0] == {
         "pyproject.toml": text.replace('["setuptools"]', '["setuptools", "packaging"]')
     }
@@ -183,7 +201,7 @@ def test_what_building_needs_is_a_build_requirement() -> None:
 def test_package_managers_write_what_is_theirs(
     output: str, files: list[str], setup: str, script: str
 ) -> None:
-    found = list(lock_remedies("node a.js", output, files, setup))
+    found = list(make_lock_remedies("node a.js", output, files, setup))
     assert [one.script for one in found] == [script]
     assert found[0].network
 
@@ -198,21 +216,21 @@ def test_package_managers_write_what_is_theirs(
     ],
 )  # fmt: skip
 def test_golden_files_are_written_as_the_failure_says(output: str, line: str) -> None:
-    found = list(lock_remedies("pytest -q", output, []))
+    found = list(make_lock_remedies("pytest -q", output, []))
     assert [one.script.splitlines()[0] for one in found] == [line]
     assert found[0].approval is not None
 
 
 def test_modules_of_node_and_of_the_repository_are_not_installed() -> None:
     for output in ("Cannot find module './own'", "Cannot find module 'fs'"):
-        assert list(lock_remedies("node a.js", output, ["package.json"])) == []
+        assert list(make_lock_remedies("node a.js", output, ["package.json"])) == []
 
 
 FLAKE8 = "./pkg/a.py:1:1: F401 'os' imported but unused\npkg/b.py:3:1: E302 expected 2 blank lines, found 1\npkg/b.py:9:80: E501 line too long (99 > 88 characters)\n"
 
 
 def test_what_flake8_complains_about_is_mended_by_others() -> None:
-    remedy = style_remedy("python -m flake8 pkg", FLAKE8)
+    remedy = make_style_remedy("python -m flake8 pkg", failures_in(FLAKE8))
     assert remedy is not None
     assert (remedy.name, remedy.writes) == ("autoflake and autopep8", ("pkg/a.py", "pkg/b.py"))
     assert "--max-line-length=88 --select=E302,E501,E303,W391 pkg/a.py pkg/b.py" in remedy.script
@@ -237,7 +255,7 @@ pkg/b.py:2:0: C0304: Final newline missing (missing-final-newline)
 def test_other_checkers_codes_are_mended_by_who_knows_them(
     command: str, output: str, tools: str, lines: list[str]
 ) -> None:
-    remedy = style_remedy(command, output)
+    remedy = make_style_remedy(command, failures_in(output))
     assert remedy is not None
     assert remedy.name == tools
     assert [line for line in lines if line not in remedy.script] == []
@@ -245,12 +263,12 @@ def test_other_checkers_codes_are_mended_by_who_knows_them(
 
 def test_blanks_in_yaml_are_taken_away_and_nothing_else() -> None:
     blank = Failure("a.yml:1:2", "trailing-spaces", "trailing spaces", "a.yml", 1)
-    remedy = blank_remedy([blank])
+    remedy = make_whitespace_remedy([blank])
     assert remedy is not None
     assert remedy.writes == ("a.yml",)
     other = Failure("a.yml:1:2", "indentation", "wrong indentation", "a.yml", 1)
-    assert blank_remedy([blank, other]) is None
-    assert blank_remedy([]) is None
+    assert make_whitespace_remedy([blank, other]) is None
+    assert make_whitespace_remedy([]) is None
 
 
 @pytest.mark.parametrize(
@@ -263,7 +281,7 @@ def test_blanks_in_yaml_are_taken_away_and_nothing_else() -> None:
     ],
 )
 def test_what_needs_thought_is_left(command: str, output: str) -> None:
-    assert style_remedy(command, output) is None
+    assert make_style_remedy(command, failures_in(output)) is None
 
 
 @pytest.mark.parametrize(
@@ -274,4 +292,4 @@ def test_what_needs_thought_is_left(command: str, output: str) -> None:
     ],
 )  # fmt: skip
 def test_a_failure_is_told_without_saying_a_thing_twice(failure: Failure, line: str) -> None:
-    assert failure_line(failure) == line
+    assert format_failure(failure) == line

@@ -9,18 +9,19 @@ from typing import cast
 
 import pytest
 from inline_snapshot import snapshot
+from regreen_playground.model import ScriptedModel
 
-from regreen.adapters.anthropic import AnthropicModel
 from regreen.adapters.clock import SystemClock
-from regreen.adapters.connection import engine_for
-from regreen.adapters.database import Database
-from regreen.bot.ci import red_of_run
-from regreen.bot.logs import Format, log_to_stderr
-from regreen.codebase.redaction import Clean, hiding, redact, redact_known
-from regreen.forge import GitHub, WorkflowJob, WorkflowRun, WorkflowStep
-from regreen.models import Message, ModelRequest, ToolResult
-from regreen.playground.model import ScriptedModel
-from regreen.records import Action, Document, Order
+from regreen.adapters.model.anthropic_client import AnthropicModel
+from regreen.adapters.store.connection import engine_for
+from regreen.adapters.store.database import Database
+from regreen.bot.flows.failed_job import find_failed_jobs
+from regreen.bot.jobs.log_setup import LogFormat, log_to_stderr
+from regreen.domain.github import GitHub, WorkflowJob, WorkflowRun, WorkflowStep
+from regreen.domain.models import Message, ModelRequest, ToolResult
+from regreen.domain.records import AuditEntry, Order, ResultDocument
+from regreen.secrets.redaction import CleanText, hide_values, redact_known, redact_secrets
+from tests.jobs import claim
 from tests.unit.changes import Story as Repository
 from tests.unit.secret_shapes import AROUND, shapes
 from tests.unit.secret_shapes import leaks as still_there
@@ -41,9 +42,9 @@ def leaks(text: str) -> list[str]:
     return [canary for canary in CANARIES if canary in text]
 
 
-@pytest.mark.parametrize("take_out", [redact, redact_known])
+@pytest.mark.parametrize("take_out", [redact_secrets, redact_known])
 def test_every_canary_is_taken_out_and_the_rest_stays(take_out: object) -> None:
-    clean = redact(LEAK) if take_out is redact else redact_known(LEAK)
+    clean = redact_secrets(LEAK) if take_out is redact_secrets else redact_known(LEAK)
     assert leaks(clean) == []
     assert clean == snapshot("""\
 token = '[hidden]'
@@ -55,7 +56,7 @@ plain words stay
 
 
 def test_redacting_twice_changes_nothing_more() -> None:
-    assert redact(redact(LEAK)) == redact(LEAK)
+    assert redact_secrets(redact_secrets(LEAK)) == redact_secrets(LEAK)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_redacting_twice_changes_nothing_more() -> None:
     ],
 )
 def test_code_that_only_speaks_of_secrets_stays(code: str) -> None:
-    assert redact(code) == code
+    assert redact_secrets(code) == code
 
 
 def test_no_prompt_carries_one() -> None:
@@ -85,10 +86,10 @@ def test_no_prompt_carries_one() -> None:
 
 def test_no_kept_result_carries_one(tmp_path: Path) -> None:
     store = Database(engine_for(f"sqlite:///{tmp_path / 'x.sqlite'}"), SystemClock())
-    store.create()
+    store.create_tables()
     body = {"before": {"failures": [{"message": LEAK}], "line": 3}, "reason": None}
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    store.keep(Document("fix", "a/b", 1, "s", "j", now, body))
+    store.save_document(ResultDocument("fix", "a/b", 1, "s", "j", now, body))
     (kept,) = store.documents()
     store.engine.dispose()
     assert leaks(str(kept.body)) == []
@@ -115,7 +116,7 @@ def test_no_failure_read_from_a_log_carries_one(tmp_path: Path) -> None:
     story = Repository(tmp_path / "repo")
     story.change({"a.py": ""}, {"a.py": "x = 1\n"})
     run = WorkflowRun(1, "CI", "", "push", "HEAD", "main", "failure", 1)
-    (red,) = red_of_run(
+    (red,) = find_failed_jobs(
         cast("GitHub", _Hub()), story.git, run, scope="s", trust="pull_request", pythons=("3.11",)
     )
     assert red.failures[0].test.startswith("tests/test_a.py::test_a")
@@ -123,8 +124,8 @@ def test_no_failure_read_from_a_log_carries_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("take_out", [redact, redact_known], ids=["redact", "redact_known"])
-def test_a_credential_of_any_shape_is_taken_out(take_out: Clean, seed: int) -> None:
+@pytest.mark.parametrize("take_out", [redact_secrets, redact_known], ids=["redact", "redact_known"])
+def test_a_credential_of_any_shape_is_taken_out(take_out: CleanText, seed: int) -> None:
     left = [
         (name, around)
         for name, (place, secret) in shapes(seed).items()
@@ -156,20 +157,23 @@ def test_nothing_kept_of_a_job_carries_one(tmp_path: Path) -> None:
     own = "correct horse battery staple"
     clock = SystemClock()
     engine = engine_for(f"sqlite:///{tmp_path / 'regreen.sqlite'}")
-    store = Database(engine, clock, hiding([own]))
-    store.create()
+    store = Database(engine, clock, hide_values([own]))
+    store.create_tables()
     drawn = [place.format(secret) for place, secret in shapes(1).values()]
     for number, text in enumerate([*drawn, own]):
         name = f"job-{number}"
-        store.order([_order(name)], lambda *_: None)
-        store.begin(name, "w")
+        store.store_orders([_order(name)])
+        claimed = claim(store, name, "w")
+        assert claimed is not None
         store.note_progress(name, text)
-        store.wait_again(name, clock.now(), text)
-        store.begin(name, "w")
+        store.reschedule_job(claimed, clock.now(), text)
+        claim(store, name, "w")
         store.end(name, "failed", text)
-        store.log(Action(clock.now(), name, "o/r", 1, "ann", "fix", text))
+        store.log(AuditEntry(clock.now(), name, "o/r", 1, "ann", "fix", text))
         at = clock.now()
-        store.keep(Document("review", "o/r", number, name, name, at, {"said": [text]}))
+        store.save_document(
+            ResultDocument("review", "o/r", number, name, name, at, {"said": [text]})
+        )
     engine.dispose()
     written = b"".join(file.read_bytes() for file in tmp_path.iterdir()).decode("utf-8", "replace")
     kept = [name for name, (_, secret) in shapes(1).items() if still_there(written, secret)]
@@ -178,7 +182,7 @@ def test_nothing_kept_of_a_job_carries_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_no_log_line_carries_one(form: Format, capfd: pytest.CaptureFixture[str]) -> None:
+def test_no_log_line_carries_one(form: LogFormat, capfd: pytest.CaptureFixture[str]) -> None:
     own = "correct horse battery staple"
     root = logging.getLogger()
     before, level = root.handlers[:], root.level

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from regreen.fixers.case import Before, Case, Judgement, Proposal
-from regreen.fixers.rungs.loop import Ended, Loop, Purse
-from regreen.fixers.rungs.model import ModelRung
-from regreen.fixers.stop import Stop
-from regreen.fixers.workspace import Refused, Workspace
-from regreen.models import Message, ModelAnswer, ModelRequest
+from regreen.domain.models import Message, ModelAnswer, ModelRequest
+from regreen.domain.stop_reasons import StopCondition
+from regreen.fixers.case import InitialFailure, PatchVerdict, Proposal, RepairCase
+from regreen.fixers.rungs.model_rung import ModelRung
+from regreen.fixers.rungs.repair_loop import LoopResult, ModelBudget, RepairLoop
+from regreen.fixers.workspace import ToolCallRefused, Workspace
 from tests.unit.repairs import (
     CALC,
     GREEN,
@@ -32,19 +32,19 @@ WINDOWS = "import sys\r\n\r\n\r\ndef name():\r\n    return 'old'\r\n"
 
 
 @pytest.fixture
-def case(tmp_path: Path) -> Case:
+def case(tmp_path: Path) -> RepairCase:
     sandbox = sandbox_or_skip()
     repository = Repository(tmp_path / "repo")
     rev = repository.commit("start", {**GREEN, "pkg/windows.py": ""})
     (repository.path / "pkg/windows.py").write_bytes(WINDOWS.encode())
     rev = repository.commit("other ends of lines", {})
-    before = Before("pytest -q", 1)
+    before = InitialFailure("pytest -q", 1)
     git = repository.open()
-    stop = Stop(time.monotonic() + 600)
-    return Case(job(rev), rev, None, before, "", {}, git, sandbox, None, stop, print)
+    stop = StopCondition(time.monotonic() + 600)
+    return RepairCase(job(rev), rev, before, {}, git, sandbox, stop)
 
 
-def never(proposal: Proposal) -> Judgement:
+def never(proposal: Proposal) -> PatchVerdict:
     msg = f"nothing was to be judged: {proposal.patch}"
     raise AssertionError(msg)
 
@@ -62,17 +62,17 @@ class CutOff(ScriptedModel):
         return replace(answer, stop="length") if self.cut >= 0 else answer
 
 
-def looped(case: Case, model: ScriptedModel) -> tuple[Ended, str]:
+def looped(case: RepairCase, model: ScriptedModel) -> tuple[LoopResult, str]:
     with Workspace(case) as desk:
-        loop = Loop(
+        loop = RepairLoop(
             case,
             never,
-            purse=Purse(model, 1.0),
-            desk=desk,
+            budget=ModelBudget(model, 1.0),
+            workspace=desk,
             opening=(Message("user", "Here it is."),),
         )
         ended = loop.run()
-        return ended, desk.patch()
+        return ended, desk.make_patch()
 
 
 def given_up(*steps: Step) -> list[Step]:
@@ -87,27 +87,27 @@ def every_call_is_answered(requests: Sequence[ModelRequest]) -> bool:
     return True
 
 
-def test_edits_that_belong_together_are_looked_at_together(case: Case) -> None:
+def test_edits_that_belong_together_are_looked_at_together(case: RepairCase) -> None:
     # the first one alone uses a name that only the second one brings
     use = ("pkg/calc.py", "    result = 0\n", "    result = floor(0)\n")
     bring = ("pkg/calc.py", '"""Sums."""\n', '"""Sums."""\n\nfrom math import floor\n')
     with Workspace(case) as desk:
-        with pytest.raises(Refused, match="Undefined name `floor`"):
+        with pytest.raises(ToolCallRefused, match="Undefined name `floor`"):
             desk.edit(*use)
-        assert desk.patch() == ""
+        assert desk.make_patch() == ""
         desk.edit_all([use, bring])
-        assert "+from math import floor" in desk.patch()
+        assert "+from math import floor" in desk.make_patch()
 
 
-def test_of_edits_that_belong_together_none_stays_where_one_is_refused(case: Case) -> None:
+def test_of_edits_that_belong_together_none_stays_where_one_is_refused(case: RepairCase) -> None:
     good = ("pkg/calc.py", "result += value", "result = result + value")
     with Workspace(case) as desk:
-        with pytest.raises(Refused, match=r"not in pkg/calc\.py letter by letter"):
+        with pytest.raises(ToolCallRefused, match=r"not in pkg/calc\.py letter by letter"):
             desk.edit_all([good, ("pkg/calc.py", "no such line", "x")])
-        assert desk.patch() == ""
+        assert desk.make_patch() == ""
 
 
-def test_a_second_edit_sees_what_the_first_one_wrote(case: Case) -> None:
+def test_a_second_edit_sees_what_the_first_one_wrote(case: RepairCase) -> None:
     with Workspace(case) as desk:
         desk.edit_all(
             [
@@ -115,16 +115,16 @@ def test_a_second_edit_sees_what_the_first_one_wrote(case: Case) -> None:
                 ("pkg/calc.py", "for value in values:\n        result += one", "for one in values:\n        result += one"),
             ]
         )  # fmt: skip
-        assert "+    for one in values:\n+        result += one\n" in desk.patch()
+        assert "+    for one in values:\n+        result += one\n" in desk.make_patch()
 
 
-def test_what_an_edit_changed_is_shown_without_the_edits_before_it(case: Case) -> None:
+def test_what_an_edit_changed_is_shown_without_the_edits_before_it(case: RepairCase) -> None:
     with Workspace(case) as desk:
         desk.edit("pkg/calc.py", "result += value", "result = result + value")
         said = desk.edit("pkg/calc.py", "The sum of all values", "The sum of the values")
         assert '+    """The sum of the values."""' in said
         assert "+        result = result + value" not in said
-        assert "+        result = result + value" in desk.patch()
+        assert "+        result = result + value" in desk.make_patch()
 
 
 @pytest.mark.parametrize(
@@ -135,44 +135,46 @@ def test_what_an_edit_changed_is_shown_without_the_edits_before_it(case: Case) -
         ("nothing of the kind at all", "letter by letter, blanks included$"),
     ],
 )  # fmt: skip
-def test_what_comes_close_to_a_misquoted_text_is_shown(case: Case, old: str, hint: str) -> None:
-    with Workspace(case) as desk, pytest.raises(Refused, match=hint.replace("+", r"\+")):
+def test_what_comes_close_to_a_misquoted_text_is_shown(
+    case: RepairCase, old: str, hint: str
+) -> None:
+    with Workspace(case) as desk, pytest.raises(ToolCallRefused, match=hint.replace("+", r"\+")):
         desk.edit("pkg/calc.py", old, "pass")
 
 
-def test_an_edit_that_is_no_python_is_told_with_its_line(case: Case) -> None:
+def test_an_edit_that_is_no_python_is_told_with_its_line(case: RepairCase) -> None:
     with (
         Workspace(case) as desk,
-        pytest.raises(Refused, match=r"pkg/calc\.py:8: invalid syntax: result = = value"),
+        pytest.raises(ToolCallRefused, match=r"pkg/calc\.py:8: invalid syntax: result = = value"),
     ):
         desk.edit("pkg/calc.py", "result += value", "result = = value")  # fmt: skip
 
 
-def test_a_file_with_other_ends_of_lines_can_be_edited_and_keeps_them(case: Case) -> None:
+def test_a_file_with_other_ends_of_lines_can_be_edited_and_keeps_them(case: RepairCase) -> None:
     with Workspace(case) as desk:
         desk.edit(
             "pkg/windows.py", "def name():\n    return 'old'", "def name():\n    return 'new'"
         )
-        assert desk.text("pkg/windows.py") == WINDOWS.replace("old", "new")
+        assert desk.current_text("pkg/windows.py") == WINDOWS.replace("old", "new")
 
 
 @pytest.mark.parametrize("path", ["./tests/test_calc.py", "/work/tests/test_calc.py", "pkg/../tests/test_calc.py"])  # fmt: skip
-def test_a_test_is_known_by_any_spelling_of_its_path(case: Case, path: str) -> None:
+def test_a_test_is_known_by_any_spelling_of_its_path(case: RepairCase, path: str) -> None:
     with Workspace(case) as desk:
         assert "def test_total" in desk.read(path)
-        with pytest.raises(Refused, match="it may not change"):
+        with pytest.raises(ToolCallRefused, match="it may not change"):
             desk.edit(path, "== 6", "== 3")
-        with pytest.raises(Refused, match="it may not change"):
+        with pytest.raises(ToolCallRefused, match="it may not change"):
             desk.edit(path, "", TESTS.replace("== 6", "== 3"))
 
 
 @pytest.mark.parametrize("path", ["../other/file.py", "/etc/passwd", "pkg/../../x.py", "", ".git/config"])  # fmt: skip
-def test_no_path_leads_out_of_the_repository(case: Case, path: str) -> None:
-    with Workspace(case) as desk, pytest.raises(Refused):
+def test_no_path_leads_out_of_the_repository(case: RepairCase, path: str) -> None:
+    with Workspace(case) as desk, pytest.raises(ToolCallRefused):
         desk.edit(path, "", "x = 1\n")
 
 
-def test_careless_calls_are_answered_with_what_to_do(case: Case) -> None:
+def test_careless_calls_are_answered_with_what_to_do(case: RepairCase) -> None:
     calls: list[Step] = [
         ("bash", {"cmd": "ls"}),
         ("read", {"file": "pkg/calc.py"}),
@@ -190,7 +192,7 @@ def test_careless_calls_are_answered_with_what_to_do(case: Case) -> None:
     assert ended.why == "enough"
 
 
-def test_half_an_answer_is_not_carried_out(case: Case) -> None:
+def test_half_an_answer_is_not_carried_out(case: RepairCase) -> None:
     half = edit("pkg/calc.py", "result += value", "result = ")
     model = CutOff(given_up(half))
     ended, patch = looped(case, model)
@@ -199,7 +201,7 @@ def test_half_an_answer_is_not_carried_out(case: Case) -> None:
     assert every_call_is_answered(model.requests)
 
 
-def test_half_an_answer_three_times_ends_the_loop(case: Case) -> None:
+def test_half_an_answer_three_times_ends_the_loop(case: RepairCase) -> None:
     ended, _ = looped(case, CutOff([edit("a.py", "b", "c")] * 9, cut=9))
     assert ended.outcome == "gave_up"
     assert "no whole call" in ended.why
@@ -216,9 +218,9 @@ class Speaking(ScriptedModel):
         return replace(answer, text=self.first, calls=()) if len(self.requests) == 1 else answer
 
 
-def test_an_empty_answer_leaves_no_empty_turn_behind(case: Case) -> None:
+def test_an_empty_answer_leaves_no_empty_turn_behind(case: RepairCase) -> None:
     model = Speaking([("propose", {}), "", ("give_up", {"reason": "enough"})])
-    climbed = ModelRung().climb(replace(case, model=model), never)
+    climbed = ModelRung().propose_fix(replace(case, model=model), never)
     turns = model.requests[-1].messages
     assert (climbed.note, len(model.requests)) == ("enough", 3)
     assert all(turn.text or turn.calls or turn.results for turn in turns)
@@ -234,7 +236,7 @@ class Eager(ScriptedModel):
         return replace(many[0], calls=calls) if many else super().ask(request)
 
 
-def test_many_calls_in_one_turn_are_one_step(case: Case) -> None:
+def test_many_calls_in_one_turn_are_one_step(case: RepairCase) -> None:
     reads: list[Step] = [("read", {"path": "pkg/calc.py", "start": at}) for at in range(1, 31)]
     model = Eager(given_up(*reads))
     ended, _ = looped(case, model)
@@ -243,7 +245,7 @@ def test_many_calls_in_one_turn_are_one_step(case: Case) -> None:
     assert every_call_is_answered(model.requests)
 
 
-def test_a_diagnosis_that_nobody_asked_for_is_taken_note_of(case: Case) -> None:
+def test_a_diagnosis_that_nobody_asked_for_is_taken_note_of(case: RepairCase) -> None:
     model = ScriptedModel(given_up(("diagnose", {"cause": "sign"})))
     ended, _ = looped(case, model)
     assert "noted" in model.heard
@@ -251,14 +253,14 @@ def test_a_diagnosis_that_nobody_asked_for_is_taken_note_of(case: Case) -> None:
 
 
 @pytest.mark.parametrize("text", ["a\0b", "\ud83d"])
-def test_text_that_no_file_can_hold_is_refused_in_words(case: Case, text: str) -> None:
+def test_text_that_no_file_can_hold_is_refused_in_words(case: RepairCase, text: str) -> None:
     model = ScriptedModel(given_up(edit("pkg/calc.py", "result += value", text), ("read", {"path": text}), ("search", {"pattern": text})))  # fmt: skip
     ended, patch = looped(case, model)
     assert (ended.why, patch) == ("enough", "")
     assert model.heard.count("cannot be written to a file") == 3
 
 
-def test_the_model_is_told_once_when_few_turns_are_left(case: Case) -> None:
+def test_the_model_is_told_once_when_few_turns_are_left(case: RepairCase) -> None:
     model = ScriptedModel([("read", {"path": "pkg/calc.py", "start": at}) for at in range(1, 40)])
     ended, _ = looped(case, model)
     assert (ended.outcome, ended.why) == ("gave_up", "no progress for too long")
@@ -267,10 +269,10 @@ def test_the_model_is_told_once_when_few_turns_are_left(case: Case) -> None:
     assert len(model.requests) - asked.index(True) == 5
 
 
-def test_the_loop_goes_on_with_the_conversation_of_the_first_look(case: Case) -> None:
+def test_the_loop_goes_on_with_the_conversation_of_the_first_look(case: RepairCase) -> None:
     said = {"sure": False, "cause": "the loop overwrites its sum", "edits": []}
     model = ScriptedModel([("propose", said), ("give_up", {"reason": "enough"})])
-    ModelRung().climb(replace(case, model=model), never)
+    ModelRung().propose_fix(replace(case, model=model), never)
     first, second = model.requests
     assert second.messages[:1] == first.messages
     assert (second.tools, second.system) == (first.tools, first.system)  # read from the cache
@@ -278,29 +280,31 @@ def test_the_loop_goes_on_with_the_conversation_of_the_first_look(case: Case) ->
     assert every_call_is_answered(model.requests)
 
 
-def test_a_first_guess_that_could_not_be_written_is_answered_with_the_reason(case: Case) -> None:
+def test_a_first_guess_that_could_not_be_written_is_answered_with_the_reason(
+    case: RepairCase,
+) -> None:
     edits = [{"path": "pkg/calc.py", "old": "result +=  value", "new": "result += one"}]
     said = {"sure": True, "cause": "the wrong name", "edits": edits}
     model = ScriptedModel([("propose", said), ("give_up", {"reason": "enough"})])
-    climbed = ModelRung().climb(replace(case, model=model), never)
+    climbed = ModelRung().propose_fix(replace(case, model=model), never)
     assert "letter by letter" in model.heard
     assert climbed.note == "enough"
     assert every_call_is_answered(model.requests)
     assert CALC in (case.git.show(case.rev, "pkg/calc.py") or b"").decode()
 
 
-def test_a_first_answer_in_words_does_not_end_the_repair(case: Case) -> None:
+def test_a_first_answer_in_words_does_not_end_the_repair(case: RepairCase) -> None:
     steps = given_up(("propose", {}), ("propose", {}))
     model = Speaking(steps, first="I would look at calc.py.")
-    climbed = ModelRung().climb(replace(case, model=model), never)
+    climbed = ModelRung().propose_fix(replace(case, model=model), never)
     assert climbed.note == "enough"
     assert "propose was for the first answer" in model.heard
     assert model.requests[-1].messages[1].text == "I would look at calc.py."
 
 
-def test_a_first_answer_that_was_cut_off_does_not_end_the_repair(case: Case) -> None:
+def test_a_first_answer_that_was_cut_off_does_not_end_the_repair(case: RepairCase) -> None:
     model = CutOff(given_up(("propose", {"sure": True, "edits": []})))
-    climbed = ModelRung().climb(replace(case, model=model), never)
+    climbed = ModelRung().propose_fix(replace(case, model=model), never)
     assert climbed.note == "enough"
     assert "was cut off" in model.heard
     assert every_call_is_answered(model.requests)

@@ -1,25 +1,99 @@
 from __future__ import annotations
 
+import ctypes
 import json
-from dataclasses import replace
+import os
+import signal
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from regreen.codebase.diff import Change, FileChange, parse
-from regreen.models import DIMENSIONS
-from regreen.repo_config import RepoConfig, ReviewConfig
-from regreen.reviewers.context import _Read
-from regreen.reviewers.document import document, fence, markdown, text
-from regreen.reviewers.dossier import dossiers
-from regreen.reviewers.review import ReviewJob, review
-from regreen.reviewers.sarif import sarif
-from regreen.reviewers.scope import compile_glob, is_test, select
-from regreen.reviewers.suggestion import parses, sound
+from regreen.code.diff import Change, FileChange, parse
+from regreen.code.paths import is_test
+from regreen.domain.models import DIMENSIONS
+from regreen.domain.repo_config import RepoConfig, ReviewConfig
+from regreen.reviewers.analyzers.correctness import Ruff
+from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport, _ReadCache
+from regreen.reviewers.document import (
+    fence_block,
+    format_markdown,
+    format_text,
+    make_document,
+    make_sarif,
+)
+from regreen.reviewers.findings import is_well_formed, repair_suggestion
+from regreen.reviewers.model.change_listing import make_portions
+from regreen.reviewers.pipeline import ReviewJob, review_change
+from regreen.reviewers.reviewer_table import ReviewerTable
+from regreen.reviewers.scope import compile_glob, select_files
 from tests.unit.changes import Files, Story
 
 GOOD = "def f(x):\n    return x\n"
 BAD = "def f(x):\n    return y\n"
+
+
+@dataclass(frozen=True)
+class Misbehaves:
+    """A reviewer that does something bad instead of reading."""
+
+    name: str
+
+    def run(self, context: ReviewContext) -> ReviewerReport:
+        match self.name:
+            case "bug":
+                raise KeyError(context.head)
+            case "crash":
+                ctypes.string_at(0)
+            case "memory":
+                bytearray(4 << 30)
+            case "tests":
+                raise RecursionError
+            case "busy":
+                while True:
+                    pass
+            case "deaf":
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                os._exit(0)
+            case _:
+                pass
+        return ReviewerReport()
+
+
+@dataclass(frozen=True)
+class MisbehavesInTheParent(Misbehaves):
+    """The same, for one that asks a model or runs tests."""
+
+    def calls_out(self, context: ReviewContext) -> bool:
+        return context.git is not None
+
+
+@dataclass(frozen=True)
+class DiesOfOneFile:
+    """A reviewer that is killed by what one file of the repository holds, and reports each other file."""
+
+    name: str = "fragile"
+
+    def run(self, context: ReviewContext) -> ReviewerReport:
+        paths = [f.path for f in context.files]
+        if any("bomb" in (context.head_text(entry.path) or "") for entry in context.head_tree):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return ReviewerReport(tuple(claim(path) for path in paths))
+
+
+@dataclass(frozen=True)
+class SaysWhatCannotBeRanked:
+    """A reviewer one of whose claims breaks the ranking."""
+
+    name: str = "odd"
+
+    def run(self, context: ReviewContext) -> ReviewerReport:
+        paths = [f.path for f in context.files if f.path == "bomb.py"]
+        return ReviewerReport(tuple(replace(claim(path), confidence=None) for path in paths))  # type: ignore[arg-type]
+
+
+def claim(path: str) -> Claim:
+    return Claim("correctness", "fragile/any", "high", path, 1, 1, "Bad", "Very.", 0.95)
 
 
 @pytest.fixture
@@ -34,6 +108,51 @@ def rules(story: Story, before: Files, after: Files) -> list[tuple[str, int, str
 
 def test_a_new_fault_is_said_where_it_stands(story: Story) -> None:
     assert rules(story, {"a.py": GOOD}, {"a.py": BAD}) == [("a.py", 2, "ruff/F821")]
+
+
+def test_a_reviewer_that_breaks_is_skipped_and_the_others_report(
+    story: Story, caplog: pytest.LogCaptureFixture
+) -> None:
+    story.change({"a.py": GOOD}, {"a.py": BAD})
+    table: ReviewerTable = (
+        *(("style", Misbehaves(how)) for how in ("bug", "crash", "memory", "deaf")),
+        ("style", MisbehavesInTheParent("tests")),
+        ("correctness", Ruff()),
+    )
+    found = review_change(story.job(), git=story.git, sandbox=None, model=None, reviewers=table)
+    assert [f.rule for f in found.findings] == ["ruff/F821"]
+    assert [(s.reviewer, s.reason) for s in found.skipped] == [
+        ("bug", "failed: KeyError"),
+        ("crash", "was ended by signal 11 (Segmentation fault)"),
+        ("memory", "needed more than 400 MiB of memory"),
+        ("deaf", "ended without an answer"),
+        ("tests", "failed: RecursionError"),
+    ]
+    assert "raise KeyError(context.head)" in caplog.text
+    assert "raise RecursionError" in caplog.text
+
+
+def test_what_is_not_done_within_the_cpu_time_of_a_review_is_skipped(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.py": BAD})
+    table: ReviewerTable = (
+        ("correctness", Ruff()),
+        *(("style", Misbehaves(how)) for how in ("busy", "busy", "late")),
+    )
+    job = replace(story.job(), cpu_seconds=2)
+    found = review_change(job, git=story.git, sandbox=None, model=None, reviewers=table)
+    assert [f.rule for f in found.findings] == ["ruff/F821"]
+    over = "not started: the 2 s of CPU time for all of them are used up"
+    assert ("late", over) in [(s.reviewer, s.reason) for s in found.skipped]
+
+
+def test_a_review_without_cpu_time_says_so_and_ends(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.py": BAD})
+    found = review_change(
+        replace(story.job(), cpu_seconds=0), git=story.git, sandbox=None, model=None
+    )
+    over = "not started: the 0 s of CPU time for all of them are used up"
+    assert found.findings == ()
+    assert ("security", over) in [(s.reviewer, s.reason) for s in found.skipped]
 
 
 @pytest.mark.parametrize(("faults", "said"), [(3, 0), (2, 1)])
@@ -121,6 +240,21 @@ def test_a_language_that_only_a_model_would_read_is_named(story: Story) -> None:
     assert "a.go" in skipped.reason
 
 
+@pytest.mark.parametrize(
+    ("after", "reasons"),
+    [
+        ({"a.ts": "let x = 2;\n", "c.go": "package c\n", "d.py": GOOD}, ["not followed in TypeScript and Go"]),
+        ({"a.test.ts": "let x = 2;\n", "d.py": GOOD}, []),
+    ],
+)  # fmt: skip
+def test_languages_whose_data_flow_is_not_followed_are_named_once(
+    story: Story, after: dict[str, str], reasons: list[str]
+) -> None:
+    story.change({"README.md": "x"}, after)
+    skipped = story.review().skipped
+    assert [s.reason for s in skipped if s.reviewer == "data flow"] == reasons
+
+
 def test_the_same_fault_keeps_its_name_when_lines_move(story: Story) -> None:
     story.change({"a.py": GOOD}, {"a.py": BAD})
     (before,) = story.review().findings
@@ -165,10 +299,10 @@ def test_hostile_names_and_bytes_are_only_names_and_bytes(story: Story) -> None:
     result = story.review(types=True, max_comments=50)
     said = {f.path for f in result.findings}
     assert {"ünï ☃.py", "new\nline.py", "-rf.py"} <= said
-    json.dumps(document(result)).encode("ascii")
-    document(result)["summary"].encode("utf-8")
-    text(result).encode("utf-8")
-    markdown(result).encode("utf-8")
+    json.dumps(make_document(result)).encode("ascii")
+    make_document(result)["summary"].encode("utf-8")
+    format_text(result).encode("utf-8")
+    format_markdown(result).encode("utf-8")
 
 
 def test_every_comment_can_be_placed(story: Story) -> None:
@@ -176,7 +310,7 @@ def test_every_comment_can_be_placed(story: Story) -> None:
     story.change({"a.py": GOOD}, {"a.py": GOOD + body, "b.py": body})
     result, change = story.review(max_comments=100), story.context().change
     assert len(result.findings) == 60
-    assert all(change.anchor(f.path, f.start_line, f.line, f.side) for f in result.findings)
+    assert all(change.can_anchor(f.path, f.start_line, f.line, f.side) for f in result.findings)
 
 
 def test_the_risk_is_never_below_the_worst_finding(story: Story) -> None:
@@ -186,13 +320,52 @@ def test_the_risk_is_never_below_the_worst_finding(story: Story) -> None:
     assert review.risk == "high"
 
 
+def test_a_file_that_kills_a_reviewer_costs_no_report_on_the_others(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.py": BAD, "b.py": "x = 1\n", "bomb.py": "bomb = 1\n" * 2000})
+    table: ReviewerTable = (("correctness", DiesOfOneFile()),)
+    found = review_change(story.job(), git=story.git, sandbox=None, model=None, reviewers=table)
+    assert {f.path for f in (*found.findings, *(w.finding for w in found.withheld))} >= {"b.py"}
+    assert [(u.path, u.reason) for u in found.not_reviewed] == [
+        (
+            "bomb.py",
+            "large, and fragile failed on the change with it: was killed, perhaps because memory ran out",
+        )
+    ]
+
+
+def test_a_claim_that_breaks_the_ranking_costs_no_finding_in_other_files(story: Story) -> None:
+    story.change({"a.py": GOOD}, {"a.py": BAD, "bomb.py": "bomb = 1\n" * 2000})
+    table: ReviewerTable = (("correctness", Ruff()), ("correctness", SaysWhatCannotBeRanked()))
+    found = review_change(story.job(), git=story.git, sandbox=None, model=None, reviewers=table)
+    assert [f.path for f in found.findings] == ["a.py"]
+    assert [(u.path, u.reason) for u in found.not_reviewed] == [
+        (
+            "bomb.py",
+            "large, and the findings could not be ranked with those in it: failed: TypeError",
+        )
+    ]
+
+
 def test_a_huge_file_does_not_keep_the_others_from_being_read(story: Story) -> None:
     story.change({"a.py": GOOD}, {"a.py": BAD, "data.py": "x = 1\n" * 200_000})
     review = story.review()
     assert [f.path for f in review.findings] == ["a.py"]
     assert [(u.path, u.reason) for u in review.not_reviewed] == [
-        ("data.py", "larger than 1 MiB, or no text")
+        ("data.py", "could not be read: larger than 1 MiB, or no text")
     ]
+
+
+def test_what_is_left_out_on_purpose_may_be_of_any_size(story: Story) -> None:
+    rows = "x = 1\n" * 200_000
+    story.change(
+        {"a.py": GOOD}, {"a.py": BAD, "uv.lock": rows, "third_party/a.py": rows, "notes.md": rows}
+    )
+    review = story.review()
+    assert {u.path: u.reason for u in review.not_reviewed} == {
+        "notes.md": "prose",
+        "uv.lock": "lock file",
+        "third_party/a.py": "vendored",
+    }
 
 
 def test_the_analyzers_read_all_of_a_large_change(story: Story) -> None:
@@ -207,7 +380,7 @@ def test_the_analyzers_read_all_of_a_large_change(story: Story) -> None:
 def test_a_model_reads_the_riskiest_part_and_the_rest_is_named(story: Story) -> None:
     files: Files = {f"m{n}.py": "x = 1\n" for n in range(70)}
     story.change({"a.py": GOOD}, {**files, "auth.py": "x = 1\n"})
-    portions, unread = dossiers(story.context(), None)
+    portions, unread = make_portions(story.context(), None)
     read = {f.path for p in portions for f in p.files}
     assert (len(read), len(unread)) == (60, 11)
     assert "auth.py" in read
@@ -219,35 +392,35 @@ def test_what_there_is_no_room_to_keep_is_read_again(story: Story) -> None:
     story.change({"a.py": GOOD, "b.py": GOOD}, {"a.py": BAD, "b.py": None, "c.py": b"\0\1"})
     context = story.context()
     for room in (64 * 1024 * 1024, len(GOOD) + 1, 0):
-        again = replace(context, _read=_Read(room=room))
+        again = replace(context, _read=_ReadCache(room=room))
         again.read_ahead()
-        assert [again.before(p) for p in ("a.py", "b.py", "c.py")] == [GOOD, GOOD, None]
-        assert [again.after(p) for p in ("a.py", "b.py", "c.py")] == [BAD, None, None]
+        assert [again.base_text(p) for p in ("a.py", "b.py", "c.py")] == [GOOD, GOOD, None]
+        assert [again.head_text(p) for p in ("a.py", "b.py", "c.py")] == [BAD, None, None]
 
 
 def test_a_huge_change_is_read_by_risk_and_the_rest_is_named() -> None:
     rows = "+x\n" * 30_000
     files = [changed(name, rows) for name in ("b.py", "c.py", "auth.py", "d.py")]
-    scope = select(Change((*files, changed("e.py"))))
+    scope = select_files(Change((*files, changed("e.py"))))
     assert [f.path for f in scope.files] == ["auth.py", "b.py", "c.py", "e.py"]
     assert [u.path for u in scope.unread] == ["d.py"]
     assert "the change is huge" in scope.unread[0].reason
     many = Change(tuple(changed(f"m{n}.py") for n in range(3100)))
-    assert len(select(many).files) == 3000
+    assert len(select_files(many).files) == 3000
     heavy = Change(tuple(changed(f"m{n}.py") for n in range(100)))
-    assert len(select(heavy, sizes={f"m{n}.py": 1024 * 1024 for n in range(100)}).files) == 64
+    assert len(select_files(heavy, sizes={f"m{n}.py": 1024 * 1024 for n in range(100)}).files) == 64
 
 
 def test_a_patch_alone_is_read_and_says_what_it_lacks() -> None:
     diff = "diff --git a/n.py b/n.py\nnew file mode 100644\n--- /dev/null\n+++ b/n.py\n@@ -0,0 +1,2 @@\n+def f(x):\n+    return y\n"
-    result = review(ReviewJob(diff=diff), git=None, sandbox=None, model=None)
+    result = review_change(ReviewJob(diff=diff), git=None, sandbox=None, model=None)
     assert [(f.path, f.line) for f in result.findings] == [("n.py", 2)]
     assert "repository" in {s.reviewer for s in result.skipped}
 
 
 def test_the_document_has_the_interfaces_keys(story: Story) -> None:
     story.change({"a.py": GOOD}, {"a.py": BAD})
-    data = document(story.review(max_comments=0))
+    data = make_document(story.review(max_comments=0))
     assert data["version"] == 1
     assert set(data) >= {
         "base", "head", "merge_base", "summary", "risk", "scores", "findings", "withheld", "not_reviewed",
@@ -264,7 +437,7 @@ def test_the_document_has_the_interfaces_keys(story: Story) -> None:
 
 def test_sarif_names_rule_place_and_fingerprint(story: Story) -> None:
     story.change({"a b.py": GOOD}, {"a b.py": BAD})
-    (run,) = sarif(story.review())["runs"]
+    (run,) = make_sarif(story.review())["runs"]
     (result,) = run["results"]
     assert result["ruleId"] == "ruff/F821"
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a%20b.py"
@@ -273,7 +446,7 @@ def test_sarif_names_rule_place_and_fingerprint(story: Story) -> None:
 
 
 def test_a_fence_is_longer_than_any_inside() -> None:
-    assert fence("a ```` b").startswith("`````\n")
+    assert fence_block("a ```` b").startswith("`````\n")
 
 
 def changed(path: str, body: str = "+x\n") -> FileChange:
@@ -305,7 +478,7 @@ def changed(path: str, body: str = "+x\n") -> FileChange:
 def test_what_nobody_wants_reviewed_is_left_out_with_its_reason(
     path: str, body: str, reason: str | None
 ) -> None:
-    scope = select(parse("").__class__((changed(path, body),)), ignore=("gen/**",))
+    scope = select_files(parse("").__class__((changed(path, body),)), ignore=("gen/**",))
     assert [u.reason for u in scope.unread] == ([reason] if reason else [])
 
 
@@ -358,7 +531,7 @@ def test_a_suggestion_is_kept_only_when_it_can_be_committed(
     suggestion: str, start: int, line: int, kept: str | None
 ) -> None:
     body = "".join(f"+{row}\n" for row in SOURCE.splitlines())
-    assert sound(suggestion, changed("a.py", body), SOURCE, start, line) == kept
+    assert repair_suggestion(suggestion, changed("a.py", body), SOURCE, start, line) == kept
 
 
 @pytest.mark.parametrize(
@@ -369,4 +542,4 @@ def test_a_suggestion_is_kept_only_when_it_can_be_committed(
     ],
 )  # fmt: skip
 def test_what_parses(path: str, content: str, well: bool) -> None:
-    assert parses(path, content) == well
+    assert is_well_formed(path, content) == well

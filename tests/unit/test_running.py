@@ -8,14 +8,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
-from regreen.adapters.connection import engine_for
-from regreen.adapters.database import Database
-from regreen.bot.inline import InlineEngine
-from regreen.bot.running import MAX_ATTEMPTS, Job, Runner
-from regreen.errors import Cancelled, OutsideError, UserError
-from regreen.forge import NotAllowed, Paced
-from regreen.records import JobRecord, Order
+from regreen.adapters.store.connection import engine_for
+from regreen.adapters.store.database import Database
+from regreen.bot.jobs.runner import MAX_ATTEMPTS, Job, JobRunner, run_due_jobs
+from regreen.domain.errors import Cancelled, OutsideError, UserError
+from regreen.domain.github import NotAllowed, RateLimited
+from regreen.domain.records import JobRecord, Order
+from tests.jobs import lose, run_job
 
 
 class _Clock:
@@ -38,22 +39,23 @@ class _Bench:
     def __init__(self, home: Path) -> None:
         self.clock = _Clock()
         self.store = Database(engine_for(f"sqlite:///{home / 'x.sqlite'}"), self.clock)
-        self.store.create()
+        self.store.create_tables()
         self.told: list[str] = []
         self.does: Callable[[Job], str] = lambda _: "fine"
-        self.runner = Runner(
+        self.runner = JobRunner(
             store=self.store,
             clock=self.clock,
             handle=self._handle,
             failed=lambda _record, reason: self.told.append(reason),
             worker="w",
         )
-        self.engine = InlineEngine(self.store, self.runner)
 
     def _handle(self, job: Job) -> str:
         return self.does(job)
 
-    def order(self, name: str = "a", replaces: str | None = None) -> None:
+    def order(
+        self, name: str = "a", replaces: str | None = None, key: str = "octo/hello#7"
+    ) -> None:
         order = Order(
             id=name,
             kind="review",
@@ -61,12 +63,12 @@ class _Bench:
             number=7,
             installation=2,
             queue="review",
-            key="octo/hello#7",
+            key=key,
             priority=1,
             event="{}",
             replaces=replaces,
         )
-        self.store.order([order], self.engine.enqueue)
+        self.store.store_orders([order])
 
     def job(self, name: str = "a") -> JobRecord:
         found = self.store.job(name)
@@ -90,23 +92,23 @@ def _raises(error: Exception) -> Callable[[Job], str]:
 
 def test_a_job_is_done_once(bench: _Bench) -> None:
     bench.order()
-    assert bench.runner.run("a") is None
+    assert run_job(bench.runner, "a") is None
     assert (bench.job().state, bench.job().note, bench.job().attempts) == ("done", "fine", 1)
-    assert bench.runner.run("a") is None
+    assert run_job(bench.runner, "a") is None
     assert bench.job().attempts == 1
 
 
 def test_what_somebody_can_put_right_is_told_and_not_tried_again(bench: _Bench) -> None:
     bench.order()
     bench.does = _raises(UserError("set tests.command"))
-    assert bench.runner.run("a") is None
+    assert run_job(bench.runner, "a") is None
     assert (bench.job().state, bench.told) == ("failed", ["set tests.command"])
 
 
 def test_a_permission_that_is_not_granted_is_told_at_once(bench: _Bench) -> None:
     bench.order()
     bench.does = _raises(NotAllowed("the installation lacks issues: write"))
-    assert bench.runner.run("a") is None
+    assert run_job(bench.runner, "a") is None
     assert bench.told == ["the installation lacks issues: write"]
 
 
@@ -114,7 +116,7 @@ def test_the_outside_world_is_given_time_and_then_given_up(bench: _Bench) -> Non
     bench.order()
     bench.does = _raises(OutsideError("502"))
     waits = []
-    while (wait := bench.runner.run("a")) is not None:
+    while (wait := run_job(bench.runner, "a")) is not None:
         waits.append(wait)
     assert waits == [5.0, 30.0, 180.0, 900.0]
     assert bench.told == ["gave up after 5 attempts: 502"]
@@ -123,7 +125,7 @@ def test_the_outside_world_is_given_time_and_then_given_up(bench: _Bench) -> Non
 def test_github_says_how_long_to_wait(bench: _Bench) -> None:
     bench.order()
     bench.does = _raises(OutsideError("rate limit", retry_after=77))
-    assert bench.runner.run("a") == 77
+    assert run_job(bench.runner, "a") == 77
 
 
 def test_a_bug_ends_the_job_and_not_the_worker(
@@ -131,7 +133,7 @@ def test_a_bug_ends_the_job_and_not_the_worker(
 ) -> None:
     bench.order()
     bench.does = _raises(ZeroDivisionError("x"))
-    assert bench.runner.run("a") is None
+    assert run_job(bench.runner, "a") is None
     assert "went wrong inside Regreen" in bench.told[0]
     assert "ZeroDivisionError" in caplog.text
 
@@ -139,8 +141,8 @@ def test_a_bug_ends_the_job_and_not_the_worker(
 def test_a_job_that_kills_its_worker_is_stopped_with_a_reason(bench: _Bench) -> None:
     bench.order()
     for _ in range(MAX_ATTEMPTS):
-        bench.store.begin("a", "a worker that died")
-    assert bench.runner.run("a") is None
+        lose(bench.store, "a")
+    assert run_job(bench.runner, "a") is None
     assert bench.told == [f"stopped after {MAX_ATTEMPTS} attempts that did not end"]
 
 
@@ -154,11 +156,14 @@ def test_a_process_that_dies_while_it_tells_of_a_failure_tells_it_after_the_star
     def dies(record: JobRecord, reason: str) -> None:
         raise SystemExit
 
-    dying = Runner(store=bench.store, clock=bench.clock, handle=bench.does, failed=dies, worker="w")
+    dying = JobRunner(
+        store=bench.store, clock=bench.clock, handle=bench.does, failed=dies, worker="w"
+    )
     with pytest.raises(SystemExit):
-        dying.run("a")
+        run_job(dying, "a")
     assert bench.job().state == "running"
-    assert bench.runner.run("a") is None
+    bench.runner.take_back_lost_jobs()
+    assert run_job(bench.runner, "a") is None
     assert (bench.job().state, bench.told) == ("failed", ["set tests.command"])
     bench.store.engine.dispose()
 
@@ -166,81 +171,56 @@ def test_a_process_that_dies_while_it_tells_of_a_failure_tells_it_after_the_star
 def test_one_that_kills_its_worker_does_not_take_its_neighbours_along(bench: _Bench) -> None:
     """Both were running when the process died, twice. The guilty one is tried alone from then on."""
     for name in ("guilty", "neighbour"):
-        bench.order(name)
+        bench.order(name, key=name)
         for _ in range(2):
-            bench.store.begin(name, "a worker that died")
-    running: list[str] = []
-    together: list[tuple[str, ...]] = []
-
-    def work(job: Job) -> str:
-        running.append(job.record.id)
-        together.append(tuple(running))
-        threading.Event().wait(0.05)
-        running.remove(job.record.id)
-        return "fine"
-
-    bench.does = work
-    threads = [
-        threading.Thread(target=bench.runner.run, args=(n,)) for n in ("guilty", "neighbour")
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(together) == [("guilty",), ("neighbour",)]
+            lose(bench.store, name)
+    bench.order("innocent", key="innocent")
+    now = bench.clock.now()
+    guilty, innocent = bench.runner.claim(now), bench.runner.claim(now)
+    assert guilty is not None
+    assert innocent is not None
+    assert (guilty.record.id, innocent.record.id) == ("guilty", "innocent")
+    assert bench.runner.claim(now) is None, "the neighbour waits"
+    assert bench.runner.run(guilty) is None
+    neighbour = bench.runner.claim(now)
+    assert neighbour is not None
+    assert neighbour.record.id == "neighbour"
 
 
 def test_only_attempts_that_get_nowhere_are_counted(bench: _Bench) -> None:
     bench.order()
 
     def work(job: Job) -> str:
-        job.got_further()
+        job.reset_attempts()
         raise OutsideError("502")
 
     bench.does = work
-    waits = [bench.runner.run("a") for _ in range(12)]
+    waits = [run_job(bench.runner, "a") for _ in range(12)]
     assert None not in waits
     assert bench.job().state == "waiting"
 
 
-def test_a_database_that_fails_costs_no_attempt(tmp_path: Path) -> None:
+def test_a_database_that_fails_loses_no_job(tmp_path: Path) -> None:
     bench = _Bench(tmp_path)
     bench.order()
-    bench.store.engine.dispose()
     database = tmp_path / "x.sqlite"
+    job = bench.runner.claim()
+    assert job is not None
+    bench.store.engine.dispose()
     kept = database.read_bytes()
     for left in tmp_path.glob("x.sqlite-*"):
         left.unlink()
     database.write_bytes(b"no database at all" * 100)
-    assert bench.runner.run("a") == 5.0
-    assert not bench.runner.holds("a")
+    assert bench.runner.run(job) == 5.0
+    assert bench.runner.running_jobs() == []
+    with pytest.raises(OutsideError):
+        bench.runner.claim()
     bench.store.engine.dispose()
     database.write_bytes(kept)
-    assert bench.runner.run("a") is None
-    assert bench.job().attempts == 1
+    bench.runner.take_back_lost_jobs()
+    assert run_job(bench.runner, "a") is None
+    assert bench.job().state == "done"
     bench.store.engine.dispose()
-
-
-def test_a_job_that_the_engine_has_twice_runs_once_at_a_time(bench: _Bench) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-    done: list[str] = []
-
-    def work(job: Job) -> str:
-        begun.set()
-        assert go_on.wait(30)
-        done.append(job.record.id)
-        return "fine"
-
-    bench.order()
-    bench.does = work
-    first = threading.Thread(target=bench.runner.run, args=("a",))
-    first.start()
-    assert begun.wait(30)
-    assert bench.runner.run("a") == 5.0, "it asks again later"
-    go_on.set()
-    first.join()
-    assert bench.runner.run("a") is None
-    assert (done, bench.job().attempts) == (["a"], 1)
 
 
 def test_a_newer_job_stops_the_older_one_while_it_runs(bench: _Bench) -> None:
@@ -249,14 +229,14 @@ def test_a_newer_job_stops_the_older_one_while_it_runs(bench: _Bench) -> None:
 
     def work(job: Job) -> str:
         bench.order("b", replaces="r")
-        bench.runner.notice_cancelled()
+        bench.runner.propagate_cancellations()
         assert job.cancel.is_set()
         seen.set()
-        job.check()
+        job.check_cancelled()
         return "never"
 
     bench.does = work
-    assert bench.runner.run("a") is None
+    assert run_job(bench.runner, "a") is None
     assert seen.is_set()
     assert bench.job().state == "superseded"
     assert bench.told == []
@@ -266,18 +246,18 @@ def test_a_stop_of_the_process_is_no_end_of_the_job(bench: _Bench) -> None:
     bench.order()
 
     def work(job: Job) -> str:
-        bench.runner.stop_all()
+        bench.runner.stop_all_jobs()
         raise Cancelled("the box was killed")
 
     bench.does = work
-    assert bench.runner.run("a") is not None
+    assert run_job(bench.runner, "a") is not None
     assert (bench.job().state, bench.job().attempts) == ("waiting", 0)
 
 
 def test_the_inline_engine_runs_retries_in_their_own_time(bench: _Bench) -> None:
     bench.order()
     bench.does = _raises(OutsideError("502"))
-    assert bench.engine.work(bench.clock.now()) == 5
+    assert run_due_jobs(bench.runner, bench.clock.now()) == 5
     assert bench.job().state == "failed"
 
 
@@ -285,7 +265,7 @@ def test_a_failure_is_told_when_github_is_back_and_nothing_is_done_again_for_it(
     bench: _Bench,
 ) -> None:
     done: list[str] = []
-    away = [OutsideError("502"), Paced("none left", retry_after=60), OutsideError("502")]
+    away = [OutsideError("502"), RateLimited("none left", retry_after=60), OutsideError("502")]
 
     def work(job: Job) -> str:
         done.append(job.record.id)
@@ -298,10 +278,10 @@ def test_a_failure_is_told_when_github_is_back_and_nothing_is_done_again_for_it(
 
     bench.order()
     bench.does = work
-    runner = Runner(
+    runner = JobRunner(
         store=bench.store, clock=bench.clock, handle=bench._handle, failed=tell, worker="w"
     )
-    waits = [runner.run("a") for _ in range(4)]
+    waits = [run_job(runner, "a") for _ in range(4)]
     assert waits == [900.0, 60, 900.0, None]
     assert (bench.told, done) == (["set tests.command"], ["a"])
     assert (bench.job().state, bench.job().note) == ("failed", "set tests.command")
@@ -310,7 +290,7 @@ def test_a_failure_is_told_when_github_is_back_and_nothing_is_done_again_for_it(
 def test_a_failure_that_can_never_be_told_ends_the_job_all_the_same(bench: _Bench) -> None:
     bench.order()
     bench.does = _raises(OutsideError("502"))
-    runner = Runner(
+    runner = JobRunner(
         store=bench.store,
         clock=bench.clock,
         handle=bench._handle,
@@ -318,7 +298,51 @@ def test_a_failure_that_can_never_be_told_ends_the_job_all_the_same(bench: _Benc
         worker="w",
     )
     waits = []
-    while (wait := runner.run("a")) is not None:
+    while (wait := run_job(runner, "a")) is not None:
         waits.append(wait)
     assert waits == [5.0, 30.0, 180.0, 900.0, 900.0, 900.0, 900.0, 900.0]
     assert bench.job().state == "failed"
+
+
+def test_the_end_of_a_stopped_job_is_reported_again_after_github_was_away(bench: _Bench) -> None:
+    """And a bug in the report of one job does not keep the end of the next from being reported."""
+    answers: list[Exception | None] = [OutsideError("502"), ValueError("a bug"), None]
+    reported: list[str] = []
+
+    def report(record: JobRecord) -> None:
+        if error := answers.pop(0):
+            raise error
+        reported.append(record.id)
+
+    runner = JobRunner(
+        store=bench.store,
+        clock=bench.clock,
+        handle=bench.does,
+        failed=lambda *_: None,
+        worker="w",
+        stopped=report,
+    )
+    for name in ("first", "second"):
+        bench.order(name, key=name)
+        lose(bench.store, name)
+    for name in ("first", "second"):
+        assert bench.store.cancel_job(name)
+    runner.report_stopped_jobs(runner.take_back_lost_jobs())
+    assert reported == []
+    runner.report_stopped_jobs(runner.take_back_lost_jobs())
+    assert len(reported) == 1
+    assert runner.take_back_lost_jobs() == []
+
+
+def test_a_job_that_comes_back_waits_for_its_old_thread(bench: _Bench) -> None:
+    """A worker that was silent for too long loses its job, and may not run it twice at once when it is back."""
+    bench.order()
+    old = bench.runner.claim()
+    assert old is not None
+    with bench.store.engine.begin() as connection:
+        connection.execute(sa.text("UPDATE workers SET seen = 0"))
+    bench.store.release_lost_jobs("another", [], timedelta(minutes=1))
+    assert bench.job().state == "waiting"
+    assert bench.runner.claim() is None
+    bench.runner.forget(old)
+    assert bench.runner.claim() is not None

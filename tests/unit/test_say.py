@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from inline_snapshot import snapshot
+from markdown_it import MarkdownIt
 
-from regreen.bot import say
-from regreen.bot.say.markup import counted
-from regreen.errors import Problem
-from regreen.models import Cost, Evidence, Finding, Review, Skipped, Unread, Withheld
-from regreen.repo_config import RepoConfig, ReviewConfig
+from regreen.adapters.git.repository import GitRepository
+from regreen.bot import messages
+from regreen.bot.messages.markup import count_noun
+from regreen.domain.errors import ConfigProblem
+from regreen.domain.models import (
+    Cost,
+    Evidence,
+    Failure,
+    Finding,
+    Review,
+    SkippedReviewer,
+    UnreadFile,
+    WithheldFinding,
+)
+from regreen.domain.repo_config import RepoConfig, ReviewConfig
+from regreen.fixers.case import Attempt, FixResult, InitialFailure
+from regreen.fixers.report import format_markdown
+from tests.checkout import Checkout
 
 _FINDING = Finding(
     id="F1",
@@ -48,7 +65,7 @@ _CLEAN = replace(_REVIEW, findings=())
 
 
 def test_a_finding() -> None:
-    assert say.finding_comment(_FINDING).body == snapshot("""\
+    assert messages.finding_comment(_FINDING).body == snapshot("""\
 **The last price is left out**
 
 `prices[:-1]` drops the last one: `total([1, 2])` is 1.
@@ -76,7 +93,7 @@ def test_what_readers_and_a_second_reader_say_is_prose() -> None:
         Evidence("vote", "2 of 2 readings, made apart, report it (trace, compare)"),
         Evidence("model", "A second reader finds that it holds. `total([])` divides by 0."),
     )
-    body = say.finding_comment(replace(_FINDING, evidence=told, suggestion=None)).body
+    body = messages.finding_comment(replace(_FINDING, evidence=told, suggestion=None)).body
     assert body.split("\n\n", 2)[2].rsplit("\n\n", 2)[0] == snapshot("""\
 2 of 2 readings, made apart, report it (trace, compare).
 
@@ -89,8 +106,8 @@ A second reader finds that it holds. `total([])` divides by 0.
 
 
 def test_a_review() -> None:
-    overflow = Withheld(replace(_FINDING, id="F2", title="Another"), "budget")
-    assert say.review_body(replace(_REVIEW, withheld=(overflow,))) == snapshot("""\
+    overflow = WithheldFinding(replace(_FINDING, id="F2", title="Another"), "budget")
+    assert messages.review_body(replace(_REVIEW, withheld=(overflow,))) == snapshot("""\
 **1 finding.** 1 file changed.
 
 Scores: correctness 80 · security 100 · risk low
@@ -104,7 +121,7 @@ Scores: correctness 80 · security 100 · risk low
 
 
 def test_the_check_run_of_a_review() -> None:
-    check = say.review_check(_REVIEW, RepoConfig(), external_id="x", details_url="")
+    check = messages.review_check(_REVIEW, RepoConfig(), external_id="x", details_url="")
     assert (check.title, check.conclusion) == ("1 finding, the worst is high", "neutral")
     assert check.summary == snapshot("""\
 1 file changed.
@@ -119,25 +136,27 @@ No model was asked.\
 
 def test_success_only_where_everything_was_read() -> None:
     def conclusion(review: Review) -> str | None:
-        return say.review_check(review, RepoConfig(), external_id="x", details_url="").conclusion
+        return messages.review_check(
+            review, RepoConfig(), external_id="x", details_url=""
+        ).conclusion
 
     assert conclusion(_CLEAN) == "success"
-    assert conclusion(replace(_CLEAN, not_reviewed=(Unread("a.py", "too large"),))) == "neutral"
-    assert conclusion(replace(_CLEAN, skipped=(Skipped("model", "no model"),))) == "neutral"
+    assert conclusion(replace(_CLEAN, not_reviewed=(UnreadFile("a.py", "too large"),))) == "neutral"
+    assert conclusion(replace(_CLEAN, skipped=(SkippedReviewer("model", "no model"),))) == "neutral"
     assert conclusion(_REVIEW) == "neutral"
 
 
 def test_failure_only_where_the_repository_wants_it() -> None:
     high = RepoConfig(review=ReviewConfig(blocking="high"))
     critical = RepoConfig(review=ReviewConfig(blocking="critical"))
-    assert say.is_blocked(_REVIEW, high)
-    assert not say.is_blocked(_REVIEW, critical)
-    assert not say.is_blocked(_REVIEW, RepoConfig())
+    assert messages.is_blocked(_REVIEW, high)
+    assert not messages.is_blocked(_REVIEW, critical)
+    assert not messages.is_blocked(_REVIEW, RepoConfig())
 
 
 def test_a_broken_configuration() -> None:
-    problems = [Problem(2, "review.drafst", "unknown key; did you mean 'drafts'?")]
-    assert say.broken_config(problems) == snapshot("""\
+    problems = [ConfigProblem(2, "review.drafst", "unknown key; did you mean 'drafts'?")]
+    assert messages.broken_config(problems) == snapshot("""\
 `.github/regreen.yml` on the default branch cannot be used:
 
 - line 2: `review.drafst`: unknown key; did you mean 'drafts'?
@@ -152,7 +171,7 @@ def test_hostile_text_stays_text() -> None:
         title="<!-- regreen:finding:other --> @everyone\n## big",
         suggestion="x = '''\n```\nclosed\n````\n'''\n",
     )
-    body = say.finding_comment(hostile).body
+    body = messages.finding_comment(hostile).body
     first = body.split("\n")[0]
     assert first == "**&lt;!-- regreen:finding:other --&gt; @\u200beveryone ## big**"
     assert "`````suggestion" in body
@@ -160,35 +179,85 @@ def test_hostile_text_stays_text() -> None:
 
 
 def test_a_marker_cannot_be_broken_out_of() -> None:
-    assert say.marker("a", "x --> <b>") == "<!-- regreen:a:x ~~ <b -->"
+    assert messages.make_marker("a", "x --> <b>") == "<!-- regreen:a:x ~~ <b -->"
+
+
+_LURES = r"\[click](https://evil.example) www.evil.example GH-12 fixes https://github.com/a/b/issues/1 @ann | a\|b"
+
+
+def test_words_of_a_test_run_are_only_words_in_a_repairs_report() -> None:
+    failed = InitialFailure(
+        "pytest -q | tee a\\|b", 1, (Failure(_LURES, "AssertionError", _LURES),)
+    )
+    tried = Attempt("recipe", _LURES, "denied", detail=_LURES)
+    patch = "--- a/x\n+++ b/x\n+<!-- regreen:reply:comment-7 -->\n+````\n"
+    found = FixResult(
+        "gave_up", before=failed, reason=_LURES, cause=_LURES, attempts=(tried,), hints=(_LURES,)
+    )
+    body = format_markdown(replace(found, patch=patch, reflection=_LURES))
+    shown = MarkdownIt("commonmark", {"linkify": False}).enable("table").parse(body)
+    inline = [part for token in shown for part in token.children or ()]
+    assert [part.type for part in inline if "link" in part.type or "image" in part.type] == []
+    outside_code = "".join(part.content for part in inline if part.type == "text")
+    assert not re.search(r"://|www\.|GH-1|@ann", outside_code)
+    rows = [token for token in shown if token.type == "tr_open"]
+    cells = [token for token in shown if token.type in {"td_open", "th_open"}]
+    assert (len(rows), len(cells)) == (4, 2 * 3 + 2 * 5)
+    assert patch.strip() in body  # it is there to be copied
+
+
+@pytest.mark.parametrize(
+    "wish",
+    ["[skip ci]", "[ci skip]", "[no ci]", "[skip actions]", "[actions skip]", "[Skip CI]", "skip-checks: true", "***NO_CI***"],
+)  # fmt: skip
+def test_no_title_of_ours_turns_ci_off(wish: str, tmp_path: Path) -> None:
+    failed = InitialFailure("pytest", 1, (Failure(f"test_a {wish}", "AssertionError", ""),))
+    title = messages.fix_title("test", FixResult("fixed", before=failed))
+    assert wish not in title
+    assert wish not in messages.revert_title(wish)
+    checkout = Checkout(tmp_path / "checkout")
+    checkout.commit("one", a="1\n")
+    bad = checkout.commit(f"two {wish}", a="2\n")
+    git = GitRepository.open(checkout.root, home=tmp_path / "home")
+    revert = git.revert(bad, bad)
+    assert revert is not None
+    assert wish not in git.commit(revert).subject
+
+
+def test_a_test_with_brackets_keeps_its_name() -> None:
+    failed = InitialFailure("pytest", 1, (Failure("test_a[no-ssl]", "AssertionError", ""),))
+    assert (
+        messages.fix_title("test", FixResult("fixed", before=failed))
+        == "Make test_a[no-ssl] pass again"
+    )
 
 
 def test_refusals() -> None:
-    assert say.refused("mallory", "write") == (
+    assert messages.command_refused("mallory", "write") == (
         "@mallory, only people with write access may do that."
     )
-    assert say.unknown_finding("F9", [("F1", "One @all"), ("F2", "Two")]) == snapshot("""\
+    assert messages.unknown_finding("F9", [("F1", "One @all"), ("F2", "Two")]) == snapshot("""\
 There is no finding `F9`. Here are:
 
 - `F1` One @\u200ball
 - `F2` Two\
 """)
-    assert say.failed("no such thing\nas this", "fix/o/r/1") == snapshot(
+    assert messages.job_failed("no such thing\nas this", "fix/o/r/1") == snapshot(
         "That did not work: no such thing as this. (job `fix/o/r/1`)"
     )
-    assert say.cancelled(0) == snapshot("Nothing is running or waiting here.")
-    assert say.cancelled(2) == snapshot("Stopped 2 jobs.")
+    assert messages.jobs_cancelled(0) == snapshot("Nothing is running or waiting here.")
+    assert messages.jobs_cancelled(2) == snapshot("Stopped 2 jobs.")
 
 
 def test_regressions() -> None:
-    assert say.regression_title("main", "Make it @fast") == snapshot(
+    assert messages.regression_title("main", "Make it @fast") == snapshot(
         "main is red since “Make it @\u200bfast”"
     )
-    assert say.green_again("nightly", "a" * 40) == snapshot(
+    assert messages.regression_over("nightly", "a" * 40) == snapshot(
         "Green again at aaaaaaaaaaaa: the schedule `nightly` passes."
     )
 
 
 def test_a_number_takes_its_noun() -> None:
-    assert (counted(1, "test"), counted(2, "test")) == ("1 test", "2 tests")
-    assert (counted(1, "box", "boxes"), counted(0, "box", "boxes")) == ("1 box", "0 boxes")
+    assert (count_noun(1, "test"), count_noun(2, "test")) == ("1 test", "2 tests")
+    assert (count_noun(1, "box", "boxes"), count_noun(0, "box", "boxes")) == ("1 box", "0 boxes")

@@ -8,8 +8,15 @@ import struct
 
 import pytest
 
-from regreen.adapters.seccomp import REFUSED, bpf_program, docker_profile
-from regreen.adapters.syscalls import AARCH64, X86_64, allowed_names, allowed_numbers
+from regreen.adapters.sandbox.seccomp import (
+    AARCH64,
+    REFUSED_CALLS,
+    X86_64,
+    allowed_names,
+    allowed_numbers,
+    bpf_program,
+    docker_profile,
+)
 
 ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -94,13 +101,13 @@ def test_the_docker_profile_says_the_same() -> None:
         allowed_names()
     )
     assert {name for name, rule in rules.items() if rule["action"] != "SCMP_ACT_ALLOW"} == {
-        *REFUSED,
+        *REFUSED_CALLS,
         "clone3",
     }
 
 
 def test_nothing_is_both_allowed_and_refused_and_each_refusal_has_its_reason() -> None:
-    assert not set(allowed_names()) & set(REFUSED)
-    assert all(reason.strip() for reason in REFUSED.values())
+    assert not set(allowed_names()) & set(REFUSED_CALLS)
+    assert all(reason.strip() for reason in REFUSED_CALLS.values())
     for name in ("ptrace", "io_uring_setup", "mount", "bpf", "keyctl", "unshare"):
-        assert name in REFUSED
+        assert name in REFUSED_CALLS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from regreen.codebase.secret_patterns import find_secrets, mask, redact
+from regreen.secrets.credential_detection import find_secrets, mask_credentials, mask_value
 from tests.unit.changes import Story
 from tests.unit.credentials import HARD_NEGATIVES, KINDS, negatives, positives
 from tests.unit.credentials_elsewhere import CREDENTIALS, INNOCENT
@@ -90,14 +90,14 @@ def test_no_finding_carries_the_value() -> None:
 def test_redaction_takes_every_credential_out_of_a_text() -> None:
     token = "ghp_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA2"
     log = f"cloning https://bot:{token}@github.com/a/b\nAuthorization: Bearer {token}\nplain words stay"
-    clean = redact(log)
+    clean = mask_credentials(log)
     assert token not in clean
     assert "plain words stay" in clean
 
 
 def test_a_mask_keeps_the_kind_and_nothing_random() -> None:
-    assert mask("ghp_abcdefghijklmnop", "GitHub token") == "ghp_…[20 characters]"
-    assert mask("hunter2hunter2", "password") == "…[14 characters]"
+    assert mask_value("ghp_abcdefghijklmnop", "GitHub token") == "ghp_…[20 characters]"
+    assert mask_value("hunter2hunter2", "password") == "…[14 characters]"
 
 
 def test_a_fixture_in_a_test_is_left_alone_but_a_real_token_still_counts_a_little() -> None:

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.errors import ConfigError
-from regreen.repo_config import RepoConfig, config_schema, parse_repo_config
-from regreen.settings import Settings
+from regreen.code.repo_config_file import config_schema, parse_repo_config
+from regreen.domain.errors import ConfigError
+from regreen.domain.repo_config import RepoConfig
+from regreen.domain.settings import Settings
 
 
 def problems(text: str) -> list[str]:
@@ -60,6 +61,15 @@ def test_every_fault_is_named_in_the_order_of_the_file() -> None:
     )
     assert [p.split(":")[0] for p in found] == ["line 4", "line 7"]
     assert "five cron fields" in found[0]
+
+
+@pytest.mark.parametrize("cron", ["0 0 30 2 *", "0 0 31 4,6,9,11 *"])
+def test_a_cron_line_whose_date_never_comes_is_refused(cron: str) -> None:
+    (found,) = problems(
+        f"bisect:\n  schedules:\n    - name: a\n      cron: '{cron}'\n      test: pytest\n"
+    )
+    assert found.startswith("line 4: ")
+    assert "names a date that does not exist" in found
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from regreen.codebase.setup_guard import Refusal, Rules, Tree, explained, refusals
+from regreen.packages.setup_guard import (
+    InstallPolicy,
+    InstallRefusal,
+    SourceTree,
+    explain_refusals,
+    find_refusals,
+)
 
 ELSEWHERE = "https://packages.evil.example/simple"
 HASH = "--hash=sha256:" + "a" * 64
@@ -20,19 +26,21 @@ BASE = {
 }
 
 
-def tree(files: Mapping[str, str | bytes]) -> Tree:
+def tree(files: Mapping[str, str | bytes]) -> SourceTree:
     content = {p: c.encode() if isinstance(c, str) else c for p, c in files.items()}
-    return Tree({path: str(hash(data)) for path, data in content.items()}, content.get)
+    return SourceTree({path: str(hash(data)) for path, data in content.items()}, content.get)
 
 
 def judged(
-    setup: str, changed: Mapping[str, str | bytes] | None = None, rules: Rules | None = None
-) -> tuple[Refusal, ...]:
+    setup: str, changed: Mapping[str, str | bytes] | None = None, rules: InstallPolicy | None = None
+) -> tuple[InstallRefusal, ...]:
     """What is held against a pull request that changes these files."""
-    return refusals(setup, (), tree({**BASE, **(changed or {})}), tree(BASE), rules or Rules())
+    return find_refusals(
+        setup, (), tree({**BASE, **(changed or {})}), tree(BASE), rules or InstallPolicy()
+    )
 
 
-def what(found: tuple[Refusal, ...]) -> list[str]:
+def what(found: tuple[InstallRefusal, ...]) -> list[str]:
     return [one.what for one in found]
 
 
@@ -120,8 +128,8 @@ def test_a_name_that_few_use_needs_the_default_branch() -> None:
         "pip install -e .", {"setup.py": "setup(install_requires=['zz-acme-thing'])"}
     )
     assert refusal.why == "is new here and not among the packages that many projects use"
-    assert "tests.allow_packages" in explained((refusal,))
-    allowed = Rules(packages=frozenset({"ZZ_acme.thing"}))
+    assert "tests.allow_packages" in explain_refusals((refusal,))
+    allowed = InstallPolicy(packages=frozenset({"ZZ_acme.thing"}))
     assert judged("pip install zz-acme-thing", rules=allowed) == ()
 
 
@@ -164,17 +172,17 @@ def test_an_index_or_an_address_that_nobody_allowed_is_refused(
 ) -> None:
     found = judged(setup, changed)
     assert found
-    assert judged(setup, changed, Rules(indexes=frozenset({"packages.evil.example"}))) == () or (
-        "evil/react" in str(changed)
-    )
+    assert judged(
+        setup, changed, InstallPolicy(indexes=frozenset({"packages.evil.example"}))
+    ) == () or ("evil/react" in str(changed))
 
 
 def test_a_variable_may_not_point_an_installer_elsewhere() -> None:
     env = (("PIP_INDEX_URL", ELSEWHERE), ("HOMEPAGE", ELSEWHERE), ("PIP_TRUSTED_HOST", "x"))
-    found = refusals("pip install attrs", env, tree(BASE), tree(BASE))
+    found = find_refusals("pip install attrs", env, tree(BASE), tree(BASE))
     assert [one.where for one in found] == ["the variable PIP_INDEX_URL", "a variable of the setup"]
-    by_the_maintainer = Rules(trusts_command=True)
-    assert refusals("pip install attrs", env, tree(BASE), tree(BASE), by_the_maintainer) == ()
+    by_the_maintainer = InstallPolicy(trusts_command=True)
+    assert find_refusals("pip install attrs", env, tree(BASE), tree(BASE), by_the_maintainer) == ()
 
 
 def test_a_hash_that_was_there_stays() -> None:
@@ -189,7 +197,7 @@ def test_a_hash_that_was_there_stays() -> None:
 def test_hashes_that_were_required_stay_required() -> None:
     base = {"r.txt": f"--require-hashes\nattrs==1 {HASH}\n"}
     head = {"r.txt": f"attrs==1 {HASH}\n"}
-    found = refusals("pip install -r r.txt", (), tree(head), tree(base))
+    found = find_refusals("pip install -r r.txt", (), tree(head), tree(base))
     assert what(found) == ["`--require-hashes`"]
 
 
@@ -202,7 +210,7 @@ def test_an_index_is_not_to_be_trusted_without_its_certificate() -> None:
 
 
 def test_a_command_of_the_default_branch_is_trusted_and_the_files_are_not() -> None:
-    rules = Rules(trusts_command=True)
+    rules = InstallPolicy(trusts_command=True)
     assert judged(f"pip install zz-acme-thing -i {ELSEWHERE}", rules=rules) == ()
     changed = {"requirements.txt": f"reqeusts {HASH}\n"}
     assert what(judged("pip install -r requirements.txt", changed, rules)) == ["`reqeusts`"]
@@ -224,4 +232,4 @@ def test_names_that_no_index_could_hold_are_refused(name: str) -> None:
 
 
 def test_without_a_trusted_tree_nothing_is_known_from_before() -> None:
-    assert what(refusals("pip install our-own-lib", (), tree(BASE), None)) == ["`our-own-lib`"]
+    assert what(find_refusals("pip install our-own-lib", (), tree(BASE), None)) == ["`our-own-lib`"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.reviewers.mistakes import mistakes
+from regreen.reviewers.analyzers.bug_patterns import find_bug_patterns
 
 SEEN = [
     ("result-discarded", "def f(t):\n    s = t.lower()\n    s.replace('a', 'b')\n    return s\n"),
@@ -106,9 +106,9 @@ LEFT = [
 
 @pytest.mark.parametrize(("rule", "code"), SEEN)
 def test_it_is_seen(rule: str, code: str) -> None:
-    assert [h.rule for h in mistakes("a.py", code)] == [rule]
+    assert [h.rule for h in find_bug_patterns("a.py", code)] == [rule]
 
 
 @pytest.mark.parametrize("code", LEFT)
 def test_it_is_left_alone(code: str) -> None:
-    assert list(mistakes("a.py", code)) == []
+    assert list(find_bug_patterns("a.py", code)) == []

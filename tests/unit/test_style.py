@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regreen.models import Review
+from regreen.domain.models import Review
 from tests.unit.changes import Files, Story
 
 LOGGED = (
@@ -40,6 +40,11 @@ def test_a_habit_that_the_repository_wrote_down_is_posted_with_the_quote(story: 
     assert style(result) == (["convention/messages-go-to-logging"], [])
     (said,) = [f for f in result.findings if f.dimension == "style"]
     assert 'CONTRIBUTING.md says: "Never use print: log it"' in said.body
+
+
+def test_a_line_of_over_4000_characters_states_no_rule(story: Story) -> None:
+    story.change({**HABIT, "CONTRIBUTING.md": f"{'Log. ' * 800}. Never use print.\n"}, PRINTS)
+    assert style(story.review())[0] == []
 
 
 def test_a_rule_that_nobody_keeps_is_not_enforced(story: Story) -> None:

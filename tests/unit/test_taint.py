@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+import tomllib
+from importlib import resources
 
 import pytest
 
-from regreen.codebase.taint.analyse import Analysis, analyse
-from regreen.codebase.taint.program import Program
-from regreen.codebase.taint.talking import may_begin
+from regreen.taint.analysis import TaintAnalysis, analyse_program
+from regreen.taint.program import Program, may_begin
+from regreen.taint.rules import TAINT_RULES
 
 FLASK = "import os, re, subprocess, flask\nfrom flask import Flask, request, redirect, session\napp = Flask(__name__)\n"
 
@@ -18,12 +20,12 @@ def found(code: str, **others: str) -> set[str]:
     return {flow.rule for flow in analysed(code, **others).flows if flow.certain}
 
 
-def analysed(code: str, **others: str) -> Analysis:
+def analysed(code: str, **others: str) -> TaintAnalysis:
     files = {"app.py": textwrap.dedent(code)}
     files |= {
         name.replace("__", "/") + ".py": textwrap.dedent(text) for name, text in others.items()
     }
-    return analyse(Program.of(files), ["app.py"])
+    return analyse_program(Program.from_files(files), ["app.py"])
 
 
 def handler(body: str, head: str = "") -> str:
@@ -294,12 +296,12 @@ def test_objects_keep_what_was_put_into_them() -> None:
 
 
 def test_a_value_from_a_request_weighs_more_than_a_program_s_own_argument() -> None:
-    from regreen.codebase.taint.rules import confidence
+    from regreen.taint.rules import flow_confidence
 
     assert (
-        confidence("command-injection", "web", certain=True)
+        flow_confidence("command-injection", "web", certain=True)
         > 0.8
-        > confidence("command-injection", "argv", certain=True)
+        > flow_confidence("command-injection", "argv", certain=True)
     )
 
 
@@ -315,7 +317,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize(("text", "reason"), HOSTILE)
 def test_what_cannot_be_read_is_said(text: str, reason: str) -> None:
-    analysis = analyse(Program.of({"a.py": text}), ["a.py"])
+    analysis = analyse_program(Program.from_files({"a.py": text}), ["a.py"])
     assert reason in analysis.unread["a.py"]
 
 
@@ -336,7 +338,7 @@ FRIENDLY_BUT_HUGE = [
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("text", FRIENDLY_BUT_HUGE, ids=range(len(FRIENDLY_BUT_HUGE)))
 def test_large_and_circular_code_ends_in_time(text: str) -> None:
-    analyse(Program.of({"app.py": text}), ["app.py"], seconds=20)
+    analyse_program(Program.from_files({"app.py": text}), ["app.py"], seconds=20)
 
 
 def test_f_strings_of_a_later_python_are_read() -> None:
@@ -399,3 +401,11 @@ def test_only_files_where_untrusted_values_enter_are_walked_for_others_sake(
     text: str, begins: bool
 ) -> None:
     assert may_begin(text.encode()) is begins
+
+
+def test_every_row_of_the_sink_table_is_complete() -> None:
+    table = resources.files("regreen.taint.models").joinpath("sinks.toml").read_text("utf-8")
+    for row in tomllib.loads(table)["sinks"]:
+        assert row["rule"] in {*TAINT_RULES, "secret"}
+        assert row.keys() <= {"rule", "calls", "methods", "arguments", "when", "by_shell"}
+        assert bool(row.get("calls")) != bool(row.get("methods"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.codebase.taint.analyse import analyse
-from regreen.codebase.taint.program import Program
-from regreen.codebase.taint.rules import confidence
+from regreen.taint.analysis import analyse_program
+from regreen.taint.program import Program
+from regreen.taint.rules import flow_confidence
 from tests.unit import apps_safe, apps_vulnerable, flows_safe, flows_vulnerable
 
 POSTED = 0.8
@@ -14,8 +14,8 @@ UNPOSTED = {"log-injection"}
 
 
 def found(code: str, least: float = POSTED) -> set[str]:
-    flows = analyse(Program.of({"app/views.py": code}), ["app/views.py"]).flows
-    return {f.rule for f in flows if confidence(f.rule, f.origin, certain=f.certain) >= least}
+    flows = analyse_program(Program.from_files({"app/views.py": code}), ["app/views.py"]).flows
+    return {f.rule for f in flows if flow_confidence(f.rule, f.origin, certain=f.certain) >= least}
 
 
 @pytest.mark.parametrize(("rule", "code"), flows_vulnerable.CASES + apps_vulnerable.CASES)

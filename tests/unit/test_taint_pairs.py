@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from regreen.codebase.taint.analyse import analyse
-from regreen.codebase.taint.program import Program
-from regreen.codebase.taint.rules import confidence
+from regreen.taint.analysis import analyse_program
+from regreen.taint.program import Program
+from regreen.taint.rules import flow_confidence
 
 Files = dict[str, str]
 FOLDER = Path(__file__).parents[1] / "data" / "flows"
@@ -39,10 +39,12 @@ def modules(side: str) -> Files:
 
 
 def posted(files: Files) -> set[str]:
-    analysis = analyse(Program.of(files), list(files))
+    analysis = analyse_program(Program.from_files(files), list(files))
     assert not analysis.unread
     return {
-        f.rule for f in analysis.flows if confidence(f.rule, f.origin, certain=f.certain) >= 0.8
+        f.rule
+        for f in analysis.flows
+        if flow_confidence(f.rule, f.origin, certain=f.certain) >= 0.8
     }
 
 
@@ -71,7 +73,7 @@ def test_what_takes_too_many_steps_is_walked_again_without_its_deep_calls() -> N
         "    os.system(request.args['c'])\n    return ''\n"
     )
     # When it is followed
-    analysis = analyse(Program.of({"app.py": code}), ["app.py"])
+    analysis = analyse_program(Program.from_files({"app.py": code}), ["app.py"])
     # Then the harm after the helpers is found, and nothing is left unread
     assert [f.rule for f in analysis.flows if f.certain] == ["command-injection"]
     assert not analysis.unread

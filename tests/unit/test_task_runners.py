@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from regreen.fixers.rungs.printed import printed, with_unsafe
-from regreen.fixers.rungs.scripts import bodies
-from regreen.fixers.rungs.tools import mends_itself, remedies, unlooking
+from regreen.fixers.recipes.task_runners import expand_command
+from regreen.fixers.recipes.tool_output import add_unsafe_fixes, find_remedies_in_output
+from regreen.shell.fixing_tools import find_generator_remedies, find_remedies, fixes_files_itself
 
 NOX = """import nox
 
@@ -102,7 +102,7 @@ HOOKS = """repos:
 def test_the_checkers_behind_a_task(
     command: str, files: dict[str, str], scripts: list[str]
 ) -> None:
-    found = [one.script for one in remedies(*bodies(command, files.get))]
+    found = [one.script for one in find_remedies(*expand_command(command, files.get))]
     assert [script for script in scripts if script not in found] == []
 
 
@@ -121,40 +121,40 @@ def test_the_checkers_behind_a_task(
     ],
 )
 def test_files_that_cannot_be_read_hide_nothing(command: str, files: dict[str, str]) -> None:
-    assert remedies(*bodies(command, files.get)) == ()
+    assert find_remedies(*expand_command(command, files.get)) == ()
 
 
 @pytest.mark.parametrize(
     ("command", "script"),
     [
         ('for f in $(git ls-files "*.py"); do black --check -q "$f" || exit 1; done',
-         'for f in $(git ls-files "*.py"); do black -q "$f" || true || true ; done'),
+         'for f in $(git ls-files "*.py"); do black -q "$f" || true || true; done'),
         ("git ls-files '*.py' | xargs -0 isort -c", "git ls-files '*.py' | xargs -0 isort || true"),
         ("find src -name '*.py' -exec black --check -q {} +", "find src -name '*.py' -exec black -q {} +"),
         ("echo 'a; black --check b'; black --check c", "black c"),
-        ("pytest -q && (cd src && black --check .)", "true && (cd src && black . || true )"),
+        ("pytest -q && (cd src && black --check .)", "true && (cd src && black . || true)"),
         ("if ! ruff format --check src; then echo no; exit 1; fi",
-         "if ! ruff format src || true ; then echo no; true ; fi"),
+         "if ! ruff format src || true; then echo no; true; fi"),
     ],
 )  # fmt: skip
 def test_a_checker_is_turned_round_where_it_stands(command: str, script: str) -> None:
-    found = [" ".join(one.script.split()) for one in remedies(command)]
+    found = [" ".join(one.script.split()) for one in find_remedies(command)]
     assert script in found
 
 
 def test_words_that_a_tool_chose_are_left_until_the_layout_alone_does_not_help() -> None:
-    found = remedies("black --check . && codespell docs")
+    found = find_remedies("black --check . && codespell docs")
     assert [one.approval is not None for one in found] == [False, True, False, True]
 
 
 def test_several_scripts_are_mended_together() -> None:
-    found = remedies("black --check a", "cd web\nprettier -c .")
+    found = find_remedies("black --check a", "cd web\nprettier -c .")
     assert found[0].script.count("(\nblack a\n)\n(\ncd web\nprettier --write .\n)") == 2
 
 
 def test_what_is_written_for_a_shell_is_read_by_one() -> None:
     whole = "(black --check a || exit 1)\nisort -c a && (cd b; black --check .)"
-    for remedy in remedies(whole, "cd web\nprettier -c ."):
+    for remedy in find_remedies(whole, "cd web\nprettier -c ."):
         read = subprocess.run(
             ["bash", "-n", "-c", f"(\n{remedy.script}\n)"], capture_output=True, check=False
         )
@@ -166,10 +166,10 @@ def test_fixes_that_ruff_calls_unsafe_are_for_a_person() -> None:
     said = "F841 Local variable `x` is assigned to but never used\nNo fixes available (1 hidden fix can be enabled with the `--unsafe-fixes` option)."
     newer = "Found 1 error.\n[*] 1 fixable with `--fix` (2 unsafe fixes available with `--fix --unsafe-fixes`)"
     for output in (said, newer):
-        found = list(with_unsafe(remedies("uv run ruff check src"), output))
+        found = list(add_unsafe_fixes(find_remedies("uv run ruff check src"), output))
         assert [one.script for one in found] == ["uv run ruff check --fix --unsafe-fixes src"]
         assert found[0].approval is not None
-    assert list(with_unsafe(remedies("ruff check src"), "Found 1 error.")) == []
+    assert list(add_unsafe_fixes(find_remedies("ruff check src"), "Found 1 error.")) == []
 
 
 def test_ruff_says_in_two_ways_that_it_can_fix() -> None:
@@ -178,7 +178,9 @@ def test_ruff_says_in_two_ways_that_it_can_fix() -> None:
         "[*] 1 fixable with the `--fix` option.",
         "[*] 1 fixable with `--fix` (1 unsafe fix available with `--fix --unsafe-fixes`)",
     ):
-        assert [one.script for one in printed(place + end)] == ["ruff check --fix pkg/a.py"]
+        assert [one.script for one in find_remedies_in_output(place + end, ())] == [
+            "ruff check --fix pkg/a.py"
+        ]
 
 
 @pytest.mark.parametrize(
@@ -195,11 +197,11 @@ def test_ruff_says_in_two_ways_that_it_can_fix() -> None:
     ],
 )
 def test_a_script_that_was_told_only_to_look(command: str, scripts: list[str]) -> None:
-    assert [one.script for one in unlooking(command)] == scripts
+    assert [one.script for one in find_generator_remedies(command)] == scripts
 
 
 @pytest.mark.parametrize(
     "command", ["python -m pre_commit run -a", "requirements-txt-fixer reqs.txt", "uvx prek run"]
 )
 def test_hooks_leave_the_files_as_they_want_them(command: str) -> None:
-    assert mends_itself(command)
+    assert fixes_files_itself(command)

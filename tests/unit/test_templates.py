@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.fixers.checks.change import parse_python
-from regreen.fixers.faults import mutants
-from regreen.fixers.templates import edits
+from regreen.code.file_change import parse_python
+from regreen.languages.python.edits import make_edits, make_mutants
 
 GCD = "def gcd(a, b):\n    if b == 0:\n        return a\n    else:\n        return gcd(a % b, b)\n"
 
@@ -23,26 +22,26 @@ GCD = "def gcd(a, b):\n    if b == 0:\n        return a\n    else:\n        retu
     ],
 )  # fmt: skip
 def test_the_repair_is_among_the_edits(before: str, after: str) -> None:
-    assert after in {edit.on(before) for edit in edits(before)}
+    assert after in {edit.apply_to(before) for edit in make_edits(before)}
 
 
 def test_most_edits_parse_and_all_change_something() -> None:
-    made = [edit.on(GCD) for edit in edits(GCD)]
+    made = [edit.apply_to(GCD) for edit in make_edits(GCD)]
     assert all(text != GCD for text in made)
     assert sum(parse_python(text) is not None for text in made) > 0.95 * len(made)
 
 
 def test_mutants_stay_on_their_lines() -> None:
-    found = mutants(GCD, [2])
+    found = make_mutants(GCD, [2])
     assert found
     assert {edit.line for edit in found} == {2}
-    assert mutants("not python (", [1]) == []
+    assert make_mutants("not python (", [1]) == []
 
 
 def test_functions_inside_others_are_edited_with_their_own_names_alone() -> None:
     text = "def f(xs, start):\n    seen = set()\n\n    def g(node):\n        return any(g(x) for x in xs)\n\n    return g(start)\n"
-    made = {edit.new.strip() for edit in edits(text, [5]) if edit.name == "insertion"}
+    made = {edit.new.strip() for edit in make_edits(text, [5]) if edit.name == "insertion"}
     assert "seen.add(node)" in made
-    near = [edit.prior for edit in edits(text, [5]) if edit.new.strip() == "seen.add(node)"]
-    far = [edit.prior for edit in edits(text, [5]) if edit.new.strip() == "seen.add(start)"]
+    near = [edit.prior for edit in make_edits(text, [5]) if edit.new.strip() == "seen.add(node)"]
+    far = [edit.prior for edit in make_edits(text, [5]) if edit.new.strip() == "seen.add(start)"]
     assert min(near) > max(far)

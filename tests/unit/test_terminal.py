@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from regreen.bisect.hunt import View
-from regreen.bot.cli import main
-from regreen.bot.cli.bisect import _Screen
-from regreen.bot.cli.terminal import harmless
-from regreen.fixers.case import Before, Fix
-from regreen.fixers.report import text
-from regreen.models import Failure
+from regreen.bisect.session import SearchView
+from regreen.cli import main
+from regreen.cli.bisect import _ProgressDisplay
+from regreen.cli.terminal import strip_control_characters
+from regreen.domain.models import Failure
+from regreen.fixers.case import FixResult, InitialFailure
+from regreen.fixers.report import format_text
 
 
 def test_foreign_text_cannot_steer_the_terminal() -> None:
     title = "\x1b]0;owned\x07\x1b[2Jfix\u009b31m\udcff"
-    assert harmless(title) == "\ufffd]0;owned\ufffd\ufffd[2Jfix\ufffd31m\ufffd"
-    assert harmless("two\n\tlines, żółć") == "two\n\tlines, żółć"
+    assert strip_control_characters(title) == "\ufffd]0;owned\ufffd\ufffd[2Jfix\ufffd31m\ufffd"
+    assert strip_control_characters("two\n\tlines, żółć") == "two\n\tlines, żółć"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -37,7 +37,7 @@ def test_a_shell_learns_the_words(shell: str) -> None:
 
 def test_a_shell_asks_for_the_words_that_fit() -> None:
     asked = os.environ | {"_REGREEN_COMPLETE": "bash_complete", "COMP_WORDS": "regreen bis", "COMP_CWORD": "1"}  # fmt: skip
-    code = "from regreen.bot.cli import main; main()"
+    code = "from regreen.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], env=asked, capture_output=True, text=True, check=False)  # fmt: skip
     assert done.stdout.split() == ["plain,bisect"]
 
@@ -47,7 +47,7 @@ def test_a_shell_asks_for_the_words_that_fit() -> None:
     [
         (["revew"], "there is no command 'revew'; did you mean `regreen review`?"),
         (["xyzzy"], "there is no command 'xyzzy'; `regreen --help` lists them"),
-        (["review", "--formt", "json"], "No such option '--formt'. Did you mean '--format'? `regreen review --help` shows how it is called"),
+        (["review", "--formatt", "json"], "No such option '--formatt'. Did you mean '--format'? `regreen review --help` shows how it is called"),
         (["bisect"], "Missing argument '-- COMMAND...'; `regreen bisect --help` shows how it is called"),
         (["fix", "--max-usd", "much", "--", "true"], "'much' is not a number; `regreen fix --help` shows how it is called"),
         (["sandbox", "--memory", "10X", "--", "true"], "'10X' is not a whole number; `regreen sandbox --help` shows how it is called"),
@@ -126,7 +126,9 @@ def test_the_live_line_stays_one_line(
     columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    _Screen(live=True).show(View(7, 12, "f" * 40, 0.5, (0.01,) * 100, 61.0, 1200.0))
+    _ProgressDisplay(live=True).show_view(
+        SearchView(7, 12, "f" * 40, 0.5, (0.01,) * 100, 61.0, 1200.0)
+    )
     drawn = capsys.readouterr().err.lstrip("\r")
     assert 0 < len(drawn) < columns
     assert ("good " in drawn) == (columns >= 80)
@@ -134,7 +136,9 @@ def test_the_live_line_stays_one_line(
 
 def test_a_repair_tells_each_failure_as_one_block_and_how_many_it_leaves_out() -> None:
     failures = tuple(Failure(f"test_{n}", "AssertionError", "4 != 3\nat index 0") for n in range(12))  # fmt: skip
-    told = text(Fix("gave_up", before=Before("pytest -q", 1, failures))).splitlines()
+    told = format_text(
+        FixResult("gave_up", before=InitialFailure("pytest -q", 1, failures))
+    ).splitlines()
     assert told[2] == "  test_0: AssertionError: 4 != 3"
     assert told[3] == "      at index 0"
     assert told[22] == "  and 2 more"

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from regreen.codebase.trial import Trial
-from regreen.fixers.runs import Seen
+from regreen.domain.models import Failure, RunResult
 from regreen.fixers.triage import judge_runs
-from regreen.models import Failure, RunResult
+from regreen.runs.test_runs import CommandRun
+from regreen.runs.trial import Trial
 
 TRIAL = Trial(("pytest", "-q"))
 TEST = "tests/test_sql.py::TestSql::test_write"
 
 
-def red(*printed: str, heard: str = "") -> Seen:
+def red(*printed: str, heard: str = "") -> CommandRun:
     """A failing run: the first is only read, later ones are listened to test by test."""
     failures = tuple(Failure(test, "AssertionError", "") for test in printed)
     result = RunResult("exit", 1, "", "", truncated=False, seconds=0.1)
-    return Seen(result, failures, {heard: "failed", "tests/test_sql.py::test_b": "passed"} if heard else {})  # fmt: skip
+    return CommandRun(result, failures, {heard: "failed", "tests/test_sql.py::test_b": "passed"} if heard else {})  # fmt: skip
 
 
 def test_subtests_that_fail_every_time_are_not_flaky() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.codebase.trial import missing_tool
-from regreen.models import RunResult
+from regreen.domain.models import RunResult
+from regreen.runs.trial import find_missing_tool
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ def test_a_tool_that_the_box_lacks_is_told_from_a_failure(
     command: str, stderr: str, tool: str | None
 ) -> None:
     result = RunResult("exit", 1, "", stderr, False, 0.1)
-    assert missing_tool(command.split(), result) == tool
+    assert find_missing_tool(command.split(), result) == tool

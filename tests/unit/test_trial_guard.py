@@ -9,11 +9,11 @@ from threading import Event
 
 import pytest
 
-from regreen.adapters.git import GitRepository
-from regreen.codebase.trial import Trial, prepare
-from regreen.errors import SetupFailed
-from regreen.models import Check, Env, EnvSpec, Limits
-from regreen.ports import Box
+from regreen.adapters.git.repository import GitRepository
+from regreen.domain.errors import SetupFailed
+from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv
+from regreen.domain.ports import Box
+from regreen.runs.trial import Trial, prepare_environment
 from tests.checkout import Checkout
 
 TRIAL = Trial(("true",), setup="pip install -r requirements.txt", trust="pull_request")
@@ -26,18 +26,20 @@ class Ledger:
     name: str = "ledger"
     asked: list[EnvSpec] = field(default_factory=list)
 
-    def prepare(self, spec: EnvSpec, tree: Iterable[bytes], cancel: Event | None = None) -> Env:
+    def prepare(
+        self, spec: EnvSpec, tree: Iterable[bytes], cancel: Event | None = None
+    ) -> PreparedEnv:
         del tree, cancel
         self.asked.append(spec)
-        return Env("key", "docker", None, "image")
+        return PreparedEnv("key", "docker", None, "image")
 
-    def open(self, env: Env, tree: Iterable[bytes], limits: Limits | None = None) -> Box:
+    def open(self, env: PreparedEnv, tree: Iterable[bytes], limits: BoxLimits | None = None) -> Box:
         raise NotImplementedError
 
     def pythons(self) -> tuple[str, ...]:
         return ()
 
-    def doctor(self) -> list[Check]:
+    def doctor(self) -> list[DoctorCheck]:
         return []
 
 
@@ -51,20 +53,33 @@ def test_a_pull_request_that_adds_a_look_alike_is_not_set_up(shop: Checkout) -> 
     head = shop.commit("head", **{"requirements.txt": "attrs\nzz-our-own\nreqeusts\n"})
     git, ledger = GitRepository.open(shop.root), Ledger()
     trial = replace(TRIAL, base=base)
-    prepare(trial, base, git=git, sandbox=ledger)
+    prepare_environment(trial, base, git=git, sandbox=ledger)
     with pytest.raises(
         SetupFailed, match=r"`reqeusts` \(requirements.txt\) looks like the popular"
     ):
-        prepare(trial, head, git=git, sandbox=ledger)
+        prepare_environment(trial, head, git=git, sandbox=ledger)
     assert len(ledger.asked) == 1
     assert ledger.asked[0].checked
+
+
+def test_what_is_too_large_to_be_judged_is_not_set_up(shop: Checkout) -> None:
+    text = "attrs\n" * 1_500_000 + "reqeusts\n"
+    base = shop.commit("base", **{"requirements.txt": "attrs\n"})
+    head = shop.commit("head", **{"requirements.txt": text})
+    ledger, trial = Ledger(), replace(TRIAL, base=base)
+    words = "what the setup installs could not be read: requirements.txt is too large"
+    with pytest.raises(SetupFailed, match=words):
+        prepare_environment(trial, head, git=GitRepository.open(shop.root), sandbox=ledger)
+    assert ledger.asked == []
 
 
 def test_what_came_before_the_trusted_revision_is_trusted(shop: Checkout) -> None:
     old = shop.commit("old", **{"requirements.txt": "zz-long-gone\n"})
     base = shop.commit("base", **{"requirements.txt": "attrs\n"})
     ledger = Ledger()
-    prepare(replace(TRIAL, base=base), old, git=GitRepository.open(shop.root), sandbox=ledger)
+    prepare_environment(
+        replace(TRIAL, base=base), old, git=GitRepository.open(shop.root), sandbox=ledger
+    )
     assert ledger.asked
 
 
@@ -73,6 +88,6 @@ def test_a_repair_of_ones_own_checkout_may_not_bring_in_what_nobody_knows(shop: 
     repaired = shop.commit("repair", **{"requirements.txt": "zz-mine\nzz-a-models-dream\n"})
     git, ledger = GitRepository.open(shop.root), Ledger()
     trial = replace(TRIAL, trust="local")
-    prepare(trial, repaired, git=git, sandbox=ledger)  # one's own tree, as one wrote it
+    prepare_environment(trial, repaired, git=git, sandbox=ledger)  # one's own tree, as one wrote it
     with pytest.raises(SetupFailed, match="zz-a-models-dream"):
-        prepare(replace(trial, base=mine), repaired, git=git, sandbox=ledger)
+        prepare_environment(replace(trial, base=mine), repaired, git=git, sandbox=ledger)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from regreen.reviewers.correctness import Pyright
+from regreen.reviewers.analyzers.correctness import Pyright
 from tests.unit.changes import Files, Story
 
 PLAN = "class Plan:\n    def __init__(self) -> None:\n        self.steps = [1]\n\n    def length(self) -> int:\n        return len(self.steps)\n"
@@ -31,9 +32,20 @@ def said(folder: Path, after: Files) -> list[tuple[str, int, str, str]]:
     story.change(BEFORE, after)
     context = story.context()
     found = Pyright().run(context).claims
-    assert all(context.change.anchor(c.path, c.start_line, c.line, c.side) for c in found)
+    assert all(context.change.can_anchor(c.path, c.start_line, c.line, c.side) for c in found)
     shown = [c.evidence[0].excerpt.split(": ")[0] for c in found]
     return [(c.path, c.line, c.side, place) for c, place in zip(found, shown, strict=True)]
+
+
+def test_without_the_type_checker_the_review_says_what_it_did_not_look_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Story(tmp_path / "repo")
+    story.change(BEFORE, {"pkg/load.py": LOAD.replace("key):", "key, more):")})
+    monkeypatch.setitem(sys.modules, "basedpyright", None)  # as where it is not installed
+    report = Pyright().run(story.context())
+    assert report.claims == ()
+    assert "pip install 'regreen[types]'" in report.skipped[0].reason
 
 
 def test_each_break_is_said_once_where_the_change_made_it(tmp_path: Path) -> None:

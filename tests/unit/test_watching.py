@@ -10,26 +10,28 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from regreen_playground import serve
 
 from regreen.adapters.clock import SystemClock
-from regreen.adapters.connection import engine_for
-from regreen.adapters.database import Database
-from regreen.adapters.sandbox import choose
-from regreen.bot.app import build
-from regreen.bot.logs import about, log_to_stderr
-from regreen.bot.meters import Meters
-from regreen.bot.sandboxes import Sandboxes
-from regreen.bot.watched import WatchedSandbox
-from regreen.listing import Limit
-from regreen.models import Cost, EnvSpec
-from regreen.playground import serve
-from regreen.pool import Pool
-from regreen.ports import NoTraces
-from regreen.records import JobRecord, LedgerLine, Order
-from regreen.settings import Settings
-from regreen.webhooks.events import Pinged
-from regreen.webhooks.receive import Delivery
+from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.adapters.store.connection import engine_for
+from regreen.adapters.store.database import Database
+from regreen.app.health import current_limits
+from regreen.app.tracing import TracedSandbox
+from regreen.app.wiring import build_app
+from regreen.bot.jobs.counters import MetricCounters
+from regreen.bot.jobs.log_setup import log_context, log_to_stderr
+from regreen.bot.sandbox_trust import SandboxProvider
+from regreen.domain.events import Pinged
+from regreen.domain.job_threads import ContextThreadPool
+from regreen.domain.models import Cost, EnvSpec
+from regreen.domain.ports import NoTraces
+from regreen.domain.records import JobRecord, LedgerLine, Order
+from regreen.domain.settings import Settings
+from regreen.domain.state_records import RateLimit
+from regreen.webhooks.receive import WebhookDelivery
 from tests.contract.sandboxes import tree
+from tests.jobs import claim
 from tests.stories.conftest import app_key
 from tests.stories.test_fixes import needs_sandbox
 
@@ -37,7 +39,7 @@ from tests.stories.test_fixes import needs_sandbox
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Database]:
     database = Database(engine_for(f"sqlite:///{tmp_path / 'y.sqlite'}"), SystemClock())
-    database.create()
+    database.create_tables()
     yield database
     database.engine.dispose()
 
@@ -45,9 +47,9 @@ def store(tmp_path: Path) -> Iterator[Database]:
 @pytest.fixture
 def job(tmp_path: Path) -> JobRecord:
     store = Database(engine_for(f"sqlite:///{tmp_path / 'x.sqlite'}"), SystemClock())
-    store.create()
-    store.order([Order("fix/o/r/7/d", "fix", "o/r", 7, 1, "work", "o/r", 1, "{}")], lambda *_: None)
-    found = store.begin("fix/o/r/7/d", "main")
+    store.create_tables()
+    store.store_orders([Order("fix/o/r/7/d", "fix", "o/r", 7, 1, "work", "o/r", 1, "{}")])
+    found = claim(store, "fix/o/r/7/d", "main")
     store.engine.dispose()
     assert found is not None
     return found
@@ -68,7 +70,7 @@ def test_a_line_says_which_job_it_is_about(
 ) -> None:
     root.handlers.clear()  # the test runner has its own
     log_to_stderr("json")
-    with about(job):
+    with log_context(job):
         logging.getLogger("x").info("fetched %s", "https://ann:hunter22@host/x")
     logging.getLogger("x").info("nothing in particular")
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
@@ -84,7 +86,7 @@ def test_a_line_for_people_names_the_job_once(
 ) -> None:
     root.handlers.clear()
     log_to_stderr()
-    with about(job):
+    with log_context(job):
         logging.getLogger("x").info("job %s starts", job.id)
         logging.getLogger("x").info("fetching")
     first, second = capsys.readouterr().err.splitlines()
@@ -98,26 +100,29 @@ def _value(shown: str, metric: str) -> float:
 
 
 def test_what_a_meter_could_not_hand_over_it_hands_over_later(store: Database) -> None:
-    meters = Meters(store)
-    meters.box_opened("docker")
-    meters.limit(Limit("app", "core", 7, 5000, 1e12))
+    meters = MetricCounters(store)
+    meters.count_box("docker")
+    meters.record_rate_limit(RateLimit("app", "core", 7, 5000, 1e12))
     with store.engine.begin() as connection:
         connection.execute(sa.text("ALTER TABLE counters RENAME TO elsewhere"))
         connection.execute(sa.text("CREATE VIEW counters AS SELECT * FROM elsewhere"))
-    meters.hand_over()
+    meters.flush_metrics()
     assert store.counters() == {}
     with store.engine.begin() as connection:
         connection.execute(sa.text("DROP VIEW counters"))
         connection.execute(sa.text("ALTER TABLE elsewhere RENAME TO counters"))
-    meters.box_opened("docker")
-    meters.hand_over()
+    meters.count_box("docker")
+    meters.flush_metrics()
     assert store.counters() == {"sandbox_starts/docker": 2}
-    assert [limit.left for limit in store.limits()] == [7]
+    assert [limit.left for limit in store.find_all(RateLimit)] == [7]
 
 
-def test_a_limit_that_is_over_is_whole_again(store: Database) -> None:
-    store.keep_limits([Limit("app", "core", 3, 5000, 1.0)])
-    assert store.limits() == [Limit("app", "core", 5000, 5000, 1.0)]
+def test_a_limit_that_is_over_is_whole_again_and_forgotten_after_a_day(store: Database) -> None:
+    clock = SystemClock()
+    now = clock.now().timestamp()
+    store.save(RateLimit("app", "core", 3, 5000, now - 60))
+    store.save(RateLimit("app", "graphql", 3, 5000, now - 90_000))
+    assert current_limits(store, clock) == [RateLimit("app", "core", 5000, 5000, now - 60)]
 
 
 def test_threads_of_a_pool_know_the_job(
@@ -125,7 +130,7 @@ def test_threads_of_a_pool_know_the_job(
 ) -> None:
     root.handlers.clear()
     log_to_stderr("json")
-    with about(job), Pool(2) as pool:
+    with log_context(job), ContextThreadPool(2) as pool:
         list(pool.map(logging.getLogger("x").info, ["one", "two"]))
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [line["job"] for line in lines] == [job.id, job.id]
@@ -134,14 +139,16 @@ def test_threads_of_a_pool_know_the_job(
 @needs_sandbox
 @pytest.mark.sandbox
 def test_every_box_that_opens_is_counted(store: Database) -> None:
-    meters = Meters(store)
-    unproven = Sandboxes(choose, lambda _: "", SystemClock())
-    sandbox = unproven.watched(lambda held: WatchedSandbox(held, NoTraces(), meters.box_opened))()
+    meters = MetricCounters(store)
+    unproven = SandboxProvider(choose_sandbox, lambda _: "", SystemClock())
+    sandbox = unproven.with_tracing(
+        lambda held: TracedSandbox(held, NoTraces(), meters.count_box)
+    )()
     env = sandbox.prepare(EnvSpec(), tree({}))
     for _ in range(2):
         with sandbox.open(env, tree({"a": "x"})) as box:
             assert box.run(["cat", "a"], timeout=20).stdout == "x"
-    meters.hand_over()
+    meters.flush_metrics()
     assert store.counters() == {f"sandbox_starts/{sandbox.name}": 2}
 
 
@@ -157,23 +164,24 @@ def test_metrics_count_queues_times_tokens_and_acknowledgements(tmp_path: Path) 
             github_api_url=playground.api_url,
             home=tmp_path / "home",
         )
-        regreen = build(settings, durable=False)
+        regreen = build_app(settings)
         client = regreen.wsgi.test_client()
         before = client.get("/metrics").text
         store = regreen.store
-        store.order(
-            [Order(f"fix/o/r/7/{n}", "fix", "o/r", 7, 1, "work", "o/r", 1, "{}") for n in range(3)],
-            lambda *_: None,
+        store.store_orders(
+            [Order(f"fix/o/r/7/{n}", "fix", "o/r", 7, 1, "work", f"{n}", 1, "{}") for n in range(3)]
         )
         for name in ("0", "1"):
-            store.begin(f"fix/o/r/7/{name}", "main")
+            claim(store, f"fix/o/r/7/{name}", "main")
         store.end("fix/o/r/7/0", "done", "fixed")
         store.charge(
             LedgerLine(
                 datetime.now(UTC), "fix/o/r/7/0", "o/r", 7, "fix", "m", Cost(0.5, 1, 20, 3, 4)
             )
         )
-        regreen.accept(Delivery("d1", "ping", Pinged("Keep it logically awesome.")))
+        regreen.intake.accept_delivery(
+            WebhookDelivery("d1", "ping", Pinged("Keep it logically awesome."))
+        )
         regreen.desk.app.installations()  # a call to GitHub, whose answer tells the limit
         regreen.runner.hand_over()
         shown = client.get("/metrics").text

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regreen.errors import UserError
-from regreen.fixers.job_plan import Files, JobPlan, Step
-from regreen.fixers.matrix import cells, default_name
-from regreen.fixers.workflow import plan
-from regreen.fixers.workflow_yaml import WorkflowError, load
+from regreen.actions.job_plan import Files, JobPlan, PlannedStep
+from regreen.actions.matrix import default_name, expand_matrix
+from regreen.actions.step_trial import make_step_trial
+from regreen.actions.workflow import plan_workflow
+from regreen.code.workflow_document import WorkflowError, load_workflow
+from regreen.domain.errors import UserError
 
 
 def files(content: Mapping[str, str]) -> Files:
@@ -21,23 +22,23 @@ def files(content: Mapping[str, str]) -> Files:
 
 def job(steps: str, extra: str = "", **content: str) -> JobPlan:
     text = f"on: push\njobs:\n  a:\n    runs-on: ubuntu-latest\n{extra}    steps:\n{steps}"
-    return plan(
+    return plan_workflow(
         text, files=files({name.replace("__", "/"): body for name, body in content.items()})
     )[0]
 
 
-def step(lines: str, extra: str = "") -> Step:
+def step(lines: str, extra: str = "") -> PlannedStep:
     return job(lines, extra).steps[-1]
 
 
 def test_on_is_a_key_and_numbers_are_numbers() -> None:
-    assert load("on: push\nv: 3.10\no: 010\nx: 0o17\nyes: no\nn: ~\nt: True\nq: '3.10'\n") == {
+    assert load_workflow("on: push\nv: 3.10\no: 010\nx: 0o17\nyes: no\nn: ~\nt: True\nq: '3.10'\n") == {
         "on": "push", "v": 3.1, "o": 10.0, "x": 15.0, "yes": "no", "n": None, "t": True, "q": "3.10",
     }  # fmt: skip
 
 
 def test_an_alias_repeats_its_anchor() -> None:
-    assert load("a: &x {k: 1}\nb: *x\n") == {"a": {"k": 1.0}, "b": {"k": 1.0}}
+    assert load_workflow("a: &x {k: 1}\nb: *x\n") == {"a": {"k": 1.0}, "b": {"k": 1.0}}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_an_alias_repeats_its_anchor() -> None:
 )
 def test_what_github_refuses_is_refused_with_its_line(text: str, line: int) -> None:
     with pytest.raises(WorkflowError, match=f"line {line}:"):
-        load(text)
+        load_workflow(text)
 
 
 def test_aliases_of_aliases_do_not_grow_without_end() -> None:
@@ -61,11 +62,11 @@ def test_aliases_of_aliases_do_not_grow_without_end() -> None:
         f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9)
     )
     with pytest.raises(WorkflowError, match="too large"):
-        load(bomb)
+        load_workflow(bomb)
 
 
 def test_a_matrix_is_a_product_less_its_excludes_plus_its_includes() -> None:
-    found = cells({
+    found = expand_matrix({
         "os": ["linux", "windows"], "py": [3.9, "3.10"],
         "exclude": [{"os": "windows", "py": "3.9"}],
         "include": [{"os": "linux", "extra": True}, {"os": "mac", "py": "3.11"}, {"color": "green"}],
@@ -79,7 +80,7 @@ def test_a_matrix_is_a_product_less_its_excludes_plus_its_includes() -> None:
 
 
 def test_an_include_alone_makes_cells() -> None:
-    assert cells({"include": [{"a": 1.0}, {"a": 2.0}]}) == [{"a": 1.0}, {"a": 2.0}]
+    assert expand_matrix({"include": [{"a": 1.0}, {"a": 2.0}]}) == [{"a": 1.0}, {"a": 2.0}]
 
 
 def test_names_are_those_that_github_shows() -> None:
@@ -90,7 +91,7 @@ jobs:
   named: {name: "py${{ matrix.py }}", runs-on: ubuntu-latest, strategy: {matrix: {py: ["3.10", 3.11]}}, steps: [{run: make}]}
   static: {name: Tests, runs-on: ubuntu-latest, strategy: {matrix: {py: ["3.10"]}}, steps: [{run: make}]}
 """
-    assert [one.name for one in plan(text)] == [
+    assert [one.name for one in plan_workflow(text)] == [
         "plain (ubuntu-latest, 3.10)",
         "py3.10",
         "py3.11",
@@ -123,7 +124,7 @@ jobs:
     env: {B: job, C: job, D: "${{ env.A }}-x"}
     steps: [{run: make, env: {C: step, E: "${{ env.B }}"}}]
 """
-    assert plan(text)[0].steps[0].env == {
+    assert plan_workflow(text)[0].steps[0].env == {
         "A": "wf",
         "B": "job",
         "C": "step",
@@ -218,24 +219,41 @@ def test_what_stands_behind_the_tests_is_no_matter() -> None:
     "runner", ["windows-latest", "macos-14", "ubuntu-24.04-arm", "self-hosted"]
 )
 def test_other_machines_are_refused_by_name(runner: str) -> None:
-    planned = plan(f"on: push\njobs: {{a: {{runs-on: {runner}, steps: [{{run: make}}]}}}}")[0]
+    planned = plan_workflow(
+        f"on: push\njobs: {{a: {{runs-on: {runner}, steps: [{{run: make}}]}}}}"
+    )[0]
     assert planned.unsupported[0].what == f"runs-on: {runner}"
 
 
 def test_a_matrix_of_another_job_is_said() -> None:
     text = "on: push\njobs: {a: {runs-on: ubuntu-latest, strategy: {matrix: '${{ fromJSON(needs.x.outputs.m) }}'}, steps: [{run: make}]}}"
-    assert plan(text)[0].unsupported[0].what == "matrix"
+    assert plan_workflow(text)[0].unsupported[0].what == "matrix"
 
 
 def test_services_are_named_and_those_no_box_can_have_are_refused() -> None:
-    services = "{cache: {image: 'redis:7', ports: ['6380:6379']}, db: {image: 'mysql:8'}}"
+    services = "{cache: {image: 'redis:7', ports: ['6380:6379']}, db: {image: 'mongo:8'}}"
     planned = job(
         "      - run: pytest\n        env: {PORT: \"${{ job.services.cache.ports['6379'] }}\"}\n",
         f"    services: {services}\n",
     )
-    assert [one.image for one in planned.services] == ["redis:7", "mysql:8"]
-    assert [one.what for one in planned.unsupported] == ["service db (mysql:8)"]
+    assert [one.image for one in planned.services] == ["redis:7", "mongo:8"]
+    assert [one.what for one in planned.unsupported] == ["service db (mongo:8)"]
     assert planned.steps[0].env["PORT"] == "6380"
+
+
+def test_services_of_a_job_in_a_container_are_refused_with_the_reason() -> None:
+    more = "    container: python:3.12\n    services: {db: {image: 'postgres:16'}, cache: {image: 'redis:7'}}\n"
+    planned = job("      - run: pytest\n", more)
+    assert [one.why for one in planned.unsupported] == [
+        "a job in a container of its own (python:3.12) finds them as the hosts db, cache; "
+        "a box has no name but localhost, and the servers are this machine's, not that image's"
+    ]
+
+
+def test_a_job_with_services_gets_a_box_with_this_machines_programs() -> None:
+    services = "    services: {cache: {image: 'redis:7'}}\n"
+    assert make_step_trial(job("      - run: pytest\n", services)).host_programs
+    assert not make_step_trial(job("      - run: pytest\n")).host_programs
 
 
 ACTION = """
@@ -264,7 +282,7 @@ def test_a_composite_action_is_inlined() -> None:
 def test_a_reusable_workflow_is_inlined() -> None:
     called = "on: {workflow_call: {inputs: {py: {type: string, default: '3.9'}}}}\njobs: {t: {name: 'T ${{ inputs.py }}', runs-on: ubuntu-latest, steps: [{run: pytest}]}}"
     text = "on: push\njobs: {a: {uses: ./.github/workflows/t.yml, with: {py: '3.13'}}, b: {uses: x/y/.github/workflows/t.yml@v1}}"
-    first, second = plan(text, files=files({".github/workflows/t.yml": called}))
+    first, second = plan_workflow(text, files=files({".github/workflows/t.yml": called}))
     assert (first.id, first.name, first.supported) == ("a/t", "a / T 3.13", True)
     assert second.unsupported[0].why == "a reusable workflow of another repository"
 
@@ -281,14 +299,14 @@ jobs:
     runs-on: ubuntu-latest
     steps: [{uses: actions/download-artifact@v4, with: {name: dist, path: dist}}, {run: pytest}]
 """
-    test = plan(text, job="test")[0]
+    test = plan_workflow(text, job="test")[0]
     assert test.supported
     assert "python -m build" in test.steps[0].run
 
 
 def test_an_unknown_job_is_answered_with_those_there_are() -> None:
     with pytest.raises(WorkflowError, match="the file has a"):
-        plan("on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: x}]}}", job="b")
+        plan_workflow("on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: x}]}}", job="b")
 
 
 _YAML = st.recursive(
@@ -352,6 +370,6 @@ def test_no_document_crashes_the_planner(matrix: object, steps: object, env: obj
         },
     }
     try:
-        plan(json.dumps(document))
+        plan_workflow(json.dumps(document))
     except UserError:
         return

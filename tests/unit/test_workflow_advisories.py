@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from regreen.codebase.workflow_risks import risks
+from regreen.reviewers.analyzers.workflows import find_risks
 
 PIN = "actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8"
 # Said below the threshold: a tag, an input or a list of files alone is too common to post.
@@ -248,14 +248,14 @@ HONEST = {
 
 @pytest.mark.parametrize("name", sorted(HOSTILE.keys() - UNPOSTED))
 def test_what_lets_a_stranger_in_is_posted(name: str) -> None:
-    assert [risk for risk in risks(HOSTILE[name]) if risk.confidence >= 0.8]
+    assert [risk for risk in find_risks(HOSTILE[name]) if risk.confidence >= 0.8]
 
 
 @pytest.mark.parametrize("name", sorted(UNPOSTED))
 def test_what_is_common_and_seldom_misused_is_said_more_quietly(name: str) -> None:
-    assert [risk for risk in risks(HOSTILE[name]) if 0.5 <= risk.confidence < 0.8]
+    assert [risk for risk in find_risks(HOSTILE[name]) if 0.5 <= risk.confidence < 0.8]
 
 
 @pytest.mark.parametrize("name", sorted(HONEST))
 def test_an_honest_workflow_is_left_alone(name: str) -> None:
-    assert [risk for risk in risks(HONEST[name]) if risk.confidence >= 0.8] == []
+    assert [risk for risk in find_risks(HONEST[name]) if risk.confidence >= 0.8] == []

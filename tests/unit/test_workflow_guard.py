@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from regreen.codebase.setup_guard import Refusal, Tree, refusals
-from regreen.fixers.ci_trial import trial_for
-from regreen.fixers.workflow import plan
+from regreen.actions.step_trial import make_step_trial
+from regreen.actions.workflow import plan_workflow
+from regreen.packages.setup_guard import InstallRefusal, SourceTree, find_refusals
 
 WORKFLOW = ".github/workflows/ci.yml"
 EVIL = "https://evil.example/simple"
@@ -35,19 +35,19 @@ def workflow(steps: str, env: str = "", checkout: str = "") -> str:
     return start + checkout + steps
 
 
-def tree(files: Mapping[str, str]) -> Tree:
+def tree(files: Mapping[str, str]) -> SourceTree:
     content = {path: text.encode() for path, text in files.items()}
-    return Tree({path: str(hash(data)) for path, data in content.items()}, content.get)
+    return SourceTree({path: str(hash(data)) for path, data in content.items()}, content.get)
 
 
-def judged(now: str, before: str | None = None, **changed: str) -> tuple[Refusal, ...]:
+def judged(now: str, before: str | None = None, **changed: str) -> tuple[InstallRefusal, ...]:
     """What is held against a head with this workflow and these changed files."""
     base = {**BASE, WORKFLOW: before or now}
     head = {**base, WORKFLOW: now, **{name.replace("__", "/"): v for name, v in changed.items()}}
     files = tree(head)
-    trial = trial_for(plan(now, files=files.read)[-1])
+    trial = make_step_trial(plan_workflow(now, files=files.read)[-1])
     assert trial.asked is not None
-    return refusals(trial.asked, trial.env, files, tree(base))
+    return find_refusals(trial.asked, trial.env, files, tree(base))
 
 
 INDEX = f"PIP_INDEX_URL: '{EVIL}'"

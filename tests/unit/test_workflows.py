@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import pytest
 
-from regreen.codebase.workflow_document import NotYaml, is_workflow
-from regreen.codebase.workflow_risks import risks
+from regreen.code.workflow_document import WorkflowError, is_workflow
+from regreen.reviewers.analyzers.workflows import find_risks
+from tests.unit.changes import Story
 
 
 def workflow(
@@ -20,7 +22,7 @@ def workflow(
 
 
 def sure(text: str) -> set[str]:
-    return {risk.rule for risk in risks(text) if risk.confidence >= 0.8}
+    return {risk.rule for risk in find_risks(text) if risk.confidence >= 0.8}
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def test_text_that_stays_data_is_left_alone(steps: str) -> None:
 
 def test_the_line_of_the_expression_is_named() -> None:
     text = workflow("- run: |\n    echo one\n    echo ${{ github.head_ref }}")
-    (risk,) = risks(text)
+    (risk,) = find_risks(text)
     assert text.split("\n")[risk.lines[0] - 1].strip() == "echo ${{ github.head_ref }}"
 
 
@@ -94,8 +96,8 @@ def test_moving_actions_broad_permissions_and_secrets_are_found() -> None:
     ],
 )
 def test_what_is_no_workflow_raises_one_error_or_gives_nothing(text: str) -> None:
-    with contextlib.suppress(NotYaml):
-        assert risks(text) == ()
+    with contextlib.suppress(WorkflowError):
+        assert find_risks(text) == ()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,21 @@ def test_what_is_no_workflow_raises_one_error_or_gives_nothing(text: str) -> Non
     ],
 )
 def test_odd_shapes_are_taken_calmly(text: str) -> None:
-    assert risks(text) == ()
+    assert find_risks(text) == ()
+
+
+def test_lines_of_over_4000_characters_are_named_and_the_others_searched(tmp_path: Path) -> None:
+    unsafe = "- run: echo ${{ github.head_ref }}"
+    story = Story(tmp_path / "repo")
+    path = ".github/workflows/a.yml"
+    story.change(
+        {path: workflow("- run: make")}, {path: workflow(f"{unsafe} {'x' * 4_000}\n{unsafe}")}
+    )
+    review = story.review()
+    assert [(f.rule, f.line) for f in review.findings] == [("workflows/script-injection", 8)]
+    assert [(u.path, u.reason) for u in review.not_reviewed] == [
+        (path, "lines of over 4000 characters: searched for known formats of secrets alone")
+    ]
 
 
 def test_only_workflows_and_actions_are_looked_at() -> None:

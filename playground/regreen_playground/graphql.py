@@ -1,0 +1,371 @@
+"""The GraphQL a bot cannot do without: review threads (read, reply, resolve) and hiding comments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from flask import Blueprint, Response
+
+from regreen_playground.acts import reviews
+from regreen_playground.gql import Document, Field, GraphQLError, Spread, Variable, read
+from regreen_playground.routes.callers import identify, visible
+from regreen_playground.routes.wire import Call, any_body, respond
+from regreen_playground.shape.people import when
+from regreen_playground.things import Comment, Json, Pull, Repository, ReviewComment, Thread, User
+from regreen_playground.world import Refused, World, at_least
+
+# A value of the graph: plain, or worked out from its arguments.
+Lazy = Callable[[Json], object]
+Node = dict[str, object]
+MINIMIZED = {"SPAM", "ABUSE", "OFF_TOPIC", "OUTDATED", "DUPLICATE", "RESOLVED", "LOW_QUALITY"}
+
+
+class NotFound(GraphQLError):
+    """The node does not exist, or this caller may not know it."""
+
+
+class Forbidden(GraphQLError):
+    """The caller lacks a permission."""
+
+
+def routes(world: World) -> Blueprint:
+    """POST /graphql and /api/graphql."""
+    blueprint = Blueprint("graphql", __name__)
+
+    def answer() -> Response:
+        with world.lock:
+            caller = identify(world)
+            if caller.user is None:
+                raise Refused(401, "This endpoint requires you to be authenticated.")
+            body = any_body()
+            if not isinstance(body, dict) or not isinstance(body.get("query"), str):
+                raise Refused(400, "A query attribute must be specified and must be a string.")
+            return respond(_run(Call(world, caller), body))
+
+    blueprint.add_url_rule("/graphql", "root", answer, methods=["POST"])
+    blueprint.add_url_rule("/api/graphql", "ghes", answer, methods=["POST"])
+    return blueprint
+
+
+def _run(call: Call, body: Json) -> Json:
+    variables = body.get("variables")
+    known = variables if isinstance(variables, dict) else {}
+    kinds: dict[type[GraphQLError], str] = {NotFound: "NOT_FOUND", Forbidden: "FORBIDDEN"}
+    try:
+        document = read(str(body["query"]))
+        name = body.get("operationName")
+        operations = document.operations
+        chosen = operations.get(str(name)) or next(iter(operations.values()), [])
+        return {"data": _Executor(document, known).pick(_root(call), chosen)}
+    except GraphQLError as error:
+        told: Json = {"message": str(error)}
+        if type(error) in kinds:
+            told["type"] = kinds[type(error)]
+        else:
+            call.world.surprises.append(f"graphql: {error}")
+        return {"data": None, "errors": [told]}
+
+
+class _Executor:
+    """Picks what a selection asks for out of nodes, working out what is lazy."""
+
+    def __init__(self, document: Document, variables: Json) -> None:
+        self._document = document
+        self._variables = variables
+
+    def pick(self, node: Node, selection: Sequence[Field | Spread]) -> Json:
+        out: Json = {}
+        for one in selection:
+            if isinstance(one, Field):
+                out[one.key] = self._value(node, one)
+                continue
+            spread = self._document.fragments.get(one.name, one) if one.name else one
+            if spread.on in {None, node["__typename"], "Node", "Actor", "Comment", "Minimizable"}:
+                out |= self.pick(node, spread.selection)
+        return out
+
+    def _value(self, node: Node, one: Field) -> object:
+        if one.name not in node:
+            msg = f"Field '{one.name}' doesn't exist on type '{node['__typename']}' here"
+            raise GraphQLError(msg)
+        value = node[one.name]
+        if callable(value):
+            arguments = self._resolve(one.arguments)
+            assert isinstance(arguments, dict)  # noqa: S101 - a dict resolves to a dict
+            value = value(arguments)
+        return self._shaped(value, one.selection)
+
+    def _shaped(self, value: object, selection: Sequence[Field | Spread]) -> object:
+        if isinstance(value, dict):
+            return self.pick(value, selection)
+        if isinstance(value, list):
+            return [self._shaped(each, selection) for each in value]
+        return value
+
+    def _resolve(self, value: object) -> object:
+        if isinstance(value, Variable):
+            return self._variables.get(value.name)
+        if isinstance(value, dict):
+            return {key: self._resolve(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self._resolve(each) for each in value]
+        return value
+
+
+def _root(call: Call) -> Node:
+    return {
+        "__typename": "Query",
+        "viewer": _actor(call.user),
+        "repository": partial(_find_repository, call),
+        "node": partial(_find_node, call),
+        "rateLimit": {"__typename": "RateLimit", "limit": 5000, "remaining": 4999, "cost": 1},
+        "resolveReviewThread": partial(_resolve_thread, call, True),
+        "unresolveReviewThread": partial(_resolve_thread, call, False),
+        "addPullRequestReviewThreadReply": partial(_reply, call),
+        "minimizeComment": partial(_minimize, call),
+        "unminimizeComment": partial(_unminimize, call),
+    }
+
+
+def _may(call: Call, repository: Repository, needs: str, method: str = "GET") -> None:
+    """Check one permission, as GraphQL words the refusals."""
+    try:
+        visible(call.world, call.caller, repository.full_name, needs, method)
+    except Refused as error:
+        if error.status == 404:
+            raise NotFound("Could not resolve to a Repository.") from None
+        raise Forbidden(error.message) from None
+
+
+def _find_repository(call: Call, arguments: Json) -> Node:
+    full_name = f"{arguments.get('owner')}/{arguments.get('name')}"
+    found = call.world.repositories.get(full_name.lower())
+    if found is None:
+        msg = f"Could not resolve to a Repository with the name '{full_name}'."
+        raise NotFound(msg)
+    _may(call, found, "metadata:read")
+    return _repository(call, found)
+
+
+def _repository(call: Call, one: Repository) -> Node:
+    def pull(arguments: Json) -> Node:
+        found = one.pulls.get(int(str(arguments.get("number"))))
+        if found is None:
+            raise NotFound("Could not resolve to a PullRequest.")
+        _may(call, one, "pull_requests:read")
+        return _pull(call, found)
+
+    return {
+        "__typename": "Repository",
+        "id": f"R_{one.id}",
+        "databaseId": one.id,
+        "name": one.name,
+        "nameWithOwner": one.full_name,
+        "pullRequest": pull,
+    }
+
+
+def _pull(call: Call, one: Pull) -> Node:
+    return {
+        "__typename": "PullRequest",
+        "id": f"PR_{one.id}",
+        "number": one.number,
+        "title": one.issue.title,
+        "state": "MERGED" if one.merged else one.issue.state.upper(),
+        "isDraft": one.draft,
+        "headRefOid": one.head_sha,
+        "reviewThreads": partial(
+            _connection, [_thread(call, one, each) for each in one.threads], "ReviewThread"
+        ),
+    }
+
+
+def _thread(call: Call, on: Pull, one: Thread) -> Node:
+    first, mine = one.comments[0], call.user
+    may_resolve = call.caller.token is not None or at_least(on.base, mine, "write")
+    return {
+        "__typename": "PullRequestReviewThread",
+        "id": f"PRRT_{one.id}",
+        "isResolved": one.resolved_by is not None,
+        "isOutdated": one.outdated,
+        "isCollapsed": one.resolved_by is not None,
+        "path": first.path,
+        "line": first.line,
+        "startLine": first.start_line,
+        "originalLine": first.original_line,
+        "diffSide": first.side,
+        "subjectType": first.subject.upper(),
+        "resolvedBy": _actor(one.resolved_by) if one.resolved_by else None,
+        "viewerCanResolve": may_resolve,
+        "viewerCanReply": True,
+        "comments": partial(
+            _connection, [_line_comment(call, on, each) for each in one.comments], "ReviewComment"
+        ),
+        "pullRequest": lambda _: _pull(call, on),
+    }
+
+
+def _line_comment(call: Call, on: Pull, one: ReviewComment) -> Node:
+    page = f"{call.world.web_url}/{on.base.full_name}/pull/{on.number}#discussion_r{one.id}"
+    return {
+        "__typename": "PullRequestReviewComment",
+        "id": f"PRRC_{one.id}",
+        "databaseId": one.id,
+        "fullDatabaseId": str(one.id),
+        "path": one.path,
+        "line": one.line,
+        **_comment(one, page),
+        "reactions": partial(
+            _connection,
+            [{"__typename": "Reaction", "content": _emoji(x.content)} for x in one.reactions],
+            "Reaction",
+        ),
+    }
+
+
+def _comment(one: Comment | ReviewComment, page: str) -> Node:
+    return {
+        "body": one.body,
+        "url": page,
+        "createdAt": when(one.created),
+        "author": _actor(one.user),
+        "isMinimized": one.minimized is not None,
+        "minimizedReason": one.minimized.lower() if one.minimized else None,
+    }
+
+
+def _emoji(content: str) -> str:
+    return {"+1": "THUMBS_UP", "-1": "THUMBS_DOWN"}.get(content, content.upper())
+
+
+def _actor(one: User) -> Node:
+    return {
+        "__typename": one.type,
+        "login": one.login.removesuffix("[bot]"),
+        "id": f"U_{one.id}",
+        "databaseId": one.id,
+    }
+
+
+def _connection(items: list[Node], kind: str, arguments: Json) -> Node:
+    """A page of a list, with the cursor that leads on."""
+    after, first, last = (arguments.get(word) for word in ("after", "first", "last"))
+    if first is None and last is None:
+        raise GraphQLError("You must provide a `first` or `last` value to properly paginate")
+    start = int(str(after)) if after else 0
+    size = int(str(first)) if first is not None else len(items)
+    part = items[start : start + size]
+    if last is not None:
+        part = part[-int(str(last)) :]
+    more = start + len(part) < len(items) and last is None
+    info: Node = {
+        "__typename": "PageInfo",
+        "hasNextPage": more,
+        "hasPreviousPage": start > 0,
+        "startCursor": str(start),
+        "endCursor": str(start + len(part)) if part else None,
+    }
+    edges = [{"__typename": f"{kind}Edge", "node": each, "cursor": ""} for each in part]
+    return {
+        "__typename": f"{kind}Connection",
+        "totalCount": len(items),
+        "nodes": part,
+        "edges": edges,
+        "pageInfo": info,
+    }
+
+
+def _input(arguments: Json) -> Json:
+    given = arguments.get("input")
+    return given if isinstance(given, dict) else {}
+
+
+def _threads(world: World) -> list[tuple[Pull, Thread]]:
+    return [
+        (pull, thread)
+        for repository in world.repositories.values()
+        for pull in repository.pulls.values()
+        for thread in pull.threads
+    ]
+
+
+def _find_thread(call: Call, node_id: object, method: str) -> tuple[Pull, Thread]:
+    for pull, thread in _threads(call.world):
+        if f"PRRT_{thread.id}" == node_id:
+            need = "pull_requests:read" if method == "GET" else "pull_requests:write"
+            _may(call, pull.base, need, method)
+            return pull, thread
+    msg = f"Could not resolve to a node with the global id of '{node_id}'"
+    raise NotFound(msg)
+
+
+def _find_node(call: Call, arguments: Json) -> Node:
+    node_id = str(arguments.get("id"))
+    if node_id.startswith("PRRT_"):
+        return _thread(call, *_find_thread(call, node_id, "GET"))
+    for repository in call.world.repositories.values():
+        for pull in repository.pulls.values():
+            if f"PR_{pull.id}" == node_id:
+                _may(call, repository, "pull_requests:read")
+                return _pull(call, pull)
+    msg = f"Could not resolve to a node with the global id of '{node_id}'"
+    raise NotFound(msg)
+
+
+def _resolve_thread(call: Call, resolved: bool, arguments: Json) -> Node:
+    pull, thread = _find_thread(call, _input(arguments).get("threadId"), "POST")
+    # https://github.com/orgs/community/discussions/44650
+    _may(call, pull.base, "contents:write", "POST")
+    reviews.resolve(call.world, pull, thread, call.user, resolved)
+    return {"__typename": "Payload", "thread": _thread(call, pull, thread)}
+
+
+def _reply(call: Call, arguments: Json) -> Node:
+    given = _input(arguments)
+    node_id = given.get("pullRequestReviewThreadId")
+    pull, thread = _find_thread(call, node_id, "POST")
+    made = reviews.reply(call.world, pull, thread, call.user, str(given.get("body")), app=call.app)
+    return {"__typename": "Payload", "comment": _line_comment(call, pull, made)}
+
+
+def _find_comment(call: Call, node_id: object) -> tuple[Comment | ReviewComment, str]:
+    for repository in call.world.repositories.values():
+        for issue in repository.issues.values():
+            for comment in issue.comments:
+                if f"IC_{comment.id}" == node_id:
+                    needs = "issues:write pull_requests:write"
+                    _may(call, repository, needs, "POST")
+                    return comment, "IssueComment"
+        for pull in repository.pulls.values():
+            for thread in pull.threads:
+                for line in thread.comments:
+                    if f"PRRC_{line.id}" == node_id:
+                        _may(call, repository, "pull_requests:write", "POST")
+                        return line, "PullRequestReviewComment"
+    msg = f"Could not resolve to a node with the global id of '{node_id}'"
+    raise NotFound(msg)
+
+
+def _minimize(call: Call, arguments: Json) -> Node:
+    given = _input(arguments)
+    comment, kind = _find_comment(call, given.get("subjectId"))
+    if given.get("classifier") not in MINIMIZED:
+        raise GraphQLError("classifier is not one GitHub knows")
+    comment.minimized = str(given["classifier"])
+    return {"__typename": "Payload", "minimizedComment": _minimized(comment, kind)}
+
+
+def _unminimize(call: Call, arguments: Json) -> Node:
+    comment, kind = _find_comment(call, _input(arguments).get("subjectId"))
+    comment.minimized = None
+    return {"__typename": "Payload", "unminimizedComment": _minimized(comment, kind)}
+
+
+def _minimized(comment: Comment | ReviewComment, kind: str) -> Node:
+    return {
+        "__typename": kind,
+        "id": str(comment.id),
+        "isMinimized": comment.minimized is not None,
+        "minimizedReason": comment.minimized,
+    }

@@ -1,0 +1,441 @@
+"""GitHub's expressions: `${{ ... }}` evaluated, and, where a value exists only at run time, kept.
+
+Three-valued: `UNKNOWN` is a value that is not known before the job runs (secrets, outputs of steps).
+`reduce` works out what it can and gives back the rest as an expression.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, TypeGuard
+
+from regreen.actions.expressions.expression_syntax import (
+    COMPARISONS,
+    STATUS_FUNCTIONS,
+    UNKNOWN,
+    BinaryOperation,
+    Context,
+    ContextName,
+    EvaluationFailed,
+    ExpressionError,
+    FunctionCall,
+    IndexAccess,
+    LiteralValue,
+    Negation,
+    Node,
+    Value,
+    fold_case,
+    format_node,
+    is_equal,
+    is_truthy,
+    parse,
+    to_number,
+    to_string,
+)
+
+__all__ = [
+    "UNKNOWN",
+    "BinaryOperation",
+    "Context",
+    "ContextName",
+    "EvaluationFailed",
+    "ExpressionError",
+    "FunctionCall",
+    "IndexAccess",
+    "LiteralValue",
+    "Negation",
+    "Node",
+    "Value",
+    "evaluate_expression",
+    "evaluate_scalar",
+    "fill_template",
+    "format_node",
+    "from_json_value",
+    "is_truthy",
+    "parse",
+    "reduce_condition",
+    "reduce_node",
+    "simplify_condition",
+    "split_template",
+    "to_json_value",
+    "to_number",
+    "to_string",
+]
+
+
+class _FilteredArray(list["Value"]):
+    """The result of `.*`: the next property is read from each element."""
+
+
+def evaluate_expression(text: str | Node, context: Context) -> Value:
+    """The value of an expression; UNKNOWN where it hangs on something unknown.
+
+    Raises:
+        ExpressionError: the expression is malformed, or a function refuses its arguments.
+    """
+    node = parse(text) if isinstance(text, str) else text
+    rest = reduce_node(node, context)
+    return rest.value if isinstance(rest, LiteralValue) else UNKNOWN
+
+
+def reduce_node(node: Node, context: Context) -> Node:
+    """Work out all that is known; what remains is an expression over what is not."""
+    match node:
+        case LiteralValue():
+            return node
+        case ContextName(name):
+            value = _find_context(name, context)
+            return node if value is UNKNOWN else LiteralValue(value)
+        case IndexAccess(of, key):
+            return _reduce_index(node, of, key, context)
+        case Negation(of):
+            inner = reduce_node(of, context)
+            return LiteralValue(not is_truthy(inner.value)) if _is_known(inner) else Negation(inner)
+        case BinaryOperation(operator, left, right):
+            return _reduce_binary(operator, left, right, context)
+        case FunctionCall(name, arguments):
+            return _reduce_call(name, arguments, context)
+
+
+def _find_context(name: str, context: Context) -> Value:
+    if name in context:
+        return context[name]
+    lowered = name.lower()
+    for known, value in context.items():
+        if known.lower() == lowered:
+            return value
+    message = f"expression: there is no context named {name!r}"
+    raise ExpressionError(message)
+
+
+def _is_known(node: Node) -> TypeGuard[LiteralValue]:
+    return isinstance(node, LiteralValue) and not _has_unknown(node.value)
+
+
+def _has_unknown(value: Value) -> bool:
+    return value is UNKNOWN
+
+
+def _reduce_index(node: IndexAccess, of: Node, key: Node | None, context: Context) -> Node:
+    base = reduce_node(of, context)
+    at = reduce_node(key, context) if key is not None else None
+    if not _is_known(base) or (at is not None and not _is_known(at)):
+        return IndexAccess(base, at)
+    value = (
+        _get_item(base.value, at.value) if isinstance(at, LiteralValue) else _all_items(base.value)
+    )
+    return node if value is UNKNOWN else LiteralValue(value)
+
+
+def _get_item(value: Value, key: Value) -> Value:
+    if isinstance(value, _FilteredArray):
+        return _FilteredArray(
+            [found for item in value if (found := _get_item(item, key)) is not None]
+        )
+    if isinstance(key, (list, dict)):
+        return None
+    if isinstance(value, dict):
+        wanted = to_string(key)
+        if wanted in value:
+            return value[wanted]
+        lowered = wanted.lower()
+        found = next((item for name, item in value.items() if name.lower() == lowered), None)
+        return value.get("*") if found is None and value.get("*") is UNKNOWN else found
+    if isinstance(value, list):
+        index = to_number(key)
+        if not math.isnan(index) and 0 <= index < len(value):
+            return value[int(index)]
+    return None
+
+
+def _all_items(value: Value) -> Value:
+    if isinstance(value, _FilteredArray):
+        return _FilteredArray(
+            [
+                inner
+                for item in value
+                if isinstance(items := _all_items(item), list)
+                for inner in items
+            ]
+        )
+    if isinstance(value, dict):
+        return UNKNOWN if value.get("*") is UNKNOWN else _FilteredArray(value.values())
+    return _FilteredArray(value) if isinstance(value, list) else _FilteredArray()
+
+
+def _reduce_binary(operator: str, left: Node, right: Node, context: Context) -> Node:
+    item = reduce_node(left, context)
+    if operator in {"&&", "||"}:
+        if _is_known(item):
+            return (
+                reduce_node(right, context) if is_truthy(item.value) == (operator == "&&") else item
+            )
+        other = reduce_node(right, context)
+        if operator == "&&" and _is_known(other) and other.value is False:
+            return other
+        if operator == "||" and _is_known(other) and other.value is True:
+            return other
+        return BinaryOperation(operator, item, other)
+    other = reduce_node(right, context)
+    if _is_known(item) and _is_known(other):
+        return LiteralValue(COMPARISONS[operator](item.value, other.value))
+    return BinaryOperation(operator, item, other)
+
+
+def _reduce_call(name: str, arguments: tuple[Node, ...], context: Context) -> Node:
+    if name in STATUS_FUNCTIONS:
+        value = context.get(f"{name}()", UNKNOWN)
+        return FunctionCall(name, arguments) if value is UNKNOWN else LiteralValue(value)
+    if name == "case":
+        return _reduce_case(arguments, context)
+    rest = tuple(reduce_node(argument, context) for argument in arguments)
+    if name == "hashfiles" and all(_is_known(item) for item in rest):
+        return LiteralValue(_PLACEHOLDER_HASH)
+    values = [item.value for item in rest if _is_known(item)]
+    return (
+        LiteralValue(FUNCTIONS[name](values))
+        if len(values) == len(rest)
+        else FunctionCall(name, rest)
+    )
+
+
+_PLACEHOLDER_HASH = "0" * 64
+"""hashFiles only ever names caches, and caches start empty here."""
+
+
+def _reduce_case(arguments: tuple[Node, ...], context: Context) -> Node:
+    for at in range(0, len(arguments) - 1, 2):
+        asked = reduce_node(arguments[at], context)
+        if not _is_known(asked):
+            return FunctionCall(
+                "case",
+                (asked, *(reduce_node(argument, context) for argument in arguments[at + 1 :])),
+            )
+        if not isinstance(asked.value, bool):
+            message = "case: each condition must be true or false"
+            raise ExpressionError(message)
+        if asked.value:
+            return reduce_node(arguments[at + 1], context)
+    return reduce_node(arguments[-1], context)
+
+
+def split_template(text: str) -> list[str | Node]:
+    """Text and expressions, in turn.
+
+    Raises:
+        ExpressionError: an expression is malformed or not closed.
+    """
+    parts: list[str | Node] = []
+    at = 0
+    while (start := text.find("${{", at)) >= 0:
+        end = _find_closing(text, start + 3)
+        if start > at:
+            parts.append(text[at:start])
+        parts.append(parse(text[start + 3 : end]))
+        at = end + 2
+    if at < len(text) or not parts:
+        parts.append(text[at:])
+    return parts
+
+
+def _find_closing(text: str, at: int) -> int:
+    """Where the expression's `}}` is; one inside a string does not count."""
+    quoted = False
+    for index in range(at, len(text)):
+        if text[index] == "'":
+            quoted = not quoted
+        elif not quoted and text.startswith("}}", index):
+            return index
+    message = f"expression {text[at : at + 60].strip()!r}: '}}}}' is missing"
+    raise ExpressionError(message)
+
+
+def fill_template(text: str, context: Context) -> list[str | Node]:
+    """Text with known values filled in; the rest stays an expression, adjacent texts are joined."""
+    parts: list[str | Node] = []
+    for part in split_template(text):
+        rest = part if isinstance(part, str) else reduce_node(part, context)
+        if isinstance(rest, LiteralValue):
+            rest = to_string(rest.value)
+        if isinstance(rest, str) and parts and isinstance(parts[-1], str):
+            parts[-1] += rest
+        else:
+            parts.append(rest)
+    return parts
+
+
+def evaluate_scalar(text: str, context: Context) -> Value:
+    """A scalar of the workflow: keeps its type where it is one expression and nothing else."""
+    parts = split_template(text)
+    if len(parts) == 1 and not isinstance(parts[0], str):
+        return evaluate_expression(parts[0], context)
+    filled = fill_template(text, context)
+    return filled[0] if len(filled) == 1 and isinstance(filled[0], str) else UNKNOWN
+
+
+def reduce_condition(text: str | bool | float | None, context: Context) -> Node:
+    """The condition of an `if:`, evaluated as far as possible; `success()` is added if it names no status function."""
+    node = _condition_node(text)
+    if not _calls_status_function(node):
+        node = BinaryOperation("&&", FunctionCall("success", ()), node)
+    return simplify_condition(reduce_node(node, context))
+
+
+def simplify_condition(node: Node) -> Node:
+    """The same answer to "does it hold?", shorter: here only truth counts, not the value."""
+    if isinstance(node, BinaryOperation) and node.operator in {"&&", "||"}:
+        left, right = simplify_condition(node.left), simplify_condition(node.right)
+        for item, other in ((left, right), (right, left)):
+            if isinstance(item, LiteralValue) and item.value is not UNKNOWN:
+                settles = is_truthy(item.value) == (node.operator == "||")
+                return LiteralValue(node.operator == "||") if settles else other
+        return BinaryOperation(node.operator, left, right)
+    if isinstance(node, Negation):
+        inner = simplify_condition(node.of)
+        return LiteralValue(not is_truthy(inner.value)) if _is_known(inner) else Negation(inner)
+    return LiteralValue(is_truthy(node.value)) if _is_known(node) else node
+
+
+def _condition_node(text: str | bool | float | None) -> Node:
+    if text is None or text == "":
+        return FunctionCall("success", ())
+    if not isinstance(text, str):
+        return LiteralValue(text)
+    if "${{" not in text:
+        return parse(text)
+    parts = split_template(text.strip())
+    if len(parts) == 1:
+        return parts[0] if not isinstance(parts[0], str) else LiteralValue(parts[0])
+    # Text around an expression makes a string, and a string that is not empty is true: GitHub's own trap.
+    return LiteralValue("text")
+
+
+def _calls_status_function(node: Node) -> bool:
+    match node:
+        case FunctionCall(name, arguments):
+            return name in STATUS_FUNCTIONS or any(
+                _calls_status_function(argument) for argument in arguments
+            )
+        case Negation(of):
+            return _calls_status_function(of)
+        case BinaryOperation(_, left, right):
+            return _calls_status_function(left) or _calls_status_function(right)
+        case IndexAccess(of, key):
+            return _calls_status_function(of) or (key is not None and _calls_status_function(key))
+        case LiteralValue() | ContextName():
+            return False
+
+
+# The functions of GitHub's expressions, on values that are known.
+
+
+def _call_contains(values: list[Value]) -> Value:
+    where, what = values
+    if isinstance(where, list):
+        return any(is_equal(item, what) for item in where)
+    if isinstance(where, dict) or isinstance(what, (list, dict)):
+        return False
+    return fold_case(to_string(what)) in fold_case(to_string(where))
+
+
+def _call_startswith(values: list[Value]) -> Value:
+    if any(isinstance(item, (list, dict)) for item in values):
+        return False
+    return fold_case(to_string(values[0])).startswith(fold_case(to_string(values[1])))
+
+
+def _call_endswith(values: list[Value]) -> Value:
+    if any(isinstance(item, (list, dict)) for item in values):
+        return False
+    return fold_case(to_string(values[0])).endswith(fold_case(to_string(values[1])))
+
+
+_MAX_TEXT = 1024 * 1024
+_FORMAT_PART = re.compile(r"\{\{|\}\}|\{(\d+)\}|[{}]")
+
+
+def _call_format(values: list[Value]) -> Value:
+    text = to_string(values[0])
+
+    def replaced(match: re.Match[str]) -> str:
+        if match[0] in {"{{", "}}"}:
+            return match[0][0]
+        if match[1] is None or int(match[1][:5]) >= len(values) - 1:
+            message = f"format: {match[0]!r} in {text[:60]!r} names no argument"
+            raise EvaluationFailed(message)
+        return to_string(values[1 + int(match[1])])
+
+    pieces: list[str] = []
+    at = 0
+    for match in _FORMAT_PART.finditer(text):
+        pieces += [text[at : match.start()], replaced(match)]
+        at = match.end()
+    return _join_bounded("", [*pieces, text[at:]])
+
+
+def _call_join(values: list[Value]) -> Value:
+    separator = (
+        "," if len(values) < 2 or isinstance(values[1], (list, dict)) else to_string(values[1])
+    )
+    if isinstance(values[0], dict):
+        return ""
+    parts = (
+        [to_string(item) for item in values[0]]
+        if isinstance(values[0], list)
+        else [to_string(values[0])]
+    )
+    return _join_bounded(separator, parts)
+
+
+def _join_bounded(separator: str, parts: list[str]) -> str:
+    """Parts joined, unless that would fill the memory."""
+    if sum(len(part) + len(separator) for part in parts) > _MAX_TEXT:
+        message = f"a text longer than {_MAX_TEXT} characters"
+        raise EvaluationFailed(message)
+    return separator.join(parts)
+
+
+def _call_tojson(values: list[Value]) -> Value:
+    return json.dumps(to_json_value(values[0]), indent=2, ensure_ascii=False)
+
+
+def to_json_value(value: Value) -> object:
+    """A value as JSON has it: whole numbers as integers."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, list):
+        return [to_json_value(item) for item in value]
+    if isinstance(value, dict):
+        return {key: to_json_value(item) for key, item in value.items()}
+    return None if value is UNKNOWN else value
+
+
+def _call_fromjson(values: list[Value]) -> Value:
+    text = to_string(values[0])
+    try:
+        return from_json_value(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        message = f"fromJSON: not JSON: {text[:60]!r}"
+        raise EvaluationFailed(message) from error
+
+
+def from_json_value(value: object) -> Value:
+    """Values as expressions know them: every number a float, every key a string."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)):
+        return float(value)
+    if isinstance(value, (list, tuple)):
+        return [from_json_value(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): from_json_value(item) for key, item in value.items()}
+    return UNKNOWN if value is UNKNOWN else str(value)
+
+
+FUNCTIONS: Final[dict[str, Callable[[list[Value]], Value]]] = {
+    "contains": _call_contains, "startswith": _call_startswith, "endswith": _call_endswith, "format": _call_format, "join": _call_join,
+    "tojson": _call_tojson, "fromjson": _call_fromjson,
+}  # fmt: skip

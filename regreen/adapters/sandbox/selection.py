@@ -1,0 +1,114 @@
+"""Chooses the sandbox of this machine: Docker, or bubblewrap if it holds everything. There is no third way."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from hashlib import sha256
+from pathlib import Path
+
+from regreen.adapters.sandbox.egress_proxy import HOSTS_VARIABLE
+from regreen.adapters.sandbox.retention import UsageLedger
+from regreen.domain.errors import NoSandbox, UserError
+from regreen.domain.ports import Sandbox
+from regreen.domain.private_folders import cache_home, make_private
+
+SANDBOX_KINDS = ("auto", "docker", "bwrap")
+
+
+def choose_sandbox(
+    kind: str = "auto",
+    runtime: str | None = None,
+    setup_hosts: str | None = None,
+    *,
+    exact: bool = False,
+) -> Sandbox:
+    """The sandbox to use.
+
+    Args:
+        kind: "docker", "bwrap", or "auto": Docker where there is an engine, else bubblewrap where it passes
+            its own attacks.
+        runtime: another OCI runtime that the Docker engine knows ("runsc", "kata").
+        setup_hosts: private hosts that a setup may reach; None: as `REGREEN_SETUP_HOSTS` has it.
+        exact: refuse a sandbox whose limits on memory are approximate: where other people's code runs.
+
+    Raises:
+        NoSandbox: none works here; the text names the remedy.
+        UserError: `kind` or `setup_hosts` is invalid.
+    """
+    hosts = os.environ.get(HOSTS_VARIABLE, "") if setup_hosts is None else setup_hosts
+    match kind:
+        case "docker":
+            return _connect_docker(runtime, hosts)
+        case "bwrap":
+            return _connect_bwrap(hosts, exact)
+        case "auto":
+            return _first_available(runtime, hosts, exact)
+        case _:
+            message = f"unknown sandbox {kind!r}; use one of {', '.join(SANDBOX_KINDS)}"
+            raise UserError(message)
+
+
+def _first_available(runtime: str | None, hosts: str, exact: bool) -> Sandbox:
+    try:
+        return _connect_docker(runtime, hosts)
+    except NoSandbox as without_docker:
+        try:
+            return _connect_bwrap(hosts, exact)
+        except NoSandbox as without_bwrap:
+            message = (
+                f"no sandbox works here. Docker: {without_docker}. bubblewrap: {without_bwrap}"
+            )
+            raise NoSandbox(message) from without_bwrap
+
+
+def _connect_docker(runtime: str | None, hosts: str) -> Sandbox:
+    from regreen.adapters.sandbox.docker.docker_sandbox import DockerSandbox
+
+    return DockerSandbox.connect(
+        runtime, ledger=UsageLedger(_environments_home() / "used"), setup_hosts=hosts
+    )
+
+
+def _connect_bwrap(hosts: str, exact: bool) -> Sandbox:
+    """Bubblewrap, after it has held the quick attacks on this boot of this kernel, memory included."""
+    from regreen.adapters.sandbox.attacks.attack import self_test
+    from regreen.adapters.sandbox.bubblewrap.bubblewrap_sandbox import BwrapSandbox
+
+    sandbox = BwrapSandbox.connect(_environments_home(), setup_hosts=hosts)
+    if exact and sandbox.why_approximate:
+        message = (
+            f"bubblewrap bounds memory only approximately here ({sandbox.why_approximate}), which is for your own code "
+            "on the command line; for pull requests use Docker, or run as root"
+        )
+        raise NoSandbox(message)
+    passed = _environments_home() / f"held-{_self_test_key()}"
+    if not passed.exists():
+        if broken := self_test(sandbox):
+            message = f"bubblewrap does not hold here ({broken}); use Docker"
+            raise NoSandbox(message)
+        passed.touch()
+    return sandbox
+
+
+def _self_test_key() -> str:
+    """The key of the self-test's outcome: this boot, and the attacked programs."""
+    from regreen.adapters.sandbox import egress_proxy as egress
+    from regreen.adapters.sandbox import seccomp
+    from regreen.adapters.sandbox.attacks import box_programs as attack_programs
+    from regreen.adapters.sandbox.bubblewrap import box_limiter as limiter
+    from regreen.adapters.sandbox.bubblewrap import bubblewrap_backend as bwrap_box
+    from regreen.adapters.sandbox.bubblewrap import bubblewrap_sandbox as bubblewrap
+    from regreen.adapters.sandbox.bubblewrap import control_group
+
+    digest = sha256(Path("/proc/sys/kernel/random/boot_id").read_bytes())
+    digest.update(control_group.explain_unavailable().encode())
+    digest.update(Path(shutil.which("bwrap") or os.devnull).read_bytes())
+    for module in (attack_programs, bubblewrap, bwrap_box, egress, limiter, seccomp):
+        digest.update(Path(module.__file__ or os.devnull).read_bytes())
+    return digest.hexdigest()[:32]
+
+
+def _environments_home() -> Path:
+    """The folder of environments for a sandbox without an engine."""
+    return make_private(cache_home()) / "sandbox"

@@ -1,0 +1,253 @@
+"""Proves a culprit: runs it and its parents again, and reverts it on the bad end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+from regreen.bisect.commit_runner import CommitRunner
+from regreen.bisect.rate_prior import RateHistory
+from regreen.bisect.result import CulpritVerification
+from regreen.bisect.session import BisectSession
+from regreen.bisect.verdict_memory import CommitRun
+from regreen.code.paths import is_source
+from regreen.domain.ports import Git
+
+_REQUIRED_ODDS = 99.0
+_MAX_RUNS = 20
+_MAX_LATER_RUNS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CulpritProof:
+    """Whether the culprit is proven, and how; the runs of a failed proof count as evidence.
+
+    `since` is what later commits show, if the revert settles nothing.
+    """
+
+    holds: bool
+    verified: CulpritVerification
+    since: LaterCommits | None = None
+
+
+def prove_culprit(
+    session: BisectSession, culprit: int, *, git: Git, runner: CommitRunner, bad: str
+) -> CulpritProof:
+    """Run the culprit and its parents again; if the search still blames it, revert it on the bad end."""
+    for sha in (session.commit_at(culprit), *git.commit(session.commit_at(culprit)).parents[:1]):
+        runner.prepare_run(sha)
+    reverted = git.revert(session.commit_at(culprit), bad)
+    if reverted is not None:
+        runner.prepare_run(reverted)
+    runs = _rerun_culprit(session, culprit, git, runner)
+    doubtful = [run for run in runs if not _is_as_expected(session, culprit, run)]
+    if doubtful:
+        session.count_runs(runs)
+        if not session.is_sure_of(culprit):
+            outcomes = "; ".join(
+                f"{run.sha[:12]}: {session.classify_run(run)[0]}" for run in doubtful
+            )
+            detail = f"running {session.commit_at(culprit)[:12]} and its parents again did not bear it out ({outcomes})"
+            return CulpritProof(False, CulpritVerification(("rerun",), False, detail, len(runs)))
+    else:
+        session.weigh_runs(runs)
+        if not session.is_sure_of(culprit):
+            session.log.record_proof_runs(runs)
+            return CulpritProof(False, CulpritVerification(("rerun",), False, "", len(runs)))
+    if len(runs) < 2:
+        return CulpritProof(
+            True,
+            CulpritVerification(
+                (), False, "neither it nor its parents could be run again", len(runs)
+            ),
+        )
+    detail = f"run again: {_describe_outcomes(session, runs)}"
+    taken_back = _test_revert(session, session.commit_at(culprit), git, runner, bad)
+    detail, spent = f"{detail}; {taken_back.detail}", len(runs) + taken_back.runs
+    if taken_back.works:
+        return CulpritProof(True, CulpritVerification(("rerun", "revert"), True, detail, spent))
+    looked = check_later_commits(session, culprit, runner)
+    spent += len(looked.runs)
+    doubts = [run for run in looked.runs if _is_repaired(session, run)]
+    if doubts and looked.mended is None:
+        session.count_runs(looked.runs)
+        if not session.is_sure_of(culprit):
+            if not doubtful:
+                session.log.record_proof_runs(runs)
+            detail = f"{detail}; {doubts[0].sha[:12]} passed once, and contains it"
+            return CulpritProof(False, CulpritVerification(("rerun",), False, detail, spent))
+    elif looked.runs and not doubts:
+        detail = f"{detail}; {_describe_outcomes(session, list(looked.runs))}, which contain it"
+    return CulpritProof(True, CulpritVerification(("rerun",), True, detail, spent), looked)
+
+
+@dataclass(frozen=True, slots=True)
+class _RevertResult:
+    works: bool
+    detail: str
+    runs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LaterCommits:
+    """A test of the commits after a culprit; `mended` is one that passes although it contains the culprit."""
+
+    runs: tuple[CommitRun, ...]
+    mended: str | None = None
+
+
+def check_later_commits(session: BisectSession, culprit: int, runner: CommitRunner) -> LaterCommits:
+    """Check that every commit since the culprit fails, at the places that the search tested least.
+
+    A similar fault may have come and gone before the present one: then a commit in
+    between passes repeatedly.
+    """
+    needed = max(2, _required_runs(session)[1])
+    runs: list[CommitRun] = []
+    tested = {session.point_at(run.sha) for run in session.log.runs}
+    for at in _least_tested(session, culprit, tested):
+        runs.append(runner.explore_commit(session.commit_at(at)))
+        if not _is_repaired(session, runs[-1]):
+            continue
+        again = [runner(session.commit_at(at)) for _ in range(needed)]
+        runs += again
+        mended = all(_is_repaired(session, run) for run in again)
+        return LaterCommits(tuple(runs), session.commit_at(at) if mended else None)
+    return LaterCommits(tuple(runs))
+
+
+def _is_repaired(session: BisectSession, run: CommitRun) -> bool:
+    outcome, _ = session.classify_run(run)
+    return outcome == ("fail" if session.find_fix else "pass")
+
+
+def _least_tested(session: BisectSession, culprit: int, tested: set[int]) -> list[int]:
+    """Commits that contain the culprit, each in the middle of the longest untested stretch."""
+    last = len(session.history) - 1
+    line = [
+        at
+        for at in range(culprit, last + 1)
+        if session.history.contains[at] >> culprit & 1
+        and (at in {culprit, last} or at not in session.barred)
+    ]
+    looked = sorted({0, len(line) - 1} | {at for at, point in enumerate(line) if point in tested})
+    chosen: list[int] = []
+    for _ in range(_MAX_LATER_RUNS):
+        gaps = [(after - before, before) for before, after in pairwise(looked)]
+        width, start = max(gaps, default=(0, 0))
+        if width < 2:
+            break
+        middle = start + width // 2
+        chosen.append(line[middle])
+        looked = sorted([*looked, middle])
+    return chosen
+
+
+def count_outcomes(session: BisectSession, culprit: int) -> RateHistory:
+    """The results of the runs with and without the culprit, for the rate prior of the next bisection."""
+    counts = {(with_it, failed): 0 for with_it in (True, False) for failed in (True, False)}
+    for run in session.log.runs:
+        outcome, point = session.classify_run(run)[0], session.point_at(run.sha)
+        if outcome in {"pass", "fail"}:
+            with_it = bool(session.history.contained_commits(point) >> culprit & 1)
+            counts[with_it, (outcome == "fail") != session.find_fix] += 1
+    return RateHistory(
+        counts[True, True], counts[True, False], counts[False, True], counts[False, False]
+    )
+
+
+def _rerun_culprit(
+    session: BisectSession, culprit: int, git: Git, runner: CommitRunner
+) -> list[CommitRun]:
+    """Run the culprit until it fails again, and each parent as often as its passes must be to convince."""
+    hits, passes = _required_runs(session)
+    runs: list[CommitRun] = []
+    for _ in range(hits):
+        runs.append(runner(session.commit_at(culprit)))
+        if _is_as_expected(session, culprit, runs[-1]):
+            break
+    parents = git.commit(session.commit_at(culprit)).parents
+    for parent in parents[:1] if session.first_parent else parents:
+        for _ in range(passes):
+            runs.append(runner(parent))
+            if session.classify_run(runs[-1])[0] in {"untestable", "infra"}:
+                break
+    return runs
+
+
+def _is_as_expected(session: BisectSession, culprit: int, run: CommitRun) -> bool:
+    outcome, _ = session.classify_run(run)
+    if outcome in {"untestable", "infra"}:
+        return run.sha != session.commit_at(culprit)
+    return ((outcome == "fail") != session.find_fix) == (run.sha == session.commit_at(culprit))
+
+
+def _required_runs(session: BisectSession) -> tuple[int, int]:
+    """How many runs show the culprit's failure once, and make passes elsewhere significant."""
+    bad, good = (_mean_rate(rates) for rates in session.state.failure_rates())
+    bad = min(bad, 0.999)
+    hits = math.ceil(math.log(1 / _REQUIRED_ODDS) / math.log(1 - bad))
+    passes = math.ceil(
+        math.log(_REQUIRED_ODDS) / math.log(max(1.0001, (1 - min(good, 0.99)) / (1 - bad)))
+    )
+    return min(hits, _MAX_RUNS), min(passes, _MAX_RUNS)
+
+
+def _test_revert(
+    session: BisectSession, culprit: str, git: Git, runner: CommitRunner, bad: str
+) -> _RevertResult:
+    """Revert the commit on the bad end, whole and then its source alone, and run the result."""
+    tried: list[str] = []
+    spent = 0
+    for extent, chosen in (("whole", ()), ("its source alone", changed_source_paths(git, culprit))):
+        if extent != "whole" and not chosen:
+            continue
+        commit = git.revert(culprit, bad, paths=chosen)
+        if commit is None:
+            tried.append(f"reverting it ({extent}) on {bad[:12]} conflicts")
+            continue
+        runs = _run_until_doubt(session, runner, commit)
+        spent += len(runs)
+        outcomes = {session.classify_run(run)[0] for run in runs}
+        wanted = "fail" if session.find_fix else "pass"
+        if outcomes == {wanted}:
+            times = f", {len(runs)} times" if len(runs) > 1 else ""
+            does = "fails" if session.find_fix else "passes"
+            detail = f"reverted ({extent}) on {bad[:12]} the command {does}{times}"
+            return _RevertResult(True, detail, spent)
+        reason = session.classify_run(runs[-1])[1]
+        tried.append(f"reverting it ({extent}) on {bad[:12]} does not help: {reason}")
+    return _RevertResult(False, "; ".join(tried) or "nothing to revert", spent)
+
+
+def _run_until_doubt(session: BisectSession, runner: CommitRunner, commit: str) -> list[CommitRun]:
+    """Runs at a reverted head: as many as convince, fewer after one that contradicts."""
+    wanted = "fail" if session.find_fix else "pass"
+    runs: list[CommitRun] = []
+    for _ in range(_required_runs(session)[1]):
+        runs.append(runner(commit))
+        if session.classify_run(runs[-1])[0] != wanted:
+            break
+    return runs
+
+
+def changed_source_paths(git: Git, sha: str) -> tuple[str, ...]:
+    """The paths of a commit that are neither test nor document: those conflict often, and no fault lies in them."""
+    return tuple(path for path in git.changed_paths(sha) if is_source(path))
+
+
+def _describe_outcomes(session: BisectSession, runs: list[CommitRun]) -> str:
+    counts: dict[tuple[str, str], int] = {}
+    for run in runs:
+        key = (run.sha[:12], session.classify_run(run)[0])
+        counts[key] = counts.get(key, 0) + 1
+    return ", ".join(
+        f"{sha} {outcome}{f' x{count}' if count > 1 else ''}"
+        for (sha, outcome), count in counts.items()
+    )
+
+
+def _mean_rate(rates: list[tuple[float, float]]) -> float:
+    total = sum(mass for _, mass in rates)
+    return sum(rate * mass for rate, mass in rates) / total if total else 0.5

@@ -1,0 +1,461 @@
+"""Handles comments and buttons: checks the permission, answers at once or orders a job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from functools import cached_property
+
+from regreen.bot import feedback, messages, trust
+from regreen.bot.commands import (
+    COMMAND_NAMES,
+    COMMAND_USAGE,
+    RUNS_CODE,
+    Command,
+    CommandName,
+    UnclearCommand,
+    may_give_command,
+    parse_commands,
+    required_permission,
+)
+from regreen.bot.feedback import OutcomeStore
+from regreen.bot.jobs.event_jobs import make_orders
+from regreen.bot.jobs.runner import Job
+from regreen.bot.jobs.serialization import deserialize_work
+from regreen.bot.posted_findings import PostedFindings
+from regreen.bot.replies import CommandReply
+from regreen.bot.repository_settings import LoadedConfig, config_to_yaml
+from regreen.bot.services import Services
+from regreen.domain.errors import UserError
+from regreen.domain.events import (
+    BisectRequest,
+    ButtonPressed,
+    CommentPosted,
+    CommentRef,
+    FixRequest,
+    NewTestRequest,
+    QuestionRequest,
+    RepositoryRef,
+    ReviewRequest,
+    WorkRequest,
+)
+from regreen.domain.github import COMMENT_SCOPE, GitHub, Permission, PullRequest
+from regreen.domain.records import JobRecord, Order
+from regreen.domain.state_records import CommandClaim, CommandTimes, LastRefusal, PostedFinding
+from regreen.reviewers.learning import rule_statistics
+
+OrderWork = Callable[[tuple[Order, ...]], None]
+PublishFix = Callable[[Job, RepositoryRef, str, str], str | None]
+"""Publishes the fix that waits on an issue or pull request ("7") or commit ("@SHA"); None where none waits."""
+
+_BUTTON_COMMANDS: dict[str, CommandName] = {
+    "fix": "fix",
+    "bisect": "bisect",
+    "explain": "explain",
+    "dismiss": "dismiss",
+}
+_HOUR_SECONDS = 3600.0
+_MAX_COMMANDS_PER_HOUR = 30
+_LAST_REPLY_LINE = 99  # the last part of the reply, after the parts of the comment's commands
+
+
+@dataclass(frozen=True)
+class _CommandContext:
+    """One comment or button that is being handled. `sha` is the commit whose check run shows the button."""
+
+    job: Job
+    event: CommentPosted
+    github: GitHub
+    loaded: LoadedConfig
+    sha: str = ""
+
+    @property
+    def login(self) -> str:
+        return self.event.actor.login
+
+    @cached_property
+    def permission(self) -> Permission:
+        """What the author may do in the repository."""
+        return self.github.permission(self.login)
+
+    @cached_property
+    def pull(self) -> PullRequest | None:
+        """The pull request of the comment, as it is now."""
+        return self.github.pull(self.event.number) if self.event.on_pull else None
+
+
+class CommandHandler:
+    """Handles the commands in comments and the buttons of check runs."""
+
+    def __init__(self, desk: Services, order: OrderWork, publish: PublishFix) -> None:
+        self._desk = desk
+        self._order = order
+        self._publish = publish
+
+    def handle_comment(self, job: Job, event: CommentPosted) -> str:
+        """Run the commands of a comment."""
+        desk = self._desk
+        if event.actor.is_bot or event.actor.login == f"{desk.app.slug}[bot]":
+            return "a bot's comment"
+        github = desk.github_client(event.where, COMMENT_SCOPE)
+        loaded = desk.load_repo_config(event.where, github, github.repository())
+        prefix = loaded.config.commands.prefix
+        if event.edited and event.author != event.actor:
+            return "edited by somebody who did not write it"
+        before = {_command_key(c) for c in parse_commands(event.before, prefix)}
+        commands = [c for c in parse_commands(event.body, prefix) if _command_key(c) not in before]
+        new = [c for c in commands if self._is_new(job, event, c)]
+        if not new:
+            return "no command"
+        context = _CommandContext(job, event, github, loaded)
+        return ", ".join(self._run_command(context, command) for command in new)
+
+    def handle_button(self, job: Job, event: ButtonPressed) -> str:
+        """Run the command that a button stands for."""
+        if event.identifier == "approve":
+            return self._approve_shown_patch(job, event)
+        name = _BUTTON_COMMANDS.get(event.identifier)
+        if name is None or not event.pulls:
+            return "no such button"
+        github = self._desk.github_client(event.where, COMMENT_SCOPE)
+        loaded = self._desk.load_repo_config(event.where, github, github.repository())
+        as_comment = CommentPosted(
+            where=event.where,
+            actor=event.actor,
+            number=event.pulls[0],
+            on_pull=True,
+            review=False,
+            comment_id=0,
+            body="",
+            association="",
+            edited=False,
+        )
+        context = _CommandContext(job, as_comment, github, loaded, event.head_sha)
+        return (
+            self._dismiss_all_findings(context)
+            if name == "dismiss"
+            else self._run_command(context, Command(name))
+        )
+
+    def _approve_shown_patch(self, job: Job, event: ButtonPressed) -> str:
+        """Publish the patch that a commit's check run shows; people without permission get no answer."""
+        github, login = self._desk.github_client(event.where, COMMENT_SCOPE), event.actor.login
+        allow = self._desk.load_repo_config(
+            event.where, github, github.repository()
+        ).config.commands.allow
+        has = github.permission(login)
+        if not may_give_command("approve", has, allow):
+            self._desk.log_action(job, login, "refused", f"approve: has {has}")
+            return f"refused {login}"
+        done = self._publish(job, event.where, f"@{event.head_sha}", login)
+        return done or "nothing waits there"
+
+    def report_failure(
+        self, record: JobRecord, event: CommentPosted | ButtonPressed, reason: str
+    ) -> None:
+        """Tell the author of a command that its job failed; a comment without a command gets no answer."""
+        github = self._desk.github_client(event.where, COMMENT_SCOPE)
+        if isinstance(event, ButtonPressed):
+            if event.identifier in _BUTTON_COMMANDS and event.pulls:
+                reply = CommandReply(github, self._desk.store, event.pulls[0], None, record.id)
+                reply.post_text(messages.job_failed(reason, record.id))
+            return
+        # reading the configuration, which may set another prefix, may be what failed
+        known = self._desk.store.find(CommandClaim, repo=event.where.repo, comment=event.comment_id)
+        if known or parse_commands(event.body):
+            ref = _comment_ref(event, _LAST_REPLY_LINE)
+            reply = CommandReply(github, self._desk.store, event.number, ref, record.id)
+            reply.show_reaction("confused")
+            reply.post_text(messages.job_failed(reason, record.id))
+
+    def _is_new(self, job: Job, event: CommentPosted, command: Command | UnclearCommand) -> bool:
+        """Whether the command is new to its comment, which may be edited; a retried job runs its own commands again."""
+        claim = CommandClaim(
+            event.where.repo, event.comment_id, _command_key(command), job.record.id
+        )
+        store = self._desk.store
+        return store.add(claim) or store.find(CommandClaim, **asdict(claim)) is not None
+
+    def _run_command(self, context: _CommandContext, command: Command | UnclearCommand) -> str:
+        reply = self._make_reply(context, command.line)
+        allow, has = context.loaded.config.commands.allow, context.permission
+        name: CommandName = command.name if isinstance(command, Command) else "review"
+        fork = name in RUNS_CODE and context.pull is not None and context.pull.fork
+        if not may_give_command(name, has, allow, fork=fork):
+            needs = required_permission(name, allow, fork=fork)
+            if self._may_refuse_again(context, command.line):
+                reply.post_text(messages.command_refused(context.login, needs))
+            self._desk.log_action(
+                context.job, context.login, "refused", f"{name}: has {has}, needs {needs}"
+            )
+            return f"refused {context.login}"
+        if reason := self._reason_to_hold_back(context, reply, command.line):
+            return reason
+        # the "eyes" reaction confirms the comment before any slow work
+        reply.show_reaction("eyes")
+        if isinstance(command, UnclearCommand):
+            reply.show_reaction("confused")
+            reply.post_text(messages.command_unclear(command.problem))
+            return "unclear"
+        self._desk.log_action(context.job, context.login, f"/{command.name}", command.text)
+        try:
+            sha = self._find_target_commit(context, command)
+        except UserError as error:
+            reply.show_reaction("confused")
+            reply.post_text(messages.command_not_run(str(error)))
+            return "the head has moved"
+        if command.name in _PROGRESS_TEXTS:
+            return self._order_work(context, command, reply, sha)
+        reply.post_text(self._answer_immediately(context, command))
+        reply.show_reaction("rocket")
+        return command.name
+
+    def _find_target_commit(self, context: _CommandContext, command: Command) -> str:
+        """The commit that a command runs, which needs an approval if it is a fork's; "" if nothing is run.
+
+        Raises:
+            UserError: the commit is no longer the pull request's head.
+        """
+        pull, event = context.pull if command.name in RUNS_CODE else None, context.event
+        if pull is None or "bad" in command.options:
+            return ""
+        head = pull.head_sha
+        if command.name == "approve" and command.text:
+            target = head if head.startswith(command.text) else command.text
+        else:
+            target = context.sha or trust.head_seen_by_author(
+                self._desk.store, context.job.record, event, head
+            )
+        trust.refuse_if_moved(command.name, target, pull)
+        if pull.fork:
+            trust.record_approval(
+                self._desk.store, event.where.repo, event.number, target, context.login
+            )
+        return target
+
+    def _answer_immediately(self, context: _CommandContext, command: Command) -> str:  # noqa: PLR0911 - one for each command
+        event = context.event
+        match command.name:
+            case "config":
+                loaded = context.loaded
+                return messages.config_shown(
+                    config_to_yaml(loaded.config), loaded.source, loaded.problems
+                )
+            case "cancel":
+                stopped = self._desk.store.cancel(
+                    event.where.repo, event.number, context.job.record.id
+                )
+                return messages.jobs_cancelled(len(stopped))
+            case "retry":
+                return self._retry_last_job(context.job, event)
+            case "dismiss":
+                return self._dismiss_finding(event, context.github, command.text)
+            case "approve":
+                return self._approve_pull(context)
+            case "stats":
+                return self._show_statistics(context)
+            case _:
+                prefix = context.loaded.config.commands.prefix
+                return messages.help_text((COMMAND_USAGE[n] for n in COMMAND_NAMES), prefix)
+
+    def _order_work(
+        self, context: _CommandContext, command: Command, reply: CommandReply, sha: str
+    ) -> str:
+        demand = _make_request(context.event, command, sha)
+        if demand is None:
+            reply.post_text(
+                messages.command_unclear("that works on pull requests, and this is an issue.")
+            )
+            reply.show_reaction("confused")
+            return "not a pull request"
+        if command.name in _MODEL_COMMANDS and not self._desk.settings.has_model:
+            reply.post_text(messages.model_missing(f"`/{command.name}`"))
+            reply.show_reaction("confused")
+            return "no model"
+        if command.name != "review" and context.event.comment_id:
+            # a review answers with its check run; a button has no comment that could get a second answer
+            reply.post_text(messages.work_started(_PROGRESS_TEXTS[command.name]))
+        self._order(make_orders(demand, f"{context.job.record.id}/{command.line}"))
+        return f"ordered {command.name}"
+
+    def _show_statistics(self, context: _CommandContext) -> str:
+        outcomes, repo = OutcomeStore(self._desk.store), context.event.where.repo
+        default = context.loaded.config.review.min_confidence
+        rows = rule_statistics(
+            outcomes.list_outcomes(), outcomes.learned_thresholds(repo, default)[1], repo, default
+        )
+        return messages.statistics_report(rows, outcomes.calibration_bins(repo), default)
+
+    def _retry_last_job(self, job: Job, event: CommentPosted) -> str:
+        past = self._desk.store.jobs(
+            states=("failed", "cancelled"), repo=event.where.repo, number=event.number
+        )
+        last = next((j for j in past if j.kind in {"review", "fix", "bisect"}), None)
+        if last is None:
+            return messages.nothing_to_retry()
+        self._order(make_orders(deserialize_work(last.event), f"retry/{job.record.id}"))
+        return messages.job_retried(last.kind)
+
+    def _dismiss_finding(self, event: CommentPosted, github: GitHub, text: str) -> str:
+        wanted, _, reason = text.partition(" ")
+        posted = PostedFindings(self._desk.store, event.where.repo, event.number).load_posted()
+        named = wanted in _finding_names(posted) or _FINDING_ID.fullmatch(wanted)
+        if event.reply_to is not None and not named:
+            # in a finding's own thread, all text after the command is the reason
+            wanted, reason = self._find_thread_finding(github, event, posted) or wanted, text
+        for finding in posted.values():
+            if wanted and wanted in {finding.id, finding.fingerprint}:
+                self._record_dismissal(event, github, finding, reason)
+                return messages.finding_dismissed(finding.title)
+        return messages.unknown_finding(wanted, [(f.id, f.title) for f in posted.values()])
+
+    def _dismiss_all_findings(self, context: _CommandContext) -> str:
+        event, login = context.event, context.login
+        allow = context.loaded.config.commands.allow
+        if not may_give_command("dismiss", context.permission, allow):
+            return f"refused {login}"
+        posted = PostedFindings(self._desk.store, event.where.repo, event.number).load_posted()
+        for finding in posted.values():
+            self._record_dismissal(event, context.github, finding, "by button")
+        self._desk.log_action(context.job, login, "/dismiss", f"all {len(posted)} by button")
+        again = ReviewRequest(event.where, event.number, full=False, asked_by=login)
+        self._order(make_orders(again, context.job.record.id))
+        return f"dismissed {len(posted)}"
+
+    def _record_dismissal(
+        self, event: CommentPosted, github: GitHub, finding: PostedFinding, reason: str
+    ) -> None:
+        remembered = PostedFindings(self._desk.store, event.where.repo, event.number)
+        remembered.dismiss(finding.fingerprint, event.actor.login, reason)
+        feedback.record_dismissed(self._desk, finding)
+        remembered.close_threads(github, event.number, {finding.fingerprint})
+
+    def _find_thread_finding(
+        self, github: GitHub, event: CommentPosted, posted: Iterable[str]
+    ) -> str:
+        for thread in github.threads(event.number):
+            if any(c.id == event.reply_to for c in thread.comments):
+                body = thread.comments[0].body
+                return next((f for f in posted if f"finding:{f}" in body), "")
+        return ""
+
+    def _approve_pull(self, context: _CommandContext) -> str:
+        event, login = context.event, context.login
+        done = self._publish(context.job, event.where, str(event.number), login)
+        if done is not None:
+            return done
+        pull = context.pull
+        if pull is None or not pull.fork:
+            return messages.nothing_to_approve()
+        again = ReviewRequest(event.where, event.number, full=False, asked_by=login)
+        self._order(make_orders(again, context.job.record.id))
+        return messages.fork_approved(pull.head_sha)
+
+    def _reason_to_hold_back(self, context: _CommandContext, reply: CommandReply, line: int) -> str:
+        """Why a permitted command is not carried out now; "" if it is."""
+        is_trusted = may_give_command(
+            "review", context.permission, context.loaded.config.commands.allow
+        )
+        if not is_trusted and not self._may_refuse_again(context, line):
+            return "answered within the hour"
+        count = (
+            self._count_recent_commands(context.event) if context.job.record.attempts == 1 else 0
+        )
+        if count < _MAX_COMMANDS_PER_HOUR:
+            return ""
+        reply.show_reaction("confused")
+        # posted once: a hundred commands do not get a hundred answers
+        if count == _MAX_COMMANDS_PER_HOUR:
+            reply.post_text(messages.too_many_commands(context.login))
+        return "too many"
+
+    def _may_refuse_again(self, context: _CommandContext, line: int) -> bool:
+        """Whether a person without permission gets an answer: once an hour in each conversation."""
+        event, store, own = context.event, self._desk.store, f"{context.job.record.id}/{line}"
+        now = self._desk.clock.now().timestamp()
+        place = {"repo": event.where.repo, "number": event.number, "login": context.login}
+        last = store.find(LastRefusal, **place)
+        if last is not None and now - last.at < _HOUR_SECONDS and last.command != own:
+            return False
+        store.save(LastRefusal(event.where.repo, event.number, context.login, now, own))
+        return True
+
+    def _count_recent_commands(self, event: CommentPosted) -> int:
+        """Count one more command of this person in this repository; return how many came in the hour before."""
+        store, repo, login = self._desk.store, event.where.repo, event.actor.login
+        now = self._desk.clock.now().timestamp()
+        known = store.find(CommandTimes, repo=repo, login=login)
+        past = [t for t in known.times if now - t < _HOUR_SECONDS] if known else []
+        store.save(CommandTimes(repo, login, (*past, now)[-2 * _MAX_COMMANDS_PER_HOUR :]))
+        return len(past)
+
+    def _make_reply(self, context: _CommandContext, line: int) -> CommandReply:
+        ref = _comment_ref(context.event, line)
+        return CommandReply(
+            context.github, self._desk.store, context.event.number, ref, context.job.record.id
+        )
+
+
+_FINDING_ID = re.compile(r"[0-9a-f]{8}(?:[0-9a-f]{24})?")
+_MODEL_COMMANDS = frozenset({"test", "explain", "ask"})
+_PROGRESS_TEXTS: dict[str, str] = {
+    "review": "reading the change",
+    "fix": "reproducing what is red",
+    "bisect": "looking for the commit that broke it",
+    "test": "writing a test",
+    "explain": "reading the change",
+    "ask": "looking it up",
+}
+
+
+def _finding_names(posted: dict[str, PostedFinding]) -> set[str]:
+    """Every name that a finding can be called by."""
+    return {*posted, *(finding.id for finding in posted.values())}
+
+
+def _comment_ref(event: CommentPosted, line: int) -> CommentRef | None:
+    if not event.comment_id:
+        return None
+    return CommentRef(event.comment_id, event.review, line)
+
+
+def _thread_root(event: CommentPosted) -> int | None:
+    """The first comment of the thread that a comment belongs to; the comment itself if it starts the thread."""
+    return (event.reply_to or event.comment_id) if event.review else None
+
+
+def _command_key(command: Command | UnclearCommand) -> str:
+    """The key that distinguishes a command from the others of its comment."""
+    text = command.said if isinstance(command, UnclearCommand) else f"{command.name} {command.text}"
+    return text[:300]
+
+
+def _make_request(  # noqa: PLR0911 - a return for each command
+    event: CommentPosted, command: Command, sha: str
+) -> WorkRequest | None:
+    where, number, login = event.where, event.number, event.actor.login
+    ref = _comment_ref(event, command.line)
+    match command.name:
+        case "review" if event.on_pull:
+            full = command.text == "full"
+            return ReviewRequest(where, number, full=full, asked_by=login, comment=ref)
+        case "fix":
+            return FixRequest(where, number, event.on_pull, command.text, login, ref, sha)
+        case "bisect":
+            o = command.options
+            good, bad, test = o.get("good"), o.get("bad"), o.get("test")
+            slower = float(o["slower"]) if "slower" in o else None
+            return BisectRequest(where, number, good, bad, test, login, ref, sha, slower)
+        case "test" if event.on_pull:
+            return NewTestRequest(where, number, command.text, login, ref, sha)
+        case "explain":
+            return QuestionRequest(
+                where, number, event.on_pull, "", login, ref, _thread_root(event)
+            )
+        case "ask":
+            return QuestionRequest(
+                where, number, event.on_pull, command.text, login, ref, _thread_root(event)
+            )
+        case _:
+            return None

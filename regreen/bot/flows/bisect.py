@@ -1,0 +1,333 @@
+"""Finds the commit that broke a test, proves it, and reports it once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from datetime import timedelta
+from typing import Any
+
+from regreen.bisect import report
+from regreen.bisect.bisection import BisectJob, run_bisection
+from regreen.bisect.box_pool import BoxPool
+from regreen.bisect.commit_runner import PairedRunner, TrialRunner
+from regreen.bisect.result import Bisection
+from regreen.bot import messages
+from regreen.bot.flows.failed_job import find_ci_runs
+from regreen.bot.flows.revert import RevertOffer
+from regreen.bot.flows.review import trial_from_config
+from regreen.bot.jobs.runner import Job
+from regreen.bot.replies import CommandReply
+from regreen.bot.services import Services
+from regreen.bot.trust import Clearance, refuse_if_moved, require_clearance
+from regreen.domain.errors import Cancelled, UserError
+from regreen.domain.events import BisectRequest as BisectAsk
+from regreen.domain.events import RepositoryRef, Tick
+from regreen.domain.github import BISECT_SCOPE, GitHub, PullRequest, Repository
+from regreen.domain.ports import Mirror
+from regreen.domain.records import ResultDocument
+from regreen.domain.repo_config import RepoConfig, Schedule
+from regreen.domain.state_records import ScheduleState
+from regreen.runs.trial import Trial, open_box
+
+_MIN_EDIT_SECONDS = 15.0
+_MAX_MINUTES = 120.0
+_SCHEDULED_MINUTES = 240.0
+
+
+def bisect_on_request(desk: Services, job: Job, ask: BisectAsk) -> str:
+    """Bisect on request: one comment, updated on the way, ends with the culprit or with the reason for none."""
+    github = desk.github_client(ask.where, BISECT_SCOPE)
+    repository = github.repository()
+    config = desk.load_repo_config(ask.where, github, repository).config
+    reply = CommandReply(github, desk.store, ask.number, ask.comment, job.record.id)
+    on_pull = ask.bad is None and _is_pull(github, ask.number)
+    pull = github.pull(ask.number) if on_pull else None
+    if pull is not None:
+        refuse_if_moved("bisect", ask.sha, pull)
+    base = pull.base_sha if pull else repository.default_branch
+    refs = [f"refs/pull/{ask.number}/head"] if pull else []
+    git = desk.mirrors.fetch(github, repository, refs, job.cancel)
+    bad = ask.bad or (pull.head_sha if pull else repository.default_branch)
+    good = ask.good or (pull.base_sha if pull else None)
+    ends = [bad] if good is None or git.is_ancestor(good, bad) else [bad, good]
+    cleared = require_clearance(desk.store, git, repository, pull, *ends)
+    trial = _make_trial(config, cleared, ask.test, base=base)
+    branch = pull.head_ref if pull else repository.default_branch
+    if ask.slower is not None and good is None:
+        raise UserError("`slower=` needs `good=`: the commit whose time is the measure")
+    task = BisectJob(
+        trial=trial,
+        good=good,
+        bad=bad,
+        jobs=_parallel_job_count(config),
+        max_minutes=_MAX_MINUTES,
+        resume=True,
+        slower=ask.slower,
+        known=find_ci_runs(github, git, branch, trial.command_line) if ask.slower is None else (),
+    )
+    try:
+        bisection = _run_bisection(desk, job, git, task, _make_progress_reporter(desk, job, reply))
+        _save_bisection(desk, job, repository, ask.number, bisection)
+        job.check_cancelled()
+    except Cancelled:
+        reply.post_text(messages.job_cancelled())
+        raise
+    wanted = config.bisect.revert_pr and (pull is None or not pull.fork)
+    tests = trial_from_config(config, cleared, base=base)
+    revert = RevertOffer(
+        desk, job, ask.where, repository, git, repository.default_branch, trial, tests, bisection
+    )
+    opened = revert.open_draft() if wanted else None
+    body = messages.bisection_body(
+        report.render_markdown(bisection), opened.number if opened else None, desk.job_page_url(job)
+    )
+    reply.post_text(body)
+    reply.show_reaction("rocket")
+    desk.log_action(job, ask.asked_by, "bisect", _summarize_bisection(bisection))
+    return _summarize_bisection(bisection)
+
+
+def run_schedule(desk: Services, job: Job, tick: Tick) -> str:
+    """Handle a due schedule: record a passing test, bisect a failing one, open one issue for each regression."""
+    github = desk.github_client(tick.where, BISECT_SCOPE)
+    repository = github.repository()
+    config = desk.load_repo_config(tick.where, github, repository).config
+    schedule = next((s for s in config.bisect.schedules if s.name == tick.schedule), None)
+    if schedule is None or repository.archived:
+        return "the schedule is gone"
+    jobs = _parallel_job_count(config)
+    flow = _ScheduledBisect(desk, job, github, repository, schedule, where=tick.where, jobs=jobs)
+    return flow.run(config)
+
+
+class _ScheduledBisect:
+    """One run of one schedule."""
+
+    def __init__(
+        self,
+        desk: Services,
+        job: Job,
+        github: GitHub,
+        repository: Repository,
+        schedule: Schedule,
+        *,
+        where: RepositoryRef,
+        jobs: int,
+    ) -> None:
+        self._desk = desk
+        self._job = job
+        self._github = github
+        self._repository = repository
+        self._schedule = schedule
+        self._where = where
+        self._jobs = jobs
+        empty = ScheduleState(repository.full_name, schedule.name)
+        known = desk.store.find(ScheduleState, repo=empty.repo, schedule=empty.schedule)
+        self._state = known or empty
+
+    def run(self, config: RepoConfig) -> str:
+        """Run the test at the branch's head, and bisect if it fails."""
+        desk, job = self._desk, self._job
+        git = desk.mirrors.fetch(self._github, self._repository, cancel=job.cancel)
+        head = git.resolve(f"refs/heads/{self._schedule.branch}")
+        cleared = require_clearance(desk.store, git, self._repository, None, head)
+        trial = _make_trial(config, cleared, self._schedule.test, base=self._schedule.branch)
+        job.report_progress(f"running {trial.command_line} at {head[:12]}")
+        passes = _test_passes(trial, head, git, desk, job)
+        fast = self._find_reference_commit(git, head) if passes and self._schedule.slower else None
+        if passes and (fast is None or not self._is_slower(trial, git, head, fast)):
+            return self._record_green(head)
+        if self._state.red == head:
+            return "still red, and the issue says why"
+        bisection = self._search_culprit(trial, git, head, fast)
+        _save_bisection(desk, job, self._repository, None, bisection)
+        if bisection.outcome == "not_reproduced":
+            return "failed once and not again: flaky" if fast is None else self._record_green(head)
+        job.check_cancelled()
+        tests = trial_from_config(config, cleared, base=self._schedule.branch)
+        offer = RevertOffer(
+            desk, job, self._where, self._repository, git, self._schedule.branch, trial, tests, bisection
+        )  # fmt: skip
+        return self._report_regression(
+            bisection, head, offer.open_draft() if config.bisect.revert_pr else None
+        )
+
+    def _find_reference_commit(self, git: Mirror, head: str) -> str | None:
+        """The commit whose time is the reference: older than the lookback, so that small slowdowns add up."""
+        green = self._state.green
+        aged = self._find_old_commit(git, head)
+        return aged if aged and (not green or git.is_ancestor(aged, green)) else green or None
+
+    def _is_slower(self, trial: Trial, git: Mirror, head: str, fast: str) -> bool:
+        """Whether the test takes longer at `head` than at `fast` by more than the schedule allows."""
+        threshold = self._schedule.slower
+        if threshold is None or fast == head:
+            return False
+        self._job.report_progress(f"timing {trial.command_line} at {head[:12]} against {fast[:12]}")
+        boxes = BoxPool(git, self._desk.sandbox(), self._job.cancel, in_turn=True)
+        try:
+            run = PairedRunner(TrialRunner(trial, boxes, self._job.cancel), fast, threshold)(head)
+        finally:
+            boxes.close()
+        return run.ran == "fail"
+
+    def _search_culprit(self, trial: Trial, git: Mirror, head: str, fast: str | None) -> Bisection:
+        """Look for the commit that broke the test or, starting at `fast`, made the test slower."""
+        good = fast or self._state.green or self._find_old_commit(git, head)
+        ci = (
+            ()
+            if fast
+            else find_ci_runs(self._github, git, self._schedule.branch, trial.command_line)
+        )
+        task = BisectJob(
+            trial=trial,
+            good=good,
+            bad=head,
+            jobs=self._jobs,
+            max_minutes=_SCHEDULED_MINUTES,
+            resume=True,
+            slower=self._schedule.slower if fast else None,
+            known=ci,
+        )
+        return _run_bisection(self._desk, self._job, git, task, self._job.report_progress)
+
+    def _find_old_commit(self, git: Mirror, head: str) -> str | None:
+        """The newest commit that is older than the lookback: the start of a search without a known good commit."""
+        oldest = self._desk.clock.now() - timedelta(days=self._schedule.lookback_days)
+        older = [c for c in git.commits(None, head, first_parent=True) if c.date <= oldest]
+        return older[-1].sha if older else None
+
+    def _record_green(self, head: str) -> str:
+        self._save_state(replace(self._state, green=head))
+        if not self._state.red:
+            return "green"
+        mark = messages.make_marker("green-again", self._schedule.name, head)
+        issues = self._state.issues
+        for number in issues:
+            self._job.check_cancelled()
+            self._github.post_comment(
+                number, mark, messages.regression_over(self._schedule.name, head)
+            )
+            self._github.close_issue(number)
+        self._save_state(replace(self._state, red="", issue=None, issues=()))
+        return "green again: closed " + ", ".join(f"#{number}" for number in issues)
+
+    def _save_state(self, state: ScheduleState) -> None:
+        self._state = state
+        self._desk.store.save(state)
+
+    def _report_regression(
+        self, bisection: Bisection, head: str, opened: PullRequest | None
+    ) -> str:
+        culprit = bisection.culprit.sha if bisection.culprit else "unknown"
+        mark = messages.make_marker("regression", self._schedule.name, culprit)
+        title = messages.regression_title(
+            self._schedule.branch, bisection.culprit.subject if bisection.culprit else None
+        )
+        page = self._desk.job_page_url(self._job)
+        text = messages.bisection_body(
+            report.render_markdown(bisection), opened.number if opened else None, page
+        )
+        body = messages.regression_body(self._schedule.name, self._schedule.test, text)
+        issue = self._github.post_issue(mark, title, body)
+        issues = tuple(sorted({*self._state.issues, issue.number}))
+        self._save_state(replace(self._state, red=head, issue=issue.number, issues=issues))
+        self._desk.log_action(
+            self._job, "", "regression", f"#{issue.number}: {_summarize_bisection(bisection)}"
+        )
+        return f"red: #{issue.number}, {_summarize_bisection(bisection)}"
+
+
+def _make_trial(config: RepoConfig, cleared: Clearance, test: str | None, *, base: str) -> Trial:
+    trial = trial_from_config(config, cleared, base=base, command=test)
+    if trial is None:
+        raise UserError(
+            'which test? say /bisect test="pytest tests/test_x.py", or set tests.command'
+        )
+    return trial
+
+
+def _parallel_job_count(config: RepoConfig) -> int:
+    return min(config.bisect.jobs, os.cpu_count() or 1)
+
+
+def _run_bisection(
+    desk: Services, job: Job, git: Mirror, task: BisectJob, progress: Callable[[str], None]
+) -> Bisection:
+    memory = BisectMemory(job)
+    return run_bisection(
+        task,
+        git=git,
+        sandbox=desk.sandbox(),
+        memory=memory,
+        progress=progress,
+        cancel=job.cancel,
+    )
+
+
+def _test_passes(trial: Trial, rev: str, git: Mirror, desk: Services, job: Job) -> bool:
+    with open_box(trial, rev, git=git, sandbox=desk.sandbox(), cancel=job.cancel) as box:
+        done = box.run(trial.command, timeout=trial.timeout, env=dict(trial.env), cancel=job.cancel)
+    return done.passed
+
+
+def _make_progress_reporter(desk: Services, job: Job, reply: CommandReply) -> Callable[[str], None]:
+    """Report progress to the dashboard at once and to the comment rarely: GitHub counts every edit."""
+    last = [desk.clock.monotonic()]
+
+    def tell(text: str) -> None:
+        job.report_progress(text)
+        if desk.clock.monotonic() - last[0] >= _MIN_EDIT_SECONDS:
+            last[0] = desk.clock.monotonic()
+            reply.post_text(messages.work_started(text))
+
+    return tell
+
+
+def _is_pull(github: GitHub, number: int) -> bool:
+    return "/pull/" in github.issue_text(number).html_url
+
+
+def _summarize_bisection(bisection: Bisection) -> str:
+    if bisection.culprit is None:
+        return bisection.outcome
+    return f"{bisection.outcome}: {bisection.culprit.sha[:12]} at {bisection.probability:.3f}"
+
+
+def _save_bisection(
+    desk: Services, job: Job, repository: Repository, number: int | None, bisection: Bisection
+) -> None:
+    body: dict[str, Any] = {"version": 1, **asdict(bisection), "svg": report.render_svg(bisection)}
+    desk.store.save_document(
+        ResultDocument(
+            kind="bisect",
+            repo=repository.full_name,
+            number=number,
+            subject=job.record.id,
+            job=job.record.id,
+            at=desk.clock.now(),
+            body=body,
+        )
+    )
+
+
+# The observations of a bisection, stored before the next choice: a search that is killed repeats the same steps.
+
+
+class BisectMemory:
+    """Satisfies `bisect.verdict_memory.VerdictMemory` with the store."""
+
+    def __init__(self, job: Job) -> None:
+        self._store = job.store
+        self._job = job
+
+    def get(self, key: str) -> Sequence[str]:
+        """Every line under `key`, oldest first."""
+        return self._store.observations(key)
+
+    def append(self, key: str, line: str) -> None:
+        """Append one line under `key`."""
+        self._store.add_observation(key, line)
+        self._job.reset_attempts()

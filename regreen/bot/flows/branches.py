@@ -1,0 +1,107 @@
+"""Our branches on GitHub: recorded before the push, and deleted if no pull request is opened for them."""
+
+from __future__ import annotations
+
+import logging
+
+from regreen.bot.jobs.runner import Job
+from regreen.bot.services import Services
+from regreen.domain.errors import OutsideError, UserError
+from regreen.domain.github import FIX_SCOPE, GitHub, NotFound, PullRequest, Repository
+from regreen.domain.ports import Mirror
+from regreen.domain.state_records import PushedCommits, UnclaimedBranch
+
+_MAX_PUSHED_COMMITS = 20  # how many of our commits are remembered for a branch
+_LIVE_STATES = frozenset({"waiting", "running"})
+
+_log = logging.getLogger(__name__)
+
+
+class BranchTaken(UserError):
+    """Somebody has changed our branch or pull request, so it stays as it is; the text says how."""
+
+
+def branch_tip(git: Mirror, branch: str) -> str | None:
+    """The commit at the tip of a branch; None if the branch does not exist."""
+    try:
+        return git.resolve(f"refs/heads/{branch}")
+    except UserError:
+        return None
+
+
+def is_our_branch(desk: Services, repo: str, branch: str, sha: str | None) -> bool:
+    """Whether our branch with the tip `sha` (None: deleted) holds only commits that we pushed."""
+    return sha is None or sha in _pushed_commits(desk, repo, branch)
+
+
+def _pushed_commits(desk: Services, repo: str, branch: str) -> tuple[str, ...]:
+    known = desk.store.find(PushedCommits, repo=repo, branch=branch)
+    return known.commits if known else ()
+
+
+def push_branch(
+    desk: Services,
+    job: Job,
+    git: Mirror,
+    commit: str,
+    branch: str,
+    *,
+    repository: Repository,
+    github: GitHub,
+) -> None:
+    """Push a commit to a branch of ours. The branch is recorded first, so that a failed job does not leak it.
+
+    Raises:
+        BranchTaken: somebody else has pushed there.
+        OutsideError: the branch has moved since `git` was fetched, or GitHub fails.
+    """
+    tip = branch_tip(git, branch)
+    if not is_our_branch(desk, github.repo, branch, tip):
+        msg = f"{branch} has commits that Regreen did not push, so nothing was pushed there"
+        raise BranchTaken(msg)
+    record = job.record
+    desk.store.save(UnclaimedBranch(github.repo, branch, record.id, record.installation, commit))
+    pushed = (*_pushed_commits(desk, github.repo, branch), commit)
+    desk.store.save(PushedCommits(github.repo, branch, pushed[-_MAX_PUSHED_COMMITS:]))
+    git.push(repository.clone_url, commit, branch, github.token(), expect=tip or "")
+
+
+def release_branch(desk: Services, repo: str, pull: PullRequest) -> None:
+    """Forget a branch that has a pull request now: it is not ours alone any more."""
+    desk.store.remove(UnclaimedBranch, repo=repo, branch=pull.head_ref)
+
+
+def delete_leftover_branches(desk: Services, job_id: str | None = None) -> str:
+    """Delete the branches without a pull request that a job (default: any ended job) left behind.
+
+    A branch that somebody else has pushed to stays.
+    """
+    taken = 0
+    for left in desk.store.find_all(UnclaimedBranch):
+        if job_id is None:
+            job = desk.store.job(left.job)
+            is_left = job is None or job.state not in _LIVE_STATES
+        else:
+            is_left = left.job == job_id
+        if not is_left:
+            continue
+        try:
+            taken += _delete_branch(desk, left)
+        except (OutsideError, UserError) as error:
+            _log.warning(
+                "the branch %s of %s is not deleted yet: %s", left.branch, left.repo, error
+            )
+        else:
+            desk.store.remove(UnclaimedBranch, repo=left.repo, branch=left.branch)
+    return f"took back {taken} branches"
+
+
+def _delete_branch(desk: Services, left: UnclaimedBranch) -> bool:
+    try:
+        installation = left.installation or desk.app.installation_of(left.repo)
+        github = desk.app.github(left.repo, installation, FIX_SCOPE)
+        if github.pulls(head=left.branch):
+            return False
+        return github.delete_branch(left.branch, left.sha)
+    except NotFound:
+        return False

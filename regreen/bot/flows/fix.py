@@ -1,0 +1,525 @@
+"""Reproduces a failure, repairs it, and opens a draft pull request with the patch or reports the reason for none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from regreen.bot import messages
+from regreen.bot.flows import branches
+from regreen.bot.flows.failed_job import FailedJob, find_failed_jobs
+from regreen.bot.flows.review import rules_from_config, trial_from_config
+from regreen.bot.jobs.event_jobs import BRANCH_PREFIX
+from regreen.bot.jobs.runner import Job
+from regreen.bot.replies import CommandReply
+from regreen.bot.repository_settings import LoadedConfig
+from regreen.bot.services import Services
+from regreen.bot.trust import Clearance, refuse_if_moved, require_clearance
+from regreen.domain.errors import Cancelled, OutsideError, UserError
+from regreen.domain.events import CheckFailed, CheckPassed, RepositoryRef
+from regreen.domain.events import FixRequest as FixAsk
+from regreen.domain.github import FIX_SCOPE, CheckRun, GitHub, PullRequest, Repository, WorkflowRun
+from regreen.domain.ports import Mirror
+from regreen.domain.records import JobRecord, ResultDocument
+from regreen.domain.repo_config import RepoConfig, RungKind
+from regreen.domain.state_records import (
+    FinishedWork,
+    OpenRepair,
+    PendingPatch,
+    RepairAttempt,
+    RepairTry,
+)
+from regreen.fixers.ladder import FixJob, FixResult, fix_failure
+from regreen.fixers.report import format_markdown
+
+_MAX_ATTEMPTS_PER_DAY = 5
+_QUIET_OUTCOMES = frozenset({"fixed", "already_green"})
+
+
+@dataclass(frozen=True)
+class _FixTarget:
+    """What to repair: a commit, its branch, and its pull request if there is one."""
+
+    branch: str
+    sha: str
+    pull: PullRequest | None
+
+    @property
+    def number(self) -> int | None:
+        return self.pull.number if self.pull else None
+
+    @property
+    def fork(self) -> bool:
+        return self.pull is not None and self.pull.fork
+
+    @property
+    def fix_branch(self) -> str:
+        """Our branch for this target: always the same name, so that an existing pull request is found again."""
+        if self.pull is not None:
+            return f"{BRANCH_PREFIX}fix-{self.pull.number}"
+        plain = "".join(c if c.isalnum() and c.isascii() else "-" for c in self.branch)[:40]
+        return f"{BRANCH_PREFIX}fix-{plain}-{hashlib.sha256(self.branch.encode()).hexdigest()[:8]}"
+
+
+def fix_failed_check(desk: Services, job: Job, event: CheckFailed) -> str:
+    """Repair CI that failed on its own, if the repository wants that."""
+    if event.app == desk.app.slug:
+        return "our own check: what it found is said already"
+    github = desk.github_client(event.where, FIX_SCOPE)
+    repository = github.repository()
+    loaded = desk.load_repo_config(event.where, github, repository)
+    config = loaded.config
+    if not config.fix.enabled or "ci_failure" not in config.fix.on or repository.archived:
+        return "repairs after CI failures are switched off"
+    target = _target_from_event(github, event)
+    if target is None or not _is_head(desk, job, github, repository, target):
+        return "the branch has moved on"
+    if target.fork or event.fork:
+        return "a fork: nothing can be pushed there"
+    if _tried_too_often(desk, repository, target):
+        return f"tried {_MAX_ATTEMPTS_PER_DAY} times today already"
+    flow = _FixFlow(desk, job, github=github, repository=repository, loaded=loaded, target=target)
+    run = github.workflow_run(event.run_id) if event.run_id is not None else None
+    return flow.run(run, asked_by="", hint="", reply=flow.own_reply())
+
+
+def fix_on_request(desk: Services, job: Job, ask: FixAsk) -> str:
+    """Repair on request; the answer goes to the comment."""
+    github = desk.github_client(ask.where, FIX_SCOPE)
+    reply = CommandReply(github, desk.store, ask.number, ask.comment, job.record.id)
+    repository = github.repository()
+    loaded = desk.load_repo_config(ask.where, github, repository)
+    if not loaded.config.fix.enabled or "command" not in loaded.config.fix.on:
+        raise UserError("repairs are switched off in this repository's configuration (fix.on)")
+    target = _target_from_request(desk, github, repository, ask)
+    flow = _FixFlow(desk, job, github=github, repository=repository, loaded=loaded, target=target)
+    run = _find_latest_failed_run(github, target)
+    try:
+        note = flow.run(run, asked_by=ask.asked_by, hint=ask.hint, reply=reply)
+    except Cancelled:
+        reply.post_text(messages.job_cancelled())
+        raise
+    reply.show_reaction("rocket")
+    return note
+
+
+def publish_approved(
+    desk: Services, job: Job, where: RepositoryRef, place: str, login: str
+) -> str | None:
+    """Publish the patch that waits for approval; return the reply, or None if no patch waits.
+
+    `place` is where the patch was shown: the number of an issue or pull request, or "@" and a commit.
+    """
+    pending = desk.store.find(PendingPatch, repo=where.repo, place=place)
+    if pending is None:
+        return None
+    if job.record.created.timestamp() < pending.at:
+        return messages.approval_too_early()
+    github = desk.github_client(where, FIX_SCOPE)
+    repository = github.repository()
+    loaded = desk.load_repo_config(where, github, repository)
+    pull = github.pull(int(place)) if pending.on_pull else None
+    if pull is not None and pull.head_sha != pending.sha:
+        # an approval covers the patch that was shown, at the commit for which it was shown
+        desk.store.remove(PendingPatch, repo=where.repo, place=place)
+        return messages.approval_too_late(pending.sha, pull.head_sha)
+    target = _FixTarget(pending.branch, pending.sha, pull)
+    flow = _FixFlow(desk, job, github=github, repository=repository, loaded=loaded, target=target)
+    flow.workflow = pending.workflow
+    body = f"{pending.body}\n\nApproved by @{login}."
+    try:
+        opened, reply = flow.open_draft(pending.patch, pending.title, body, "approved")
+    except branches.BranchTaken as error:
+        return messages.command_not_run(str(error))
+    desk.store.remove(PendingPatch, repo=where.repo, place=place)
+    if place.startswith("@"):
+        github.post_check_run(
+            messages.approved_repair_check(target.sha, _repair_check_id(target), opened.number)
+        )
+    desk.log_action(job, login, "approved", opened.html_url)
+    return reply
+
+
+def close_needless_fix(desk: Services, job: Job, event: CheckPassed) -> str:
+    """Close our draft when the failed workflow passes at the branch's head and nobody has changed the draft."""
+    repair = desk.store.find(OpenRepair, repo=event.where.repo, branch=event.head_branch)
+    if repair is None:
+        return "no fix is open for this branch"
+    github = desk.github_client(event.where, FIX_SCOPE)
+    pull = github.pull(repair.number)
+    if pull.state == "open":
+        if reason := _reason_to_keep_open(desk, job, github, repair, pull, event=event):
+            return f"#{pull.number} stays: {reason}"
+        job.check_cancelled()
+        mark = messages.make_marker("needless", pull.number)
+        github.post_comment(
+            pull.number, mark, messages.needless_fix(event.head_branch, event.head_sha)
+        )
+        github.close_pull(pull.number)
+    # last: a process that dies before this line repeats the work
+    desk.store.remove(OpenRepair, repo=event.where.repo, branch=event.head_branch)
+    return f"closed #{pull.number}"
+
+
+def _reason_to_keep_open(
+    desk: Services,
+    job: Job,
+    github: GitHub,
+    repair: OpenRepair,
+    pull: PullRequest,
+    *,
+    event: CheckPassed,
+) -> str:
+    """Why a repair's draft stays open after a passing workflow run; "" if the draft is not needed any more."""
+    if event.fork:
+        return "the run is a fork's"
+    if not event.path or repair.workflow != event.path:
+        return "it repairs another workflow"
+    git = desk.mirrors.fetch(github, github.repository(), cancel=job.cancel)
+    if branches.branch_tip(git, event.head_branch) != event.head_sha:
+        return "the run is not of the branch's present head"
+    if not _is_green(github, event):
+        return "another run of the workflow at this commit did not pass"
+    at = branches.branch_tip(git, pull.head_ref)
+    if not (
+        _is_untouched(repair, pull) and branches.is_our_branch(desk, github.repo, pull.head_ref, at)
+    ):
+        return "somebody has taken it up"
+    return ""
+
+
+def _is_green(github: GitHub, event: CheckPassed) -> bool:
+    """Whether the newest run of the workflow passed for each kind of event that it ran for at this commit.
+
+    Raises:
+        OutsideError: GitHub does not list the run yet.
+    """
+    runs = [r for r in github.runs(event.head_branch, event.path) if r.head_sha == event.head_sha]
+    if event.run_id not in {run.id for run in runs}:
+        raise OutsideError("GitHub does not list the workflow run yet", retry_after=5)
+    ours = sorted((run for run in runs if not run.fork), key=lambda run: run.id)
+    newest = {run.event: run.conclusion for run in ours}
+    return set(newest.values()) == {"success"}
+
+
+def _is_untouched(repair: OpenRepair | None, pull: PullRequest) -> bool:
+    """Whether our pull request is unchanged: still a draft, with our title and text."""
+    if repair is None:
+        return True
+    return pull.draft >= repair.draft and repair.text in {None, _pull_digest(pull)}
+
+
+def _pull_digest(pull: PullRequest) -> str:
+    text = f"{pull.title}\n{pull.body}".replace("\r\n", "\n").strip()
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def report_broken_repair(
+    desk: Services, record: JobRecord, event: CheckFailed, reason: str
+) -> None:
+    """Report a failed automatic repair: one neutral check run on the failing commit, no comment.
+
+    Drafts and forks get no report: drafts are unfinished, and Regreen cannot push to forks.
+    """
+    github = desk.github_client(event.where, FIX_SCOPE)
+    target = _target_from_event(github, event)
+    if target is None or target.fork or event.fork or (target.pull and target.pull.draft):
+        return
+    github.post_check_run(_failed_repair_check(target, messages.job_failed(reason, record.id)))
+
+
+def _failed_repair_check(target: _FixTarget, text: str) -> CheckRun:
+    return messages.failed_repair_check(target.sha, _repair_check_id(target), text)
+
+
+def _repair_check_id(target: _FixTarget) -> str:
+    return f"repair-{target.sha[:24]}"
+
+
+class _FixFlow:
+    """One repair, from the failed run to the draft pull request or the reason for none."""
+
+    def __init__(
+        self,
+        desk: Services,
+        job: Job,
+        *,
+        github: GitHub,
+        repository: Repository,
+        loaded: LoadedConfig,
+        target: _FixTarget,
+    ) -> None:
+        self._desk = desk
+        self._job = job
+        self._github = github
+        self._repository = repository
+        self._config: RepoConfig = loaded.config
+        self._target = target
+        self.workflow = ""
+
+    def own_reply(self) -> CommandReply | None:
+        """Where an automatic repair reports: the pull request's one comment about failing CI."""
+        if self._target.number is None:
+            return None
+        return CommandReply(
+            self._github,
+            self._desk.store,
+            self._target.number,
+            None,
+            f"fix-{self._target.number}",
+        )
+
+    def run(
+        self, run: WorkflowRun | None, *, asked_by: str, hint: str, reply: CommandReply | None
+    ) -> str:
+        """Repair and publish; a finished repair is only published."""
+        self.workflow = run.path if run else ""
+        stored = self._desk.store.find(FinishedWork, kind="fix", id=self._job.record.id)
+        if stored is None:
+            fix, red = self._find_repair(run, hint)
+            result = {"fix": asdict(fix), "name": red.name, "step": red.step, "url": red.url}
+            self._desk.store.save(FinishedWork("fix", self._job.record.id, json.dumps(result)))
+        else:
+            data = json.loads(stored.body)
+            fix, red = (
+                _fix_from(data["fix"]),
+                FailedJob(data["name"], data["step"], data["url"], None),
+            )
+        return self._publish_result(fix, red, asked_by, reply)
+
+    def _find_repair(self, run: WorkflowRun | None, hint: str) -> tuple[FixResult, FailedJob]:
+        job, target, config = self._job, self._target, self._config
+        job.report_progress("fetching the repository")
+        refs = [f"refs/pull/{target.number}/head"] if target.number is not None else []
+        git = self._desk.mirrors.fetch(self._github, self._repository, refs, job.cancel)
+        cleared = require_clearance(
+            self._desk.store, git, self._repository, target.pull, target.sha, patched=True
+        )
+        red = self._find_failed_job(git, run, cleared)
+        if red.trial is None:
+            return FixResult("not_reproduced", reason=red.reason), red
+        model = self._desk.model(job, self._repository.full_name, target.number, config)
+        base = target.pull.base_sha if target.pull else None
+        work = FixJob(
+            trial=red.trial,
+            rev=target.sha,
+            base=base,
+            rungs=_allowed_rungs(config, git, target),
+            max_usd=config.budget.usd_per_pull_request,
+            protected_paths=config.fix.protected_paths,
+            max_changed_lines=config.fix.max_changed_lines,
+            hint=hint,
+            attempts_before=self._count_earlier_attempts(),
+            expected=red.failures,
+            allow_network=config.tests.allow_network,
+            tests=trial_from_config(config, cleared, base=self._trusted_revision()),
+        )
+        fix = fix_failure(
+            work,
+            git=git,
+            sandbox=self._desk.sandbox(),
+            model=model[0] if model else None,
+            progress=job.report_progress,
+            cancel=job.cancel,
+        )
+        return (replace(fix, cost=model[1]()) if model else fix), red
+
+    def _count_earlier_attempts(self) -> int:
+        """How many other repairs were tried at this commit; a job that resumes after a crash counts once."""
+        own = RepairAttempt(self._repository.full_name, self._target.sha, self._job.record.id)
+        self._desk.store.add(own)
+        known = self._desk.store.find_all(RepairAttempt, repo=own.repo, sha=own.sha)
+        return len(known) - 1
+
+    def _find_failed_job(
+        self, git: Mirror, run: WorkflowRun | None, cleared: Clearance
+    ) -> FailedJob:
+        reason = "no failed run of this commit, and the configuration names no tests.command"
+        if run is not None:
+            pythons = self._desk.sandbox().pythons()
+            jobs = find_failed_jobs(
+                self._github, git, run, scope=cleared.scope, trust=cleared.trust, pythons=pythons
+            )
+            if jobs and (planned := jobs[0].trial) is not None:
+                # the workflow file belongs to the tree, so its commands are judged as the tree is
+                rules = rules_from_config(self._config, trusts_command=False)
+                return replace(
+                    jobs[0], trial=replace(planned, base=self._trusted_revision(), rules=rules)
+                )
+            reason = jobs[0].reason if jobs else "the run has no failed job"
+        trial = trial_from_config(self._config, cleared, base=self._trusted_revision())
+        name = run.name if run else "tests.command"
+        return FailedJob(name, "", run.html_url if run else "", trial, reason=reason)
+
+    def _trusted_revision(self) -> str:
+        """The revision whose dependencies need no permission: a pull request's base, or the failing branch itself."""
+        return self._target.pull.base_sha if self._target.pull else self._target.sha
+
+    def _publish_result(
+        self, fix: FixResult, red: FailedJob, asked_by: str, reply: CommandReply | None
+    ) -> str:
+        self._job.check_cancelled()
+        self._save_fix(fix)
+        title = messages.fix_title(red.name, fix)
+        report = format_markdown(fix, branch=self._target.fix_branch)
+        body = messages.fix_body(fix, red.step or red.name, red.url, report)
+        is_quiet = fix.outcome in _QUIET_OUTCOMES
+        if self._target.fork and fix.outcome in {"fixed", "needs_human"} and fix.patch:
+            answer = messages.fix_for_fork(format_markdown(fix))
+        elif fix.outcome == "fixed" and fix.patch:
+            try:
+                answer = self.open_draft(fix.patch, title, body, fix.cause or "")[1]
+            except branches.BranchTaken as error:
+                answer, is_quiet = messages.fix_withheld(str(error), format_markdown(fix)), False
+        elif fix.outcome == "needs_human" and fix.patch:
+            place = str(reply.number) if reply else f"@{self._target.sha}"
+            self._wait_for_approval(place, fix.patch, title, body)
+            answer = messages.fix_awaits_approval(format_markdown(fix), by_button=reply is None)
+        else:
+            answer = messages.fix_not_found(red.step or red.name, format_markdown(fix))
+        if reply is not None:
+            reply.post_text(answer)
+        elif fix.outcome == "needs_human" and fix.patch:
+            check = messages.repair_approval_check(
+                self._target.sha, _repair_check_id(self._target), answer
+            )
+            self._github.post_check_run(check)
+        elif not is_quiet:
+            self._github.post_check_run(_failed_repair_check(self._target, answer))
+        self._desk.log_action(
+            self._job, asked_by, "fix", f"{fix.outcome} at {self._target.sha[:12]} ({red.name})"
+        )
+        return f"{fix.outcome}: {fix.reason or fix.cause or fix.rung or ''}"
+
+    def open_draft(self, patch: str, title: str, body: str, cause: str) -> tuple[PullRequest, str]:
+        """Push the patch to our branch, open a draft pull request, and return both with a message.
+
+        Raises:
+            BranchTaken: somebody has pushed to the branch, or taken the pull request out of draft.
+            UserError: the patch no longer applies.
+        """
+        desk, target = self._desk, self._target
+        refs = [f"refs/pull/{target.number}/head"] if target.number is not None else []
+        git = self._desk.mirrors.fetch(self._github, self._repository, refs, self._job.cancel)
+        commit = git.apply(target.sha, patch, f"{title}\n\nFound and verified by Regreen.\n")
+        if commit is None:
+            raise UserError(
+                "the branch has changed, and the patch applies no longer; run /fix again"
+            )
+        self._job.check_cancelled()
+        repo = self._repository.full_name
+        note = desk.store.find(OpenRepair, repo=repo, branch=target.branch)
+        opened = next(iter(self._github.pulls(head=target.fix_branch)), None)
+        if opened is not None and note is not None and note.draft and not opened.draft:
+            msg = f"#{opened.number} is no draft any more, so it was left as it is"
+            raise branches.BranchTaken(msg)
+        tip = branches.branch_tip(git, target.fix_branch)
+        if tip is None or git.tree_id(tip) != git.tree_id(commit):
+            branches.push_branch(desk, self._job, git, commit, target.fix_branch, repository=self._repository, github=self._github)  # fmt: skip
+        self._job.check_cancelled()
+        is_edited = opened is not None and not _is_untouched(note, opened)
+        if opened is None or not is_edited:
+            opened = self._github.open_pull(
+                head=target.fix_branch, base=target.branch, title=title, body=body, draft=True
+            )
+            note = OpenRepair(
+                repo, target.branch, opened.number, opened.draft, _pull_digest(opened)
+            )
+        note = note or OpenRepair(repo, target.branch, opened.number)
+        branches.release_branch(desk, self._github.repo, opened)
+        desk.store.save(replace(note, number=opened.number, workflow=self.workflow))
+        return opened, messages.fix_opened(opened.number, cause, is_edited=is_edited)
+
+    def _wait_for_approval(self, place: str, patch: str, title: str, body: str) -> None:
+        target = self._target
+        self._desk.store.save(
+            PendingPatch(
+                repo=self._repository.full_name,
+                place=place,
+                at=self._desk.clock.now().timestamp(),
+                patch=patch,
+                branch=target.branch,
+                sha=target.sha,
+                title=title,
+                body=body,
+                on_pull=target.pull is not None,
+                workflow=self.workflow,
+            )
+        )
+
+    def _save_fix(self, fix: FixResult) -> None:
+        self._desk.store.save_document(
+            ResultDocument(
+                kind="fix",
+                repo=self._repository.full_name,
+                number=self._target.number,
+                subject=self._job.record.id,
+                job=self._job.record.id,
+                at=self._desk.clock.now(),
+                body={"version": 1, **asdict(fix)},
+            )
+        )
+
+
+def _target_from_event(github: GitHub, event: CheckFailed) -> _FixTarget | None:
+    pulls = [github.pull(n) for n in event.pulls] or github.pulls(head_sha=event.head_sha)
+    pull = next((p for p in pulls if p.state == "open" and p.head_sha == event.head_sha), None)
+    if pull is not None:
+        return _FixTarget(pull.head_ref, pull.head_sha, pull)
+    if event.pulls or not event.head_branch:
+        return None
+    return _FixTarget(event.head_branch, event.head_sha, None)
+
+
+def _is_head(
+    desk: Services, job: Job, github: GitHub, repository: Repository, target: _FixTarget
+) -> bool:
+    """Whether a target without a pull request is the tip of its branch in this repository."""
+    if target.pull is not None:
+        return True
+    return (
+        branches.branch_tip(
+            desk.mirrors.fetch(github, repository, cancel=job.cancel), target.branch
+        )
+        == target.sha
+    )
+
+
+def _target_from_request(
+    desk: Services, github: GitHub, repository: Repository, ask: FixAsk
+) -> _FixTarget:
+    if ask.on_pull:
+        pull = github.pull(ask.number)
+        refuse_if_moved("fix", ask.sha, pull)
+        return _FixTarget(pull.head_ref, pull.head_sha, pull)
+    git = desk.mirrors.fetch(github, repository)
+    return _FixTarget(repository.default_branch, git.resolve(repository.default_branch), None)
+
+
+def _find_latest_failed_run(github: GitHub, target: _FixTarget) -> WorkflowRun | None:
+    runs = github.runs(target.branch)
+    return next((r for r in runs if r.head_sha == target.sha and r.conclusion == "failure"), None)
+
+
+def _tried_too_often(desk: Services, repository: Repository, target: _FixTarget) -> bool:
+    """Limit automatic repairs: one that does not help must not start the next one for ever."""
+    repo, day = repository.full_name, desk.clock.now().date().isoformat()
+    tries = desk.store.find_all(RepairTry, repo=repo, day=day, branch=target.branch)
+    desk.store.add(RepairTry(repo, day, target.branch, target.sha))
+    return len(tries) >= _MAX_ATTEMPTS_PER_DAY
+
+
+def _allowed_rungs(config: RepoConfig, git: Mirror, target: _FixTarget) -> tuple[RungKind, ...]:
+    """Whether the repair reverts the only commit of the pull request, which amounts to closing it."""
+    if target.pull is None or len(git.commits(target.pull.base_sha, target.sha)) > 1:
+        return config.fix.rungs
+    return tuple(rung for rung in config.fix.rungs if rung != "revert")
+
+
+def _fix_from(data: dict[str, Any]) -> FixResult:
+    from pydantic import TypeAdapter
+
+    fix: FixResult = TypeAdapter(FixResult).validate_python(data)
+    return fix

@@ -1,0 +1,413 @@
+"""Reviews a pull request: always one check run, and one review if there are findings."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import cached_property, partial
+from typing import Any
+
+from regreen.bot import feedback, messages
+from regreen.bot.feedback import OutcomeStore
+from regreen.bot.jobs.runner import Job
+from regreen.bot.posted_findings import PostedFindings
+from regreen.bot.repository_settings import LoadedConfig
+from regreen.bot.services import Services
+from regreen.bot.trust import Clearance, NotCleared, require_clearance
+from regreen.code.markdown_sanitizer import count_noun
+from regreen.domain.errors import Cancelled, OutsideError, UserError
+from regreen.domain.events import RepositoryRef
+from regreen.domain.github import (
+    CODE_SCANNING_SCOPE,
+    ISSUES_SCOPE,
+    REVIEW_SCOPE,
+    CheckRun,
+    GitHub,
+    PullRequest,
+    Repository,
+    ValidationFailed,
+)
+from regreen.domain.models import Finding, Review, Side
+from regreen.domain.ports import Mirror
+from regreen.domain.records import JobRecord, ResultDocument
+from regreen.domain.repo_config import RepoConfig
+from regreen.domain.state_records import FinishedWork, ReviewedHead, UploadedReview
+from regreen.domain.text_limits import shorten_text
+from regreen.packages.setup_guard import InstallPolicy
+from regreen.reviewers.document import make_document, make_sarif
+from regreen.reviewers.pipeline import ReviewJob, review_change
+from regreen.runs.trial import Trial
+from regreen.secrets.redaction import redact_all
+
+_MAX_PUSH_WAITS = 3
+_BLOCKED_AUTHORS = "bots are not reviewed"
+
+
+def review_pull(
+    desk: Services,
+    job: Job,
+    where: RepositoryRef,
+    number: int,
+    *,
+    asked_by: str = "",
+    full: bool = False,
+    pushed: str = "",
+) -> str:
+    """Review a pull request as it is now; return a one-line summary. `asked_by` is empty for a push."""
+    github = desk.github_client(where, REVIEW_SCOPE)
+    pull = github.pull(number)
+    if pushed not in {"", pull.head_sha} and job.record.attempts < _MAX_PUSH_WAITS:
+        # either a newer push supersedes this job, or GitHub's answer is out of date
+        raise OutsideError("GitHub does not show the push yet", retry_after=2)
+    repository = github.repository()
+    loaded = desk.load_repo_config(where, github, repository)
+    if (reason := _reason_to_skip(pull, repository, loaded.config, asked_by)) is not None:
+        return reason
+    flow = _ReviewFlow(
+        desk, job, where, github=github, repository=repository, pull=pull, loaded=loaded
+    )
+    if loaded.problems and loaded.source == "defaults":
+        return flow.report_broken_config()
+    try:
+        return flow.run(asked_by or pull.author, full=full)
+    except Cancelled:
+        flow.report_cancelled()
+        raise
+
+
+def report_failed_review(
+    desk: Services, record: JobRecord, where: RepositoryRef, number: int, reason: str
+) -> None:
+    """End the check run of a failed review as neutral, never as success, with the reason."""
+    github = desk.github_client(where, REVIEW_SCOPE)
+    head = github.pull(number).head_sha
+    text = messages.job_failed(reason, record.id)
+    github.post_check_run(
+        messages.skipped_review_check(head, _external_id(record), "Not reviewed", text)
+    )
+
+
+def report_stopped_review(
+    desk: Services, record: JobRecord, where: RepositoryRef, head: str
+) -> None:
+    """End the check run of a review that was cancelled while no process ran it."""
+    github = desk.github_client(where, REVIEW_SCOPE)
+    text = "A newer push came, or somebody cancelled this review."
+    github.post_check_run(
+        messages.skipped_review_check(head, _external_id(record), "Superseded", text)
+    )
+
+
+def _external_id(record: JobRecord) -> str:
+    return "review-" + hashlib.sha256(record.id.encode()).hexdigest()[:24]
+
+
+def _reason_to_skip(
+    pull: PullRequest, repository: Repository, config: RepoConfig, asked_by: str
+) -> str | None:
+    if pull.state != "open":
+        return "the pull request is closed"
+    if repository.archived:
+        return "the repository is archived"
+    if asked_by:
+        return None
+    if not config.review.enabled:
+        return "reviews are switched off"
+    if pull.draft and not config.review.drafts:
+        return "a draft"
+    return _BLOCKED_AUTHORS if pull.author_is_bot else None
+
+
+class _ReviewFlow:
+    """One review, from the check run that announces it to its conclusion."""
+
+    def __init__(
+        self,
+        desk: Services,
+        job: Job,
+        where: RepositoryRef,
+        *,
+        github: GitHub,
+        repository: Repository,
+        pull: PullRequest,
+        loaded: LoadedConfig,
+    ) -> None:
+        self._desk = desk
+        self._job = job
+        self._where = where
+        self._github = github
+        self._repository = repository
+        self._pull = pull
+        self._loaded = loaded
+        self._external_id = _external_id(job.record)
+        self._remembered = PostedFindings(desk.store, repository.full_name, pull.number)
+
+    def report_broken_config(self) -> str:
+        """Report the faults of the configuration when no valid one was ever read."""
+        text = messages.broken_config(self._loaded.problems)
+        title = "The configuration cannot be read"
+        self._update_check(
+            messages.skipped_review_check(self._pull.head_sha, self._external_id, title, text)
+        )
+        return title
+
+    def report_cancelled(self) -> None:
+        """End a check run that was begun."""
+        text = "A newer push came, or somebody cancelled this review."
+        check = messages.skipped_review_check(
+            self._pull.head_sha, self._external_id, "Superseded", text
+        )
+        self._github.post_check_run(check)
+
+    def run(self, asked_by: str, *, full: bool) -> str:
+        """Review, then publish; a finished review is only published."""
+        self._update_check(
+            messages.review_started_check(
+                self._pull.head_sha, self._external_id, self._desk.job_page_url(self._job)
+            )
+        )
+        store = self._desk.store
+        stored = store.find(FinishedWork, kind="review", id=self._external_id)
+        review = _review_from(json.loads(stored.body)) if stored else self._review_pull(full=full)
+        if not stored:
+            store.save(FinishedWork("review", self._external_id, json.dumps(asdict(review))))
+        self._publish_review(review, asked_by)
+        return f"{count_noun(len(review.findings), 'finding')}, {len(review.withheld)} withheld"
+
+    def _review_pull(self, *, full: bool) -> Review:
+        desk, job, pull, config = self._desk, self._job, self._pull, self._loaded.config
+        model = desk.model(job, self._repository.full_name, pull.number, config, fork=pull.fork)
+        feedback.collect_feedback(desk, self._github, pull.number)
+        weights, needed = OutcomeStore(desk.store).learned_thresholds(
+            self._repository.full_name, config.review.min_confidence
+        )
+        memory = replace(self._remembered.review_memory(full=full), thresholds=needed)
+        tests, no_tests = self._find_tests()
+        limit = config.review.max_comments_per_push if memory.posted else config.review.max_comments
+        work = ReviewJob(
+            base=pull.base_sha,
+            head=pull.head_sha,
+            title=pull.title,
+            body=read_intent(desk, self._where, pull),
+            config=config,
+            max_comments=limit,
+            tests=tests,
+            run_tests=tests is not None,
+            no_tests=no_tests,
+            weights=weights,
+        )
+        review = review_change(
+            work,
+            git=self._git,
+            sandbox=desk.sandbox_or_none() if work.tests is not None else None,
+            model=model[0] if model else None,
+            memory=memory,
+            progress=job.report_progress,
+            cancel=job.cancel,
+        )
+        return replace(review, cost=model[1]()) if model else review
+
+    def _find_tests(self) -> tuple[Trial | None, str]:
+        """The trial that runs the tests, or None and the reason."""
+        pull, config = self._pull, self._loaded.config
+        if not config.tests.command:
+            return None, ""
+        try:
+            cleared = require_clearance(
+                self._desk.store, self._git, self._repository, pull, pull.head_sha
+            )
+        except NotCleared as error:
+            return None, f"the tests were not run: {error}"
+        return trial_from_config(config, cleared, base=pull.base_sha), ""
+
+    def _publish_review(self, review: Review, asked_by: str) -> None:
+        pull, config = self._pull, self._loaded.config
+        note = messages.broken_config(self._loaded.problems) if self._loaded.problems else ""
+        if review.findings:
+            self._job.check_cancelled()
+            note = "\n\n".join(n for n in (note, self._post_review(review)) if n)
+        text_of = partial(self._read_text, review)
+        gone = self._remembered.find_gone(review, text_of)
+        if gone:
+            self._job.check_cancelled()
+            posted = self._remembered.load_posted()
+            feedback.record_fixed(
+                self._desk,
+                [posted[name] for name in gone],
+                lambda path: text_of(path, "RIGHT"),
+            )
+            self._remembered.forget_findings(gone)
+        self._remembered.close_threads(self._github, pull.number, gone)
+        standing = self._remembered.still_standing(review)
+        if config.review.code_scanning:
+            self._job.check_cancelled()
+            refused = upload_findings(self._desk, self._where, pull, review, standing=standing, key=self._external_id)  # fmt: skip
+            note = "\n\n".join(n for n in (note, refused) if n)
+        check = messages.review_check(
+            review,
+            config,
+            external_id=self._external_id,
+            details_url=self._desk.job_page_url(self._job),
+            note=note,
+            standing=standing,
+            fixed=len(gone),
+        )
+        self._update_check(check)
+        conclusion = f"{check.conclusion}: {check.title}"
+        self._desk.store.save(ReviewedHead(self._github.repo, check.head_sha, conclusion))
+        for finding in review.findings:
+            self._remembered.record_posted(finding, text_of)
+        self._save_review(review)
+        detail = f"{count_noun(len(review.findings), 'finding')} at {pull.head_sha[:12]}, ${review.cost.usd:.3f}"
+        self._desk.log_action(self._job, asked_by, "review", detail)
+
+    def _post_review(self, review: Review) -> str:
+        """Post the review; return a note for the check run if GitHub rejects the comments."""
+        mark = messages.make_marker("review", self._pull.number, self._external_id)
+        body = messages.review_body(review)
+        comments = [messages.finding_comment(f) for f in review.findings]
+        head = self._pull.head_sha
+        try:
+            self._github.post_review(self._pull.number, head, mark, body, comments)
+        except ValidationFailed as error:
+            # GitHub does not say which comment it rejects; all findings must still be visible.
+            self._desk.log_action(self._job, "", "review refused", str(error))
+            text = messages.review_without_comments(review)
+            self._github.post_review(self._pull.number, head, mark, text, [])
+            return "GitHub refused the inline comments; the findings are in the review's text."
+        return ""
+
+    def _update_check(self, check: CheckRun) -> None:
+        self._job.check_cancelled()
+        self._github.post_check_run(check)
+
+    @cached_property
+    def _git(self) -> Mirror:
+        self._job.report_progress("fetching the repository")
+        refs = [f"refs/pull/{self._pull.number}/head"]
+        return self._desk.mirrors.fetch(self._github, self._repository, refs, self._job.cancel)
+
+    def _read_text(self, review: Review, path: str, side: Side) -> str | None:
+        data = self._git.show(review.head if side == "RIGHT" else review.merge_base, path)
+        return None if data is None else data.decode("utf-8", "replace")
+
+    def _save_review(self, review: Review) -> None:
+        self._desk.store.save_document(
+            ResultDocument(
+                kind="review",
+                repo=self._repository.full_name,
+                number=self._pull.number,
+                subject=f"{self._pull.number}@{review.head}",
+                job=self._job.record.id,
+                at=self._desk.clock.now(),
+                body=make_document(review),
+            )
+        )
+
+
+def trial_from_config(
+    config: RepoConfig,
+    cleared: Clearance,
+    *,
+    base: str,
+    command: str | None = None,
+) -> Trial | None:
+    """The trial of the repository's tests, or of `command`; None if neither is known.
+
+    Packages that `base` does not ask for are installed only as the configuration allows.
+    """
+    command = command or config.tests.command
+    if not command:
+        return None
+    return Trial(
+        command=("bash", "-c", command),
+        setup=config.tests.setup or None,
+        image=config.tests.image,
+        timeout=config.tests.timeout_minutes * 60,
+        trust=cleared.trust,
+        scope=cleared.scope,
+        base=base,
+        rules=rules_from_config(config),
+    )
+
+
+def rules_from_config(config: RepoConfig, *, trusts_command: bool = True) -> InstallPolicy:
+    """What a tree may install beyond what is known, by the default branch's configuration."""
+    return InstallPolicy(
+        frozenset(config.tests.allow_packages),
+        frozenset(host.lower() for host in config.tests.allow_indexes),
+        trusts_command,
+    )
+
+
+def _review_from(data: dict[str, Any]) -> Review:
+    """The review as it was stored between reviewing and publishing."""
+    from pydantic import TypeAdapter
+
+    review: Review = TypeAdapter(Review).validate_python(data)
+    return review
+
+
+# Uploads a review's findings to GitHub's code scanning, if the repository wants them there.
+
+
+def upload_findings(desk: Services, where: RepositoryRef, pull: PullRequest, review: Review, *, standing: Sequence[Finding], key: str) -> str:  # fmt: skip
+    """Upload once for each review; return why GitHub refused, or "".
+
+    Findings that still stand are included: an upload replaces the one before and closes what it lacks.
+    """
+    if desk.store.find(UploadedReview, review=key) is not None:
+        return ""
+    everything = replace(review, findings=(*review.findings, *standing))
+    whole = json.dumps(redact_all(make_sarif(everything)))
+    packed = base64.b64encode(gzip.compress(whole.encode(), mtime=0)).decode()
+    try:
+        github = desk.github_client(where, CODE_SCANNING_SCOPE)
+        github.upload_sarif(pull.head_sha, f"refs/pull/{pull.number}/head", packed)
+    except (OutsideError, UserError) as error:
+        # the review is posted in any case: a repository without code scanning must not lose it
+        return f"Code scanning did not take the findings: {error}"
+    desk.store.save(UploadedReview(key, pull.head_sha))
+    return ""
+
+
+# The issues that a pull request closes: part of the author's intent.
+
+_CLOSING_REFERENCE = re.compile(
+    r"\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?):?\s+#(\d{1,9})\b", re.IGNORECASE
+)
+_MAX_LINKED_ISSUES = 2
+_ISSUE_ROOM, _BODY_ROOM = 1500, 4000
+_log = logging.getLogger(__name__)
+
+
+def read_intent(desk: Services, where: RepositoryRef, pull: PullRequest) -> str:
+    """The description followed by the text of the linked issues, within a review's limit.
+
+    An issue that cannot be read is left out: a review works without intent.
+    """
+    numbers = list(dict.fromkeys(int(n) for n in _CLOSING_REFERENCE.findall(pull.body[:20_000])))[
+        :_MAX_LINKED_ISSUES
+    ]
+    if not numbers:
+        return pull.body
+    github = desk.github_client(where, ISSUES_SCOPE)
+    issues = [text for n in numbers if n != pull.number and (text := _read_issue(github, n))]
+    linked = "\n\n".join(issues)
+    description = shorten_text(pull.body, _BODY_ROOM - len(linked) - 2)
+    return f"{description}\n\n{linked}".strip()
+
+
+def _read_issue(github: GitHub, number: int) -> str:
+    try:
+        issue = github.issue_text(number)
+    except (OutsideError, UserError) as error:
+        _log.info("issue %s#%d is not read: %s", github.repo, number, error)
+        return ""
+    return shorten_text(f"Issue #{number}: {issue.title}\n{issue.body}", _ISSUE_ROOM)

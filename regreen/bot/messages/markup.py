@@ -1,0 +1,52 @@
+"""The parts that texts are made of: hidden markers, and fences that no content can close."""
+
+from __future__ import annotations
+
+import html
+
+from regreen.code import markdown_sanitizer
+from regreen.code.markdown_sanitizer import code_span, count_noun, sanitize_markdown, to_plain_line
+
+__all__ = [
+    "code_span",
+    "count_noun",
+    "fence_code",
+    "fold_details",
+    "has_marker",
+    "inline_prose",
+    "make_marker",
+    "sanitize_markdown",
+    "to_plain_line",
+]
+
+_MAX_EXCERPT_CHARS = 1500
+
+
+# Hidden markers by which Regreen finds its own texts again. GitHub does not render them.
+
+
+def make_marker(*parts: object) -> str:
+    """A hidden marker for one text, so that the text is posted once."""
+    joined = ":".join(str(p).replace("--", "~~").replace(">", "") for p in parts)
+    return f"<!-- regreen:{joined} -->"
+
+
+def has_marker(body: str, *parts: object) -> bool:
+    """Whether our text ends with the marker; quoted content never stands at the end."""
+    return body.rstrip().endswith(make_marker(*parts))
+
+
+def fence_code(text: str, language: str = "", limit: int = _MAX_EXCERPT_CHARS) -> str:
+    """Text in a code fence that no content can close."""
+    return markdown_sanitizer.code_block(text, language, limit)
+
+
+def inline_prose(text: str) -> str:
+    """One line of prose without markup except code spans; `code_span` makes one."""
+    return markdown_sanitizer.escape_line(text)
+
+
+def fold_details(title: str, inner: str) -> str:
+    """Collapsed Markdown with a title."""
+    shown = html.escape(markdown_sanitizer.to_plain_line(title), quote=False)
+    return f"<details><summary>{shown}</summary>\n\n{inner}\n\n</details>"

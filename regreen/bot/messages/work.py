@@ -1,0 +1,171 @@
+"""The texts of repairs, bisections and a model's answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from regreen.bot.messages.markup import (
+    code_span,
+    count_noun,
+    fence_code,
+    inline_prose,
+    make_marker,
+    sanitize_markdown,
+    to_plain_line,
+)
+from regreen.code.file_languages import language_of
+from regreen.domain.github import Button, CheckRun
+from regreen.domain.models import Cost
+from regreen.fixers.case import FixResult
+
+REPAIR_CHECK = "Regreen repair"
+
+
+def fix_title(check: str, fix: FixResult) -> str:
+    """The title of a patch pull request, and its commit's subject: at most 72 characters."""
+    test = fix.before.failures[0].test if fix.before.failures else check
+    title = f"Make {to_plain_line(test) or 'the check'} pass again"
+    return title if len(title) <= 72 else title[:71] + "…"
+
+
+def fix_body(fix: FixResult, step: str, url: str, report: str) -> str:
+    """The body of a patch pull request: the failure, the proof, and what to review."""
+    red = f"[{inline_prose(step)}]({url})" if url else code_span(step)
+    head = f"{red} failed. This patch makes it pass; nothing was merged, and a person decides."
+    return "\n\n".join([head, report, make_marker("fix", fix.rung or "none")])
+
+
+def fix_opened(number: int, cause: str, *, is_edited: bool = False) -> str:
+    """Where the patch is; `is_edited`: somebody changed the title or text, which stays."""
+    tail = f" Cause: {inline_prose(cause)}" if cause else ""
+    note = " Its title and text were edited, so they stay as they are." if is_edited else ""
+    return f"A verified patch is in #{number}, as a draft.{note}{tail}"
+
+
+def fix_withheld(reason: str, report: str) -> str:
+    """A patch whose draft somebody has changed."""
+    return f"A verified patch is below: {reason}.\n\n{report}"
+
+
+def fix_awaits_approval(report: str, *, by_button: bool = False) -> str:
+    """A patch that needs approval, by command or by the button of its check run."""
+    how = "the button **Approve**" if by_button else "`/approve`"
+    return f"A patch works, and needs your approval: {how} opens it as a draft.\n\n{report}"
+
+
+def repair_approval_check(head_sha: str, external_id: str, report: str) -> CheckRun:
+    """A repair of a branch that needs approval, with the button for it."""
+    check = failed_repair_check(head_sha, external_id, report)
+    button = Button("Approve", "Open this patch as a draft PR", "approve")
+    return replace(check, title="A repair waits for approval", buttons=(button,))
+
+
+def approved_repair_check(head_sha: str, external_id: str, number: int) -> CheckRun:
+    """Where the approved repair is."""
+    check = failed_repair_check(head_sha, external_id, fix_opened(number, "approved"))
+    return replace(check, title=f"The repair is in #{number}")
+
+
+def approval_too_early() -> str:
+    """`/approve` for a patch that another one has replaced meanwhile."""
+    return "Another patch was made after that approval was given: look at it, and approve it if it is right."
+
+
+def failed_repair_check(head_sha: str, external_id: str, reason: str) -> CheckRun:
+    """An automatic repair without a result, reported once on the commit."""
+    return CheckRun(
+        name=REPAIR_CHECK,
+        head_sha=head_sha,
+        external_id=external_id,
+        title="No repair was possible",
+        summary=reason,
+        conclusion="neutral",
+    )
+
+
+def approval_too_late(approved: str, head: str) -> str:
+    """`/approve` for a patch that was made for an older commit."""
+    return (
+        f"The patch was made and shown for {code_span(approved[:12])}, and the branch is at {code_span(head[:12])} now, so the"
+        " approval does not hold. `/fix` tries again there."
+    )
+
+
+def fix_for_fork(report: str) -> str:
+    """A patch for a branch that Regreen cannot push to."""
+    return (
+        "A verified patch is below. The branch is a fork's, so nothing was pushed: who owns it can `git apply` it."
+        f"\n\n{report}"
+    )
+
+
+def fix_not_found(step: str, report: str) -> str:
+    """No patch, and the reason."""
+    return f"No patch for {code_span(step)}.\n\n{report}"
+
+
+def bisection_body(report: str, revert: int | None = None, page: str = "") -> str:
+    """The result of a bisection, the draft that reverts the culprit, and the link to the pictures."""
+    parts = [report]
+    if revert is not None:
+        parts.append(f"#{revert} takes that commit back, as a draft; a person decides.")
+    if page:
+        parts.append(f"<sub>[Every run, and the search as a picture]({page})</sub>")
+    return "\n\n".join(parts)
+
+
+def revert_title(subject: str) -> str:
+    """The title of a revert's pull request."""
+    title = f"Revert “{to_plain_line(subject)}”"
+    return title if len(title) <= 72 else title[:71] + "…"
+
+
+def revert_body(command: str, report: str) -> str:
+    """Why a commit is reverted, and what was run on the result."""
+    head = "This takes back the commit that broke a test. On the branch with this revert it passes:"
+    return "\n\n".join([head, fence_code(command, "sh"), report])
+
+
+def regression_title(branch: str, subject: str | None) -> str:
+    """The title of a regression's issue."""
+    if subject is None:
+        return f"{to_plain_line(branch)} is red"
+    return f"{to_plain_line(branch)} is red since “{to_plain_line(subject, 120)}”"
+
+
+def regression_body(schedule: str, test: str, report: str) -> str:
+    """A regression's issue: what failed, and the commit that broke it."""
+    head = f"The schedule {code_span(schedule)} found this test failing:"
+    tail = "This issue is closed by itself when the test passes again."
+    return "\n\n".join([head, fence_code(test, "sh"), report, tail])
+
+
+def regression_over(schedule: str, sha: str) -> str:
+    """The regression is fixed."""
+    return f"Green again at {sha[:12]}: the schedule {code_span(schedule)} passes."
+
+
+def needless_fix(branch: str, sha: str) -> str:
+    """A draft of ours that is not needed any more."""
+    return f"{code_span(branch)} is green again at {sha[:12]} without this patch: closing it."
+
+
+def answer_body(text: str, cost: Cost, *, code: bool) -> str:
+    """A model's answer without active markup, links, mentions or hidden text; `code`: the model saw code."""
+    material = "this page and the code around the change" if code else "this page alone"
+    return f"{sanitize_markdown(text, 12_000)}\n\n<sub>A model's answer, from {material} · ${cost.usd:.3f}</sub>"
+
+
+def proposed_test(path: str, source: str, why: str, command: str) -> str:
+    """A generated test that was run."""
+    parts = [f"A test for this change: {inline_prose(why)}", f"{code_span(path)}:"]
+    parts += [
+        fence_code(source, language_of(path) or "", 20_000),
+        f"It was run in the sandbox and passes: {code_span(command)}.",
+    ]
+    return "\n\n".join(parts)
+
+
+def test_not_found(rounds: int) -> str:
+    """No test was generated."""
+    return f"No test came out of {count_noun(rounds, 'attempt')} that passes on this change."

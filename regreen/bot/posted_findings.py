@@ -1,0 +1,245 @@
+"""Posted findings of a pull request: none is posted twice, fixed ones are resolved, dismissed ones stay away."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from datetime import datetime
+
+from regreen.bot.messages.markup import has_marker
+from regreen.domain.errors import OutsideError, UserError
+from regreen.domain.github import GitHub
+from regreen.domain.models import Finding, Review, Side
+from regreen.domain.records import Store
+from regreen.domain.state_records import (
+    Dismissal,
+    FindingOutcome,
+    OutcomeKind,
+    PostedFinding,
+    StateRecord,
+    UnresolvedThread,
+)
+from regreen.reviewers.context import EarlierFinding, ReviewMemory
+from regreen.reviewers.findings import finding_code, normalise_code, place_keys
+
+_MAX_CODE_CHARS = 2000
+_log = logging.getLogger(__name__)
+
+TextOf = Callable[[str, Side], str | None]
+"""A file's text at the reviewed head (RIGHT) or before the change (LEFT); None where there is no such file."""
+
+
+def make_outcome(finding: PostedFinding, how: OutcomeKind, at: datetime) -> FindingOutcome:
+    """The outcome of a posted finding."""
+    return FindingOutcome(
+        finding.repo,
+        finding.number,
+        finding.fingerprint,
+        finding.rule,
+        finding.confidence,
+        how,
+        at.isoformat(),
+        finding.signals,
+    )
+
+
+def was_applied(finding: PostedFinding, text: str | None) -> bool:
+    """Whether a file now contains the suggestion in place of the criticised code."""
+    if text is None or not finding.suggestion:
+        return False
+    now = normalise_code(text)
+    return finding.suggestion in now and finding.code not in now
+
+
+class PostedFindings:
+    """What was posted and dismissed on one pull request."""
+
+    def __init__(self, store: Store, repo: str, number: int) -> None:
+        self._store = store
+        self._repo = repo
+        self._number = number
+
+    def load_posted(self) -> dict[str, PostedFinding]:
+        """Every finding that is posted on the pull request, by fingerprint."""
+        posted = self._store.find_all(PostedFinding, repo=self._repo, number=self._number)
+        return {finding.fingerprint: finding for finding in posted}
+
+    def open_findings(self) -> list[PostedFinding]:
+        """Every posted finding that nobody dismissed."""
+        dismissed = self._dismissed_names()
+        return [finding for name, finding in self.load_posted().items() if name not in dismissed]
+
+    def review_memory(self, *, full: bool) -> ReviewMemory:
+        """What a review must know; `full`: as if nothing had been posted. Dismissed findings stay dismissed."""
+        posted, dismissed = self.load_posted(), self._dismissed_names()
+        remembered = {k: p for k, p in posted.items() if k in dismissed or not full}
+        return ReviewMemory(
+            frozenset() if full else frozenset(_finding_names(posted, posted)),
+            frozenset(dismissed | _finding_names(posted, dismissed)),
+            known=tuple(
+                EarlierFinding(key, finding.path, finding.title, finding.code)
+                for key, finding in remembered.items()
+                if finding.rule.startswith("model/")
+            ),
+        )
+
+    def _dismissed_names(self) -> set[str]:
+        dismissed = self._store.find_all(Dismissal, repo=self._repo, number=self._number)
+        return {dismissal.fingerprint for dismissal in dismissed}
+
+    def record_posted(self, finding: Finding, text_of: TextOf) -> None:
+        """Record that a finding was posted."""
+        text = text_of(finding.path, finding.side)
+        self._store.save(
+            PostedFinding(
+                repo=self._repo,
+                number=self._number,
+                fingerprint=finding.fingerprint,
+                id=finding.id,
+                title=finding.title,
+                path=finding.path,
+                rule=finding.rule,
+                dimension=finding.dimension,
+                places=" ".join(sorted(place_keys(finding, text))),
+                code=self._relevant_code(finding, text, text_of),
+                confidence=finding.confidence,
+                signals=finding.signals,
+                suggestion=normalise_code(finding.suggestion or "")[:_MAX_CODE_CHARS],
+                side=finding.side,
+            )
+        )
+        self._forget(UnresolvedThread, finding.fingerprint)
+
+    @staticmethod
+    def _relevant_code(finding: Finding, text: str | None, text_of: TextOf) -> str:
+        """The code whose removal fixes a finding; "" if the same lines also stand elsewhere."""
+        code = (
+            normalise_code(finding_code(finding, text))[:_MAX_CODE_CHARS]
+            if text is not None
+            else ""
+        )
+        if finding.side == "RIGHT":
+            return code
+        now = text_of(finding.path, "RIGHT")
+        return "" if now is not None and code in normalise_code(now) else code
+
+    def still_standing(self, review: Review) -> tuple[Finding, ...]:
+        """Findings that were posted earlier and still hold: they are not posted again, and the check fails."""
+        posted = self.load_posted()
+        names = _finding_names(posted, posted)
+        duplicates = {
+            w.finding.fingerprint: w.finding for w in review.withheld if w.reason == "duplicate"
+        }
+        new = {f.fingerprint for f in review.findings}
+        return tuple(
+            finding
+            for name, finding in duplicates.items()
+            if name not in new and (name in names or _matches_posted(finding, posted))
+        )
+
+    def find_gone(self, review: Review, text_of: TextOf) -> set[str]:
+        """The posted findings that are fixed: this review would have found them again.
+
+        Dismissed ones are kept, so that they are recognised when their code changes a little.
+        """
+        findings = [*review.findings, *(w.finding for w in review.withheld)]
+        names = {f.fingerprint for f in findings}
+        unread = {u.path for u in review.not_reviewed}
+        skipped = {s.reviewer.partition("/")[0] for s in review.skipped}
+        posted = self.load_posted()
+        known = _finding_names(posted, posted)
+        new = [
+            f
+            for f in findings
+            if not known & {f.fingerprint, *place_keys(f, text_of(f.path, f.side))}
+        ]
+        dismissed = self._dismissed_names()
+        return {
+            name
+            for name, finding in posted.items()
+            if name not in names
+            and name not in dismissed
+            and finding.path
+            and finding.path not in unread
+            and _is_gone(finding, new, text_of(finding.path, "RIGHT"), skipped)
+        }
+
+    def dismiss(self, fingerprint: str, login: str, reason: str) -> None:
+        """Record a dismissal: the finding never returns."""
+        self._store.save(Dismissal(self._repo, self._number, fingerprint, login, reason[:500]))
+
+    def undo_dismissal(self, fingerprint: str, reason: str) -> None:
+        """Undo a dismissal that was made for this reason."""
+        self._forget(Dismissal, fingerprint, reason=reason)
+
+    def close_threads(self, github: GitHub, number: int, fingerprints: Collection[str]) -> None:
+        """Resolve the threads of fixed and dismissed findings, and those that could not be resolved before."""
+        unresolved = self._store.find_all(UnresolvedThread, repo=self._repo, number=self._number)
+        left = {thread.fingerprint for thread in unresolved}
+        wanted = left | set(fingerprints)
+        if not wanted:
+            return
+        if resolve_threads(github, number, wanted):
+            for name in left:
+                self._forget(UnresolvedThread, name)
+        else:
+            for name in wanted - left:
+                self._store.save(UnresolvedThread(self._repo, self._number, name))
+
+    def forget_findings(self, fingerprints: Collection[str]) -> None:
+        """Forget findings: if they come back, they are posted again."""
+        for name in fingerprints:
+            self._forget(PostedFinding, name)
+
+    def _forget(self, kind: type[StateRecord], fingerprint: str, **values: str) -> None:
+        self._store.remove(
+            kind, repo=self._repo, number=self._number, fingerprint=fingerprint, **values
+        )
+
+
+def resolve_threads(github: GitHub, number: int, fingerprints: Collection[str]) -> bool:
+    """Resolve the threads of our findings; return whether that worked. A failure does not fail the job."""
+    try:
+        for thread in github.threads(number):
+            first = thread.comments[0].body if thread.comments else ""
+            if not thread.resolved and any(
+                has_marker(first, "finding", name) for name in fingerprints
+            ):
+                github.resolve(thread.id)
+    except (OutsideError, UserError) as error:
+        _log.warning("threads of %s#%d stay open: %s", github.repo, number, error)
+        return False
+    return True
+
+
+def _finding_names(posted: dict[str, PostedFinding], chosen: Collection[str]) -> set[str]:
+    present = [name for name in chosen if name in posted]
+    return {*present, *(place for name in present for place in posted[name].places.split())}
+
+
+def _matches_posted(finding: Finding, posted: dict[str, PostedFinding]) -> bool:
+    """Whether a model's finding is an earlier one in other words: same file, tool and dimension."""
+    return any(
+        (earlier.path, earlier.dimension) == (finding.path, finding.dimension)
+        and earlier.rule.startswith("model/")
+        and finding.rule.startswith("model/")
+        for earlier in posted.values()
+    )
+
+
+def _is_gone(
+    posted: PostedFinding, new: Collection[Finding], text: str | None, skipped: set[str]
+) -> bool:
+    """Whether a finding is fixed: an analyzer's when it is not reported again, a model's when its code is gone.
+
+    A model's finding stays if the model reports a `new` one in the same file, which may be the same fault on other
+    code. A finding about removed code is fixed once that code is back.
+    """
+    if text is None:
+        return posted.side == "RIGHT"
+    changed = bool(posted.code) and (posted.code in normalise_code(text)) is (posted.side == "LEFT")
+    if posted.rule.startswith("model/"):
+        reworded = any(f.path == posted.path and f.rule.startswith("model/") for f in new)
+        return changed and not reworded
+    tool = posted.rule.partition("/")[0]
+    return changed or not skipped & {tool, posted.dimension}

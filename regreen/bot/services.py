@@ -1,0 +1,91 @@
+"""The collaborators of every flow: ports to the outside, the store, the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from regreen.bot.jobs.runner import Job
+from regreen.bot.repository_settings import LoadedConfig, load
+from regreen.bot.sandbox_trust import SandboxProvider
+from regreen.domain.errors import NoSandbox
+from regreen.domain.events import RepositoryRef
+from regreen.domain.github import App, GitHub, Mirrors, Repository, TokenScope
+from regreen.domain.models import Cost
+from regreen.domain.ports import Clock, Model, Sandbox
+from regreen.domain.records import AuditEntry, Store
+from regreen.domain.repo_config import RepoConfig
+from regreen.domain.settings import Settings
+from regreen.secrets.redaction import redact_secrets
+
+
+class ModelFactory(Protocol):
+    """Makes models."""
+
+    def __call__(
+        self, job: Job, repo: str, number: int | None, config: RepoConfig, *, fork: bool = False
+    ) -> tuple[Model, Callable[[], Cost]] | None:
+        """A model for one job, capped by the repository's budget, and a function for its cost; None: no model.
+
+        `fork`: the job comes from a fork's pull request, so a share of the budget is reserved for others.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Services:
+    """The collaborators of every flow."""
+
+    app: App
+    store: Store
+    clock: Clock
+    settings: Settings
+    mirrors: Mirrors
+    sandbox: SandboxProvider
+    model: ModelFactory
+
+    def github_client(self, where: RepositoryRef, scope: TokenScope) -> GitHub:
+        """A client for the event's repository."""
+        installation = where.installation or self.app.installation_of(where.repo)
+        return self.app.github(where.repo, installation, scope)
+
+    def load_repo_config(
+        self, where: RepositoryRef, github: GitHub, repository: Repository
+    ) -> LoadedConfig:
+        """The repository's configuration."""
+        return load(
+            github,
+            repository,
+            app=self.app,
+            installation=where.installation,
+            store=self.store,
+            now=self.clock.now(),
+        )
+
+    def sandbox_or_none(self) -> Sandbox | None:
+        """The sandbox, or None if none holds here: reviews run without."""
+        try:
+            return self.sandbox()
+        except NoSandbox:
+            return None
+
+    def log_action(self, job: Job, asked_by: str, action: str, detail: str = "") -> None:
+        """Write one line of the audit log."""
+        record = job.record
+        self.store.log(
+            AuditEntry(
+                at=self.clock.now(),
+                job=record.id,
+                repo=record.repo,
+                number=record.number,
+                asked_by=asked_by,
+                action=action,
+                detail=redact_secrets(detail)[:2000],
+            )
+        )
+
+    def job_page_url(self, job: Job) -> str:
+        """The address of a job's page, empty if the dashboard has no public address."""
+        base = self.settings.public_url
+        return f"{base.rstrip('/')}/jobs/{job.record.id}" if base else ""

@@ -1,0 +1,180 @@
+"""The `regreen` command: one module a subcommand, loaded only when it is called for."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import re
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from regreen import __version__
+from regreen.cli.terminal import strip_control_characters
+from regreen.domain.errors import NoSandbox, NotARepository, OutsideError, UserError
+
+COMMANDS = {
+    "review": "reads a change and says what it can back up",
+    "bisect": "finds the commit that broke a test, flaky or not",
+    "fix": "makes a failing command pass, with proof",
+    "env": "says how the repository is set up and tested, and tries it",
+    "init": "writes .github/regreen.yml from what env says",
+    "gate": "judges a patch: allow, needs_human or deny",
+    "plan": "says how a workflow file would be reproduced",
+    "ci-log": "reads the failures out of a CI job's log",
+    "sandbox": "runs one command in the sandbox",
+    "doctor": "checks this machine and attacks its sandbox",
+    "config": "checks .github/regreen.yml, prints its schema",
+    "mcp": "serves review, fix, bisect and gate to agents",
+    "serve": "runs the App: webhooks, dashboard, workers",
+    "worker": "runs one more worker on the same database",
+    "setup": "registers the GitHub App",
+    "redeliver": "runs one webhook delivery again",
+    "demo": "plays the whole main job on loopback",
+    "playground": "serves the local GitHub alone",
+    "completion": "prints what a shell needs to complete these words",
+}
+
+
+# Commands that share another one's module, where they are called NAME_command.
+_SHARED_MODULES = {"worker": "serve", "redeliver": "serve", "init": "env"}
+
+
+class _LazyGroup(click.Group):
+    """Imports a subcommand's module when it is used, so that `--help` stays instant."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        name = cmd_name.replace("-", "_")
+        module = importlib.import_module(f"regreen.cli.{_SHARED_MODULES.get(name, name)}")
+        command = getattr(module, f"{name}_command" if name in _SHARED_MODULES else "command")
+        assert isinstance(command, click.Command)  # noqa: S101 - narrows importlib's Any
+        command.epilog = command.epilog or format_examples(cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one was meant."""
+        if args and args[0] not in COMMANDS:
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            meant = f"did you mean `regreen {near[0]}`?" if near else "`regreen --help` lists them"
+            ctx.fail(f"there is no command {args[0]!r}; {meant}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+)
+@click.version_option(__version__, prog_name="regreen")
+def cli() -> None:
+    """Regreen turns red back to green."""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 1 the answer is no, 2 wrong usage, 3 the environment failed."""
+    try:
+        code = cli.main(
+            args=list(argv) if argv is not None else None,
+            prog_name="regreen",
+            standalone_mode=False,
+        )
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
+    except click.ClickException as error:
+        _exit_with_message(2, _describe_usage_error(error))
+    except (NoSandbox, NotARepository, OutsideError) as error:
+        _exit_with_message(3, str(error))
+    except UserError as error:
+        _exit_with_message(2, str(error))
+    except (KeyboardInterrupt, click.Abort):
+        _exit_with_message(130, "stopped")
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _describe_usage_error(error: click.ClickException) -> str:
+    """What was wrong with the words that were typed, and where the right ones stand."""
+    said = re.sub(
+        r"is not a valid integer( range)?\b", "is not a whole number", error.format_message()
+    )
+    said = re.sub(r"is not a valid float( range)?\b", "is not a number", said).rstrip(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None or context.parent is None:
+        return said
+    joint = " " if said.endswith("?") else "; "
+    return f"{said}{joint}`{context.command_path} --help` shows how it is called"
+
+
+def _exit_with_message(code: int, message: str) -> NoReturn:
+    one_line = strip_control_characters(" ".join(message.split()))
+    click.echo(f"regreen: {one_line}", err=True)
+    sys.exit(code)
+
+
+# What `--help` shows below the options: commands to start from.
+
+_EXAMPLES: dict[str, tuple[str, ...]] = {
+    "review": (
+        "regreen review                          # this branch against the default branch",
+        "regreen review --head WORKTREE          # files as they stand",
+        "git diff main... | regreen review --diff -",
+        "regreen review --format sarif > regreen.sarif",
+    ),
+    "fix": (
+        "regreen fix -- python -m pytest -q",
+        'regreen fix --setup "pip install -e .[test]" --apply -- python -m pytest -q',
+        "regreen fix --workflow .github/workflows/ci.yml --job test --log job.log",
+    ),
+    "gate": (
+        "regreen gate --base HEAD --patch fix.patch",
+        "git diff | regreen gate --base HEAD --patch - --format json",
+    ),
+    "env": ("regreen env", "regreen env --rev WORKTREE --format json", "regreen env --no-try"),
+    "init": ("regreen init",),
+    "plan": (
+        "regreen plan .github/workflows/ci.yml",
+        "regreen plan .github/workflows/ci.yml --job test --format json",
+    ),
+    "ci-log": ("regreen ci-log job.log", "gh run view --log-failed | regreen ci-log -"),
+    "config": (
+        "regreen config check",
+        "regreen config check --format json .github/regreen.yml",
+        "regreen config schema > regreen.schema.json",
+    ),
+    "sandbox": (
+        "regreen sandbox -- python -c 'print(1)'",
+        'regreen sandbox --tree . --setup "pip install -r requirements.txt" -- make test',
+    ),
+    "doctor": ("regreen doctor", "regreen doctor --format json"),
+    "mcp": ("regreen mcp --repo .",),
+    "worker": ("regreen worker", "regreen worker --id second"),
+    "playground": ("regreen playground", "regreen playground --port 9000 --empty"),
+    "serve": ("regreen serve --host 0.0.0.0 --port 8080",),
+    "setup": ("regreen setup --public-url https://regreen.example.org",),
+    "redeliver": (
+        "regreen redeliver 72d3162e-cc78-11e3-81ab-4c9367dc0958",
+        "regreen redeliver payload.json --event pull_request",
+    ),
+    "demo": ("regreen demo --keep",),
+    "completion": (
+        'eval "$(regreen completion bash)"',
+        "regreen completion fish > ~/.config/fish/completions/regreen.fish",
+    ),
+}
+
+
+def format_examples(name: str) -> str | None:
+    """The examples of a command, as click takes them; None where it has none."""
+    found = _EXAMPLES.get(name)
+    return None if found is None else "\b\nExamples:\n" + "\n".join(f"  {line}" for line in found)

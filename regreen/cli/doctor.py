@@ -1,0 +1,221 @@
+"""`regreen doctor`: checks this machine line by line, and attacks its sandbox."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal, get_args
+
+import click
+
+from regreen.cli.options import config_option, format_option
+from regreen.cli.terminal import print_answer
+from regreen.code.repo_config_file import parse_repo_config
+from regreen.domain.errors import ConfigError, NoSandbox, OutsideError, UserError
+from regreen.domain.models import DoctorCheck
+from regreen.domain.private_folders import make_private
+from regreen.domain.repo_config import CONFIG_PATH
+from regreen.domain.settings import Settings
+
+CheckGroup = Literal["sandbox", "database", "github", "model", "config", "git"]
+_MIN_GIT_VERSION = (2, 38)  # `git merge-tree --write-tree`
+
+
+@click.command("doctor")
+@format_option("form", "text", "json")
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice(get_args(CheckGroup)),
+    help="Only this group of checks; may be given again.",
+)
+@click.option(
+    "--sandbox",
+    "kind",
+    type=click.Choice(["auto", "docker", "bwrap"]),
+    default=None,
+    help="Which one to attack; default: REGREEN_SANDBOX.",
+)
+@config_option()
+def command(form: str, only: tuple[CheckGroup, ...], kind: str | None, config: Path | None) -> int:
+    """Check this machine, and attack its sandbox. Exit 0 when all that is required holds."""
+    settings, problems = _check_settings(config)
+    checks = list(problems)
+    for group, check in _make_check_groups(settings, kind).items():
+        if not only or group in only:
+            click.echo(f"{group} ...", err=True)
+            checks += check()
+    if form == "json":
+        click.echo(json.dumps({"version": 1, "checks": [asdict(check) for check in checks]}))
+    else:
+        _print_checks(checks)
+    return 0 if all(check.ok or not check.required for check in checks) else 1
+
+
+def _make_check_groups(
+    settings: Settings, kind: str | None
+) -> dict[CheckGroup, Callable[[], Sequence[DoctorCheck]]]:
+    return {
+        "git": _check_git,
+        "config": _check_config,
+        "database": lambda: _check_database(settings),
+        "github": lambda: _check_github(settings),
+        "model": lambda: _check_model(settings),
+        "sandbox": lambda: _check_sandbox(
+            kind or settings.sandbox, settings.sandbox_runtime, settings.setup_hosts
+        ),
+    }
+
+
+def _check_settings(config: Path | None) -> tuple[Settings, list[DoctorCheck]]:
+    from regreen.app.settings_loader import load_operator_settings
+
+    try:
+        return load_operator_settings(config), []
+    except UserError as error:
+        remedy = "put it right, in the environment or in the file"
+        found = DoctorCheck(
+            "settings", "config", ok=False, required=True, detail=str(error), remedy=remedy
+        )
+        return Settings.model_construct(home=Path("~/.regreen").expanduser()), [found]
+
+
+def _check_git() -> list[DoctorCheck]:
+    path = shutil.which("git")
+    if path is None:
+        return [
+            DoctorCheck(
+                "git is installed", "git", False, True, "not found", "install git 2.38 or newer"
+            )
+        ]
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    words = said.split()
+    number = words[2] if len(words) > 2 else "0"
+    version = tuple(int(part) for part in number.split(".")[:2] if part.isdigit())
+    good = version >= _MIN_GIT_VERSION
+    return [
+        DoctorCheck(
+            "git is new enough",
+            "git",
+            good,
+            True,
+            said.strip(),
+            "" if good else "install git 2.38 or newer",
+        )
+    ]
+
+
+def _check_config() -> list[DoctorCheck]:
+    return [_check_repository_config(), _check_languages()]
+
+
+def _check_languages() -> DoctorCheck:
+    """What is done for the languages of the repository at hand, or for all of them outside of one."""
+    from regreen.adapters.git.repository import GitRepository
+    from regreen.languages.registry import describe_support
+
+    paths: list[str] = []
+    with suppress(UserError, OutsideError, OSError):
+        git = GitRepository.open(Path.cwd())
+        paths = [entry.path for entry in git.tree(git.resolve("HEAD"))]
+    name = "what is done for each language"
+    return DoctorCheck(name, "config", True, False, describe_support(paths))
+
+
+def _check_repository_config() -> DoctorCheck:
+    path = Path(CONFIG_PATH)
+    if not path.is_file():
+        return DoctorCheck(CONFIG_PATH, "config", True, False, "not there: defaults are used")
+    try:
+        parse_repo_config(path.read_text("utf-8"))
+    except (ConfigError, OSError, UnicodeDecodeError) as error:
+        remedy = "run `regreen config check` for each line"
+        return DoctorCheck(CONFIG_PATH, "config", False, False, str(error), remedy)
+    return DoctorCheck(CONFIG_PATH, "config", True, False, "valid")
+
+
+def _check_database(settings: Settings) -> list[DoctorCheck]:
+    from regreen.adapters.store.connection import ping_database
+
+    try:
+        make_private(settings.home)
+        shown = ping_database(settings.database)
+    except (OSError, UserError, OutsideError) as error:
+        remedy = "set REGREEN_DATABASE_URL, or make REGREEN_HOME writable"
+        return [
+            DoctorCheck("the database answers", "database", False, True, str(error)[:200], remedy)
+        ]
+    return [DoctorCheck("the database answers", "database", True, True, shown)]
+
+
+def _check_github(settings: Settings) -> list[DoctorCheck]:
+    """Whether the App is set up. Nothing is required here: the command line works without one."""
+    given = {
+        "REGREEN_APP_ID": settings.app_id is not None,
+        "REGREEN_PRIVATE_KEY": bool(settings.private_key or settings.private_key_path),
+        "REGREEN_WEBHOOK_SECRET": settings.webhook_secret is not None,
+    }
+    missing = [name for name, is_there in given.items() if not is_there]
+    if missing:
+        detail = f"not set: {', '.join(missing)}"
+        return [
+            DoctorCheck("the App is set up", "github", False, False, detail, "run `regreen setup`")
+        ]
+    return [
+        DoctorCheck("the App is set up", "github", True, False, f"App {settings.app_id}"),
+        _check_private_key(settings),
+    ]
+
+
+def _check_private_key(settings: Settings) -> DoctorCheck:
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        load_pem_private_key((settings.private_key_pem() or "").encode(), password=None)
+    except (ValueError, TypeError, ConfigError) as error:
+        remedy = "download a new key from the App's page"
+        return DoctorCheck(
+            "the private key can be read", "github", False, True, str(error)[:200], remedy
+        )
+    return DoctorCheck("the private key can be read", "github", True, True, "an RSA key")
+
+
+def _check_model(settings: Settings) -> list[DoctorCheck]:
+    if not settings.has_model:
+        detail = "no key: reviewers and rungs that need a model are left out"
+        remedy = "set ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL"
+        return [DoctorCheck("a model can be asked", "model", False, False, detail, remedy)]
+    where = settings.anthropic_base_url or "the default endpoint"
+    return [
+        DoctorCheck("a model can be asked", "model", True, False, f"{settings.model} at {where}")
+    ]
+
+
+def _check_sandbox(kind: str, runtime: str | None, setup_hosts: str) -> list[DoctorCheck]:
+    from regreen.adapters.sandbox.selection import choose_sandbox
+
+    try:
+        sandbox = choose_sandbox(kind, runtime, setup_hosts)
+    except (NoSandbox, OutsideError) as error:
+        reason, _, remedy = str(error).rpartition("; ")
+        return [DoctorCheck("a sandbox works", "sandbox", False, True, reason or remedy, remedy)]
+    pythons = ", ".join(getattr(sandbox, "pythons", tuple)())
+    works = DoctorCheck(
+        "a sandbox works", "sandbox", True, True, f"{sandbox.name}, Python {pythons}"
+    )
+    return [works, *sandbox.doctor()]
+
+
+def _print_checks(checks: Iterable[DoctorCheck]) -> None:
+    for check in checks:
+        sign = "ok  " if check.ok else ("FAIL" if check.required else "-   ")
+        print_answer(f"{sign} {check.group:<8} {check.name}: {check.detail}")
+        if check.remedy and not check.ok:
+            print_answer(f"              {check.remedy}")
+    failed = sum(1 for check in checks if check.required and not check.ok)
+    click.echo(f"{failed} of the required checks failed" if failed else "all required checks hold")

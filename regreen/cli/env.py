@@ -1,0 +1,243 @@
+"""`regreen env`: how a repository is set up and tested, as inferred; and the same for the commands that run something."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+import click
+
+from regreen.cli.options import (
+    env_option,
+    format_option,
+    load_config_at,
+    parse_variables,
+    repo_option,
+    resolve_revision,
+    sandbox_option,
+)
+from regreen.cli.terminal import print_answer, report_progress
+from regreen.domain.errors import UserError
+from regreen.domain.repo_config import CONFIG_PATH
+
+if TYPE_CHECKING:
+    from regreen.domain.ports import Git, Sandbox
+    from regreen.runs.trial import Trial
+
+# A suite that still runs after so long has started, which is the question here.
+_TEST_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedTrial:
+    """A trial that says how it is set up, and the `environment` of the JSON documents: what it has from where."""
+
+    trial: Trial
+    document: dict[str, object] = field(default_factory=dict)
+    works: bool = True
+
+
+def complete_trial(
+    trial: Trial,
+    rev: str,
+    *,
+    git: Git,
+    sandbox: Sandbox,
+    minutes: float,
+    cancel: Event | None = None,
+) -> CompletedTrial:
+    """Fill in what neither an option nor the configuration at `rev` says: the setup, the interpreter, the test command.
+
+    An inferred setup is tried here, within the minutes; where none works, the trial has no setup and says why.
+
+    Raises:
+        UserError: the configuration is invalid.
+        Cancelled: `cancel` was set.
+        OutsideError: the sandbox engine failed.
+    """
+    from regreen.domain.errors import AnalysisFailed
+    from regreen.domain.stop_reasons import StopCondition
+    from regreen.environment.inference import infer_environments
+    from regreen.environment.preparation import EnvironmentTrier
+
+    tests = load_config_at(git, rev).tests
+    source = "--setup" if trial.setup else CONFIG_PATH if tests.setup else ""
+    trial = replace(trial, setup=trial.setup or tests.setup or None)
+    command = trial.command_line if trial.command else tests.command
+    if not trial.command and command:
+        trial = replace(trial, command=("bash", "-c", command), image=tests.image)
+    if source:
+        return CompletedTrial(trial, _given_document(trial, source, command))
+    pythons = (trial.python,) if trial.python else sandbox.pythons()
+    try:
+        found = infer_environments(
+            git, rev, pythons=pythons, today=datetime.now(UTC).date(), command=command
+        )
+    except AnalysisFailed as error:
+        note = f"nothing was inferred: {error}"
+        report_progress(note)
+        document = {**_given_document(trial, "nothing", command), "notes": [note]}
+        return CompletedTrial(trial, document, works=False)
+    if not found:
+        return CompletedTrial(trial, _given_document(trial, "nothing", command), works=False)
+    if not trial.command and found[0].test is not None:
+        trial = replace(trial, command=("bash", "-c", found[0].test.value))
+    stop = StopCondition(time.monotonic() + minutes * 60, cancel)
+    prepared = EnvironmentTrier(trial, rev, git, sandbox, stop, report_progress).prepare_first(found)  # fmt: skip
+    shown = prepared.environment or found[0]
+    for line in shown.describe() if prepared.environment else ():
+        report_progress(line)
+    document = {**shown.make_document(), "notes": list(prepared.notes)}
+    document["test"] = command or document["test"]
+    return CompletedTrial(prepared.trial, document, prepared.starts)
+
+
+def _given_document(trial: Trial, source: str, command: str) -> dict[str, object]:
+    return {
+        "source": source,
+        "language": "",
+        "interpreter": trial.python,
+        "setup": trial.setup,
+        "test": command or None,
+        "image": trial.image,
+        "sources": {"setup": source} if trial.setup else {},
+    }
+
+
+@click.command("env")
+@repo_option()
+@click.option("--rev", default="HEAD", help="The commit; WORKTREE: the files as they stand.")
+@click.option(
+    "--try/--no-try", "tries", default=True, help="Run the setup and the test command in the sandbox."
+)  # fmt: skip
+@env_option()
+@click.option(
+    "--max-minutes", type=click.FloatRange(min=0.1), default=20.0, metavar="N", help="Stop after so long."
+)  # fmt: skip
+@sandbox_option("kind")
+@format_option("form", "text", "json")
+def command(
+    *,
+    repo: Path,
+    rev: str,
+    tries: bool,
+    env: tuple[str, ...],
+    max_minutes: float,
+    kind: str,
+    form: str,
+) -> int:
+    """Say how the repository is set up and tested, where that is known from, and whether it works."""
+    from regreen.adapters.git.repository import GitRepository
+    from regreen.adapters.sandbox.selection import choose_sandbox
+    from regreen.runs.trial import Trial
+
+    git = GitRepository.open(repo)
+    at = resolve_revision(git, repo, rev)
+    trial = Trial((), env=parse_variables(env), timeout=_TEST_SECONDS)
+    document: dict[str, object] = {"version": 1}
+    if tries:
+        document |= _try_environment(trial, at, git, choose_sandbox(kind), max_minutes)
+    else:
+        document |= _infer_only(at, git)
+    if form == "json":
+        click.echo(json.dumps(document, indent=2))
+    else:
+        print_answer(_format_text(document), headline=True)
+    return 0 if document["works"] in {True, None} else 1
+
+
+@click.command("init")
+@repo_option()
+@sandbox_option("kind")
+@click.option(
+    "--max-minutes", type=click.FloatRange(min=0.1), default=20.0, metavar="N", help="Stop after so long."
+)  # fmt: skip
+def init_command(*, repo: Path, kind: str, max_minutes: float) -> int:
+    """Write .github/regreen.yml with the setup and the test command that were inferred, once they work."""
+    from regreen.adapters.git.repository import GitRepository
+    from regreen.adapters.sandbox.selection import choose_sandbox
+    from regreen.code.repo_config_file import parse_repo_config
+    from regreen.runs.trial import Trial
+
+    place = repo / CONFIG_PATH
+    git = GitRepository.open(repo)
+    if place.is_symlink() or place.exists() or place.parent.is_symlink():
+        message = f"{place} is there already; `regreen env` says what is inferred, to compare"
+        raise UserError(message)
+    rev = git.resolve("HEAD")
+    trial = Trial((), timeout=_TEST_SECONDS)
+    document = _try_environment(trial, rev, git, choose_sandbox(kind), max_minutes)
+    if not document["works"]:
+        report_progress(f"nothing was written: {document['reason']}")
+        return 1
+    # a JSON string is a YAML scalar, whatever it holds
+    rows = [f"# Inferred from {document['source']} at {rev[:12]}.", "tests:"]
+    rows += [f"  {key}: {json.dumps(document[name])}" for key, name in (("setup", "setup"), ("command", "test")) if document[name]]  # fmt: skip
+    text = "\n".join(rows) + "\n"
+    parse_repo_config(text)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text, encoding="utf-8")
+    click.echo(f"wrote {place}; commit it")
+    return 0
+
+
+def _infer_only(rev: str, git: Git) -> dict[str, object]:
+    from regreen.adapters.sandbox.host import find_pythons
+    from regreen.environment.inference import Environment, infer_environments
+
+    pythons = tuple(find_pythons())
+    found = infer_environments(git, rev, pythons=pythons, today=datetime.now(UTC).date())
+    reason = "not tried" if found else "no file says how the repository is set up or tested"
+    shown = found[0] if found else Environment("")
+    return {**shown.make_document(), "works": None if found else False, "reason": reason}
+
+
+def _try_environment(
+    trial: Trial, rev: str, git: Git, sandbox: Sandbox, minutes: float
+) -> dict[str, object]:
+    """Set up, run the tests once, and say whether they started."""
+    from regreen.domain.errors import SetupFailed
+    from regreen.environment.preparation import describe_failure, describe_start
+    from regreen.runs.test_runs import run_fresh
+
+    deadline = time.monotonic() + minutes * 60
+    done = complete_trial(trial, rev, git=git, sandbox=sandbox, minutes=minutes)
+    document = done.document
+    notes = document.get("notes")
+    if not document.get("test"):
+        return {**document, "works": False, "reason": "no file says how the repository is tested"}
+    if not done.works and isinstance(notes, list) and notes:
+        return {**document, "works": False, "reason": notes[-1]}
+    left = max(1.0, deadline - time.monotonic())
+    limited = replace(
+        done.trial, timeout=min(done.trial.timeout, left), setup_timeout=min(900.0, left)
+    )
+    try:
+        run = run_fresh(limited, rev, git=git, sandbox=sandbox)
+    except SetupFailed as error:
+        return {**document, "works": False, "reason": describe_failure(error)}
+    why = describe_start(limited, run)
+    how: str = "green" if run.is_green else run.result.ended
+    if run.result.ended == "exit" and not run.is_green:
+        how = f"{len(run.failing) or 'some'} failing, exit {run.result.exit_code}"
+    return {**document, "works": why is None, "reason": why or f"the tests start ({how})"}
+
+
+def _format_text(document: dict[str, object]) -> str:
+    sources = document.get("sources")
+    places = sources if isinstance(sources, dict) else {}
+    works = document["works"]
+    lines = [f"{'works' if works else 'does not work' if works is False else 'inferred'}: {document['reason']}"]  # fmt: skip
+    for name in ("interpreter", "image", "setup", "test"):
+        if value := document.get(name):
+            rows = str(value).splitlines()
+            lines.append(f"  {name:<12} {rows[0]}  (from {places.get(name, document['source'])})")
+            lines += [f"  {'':<12} {row}" for row in rows[1:]]
+    notes = document.get("notes")
+    lines += [f"  note         {note}" for note in notes] if isinstance(notes, list) else []
+    return "\n".join(lines)

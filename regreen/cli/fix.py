@@ -1,0 +1,317 @@
+"""`regreen fix`: make a failing command pass, with proof."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regreen import isolation
+from regreen.cli.env import complete_trial
+from regreen.cli.model import make_model
+from regreen.cli.options import (
+    WORKTREE,
+    TrialOptions,
+    format_option,
+    load_config_at,
+    repo_option,
+    require_writable_folder,
+    resolve_revision,
+    sandbox_option,
+    trial_options,
+)
+from regreen.cli.terminal import print_answer, report_progress
+from regreen.domain.errors import UserError
+from regreen.domain.ports import Git
+from regreen.fixers.case import RUNG_ORDER, FixJob, FixResult, RungName
+from regreen.packages.python_version import choose_python_version
+
+if TYPE_CHECKING:
+    from regreen.logs.ci_log import CiLog
+    from regreen.runs.trial import Trial
+
+_SUCCESS_OUTCOMES = {"fixed", "already_green"}
+
+
+@click.command("fix")
+@repo_option()
+@click.option("--rev", default="HEAD", help="The red commit; WORKTREE: the files as they stand.")
+@click.option("--base", metavar="REV", help="Where the change that broke it starts.")
+@trial_options(overlay_text="A file to lay over every checkout; never changed.")
+@click.option(
+    "--max-usd",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    metavar="X",
+    help="What model calls may cost, in dollars.",
+)
+@click.option(
+    "--max-minutes",
+    type=click.FloatRange(min=0.1),
+    default=20.0,
+    metavar="N",
+    help="Stop after so long.",
+)
+@click.option("--no-model", is_flag=True, help="Never ask a model.")
+@click.option(
+    "--rungs",
+    default=",".join(RUNG_ORDER),
+    metavar="LIST",
+    help="What is tried, the cheapest first.",
+)
+@click.option(
+    "--workflow",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take the command from this workflow, found from here or from the repository's root.",
+)
+@click.option("--job", "job_id", metavar="ID", help="The job in the workflow.")
+@click.option(
+    "--step",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The failed step; default: the last that runs something.",
+)
+@click.option(
+    "--log",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The failed job's log: the same has to fail here, at the versions of that day.",
+)
+@click.option(
+    "--allow-network",
+    is_flag=True,
+    help="A command that cannot work without a network may have one.",
+)
+@click.option(
+    "--patch-out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the patch to this file.",
+)
+@click.option(
+    "--apply", "apply_it", is_flag=True, help="Apply the patch to the working tree of --repo."
+)
+@format_option("form", "text", "json", "markdown")
+@sandbox_option("kind")
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")
+def command(
+    *,
+    repo: Path,
+    rev: str,
+    base: str | None,
+    options: TrialOptions,
+    max_usd: float,
+    max_minutes: float,
+    no_model: bool,
+    rungs: str,
+    workflow: Path | None,
+    job_id: str | None,
+    step: int | None,
+    log: Path | None,
+    allow_network: bool,
+    patch_out: Path | None,
+    apply_it: bool,
+    form: str,
+    kind: str,
+    argv: tuple[str, ...],
+) -> int:
+    """Make a failing command pass, with proof: the cheapest honest patch wins."""
+    from regreen.adapters.git.repository import GitRepository
+    from regreen.adapters.sandbox.selection import choose_sandbox
+    from regreen.fixers.ladder import fix_failure
+
+    chosen = _parse_rungs(rungs, no_model=no_model)
+    if argv and workflow:
+        raise UserError("say what fails: either -- COMMAND..., or --workflow FILE --job ID")
+    if workflow is None and (job_id or step is not None):
+        raise UserError("--job and --step choose from a workflow; name it with --workflow FILE")
+    given_tests = tuple(options.overlay)
+    require_writable_folder(patch_out, "--patch-out")
+    git = GitRepository.open(repo)
+    if not argv and workflow is None:
+        named = git.resolve("HEAD" if rev == WORKTREE else rev)
+        if not load_config_at(git, named).tests.command:
+            raise UserError(
+                "say what fails: either -- COMMAND..., or --workflow FILE --job ID, or tests.command in a committed .github/regreen.yml"
+            )
+    at = resolve_revision(git, repo, rev)
+    sandbox = choose_sandbox(kind)
+    started = time.monotonic()
+    environment: dict[str, object] = {}
+    failed_log = _read_log(log)
+    if failed_log is not None and not failed_log.failures:
+        report_progress(
+            f"{log} shows no failure that can be read, so what fails here is not compared with it"
+        )
+    if workflow is not None:
+        source = _WorkflowStep(_find_workflow(workflow, repo), job_id, step, failed_log)
+        planned = _trial_from_workflow(git, at, source, sandbox.pythons())
+        trial = options.extend_trial(planned)
+    else:
+        done = complete_trial(
+            options.make_trial(parse_shell_argv(argv)),
+            at,
+            git=git,
+            sandbox=sandbox,
+            minutes=max_minutes,
+        )
+        trial, environment = done.trial, done.document
+    python = trial.python or choose_python_version(git, at, sandbox.pythons())
+    trial = replace(trial, python=python)
+    trusted = git.resolve(base) if base else at
+    job = FixJob(
+        trial,
+        at,
+        base,
+        rungs=chosen,
+        max_usd=max_usd,
+        max_minutes=max(0.01, max_minutes - (time.monotonic() - started) / 60),
+        given_tests=given_tests,
+        expected=failed_log.failures if failed_log is not None else (),
+        allow_network=allow_network,
+        tests=options.load_suite_trial(git, trusted, python, setup=trial.setup if argv else None),
+    )
+    result = fix_failure(
+        job,
+        git=git,
+        sandbox=sandbox,
+        model=make_model(max_usd) if "model" in chosen else None,
+        progress=report_progress,
+    )
+    if patch_out is not None and result.patch:
+        patch_out.write_bytes(result.patch.encode("utf-8", "surrogateescape"))
+    if apply_it and result.patch and result.outcome == "fixed":
+        apply_patch(repo, result.patch)
+    if form == "json":
+        click.echo(format_result(result, form, environment))
+    else:
+        print_answer(format_result(result, form, environment), headline=form == "text")
+    return 0 if result.outcome in _SUCCESS_OUTCOMES else 1
+
+
+def parse_shell_argv(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """The argv to run; one word with blanks or operators in it is a line for the shell."""
+    if len(argv) == 1 and any(char in argv[0] for char in " \t\n;&|<>$`"):
+        return ("bash", "-c", argv[0])
+    return argv
+
+
+def apply_patch(repo: Path, patch: str) -> None:
+    """Apply a patch to the working tree.
+
+    Raises:
+        UserError: it does not apply there.
+    """
+    done = subprocess.run(
+        [
+            "git",
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-C",
+            str(repo),
+            "apply",
+            "--whitespace=nowarn",
+            "-",
+        ],
+        input=patch.encode("utf-8", "surrogateescape"),
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        msg = f"the patch does not apply to the working tree: {done.stderr.decode(errors='replace').strip()}; take it with --patch-out"
+        raise UserError(msg)
+
+
+def format_result(
+    result: FixResult, form: str, environment: dict[str, object] | None = None
+) -> str:
+    """The result as the chosen format shows it; `environment` is how it was set up, and where that is known from."""
+    from regreen.fixers.report import format_markdown, format_text
+
+    if form == "json":
+        document = {"version": 1, **asdict(result), "environment": environment or None}
+        if document["after"]:
+            del document["after"]["kept"]  # for people; the document's keys are fixed
+        return json.dumps(document, indent=2)
+    return format_markdown(result) if form == "markdown" else format_text(result)
+
+
+def _parse_rungs(listed: str, *, no_model: bool) -> tuple[RungName, ...]:
+    names = [name.strip() for name in listed.split(",") if name.strip()]
+    unknown = [name for name in names if name not in RUNG_ORDER]
+    if unknown or not names:
+        msg = f"--rungs takes some of {','.join(RUNG_ORDER)}, not {', '.join(unknown) or 'nothing'}"
+        raise UserError(msg)
+    return tuple(
+        name for name in RUNG_ORDER if name in names and not (no_model and name == "model")
+    )
+
+
+def _find_workflow(workflow: Path, repo: Path) -> Path:
+    """The workflow file, wherever the command was given.
+
+    Raises:
+        UserError: there is none.
+    """
+    for place in (workflow, repo / workflow):
+        if place.is_file():
+            return place
+    msg = f"there is no workflow {workflow}, neither here nor in {repo}"
+    raise UserError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class _WorkflowStep:
+    """A step of a workflow file, as the options name it, and the log of the day it failed."""
+
+    workflow: Path
+    job_id: str | None
+    step: int | None
+    log: CiLog | None
+
+
+def _trial_from_workflow(
+    git: Git, rev: str, source: _WorkflowStep, pythons: tuple[str, ...]
+) -> Trial:
+    """The trial that a workflow's step amounts to; of a matrix, the first cell that can be had here."""
+    text = source.workflow.read_text(encoding="utf-8-sig", errors="replace")
+    try:
+        with isolation.name_failed_input("the workflow"):
+            return isolation.run_in_child(_plan_trial, text, git, rev, source, pythons)
+    except UserError as error:
+        msg = f"{source.workflow}: {error}"
+        raise UserError(msg) from error
+
+
+def _plan_trial(
+    text: str, git: Git, rev: str, source: _WorkflowStep, pythons: tuple[str, ...]
+) -> Trial:
+    from regreen.actions.step_trial import make_failed_step_trial, make_step_trial
+    from regreen.actions.workflow import plan_workflow
+
+    files = partial(git.show, rev)
+    jobs = plan_workflow(text, job=source.job_id, files=files)
+    names = sorted({job.id for job in jobs})
+    if len(names) != 1:
+        msg = f"it has these jobs: {', '.join(names) or 'none'}; name one with --job"
+        raise UserError(msg)
+    chosen = next((job for job in jobs if job.supported), jobs[0])
+    if source.log is None:
+        return make_step_trial(chosen, source.step, pythons=pythons)
+    return make_failed_step_trial(chosen, source.step, source.log, files, pythons=pythons)
+
+
+def _read_log(path: Path | None) -> CiLog | None:
+    if path is None:
+        return None
+    from regreen.logs.ci_log import read_log
+
+    with path.open("rb") as file:
+        return read_log(file)

@@ -1,0 +1,248 @@
+"""Options that several commands have, with the same words in each."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from regreen.cli.terminal import report_progress
+from regreen.domain.errors import ConfigError, UserError
+
+if TYPE_CHECKING:
+    from regreen.adapters.git.repository import GitRepository
+    from regreen.domain.ports import Git
+    from regreen.domain.repo_config import RepoConfig
+    from regreen.runs.trial import Trial
+
+WORKTREE = "WORKTREE"
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def format_option(name: str, *shapes: str) -> Callable[[_Command], _Command]:
+    """`--format`; the first shape is the default."""
+    kind = click.Choice(shapes)
+    return click.option("--format", name, type=kind, default=shapes[0], help="How the answer is printed.")  # fmt: skip
+
+
+def sandbox_option(name: str) -> Callable[[_Command], _Command]:
+    """`--sandbox`."""
+    kind = click.Choice(["auto", "docker", "bwrap"])
+    return click.option("--sandbox", name, type=kind, default="auto", help="Where foreign code runs; auto: Docker, else bubblewrap.")  # fmt: skip
+
+
+def config_option(*, exists: bool = True) -> Callable[[_Command], _Command]:
+    """`--config`, for the commands that read the operator's settings from a file."""
+    kind = click.Path(exists=exists, dir_okay=False, path_type=Path)
+    return click.option("--config", type=kind, help="The file with the settings; default: REGREEN_HOME/regreen.env.")  # fmt: skip
+
+
+def repo_option() -> Callable[[_Command], _Command]:
+    """`--repo`; this folder is the default."""
+    kind = click.Path(path_type=Path)
+    return click.option("--repo", type=kind, default=Path(), metavar="DIR", help="The repository.")
+
+
+def env_option(
+    name: str = "env", text: str = "A variable for the setup and the command."
+) -> Callable[[_Command], _Command]:
+    """`--env`, which can be given several times; `parse_variables` reads its values."""
+    return click.option("--env", name, multiple=True, metavar="K=V", help=text)
+
+
+@dataclass(frozen=True)
+class TrialOptions:
+    """What the options of a command say about how its trial runs."""
+
+    setup: str | None
+    variables: tuple[tuple[str, str], ...]
+    overlay_items: tuple[str, ...]
+    timeout: float
+
+    @functools.cached_property
+    def overlay(self) -> dict[str, bytes]:
+        """The files of --overlay, read when they are first needed.
+
+        Raises:
+            UserError: a file cannot be read, or would land outside the checkout.
+        """
+        return _read_overlay(self.overlay_items)
+
+    def make_trial(self, command: tuple[str, ...], *, python: str | None = None) -> Trial:
+        """The trial that runs `command` as the options say."""
+        from regreen.runs.trial import Trial
+
+        return self.extend_trial(Trial(command, setup=self.setup, python=python))
+
+    def extend_trial(self, trial: Trial) -> Trial:
+        """A planned trial with the variables, the files and the time limit of the options."""
+        return replace(
+            trial,
+            env=(*trial.env, *self.variables),
+            timeout=self.timeout,
+            overlay={**trial.overlay, **self.overlay},
+        )
+
+    def load_suite_trial(
+        self, git: Git, rev: str, python: str | None, *, setup: str | None = None
+    ) -> Trial | None:
+        """How the configuration at `rev` says that all tests run, prepared by its own setup or else by the command's."""
+        tests = load_config_at(git, rev).tests
+        if not tests.command:
+            return None
+        from regreen.runs.trial import Trial
+
+        return Trial(
+            ("bash", "-c", tests.command),
+            setup=tests.setup or self.setup or setup,
+            env=self.variables,
+            timeout=tests.timeout_minutes * 60,
+            image=tests.image,
+            python=python,
+        )
+
+
+def trial_options(
+    *,
+    setup_text: str = "Run once, with network, before the command.",
+    overlay_text: str = "A file to lay over every checkout.",
+    timeout: click.FloatRange | None = None,
+    timeout_text: str = "For one run of the command.",
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`--setup`, `--env`, `--overlay` and `--timeout`; the command receives them as `options`."""
+    seconds = timeout or click.FloatRange(min=0.1)
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @click.option("--setup", metavar="CMD", help=setup_text)
+        @env_option()
+        @click.option("--overlay", multiple=True, metavar="FILE[:DEST]", help=overlay_text)
+        @click.option("--timeout", type=seconds, default=900.0, metavar="S", help=timeout_text)
+        @functools.wraps(command)
+        def run(
+            *,
+            setup: str | None,
+            env: tuple[str, ...],
+            overlay: tuple[str, ...],
+            timeout: float,
+            **others: Any,
+        ) -> Any:
+            options = TrialOptions(setup, parse_variables(env), overlay, timeout)
+            return command(options=options, **others)
+
+        return run
+
+    return decorate
+
+
+def require_playground() -> None:
+    """Check that the local GitHub is installed.
+
+    Raises:
+        UserError: it is not.
+    """
+    if importlib.util.find_spec("regreen_playground") is None:
+        raise UserError(
+            "the playground is not installed: run `pip install ./playground` in a checkout of Regreen"
+        )
+
+
+def parse_variables(items: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Read the values of --env.
+
+    Raises:
+        UserError: one is no pair.
+    """
+    pairs: list[tuple[str, str]] = []
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            message = f"--env {item!r} is not K=V"
+            raise UserError(message)
+        pairs.append((name, value))
+    return tuple(pairs)
+
+
+def _read_overlay(items: Sequence[str]) -> dict[str, bytes]:
+    """Read the files of --overlay, by where they go: DEST, or their own name at the root.
+
+    Raises:
+        UserError: a file cannot be read, or would land outside the checkout or in its `.git`.
+    """
+    laid: dict[str, bytes] = {}
+    for item in items:
+        name, _, place = item.partition(":")
+        source = Path(name)
+        target = PurePosixPath(place or source.name)
+        if target.is_absolute() or not target.parts or {"..", ".git"} & set(target.parts):
+            message = (
+                f"--overlay {item!r}: write FILE or FILE:DEST, DEST a path inside the checkout"
+            )
+            raise UserError(message)
+        try:
+            laid[target.as_posix()] = source.read_bytes()
+        except OSError as error:
+            message = f"--overlay {name}: {error.strerror or error}"
+            raise UserError(message) from error
+    return laid
+
+
+def require_writable_folder(file: Path | None, option: str) -> None:
+    """Make sure, before the work, that its result can be written.
+
+    Raises:
+        UserError: the folder is not there.
+    """
+    if file is not None and not file.absolute().parent.is_dir():
+        message = f"{option} {file}: there is no such folder"
+        raise UserError(message)
+
+
+def resolve_revision(git: GitRepository, repo: Path, rev: str) -> str:
+    """The commit that `rev` names; for WORKTREE one with the files as they stand, on top of HEAD.
+
+    Where HEAD is meant and files are uncommitted, a line says that they are not included.
+
+    Raises:
+        UserError: there is no such revision, or no working tree.
+    """
+    head = git.resolve("HEAD" if rev == WORKTREE else rev)
+    if rev not in {WORKTREE, "HEAD"}:
+        return head
+    try:
+        standing = git.commit_work_tree(repo, head)
+    except UserError:
+        if rev == WORKTREE:
+            raise
+        return head
+    if git.tree_id(standing) == git.tree_id(head):
+        return head
+    if rev == WORKTREE:
+        return standing
+    number = len(git.changed_paths(standing))
+    files = "1 uncommitted file is" if number == 1 else f"{number} uncommitted files are"
+    report_progress(f"{files} not included; commit them, or name {WORKTREE} as the revision")
+    return head
+
+
+def load_config_at(git: Git, rev: str) -> RepoConfig:
+    """The configuration as `rev` has it: the base of a change, so that the change cannot loosen its own rules.
+
+    Raises:
+        UserError: it is no valid configuration.
+    """
+    from regreen.code.repo_config_file import parse_repo_config
+    from regreen.domain.repo_config import CONFIG_PATH, RepoConfig
+
+    data = git.show(rev, CONFIG_PATH, 256 * 1024)
+    if data is None:
+        return RepoConfig()
+    try:
+        return parse_repo_config(data.decode("utf-8", "replace"))
+    except ConfigError as error:
+        message = f"{CONFIG_PATH} at {rev[:12]}: {error}"
+        raise UserError(message) from error

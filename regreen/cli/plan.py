@@ -1,0 +1,93 @@
+"""`regreen plan`: says how a workflow file would be reproduced."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import click
+
+from regreen import isolation
+from regreen.actions.expressions.evaluation import to_json_value
+from regreen.actions.job_plan import Files, JobPlan, PlannedStep
+from regreen.actions.workflow import plan_workflow
+from regreen.cli.options import format_option
+from regreen.cli.terminal import print_answer
+from regreen.domain.errors import UserError
+
+
+@click.command(help="Say how a workflow file would be reproduced.")
+@click.argument("workflow", type=click.Path(path_type=Path))
+@click.option("--job", default=None, help="Only this job (its id in the file).")
+@click.option(
+    "--event",
+    type=click.Choice(["push", "pull_request"]),
+    default="push",
+    help="What sets the workflow off.",
+)
+@format_option("shape", "text", "json")
+def command(workflow: Path, job: str | None, event: str, shape: str) -> int:
+    """Exit 0 with the plan; 2, with the line, where GitHub would refuse the file."""
+    try:
+        text = workflow.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
+        message = f"cannot read {workflow}: {error.strerror}; give the path of a workflow file"
+        raise UserError(message) from error
+    try:
+        with isolation.name_failed_input("the workflow"):
+            jobs = isolation.run_in_child(
+                plan_workflow, text, job, event, _repository_files(workflow)
+            )
+    except UserError as error:
+        message = f"{workflow}: {error}"
+        raise UserError(message) from error
+    if not jobs:
+        message = f"{workflow}: not a workflow: there is no job under `jobs:`"
+        raise UserError(message)
+    if shape == "json":
+        click.echo(json.dumps({"version": 1, "jobs": [job_plan_document(one) for one in jobs]}))
+    else:
+        print_answer("\n".join(_format_job(one) for one in jobs))
+    return 0
+
+
+def job_plan_document(job: JobPlan) -> dict[str, object]:
+    """A plan as its JSON document."""
+    return {**asdict(job), "matrix": to_json_value(job.matrix)}
+
+
+def _repository_files(workflow: Path) -> Files:
+    """The files of the repository that holds the workflow: local actions and reusable workflows are looked up there."""
+    here = workflow.resolve().parent
+    root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
+    if root is None:
+        is_github = here.name == "workflows" and here.parent.name == ".github"
+        root = here.parent.parent if is_github else here
+
+    return partial(_read_below, root)
+
+
+def _read_below(root: Path, path: str) -> bytes | None:
+    target = (root / path).resolve()
+    if not target.is_relative_to(root) or not target.is_file():
+        return None
+    return target.read_bytes()
+
+
+def _format_job(job: JobPlan) -> str:
+    state = "can be reproduced" if job.supported else "cannot be reproduced"
+    lines = [
+        f"{job.name}: {state}{' (its own condition is false for this event)' if job.skipped else ''}"
+    ]
+    lines += [f"  in the way: {one.what}: {one.why}" for one in job.unsupported]
+    lines += [
+        f"  {step.number:3} {step.kind:5} {step.name}{_format_step_note(step)}"
+        for step in job.steps
+    ]
+    return "\n".join(lines)
+
+
+def _format_step_note(step: PlannedStep) -> str:
+    return f"  ({step.why})" if step.why else ""

@@ -1,0 +1,45 @@
+"""`regreen playground`: serves the local GitHub alone."""
+
+from __future__ import annotations
+
+from threading import Event
+
+import click
+
+from regreen.cli.options import require_playground
+
+
+@click.command()
+@click.option("--port", default=8090, type=click.IntRange(0, 65535), help="0: a free one.")
+@click.option(
+    "--hook-url",
+    default="http://127.0.0.1:8080/webhooks/github",
+    metavar="URL",
+    help="Where it sends webhooks: `regreen serve`.",
+)
+@click.option("--empty", is_flag=True, help="Without the demo's repository and App.")
+def command(port: int, hook_url: str, empty: bool) -> int:
+    """Serve the local GitHub, with the demo's repository and a registered App."""
+    require_playground()
+    from regreen_playground import scenario
+    from regreen_playground.server import serve
+
+    with serve(port) as playground:
+        click.echo(f"Playground: {playground.url}")
+        if not empty:
+            state = playground.state
+            scenario.build(state, state.now())
+            app, key = state.app("Regreen", hook_url=hook_url, owner="orchard")
+            folder = state.root / "regreen.pem"
+            folder.write_text(key)
+            state.install(app, scenario.REPO)
+            click.echo("Settings for `regreen serve`:")
+            click.echo(f"REGREEN_GITHUB_API_URL={playground.api_url}")
+            click.echo(f"REGREEN_APP_ID={app.id}")
+            click.echo(f"REGREEN_PRIVATE_KEY_PATH={folder}")
+            click.echo(f"REGREEN_WEBHOOK_SECRET={app.secret}")
+            for login in scenario.PEOPLE:
+                click.echo(f"token of {login}: {state.person(login).token}")
+        click.echo("Ctrl-C ends it.")
+        Event().wait()
+    return 0

@@ -1,0 +1,352 @@
+"""`regreen review`: reads a change and says what it can back up."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regreen.cli.env import complete_trial
+from regreen.cli.options import (
+    WORKTREE,
+    env_option,
+    format_option,
+    load_config_at,
+    parse_variables,
+    resolve_revision,
+)
+from regreen.cli.terminal import print_answer, report_progress
+from regreen.domain.errors import NoSandbox, UserError
+
+if TYPE_CHECKING:
+    from regreen.adapters.git.repository import GitRepository
+    from regreen.domain.models import Review
+    from regreen.domain.ports import Sandbox
+    from regreen.domain.repo_config import RepoConfig
+    from regreen.runs.trial import Trial
+
+_SETUP_MINUTES = 10.0
+_MAX_DESCRIPTION = 65_536
+_DEFAULT_BASES = ("origin/HEAD", "upstream/HEAD", "origin/main", "origin/master", "main", "master")
+
+
+@click.command("review")
+@click.option(
+    "--repo", type=click.Path(path_type=Path), default=None, help="The repository; default: here."
+)
+@click.option(
+    "--base", default=None, help="What the change goes into; default: the default branch."
+)
+@click.option(
+    "--head", default=None, help="The change; default HEAD. WORKTREE: files as they stand."
+)
+@click.option(
+    "--diff", "diff_file", default=None, help="Review a patch instead: a file, or - for stdin."
+)
+@click.option("--title", default="", help="The pull request's title.")
+@click.option("--body", default="", help="The pull request's description.")
+@click.option(
+    "--body-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file that holds it.",
+)
+@format_option("fmt", "text", "json", "sarif", "markdown")
+@click.option(
+    "--sarif-out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    help="Write SARIF to this file too.",
+)
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    default=None,
+    help="Report from this confidence on.",
+)
+@click.option(
+    "--max-comments", type=click.IntRange(min=0), default=None, help="Report at most so many."
+)
+@click.option("--no-model", is_flag=True, help="Ask no model.")
+@click.option(
+    "--run-tests/--no-run-tests", default=None, help="Run the tests in the sandbox, for coverage."
+)
+@click.option("--setup", default=None, help="Shell command that installs what the tests need.")
+@env_option("envs", "Environment of the tests.")
+@click.option(
+    "--post",
+    is_flag=True,
+    help="Write the review on the workflow's pull request, with GITHUB_TOKEN.",
+)
+def command(
+    *,
+    repo: Path | None,
+    base: str | None,
+    head: str | None,
+    diff_file: str | None,
+    title: str,
+    body: str,
+    body_file: Path | None,
+    fmt: str,
+    sarif_out: Path | None,
+    min_confidence: float | None,
+    max_comments: int | None,
+    no_model: bool,
+    run_tests: bool | None,
+    setup: str | None,
+    envs: tuple[str, ...],
+    post: bool,
+) -> int:
+    """Read a change and say what can be backed up. Exit 1 only for blocking findings."""
+    from regreen.app.settings_loader import read_settings
+    from regreen.bot.flows.review import rules_from_config
+    from regreen.cli.model import make_model
+    from regreen.code.symbol_index import SqliteOutlineStore
+    from regreen.domain.private_folders import make_private
+    from regreen.domain.repo_config import RepoConfig
+    from regreen.reviewers.pipeline import ReviewJob, review_change
+
+    environment = parse_variables(envs)
+    post_finished = _prepare_posting() if post else None
+    diff = _read_diff(diff_file) if diff_file is not None else None
+    git = _open_repository(repo, needed=diff is None)
+    base_sha, head_sha = _resolve_revisions(git, repo or Path.cwd(), base, head, diff)
+    config = load_config_at(git, base_sha) if git else RepoConfig()
+    wants_tests = run_tests if run_tests is not None else False
+    model = None if no_model else make_model(config.budget.usd_per_pull_request)
+    # a model's claims are tried by running: worth a sandbox wherever somebody said how tests run
+    for_claims = model is not None and run_tests is not False and _has_test_setup(config, setup)
+    sandbox = _choose_sandbox(
+        wants_tests or for_claims, exact=post or "GITHUB_ACTIONS" in os.environ
+    )
+    tests = _make_trial(config, setup, environment) if git else None
+    document: dict[str, object] | None = None
+    if git and tests and sandbox:
+        # from the base: what the change itself says about its setup is part of what is under review
+        done = complete_trial(tests, base_sha, git=git, sandbox=sandbox, minutes=_SETUP_MINUTES)
+        usual = ("bash", "-c", "python -m pytest -q")
+        # what the change asks for beyond the base has to pass the dependency guard
+        tests = replace(
+            done.trial,
+            command=done.trial.command or usual,
+            base=base_sha,
+            rules=rules_from_config(config),
+        )
+        document = done.document
+    job = ReviewJob(
+        base=base_sha,
+        head=head_sha,
+        diff=diff if git is None else None,
+        title=title,
+        body=_read_description(body_file) if body_file else body,
+        config=config,
+        min_confidence=min_confidence,
+        max_comments=max_comments,
+        tests=tests,
+        run_tests=wants_tests,
+        index=None
+        if no_model
+        else SqliteOutlineStore(make_private(read_settings().home) / "index.sqlite"),
+    )
+    result = review_change(
+        job,
+        git=git,
+        sandbox=sandbox,
+        model=model,
+        progress=report_progress,
+    )
+    if fmt in {"json", "sarif"}:
+        click.echo(_format_review(result, fmt, document), nl=False)
+    else:
+        print_answer(_format_review(result, fmt), headline=fmt == "text")
+    if sarif_out is not None:
+        _write_output(sarif_out, _format_review(result, "sarif"))
+    if post_finished is not None:
+        click.echo(post_finished(result), err=True)
+    return 1 if any(f.blocking for f in result.findings) else 0
+
+
+def _prepare_posting() -> Callable[[Review], str]:
+    """What writes a finished review on the workflow's pull request and says how that went.
+
+    Raises:
+        UserError: this is no workflow for a pull request.
+    """
+    from regreen.adapters.github.client import connect_with_token
+    from regreen.bot.flows.workflow_review import WORKFLOW_LOGIN, post_review, read_target
+
+    target = read_target()
+    github = connect_with_token(
+        target.repo, target.token, api_url=target.api_url, login=WORKFLOW_LOGIN
+    )
+    return lambda review: post_review(github, target, review)
+
+
+def _format_review(result: Review, fmt: str, environment: dict[str, object] | None = None) -> str:
+    from regreen.reviewers import document
+
+    match fmt:
+        case "json":
+            shown = {**document.make_document(result), "environment": environment}
+            return json.dumps(shown, indent=2) + "\n"
+        case "sarif":
+            return json.dumps(document.make_sarif(result), indent=2) + "\n"
+        case "markdown":
+            return document.format_markdown(result)
+        case _:
+            return document.format_text(result)
+
+
+def _read_description(file: Path) -> str:
+    """The first 65,536 characters of the file, which is as long as GitHub lets a description be."""
+    try:
+        with file.open(encoding="utf-8", errors="replace") as opened:
+            return opened.read(_MAX_DESCRIPTION)
+    except OSError as error:
+        message = f"cannot read {file}: {error.strerror}"
+        raise UserError(message) from error
+
+
+def _write_output(place: Path, text: str) -> None:
+    try:
+        place.write_text(text, encoding="utf-8")
+    except OSError as error:
+        message = f"cannot write {place}: {error.strerror}"
+        raise UserError(message) from error
+
+
+def _read_diff(name: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        message = f"cannot read the patch {name}: {error.strerror}"
+        raise UserError(message) from error
+    text = data.decode("utf-8", "surrogateescape")
+    if text.strip() and re.search("^(?:diff --git |--- )", text, re.MULTILINE) is None:
+        message = f"{'standard input' if name == '-' else name} holds no unified diff; make one with `git diff`"
+        raise UserError(message)
+    return text
+
+
+def _open_repository(repo: Path | None, *, needed: bool) -> GitRepository | None:
+    """The repository; with a patch only when one is named."""
+    from regreen.adapters.git.repository import GitRepository
+
+    if not needed and repo is None:
+        return None
+    return GitRepository.open(repo or Path.cwd())
+
+
+def _resolve_revisions(
+    git: GitRepository | None, where: Path, base: str | None, head: str | None, diff: str | None
+) -> tuple[str, str]:
+    """The two commits to compare. A patch over a repository is applied onto the base."""
+    if git is None:
+        return "", ""
+    if diff is not None:
+        if head is not None:
+            message = "--diff and --head exclude each other: the patch is the head"
+            raise UserError(message)
+        base_sha = git.resolve(base or "HEAD")
+        if not diff.strip():
+            return base_sha, base_sha
+        head_sha = git.apply(base_sha, diff, "The patch under review")
+        if head_sha is None:
+            message = f"the patch does not apply to {base or 'HEAD'}; name the commit it was made for with --base"
+            raise UserError(message)
+        return base_sha, head_sha
+    at_head = git.resolve("HEAD" if head in {None, WORKTREE} else head or "HEAD")
+    if base is None and head is None:
+        return _choose_range(git, where, at_head)
+    standing = git.commit_work_tree(where, at_head) if head == WORKTREE else at_head
+    start = git.resolve(base) if base else _default_base(git, at_head)
+    if start is None and standing == at_head:
+        message = "cannot tell what this change goes into; name it, for instance with --base HEAD~1"
+        raise UserError(message)
+    return start or at_head, standing
+
+
+def _choose_range(git: GitRepository, where: Path, head: str) -> tuple[str, str]:
+    """What there is to review where nothing is named: the branch, else uncommitted changes, else the last commit.
+
+    Raises:
+        UserError: the history is one commit, and nothing is uncommitted.
+    """
+    base = _default_base(git, head)
+    if base is not None and (git.merge_base(base, head) or base) != head:
+        report_progress(f"reviewing the commits since {base[:12]}, the default branch")
+        resolve_revision(git, where, "HEAD")
+        return base, head
+    try:
+        standing = git.commit_work_tree(where, head)
+    except UserError:  # no working tree, as in a bare repository
+        standing = head
+    if git.tree_id(standing) != git.tree_id(head):
+        report_progress(f"reviewing the uncommitted changes against HEAD {head[:12]}")
+        return head, standing
+    parents = git.commit(head).parents
+    if not parents:
+        raise UserError(
+            "the history has one commit, and nothing is uncommitted: there is no change to review; name one with --base and --head, or pass a patch with --diff"
+        )
+    report_progress(
+        f"reviewing the last commit {head[:12]}: nothing is newer than the default branch"
+    )
+    return parents[0], head
+
+
+def _default_base(git: GitRepository, head: str) -> str | None:
+    """The default branch, upstream's before our own, where the head does not stand on it."""
+    for name in _DEFAULT_BASES:
+        try:
+            sha = git.resolve(name)
+        except UserError:
+            continue
+        if sha != head:
+            return sha
+    return None
+
+
+def _make_trial(
+    config: RepoConfig, setup: str | None, environment: tuple[tuple[str, str], ...]
+) -> Trial:
+    """How the tests run as the configuration says; the rest is inferred."""
+    from regreen.runs.trial import Trial
+
+    return Trial(
+        command=("bash", "-c", config.tests.command) if config.tests.command else (),
+        setup=setup,
+        env=environment,
+        timeout=config.tests.timeout_minutes * 60,
+        image=config.tests.image,
+    )
+
+
+def _has_test_setup(config: RepoConfig, setup: str | None) -> bool:
+    return bool(config.tests.command or config.tests.setup or setup)
+
+
+def _choose_sandbox(wanted: bool, *, exact: bool) -> Sandbox | None:
+    """The sandbox, where tests are to run. Without one everything else is read all the same.
+
+    `exact`: refuse approximate limits, for other people's code.
+    """
+    if not wanted:
+        return None
+    from regreen.adapters.sandbox.selection import choose_sandbox
+    from regreen.app.settings_loader import read_settings
+
+    try:
+        settings = read_settings()
+        return choose_sandbox(
+            settings.sandbox, settings.sandbox_runtime, settings.setup_hosts, exact=exact
+        )
+    except NoSandbox as error:
+        click.echo(f"no tests are run: {error}", err=True)
+        return None

@@ -1,0 +1,55 @@
+"""Text for a person's terminal, which foreign text (file names, commit subjects, output) must not steer."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TextIO
+
+import click
+
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_WORD_COLOURS = {
+    "ok": "green", "FAIL": "red", "fixed": "green", "allow": "green", "deny": "red", "needs_human": "yellow",
+    "critical": "red", "high": "red", "medium": "yellow", "low": "cyan",
+}  # fmt: skip
+_COLOURED_WORD = re.compile(
+    r"^(?:(?P<verdict>ok|FAIL|fixed|allow|deny|needs_human)|(?P<place>.+?:\d+: )(?P<severity>critical|high|medium|low))(?= |$)",
+    re.MULTILINE,
+)
+
+
+def strip_control_characters(text: str) -> str:
+    """The text without control characters and without bytes that are no text."""
+    return _CONTROL_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def report_progress(line: str) -> None:
+    """One line of progress on standard error."""
+    click.echo(strip_control_characters(line), err=True)
+
+
+def print_answer(words: str, *, headline: bool = False) -> None:
+    """What was asked for, on standard output; coloured where a person looks at it, its first line bold if it is one."""
+    words = strip_control_characters(words).rstrip("\n")
+    if is_capable_terminal(sys.stdout) and not os.environ.get("NO_COLOR"):  # https://no-color.org
+        words = _colour_text(words, headline=headline)
+    click.echo(words)
+
+
+def is_capable_terminal(stream: TextIO) -> bool:
+    """Whether a stream goes to a terminal that can do more than print line after line."""
+    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def _colour_text(words: str, *, headline: bool) -> str:
+    painted = _COLOURED_WORD.sub(_colour_word, words)
+    first, newline, rest = painted.partition("\n")
+    is_plain = headline and first in words
+    return (click.style(first, bold=True) if is_plain else first) + newline + rest
+
+
+def _colour_word(found: re.Match[str]) -> str:
+    word = found["verdict"] or found["severity"]
+    return (found["place"] or "") + click.style(word, fg=_WORD_COLOURS[word], bold=True)

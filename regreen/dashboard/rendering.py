@@ -1,0 +1,170 @@
+"""How a page is rendered: the templates, their filters, and the policy that lets nothing foreign run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import resources
+from urllib.parse import urlencode
+
+from flask import Response, request
+from jinja2 import ChainableUndefined, Environment, PackageLoader
+from markupsafe import Markup
+
+from regreen.code.markdown_sanitizer import count_noun
+from regreen.dashboard.viewer import FORM_TOKEN_FIELD, Viewer
+from regreen.secrets.redaction import redact_secrets
+
+_TEMPLATE_FOLDER = resources.files("regreen.dashboard").joinpath("templates")
+# Both stand in each page and are allowed by their hash.
+_STYLE_SHEET = _TEMPLATE_FOLDER.joinpath("style.css").read_text("utf-8")
+_PAGE_SCRIPT = _TEMPLATE_FOLDER.joinpath("page.js").read_text("utf-8")
+
+
+def _csp_hash(block: str) -> str:
+    return "'sha256-" + b64encode(hashlib.sha256(block.encode()).digest()).decode() + "'"
+
+
+_CONTENT_SECURITY_POLICY = (
+    f"default-src 'none'; style-src {_csp_hash(_STYLE_SHEET)}; script-src {_csp_hash(_PAGE_SCRIPT)}; connect-src 'self'; "
+    "img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+def render_page(
+    template: str, title: str, reader: Viewer | None, *, status: int = 200, **values: object
+) -> Response:
+    """A whole page from a template. Without a reader (nobody has signed in) it has no menu."""
+    page = _ENVIRONMENT.get_template(template).render(
+        title=title, reader=reader, here=request.path, arguments=request.args, **values
+    )
+    return add_security_headers(Response(page, status, mimetype="text/html"))
+
+
+def render_message(
+    title: str, message: str, reader: Viewer | None, *, status: int = 200, link: tuple[str, str] | None = None
+) -> Response:  # fmt: skip
+    """A page of one sentence, with the address and the words of a link below it."""
+    return render_page("message.html", title, reader, status=status, message=message, link=link)
+
+
+def add_security_headers(answer: Response) -> Response:
+    """The answer with the headers that keep a browser from doing more than it should."""
+    answer.headers["Content-Security-Policy"] = _CONTENT_SECURITY_POLICY
+    answer.headers["X-Content-Type-Options"] = "nosniff"
+    answer.headers["Referrer-Policy"] = "same-origin"  # our own forms show where they come from
+    answer.headers["Cross-Origin-Opener-Policy"] = "same-origin"
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+def format_subject(repo: str | None, number: int | None) -> str:
+    """A repository, or an issue or pull request of one."""
+    return (repo or "") if number is None else f"{repo}#{number}"
+
+
+def format_json(document: str) -> str:
+    """A JSON document for people, without credentials."""
+    return redact_secrets(json.dumps(json.loads(document), indent=2, ensure_ascii=False))
+
+
+def _format_dollars(value: object) -> str:
+    """An amount; nothing where nothing was spent."""
+    usd = _parse_number(value)
+    return f"${usd:,.3f}" if usd else ""
+
+
+def _format_seconds(value: object) -> str:
+    """A duration as people read it; nothing where it is not known."""
+    seconds = _parse_number(value)
+    if not seconds:
+        return ""
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _format_time(at: datetime) -> Markup:
+    """A time, in UTC; the page's script shows it in the reader's zone."""
+    shown = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return Markup('<time datetime="{}">{}</time>').format(at.isoformat(), shown)
+
+
+def _format_document_time(value: object) -> Markup | str:
+    """A time of a document; as it stands there where it is none."""
+    try:
+        return _format_time(datetime.fromisoformat(str(value)))
+    except ValueError:
+        return str(value or "")
+
+
+def _format_prose(text: object) -> Markup:
+    """Text with what stands between backticks set as code; nothing else of it is markup."""
+    parts = re.split(r"`([^`\n]+)`", str(text or ""))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts)
+    )
+
+
+def _format_share(value: object, digits: int = 2) -> str:
+    return f"{value:.{digits}%}" if isinstance(value, int | float) else ""
+
+
+def _format_count(value: object, noun: str) -> str:
+    return count_noun(int(_parse_number(value)), noun)
+
+
+def _list_mappings(value: object) -> list[Mapping[str, object]]:
+    """The objects in a list of a document; none where it is no list."""
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list | tuple) else []
+
+
+def _number_steps(value: object) -> list[tuple[int, str]]:
+    """The lines of a trail that say something, each with its place in the trail."""
+    lines = [str(line) for line in value] if isinstance(value, list | tuple) else []
+    return [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _parse_number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _make_environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("regreen.dashboard"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=ChainableUndefined,  # a result's document may lack any key
+        finalize=lambda value: "" if value is None else value,
+    )
+    environment.globals |= {
+        "enumerate": enumerate,
+        "form_token_field": FORM_TOKEN_FIELD,
+        "format_subject": format_subject,
+        "script": Markup(_PAGE_SCRIPT),  # noqa: S704 - our own file
+        "style_sheet": Markup(_STYLE_SHEET),  # noqa: S704 - our own file
+    }
+    environment.filters |= {
+        "class_name": lambda word: "".join(c for c in str(word) if c.isalnum()),
+        "count": _format_count,
+        "document_time": _format_document_time,
+        "dollars": _format_dollars,
+        "mappings": _list_mappings,
+        "number": _parse_number,
+        "numbered_steps": _number_steps,
+        "prose": _format_prose,
+        "query": lambda values: urlencode({k: v for k, v in values.items() if v}),
+        "redact": redact_secrets,
+        "seconds": _format_seconds,
+        "share": _format_share,
+        "time": _format_time,
+    }
+    return environment
+
+
+_ENVIRONMENT = _make_environment()

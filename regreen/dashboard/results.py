@@ -1,0 +1,129 @@
+"""One result with everything behind it: a review's findings, a repair's attempts, a bisection's runs."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regreen.code.markdown_sanitizer import count_noun
+from regreen.domain.records import ResultDocument
+
+_HIDDEN_KEYS = {"svg"}
+_MAX_HEATMAP_RUNS = 60
+_MAX_LIKELY_COMMITS = 10
+_WIDTH, _ROW_HEIGHT, _LEFT = 720, 16, 30
+
+
+@dataclass(frozen=True, slots=True)
+class ResultSummary:
+    """A result with one word and one line on what came out."""
+
+    document: ResultDocument
+    verdict: str
+    headline: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Heatmap:
+    """How a bisection narrowed: a row a run, a column a commit or a few, the darker the likelier.
+
+    `cells` holds x, y and opacity of what is not next to nothing.
+    """
+
+    rows: int
+    commits: int
+    width: int
+    height: int
+    cell_width: float
+    cells: list[tuple[float, int, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultView:
+    """What the page of a result shows besides its document."""
+
+    summary: ResultSummary
+    whole: str
+    likeliest: Sequence[Mapping[str, Any]]
+    heatmap: _Heatmap | None
+    picture: str
+
+
+def summarize_result(document: ResultDocument) -> ResultSummary:
+    """One word and one line on what came out."""
+    body = document.body
+    verdict = str(body.get("outcome") or "done")
+    match document.kind:
+        case "review":
+            verdict = str(body.get("risk") or "reviewed")
+            return ResultSummary(document, verdict, _describe_review(body)[:300])
+        case "fix":
+            return ResultSummary(document, verdict, _describe_fix(body)[:300])
+        case "bisect":
+            return ResultSummary(document, verdict, _describe_bisection(body)[:300])
+
+
+def view_result(document: ResultDocument) -> ResultView:
+    """Everything that the page of a result shows."""
+    body = document.body
+    shown = {key: value for key, value in body.items() if key not in _HIDDEN_KEYS}
+    points = [p for p in body.get("posterior") or () if isinstance(p, dict)]
+    return ResultView(
+        summarize_result(document),
+        whole=json.dumps(shown, indent=2, ensure_ascii=False),
+        likeliest=sorted(points, key=lambda p: -float(p.get("p") or 0))[:_MAX_LIKELY_COMMITS],
+        heatmap=_lay_out_heatmap(body),
+        picture=b64encode(str(body.get("svg") or "").encode()).decode(),
+    )
+
+
+def _describe_review(body: Mapping[str, Any]) -> str:
+    withheld = len(body.get("withheld", ()))
+    held = f", {withheld} withheld" if withheld else ""
+    posted = count_noun(len(body.get("findings", ())), "finding")
+    return f"{posted}{held}: {body.get('summary', '')}"
+
+
+def _describe_fix(body: Mapping[str, Any]) -> str:
+    parts = (body.get("rung"), body.get("cause"), body.get("reason"))
+    return ": ".join(str(part) for part in parts if part)
+
+
+def _describe_bisection(body: Mapping[str, Any]) -> str:
+    culprit, share = _as_mapping(body.get("culprit")), body.get("probability")
+    sure = f"{share:.1%} " if isinstance(share, float) and culprit else ""
+    return f"{sure}{str(culprit.get('sha', ''))[:12]} {culprit.get('subject', '')}"
+
+
+def _lay_out_heatmap(body: Mapping[str, Any]) -> _Heatmap | None:
+    steps = [step for step in body.get("narrowing") or () if isinstance(step, dict)]
+    runs = [[_as_number(mass) for mass in step.get("columns") or ()] for step in steps]
+    runs = runs[:_MAX_HEATMAP_RUNS]
+    if not runs or not all(runs):
+        return None
+    columns = len(runs[0])
+    cell_width = min(48.0, _WIDTH / columns)
+    return _Heatmap(
+        rows=len(runs),
+        commits=len(body.get("posterior") or ()),
+        width=max(160, _LEFT + int(columns * cell_width) + 4),
+        height=(len(runs) + 1) * _ROW_HEIGHT + 10,
+        cell_width=cell_width,
+        cells=[
+            (_LEFT + column * cell_width, row * _ROW_HEIGHT, max(0.06, mass**0.5))
+            for row, masses in enumerate(runs)
+            for column, mass in enumerate(masses)
+            if mass >= 0.002
+        ],
+    )
+
+
+def _as_number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _as_mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}

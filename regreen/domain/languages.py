@@ -1,0 +1,223 @@
+"""What a programming language is to Regreen: one adapter in `regreen/languages/`, described by these types.
+
+No other code asks which language a file has: it asks the file's adapter for a capability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+Capability = Literal[
+    "outline",
+    "contracts",
+    "syntax tree",
+    "checkers",
+    "bug patterns",
+    "data flow",
+    "conventions",
+    "assertions",
+    "test results",
+    "coverage",
+    "edits",
+    "mutants",
+    "warm engine",
+    "quarantine",
+]
+"""What Regreen can do with a language.
+
+- outline: definitions, calls and imports of a file, for the call graph
+- contracts: uses that no longer fit what a change removed or altered
+- syntax tree: an exact tree, which the gate and the repairs compare
+- checkers: a type checker and a linter whose trusted rules are held against the merge base
+- bug patterns, data flow, conventions, assertions (of tests that can no longer fail): reviewers of that name
+- test results: how each test ended; some tests selected by name
+- coverage: which lines the tests run
+- edits: small changes of a line that may repair it
+- mutants: small faults put into lines on purpose
+- warm engine: many candidates against the tests for the price of one collection
+- quarantine: a marker that sets one test aside
+"""
+CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEdit:
+    """Replace `text[start:stop]` by `new`; `prior` is how likely such an edit is a repair, `line` is 1-based."""
+
+    start: int
+    stop: int
+    new: str
+    name: str
+    line: int
+    prior: float
+
+    def apply_to(self, text: str) -> str:
+        """The text with the edit made."""
+        return text[: self.start] + self.new + text[self.stop :]
+
+
+class TestListener(Protocol):
+    """Programs laid into a box beside the tests; they write down how each test ends."""
+
+    @property
+    def output(self) -> str:
+        """The file below /work in which the results are found after the run."""
+        ...
+
+    def read_programs(self) -> Mapping[str, bytes]:
+        """The files to write into the box, by path."""
+        ...
+
+    def extend_environment(self, env: Mapping[str, str], seconds: float | None) -> dict[str, str]:
+        """`env` with what starts the programs; the tests are told to stop after so many seconds."""
+        ...
+
+
+class TestTools(Protocol):
+    """Runs, selects and names tests. A command is its words, a command line its text."""
+
+    @property
+    def listener(self) -> TestListener:
+        """What hears how each test ends."""
+        ...
+
+    def names_each_test(self, command_line: str, output: str = "") -> bool:
+        """Whether a runner whose tests have stable names is behind the command, by its words or its output."""
+        ...
+
+    def can_listen(self, command_line: str, output: str) -> bool:
+        """Whether the listener hears the tests behind the command."""
+        ...
+
+    def find_plain_call(self, command: Sequence[str]) -> tuple[str, ...] | None:
+        """The words of a command that is one plain call of the runner; None for anything more."""
+        ...
+
+    def widen(self, command: Sequence[str]) -> tuple[str, ...] | None:
+        """The same runner over all tests it collects; None where the command is no narrow plain call."""
+        ...
+
+    def names_some(self, command_line: str) -> bool:
+        """Whether the command line names some of the tests only."""
+        ...
+
+    def run_file(self, path: str, *, once: bool = False) -> tuple[str, ...]:
+        """The command that runs one test file; `once`: up to the first failure, leaving nothing behind."""
+        ...
+
+    def run_tests(self, tests: Sequence[str]) -> tuple[str, ...]:
+        """The command that runs exactly these tests, in this order."""
+        ...
+
+    def name_test(self, path: str, name: str) -> str:
+        """The name that the runner gives to a test, from its file and its dotted name in the file's outline."""
+        ...
+
+    def split_name(self, test: str) -> tuple[str, str]:
+        """The file that the test's name begins with and the short name of the test in it; both "" for other names."""
+        ...
+
+    def is_test_name(self, test: str, path: str) -> bool:
+        """Whether this is a name by which `run_tests` finds a test; `path` is where its failure was seen."""
+        ...
+
+    def find_test_files(self, word: str) -> list[str]:
+        """The files that may hold the test of this name, the likeliest first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredFile:
+    """Coverage of one file: its executable lines, those not run, branches not taken, tests that ran it."""
+
+    statements: frozenset[int]
+    missing: frozenset[int]
+    branches: tuple[tuple[int, int], ...]
+    tests: tuple[str, ...]
+
+
+class CoverageTool(Protocol):
+    """Measures which lines of some files the tests run."""
+
+    @property
+    def report_path(self) -> str:
+        """The file below /work that `report_command` writes."""
+        ...
+
+    @property
+    def report_command(self) -> tuple[str, ...]:
+        """Run after the tests, in the same box and not traced."""
+        ...
+
+    def make_programs(self, paths: Sequence[str]) -> Mapping[str, bytes]:
+        """What is written into the box before the tests, by path."""
+        ...
+
+    def extend_environment(self, env: Mapping[str, str], *, traced: bool) -> dict[str, str]:
+        """`env` with what the report needs and, where the run is traced, with what starts the tracer."""
+        ...
+
+    def parse_report(self, data: bytes) -> dict[str, MeasuredFile] | None:
+        """Read the report by path; None for anything else, since the tests may write there too."""
+        ...
+
+
+class WarmDriver(Protocol):
+    """A program for the box that tries many candidates after one collection of the tests."""
+
+    def read_program(self) -> bytes:
+        """The program, to be written into the box."""
+        ...
+
+    def find_interpreter(self, command: Sequence[str]) -> tuple[str, ...] | None:
+        """What runs the program in the environment of the tests; None where the command is no plain call."""
+        ...
+
+
+class QuarantineMarker(Protocol):
+    """Sets a single test aside in its file, and finds the tests that are."""
+
+    def apply(self, path: str, text: str, test: str, reason: str) -> str | None:
+        """The text with the test (dotted, as its outline has it) set aside; None where there is no such test."""
+        ...
+
+    def find(self, path: str, text: str) -> dict[str, str]:
+        """The tests that are set aside, with the reasons."""
+        ...
+
+
+MakeEdits = Callable[[str, Sequence[int]], list[SourceEdit]]
+"""Small edits of the given 1-based lines of a text, each of which changes what the code does."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Language:
+    """One language's adapter.
+
+    Attributes:
+        title: how people write the language's name.
+        files: the names of its rows in `code/languages.toml`, which say how its files end.
+        manifests: files that make a folder a project in this language.
+        gaps: the capabilities it lacks. A field that is None belongs to a declared gap.
+    """
+
+    title: str
+    files: frozenset[str]
+    manifests: frozenset[str]
+    gaps: frozenset[Capability]
+    tests: TestTools | None = None
+    coverage: CoverageTool | None = None
+    make_edits: MakeEdits | None = None
+    make_mutants: MakeEdits | None = None
+    warm_driver: WarmDriver | None = None
+    quarantine: QuarantineMarker | None = None
+
+    def has(self, capability: Capability) -> bool:
+        """Whether the language has a capability."""
+        return capability not in self.gaps
+
+    def is_used_in(self, paths: Collection[str]) -> bool:
+        """Whether a tree with these paths holds a project in this language, by its manifests."""
+        return any(path.rsplit("/", 1)[-1] in self.manifests for path in paths)

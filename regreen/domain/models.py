@@ -1,0 +1,379 @@
+"""The values that every part shares: frozen, without I/O.
+
+Names equal the keys of the JSON documents in docs/interface.md, so that `dataclasses.asdict` is the document.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+Dimension = Literal["correctness", "security", "style", "coverage"]
+Severity = Literal["critical", "high", "medium", "low"]
+Side = Literal["LEFT", "RIGHT"]
+Risk = Literal["low", "medium", "high"]
+EvidenceKind = Literal["test", "analyzer", "coverage", "vote", "model"]
+WithheldReason = Literal["confidence", "budget", "duplicate", "dismissed", "outside_diff"]
+Trust = Literal["default_branch", "pull_request", "local"]
+ClaimVerdict = Literal["holds", "as_before", "unsure", "refuted", "unread"]
+"""What a second reader says of a claim; `as_before`: it is true, and was so before the change."""
+ProofStatus = Literal["proven", "red_on_head", "not_run", "disproven"]
+ClaimWorth = Literal["yes", "perhaps", "no", "unsaid"]
+
+DIMENSIONS: tuple[Dimension, ...] = ("correctness", "security", "style", "coverage")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The cost of model calls: US dollars, calls, tokens."""
+
+    usd: float = 0.0
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.usd + other.usd,
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """An observation, not a belief: a test run, an analyzer's message, a second reader's vote."""
+
+    kind: EvidenceKind
+    excerpt: str
+    command: str | None = None
+    head: str | None = None
+    base: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """The support for a model's claim; its confidence is computed from these values alone.
+
+    Attributes:
+        readers: how many independent readings, of `readings`, made the claim.
+        verdict: the verdict of a second reader, who saw code and claim but not the first reader's reasons.
+        certainty: the second reader's own, 0 to 1.
+        sure: the claimants' own, 0 to 1; it has little weight because it has little value.
+        proof: the result of a test.
+        worth: whether the second reader thinks that the maintainers would change the code for a true claim.
+    """
+
+    readers: int
+    readings: int
+    verdict: ClaimVerdict = "unread"
+    certainty: float = 0.5
+    sure: float = 0.5
+    proof: ProofStatus = "not_run"
+    worth: ClaimWorth = "unsaid"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One defect at one place of a change. Lines are 1-based, `start_line <= line`, on `side`."""
+
+    id: str
+    fingerprint: str
+    dimension: Dimension
+    rule: str
+    severity: Severity
+    blocking: bool
+    confidence: float
+    path: str
+    start_line: int
+    line: int
+    side: Side
+    title: str
+    body: str
+    suggestion: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+    signals: Signals | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WithheldFinding:
+    """A finding that is not posted, and why."""
+
+    finding: Finding
+    reason: WithheldReason
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadFile:
+    """A file of the change that was not reviewed, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedReviewer:
+    """A reviewer that did not run, and why."""
+
+    reviewer: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class UncoveredLines:
+    """New lines of one file that no test executed."""
+
+    path: str
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageReport:
+    """How many of the executable lines that this change adds are run by the tests."""
+
+    new_lines: int
+    covered: int
+    uncovered: tuple[UncoveredLines, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """The complete result of a review; `findings` are posted in their order."""
+
+    base: str
+    head: str
+    merge_base: str
+    summary: str
+    risk: Risk
+    scores: dict[Dimension, int | None]
+    findings: tuple[Finding, ...]
+    withheld: tuple[WithheldFinding, ...]
+    not_reviewed: tuple[UnreadFile, ...]
+    skipped: tuple[SkippedReviewer, ...]
+    coverage: CoverageReport | None
+    cost: Cost
+    seconds: float
+    score_notes: dict[Dimension, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StackFrame:
+    """One stack frame of a failure; `line` is 1-based."""
+
+    path: str
+    line: int
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failing test, lint finding or build error, read from a tool's output.
+
+    `kind` is the exception's type for a test ("AssertionError"), the rule for a linter ("F401"), else the
+    tool's own word ("error").
+    """
+
+    test: str
+    kind: str
+    message: str
+    path: str | None = None
+    line: int | None = None
+    frames: tuple[StackFrame, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit of a range, as `git rev-list --parents` knows it."""
+
+    sha: str
+    parents: tuple[str, ...]
+    tree: str
+    author: str
+    email: str
+    date: datetime
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """One file of a tree: `mode` as git prints it ("100644", "120000", "160000"), `size` in bytes or None."""
+
+    path: str
+    mode: str
+    sha: str
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What is kept: nothing unused for `days`, at most this many bytes and environments."""
+
+    days: float = 14.0
+    most_bytes: int = 20 * 1024**3
+    count: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorCheck:
+    """One line of `regreen doctor`: the check, its result, the remedy."""
+
+    name: str
+    group: Literal["sandbox", "database", "github", "model", "config", "git"]
+    ok: bool
+    required: bool
+    detail: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BoxLimits:
+    """The limits of one box: bytes, processes, cores; a network only if a trusted caller allows it."""
+
+    memory: int = 2 * 1024**3
+    disk: int = 1024**3
+    tmp: int = 256 * 1024**2
+    pids: int = 512
+    cpus: float = 2.0
+    output: int = 64 * 1024
+    flood: int = 64 * 1024**2
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EnvSpec:
+    """What a box must offer besides the tree: an interpreter, and whatever `setup` installs.
+
+    `inputs` is a digest of everything in the tree that the setup's result depends on (lock and manifest
+    bytes, or the whole tree if the setup copies it); `scope` (repository) and `trust` keep prepared
+    environments apart, so that a pull request never writes what the default branch will run.
+    `timeout_s` bounds the setup. `checked`: the dependency guard has judged the setup together with its tree, so
+    the sandbox need not judge the command alone. `host_programs`: if no `image` is named, a box with
+    this machine's own programs (servers that a CI job needs beside it) is preferred to an image with a Python.
+    """
+
+    image: str | None = None
+    python: str | None = None
+    setup: str | None = None
+    inputs: str = ""
+    trust: Trust = "local"
+    scope: str = "local"
+    env: tuple[tuple[str, str], ...] = ()
+    timeout_s: float = 900.0
+    checked: bool = False
+    host_programs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedEnv:
+    """A prepared environment: opaque except to the backend that made it."""
+
+    key: str
+    backend: Literal["docker", "bwrap"]
+    python: str | None
+    image: str
+    setup_output: str = ""
+
+
+RunEnding = Literal["exit", "timeout", "oom", "flood", "cancelled", "infra"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How one command in a box ended. `exit_code` is None unless `ended` is "exit".
+
+    Output is text (UTF-8, undecodable bytes replaced), head and tail kept when `truncated`.
+    """
+
+    ended: RunEnding
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    truncated: bool
+    seconds: float
+    detail: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the command ran to its end and exited 0."""
+        return self.ended == "exit" and self.exit_code == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool the model may call; `schema` is the JSON schema of its input."""
+
+    name: str
+    description: str
+    schema: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model's call of a tool. `input` obeys the tool's schema only after the caller has checked it."""
+
+    id: str
+    name: str
+    input: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The result of a tool, returned to the model."""
+
+    id: str
+    content: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation with a model.
+
+    `raw` holds the provider's own blocks of an assistant turn: a thinking model needs its thoughts back,
+    unchanged, with the results of the tools it called. Make such a turn with `ModelAnswer.as_message`.
+    """
+
+    role: Literal["user", "assistant"]
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    raw: tuple[dict[str, object], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One request to a model.
+
+    `purpose` names it in the ledger ("review/intent"); `force` names the one tool that must be called, for
+    a structured answer; `cache_messages` is how many leading messages are a stable prefix worth caching;
+    `salt` distinguishes samples that repeat a request on purpose.
+    """
+
+    purpose: str
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    force: str | None = None
+    max_tokens: int = 4096
+    cache_messages: int = 0
+    salt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """The answer of a model. `stop` "length" means truncated, "refusal" means declined."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    stop: Literal["end", "tool", "length", "refusal"]
+    cost: Cost
+    model: str
+    raw: tuple[dict[str, object], ...] = ()
+
+    def as_message(self) -> Message:
+        """This answer as the assistant's turn of a longer conversation."""
+        return Message("assistant", self.text, self.calls, raw=self.raw)

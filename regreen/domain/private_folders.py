@@ -1,0 +1,84 @@
+"""Folders that one user keeps private, and leftovers of killed processes."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from regreen.domain.errors import UserError
+
+
+def cache_home() -> Path:
+    """The folder for data that can be rebuilt: REGREEN_HOME, else the user's cache."""
+    return Path(os.environ.get("REGREEN_HOME") or "~/.cache/regreen").expanduser()
+
+
+def make_private(folder: Path) -> Path:
+    """The folder, created if missing; only its user can enter it.
+
+    Raises:
+        UserError: it cannot be created, or another user owns it or may write there.
+    """
+    remedy = "set REGREEN_HOME to a folder of your own"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        status = folder.stat()
+        is_ours = status.st_uid == os.geteuid()
+        if status.st_mode & 0o002 or not (is_ours or status.st_uid == 0):
+            message = f"{folder} belongs to another user, or every user may write there; {remedy}"
+            raise UserError(message)
+        if is_ours:
+            folder.chmod(0o700)
+    except OSError as error:
+        message = f"cannot write to {folder} ({error.strerror or error}); {remedy}"
+        raise UserError(message) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        message = f"cannot write to {folder}; {remedy}"
+        raise UserError(message)
+    return folder
+
+
+def require_private(file: Path) -> None:
+    """Refuse a file that holds secrets and that other users can read or write.
+
+    Raises:
+        UserError: other users can access it.
+    """
+    status = file.stat()
+    if status.st_mode & 0o077 or status.st_uid not in {os.geteuid(), 0}:
+        message = f"{file} can be read or changed by other users; `chmod 600` it and own it"
+        raise UserError(message)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its user can read; at no moment is it half written or readable by others."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    temporary.replace(path)
+
+
+def remove_unused(folder: Path, pattern: str, days: float) -> None:
+    """Remove this user's matching folders in `folder` that nobody has changed for this many days."""
+    for path in folder.glob(pattern):
+        try:
+            status = path.lstat()
+        except OSError:  # another process removed it
+            continue
+        if status.st_uid == os.geteuid() and time.time() - status.st_mtime > days * 24 * 3600:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def temporary_folder(kind: str) -> Iterator[Path]:
+    """A private temporary folder, removed at the end; leftovers of killed processes are removed after a day."""
+    remove_unused(Path(tempfile.gettempdir()), f"regreen-{kind}-*", days=1)
+    with tempfile.TemporaryDirectory(prefix=f"regreen-{kind}-") as folder:
+        yield Path(folder)

@@ -1,0 +1,188 @@
+"""The operator's settings: environment variables, and a file if a command names one. Read once, passed as a value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from regreen.domain.errors import ConfigError, ConfigProblem
+
+_DAYS_PER_MONTH = 31
+
+
+class Settings(BaseSettings):
+    """The operator's settings, from environment variables or a named file."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="REGREEN_", extra="ignore", frozen=True, populate_by_name=True
+    )
+
+    app_id: int | None = Field(None, description="The GitHub App's id.")
+    private_key: SecretStr | None = Field(None, description="The App's private key, PEM.")
+    private_key_path: Path | None = Field(
+        None, description="A file that holds the App's private key."
+    )
+    webhook_secret: SecretStr | None = Field(
+        None,
+        description="The webhook's secret; while rotating, both, separated by a space: new one first.",
+    )
+    home: Path = Field(
+        Path("~/.regreen"), description="Where databases, mirrors and logs are kept."
+    )
+    database_url: str | None = Field(
+        None, description="SQLAlchemy URL; default: SQLite under `REGREEN_HOME`."
+    )
+    github_api_url: str = Field(
+        "https://api.github.com",
+        description="GitHub's REST API; for Enterprise Server https://HOST/api/v3.",
+    )
+    model: str = Field("claude-sonnet-5-5", description="The model's name.")
+    fallback_model: str | None = Field(
+        None, description="The model asked when the first one is overloaded."
+    )
+    anthropic_api_key: SecretStr | None = Field(
+        None,
+        validation_alias="ANTHROPIC_API_KEY",
+        description="Key of the model endpoint; none: no model.",
+    )
+    anthropic_auth_token: SecretStr | None = Field(
+        None,
+        validation_alias="ANTHROPIC_AUTH_TOKEN",
+        description="A bearer token for the model endpoint in place of the key.",
+    )
+    model_price: str | None = Field(
+        None,
+        description="Price of `REGREEN_MODEL` as INPUT,OUTPUT in dollars per million tokens (`0,0`: free); default: the table, where an unlisted model costs the most.",
+    )
+    anthropic_base_url: str | None = Field(
+        None, validation_alias="ANTHROPIC_BASE_URL", description="An Anthropic-compatible endpoint."
+    )
+    sandbox: Literal["auto", "docker", "bwrap"] = Field(
+        "auto", description="Where foreign code runs."
+    )
+    sandbox_runtime: str | None = Field(
+        None, description="OCI runtime for Docker boxes (runsc, kata)."
+    )
+    setup_hosts: str = Field(
+        "",
+        description="Private hosts (`host` or `host:port`, separated by commas) that a setup may reach, besides the configured package indexes.",
+    )
+    environment_days: float = Field(
+        14.0, gt=0, description="Days after which a prepared environment goes that nobody used."
+    )
+    environment_gigabytes: int = Field(
+        20, ge=1, description="What prepared environments may take together; the longest unused go."
+    )
+    environment_count: int = Field(200, ge=1, description="How many of them are kept.")
+    public_url: str | None = Field(None, description="Where people reach the dashboard.")
+    dashboard_auth: SecretStr | None = Field(
+        None,
+        description="Token that opens the dashboard; none: one is made and kept in `REGREEN_HOME/dashboard-token`.",
+    )
+    client_id: str | None = Field(
+        None,
+        description="The App's client id: people sign in to the dashboard with GitHub, and see what they may read there.",
+    )
+    client_secret: SecretStr | None = Field(None, description="The App's client secret.")
+    log_format: Literal["text", "json"] = Field(
+        "text", description="Log lines for people, or as JSON with job, repository and number."
+    )
+    otlp_endpoint: str | None = Field(
+        None,
+        validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT",
+        description="OpenTelemetry collector (OTLP over HTTP) that traces are sent to; needs `regreen[traces]`.",
+    )
+    otlp_headers: SecretStr | None = Field(
+        None,
+        validation_alias="OTEL_EXPORTER_OTLP_HEADERS",
+        description="Headers for that collector, `NAME=VALUE,...`; OpenTelemetry reads them from the environment.",
+    )
+    review_delay_s: float = Field(
+        60.0, ge=0, description="Seconds after the last push before a review starts."
+    )
+    history_days: int = Field(
+        90, ge=7, description="Days for which deliveries, ended jobs and model answers are kept."
+    )
+    results_days: int = Field(
+        730,
+        ge=0,
+        description="Days for which reviews, repairs, bisections and what they cost are kept; 0: for ever.",
+    )
+    jobs_per_installation: int = Field(
+        16,
+        ge=1,
+        description="How many reviews, and how many repairs and bisections, of one installation run at once.",
+    )
+
+    @field_validator("results_days")
+    @classmethod
+    def _check_retention_days(cls, value: int) -> int:
+        if 0 < value < _DAYS_PER_MONTH:
+            message = f"at least {_DAYS_PER_MONTH} days (budgets count a month), or 0: for ever"
+            raise ValueError(message)
+        return value
+
+    @field_validator("home")
+    @classmethod
+    def _expand_path(cls, value: Path) -> Path:
+        return value.expanduser()
+
+    @property
+    def database(self) -> str:
+        """The database's URL, or the default."""
+        return self.database_url or f"sqlite:///{self.home / 'regreen.sqlite'}"
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model is configured: a key, a token, or an endpoint that may need none."""
+        given = (self.anthropic_api_key, self.anthropic_auth_token, self.anthropic_base_url)
+        return any(value is not None for value in given)
+
+    def secret_values(self) -> tuple[str, ...]:
+        """Every secret value in the settings, whatever it looks like."""
+        secrets = (
+            self.webhook_secret,
+            self.anthropic_api_key,
+            self.anthropic_auth_token,
+            self.dashboard_auth,
+            self.client_secret,
+        )
+        # during a rotation the webhook has two secrets
+        values = [
+            part
+            for secret in secrets
+            if secret is not None
+            for part in secret.get_secret_value().split()
+        ]
+        headers = self.otlp_headers.get_secret_value() if self.otlp_headers else ""
+        for pair in headers.split(","):
+            value = pair.partition("=")[2].strip()
+            # "Bearer TOKEN": the token too
+            values += [
+                value,
+                unquote(value),
+                *unquote(value).split()[1:],
+            ]
+        password = urlsplit(self.database_url or "").password or ""
+        key = [line for line in (self.private_key_pem() or "").splitlines() if "-----" not in line]
+        return (*values, password, unquote(password), *key)
+
+    def private_key_pem(self) -> str | None:
+        """The App's private key, from the setting or the file it names.
+
+        Raises:
+            ConfigError: the file cannot be read.
+        """
+        if self.private_key is not None:
+            return self.private_key.get_secret_value().replace("\\n", "\n")
+        if self.private_key_path is None:
+            return None
+        try:
+            return self.private_key_path.expanduser().read_text()
+        except OSError as error:
+            message = f"cannot read {self.private_key_path}: {error.strerror}"
+            raise ConfigError((ConfigProblem(0, "REGREEN_PRIVATE_KEY_PATH", message),)) from error

@@ -1,0 +1,38 @@
+"""Limits on foreign text: lines that searches skip, and texts that are too long for their place."""
+
+from __future__ import annotations
+
+import re
+
+MAX_LINE = 4000
+"""Longer lines are minified, data, or made to be slow to read."""
+
+
+def without_long_lines(text: str) -> str:
+    """The text with every line over `MAX_LINE` characters emptied; line numbers stay the same."""
+    return "\n".join("" if len(line) > MAX_LINE else line for line in text.split("\n"))
+
+
+_SENTENCE_END = re.compile(r"[.!?;:](?=\s)|\n(?=\n)")
+_MIN_KEPT_SHARE = 0.5
+
+
+def shorten_text(text: str, most: int) -> str:
+    """A text of at most `most` characters, cut after a sentence, else after a word, and marked with `...`."""
+    if len(text) <= most:
+        return text
+    room = text[: most - 4]
+    if not text[len(room)].isspace():
+        room = (
+            room[: _find_last_blank(room)]
+            if _find_last_blank(room) > _MIN_KEPT_SHARE * len(room)
+            else room
+        )
+    ends = [m.end() for m in _SENTENCE_END.finditer(room)]
+    if ends and ends[-1] > _MIN_KEPT_SHARE * len(room):
+        room = room[: ends[-1]]
+    return f"{room.rstrip()} ..."
+
+
+def _find_last_blank(text: str) -> int:
+    return max(text.rfind(" "), text.rfind("\n"))

@@ -1,0 +1,165 @@
+"""Finds the modules, plugins, extras and tools that a failure says are missing, and the distribution of each."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from packaging.utils import canonicalize_name
+
+from regreen.code.paths import is_test
+from regreen.code.python_calls import is_module
+from regreen.languages.python.imports import top_module
+
+ReadText = Callable[[str], str | None]
+
+_MISSING_MODULE = re.compile(
+    r"(?:(?:ModuleNotFoundError|ImportError): |/python[\d.]*: )No module named '?([A-Za-z_][\w.]{0,100})'?"
+)
+_NO_COMMAND = re.compile(
+    r"(?:^|: )(pytest|ruff|mypy|black|isort|flake8|coverage|tox|nox|pylint|pyright): (?:command )?not found",
+    re.MULTILINE,
+)
+_INSTALL_HINT = re.compile(
+    r"(?:pip3?|uv pip) install (?:-U |--upgrade )?[\"'`]?([A-Za-z0-9][\w.-]{0,80})(\[[\w,. -]{1,80}\])?",
+    re.IGNORECASE,
+)
+_ERROR_WORDS = re.compile(r"Error|error|not installed|required|missing|hint|note:", re.IGNORECASE)
+_UNKNOWN_MARK = re.compile(r"Unknown pytest\.mark\.(\w{1,40})|'(\w{1,40})' not found in `markers`")
+_MISSING_FIXTURE = re.compile(r"fixture '(\w{1,60})' not found")
+_UNKNOWN_OPTIONS = re.compile(r"unrecognized arguments: (-[^\n]{1,400})")
+_MISSING_PLUGINS = re.compile(r"Missing required plugins: ([^\n]{1,400})")
+_PLUGIN_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)(\s*[<>=!~]=?[\w.*]+)?")
+_UNKNOWN_SETTING = re.compile(r"Unknown config option: (\w{1,60})")
+
+
+@cache
+def _load_tables() -> dict[str, Any]:
+    """Which distribution brings a module, a mark, a fixture, a setting or an option of pytest."""
+    return tomllib.loads((files("regreen.environment") / "distributions.toml").read_text())
+
+
+@dataclass(frozen=True, slots=True)
+class MissingDistribution:
+    """A distribution that a failure asks for.
+
+    `module` is the name in the failure: the module, mark, fixture or option. `extra` is the extra that is missing
+    ("[http2]"), `bound` a known version bound ("<81").
+    """
+
+    distribution: str
+    module: str
+    extra: str = ""
+    bound: str = ""
+
+    @property
+    def requirement(self) -> str:
+        """The requirement as a manifest names it."""
+        return f"{self.distribution}{self.extra}{self.bound}"
+
+
+def find_missing_distributions(
+    output: str, paths: Sequence[str]
+) -> tuple[MissingDistribution, ...]:
+    """What the output says is missing, without the repository's own modules and the standard library."""
+    found = [
+        *_find_missing_modules(output, paths),
+        *(MissingDistribution(match[1], match[1]) for match in _NO_COMMAND.finditer(output)),
+        *_find_missing_plugins(output),
+        *_find_install_hints(output),
+    ]
+    return tuple({canonicalize_name(missing.distribution): missing for missing in found}.values())
+
+
+def _find_missing_modules(output: str, paths: Sequence[str]) -> Iterator[MissingDistribution]:
+    tables = _load_tables()
+    for match in _MISSING_MODULE.finditer(output):
+        top = match[1].split(".")[0]
+        if is_own_module(top, paths):
+            continue
+        if top in tables["removed_from_python"]:
+            yield MissingDistribution(tables["removed_from_python"][top], top)
+        elif top not in sys.stdlib_module_names:
+            bound = tables["last_versions"].get(top, "")
+            yield MissingDistribution(find_distribution(match[1]), top, bound=bound)
+
+
+def find_distribution(module: str) -> str:
+    """The distribution that is known to bring a module, or else the one that has its name."""
+    tables = _load_tables()
+    top, *rest = module.split(".")
+    for name in (module, top):
+        if name in tables["modules"]:
+            return str(tables["modules"][name])
+    if top in tables["namespace_packages"] and rest:
+        return "-".join([top, *rest][:3])
+    return top.replace("_", "-")
+
+
+def _find_missing_plugins(output: str) -> Iterator[MissingDistribution]:
+    """Plugins whose marks, fixtures, options or settings pytest does not know, and those that it says are required."""
+    named = [("pytest_marks", match[1] or match[2]) for match in _UNKNOWN_MARK.finditer(output)]
+    named += [("pytest_fixtures", match[1]) for match in _MISSING_FIXTURE.finditer(output)]
+    named += [
+        ("pytest_options", word.partition("=")[0])
+        for match in _UNKNOWN_OPTIONS.finditer(output)
+        for word in match[1].split()
+    ]
+    named += [("pytest_settings", match[1]) for match in _UNKNOWN_SETTING.finditer(output)]
+    for table, name in named:
+        if plugin := _find_plugin(_load_tables()[table], name):
+            yield MissingDistribution(plugin, name)
+    for match in _MISSING_PLUGINS.finditer(output):
+        for wanted in match[1].split(","):
+            if named_plugin := _PLUGIN_REQUIREMENT.match(wanted):
+                name, bound = named_plugin.groups("")
+                yield MissingDistribution(name, name, bound=bound.strip())
+
+
+def _find_plugin(table: Mapping[str, str], name: str) -> str | None:
+    """The row of a name; a long option also stands for those that it begins: `--cov` for `--cov-report`."""
+    if name in table or not name.startswith("--"):
+        return table.get(name)
+    return next((table[row] for row in table if len(row) > 2 and name.startswith(f"{row}-")), None)
+
+
+def _find_install_hints(output: str) -> Iterator[MissingDistribution]:
+    """What an error says to install: `pip install httpx[http2]`."""
+    for line in output.splitlines():
+        match = (
+            _INSTALL_HINT.search(line) if len(line) < 2000 and _ERROR_WORDS.search(line) else None
+        )
+        if match and match[1].lower() not in {"pip", "the", "a", "it"}:
+            name, extra = match.groups("")
+            yield MissingDistribution(
+                name.rstrip("."), name.replace("-", "_"), extra.replace(" ", "")
+            )
+
+
+def is_own_module(top: str, paths: Sequence[str]) -> bool:
+    """Whether the repository itself has the module."""
+    return any(
+        top_module(path.removeprefix("src/")) == top
+        or path.startswith((f"{top}/", f"src/{top}/", f"lib/{top}/"))
+        for path in paths
+    )
+
+
+def is_imported_by_product(
+    module: str, paths: Sequence[str], read: ReadText, *, always: bool = False
+) -> bool:
+    """Whether the product itself imports the module, and not its tests alone; `always`: under no condition."""
+    indent = "" if always else r"[ \t]*"
+    word = re.compile(rf"^{indent}(?:import|from)\s+{re.escape(module)}\b", re.MULTILINE)
+    sources = [
+        path
+        for path in paths
+        if is_module(path) and not is_test(path) and path not in {"setup.py", "noxfile.py"}
+    ]
+    return any(word.search(read(path) or "") for path in sources[:3000])

@@ -1,0 +1,367 @@
+"""What a Python project's manifests say that its tests need, as shell lines that install it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from configparser import ConfigParser
+from configparser import Error as ConfigError
+from dataclasses import dataclass
+from datetime import date
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from regreen.code.python_compat import UnparsableSource, parse_python
+from regreen.code.toml_loader import load_toml
+from regreen.domain.ports import Git
+from regreen.environment.knowledge import Inferred, RepositoryFiles, load_knowledge, open_files
+from regreen.packages.declared import read_declared
+from regreen.packages.dependency import find_line, get_list, get_table
+from regreen.packages.requirement_file import read_lines
+from regreen.packages.runner_installs import read_runner_file
+from regreen.packages.setup_inputs import path_in_tree
+
+_MAX_REQUIREMENTS = 40
+_REQUIREMENTS_FILES = tuple(
+    re.compile(
+        rf"(?:[\w.-]+/)?(?:(?>[\w.-]*?{word})(?>[\w.-]*?requirements)|requirements(?>[\w.-]*?{word}))[\w.-]*\.(?:txt|in)"
+        rf"|{word}s?/requirements[\w.-]*\.txt|requirements/{word}(?:s|ing)?\.(?:txt|in)"
+    )
+    for word in ("test", "dev")
+)
+_PIP_INSTALL = "python -m pip install -q --prefer-binary"  # building takes minutes, and compilers
+_UV_INSTALL = "uv pip install -q"
+INSTALL_PYTEST = f"{_PIP_INSTALL} pytest"
+_FIRST_WITH_UV = (3, 8)
+# The newest version that a box's own repository is tagged with; see `runs.git_in_box`.
+_PRETENDED_VERSION = "999.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class _PythonProject:
+    """What the manifests declare: groups of the standard tables, requirements with their places.
+
+    `own` are those that installing the project brings along, `requirements` the others.
+    """
+
+    is_installable: bool
+    place: str
+    extras: tuple[str, ...]
+    groups: tuple[str, ...]
+    own: tuple[tuple[str, str], ...]
+    requirements: tuple[tuple[str, str], ...]
+
+
+def make_test_setup(git: Git, rev: str) -> str:
+    """Shell lines that install pytest, and of what the tests want as much as can be had.
+
+    Old projects name what is gone by now: then the names are tried one by one.
+    """
+    files = open_files(git, rev)
+    project = _read_project(files)
+    return "\n".join(_requirement_lines((*project.own, *project.requirements), _PIP_INSTALL))
+
+
+def infer_python_setups(
+    files: RepositoryFiles, python: str | None, before: date | None
+) -> Iterator[Inferred]:
+    """Setups from the manifests, the most faithful first: the lock file's, the project with its extras, its requirements.
+
+    Args:
+        files: the commit's tree.
+        python: the interpreter ("3.11").
+        before: versions are those of this day, where the commit is old.
+    """
+    project = _read_project(files)
+    versions = _version_lines(files)
+    yield from _lock_setups(files, project, versions)
+    has_uv = python is None or _version_number(python) >= _FIRST_WITH_UV
+    install = _UV_INSTALL if has_uv else _PIP_INSTALL
+    # bytecode as pip leaves it: else a suite that makes warnings errors fails over its dependencies' sources
+    start = ["python -m pip install -q uv", "export UV_COMPILE_BYTECODE=1"] if has_uv else []
+    if before is not None and has_uv:
+        start.append(f"export UV_EXCLUDE_NEWER={before.isoformat()}")
+    start += versions
+    if project.is_installable:
+        lines = [*start, _install_project(project.extras, install, before)]
+        lines += _requirement_lines(project.requirements, install)
+        yield Inferred(
+            "\n".join(["set -e", *lines]), _list_places(project.requirements, project.place)
+        )
+    wanted = (*project.own, *project.requirements)
+    lines = [*start, *_requirement_lines(wanted, install)]
+    yield Inferred("\n".join(["set -e", *lines]), _list_places(wanted, "") or "the command")
+
+
+def _list_places(requirements: Iterable[tuple[str, str]], first: str) -> str:
+    """The files that requirements come from, each with the line of the first."""
+    places: dict[str, str] = {}
+    for place in (first, *(place for _, place in requirements)):
+        places.setdefault(place.partition(":")[0], place)
+    return ", ".join(place for place in places.values() if place)
+
+
+def _install_project(extras: Sequence[str], install: str, before: date | None) -> str:
+    """The project in place; without its extras where they cannot be had, and by pip where uv cannot build it."""
+    place = shlex.quote(f".[{','.join(extras)}]") if extras else "."
+    days = load_knowledge().editable_from.items() if before and install == _UV_INSTALL else ()
+    newer = "".join(f" --exclude-newer-package {name}={day}" for name, day in days if before and day > before)  # fmt: skip
+    ways = [f"{install}{newer} -e {place}", f"{install}{newer} -e .", f"{_PIP_INSTALL} -e ."]
+    return " || ".join(dict.fromkeys(ways))
+
+
+def _requirement_lines(requirements: Iterable[tuple[str, str]], install: str) -> list[str]:
+    lines = [f"{install} pytest"]
+    words = [shlex.quote(word) for word, _ in requirements]
+    if words:
+        singly = " ".join(f"{install} {word};" for word in words)
+        lines.append(f"{install} {' '.join(words)} || {{ {singly} true; }}")
+    return lines
+
+
+def _lock_setups(
+    files: RepositoryFiles, project: _PythonProject, versions: Sequence[str]
+) -> Iterator[Inferred]:
+    knowledge = load_knowledge()
+    for name, lines in knowledge.python_locks.items():
+        if name in files.paths and "pyproject.toml" in files.paths:
+            extra, group = knowledge.python_lock_options[name]
+            words = [f" {extra} {word}" for word in project.extras]
+            words += [f" {group} {word}" for word in project.groups]
+            text = "\n".join(["set -e", lines[0], *versions, *lines[1:]])
+            yield Inferred(text.replace("{groups}", "".join(words)), f"{name}:1")
+
+
+def _version_lines(files: RepositoryFiles) -> list[str]:
+    """The project's version for build tools that would ask git; an unpacked release says it itself."""
+    if "PKG-INFO" in files.paths:
+        return []
+    text = "\n".join(map(files.read, ("pyproject.toml", "setup.py", "setup.cfg")))
+    found = {variable for mark, variable in load_knowledge().version_variables.items() if mark in text}  # fmt: skip
+    return [f"export {variable}={_PRETENDED_VERSION}" for variable in sorted(found)]
+
+
+# -- what the manifests say ------------------------------------------------------------------------------------------
+
+
+def _read_project(files: RepositoryFiles) -> _PythonProject:
+    pyproject = _load_toml(files.read("pyproject.toml"))
+    extras, groups = _read_groups(files, pyproject)
+    place = next(
+        (name for name in ("pyproject.toml", "setup.py", "setup.cfg") if name in files.paths), ""
+    )
+    is_installable = "setup.py" in files.paths or bool(
+        get_table(pyproject, "build-system") or get_table(pyproject, "project").get("name")
+    )
+    line = 1
+    if extras:
+        line = find_line(files.read(place), extras[0])
+    known = {path.removeprefix("src/").split("/")[0].lower() for path in files.paths}
+    own = _select_requirements(_own_requirements(files, pyproject), known)
+    wanted = _select_requirements(_find_requirements(files, pyproject), known)
+    return _PythonProject(
+        is_installable, f"{place}:{line}" if place else "", extras, groups, own, wanted
+    )
+
+
+def _select_requirements(
+    listed: Iterable[tuple[str, str]], known: set[str]
+) -> tuple[tuple[str, str], ...]:
+    """Those that an index serves and a test run may need; each name is added to `known`, so that it is taken once."""
+    found: list[tuple[str, str]] = []
+    for written, where in listed:
+        requirement = _plain_requirement(written)
+        name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0].lower().replace("-", "_")
+        skipped = load_knowledge().not_for_tests.fullmatch(name.replace("_", "-"))
+        if name and not skipped and name not in known:
+            known.add(name)
+            found.append((requirement, where))
+    return tuple(found[:_MAX_REQUIREMENTS])
+
+
+def _plain_requirement(written: str) -> str:
+    """A requirement that an index serves, as pip takes it; of one that pip cannot read, the name; "" for any other."""
+    try:
+        return "" if Requirement(written).url else written.strip()
+    except InvalidRequirement:
+        if "://" in written:
+            return ""
+        name = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", written)
+        return name[0].rstrip("._-") if name else ""
+
+
+def _read_groups(
+    files: RepositoryFiles, pyproject: dict[str, object]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the extras and of the dependency groups that are for tests."""
+    poetry = get_table(get_table(pyproject, "tool"), "poetry")
+    extras = [*get_table(get_table(pyproject, "project"), "optional-dependencies")]
+    extras += get_table(poetry, "extras")
+    extras += read_section(files.read("setup.cfg"), "options.extras_require")
+    extras += _read_setup_py(files.read("setup.py"))[0]
+    groups = [*get_table(pyproject, "dependency-groups"), *get_table(poetry, "group")]
+    groups += get_table(get_table(get_table(pyproject, "tool"), "pdm"), "dev-dependencies")
+    testenv = read_section(files.read("tox.ini"), "testenv")
+    named = {word for key in ("extras", "dependency_groups") for word in re.findall(r"[\w.-]+", testenv.get(key, ""))}  # fmt: skip
+    return _select_groups(extras, named), _select_groups(groups, named)
+
+
+def _select_groups(names: Iterable[object], named: Iterable[str] = ()) -> tuple[str, ...]:
+    """Those that are for tests by their names, or because a task runner names them; none that reads as an option."""
+    pattern = load_knowledge().test_groups
+    plain = dict.fromkeys(name for name in names if isinstance(name, str) and name[:1] != "-")
+    return tuple(name for name in plain if name in named or pattern.fullmatch(name))
+
+
+def _find_requirements(
+    files: RepositoryFiles, pyproject: dict[str, object]
+) -> Iterator[tuple[str, str]]:
+    """Requirements as they are written, with the place of each."""
+    paths = sorted(path for path in files.paths if not _is_compiled(path, files.paths))
+    found = ([path for path in paths if kind.fullmatch(path)] for kind in _REQUIREMENTS_FILES)
+    seen: set[str] = set()
+    for path in [*next((listed for listed in found if listed), []), "requirements.txt"]:
+        yield from _find_listed(files, path, seen)
+    text = files.read("pyproject.toml")
+    for written in _pyproject_groups(pyproject):
+        yield written, f"pyproject.toml:{find_line(text, written[:40])}"
+    yield from _tox_requirements(files, seen)
+    for package in read_runner_file("noxfile.py", files.read("noxfile.py")).dependencies:
+        if package.source == "index":
+            yield f"{package.name}{package.spec}", f"noxfile.py:{package.line}"
+    text = files.read("setup.py")
+    for written in _read_setup_py(text)[1]:
+        yield written, f"setup.py:{find_line(text, written)}"
+    yield from _declared_requirements(files, "Pipfile")
+
+
+def _own_requirements(
+    files: RepositoryFiles, pyproject: dict[str, object]
+) -> Iterator[tuple[str, str]]:
+    """What installing the project brings along."""
+    project = get_table(pyproject, "project")
+    poetry = get_table(get_table(pyproject, "tool"), "poetry")
+    written = [*get_list(project, "dependencies")]
+    for name in _select_groups(get_table(project, "optional-dependencies")):
+        written += get_list(get_table(project, "optional-dependencies"), name)
+    written += [
+        name for name in get_table(poetry, "dependencies") if name != load_knowledge().python
+    ]
+    text = files.read("pyproject.toml")
+    for item in written:
+        if isinstance(item, str):
+            yield item, f"pyproject.toml:{find_line(text, item[:40])}"
+    yield from _declared_requirements(files, "setup.cfg")
+
+
+def _declared_requirements(files: RepositoryFiles, path: str) -> Iterator[tuple[str, str]]:
+    for package in read_declared(path, files.read(path)).dependencies:
+        if package.source == "index":
+            spec = package.spec if package.spec[:1] in set("<>=!~") else ""
+            yield f"{package.name}{spec}", f"{path}:{package.line}"
+
+
+def _tox_requirements(files: RepositoryFiles, seen: set[str]) -> Iterator[tuple[str, str]]:
+    """What tox's default environment installs, without the lines of single environments ("py27: mock")."""
+    text = files.read("tox.ini")
+    for line in read_section(text, "testenv").get("deps", "").splitlines():
+        word = line.strip()
+        if word.startswith("-r"):
+            listed = path_in_tree("", word[2:].strip().removeprefix("{toxinidir}/"))
+            yield from _find_listed(files, listed or "", seen)
+        elif word and not re.match(r"[-{#.]|[\w{},!.-]+:\s", word):
+            yield word, f"tox.ini:{find_line(text, word)}"
+
+
+def _find_listed(files: RepositoryFiles, path: str, seen: set[str]) -> Iterator[tuple[str, str]]:
+    """The lines of a requirements file, and of those that it includes; each file is read once and added to `seen`."""
+    if path in seen or path not in files.paths:
+        return
+    seen.add(path)
+    folder = path.rpartition("/")[0]
+    for line in read_lines(files.read(path)):
+        if line.requirement:
+            yield line.requirement, f"{path}:{line.number}"
+        for name, value in line.options:
+            if name == "-r":
+                yield from _find_listed(files, path_in_tree(folder, value) or "", seen)
+
+
+def _is_compiled(path: str, every: Collection[str]) -> bool:
+    """Whether pip-compile made the file out of one beside it: its pins are of a day, the other says what is wanted."""
+    return path.endswith(".txt") and f"{path.removesuffix('.txt')}.in" in every
+
+
+def _pyproject_groups(pyproject: dict[str, object]) -> Iterator[str]:
+    """The requirements of the groups that are for tests, in the standard table and in those of the project tools."""
+    tool = get_table(pyproject, "tool")
+    poetry = get_table(tool, "poetry")
+    written: list[object] = []
+    for table in (
+        get_table(pyproject, "dependency-groups"),
+        get_table(get_table(tool, "pdm"), "dev-dependencies"),
+    ):
+        for name in _select_groups(table):
+            written += get_list(table, name)
+    written += get_list(get_table(tool, "uv"), "dev-dependencies")
+    for env in get_table(get_table(tool, "hatch"), "envs").values():
+        for key in ("dependencies", "extra-dependencies"):
+            written += get_list(env, key) if isinstance(env, dict) else []
+    written += get_table(poetry, "dev-dependencies")
+    for name in _select_groups(get_table(poetry, "group")):
+        written += get_table(get_table(get_table(poetry, "group"), name), "dependencies")
+    yield from (item for item in written if isinstance(item, str))
+
+
+def _read_setup_py(text: str) -> tuple[list[str], list[str]]:
+    """The names of the extras, and the literal `tests_require`; the file is never run."""
+    extras: list[str] = []
+    wanted: list[str] = []
+    try:
+        nodes = list(ast.walk(parse_python(text)))
+    except (UnparsableSource, RecursionError, ValueError):
+        return [], []
+    for node in nodes:
+        if isinstance(node, ast.keyword):
+            name, keys = node.arg or "", None
+        elif isinstance(node, ast.Assign):
+            target = node.targets[0]
+            keys = target.slice if isinstance(target, ast.Subscript) else None
+            target = target.value if isinstance(target, ast.Subscript) else target
+            name = target.id if isinstance(target, ast.Name) else ""
+        else:
+            continue
+        if "extras" in name.lower():
+            extras += _literal_strings([keys] if keys else getattr(node.value, "keys", []))
+        elif "test" in name.lower():
+            wanted += _literal_strings(getattr(node.value, "elts", []))
+    return extras, wanted
+
+
+def _literal_strings(nodes: Iterable[ast.expr | None]) -> list[str]:
+    values = (node.value for node in nodes if isinstance(node, ast.Constant))
+    return [value for value in values if isinstance(value, str)]
+
+
+def read_section(text: str, section: str) -> dict[str, str]:
+    """A section of an ini file; empty where it has none, or cannot be read."""
+    parser = ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(text)
+        return dict(parser.items(section)) if parser.has_section(section) else {}
+    except (ConfigError, ValueError):
+        return {}
+
+
+def _load_toml(text: str) -> dict[str, object]:
+    try:
+        return load_toml(text)
+    except tomllib.TOMLDecodeError:
+        return {}
+
+
+def _version_number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())

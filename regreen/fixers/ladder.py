@@ -1,0 +1,369 @@
+"""The ladder: triage, then the rungs, cheapest first, until one patch passes the gate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Event
+from typing import Protocol
+
+from regreen.domain.errors import Cancelled, NoSandbox, OutOfBudget, OutsideError, UserError
+from regreen.domain.models import Cost
+from regreen.domain.ports import Git, Model, Sandbox
+from regreen.domain.stop_reasons import DeadlineEvent, StopCondition
+from regreen.fixers.case import (
+    RUNG_ORDER,
+    Attempt,
+    AttemptOutcome,
+    FixJob,
+    FixOutcome,
+    FixResult,
+    GuiltyCommit,
+    InitialFailure,
+    JudgeProposal,
+    PatchVerdict,
+    Proposal,
+    RepairCase,
+    RungName,
+    RungResult,
+)
+from regreen.fixers.minimization import describe_smaller_failure
+from regreen.fixers.minimize_patch import measure_strength
+from regreen.fixers.triage import explain_red_base, make_case, triage_failure
+from regreen.fixers.verify_patch import PatchVerification, verify_proposal
+from regreen.gate.judge import ATTEMPTS_A_HEAD
+from regreen.gate.publishing import TAKES_BACK
+
+__all__ = ["RUNG_ORDER", "FixJob", "FixResult", "fix_failure"]
+
+
+def load_rung(name: RungName) -> Rung:
+    """The rung of that name; each is imported only when it is used."""
+    match name:
+        case "recipe":
+            from regreen.fixers.rungs.recipe_rung import RecipeRung
+
+            return RecipeRung()
+        case "revert":
+            from regreen.fixers.rungs.revert_rung import RevertRung
+
+            return RevertRung()
+        case "model":
+            from regreen.fixers.rungs.model_rung import ModelRung
+
+            return ModelRung()
+        case "shrink":
+            from regreen.fixers.rungs.revert_rung import ShrinkRung
+
+            return ShrinkRung()
+        case "template":
+            from regreen.fixers.rungs.template_rung import TemplateRung
+
+            return TemplateRung()
+
+
+def fix_failure(
+    job: FixJob,
+    *,
+    git: Git,
+    sandbox: Sandbox,
+    model: Model | None,
+    progress: Callable[[str], None] | None = None,
+    cancel: Event | None = None,
+    now: Callable[[], float] = time.monotonic,
+) -> FixResult:
+    """Make the job's command pass at its commit, or say why not.
+
+    Raises:
+        UserError: the revision is unknown.
+        Cancelled: `cancel` was set.
+        OutsideError: the sandbox engine failed.
+    """
+    started = now()
+    limit = DeadlineEvent(started + job.max_minutes * 60, cancel, now)
+    stop = StopCondition(started + job.max_minutes * 60, limit, now)
+    try:
+        result = _fix_within(
+            job, git=git, sandbox=sandbox, model=model, say=progress or (lambda _: None), stop=stop
+        )
+    except Cancelled:
+        if not limit.is_over:
+            raise
+        reason = f"the {job.max_minutes:.2g} minutes were over before the failure was understood; give --max-minutes more, or --setup a quicker one"
+        before = InitialFailure(job.trial.command_line, None)
+        result = FixResult("out_of_budget", before=before, reason=reason)
+    return replace(result, seconds=now() - started)
+
+
+def _fix_within(
+    job: FixJob,
+    *,
+    git: Git,
+    sandbox: Sandbox,
+    model: Model | None,
+    say: Callable[[str], None],
+    stop: StopCondition,
+) -> FixResult:
+    """The repair itself; `Cancelled` where the time is over before there is a result."""
+    rev = git.resolve(job.rev)
+    base = _find_merge_base(git, job, rev)
+    if job.trial.base is None:
+        # packages that a repair asks for are compared with those of the repaired commit; the command that
+        # installs is not the repair's own and has run there already
+        rules = replace(job.trial.rules, trusts_command=True)
+        tests = job.tests and replace(job.tests, base=rev, rules=rules)
+        job = replace(job, trial=replace(job.trial, base=rev, rules=rules), tests=tests)
+    if job.attempts_before >= ATTEMPTS_A_HEAD:
+        reason = f"{job.attempts_before} repairs were tried at this commit already; push a new one, or take the last patch up by hand"
+        return FixResult(
+            "gave_up", before=InitialFailure(job.trial.command_line, None), reason=reason
+        )
+    say(f"running {job.trial.command_line} at {rev[:12]}, {job.reruns} times")
+    triage = triage_failure(job, rev, git=git, sandbox=sandbox, stop=stop)
+    if triage.trial is not None:
+        job = replace(job, trial=triage.trial)
+    if triage.outcome is not None:
+        return FixResult(triage.outcome, before=triage.before, reason=triage.reason)
+    if base is not None and base != rev:
+        say(f"running it at the base {base[:12]}")
+        if not_ours := explain_red_base(
+            triage, job, base, git=git, sandbox=sandbox, cancel=stop.cancel
+        ):
+            hint = f"look for who broke the base: regreen bisect --bad {base[:12]} -- {job.trial.command_line}"
+            return FixResult(
+                "gave_up",
+                before=triage.before,
+                reason=not_ours,
+                hints=(hint,),
+            )
+    if triage.setup_failed:
+        job = replace(job, rungs=tuple(name for name in job.rungs if name == "recipe"))
+    case = make_case(job, rev, triage, git=git, sandbox=sandbox, stop=stop)
+    case = replace(case, base=base if base != rev else None, model=model, say=say)
+    result = _Ladder(case).run_rungs()
+    setup = _format_setup(job.trial.asked or job.trial.setup or "")
+    reason = result.reason or triage.reason
+    return replace(result, reason=reason, rev=rev, setup=setup)
+
+
+def _format_setup(setup: str) -> str:
+    """The setup as a person would type it."""
+    return "\n".join(line for line in setup.splitlines() if line.strip() not in {"", "cd /work"})
+
+
+def _find_merge_base(git: Git, job: FixJob, rev: str) -> str | None:
+    """The merge base, where the change starts: later commits of the base branch do not count."""
+    if job.base is None:
+        return None
+    base = git.resolve(job.base)
+    return git.merge_base(base, rev) or base
+
+
+class _Ladder:
+    """Runs the rungs of one case and records each attempt."""
+
+    def __init__(self, case: RepairCase) -> None:
+        self.case = case
+        self.attempts: list[Attempt] = []
+        self.hints: list[str] = list(case.hints)
+        self.judged: list[PatchVerdict] = []
+        self.cost = Cost()
+        self.culprit: GuiltyCommit | None = None
+        self.cause: str | None = None
+        self.made_small = False
+        self.standing: PatchVerdict | None = None
+
+    def run_rungs(self) -> FixResult:
+        """Try the rungs in the order of the job."""
+        ended: AttemptOutcome = "nothing_proposed"
+        for name in self.case.job.rungs:
+            if self.case.stop.left <= 0:
+                ended = "out_of_budget"
+                self._record_skip(name, "no time left")
+                continue
+            standing = self.standing
+            if name == "model" and standing is not None and standing.proposal.rung == "recipe":
+                self._record_skip(name, "a recipe mends it, once a person agrees")
+                continue
+            if name in {*TAKES_BACK, "template"} and self._checks_form():
+                self._record_skip(name, "a check of form is not answered by other behaviour")
+                continue
+            result = self._run_rung(name)
+            judgement = result.judgement
+            if result.outcome in {"out_of_budget", "gave_up", "denied"}:
+                ended = result.outcome
+            if judgement is not None and judgement.outcome == "accepted":
+                return self._make_result("fixed", judgement)
+            if judgement is not None and judgement.is_accepted and standing is None:
+                self.standing = judgement
+        if self.standing is not None:
+            return self._make_result("needs_human", self.standing)
+        self._minimize_failure()
+        return self._make_result(self._failed_outcome(ended), None)
+
+    def _checks_form(self) -> bool:
+        """Whether the command checks form only; then the remedies of its own tool become hints."""
+        if self.case.setup_failed or self.case.check[0] != "form":
+            return False
+        from regreen.fixers.rungs.recipe_rung import describe_remedies
+
+        hints = describe_remedies(self.case)
+        self.hints += [hint for hint in hints if hint not in self.hints]
+        return True
+
+    def _minimize_failure(self) -> None:
+        """Add a minimized failure to the hints once, for the model or for a person."""
+        case = self.case
+        if self.made_small or case.flaky or case.setup_failed or case.stop.left < 60:
+            return
+        self.made_small = True
+        found = describe_smaller_failure(
+            case.job.trial,
+            case.rev,
+            case.before.failures,
+            git=case.git,
+            sandbox=case.sandbox,
+            cancel=case.stop.cancel,
+        )
+        self.hints += [found] if found else []
+
+    def _failed_outcome(self, ended: AttemptOutcome) -> FixOutcome:
+        if any(verdict.outcome == "denied" and verdict.after for verdict in self.judged):
+            return "denied"
+        return "out_of_budget" if ended == "out_of_budget" else "gave_up"
+
+    def _run_rung(self, name: RungName) -> RungResult:
+        rung = load_rung(name)
+        if name == "model" and self.case.model is None:
+            why = "no model is configured"
+            self._record_skip(name, why)
+            return RungResult(note=why)
+        if name == "model":
+            self._minimize_failure()
+        self.case.say(f"rung {name}")
+        started = self.case.stop.now()
+        before = len(self.attempts)
+        case = replace(self.case, hints=tuple(self.hints), culprit=self.culprit)
+        try:
+            result = rung.propose_fix(case, self._judge_and_minimize)
+        except OutOfBudget as error:
+            result = RungResult(note=str(error), outcome="out_of_budget")
+        except NoSandbox:
+            raise
+        except UserError as error:
+            over = isinstance(error, Cancelled) and self.case.stop.left <= 0
+            result = RungResult(note="no time left", outcome="out_of_budget") if over else RungResult(note=str(error))  # fmt: skip
+        except OutsideError as error:
+            if self.standing is None:
+                raise  # another try may find more
+            result = RungResult(note=str(error), outcome="infra")
+        self.hints += [hint for hint in result.hints if hint not in self.hints]
+        self.cost += result.cost
+        self.culprit = result.culprit or self.culprit
+        self.cause = result.cause or self.cause
+        if len(self.attempts) == before or result.note:
+            own = len(self.attempts) == before  # else its attempts hold time and cost
+            seconds = self.case.stop.now() - started if own else 0.0
+            spent = result.cost.usd if own else 0.0
+            note = result.note or "nothing to propose"
+            attempt = Attempt(name, note, result.outcome, seconds, spent, trail=result.trail)
+            self.attempts.append(attempt)
+        return result
+
+    def _record_skip(self, name: RungName, summary: str) -> None:
+        self.attempts.append(Attempt(name, summary, "skipped"))
+
+    def _judge_and_minimize(self, proposal: Proposal) -> PatchVerdict:
+        """Verify and judge one proposal, and drop the hunks that it does not need."""
+        judgement, verified = self._verify_proposal(proposal)
+        if judgement.is_accepted and verified.smaller:
+            words = f"{proposal.summary}, without the hunks it does not need"
+            again, checked = self._verify_proposal(
+                replace(proposal, patch=verified.smaller, summary=words)
+            )
+            if again.is_accepted:
+                judgement, verified = again, checked
+        if judgement.is_accepted and proposal.rung != "recipe" and self.case.stop.left > 30:
+            try:
+                measured = measure_strength(
+                    _case_with_patch(self.case, verified), verified.applied.files
+                )
+                judgement = replace(judgement, strength=measured)
+            except Cancelled:  # the patch is proven; how strong the tests are stays unknown
+                self.case.say("no time left to measure what the tests notice")
+        return judgement
+
+    def _verify_proposal(self, proposal: Proposal) -> tuple[PatchVerdict, PatchVerification]:
+        self.case.stop.check_cancelled()
+        started = self.case.stop.now()
+        verified = verify_proposal(self.case, proposal)
+        judgement = _make_verdict(proposal, verified)
+        self.judged.append(judgement)
+        seconds = self.case.stop.now() - started
+        self.attempts.append(_make_attempt(judgement, seconds))
+        self.case.say(f"{proposal.rung}: {proposal.summary}: {judgement.outcome}")
+        return judgement, verified
+
+    def _make_result(self, outcome: FixOutcome, judgement: PatchVerdict | None) -> FixResult:
+        denied = next(
+            (verdict for verdict in reversed(self.judged) if verdict.outcome == "denied"), None
+        )
+        shown = judgement or (denied if outcome == "denied" else None)
+        proposal = judgement.proposal if judgement else None
+        return FixResult(
+            outcome,
+            rung=proposal.rung if proposal else None,
+            patch=proposal.patch if proposal else None,
+            cause=proposal.cause if proposal else self.cause,
+            culprit=(proposal.culprit if proposal else None) or self.culprit,
+            before=self.case.before,
+            after=judgement.after if judgement else None,
+            gate=shown.gate if shown else None,
+            attempts=tuple(self.attempts),
+            hints=tuple(self.hints),
+            cost=self.cost,
+            reflection=proposal.reflection if proposal else None,
+            strength=judgement.strength if judgement else None,
+        )
+
+
+def _case_with_patch(case: RepairCase, verified: PatchVerification) -> RepairCase:
+    """The case at the patched commit, where every test that failed has to pass."""
+    tests = {test: "failed" if word == "failed" else word for test, word in case.passing.items()}
+    return replace(case, rev=verified.applied.commit or case.rev, passing=tests)
+
+
+def _make_attempt(judged: PatchVerdict, seconds: float) -> Attempt:
+    made = judged.proposal
+    tried = Attempt(made.rung, made.summary, judged.outcome, seconds, made.usd, made.patch)
+    return replace(tried, detail=judged.why, trail=made.trail, after=judged.after, gate=judged.gate)
+
+
+def _make_verdict(proposal: Proposal, verified: PatchVerification) -> PatchVerdict:
+    report = verified.report
+    weighing = [reason for reason in report.reasons if reason.level in {"deny", "needs_human"}]
+    why = "; ".join(f"{reason.check}: {reason.detail}" for reason in weighing[:6])
+    if verified.applied.commit is None:
+        return PatchVerdict(proposal, "does_not_apply", why, None, report)
+    outcome: AttemptOutcome = "accepted" if report.verdict == "allow" else "needs_human"
+    if report.verdict == "deny":
+        red = any(reason.check == "verified" and reason.level == "deny" for reason in weighing)
+        outcome = "still_red" if red else "denied"
+    return PatchVerdict(proposal, outcome, why, verified.after, report)
+
+
+# The protocol of the rungs.
+
+
+class Rung(Protocol):
+    """One way to make a failing command pass."""
+
+    @property
+    def name(self) -> RungName:
+        """The name it has in reports and in the configuration."""
+        ...
+
+    def propose_fix(self, case: RepairCase, judge: JudgeProposal) -> RungResult:
+        """Propose patches to `judge` until one is accepted or nothing is left to try."""
+        ...

@@ -1,0 +1,240 @@
+"""The revert rung: find the guilty commit by bisection, and revert as little of it as is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from regreen.bisect.bisection import BisectJob, run_bisection
+from regreen.bisect.report import render_headline
+from regreen.bisect.result import Bisection
+from regreen.code.hunks import undo_all_pieces
+from regreen.code.paths import is_document, is_source, is_test
+from regreen.fixers.case import (
+    GuiltyCommit,
+    JudgeProposal,
+    PatchVerdict,
+    Proposal,
+    RepairCase,
+    RungName,
+    RungResult,
+    find_best_patch,
+)
+from regreen.fixers.partial_revert import (
+    MAX_UNASKED_LINES,
+    RevertedPart,
+    find_guilty_parts,
+    split_difference,
+)
+from regreen.fixers.workspace import read_original
+from regreen.gate.judge import changed_files
+
+_MAX_SUSPECTS = 3
+_BISECT_TIME_SHARE = 0.5  # share of the time left; the next rungs need the rest
+
+
+class RevertRung:
+    """Reverts the bisected culprit: whole, its source alone, or its hunks on the failing path."""
+
+    name: RungName = "revert"
+
+    def propose_fix(self, case: RepairCase, judge: JudgeProposal) -> RungResult:
+        """Bisect, then try the reverts in order."""
+        if case.stop.left < 30:
+            return RungResult(note="no time left to bisect")
+        if (only := _find_only_commit(case)) is not None:
+            hint = f"the change is one commit, {only.sha[:12]} ({only.subject}), and its base is not red in this way"
+            note = "the change is one commit; taking it back would undo the whole change"
+            return RungResult(hints=(hint,), note=note, culprit=only, cause=_describe_cause(only))
+        found = _bisect_failure(case)
+        suspects = _find_suspects(case, found)
+        if not suspects:
+            return RungResult(note=f"bisection: {render_headline(found)}")
+        hints = tuple(
+            f"the bisection blames {commit.sha[:12]} ({commit.subject}), probability {probability:.1%}"
+            for commit, probability in suspects
+        )
+        best: PatchVerdict | None = None
+        for culprit, _ in suspects:
+            judgement = find_best_patch(_propose_reverts(case, culprit), judge)
+            if judgement is not None and judgement.outcome == "accepted":
+                return RungResult(
+                    judgement, hints, "", "accepted", culprit, _describe_cause(culprit)
+                )
+            best = best or judgement
+        alone = suspects[0][0] if len(suspects) == 1 else None
+        if best is not None:
+            return RungResult(
+                best, hints, "", best.outcome, best.proposal.culprit, best.proposal.cause
+            )
+        note = "taking the commit back does not apply, or does not help"
+        return RungResult(
+            None, hints, note, "nothing_proposed", alone, _describe_cause(alone) if alone else None
+        )
+
+
+def _find_suspects(case: RepairCase, found: Bisection) -> list[tuple[GuiltyCommit, float]]:
+    """The culprit, or the few suspects that the search left; their reverts decide."""
+    if found.culprit is not None:
+        return [(GuiltyCommit(found.culprit.sha, found.culprit.subject), found.probability)]
+    if found.outcome != "narrowed" or len(found.credible_set) > _MAX_SUSPECTS:
+        return []
+    return [
+        (GuiltyCommit(suspect.sha, case.git.commit(suspect.sha).subject), suspect.probability)
+        for suspect in found.credible_set
+    ]
+
+
+def _describe_cause(culprit: GuiltyCommit) -> str:
+    return f"{culprit.sha[:12]} ({culprit.subject}) broke it"
+
+
+def _propose_reverts(case: RepairCase, culprit: GuiltyCommit) -> Iterator[Proposal]:
+    """Reverts of this commit: whole or in some files, then the smallest parts that are enough.
+
+    A part of a commit may be more, or less, than its fault: a person has to agree, unless it is a few lines.
+    """
+    cause, short = _describe_cause(culprit), culprit.sha[:12]
+    for patch, summary in _make_revert_patches(case, culprit.sha):
+        yield Proposal("revert", patch, summary, cause, culprit)
+    asks = f"only a part of {short} is taken back; look whether the rest still makes sense"
+    for part in find_guilty_parts(case, *_find_standing_changes(case, culprit.sha)):
+        summary = f"undid {_count_lines(part)} of {short} at {part.where}"
+        approval = None if part.lines <= MAX_UNASKED_LINES else asks
+        yield Proposal("revert", part.patch, summary, cause, culprit, approval=approval)
+
+
+def _bisect_failure(case: RepairCase) -> Bisection:
+    job = BisectJob(
+        trial=case.trial,
+        good=case.base,
+        bad=case.rev,
+        max_minutes=max(0.5, case.stop.left * _BISECT_TIME_SHARE / 60),
+        verify=False,
+    )
+    return run_bisection(
+        job, git=case.git, sandbox=case.sandbox, cancel=case.stop.cancel, progress=case.say
+    )
+
+
+def _find_standing_changes(case: RepairCase, sha: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The source files that the commit changed: as they are now, and with the commit's remaining lines undone."""
+    now: dict[str, str] = {}
+    then: dict[str, str] = {}
+    parents = case.git.commit(sha).parents
+    if not parents:  # the first commit has no earlier state
+        return now, then
+    for path in case.git.changed_paths(sha):
+        text = read_original(case, path)
+        before, since = case.git.show(parents[0], path), case.git.show(sha, path)
+        if text is None or before is None or since is None or is_test(path) or is_document(path):
+            continue
+        now[path] = text
+        then[path] = undo_all_pieces(
+            text, before.decode("utf-8", "replace"), since.decode("utf-8", "replace")
+        )
+    return now, then
+
+
+def _find_only_commit(case: RepairCase) -> GuiltyCommit | None:
+    """The only commit of the change under repair, if it has one: bisection is then not needed."""
+    commits = case.git.commits(case.base, case.rev) if case.base is not None else []
+    return GuiltyCommit(commits[0].sha, commits[0].subject) if len(commits) == 1 else None
+
+
+def _make_revert_patches(case: RepairCase, sha: str) -> Iterator[tuple[str, str]]:
+    """Patches that revert `sha`, the whole commit first unless it contains tests."""
+    paths = case.git.changed_paths(sha)
+    sources = tuple(path for path in paths if not is_test(path) and not is_document(path))
+    framed = tuple(
+        dict.fromkeys(
+            frame.path
+            for failure in case.before.failures
+            for frame in failure.frames
+            if frame.path in sources
+        )
+    )
+    tests = [path for path in paths if is_test(path)]
+    choices: list[tuple[tuple[str, ...], str]] = []
+    if sources:
+        choices.append((sources, f"reverted the source changes of {sha[:12]}"))
+    if len(framed) < len(sources) and framed:
+        choices.append((framed, f"reverted {sha[:12]} in the files on the failing path"))
+    whole: tuple[tuple[str, ...], str] = ((), f"reverted {sha[:12]}")
+    choices.insert(len(choices) if tests else 0, whole)
+    made: set[str] = set()
+    for chosen, summary in choices:
+        commit = case.git.revert(sha, case.rev, paths=chosen)
+        patch = case.git.diff(case.rev, commit) if commit else ""
+        if patch and patch not in made:
+            made.add(patch)
+            yield patch, summary
+
+
+# The shrink rung: the part of the change whose revert makes the command green.
+#
+# A few lines may be published; more need a person, who knows whether the rest still makes sense.
+
+_MOST_LINES = 20  # lines that may be proposed to a person
+
+
+class ShrinkRung:
+    """Delta-debugs the change under repair; proposes a patch only if it reverts few lines."""
+
+    name: RungName = "shrink"
+
+    def propose_fix(self, case: RepairCase, judge: JudgeProposal) -> RungResult:
+        """Find the smallest part to revert; propose it if it is small, else pass it on as a hint."""
+        if case.base is None:
+            note = "no base was given, so there is no change to shrink"
+            return RungResult(note=note, outcome="skipped")
+        now, then = _read_changed_sources(case)
+        if not split_difference(now, then):
+            none = now == then
+            return RungResult(
+                note="the change touches no existing source" if none else "the change is too large"
+            )
+        hints: list[str] = []
+        refused: PatchVerdict | None = None
+        for part in find_guilty_parts(case, now, then):
+            hints.append(
+                f"taking back {_count_lines(part)} of the change ({part.where}) makes the command green:\n{part.patch[:3000]}"
+            )
+            if part.lines > _MOST_LINES or part.is_all:
+                note = (
+                    f"the guilty part of the change has {part.lines} lines: too much to take back"
+                )
+                return RungResult(hints=tuple(hints), note=note)
+            judgement = judge(self._make_proposal(part))
+            if judgement.is_accepted:
+                return RungResult(judgement, tuple(hints), outcome=judgement.outcome)
+            refused = judgement
+        if refused is not None:
+            return RungResult(hints=tuple(hints), outcome=refused.outcome)
+        return RungResult(note="taking the change's source back does not help")
+
+    def _make_proposal(self, part: RevertedPart) -> Proposal:
+        small = part.lines <= MAX_UNASKED_LINES
+        asks = f"takes back {_count_lines(part)} of the change: look whether the rest still makes sense"
+        return Proposal(
+            self.name,
+            part.patch,
+            f"took back {part.lines} of the change's lines at {part.where}",
+            f"the change at {part.where} broke it",
+            approval=None if small else asks,
+        )
+
+
+def _count_lines(part: RevertedPart) -> str:
+    return f"{part.lines} line{'s' if part.lines != 1 else ''}"
+
+
+def _read_changed_sources(case: RepairCase) -> tuple[dict[str, str], dict[str, str]]:
+    """The change's source files, after and before it."""
+    now: dict[str, str] = {}
+    then: dict[str, str] = {}
+    assert case.base is not None  # noqa: S101 - the caller has looked
+    for file in changed_files(case.git, case.base, case.rev):
+        mine = is_source(file.path) and file.path not in case.trial.overlay and not file.binary
+        if mine and file.old is not None and file.new is not None:
+            now[file.path], then[file.path] = file.new, file.old
+    return now, then

@@ -1,0 +1,128 @@
+"""Checks 1 and 6: what may be applied, and where a person decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from regreen.code.file_change import CheckReason, PatchedFile, ReasonLevel
+from regreen.code.paths import (
+    describe_sensitivity,
+    is_document,
+    is_generated,
+    is_test,
+    is_vendored,
+    matches_glob,
+)
+from regreen.secrets.credential_detection import find_secrets
+
+_CONFIGURATION_SUFFIXES = {".yml", ".yaml", ".tf", ".tfvars", ".hcl", ".conf", ".ini", ".cfg", ".env", ".properties", ".toml", ".nix"}  # fmt: skip
+_MANIFEST_NAMES = {"pyproject.toml", "setup.cfg", "Cargo.toml", "Pipfile", "poetry.toml", "uv.toml", "pubspec.yaml", "pnpm-workspace.yaml"}  # fmt: skip
+_DATA_DIRS = {"locale", "locales", "i18n", "translations", "lang", "data", "examples"}
+_SCRIPT_SUFFIXES = {"", ".sh", ".bash", ".zsh", ".fish", ".bat", ".cmd", ".ps1", ".mk"}
+_RUNS_CHECKS = re.compile(
+    r"^[^#\n]{0,300}\b(?:pytest|unittest|nosetests|tox|nox|(?:go|cargo|npm|pnpm|yarn|mvn|gradle\w*|dotnet|mix|swift|rake|make|bundle exec)\s+(?:run\s+)?(?:test|check|lint|vet|clippy|verify)\w*"
+    r"|jest|vitest|mocha|rspec|phpunit|ctest|bats|prove|shellcheck|ruff|flake8|pylint|mypy|pyright|eslint|tsc|golangci-lint|hadolint|bandit|semgrep)\b",
+    re.MULTILINE,
+)
+_CHECK_NAME = re.compile(
+    r"(?:^|[_-])(?:run_?)?(?:tests?|checks?|lint|ci|verify)(?:[_.-]|$)", re.IGNORECASE
+)
+_LICENCE_NAME = re.compile(r"(?i)(licen[cs]e|copying|notice)")
+
+
+def find_unappliable_files(files: Sequence[PatchedFile], tree: Sequence[str]) -> list[CheckReason]:
+    """Check 1: text only, regular files only, no new path that differs from another only in case."""
+    taken = {path.casefold(): path for path in tree}
+    reasons = [
+        CheckReason("applies", f"{file.path} {what}", "deny")
+        for file in files
+        for what in _find_obstacles(file, taken.get(file.path.casefold(), file.path))
+    ]
+    return reasons or (
+        [] if files else [CheckReason("applies", "the patch changes nothing", "deny")]
+    )
+
+
+def _find_obstacles(file: PatchedFile, twin: str) -> Iterator[str]:
+    """Why a file cannot be applied; `twin` is the tracked path that is the same but for case."""
+    if file.binary:
+        yield "is binary; a patch may change text only"
+    if file.new is not None and file.new_mode not in {"100644", "100755"}:
+        yield f"would become a link or a submodule (mode {file.new_mode})"
+    elif file.old is not None and file.new is not None and file.old_mode != file.new_mode:
+        yield f"changes its mode from {file.old_mode} to {file.new_mode}"
+    if file.old is None and twin != file.path:
+        yield f"differs from {twin} only in case"
+    if {"..", ".git"} & set(file.path.split("/")) or file.path.startswith("/"):
+        yield "lies outside the repository's files"
+
+
+def find_sensitive_files(
+    files: Sequence[PatchedFile], protected: Sequence[str], *, by_tool: bool = False
+) -> list[CheckReason]:
+    """Check 6: files where a person decides; generated files may change if their own tool wrote them (`by_tool`)."""
+    reasons: list[CheckReason] = []
+    for file in files:
+        what = _sensitivity_reason(file, protected, by_tool=by_tool)
+        if what:
+            reasons.append(CheckReason("sensitive_path", f"{file.path}: {what}"))
+    return [*reasons, *_find_added_credentials(files)]
+
+
+def _find_added_credentials(files: Sequence[PatchedFile]) -> Iterator[CheckReason]:
+    found = [
+        (file, credential)
+        for file in files
+        for credential in find_secrets(file.added_text, file.path)
+    ]
+    moved = {
+        credential.digest
+        for file in (files if found else ())
+        for credential in find_secrets(file.old or "", file.path)
+    }
+    for file, credential in found:
+        if credential.digest not in moved:
+            level: ReasonLevel = "deny" if credential.has_known_format else "needs_human"
+            what = (
+                f"{file.path} adds what looks like a secret ({credential.kind} {credential.masked})"
+            )
+            yield CheckReason("sensitive_path", what, level)
+
+
+def _is_check_script(file: PatchedFile) -> bool:
+    """Whether a script is named after checks or runs a checker."""
+    name = file.path.rsplit("/", 1)[-1]
+    if file.suffix not in _SCRIPT_SUFFIXES or is_document(file.path):
+        return False
+    return bool(_CHECK_NAME.search(name) or _RUNS_CHECKS.search(file.old or file.new or ""))
+
+
+def _sensitivity_reason(file: PatchedFile, protected: Sequence[str], *, by_tool: bool) -> str:
+    path = file.path
+    if matches_glob(path, protected):
+        return "the repository's configuration protects this path"
+    if _is_check_script(file):
+        return "decides how the project is built or checked"
+    what = describe_sensitivity(path)
+    if what or is_test(path) or is_document(path):
+        return what
+    name, folders = path.rsplit("/", 1)[-1], set(path.split("/")[:-1])
+    configures = (
+        file.suffix in _CONFIGURATION_SUFFIXES
+        and name not in _MANIFEST_NAMES
+        and not folders & _DATA_DIRS
+    )
+    same = (
+        by_tool or (file.old or "").split() == (file.new or "").split()
+    )  # only its layout changed
+    kinds = (
+        (configures and file.old and not same, "says how the program is set up and run"),
+        (is_vendored(path), "belongs to somebody else; it is copied here"),
+        (_LICENCE_NAME.match(name), "is the licence"),
+        (
+            not by_tool and is_generated(path, file.old),
+            "is generated; its source should change instead",
+        ),
+    )
+    return next((what for holds, what in kinds if holds), "")

@@ -1,0 +1,417 @@
+"""Checks 2 and 3: existing tests and their configuration stay; new tests may be added."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import json
+import re
+import tomllib
+import unittest
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from configparser import ConfigParser
+from configparser import Error as ConfigError
+from itertools import islice
+
+from regreen.code.file_change import CheckReason, PatchedFile, ReasonLevel
+from regreen.code.file_languages import language_row
+from regreen.code.paths import is_source, is_test, is_test_config
+from regreen.code.toml_loader import load_toml
+from regreen.gate.facts import find_nodes, is_parsed, last_name
+from regreen.gate.words import name_set, word_pattern
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+# Names that unittest and pytest look up in a module or case, beside its tests.
+_DECIDING_NAME = re.compile(r"load_tests$|pytest_(?!plugins)\w+$|run$|debug$|__getattr\w*__$")
+
+
+def check_existing_tests(
+    files: Sequence[PatchedFile],
+    *,
+    machine: bool,
+    tool: bool = False,
+    failing: Sequence[str] = (),
+    given: Sequence[str] = (),
+) -> list[CheckReason]:
+    """Check 2. `machine` patches may not touch an existing test at all; a person's may, but a person must look.
+
+    What a formatter or a safe lint fix (`tool`) did to a test is only noted, as long as no assertion goes. Where a
+    person changes the source too, and most assertions stay, tests that go are a matter of looking.
+    `failing` are the ids of failing tests, `given` the paths of tests that are the specification.
+    """
+    usual: ReasonLevel = "note" if tool else "deny" if machine else "needs_human"
+    is_whole = machine or tool or not _changes_more_than_tests(files)
+    found: list[tuple[str, ReasonLevel]] = []
+    for file in files:
+        if file.path in given:
+            found.append((f"{file.path} is the given specification; it may not change", "deny"))
+        elif is_test_config(file.path):
+            found.append(_describe_config_change(file, usual))
+        elif is_test(file.path):
+            found += _find_changed_tests(file, usual, failing, whole=is_whole)
+        else:
+            found += _find_changed_sections(file, usual)
+            found += [(what, usual) for what in _find_changed_inline_tests(file)]
+    return [CheckReason("tests_unchanged", what, level) for what, level in found]
+
+
+def _changes_more_than_tests(files: Sequence[PatchedFile]) -> bool:
+    """Whether the patch changes product source too."""
+    return any(is_source(file.path) and file.new is not None for file in files)
+
+
+def _keeps_most_tests(file: PatchedFile) -> bool:
+    before, after = _count_elements_of_sides(file)
+    elements = ("assertions", "cases", "tests")
+    return file.new is not None and all(after[what] * 2 >= before[what] for what in elements)
+
+
+def _find_changed_tests(
+    file: PatchedFile, usual: ReasonLevel, failing: Sequence[str], *, whole: bool
+) -> Iterator[tuple[str, ReasonLevel]]:
+    if file.old is None:
+        return
+    if file.new is None:
+        yield f"the test file {file.path} is removed", "deny"
+    elif is_parsed(file):
+        is_strict = whole or not _keeps_most_tests(file)
+        for what, level in (
+            *_find_changed_definitions(file, usual, failing, strictly=is_strict),
+            *_find_changed_statements(file, usual),
+            *_find_new_definitions(file, usual),
+        ):
+            yield f"{file.path}: {what}", level
+    elif removed := [line.strip() for _, line in file.removed_lines if line.strip()]:
+        yield f"{file.path}: an existing line of a test changes: {removed[0][:80]}", usual
+
+
+def _find_changed_definitions(
+    file: PatchedFile, usual: ReasonLevel, failing: Sequence[str], *, strictly: bool
+) -> Iterator[tuple[str, ReasonLevel]]:
+    after = _dump_definitions(file.new_tree)
+    fewer = strictly and _has_fewer_tests(file)
+    for name, versions in _dump_definitions(file.old_tree).items():
+        now = after.get(name, [])
+        if now == versions:
+            continue
+        again = len(now) > len(versions)
+        how = "is removed" if not now else "is defined again" if again else "changes"
+        worse = again or (not now and fewer) or _is_failing(name, failing)
+        yield f"the existing {name} {how}", "deny" if worse and usual != "note" else usual
+
+
+def _find_changed_statements(
+    file: PatchedFile, usual: ReasonLevel
+) -> Iterator[tuple[str, ReasonLevel]]:
+    before, after = _module_statements(file.old_tree), _module_statements(file.new_tree)
+    if before - after:
+        yield "a statement outside its tests changes", usual
+    if any(
+        "pytestmark" in dump or "monkeypatch" in dump or "Attribute" in dump.split("value=", 1)[0]
+        for dump in after - before
+    ):
+        yield "a new statement changes how its tests run", "deny"
+
+
+def _find_new_definitions(
+    file: PatchedFile, usual: ReasonLevel
+) -> Iterator[tuple[str, ReasonLevel]]:
+    before, after = _dump_definitions(file.old_tree), _dump_definitions(file.new_tree)
+    for name in after.keys() - before.keys():
+        short = name.rsplit(".", 1)[-1]
+        if short in name_set("setup_functions"):
+            yield f"the new {name} runs around existing tests", usual
+        elif _is_deciding_name(short):
+            yield f"the new {name} decides which tests there are, or what they assert", "deny"
+        elif any("autouse" in text for text in after[name]):
+            yield f"the new fixture {name} runs around existing tests", usual
+
+
+def _is_deciding_name(name: str) -> bool:
+    """Whether a new function of this name changes how the tests around it run or assert."""
+    own = name == "fail" or (name.startswith("assert") and hasattr(unittest.TestCase, name))
+    return own or bool(_DECIDING_NAME.match(name))
+
+
+def _is_failing(name: str, failing: Sequence[str]) -> bool:
+    short = name.rsplit(".", 1)[-1]
+    return any(re.split(r"::|\.", test.split("[", 1)[0])[-1] == short for test in failing)
+
+
+def _has_fewer_tests(file: PatchedFile) -> bool:
+    before, after = _count_elements_of_sides(file)
+    return any(after[what] < before[what] for what in ("assertions", "tests"))
+
+
+def _dump_definitions(tree: ast.Module | None) -> dict[str, list[str]]:
+    """Every function by its dotted name, as dumps (a name may be defined twice), class headers included."""
+    found: dict[str, list[str]] = {}
+
+    def visit(body: Sequence[ast.stmt], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.setdefault(f"{prefix}{node.name}", []).append(ast.dump(node))
+            elif isinstance(node, ast.ClassDef):
+                head = [
+                    ast.dump(part) for part in (*node.bases, *node.keywords, *node.decorator_list)
+                ]
+                loose = [ast.dump(part) for part in node.body if not isinstance(part, _DEFINITIONS)]
+                found.setdefault(f"{prefix}{node.name}", []).append(repr(head + loose))
+                visit(node.body, f"{prefix}{node.name}.")
+
+    visit(tree.body if tree else [], "")
+    return found
+
+
+def _module_statements(tree: ast.Module | None) -> Counter[str]:
+    """Statements at module level that are neither imports nor definitions nor documentation."""
+    return Counter(
+        ast.dump(node)
+        for node in (tree.body if tree else [])
+        if not isinstance(node, (*_DEFINITIONS, ast.Import, ast.ImportFrom))
+        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    )
+
+
+def check_assertions(files: Sequence[PatchedFile], *, person: bool = False) -> list[CheckReason]:
+    """Check 3: in no test file fewer assertions or cases, in no file a new skip.
+
+    A `person` who changes the source too may remove a few, if another person looks.
+    """
+    reasons: list[CheckReason] = []
+    lenient = person and _changes_more_than_tests(files)
+    for file in files:
+        if is_test(file.path) and file.old is not None:
+            before, after = _count_elements_of_sides(file)
+            level: ReasonLevel = "needs_human" if lenient and _keeps_most_tests(file) else "deny"
+            reasons += [
+                CheckReason(
+                    "assertions",
+                    f"{file.path}: {what} go from {before[what]} to {after[what]}",
+                    level,
+                )
+                for what in ("assertions", "cases", "tests")
+                if after[what] < before[what]
+            ]
+        reasons += _find_new_skips(file)
+    return reasons
+
+
+def _find_new_skips(file: PatchedFile) -> Iterator[CheckReason]:
+    """New skips of existing tests, and new skips anywhere in product source."""
+    if file.old is None and is_test(file.path):
+        return
+    before = _count_skips(file, file.old_tree, file.old)
+    after = _count_skips(file, file.new_tree, file.new)
+    if after > before and (is_test(file.path) or _may_hold_tests(file)):
+        what = f"{file.path}: a test is skipped, or expected to fail, that was not"
+        yield CheckReason("assertions", what, "deny")
+
+
+def _count_skips(file: PatchedFile, tree: ast.Module | None, text: str | None) -> int:
+    if tree is None:
+        return 0 if file.has_syntax_tree else len(word_pattern("skipped_tests").findall(text or ""))
+    known = _dump_definitions(file.old_tree)
+    return sum(
+        _is_skip(node)
+        for part in _existing_parts(tree.body, "", known)
+        for node in find_nodes(part, ast.Attribute, ast.Name)
+    )
+
+
+def _existing_parts(
+    body: Sequence[ast.stmt], prefix: str, known: Mapping[str, list[str]]
+) -> Iterator[ast.AST]:
+    """Everything but the functions and classes that are new."""
+    for node in body:
+        if isinstance(node, ast.ClassDef) and f"{prefix}{node.name}" in known:
+            yield from node.decorator_list
+            yield from _existing_parts(node.body, f"{prefix}{node.name}.", known)
+        elif not isinstance(node, _DEFINITIONS) or f"{prefix}{node.name}" in known:
+            yield node
+
+
+def _count_elements_of_sides(file: PatchedFile) -> tuple[Counter[str], Counter[str]]:
+    """How many tests, assertions and parametrized cases a file holds before and after."""
+    if not file.has_syntax_tree:
+        pattern = word_pattern("assertions")
+        before, after = (len(pattern.findall(text or "")) for text in (file.old, file.new))
+        return Counter(assertions=before), Counter(assertions=after)
+    return _count_elements(file.old_tree), _count_elements(file.new_tree)
+
+
+def _count_elements(tree: ast.Module | None) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for node in find_nodes(tree, ast.AST):
+        match node:
+            case ast.Assert():
+                counts["assertions"] += 1
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                counts["tests"] += name.startswith("test")
+            case ast.Call(func=func):
+                name = last_name(func)
+                asserts = name.startswith("assert") or name in {"raises", "warns", "fail"}
+                counts["assertions"] += asserts
+                counts["cases"] += _count_cases(node) if name == "parametrize" else 0
+            case _:
+                pass
+    return counts
+
+
+def _is_skip(node: ast.Attribute | ast.Name) -> bool:
+    """`pytest.skip`, `mark.xfail`, `unittest.SkipTest`, `self.skipTest`; not any attribute called `skip`."""
+    if isinstance(node, ast.Name):
+        return node.id in {"SkipTest", "skipIf", "skipUnless", "expectedFailure", "importorskip"}
+    if node.attr not in name_set("skip_calls"):
+        return False
+    owner = last_name(node.value)
+    return owner in {"pytest", "mark", "unittest", "case", "self"} and not (
+        owner == "self" and node.attr != "skipTest"
+    )
+
+
+def _count_cases(call: ast.Call) -> int:
+    return (
+        len(call.args[1].elts)
+        if len(call.args) > 1 and isinstance(call.args[1], ast.List | ast.Tuple)
+        else 0
+    )
+
+
+# Tests in product source: examples in docstrings, and tests in a Rust module.
+
+
+def _may_hold_tests(file: PatchedFile) -> bool:
+    """Whether tests stand in sources of the file's language."""
+    return file.has_syntax_tree or bool(language_row(file.path).inline_tests)
+
+
+def _find_changed_inline_tests(file: PatchedFile) -> Iterator[str]:
+    """Existing examples and inline tests stay as they are; new ones may be added."""
+    if file.old is None or file.new is None:
+        return
+    inline = language_row(file.path).inline_tests
+    start = re.search(inline, file.old, re.MULTILINE) if inline else None
+    if start is not None:
+        first = file.old.count("\n", 0, start.start()) + 1
+        lines = (line for number, line in file.removed_lines if number >= first and line.strip())
+        for line in islice(lines, 1):
+            yield f"{file.path}: an existing line of a test changes: {line.strip()[:80]}"
+    after = _docstring_examples(file.new_tree) if is_parsed(file) else {}
+    for name, examples in _docstring_examples(file.old_tree).items():
+        lost = [source for source, want in examples if (source, want) not in after.get(name, [])]
+        if lost and name in after:
+            yield f"{file.path}: an example of {name}'s documentation changes: {lost[0].strip()[:60]}"
+
+
+def _docstring_examples(tree: ast.Module | None) -> dict[str, list[tuple[str, str]]]:
+    """The doctest examples by the name of the documented object; unparsable docstrings have none."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for node in find_nodes(tree, ast.AST):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        text = ast.get_docstring(node) or ""
+        if ">>>" not in text:
+            continue
+        try:
+            examples = doctest.DocTestParser().get_examples(text)
+        except ValueError:
+            continue
+        name = getattr(node, "name", "the module")
+        found.setdefault(name, []).extend((example.source, example.want) for example in examples)
+    return found
+
+
+# Test configuration: whole files, and sections of other files.
+
+_DECIDING_HOOKS = re.compile(
+    r"def (pytest_(?:collection_modifyitems|runtest_\w+|sessionfinish|ignore_collect|pyfunc_call|report\w*|"
+    r"exception_interact|unconfigure|cmdline_main|configure|deselected|make\w*|assertrepr_compare|collection\w*))\b"
+)
+
+
+def _describe_config_change(file: PatchedFile, usual: ReasonLevel) -> tuple[str, ReasonLevel]:
+    """The reason against a change of a conftest or of test configuration."""
+    name = file.path.rsplit("/", 1)[-1]
+    if name in {"sitecustomize.py", "usercustomize.py"} or name.endswith(".pth"):
+        return f"{file.path} runs before every Python program, tests included", "deny"
+    hook = _DECIDING_HOOKS.search(file.added_text)
+    if hook or "os._exit" in file.added_text or "exitstatus" in file.added_text:
+        what = hook.group(1) if hook else "the exit status"
+        return f"{file.path} gains {what}, which can decide what a test run says", "deny"
+    if file.new is None:
+        return f"{file.path}, which says how tests run, is removed", "deny"
+    return f"{file.path} says how tests run, and changes", usual
+
+
+def _find_changed_sections(
+    file: PatchedFile, usual: ReasonLevel
+) -> Iterator[tuple[str, ReasonLevel]]:
+    """Changed sections about tests in shared configuration files."""
+    if (file.new or "").count("pytest11") > (file.old or "").count("pytest11"):
+        yield f"{file.path} brings a plugin that every test run loads", "deny"
+    read = _SECTION_READERS.get(file.path.rsplit("/", 1)[-1])
+    before, after = (read(file.old), read(file.new)) if read else ({}, {})
+    for section in sorted(before.keys() | after.keys()):
+        if before.get(section) != after.get(section):
+            yield f"{file.path}: [{section}], which says how tests run, changes", usual
+
+
+def _toml_test_tables(text: str | None) -> dict[str, str]:
+    try:
+        tools = load_toml(text or "").get("tool", {})
+    except tomllib.TOMLDecodeError:
+        return {}
+    names = ("pytest", "coverage", "tox", "nox", "hatch", "pdm", "poe", "taskipy", "ruff", "mypy", "pyright", "basedpyright", "pylint", "bandit", "flake8")  # fmt: skip
+    return {
+        f"tool.{name}": repr(_without_build_tables(tools[name])) for name in names if name in tools
+    }
+
+
+def _without_build_tables(table: object) -> object:
+    """Leave out the tables of packaging tools that only concern building."""
+    if isinstance(table, dict):
+        return {
+            key: value
+            for key, value in table.items()
+            if key not in {"version", "build", "metadata", "source"}
+        }
+    return table
+
+
+def _ini_test_sections(text: str | None) -> dict[str, str]:
+    parser = ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(text or "")
+    except ConfigError:
+        return {}
+    wanted = [
+        name
+        for name in parser.sections()
+        if name.startswith(
+            ("tool:pytest", "pytest", "coverage:", "tox", "mypy", "flake8", "pylint")
+        )
+    ]
+    return {name: repr(sorted(parser.items(name))) for name in wanted}
+
+
+def _json_scripts(text: str | None) -> dict[str, str]:
+    try:
+        document = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    if not isinstance(document, dict):
+        return {}
+    return {
+        name: repr(document[name])
+        for name in ("scripts", "jest", "vitest", "mocha")
+        if name in document
+    }
+
+
+_SECTION_READERS: Mapping[str, Callable[[str | None], dict[str, str]]] = {
+    "pyproject.toml": _toml_test_tables,
+    "setup.cfg": _ini_test_sections,
+    "package.json": _json_scripts,
+}

@@ -1,0 +1,241 @@
+"""Decides whether a working patch may be published or waits for a person."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from regreen.code.file_change import CheckReason, PatchedFile
+from regreen.code.paths import is_document, is_test
+from regreen.code.symbols import read_outline
+from regreen.domain.models import Failure
+from regreen.gate.facts import PythonFunction, find_nodes, last_name, walk_functions
+from regreen.logs.ci_log import kinds_in
+
+TAKES_BACK = frozenset({"revert", "shrink"})
+"""Rungs that only undo what somebody did."""
+CheckKind = Literal["behaviour", "unclear", "form"]
+
+
+@dataclass(frozen=True, slots=True)
+class PatchFacts:
+    """The facts about a patch that makes the failing command pass.
+
+    `check` is what the command checks, and `why_unclear` why it is not known to run tests of behaviour.
+    `passed_before`: what fails passed before the culprit; that costs a run, and is looked up last. `alone` says why
+    the failing step alone was held against the patch, `is_whole` that all the project's tests ran before and after;
+    `ran` says in words what ran. `is_layout`: a tool wrote the same otherwise. `lost` is what the patch takes away;
+    `mended` is the line of the culprit's message that says that it mended something.
+    """
+
+    rung: str | None
+    ran: str
+    check: CheckKind = "form"
+    why_unclear: str = ""
+    passed_before: bool = True
+    is_whole: bool = False
+    alone: str = ""
+    is_layout: bool = False
+    lost: tuple[str, ...] = ()
+    mended: str = ""
+
+
+def find_reasons_to_wait(facts: PatchFacts) -> list[CheckReason]:
+    """Why a person has to approve; empty if the patch may be published."""
+    reasons: list[CheckReason] = []
+    if facts.alone and not facts.is_layout:
+        words = f"only the failing step was held against it: {facts.alone}; run with the patch: {facts.ran}"
+        reasons.append(CheckReason("suite", words))
+    if facts.rung not in TAKES_BACK:
+        return reasons
+    if not facts.alone and not facts.is_whole:
+        reasons.append(CheckReason("suite", f"not all of the project's tests ran: {facts.ran}"))
+    lines: list[str] = []
+    if facts.check == "form":
+        lines.append("the failing command runs no tests of behaviour")
+    elif facts.check == "unclear":
+        lines.append(f"it is not known that the command tests behaviour: {facts.why_unclear}")
+    elif not facts.passed_before:
+        lines.append("what fails did not pass before the change that is taken back")
+    if facts.lost:
+        lines.append(f"this would be lost: {'; '.join(facts.lost[:10])}")
+    if facts.mended:
+        lines.append(f"the change says that it mended something: {facts.mended}")
+    return [*reasons, *(CheckReason("takes_back", line) for line in lines)]
+
+
+# --- facts --------------------------------------------------------------------------------------------------------------
+
+_SAYS_MENDED = re.compile(
+    r"\b(?:fix(?:e[sd]|ing)?\b|bug(?:s|fix\w*)?\b|security\b|insecure|CVE|regress\w+|vulnerab\w+|(?:close[sd]?|closing|resolve[sd]?|resolving):?[ ]{1,3}[\w./-]{0,100}#\d)",
+    re.IGNORECASE,
+)
+_OPTION_NAME = re.compile(r"--?[a-zA-Z][\w-]{0,60}")
+_VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9]{0,40}_[A-Z0-9_]{1,60}")
+_SNAPSHOT_FAILURE = re.compile(r"(?i)\b\d+ snapshots? (?:\w+ )?(?:failed|obsolete|unused)|\btoMatch\w*Snapshot\b")  # fmt: skip
+_NAME = re.compile(r"\w+")
+_CODE = re.compile(r"`([^`]{1,2000})`")
+_PYTEST_ERROR_LINE = re.compile(r"(?m)^E +(?:\w{1,60}(?:Error|Exception): )?(.*)$")
+
+
+def classify_check(  # noqa: PLR0917 - arguments for a child process
+    failures: Sequence[Failure],
+    heard: Mapping[str, str],
+    touched: Mapping[str, Sequence[str]],
+    output: str,
+    given: bool,
+    tracked: Collection[str],
+) -> tuple[CheckKind, str]:
+    """What the failing command checks, and the reason if that is unclear; in doubt it does not test behaviour.
+
+    Args:
+        failures: what failed, as its output tells.
+        heard: how each test ended that pytest or unittest ran behind it.
+        touched: what each failing test read or started.
+        output: what it printed.
+        given: a file of the caller's own is laid over every checkout and is the specification.
+        tracked: the repository's files.
+    """
+    kinds = kinds_in(output)
+    said = kinds_in("\n".join(_PYTEST_ERROR_LINE.findall(output)))
+    if _SNAPSHOT_FAILURE.search(output) or (kinds | said) & {"lint", "type", "dependency", "infra"}:
+        return "form", ""
+    failing = [test for test, word in heard.items() if word == "failed"]
+    seen = {path for test in failing for path in touched.get(test, ())}
+    if "no test function" in seen or any(is_document(path) for path in seen & set(tracked)):
+        # a linter that runs as a test, or a test that compares documents with the code
+        return ("form", "")
+    if heard and (failing or any(failure.test in tracked for failure in failures)):
+        why = next(
+            filter(None, (_find_other_dependency(test, touched, tracked) for test in failing)), ""
+        )
+        return ("unclear" if why else "behaviour"), why
+    frames = {frame.path for failure in failures for frame in failure.frames}
+    crashed = any(path in tracked and not is_test(path) for path in frames)
+    if given or crashed or "build" in kinds or ("test" in kinds and not heard):
+        return "unclear", "no test of it could be watched"
+    return "form", ""
+
+
+def _find_other_dependency(
+    test: str, touched: Mapping[str, Sequence[str]], tracked: Collection[str]
+) -> str:
+    """What a test depends on beside code: recorded results, documents, other programs; empty if nothing."""
+    if test not in touched:
+        return f"what {test} does could not be seen"
+    other = next((path for path in touched[test] if path in tracked or " " in path), "")
+    return f"{test} looks at {other[:100]}" if other else ""
+
+
+def find_fix_claim(message: str) -> str:
+    """The line of a commit's message that claims a fix; empty if there is none."""
+    lines = (line.strip() for line in message.splitlines())
+    return next((line[:200] for line in lines if _SAYS_MENDED.search(line[:1000])), "")
+
+
+def find_losses(
+    files: Sequence[PatchedFile],
+    came_with: Sequence[PatchedFile],
+    used: Collection[str],
+    documents: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[str, ...]:
+    """The public names, options and documented features that reverting a change removes.
+
+    Args:
+        files: what the patch does.
+        came_with: what the change did.
+        used: words that stand elsewhere in the repository.
+        documents: the repository's documents as they are now.
+    """
+    described = [f"what {file.path} says of it" for file in came_with if is_document(file.path)]
+    came = {file.path: file for file in came_with}
+    for file in files:
+        described += [*_outdated(file, came.get(file.path)), *_find_lost_names(file, used)]
+    gone = {word for file in files for word in _gone(file)}.difference(used)
+    for path, text in documents.items():
+        spoken = {word for code in _CODE.findall(text) for word in _NAME.findall(code)}
+        described += [f"{word}, of which {path} speaks" for word in sorted(gone & spoken)]
+    return tuple(dict.fromkeys(described))
+
+
+def _outdated(file: PatchedFile, came: PatchedFile | None) -> Iterator[str]:
+    """Docstrings of the change that stay while what they describe is removed."""
+    was = dict(walk_functions(came.old_tree)) if came else {}
+    old = dict(walk_functions(file.old_tree))
+    for name, node in walk_functions(file.new_tree) if came else ():
+        documentation = ast.get_docstring(node)
+        if name in old and documentation and documentation == ast.get_docstring(old[name]):
+            is_new = name not in was or documentation != ast.get_docstring(was[name])
+            if is_new and ast.dump(node) != ast.dump(old[name]):
+                yield f"what the documentation of {name} says of it"
+
+
+def _gone(file: PatchedFile) -> set[str]:
+    """Words that the patch removes from all source files."""
+    words = (set(_NAME.findall(text or "")) for text in (file.old, file.new))
+    return set[str]() if is_test(file.path) or is_document(file.path) else next(words) - next(words)
+
+
+def _find_lost_names(file: PatchedFile, used: Collection[str]) -> Iterator[str]:
+    if is_document(file.path):
+        return
+    if is_test(file.path):
+        yield f"tests in {file.path}"
+        return
+    before, after = _defined_names(file.path, file.old), _defined_names(file.path, file.new)
+    for name in sorted(before - after):
+        short = name.rpartition(".")[2]
+        if not short.startswith("_") or short in used:
+            yield f"{name} of {file.path}"
+    now = {name: _parameter_names(node) for name, node in walk_functions(file.new_tree)}
+    for name, node in walk_functions(file.old_tree):
+        if name in now and (gone := _parameter_names(node) - now[name]):
+            yield f"the parameter {min(gone)} of {name}"
+    old, new = _promised_words(file.old_tree), _promised_words(file.new_tree)
+    yield from (f"{words} of {file.path}" for words in sorted(old - new))
+    # an option, parameter or variable that remains and that nothing reads any more
+    offered = {word.lstrip("-").replace("-", "_") for word in new if word.startswith("-")}
+    for _, node in walk_functions(file.new_tree):
+        offered |= _parameter_names(node) | _named(node, ast.Store)
+    for name in sorted((_named(file.old_tree) - _named(file.new_tree)) & offered):
+        yield f"what {file.path} does with {name}"
+
+
+def _defined_names(path: str, text: str | None) -> set[str]:
+    found = read_outline(path, (text or "").encode()).definitions
+    return {
+        definition.name
+        for definition in found
+        if definition.kind != "constant" or "." not in definition.name
+    }
+
+
+def _parameter_names(node: PythonFunction) -> set[str]:
+    given = node.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    return {item.arg for item in every if item is not None}
+
+
+def _named(tree: ast.AST | None, context: type[ast.expr_context] = ast.Load) -> set[str]:
+    return {
+        last_name(node)
+        for node in find_nodes(tree, ast.Name, ast.Attribute)
+        if isinstance(node.ctx, context)
+    }
+
+
+def _promised_words(tree: ast.Module | None) -> set[str]:
+    """Options, environment variables, and promises of docstrings."""
+    texts = {node.value for node in find_nodes(tree, ast.Constant) if isinstance(node.value, str)}
+    found = {
+        text for text in texts if _OPTION_NAME.fullmatch(text) or _VARIABLE_NAME.fullmatch(text)
+    }
+    for node in find_nodes(tree, ast.AST):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            described = " ".join((ast.get_docstring(node) or "").split())
+            found |= {f"the documentation '{described[:100]}'"} if described else set()
+    return found

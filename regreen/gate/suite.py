@@ -1,0 +1,284 @@
+"""The project's own tests beside the failing command: what passed on the broken commit has to pass with a patch.
+
+The failing command alone proves little about a patch, least of all about a revert.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from packaging.version import Version
+
+from regreen import isolation
+from regreen.domain.errors import AnalysisFailed, SetupFailed
+from regreen.domain.ports import Git, Sandbox
+from regreen.domain.stop_reasons import StopCondition
+from regreen.environment.python_setup import INSTALL_PYTEST, make_test_setup
+from regreen.gate.judge import SuiteComparison
+from regreen.languages.python.test_tools import PYTHON_TESTS
+from regreen.languages.test_commands import (
+    TEST_LISTENERS,
+    is_plain_test_call,
+    names_each_test,
+    runs_all,
+)
+from regreen.runs.test_runs import CommandRun, describe_regressions, find_regressed_tests, run_fresh
+from regreen.runs.trial import Trial
+
+MAX_RUN_SECONDS = 300.0
+_RUN_TIME_SHARE = 0.25  # of the time that is left: at most three runs are made for one patch
+_SETUP_SHARE = 0.5
+_MIN_RUN_SECONDS = 30.0
+_STOP_SHARE = (
+    0.75  # of a run's time: then pytest is told to stop, and what it has run by then is compared
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _PatchComparison:
+    """A patch compared with the broken commit: one line for each regression (None: not known), and their test names.
+
+    `kept` of those that passed before pass still; `is_part`: some of them did not run.
+    """
+
+    broken: tuple[str, ...] | None
+    kept: int = 0
+    tests: frozenset[str] = frozenset()
+    is_part: bool = False
+
+
+class ProjectSuite:
+    """Runs a project's tests at one commit, once and lazily, and compares patches with that.
+
+    Args:
+        rev: the broken commit.
+        trials: ways to run the tests, the likeliest first; the first that says something is kept.
+        why: what is said where there is no way at all.
+    """
+
+    def __init__(
+        self,
+        rev: str,
+        trials: Sequence[Trial],
+        *,
+        git: Git,
+        sandbox: Sandbox,
+        stop: StopCondition,
+        why: str = "",
+    ) -> None:
+        self._rev = rev
+        self._trials = tuple(trials)
+        self._git = git
+        self._sandbox = sandbox
+        self._stop = stop
+        self._why = why
+        self._before: tuple[Trial, CommandRun] | None = None
+        self._asked = False
+        self._ran_out = False
+        self.fallen: frozenset[str] = frozenset()
+        """Tests that patches broke so far: whoever looks for the next patch can hold it against them cheaply."""
+
+    def compare_patch(
+        self, commit: str, overlay: Mapping[str, bytes], given_up: frozenset[str] = frozenset()
+    ) -> SuiteComparison:
+        """Run the tests at `commit` with `overlay`, and compare with the broken commit.
+
+        Args:
+            commit: the broken commit with the patch in.
+            overlay: files to lay over it, such as tests that the patch touched, as they were.
+            given_up: test files that the patch openly takes back; that their tests are gone is no surprise.
+        """
+        found = self.run_baseline()
+        if found is None:
+            return SuiteComparison("", why=self._why)
+        trial, before = found
+        trial = replace(trial, overlay=MappingProxyType({**trial.overlay, **overlay}))
+        seen = self._compare_runs(trial, before, commit, given_up)
+        broken, tests = seen.broken, seen.tests
+        if broken is None:
+            longer = f"with it the project's own tests ({trial.command_line}) take longer than {trial.timeout:.0f} seconds"
+            why = f"{longer}, before {before.result.seconds:.0f}"
+            return SuiteComparison("", why=self._why if self._ran_out else why)
+        if broken and self._stop.left > trial.timeout:
+            # once more: a flaky test is no reason to refuse
+            seen = self._compare_runs(trial, before, commit, given_up)
+            broken = tuple(line for line in broken if line in (seen.broken or ()))
+            tests &= seen.tests
+        self.fallen |= tests
+        if not broken and before.tests and not seen.kept:
+            why = f"with it none of the project's own tests ({trial.command_line}) ran in time"
+            return SuiteComparison("", why=why)
+        what = trial.command_line
+        if before.stopped:
+            what += f", those that ran within {trial.timeout * _STOP_SHARE:.0f} seconds"
+        if before.uncollected:
+            what += ", without those that cannot be collected here"
+        return SuiteComparison(what, seen.kept, broken, is_part=before.stopped or before.uncollected or seen.is_part)  # fmt: skip
+
+    def select_tests(self, tests: Collection[str]) -> Trial | None:
+        """A trial of some tests by name; None if they cannot be run by name."""
+        found = self.run_baseline()
+        if found is None or not is_plain_test_call(found[0]):
+            return None
+        return replace(found[0], command=(*found[0].command, *sorted(tests)))
+
+    def run_baseline(self) -> tuple[Trial, CommandRun] | None:
+        """The trial that works and its run at the broken commit; None if none gives a result."""
+        if not self._asked:
+            self._asked = True
+            self._before = self._find_working_trial()
+        return self._before
+
+    def _find_working_trial(self) -> tuple[Trial, CommandRun] | None:
+        failed: set[tuple[str | None, str | None]] = set()
+        for trial in self._trials:
+            if (trial.setup, trial.python) in failed:
+                continue
+            share = self._stop.left * _RUN_TIME_SHARE
+            limit = min(trial.timeout, MAX_RUN_SECONDS, share)
+            if share < _MIN_RUN_SECONDS:
+                self._why = "there was no time left to run the project's own tests"
+                return None
+            limited = replace(trial, timeout=limit)
+            seen = self._run_tests(limited, self._rev)
+            if seen is None:
+                failed.add((trial.setup, trial.python))
+                continue
+            if seen.result.ended == "timeout":
+                self._why = f"the project's own tests ({trial.command_line}) take longer than {limit:.0f} seconds"
+                return None
+            if _has_result(trial, seen):
+                return limited, seen
+            self._why = f"the project's own tests ({trial.command_line}) cannot be run here: {_describe_end(seen)}"
+        return None
+
+    def _compare_runs(
+        self, trial: Trial, before: CommandRun, commit: str, given_up: frozenset[str]
+    ) -> _PatchComparison:
+        after = self._run_tests(trial, commit)
+        if after is None:  # a setup that ran out of time says nothing about the patch
+            unprepared = ("they cannot be prepared with the patch",)
+            return _PatchComparison(None if self._ran_out else unprepared)
+        if after.result.ended == "timeout" and before.result.seconds * 3 > trial.timeout:
+            return _PatchComparison(
+                None
+            )  # the machine may be busy: this does not prove that the patch hangs
+        if after.result.ended != "exit":
+            return _PatchComparison((f"they do not come to their end with the patch: {after.result.ended}",))  # fmt: skip
+        if before.tests:
+            ran = after.tests if after.stopped else before.tests
+            told = {test: word for test, word in before.tests.items() if test in ran}
+            kept = sum(word == after.tests.get(test) == "passed" for test, word in told.items())
+            broken = find_regressed_tests(told, after.tests, given_up=given_up)
+            is_part = after.stopped or after.uncollected
+            return _PatchComparison(
+                tuple(describe_regressions(broken)), kept, frozenset(broken), is_part
+            )
+        fresh = sorted(after.failing - before.failing)
+        if before.is_green and not after.is_green and not fresh:
+            return _PatchComparison((f"green before, exit {after.result.exit_code} now",))
+        return _PatchComparison(
+            tuple(f"did not fail before, fails now: {test}" for test in fresh[:10])
+        )
+
+    def _run_tests(self, trial: Trial, rev: str) -> CommandRun | None:
+        self._stop.check_cancelled()
+        self._ran_out = False
+        limit = min(trial.setup_timeout, max(_MIN_RUN_SECONDS, self._stop.left * _SETUP_SHARE))
+        trial = replace(trial, setup_timeout=limit)
+        try:
+            return run_fresh(
+                trial,
+                rev,
+                git=self._git,
+                sandbox=self._sandbox,
+                listeners=TEST_LISTENERS,
+                seconds=trial.timeout * _STOP_SHARE,
+                cancel=self._stop.cancel,
+            )
+        except SetupFailed as error:
+            self._why = f"the project's own tests could not be prepared: {error}"
+            self._ran_out = "took too long" in str(error)
+            if self._ran_out:
+                self._why += f"; half of the time that was left is {limit:.0f} seconds"
+            return None
+
+
+def find_suite(
+    trial: Trial,
+    rev: str,
+    *,
+    configured: Trial | None,
+    heard: Mapping[str, str],
+    git: Git,
+    sandbox: Sandbox,
+    stop: StopCondition,
+) -> ProjectSuite | None:
+    """The project's tests for patches of `trial`; None if its command runs them all.
+
+    Args:
+        trial: the failing command.
+        rev: the broken commit.
+        configured: how the repository says that its tests run.
+        heard: how each test ended that the command ran.
+        git: the repository.
+        sandbox: where they run.
+        stop: how long the work may take.
+    """
+    if runs_all(trial, heard) or (configured is not None and configured.command == trial.command):
+        return None
+    ways = [configured] if configured is not None else []
+    why = "tests.command is not configured, and no Python tests were found"
+    if not is_plain_test_call(trial):
+        ways += _detect_trials(trial, rev, git, sandbox.pythons())
+    else:  # the command names some tests: the rest was tried already
+        why = "the rest of the suite cannot be run here, or takes too long"
+    return ProjectSuite(rev, ways, git=git, sandbox=sandbox, stop=stop, why=why)
+
+
+def _detect_trials(trial: Trial, rev: str, git: Git, pythons: Sequence[str]) -> list[Trial]:
+    """Trials of the repository's Python tests: pytest over all tests, unittest's too, with their requirements."""
+    if not any(PYTHON_TESTS.is_collected(entry.path) for entry in git.tree(rev)):
+        return []
+    try:
+        wanted = isolation.run_in_child(make_test_setup, git, rev)
+    except AnalysisFailed:
+        wanted = INSTALL_PYTEST
+    full, alone = (_trial_with_setup(trial, more) for more in (wanted, INSTALL_PYTEST))
+    ways = [full, replace(full, command=PYTHON_TESTS.run_suite(plain=True)), alone]
+    # old tests may need an older Python than the step
+    if pythons and trial.image is None:
+        ways.append(replace(alone, python=min(pythons, key=Version)))
+    return ways
+
+
+def _trial_with_setup(trial: Trial, more: str) -> Trial:
+    """The trial's environment with `more` installed; commands from the tree's files are judged like the tree."""
+    own = () if trial.rules.trusts_command else (trial.asked or trial.setup or "",)
+    return replace(
+        trial,
+        command=PYTHON_TESTS.run_suite(),
+        title=None,
+        limits=replace(trial.limits, network=False),
+        setup=f"{trial.setup}\n{more}" if trial.setup else more,
+        asked="\n".join((*own, more)),
+        rules=replace(trial.rules, trusts_command=False),
+    )
+
+
+def _has_result(trial: Trial, run: CommandRun) -> bool:
+    if run.result.ended != "exit" or not run.is_conclusive:
+        return False
+    if run.tests or names_each_test(trial):
+        return "passed" in run.tests.values()
+    return run.is_green or bool(run.failures)
+
+
+def _describe_end(run: CommandRun) -> str:
+    """The end of a run in a few words."""
+    lines = [line.strip() for line in run.output.splitlines() if line.strip(" =!-")]
+    code = run.result.exit_code
+    how = run.result.ended if run.result.ended != "exit" else f"exit {code}"
+    return f"{how}: {lines[-1][:160]}" if lines else how

@@ -1,0 +1,183 @@
+"""Loaded into the project's pytest or unittest: records outcome and duration of each test, and what a failing one reads.
+
+PYTEST_DONT_REWRITE: unittest may have loaded it before pytest does.
+"""
+
+import json
+import os
+import sys
+import time
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_MINE = False
+_UNTIL = time.monotonic() + float(os.environ.get("REGREEN_LISTEN_SECONDS", "inf"))
+_SESSION = []
+_EARLY = []
+_TOUCHED = []
+_OTHER = set()
+_MOST = 2000
+# Modules that read sources to load or to show them; installed packages are left out by their path.
+_MACHINERY = {
+    "importlib",
+    "_frozen_importlib_external",
+    "traceback",
+    "warnings",
+    "logging",
+    "unittest",
+    "doctest",
+    "runpy",
+}
+
+
+def _claim():
+    """Only the first process of a command that runs tests records how they end."""
+    global _MINE
+    _MINE = os.environ.setdefault("REGREEN_LISTENER", str(os.getpid())) == str(os.getpid())
+
+
+def _record(word, nodeid="", more=""):
+    with open(os.path.join(_HERE, ".regreen-listen.txt"), "a", encoding="utf-8") as file:
+        file.write("\t".join((word, nodeid.replace("\n", " ").replace("\t", " "), more)) + "\n")
+
+
+def _is_read():
+    """Whether the project's own code opens a source without running it, as a check of style does."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        path = os.path.abspath(frame.f_code.co_filename)
+        if (
+            frame.f_globals.get("__name__", "").partition(".")[0] in _MACHINERY
+            or "-packages" in path
+        ):
+            return False
+        if path.startswith(os.path.dirname(_HERE) + os.sep):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _touch(event, given):
+    if len(_TOUCHED) >= _MOST:
+        return
+    if event == "open" and isinstance(given[0], str) and not (given[2] or 0) & 3:
+        if not given[0].endswith((".py", ".pyc")) or (given[0].endswith(".py") and _is_read()):
+            _TOUCHED.append(os.path.relpath(os.path.realpath(given[0]), os.path.dirname(_HERE)))
+    elif event in ("subprocess.Popen", "os.system", "os.posix_spawn", "os.exec"):
+        _TOUCHED.append("the program " + str(given[0])[:300])
+
+
+if hasattr(sys, "addaudithook"):
+    sys.addaudithook(_touch)
+
+
+def pytest_load_initial_conftests():
+    _TOUCHED[:] = []  # pytest's own settings
+    _claim()
+
+
+def pytest_configure():
+    _EARLY[:] = _TOUCHED
+
+
+pytest_configure.pytest_impl = {"tryfirst": True}
+
+
+def pytest_sessionstart(session):
+    _SESSION[:] = [session]
+    _TOUCHED[:] = _EARLY  # without the settings of plugins
+
+
+def pytest_collectreport(report):
+    if report.failed and _MINE:
+        _record("uncollected", report.nodeid)
+
+
+def pytest_collection_modifyitems(items):
+    # linters and type checkers come as items too
+    _OTHER.update(
+        one.nodeid for one in items if not hasattr(one, "function") and not hasattr(one, "dtest")
+    )
+
+
+def pytest_collection_finish(session):
+    _EARLY[:] = _TOUCHED  # test data may be read when its module is imported
+
+
+def pytest_runtest_logstart(nodeid, location):
+    _TOUCHED[:] = _EARLY
+
+
+def pytest_runtest_logfinish(nodeid):
+    if _MINE and _SESSION and time.monotonic() > _UNTIL and not _SESSION[0].shouldstop:
+        _SESSION[0].shouldstop = "out of time"
+        _record("stopped")
+
+
+def pytest_runtest_logreport(report):
+    # xdist's controller sets `node`: the test ran in a worker, and that process records what it read
+    if report.failed and not hasattr(report, "node") and hasattr(sys, "addaudithook"):
+        touched = _TOUCHED + ["no test function"] * (report.nodeid in _OTHER)
+        _record("touched", report.nodeid, json.dumps(touched))
+    if not _MINE or "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    if report.when != "call" and report.outcome == "passed":
+        return
+    word = "xfailed" if getattr(report, "wasxfail", None) is not None else report.outcome
+    _record(word, report.nodeid, json.dumps(report.duration))
+
+
+def unittest_result(result):
+    """Record what unittest reports to a result; a test that runs unittest itself counts as one test."""
+    running = []
+
+    def record(test, word):
+        name = test.id().replace("unittest.loader._FailedTest.", "")
+        if name != test.id():
+            _record("uncollected", name)
+        if not hasattr(test, "_testMethodName") and name.endswith(")"):
+            name = ".".join(
+                reversed(name[:-1].split(" (", 1))
+            )  # as `setUpClass (tests.test_a.A)` is printed
+        if word == "failed" and hasattr(sys, "addaudithook"):
+            _record("touched", name, json.dumps(_TOUCHED))
+        _record(word, name, json.dumps(time.monotonic() - running[0] if running else 0))
+
+    def wrapped(was, word):
+        def method(self, test, *more):
+            if word == "start":
+                if not running and not _SESSION:
+                    _EARLY[:] = _EARLY or _TOUCHED
+                    _TOUCHED[:] = _EARLY
+                    _claim()
+                running.append(time.monotonic())
+            elif (
+                _MINE
+                and not _SESSION
+                and len(running) < 2
+                and not (word == "sub" and more[-1] is None)
+            ):
+                record(test, "failed" if word == "sub" else word)
+            return was(self, test, *more)
+
+        return method
+
+    def stopped(was):
+        def method(self, test):
+            del running[-1:]
+            return was(self, test)
+
+        return method
+
+    words = {
+        "startTest": "start",
+        "addSubTest": "sub",
+        "addSuccess": "passed",
+        "addFailure": "failed",
+        "addError": "failed",
+        "addSkip": "skipped",
+        "addExpectedFailure": "xfailed",
+        "addUnexpectedSuccess": "failed",
+    }
+    for name, word in words.items():
+        setattr(result, name, wrapped(getattr(result, name), word))
+    result.stopTest = stopped(result.stopTest)

@@ -1,0 +1,172 @@
+"""Python's tests: pytest and unittest, how they are listened to, selected and named."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import PurePosixPath
+
+from regreen.code.python_calls import is_module
+
+_FOLDER = ".regreen-listen"
+_PYTEST_OUTPUT = re.compile(
+    r"={3} (?:test session starts|short test summary info|.{0,200}(?:passed|failed|error)s?\b.{0,100}) ?={3,}"
+)
+_UNITTEST_OUTPUT = re.compile(r"(?m)^Ran \d+ tests? in ")
+_PYTEST_WORD = re.compile(r"(?:^|[\s/])(?:pytest|py\.test)(?:\s|$)")
+_NODE_ID = re.compile(r"^(?P<path>[^:\n]+?\.py)::(?P<names>[^\[\n]+)")
+_TEST_MODULE = re.compile(r"(?:.*/)?(?:tests?\w*|\w+_tests?)\.py")
+_NAMED_TESTS = re.compile(
+    r"::|\s-k[\s=]|\s--(?:deselect|lf|last-failed|sw)\b|tests?[\w-]{0,200}\.py\b"
+)
+# The project's own environment where uv or venv made one, else the box's.
+_OWN_PYTHON = 'if [ -x .venv/bin/python ]; then exec .venv/bin/python "$@"; fi; exec python "$@"'
+_PROGRAMS = files("regreen.languages.python").joinpath("box_programs")
+
+
+class PythonTestListener:
+    """Listens to pytest as a plugin, and to unittest from `sitecustomize`."""
+
+    output = f"{_FOLDER}/{_FOLDER}.txt"
+
+    def read_programs(self) -> Mapping[str, bytes]:
+        """The files to write into the box, by path."""
+        names = ("regreen_listen.py", "sitecustomize.py")
+        return {f"{_FOLDER}/{name}": _PROGRAMS.joinpath(name).read_bytes() for name in names}
+
+    def extend_environment(self, env: Mapping[str, str], seconds: float | None) -> dict[str, str]:
+        """`env` with what starts the programs."""
+        path = ":".join(part for part in (env.get("PYTHONPATH", ""), f"/work/{_FOLDER}") if part)
+        limit = {} if seconds is None else {"REGREEN_LISTEN_SECONDS": f"{seconds:.1f}"}
+        options = f"{env.get('PYTEST_ADDOPTS', '')} -p regreen_listen".strip()
+        return {**env, "PYTHONPATH": path, **limit, "PYTEST_ADDOPTS": options}
+
+
+class PythonTestTools:
+    """pytest, and unittest where it can be heard."""
+
+    listener = PythonTestListener()
+
+    def names_each_test(self, command_line: str, output: str = "") -> bool:
+        """Whether pytest runs behind the command, by its words or by its output."""
+        return bool(_PYTEST_WORD.search(command_line) or _PYTEST_OUTPUT.search(output))
+
+    def can_listen(self, command_line: str, output: str) -> bool:
+        """Whether tests run behind the command that tell how each of them ends."""
+        return self.names_each_test(command_line, output) or bool(_UNITTEST_OUTPUT.search(output))
+
+    def find_plain_call(self, command: Sequence[str]) -> tuple[str, ...] | None:
+        """The words of a command that is one plain call of pytest; None for anything more."""
+        argv = tuple(command)
+        if len(argv) == 3 and argv[0] in {"bash", "sh"} and argv[1] in {"-c", "-ec", "-lc"}:
+            if re.search(r"[|&;<>`$(){}\n*?~]", argv[2].strip()):
+                return None
+            try:
+                argv = tuple(shlex.split(argv[2]))
+            except ValueError:
+                return None
+        words = [word for word in argv[:4] if not word.startswith("-")]
+        return argv if any(map(_is_pytest, words)) else None
+
+    def widen(self, command: Sequence[str]) -> tuple[str, ...] | None:
+        """The same pytest over everything it collects by default; None where the command is no narrow pytest call."""
+        argv = self.find_plain_call(command)
+        if argv is None:
+            return None
+        at = next(i for i, word in enumerate(argv) if _is_pytest(word))
+        kept: list[str] = []
+        narrow = False
+        words = iter(argv[at + 1 :])
+        for word in words:
+            if word in {"-k", "-m", "--deselect", "--maxfail"}:
+                next(words, None)
+                narrow = True
+            elif word in {"-x", "--exitfirst", "--lf", "--ff", "--sw"} or word.startswith(
+                ("-k", "--maxfail")
+            ):
+                narrow = True
+            elif word in {"-p", "-c", "-o", "-n", "-W", "--rootdir", "--confcutdir"}:
+                kept += [word, *(value for value in (next(words, None),) if value is not None)]
+            elif word.startswith("-"):
+                kept.append(word)
+            else:
+                narrow = True
+        return (*argv[: at + 1], *kept) if narrow else None
+
+    def names_some(self, command_line: str) -> bool:
+        """Whether the command line names some of the tests only."""
+        return _NAMED_TESTS.search(command_line) is not None
+
+    def run_file(self, path: str, *, once: bool = False) -> tuple[str, ...]:
+        """The command that runs one test file; `once`: up to the first failure, leaving nothing behind."""
+        options = ("-x", "-p", "no:cacheprovider") if once else ()
+        return ("python", "-m", "pytest", "-q", *options, path)
+
+    def is_collected(self, path: str) -> bool:
+        """Whether pytest may collect tests from a file."""
+        return _TEST_MODULE.fullmatch(path) is not None
+
+    def run_suite(self, *, plain: bool = False) -> tuple[str, ...]:
+        """The command that runs all tests; `plain` without the options that the project has set."""
+        options = ("-p", "no:cacheprovider", "--continue-on-collection-errors")
+        own = ("-o", "addopts=", "-o", "python_files=test*.py *_test.py tests.py") if plain else ()
+        return ("python", "-m", "pytest", "-q", *options, *own)
+
+    def run_tests(self, tests: Sequence[str]) -> tuple[str, ...]:
+        """Pytest runs what has a node id, unittest what has a dotted name."""
+        by_node = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly")
+        options = by_node if any("::" in test for test in tests) else ("-m", "unittest")
+        return ("sh", "-c", _OWN_PYTHON, "sh", *options, *tests)
+
+    def name_test(self, path: str, name: str) -> str:
+        """The node id of a test."""
+        return "::".join((path, *name.split(".")))
+
+    def split_name(self, test: str) -> tuple[str, str]:
+        """The file and the function of a node id; both "" for other names."""
+        node = _NODE_ID.match(test)
+        return (node["path"], node["names"].split("::")[-1].strip()) if node else ("", "")
+
+    def is_test_name(self, test: str, path: str) -> bool:
+        """Whether this is a node id, or the dotted name of a test that failed in a module."""
+        if "::" in test:
+            return is_module(test.partition("::")[0])
+        return is_module(path) and test.count(".") >= 2 and not re.search(r"[\s:]", test)
+
+    def find_test_files(self, word: str) -> list[str]:
+        """The files that a dotted name may mean: the module itself, or the module that holds a class or a test."""
+        if "::" in word:
+            return [word.partition("::")[0]]
+        if "/" in word:
+            return []
+        parts = PurePosixPath(word.replace(".", "/")).parts
+        return ["/".join(parts[:size]) + ".py" for size in range(len(parts), 0, -1)]
+
+
+class PythonWarmDriver:
+    """Collects once with pytest, and forks for each candidate."""
+
+    def read_program(self) -> bytes:
+        """The program for the box."""
+        return _PROGRAMS.joinpath("engine_driver.py").read_bytes()
+
+    def find_interpreter(self, command: Sequence[str]) -> tuple[str, ...] | None:
+        """The Python behind a plain pytest command; None where the command is more than that."""
+        argv = PYTHON_TESTS.find_plain_call(command)
+        if argv is None:
+            return None
+        at = next(i for i, word in enumerate(argv) if _is_pytest(word))
+        before = argv[:at]
+        if before[-1:] == ("-m",):
+            return before[:-1]
+        folder = argv[at].rpartition("/")[0]
+        return (*before, f"{folder}/python" if folder else "python")
+
+
+PYTHON_TESTS = PythonTestTools()
+
+
+def _is_pytest(word: str) -> bool:
+    return word.rsplit("/", 1)[-1] in {"pytest", "py.test"}

@@ -1,0 +1,239 @@
+"""What a failure looks like, so that only the failure we look for counts against a commit.
+
+A signature is read from what the command printed: failing test ids, the exception's type, its message without
+numbers and addresses, the innermost frame in the project. Without these, it is the exit status alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from difflib import SequenceMatcher
+
+from regreen.domain.models import RunResult
+
+_EXCEPTION_KIND = r"(?:[A-Za-z_][\w.]{0,120}\.)?(?:[A-Z]\w{0,80}(?:Error|Exception|Warning|Interrupt|Exit|Failure|Failed|Fault)|Exception)"
+_RAISED_EXCEPTION = re.compile(rf"^(?:E {{1,8}})?({_EXCEPTION_KIND})(?:: ?(.{{0,400}}))?$")
+_PRINTED_EXCEPTION = re.compile(rf"^({_EXCEPTION_KIND})\b[: ]? ?(.{{0,400}})$")
+_PYTEST_SUMMARY = re.compile(r"^(?:FAILED|ERROR) (\S{1,300})(?: - (.{0,400}))?$")
+_FAILING_TEST_LINES = (
+    re.compile(r"^(?:FAIL|ERROR): (\S{1,200} ?\(?[\w.]{0,200}\)?)"),  # unittest
+    re.compile(r"^\s{0,16}--- FAIL: (\S{1,200})"),  # go
+    re.compile(r"^test (\S{1,200}) \.\.\. FAILED"),  # cargo
+    re.compile(r"^\s{0,8}● (.{1,200})$"),  # jest
+    re.compile(r"^not ok \d{1,9} -? ?(.{1,200})$"),  # TAP
+)
+_FRAME = re.compile(r'^\s{0,40}File "([^"]{1,300})", line \d{1,9}, in (\S{1,120})')
+_PLACE = re.compile(r"^([\w./+-]{1,300}\.\w{1,5}):\d{1,9}: ")  # pytest: where a traceback passes
+_MAX_PATHS = 8
+_VARYING_TEXT = re.compile(r"0x[0-9a-fA-F]+|\d+|/(?:tmp|work|env|home)/[^\s'\",:)]{0,300}")
+_QUOTED_TEXT = re.compile(r"['\"]([^'\"]{1,120})['\"]")
+_NAME_ERROR_KINDS = frozenset(
+    {
+        "AttributeError",
+        "FileNotFoundError",
+        "ImportError",
+        "KeyError",
+        "ModuleNotFoundError",
+        "NameError",
+        "TypeError",
+        "UnboundLocalError",
+    }
+)
+_MIN_SIMILARITY = 0.6
+_MAX_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class FailureSignature:
+    """How one run failed. `ended` is "exit", or "timeout", "oom", "flood" where it never came to an exit.
+
+    `paths` are the files of the tree that its tracebacks go through: a hint where to look, not part of the comparison.
+    `says` is the runner's summary of each of `tests`, if it gives one.
+    """
+
+    ended: str
+    exit_code: int | None
+    tests: tuple[str, ...] = ()
+    kind: str = ""
+    message: str = ""
+    frame: str = ""
+    paths: tuple[str, ...] = ()
+    says: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """One line for people and for the JSON document."""
+        summary = f"{self.kind}: {self.message}" if self.kind and self.message else self.kind
+        where = f" in {self.frame}" if self.frame else ""
+        status = f"exit {self.exit_code}" if self.ended == "exit" else self.ended
+        words = [*self.tests[:3], f"{summary}{where}" if summary else ""]
+        return " | ".join([word for word in words if word] or [status])
+
+    def to_json(self) -> dict[str, object]:
+        """For the log of observations."""
+        return asdict(self)
+
+
+def from_json(value: dict[str, object]) -> FailureSignature:
+    """What `to_json` wrote."""
+    code = value.get("exit_code")
+    return FailureSignature(
+        str(value.get("ended", "exit")),
+        code if isinstance(code, int) else None,
+        _string_tuple(value.get("tests")),
+        str(value.get("kind", "")),
+        str(value.get("message", "")),
+        str(value.get("frame", "")),
+        _string_tuple(value.get("paths")),
+        _string_tuple(value.get("says")),
+    )
+
+
+def _string_tuple(value: object) -> tuple[str, ...]:
+    return tuple(str(word) for word in value) if isinstance(value, list | tuple) else ()
+
+
+def read_signature(result: RunResult) -> FailureSignature:
+    """The signature of a run that did not pass."""
+    if result.ended != "exit":
+        return FailureSignature(result.ended, None)
+    lines = [
+        line.rstrip()
+        for text in (result.stdout, result.stderr)
+        for line in text[-_MAX_CHARACTERS:].splitlines()
+    ]
+    found = _find_failing_tests(lines)
+    kind, message = _find_exception(lines)
+    if not kind:
+        kind, message = _find_exception([next((item for item in found.values() if item), "")])
+    return FailureSignature(
+        "exit",
+        result.exit_code,
+        tuple(found),
+        kind,
+        _strip_varying_text(message),
+        _find_innermost_frame(lines),
+        _traceback_paths(lines),
+        tuple(_strip_varying_text(item) for item in found.values()) if any(found.values()) else (),
+    )
+
+
+def matches_any(signature: FailureSignature, wanted: Sequence[FailureSignature]) -> bool:
+    """Whether a failure is like one of those that were observed where the fault is known to be."""
+    return any(_is_alike(signature, linter) for linter in wanted)
+
+
+def _is_alike(signature: FailureSignature, other: FailureSignature) -> bool:
+    if signature.ended != other.ended:
+        return False
+    if not signature.tests and not other.tests:
+        return signature.exit_code == other.exit_code and _is_same_exception(signature, other)
+    common = set(signature.tests) & set(other.tests)
+    here, there = (dict(zip(s.tests, s.says, strict=False)) for s in (signature, other))
+    pairs = [(here.get(test, ""), there.get(test, "")) for test in common]
+    if pairs and all(pair and also for pair, also in pairs):
+        return any(_is_same_summary(pair, also) for pair, also in pairs)
+    return bool(common) and _is_same_exception(signature, other)
+
+
+def _is_same_exception(signature: FailureSignature, other: FailureSignature) -> bool:
+    """Whether the exceptions are alike; two failures without an exception are."""
+    if signature.kind != other.kind or _names_another(
+        signature.kind, signature.message, other.message
+    ):
+        return False
+    same_frame = bool(signature.frame) and signature.frame == other.frame
+    return (
+        not signature.kind
+        or same_frame
+        or _similarity_ratio(signature.message, other.message) >= _MIN_SIMILARITY
+    )
+
+
+def _is_same_summary(text: str, also: str) -> bool:
+    """Whether two summaries of one test agree; they may be truncated."""
+    (kind, message), (other, words) = _find_exception([text]), _find_exception([also])
+    if kind != other:
+        return False
+    if not kind:
+        return _similarity_ratio(text, also) >= _MIN_SIMILARITY
+    return (
+        not _names_another(kind, message, words)
+        and _similarity_ratio(message, words) >= _MIN_SIMILARITY
+    )
+
+
+def _names_another(kind: str, message: str, other: str) -> bool:
+    """Whether two errors that are about a name are about different ones: another import, another attribute."""
+    if kind not in _NAME_ERROR_KINDS:
+        return False
+    here, there = (_QUOTED_TEXT.findall(text) for text in (message, other))
+    at = 0 if kind in {"ImportError", "ModuleNotFoundError", "KeyError", "NameError"} else -1
+    return bool(here and there and str(here[at]) != str(there[at]))
+
+
+def _similarity_ratio(signature: str, other: str) -> float:
+    return SequenceMatcher(None, signature, other, autojunk=False).ratio()
+
+
+def is_environmental(signature: FailureSignature | None) -> bool:
+    """Whether a failure looks like the wrong interpreter or a missing package rather than a fault of the code."""
+    return signature is not None and signature.kind.rsplit(".", 1)[-1] in {
+        "ImportError",
+        "ModuleNotFoundError",
+        "SyntaxError",
+        "IndentationError",
+        "TabError",
+    }
+
+
+def _find_failing_tests(lines: Sequence[str]) -> dict[str, str]:
+    """The ids of the failing tests, and pytest's summary of each."""
+    found: dict[str, str] = {}
+    for line in lines:
+        if match := _PYTEST_SUMMARY.match(line):
+            found[match[1]] = match[2] or ""
+            continue
+        for pattern in _FAILING_TEST_LINES:
+            if match := pattern.match(line):
+                found.setdefault(match[1].strip(), "")
+    return found
+
+
+def _strip_varying_text(message: str) -> str:
+    """A message without what differs from run to run."""
+    return _VARYING_TEXT.sub("#", message).strip()
+
+
+def _find_exception(lines: Sequence[str]) -> tuple[str, str]:
+    """The last exception that was printed as Python prints one, else as `print(type, error)` does."""
+    for pattern in (_RAISED_EXCEPTION, _PRINTED_EXCEPTION):
+        for line in reversed(lines):
+            if match := pattern.match(line):
+                return match[1].rsplit(".", 1)[-1], (match[2] or "")
+    return "", ""
+
+
+def _find_innermost_frame(lines: Sequence[str]) -> str:
+    """The innermost frame in the tree under test, as file and function."""
+    for line in reversed(lines):
+        if match := _FRAME.match(line):
+            path = match[1]
+            if path.startswith("/work/") or not path.startswith(("/", "<")):
+                return f"{path.removeprefix('/work/')}:{match[2]}"
+    return ""
+
+
+def _traceback_paths(lines: Sequence[str]) -> tuple[str, ...]:
+    """The files of the tree that tracebacks go through, innermost first."""
+    found: dict[str, None] = {}
+    for line in reversed(lines):
+        match = _FRAME.match(line) or _PLACE.match(line)
+        if match is None:
+            continue
+        path = match[1].removeprefix("/work/").removeprefix("./")
+        if not path.startswith(("/", "<")):
+            found[path] = None
+    return tuple(found)[:_MAX_PATHS]

@@ -1,0 +1,367 @@
+"""Correctness without a model: findings of ruff and basedpyright that this change causes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import chain, islice
+
+from regreen.code.diff import FileChange
+from regreen.code.symbols import read_sources
+from regreen.domain.models import SkippedReviewer, UnreadFile
+from regreen.domain.ports import Git
+from regreen.languages.python.imports import ModuleMap, imported_files
+from regreen.languages.registry import has_capability
+from regreen.packages.python_version import read_python_versions
+from regreen.reviewers.analyzers import bundled_checkers
+from regreen.reviewers.analyzers.baseline import (
+    Diagnostic,
+    commentable_range,
+    make_analyzer_claim,
+    new_diagnostics,
+)
+from regreen.reviewers.analyzers.bundled_checkers import UNREAD_RULE
+from regreen.reviewers.analyzers.dependents import (
+    calls_of_generated_classes,
+    find_broken_dependents,
+    find_dependents,
+)
+from regreen.reviewers.analyzers.trusted_rules import (
+    PYRIGHT_RULES,
+    RUFF_RULES,
+    AnalyzerRule,
+    rule_confidence,
+)
+from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+
+# Names that a change takes away from the rest of their own file: an import or a definition removed and still used.
+
+
+def find_removed_names(
+    context: ReviewContext,
+    head_hits: Sequence[Diagnostic],
+    base_hits: Callable[[], Sequence[Diagnostic]],
+) -> list[Claim]:
+    """Undefined names on lines that the change left alone, where it removed what defined them."""
+    undefined: dict[tuple[str, str], list[Diagnostic]] = {}
+    for hit in head_hits:
+        file = context.change.by_path.get(hit.path)
+        match = _UNDEFINED_NAME.match(hit.message) if hit.rule == "F821" else None
+        if match and file and file.removed_lines and not file.touches_lines(hit.line, hit.end_line):
+            undefined.setdefault((hit.path, match[1]), []).append(hit)
+    if not undefined:
+        return []
+    before = Counter((h.path, m[1]) for h in base_hits() if (m := _UNDEFINED_NAME.match(h.message)))
+    claims = []
+    for (path, name), hits in undefined.items():
+        file = context.change.by_path[path]
+        line = _find_definition(file, name)
+        if line is not None and not before[file.old_path, name]:
+            claims.append(_make_claim(file, name, line, hits, context))
+    return claims
+
+
+def _find_definition(file: FileChange, name: str) -> int | None:
+    """The removed line that defined the name, if a single line did."""
+    gives = re.compile(
+        rf"\s*(?:(?>from\s.+?\simport\s|import\s).*\b{name}\b|(?:async\s+)?def\s+{name}\b|class\s+{name}\b|{name}\s*[:=][^=]|{name},?\s*(?:#.*)?$)"
+    )
+    return next(
+        (
+            line.old
+            for hunk in file.hunks
+            for line in hunk.lines
+            if line.kind == "-" and gives.match(line.text[:2000])
+        ),
+        None,
+    )
+
+
+def _make_claim(
+    file: FileChange, name: str, line: int, hits: Sequence[Diagnostic], context: ReviewContext
+) -> Claim:
+    rows = (context.head_text(file.path) or "").split("\n")
+    first = hits[0]
+    code = rows[first.line - 1].strip()[:160]
+    more = f" and in {len(hits) - 1} more places" if len(hits) > 1 else ""
+    shown = "\n".join(f"{h.line}: {rows[h.line - 1].strip()[:200]}" for h in hits[:3])
+    return make_analyzer_claim(
+        "ruff/F821",
+        "high",
+        file.path,
+        (line, line),
+        title=f"`{name}` is removed here and still used in line {first.line}",
+        body=f"`{code}`{more} raises `NameError`: nothing else in this file gives the name.",
+        confidence=0.92,
+        side="LEFT",
+        excerpt=shown,
+        source="ruff (F821)",
+        head=f"undefined name `{name}`",
+        base="defined",
+        symbol=name,
+        code=name,
+    )
+
+
+_MAX_FULL_CONTEXT_FILES = 400
+_MAX_CONTEXT_FILES = 1500
+_MAX_CHECKED_FILES = 300
+_IMPORT_STEPS = 2
+_MIN_SURE_CONFIDENCE = 0.82
+_MIN_LIKELY_CONFIDENCE = 0.8
+_UNDEFINED_NAME = re.compile(r"Undefined name `(\w+)`")
+_PYTHON_2 = frozenset(
+    {"unicode", "xrange", "basestring", "raw_input", "long", "unichr", "reduce", "file", "cmp", "execfile", "buffer", "intern", "reload"}
+)  # fmt: skip
+_MIN_SAMPLE_FAULTS = 3
+_DOUBTED_CONFIDENCE = 0.1
+_MESSAGE_LINES = 4
+_STRING_LITERAL = re.compile(r"(\"{3}|'{3}|[\"'])(.{0,2000}?)\1", re.DOTALL)
+_BRACE_FIELD = re.compile(r"\{[\w.\[\]]{0,40}(?:![rsa])?(?::[^{}\n]{0,20})?\}")
+_PERCENT_FIELD = re.compile(r"%[-#0 +]?[\d.*]{0,6}[sdrfixaegc(]")
+
+
+class Ruff:
+    """ruff's bug rules on the change's Python files."""
+
+    name = "ruff"
+
+    def run(self, context: ReviewContext) -> ReviewerReport:
+        """Report what is new against the merge base."""
+        files = head_python_texts(context)
+        if not files:
+            return ReviewerReport()
+        rules = tuple(RUFF_RULES)
+        found, unread = _split_unread(bundled_checkers.run_ruff(files, rules))
+        broken = {h.path for h in found if h.rule == bundled_checkers.SYNTAX_RULE}
+        sound = [
+            h for h in found if h.path not in broken and not _is_brace_message(h, files[h.path])
+        ]
+        base = cache(
+            lambda: _split_unread(bundled_checkers.run_ruff(base_python_texts(context), rules))[0]
+        )
+        new = new_diagnostics(
+            context,
+            sound,
+            base,
+            sure=lambda h: (
+                h.rule != "F821" and RUFF_RULES[h.rule].confidence >= _MIN_SURE_CONFIDENCE
+            ),
+        )
+        samples = _find_sample_files(context, sound)
+        claims = [
+            _lower_confidence(
+                make_claim(h, context, "ruff", RUFF_RULES),
+                h.path in samples or _is_python_2_name(h, context),
+            )
+            for h in new
+        ]
+        claims += find_removed_names(context, [h for h in sound if h not in new], base)
+        return ReviewerReport(
+            claims=tuple(claims),
+            read=f"ruff's bug rules on {len(files) - len(broken) - len(unread)} Python files",
+            unread=(
+                *(UnreadFile(p, "does not parse as Python") for p in sorted(broken)),
+                *unread,
+            ),
+        )
+
+
+def _lower_confidence(claim: Claim, doubt: bool) -> Claim:
+    return replace(claim, confidence=min(claim.confidence, _DOUBTED_CONFIDENCE)) if doubt else claim
+
+
+def _is_python_2_name(hit: Diagnostic, context: ReviewContext) -> bool:
+    """A name that Python 2 has built in, where the project may mean Python 2."""
+    name = _UNDEFINED_NAME.match(hit.message)
+    return name is not None and name[1] in _PYTHON_2 and may_mean_python_2(context)
+
+
+def may_mean_python_2(context: ReviewContext) -> bool:
+    """Whether the repository does not require a Python newer than 2.7."""
+    if context.git is None:
+        return False
+    allowed, _ = read_python_versions(context.git, context.head)
+    return allowed is None or allowed.contains("2.7")
+
+
+def _find_sample_files(context: ReviewContext, hits: Sequence[Diagnostic]) -> set[str]:
+    """Files with many faults on unchanged lines: test data, which nobody runs."""
+    old = Counter(
+        h.path
+        for h in hits
+        if RUFF_RULES[h.rule].confidence >= _MIN_LIKELY_CONFIDENCE
+        and not context.change.by_path[h.path].touches_lines(h.line, h.end_line)
+    )
+    return {path for path, count in old.items() if count >= _MIN_SAMPLE_FAULTS}
+
+
+def _is_brace_message(hit: Diagnostic, text: str) -> bool:
+    """A message with `{}` for a logger of the project's own, which formats it so."""
+    if not hit.rule.startswith("PLE120"):
+        return False
+    call = "\n".join(text.split("\n")[hit.line - 1 : hit.end_line + _MESSAGE_LINES])
+    message = _STRING_LITERAL.search(call)
+    if message is None:
+        return False
+    return _BRACE_FIELD.search(message[2]) is not None and _PERCENT_FIELD.search(message[2]) is None
+
+
+class Pyright:
+    """basedpyright's sure rules on the change's Python files, with the repository around them."""
+
+    name = "basedpyright"
+
+    def run(self, context: ReviewContext) -> ReviewerReport:
+        """Report what is new against the merge base."""
+        every = head_python_texts(context)
+        if not every:
+            return ReviewerReport()
+        if not bundled_checkers.has_pyright():
+            missing = "not installed, so calls that a change breaks were not looked for; pip install 'regreen[types]'"
+            return ReviewerReport(skipped=(SkippedReviewer(self.name, missing),))
+        files = dict(islice(every.items(), _MAX_CHECKED_FILES))
+        left = f"only the {len(files)} riskiest of {len(every)} Python files were checked"
+        skipped = (SkippedReviewer(self.name, left),) if len(files) < len(every) else ()
+        rules = tuple(PYRIGHT_RULES)
+        relying = find_dependents(context)
+        old = base_python_texts(context)
+
+        @cache
+        def base() -> list[Diagnostic]:
+            around = _surrounding_files(context, context.merge_base, old | relying)
+            return _split_unread(bundled_checkers.run_pyright(around, (*old, *relying), rules))[0]
+
+        around = _surrounding_files(context, context.head, files | relying)
+        found, lost = _split_unread(bundled_checkers.run_pyright(around, (*files, *relying), rules))
+        unread = tuple(u for u in lost if u.path in files)
+        new = new_diagnostics(
+            context,
+            found,
+            base,
+            sure=lambda h: (
+                rule_confidence(PYRIGHT_RULES[h.rule], h.rule, h.message) >= _MIN_SURE_CONFIDENCE
+            ),
+        )
+        calls = [
+            h for h in found if h.rule == "reportCallIssue" and (h in new or h.path in relying)
+        ]
+        unseen = calls_of_generated_classes(context, calls, relying)
+        broken = [h for h in found if h.path in relying and h not in unseen]
+        claims = find_broken_dependents(context, broken, base(), relying) if broken else []
+        return ReviewerReport(
+            claims=(
+                *(
+                    _lower_confidence(
+                        make_claim(h, context, "basedpyright", PYRIGHT_RULES), h in unseen
+                    )
+                    for h in new
+                ),
+                *claims,
+            ),
+            read=f"basedpyright on {len(files) - len(unread)} Python files",
+            unread=unread,
+            skipped=skipped,
+        )
+
+
+def _split_unread(hits: Sequence[Diagnostic]) -> tuple[list[Diagnostic], tuple[UnreadFile, ...]]:
+    """An analyzer's hits, and the files that it could not read."""
+    found = [h for h in hits if h.rule != UNREAD_RULE]
+    return found, tuple(UnreadFile(h.path, h.message) for h in hits if h.rule == UNREAD_RULE)
+
+
+def head_python_texts(context: ReviewContext) -> dict[str, str]:
+    """The selected Python files as the head has them."""
+    return {
+        f.path: text
+        for f in context.files
+        if has_capability(f.path, "checkers", stubs=True)
+        and f.status != "deleted"
+        and (text := context.head_text(f.path)) is not None
+    }
+
+
+def base_python_texts(context: ReviewContext) -> dict[str, str]:
+    """Every Python file of the change as the merge base has it, deleted ones too: code may have moved."""
+    return {
+        f.old_path: text
+        for f in context.change.files
+        if has_capability(f.old_path, "checkers", stubs=True)
+        and f.status != "added"
+        and (text := context.base_text(f.old_path)) is not None
+    }
+
+
+def make_claim(
+    hit: Diagnostic, context: ReviewContext, tool: str, rules: Mapping[str, AnalyzerRule]
+) -> Claim:
+    """The claim for a hit of a trusted rule: the tool's message and the rule's consequence."""
+    rule = rules[hit.rule]
+    message = hit.message.split("\n", maxsplit=1)[0].strip().rstrip(".")
+    title = message.replace('"', "`") if tool == "basedpyright" else message
+    rows = (context.head_text(hit.path) or "").split("\n")
+    place = commentable_range(context, hit)
+    likely = rule_confidence(rule, hit.rule, hit.message)
+    confidence = min(likely, 0.55) if _is_unsure(hit, rows) else likely
+    return make_analyzer_claim(
+        f"{tool}/{hit.rule}",
+        rule.severity,
+        hit.path,
+        place,
+        title=title if place == (hit.line, hit.end_line) else f"{title} (in line {hit.line})",
+        body=rule.why,
+        confidence=confidence,
+        excerpt="\n".join(rows[hit.line - 1 : hit.end_line])[:500],
+        source=f"{tool} ({hit.rule})",
+        head=message,
+        base="not reported",
+        # `new_diagnostics` has decided that the change causes it
+        anywhere=True,
+    )
+
+
+def _is_unsure(hit: Diagnostic, rows: Sequence[str]) -> bool:
+    """Whether a call's target depends on what the analyzer cannot see: overloads, or the next class in line."""
+    above = "\n".join(rows[max(0, hit.line - 8) : hit.end_line])
+    return hit.rule == "reportCallIssue" and ("No overloads" in hit.message or "super(" in above)
+
+
+def _surrounding_files(
+    context: ReviewContext, rev: str, files: Mapping[str, str]
+) -> Iterable[tuple[str, str | bytes]]:
+    """These files and the repository's Python that they import: all of it, or in a large one the near part."""
+    own: list[tuple[str, str | bytes]] = list(files.items())
+    if context.git is None:
+        return own
+    tree = context.head_tree if rev == context.head else context.base_tree
+    others = [
+        e.path
+        for e in tree
+        if has_capability(e.path, "checkers", stubs=True) and e.path not in files
+    ]
+    if len(others) <= _MAX_FULL_CONTEXT_FILES:
+        near = set(others)
+        return chain(own, read_sources(context.git, rev, near.__contains__))
+    return chain(own, _find_imported_files(context.git, rev, files, others).items())
+
+
+def _find_imported_files(
+    git: Git, rev: str, files: Mapping[str, str], others: Sequence[str]
+) -> dict[str, bytes]:
+    """What the files import, and what that imports, in two passes over the tree."""
+    modules = ModuleMap.from_paths([*others, *files])
+    known = set(others)
+    found: dict[str, bytes] = {}
+    wanted = {p for path, text in files.items() for p in imported_files(text, path, modules)}
+    for _ in range(_IMPORT_STEPS):
+        missing = (wanted & known) - found.keys()
+        if not missing or len(found) + len(missing) > _MAX_CONTEXT_FILES:
+            break
+        new = dict(read_sources(git, rev, missing.__contains__))
+        found |= new
+        wanted = {p for path, data in new.items() for p in imported_files(data, path, modules)}
+    return found

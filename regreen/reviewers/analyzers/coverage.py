@@ -1,0 +1,180 @@
+"""Coverage by running the tests: which new lines no test executes, which new branches none takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from regreen.code.diff import FileChange
+from regreen.code.paths import is_test
+from regreen.domain.languages import CoverageTool, MeasuredFile
+from regreen.domain.models import (
+    CoverageReport,
+    Evidence,
+    RunResult,
+    SkippedReviewer,
+    UncoveredLines,
+)
+from regreen.domain.ports import Box
+from regreen.languages.registry import LANGUAGES, find_language
+from regreen.reviewers.context import Claim, DimensionScore, ReviewContext, ReviewerReport
+from regreen.runs.trial import Trial, open_box
+
+_REPORT_SECONDS = 120.0
+
+
+class Coverage:
+    """Runs the tests on the head, in the sandbox, with the language's coverage tool beside them."""
+
+    name = "coverage"
+
+    def calls_out(self, context: ReviewContext) -> bool:
+        """Where things are run."""
+        return context.run_tests and context.sandbox is not None
+
+    def run(self, context: ReviewContext) -> ReviewerReport:
+        """Report the new lines that no test runs, or why that is not known."""
+        tool, files = _choose_files(context)
+        missing = _explain_skip(context, files)
+        if (
+            missing
+            or context.git is None
+            or context.sandbox is None
+            or context.tests is None
+            or tool is None
+        ):
+            return ReviewerReport(skipped=(SkippedReviewer(self.name, missing),))
+        trial = context.tests
+        context.report_progress("running the tests with coverage")
+        with open_box(
+            trial, context.head, git=context.git, sandbox=context.sandbox, cancel=context.cancel
+        ) as box:
+            box.write(tool.make_programs([f.path for f in files]))
+            env = tool.extend_environment(dict(trial.env), traced=True)
+            ran = box.run(trial.command, timeout=trial.timeout, env=env, cancel=context.cancel)
+            measured = _read_measurement(box, trial, tool) if ran.ended == "exit" else None
+        if measured is None:
+            return ReviewerReport(skipped=(SkippedReviewer(self.name, _explain_unmeasured(ran)),))
+        return _make_report(files, measured, trial, ran)
+
+
+def _choose_files(
+    context: ReviewContext,
+) -> tuple[CoverageTool | None, tuple[FileChange, ...]]:
+    """The tool of the first language that has one among the changed sources, and the files that it measures."""
+    by_tool: dict[CoverageTool, list[FileChange]] = {}
+    for file in context.files:
+        language = find_language(file.path)
+        if language and language.coverage and not is_test(file.path) and file.added_lines:
+            by_tool.setdefault(language.coverage, []).append(file)
+    tool = next(iter(by_tool), None)
+    return tool, tuple(by_tool[tool]) if tool else ()
+
+
+def _explain_skip(context: ReviewContext, files: tuple[FileChange, ...]) -> str:
+    if not context.run_tests:
+        return (
+            context.no_tests
+            or "the tests were not asked for (--run-tests, or tests.command in .github/regreen.yml, runs them)"
+        )
+    if not files:
+        titles = ", ".join(x.title for x in LANGUAGES if x.coverage)
+        return f"no new {titles} line outside the tests"
+    if context.git is None:
+        return "a bare patch has no tests to run"
+    if context.sandbox is None:
+        return "no sandbox: the tests are code of the change and run nowhere else"
+    if context.tests is None:
+        return "nobody said how the tests run: set tests.command in .github/regreen.yml"
+    return ""
+
+
+def _read_measurement(box: Box, trial: Trial, tool: CoverageTool) -> dict[str, MeasuredFile] | None:
+    env = tool.extend_environment(dict(trial.env), traced=False)
+    done = box.run(tool.report_command, timeout=_REPORT_SECONDS, env=env)
+    data = box.read(tool.report_path, 8 * 1024 * 1024) if done.passed else None
+    return tool.parse_report(data) if data is not None else None
+
+
+def _explain_unmeasured(ran: RunResult) -> str:
+    if ran.ended != "exit":
+        return f"the tests did not come to their end ({ran.ended})"
+    tail = (ran.stdout + ran.stderr).strip().split("\n")[-1][:200]
+    return f"the tests left no coverage behind (exit {ran.exit_code}: {tail})"
+
+
+def _make_report(
+    files: tuple[FileChange, ...],
+    measured: Mapping[str, MeasuredFile],
+    trial: Trial,
+    ran: RunResult,
+) -> ReviewerReport:
+    uncovered: list[UncoveredLines] = []
+    claims: list[Claim] = []
+    total = 0
+    tests: set[str] = set()
+    for file in files:
+        measurement = measured.get(file.path)
+        if measurement is None:
+            continue
+        new = set(file.added_lines) & measurement.statements
+        total += len(new)
+        tests.update(measurement.tests)
+        lines = tuple(sorted(new & measurement.missing))
+        branches = [
+            (a, b) for a, b in measurement.branches if a in new and a not in measurement.missing
+        ]
+        if lines:
+            uncovered.append(UncoveredLines(file.path, lines))
+        if lines or branches:
+            claims.append(_make_claim(file, lines, branches, trial, ran))
+    covered = total - sum(len(u.lines) for u in uncovered)
+    if not total:
+        return ReviewerReport(
+            scores={"coverage": DimensionScore(None, "no new executable line")}, read="a run"
+        )
+    state = "" if ran.passed else f"; the tests failed (exit {ran.exit_code})"
+    note = (
+        f"{covered} of {total} new executable lines run by `{trial.command_line}`"
+        f"{f', by {len(tests)} tests' if tests else ''}{state}"
+    )
+    return ReviewerReport(
+        claims=tuple(claims),
+        read=note,
+        scores={"coverage": DimensionScore(round(100 * covered / total), note)},
+        coverage=CoverageReport(total, covered, tuple(uncovered)),
+    )
+
+
+def _make_claim(
+    file: FileChange,
+    lines: tuple[int, ...],
+    branches: list[tuple[int, int]],
+    trial: Trial,
+    ran: RunResult,
+) -> Claim:
+    """One quiet word a file: it informs the summary, and is posted only where the threshold is lowered."""
+    at = lines[0] if lines else branches[0][0]
+    end = at
+    while end + 1 in lines:
+        end += 1
+    what = f"{len(lines)} new lines" if lines else f"{len(branches)} new branches"
+    taken = ", ".join(f"{a} to {'the end' if b < 0 else b}" for a, b in branches[:5])
+    branch = f" Never taken: line {taken}." if branches else ""
+    return Claim(
+        "coverage",
+        "coverage/not-run",
+        "low",
+        file.path,
+        at,
+        end,
+        title=f"No test runs {what} here",
+        body=f"Lines {', '.join(map(str, lines[:20]))} were not executed.{branch}"
+        if lines
+        else branch.strip(),
+        confidence=0.6,
+        evidence=(
+            Evidence(
+                "coverage", branch.strip() or what, trial.command_line, f"exit {ran.exit_code}"
+            ),
+        ),
+    )

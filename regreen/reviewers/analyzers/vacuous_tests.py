@@ -1,0 +1,268 @@
+"""Tests that can no longer fail: their assertions are gone, never reached, swallowed, or always true."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
+from regreen.code.diff import FileChange
+from regreen.code.paths import is_test
+from regreen.code.python_calls import FunctionNode, is_module, parse_python
+from regreen.reviewers.analyzers.baseline import make_analyzer_claim
+from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+
+_CHECK_WORDS = (
+    "assert",
+    "expect",
+    "check",
+    "verify",
+    "should",
+    "raises",
+    "warns",
+    "fail",
+    "ensure",
+)
+_SWALLOWING_TYPES = {"AssertionError", "Exception", "BaseException"}
+
+
+class VacuousTests:
+    """Looks at the Python test functions that a change touches."""
+
+    name = "vacuous tests"
+
+    def run(self, context: ReviewContext) -> ReviewerReport:
+        """Report tests that lost the power to fail by this change."""
+        files = [f for f in context.files if is_module(f.path) and is_test(f.path)]
+        claims = [c for f in files for c in _check_file(f, context)]
+        read = f"assertions of {len(files)} test files" if files else ""
+        return ReviewerReport(claims=tuple(claims), read=read)
+
+
+def _check_file(file: FileChange, context: ReviewContext) -> Iterator[Claim]:
+    after = parse_python(context.head_text(file.path) or "")
+    before = parse_python(context.base_text(file.old_path) or "")
+    if after is None:
+        return
+    old = dict(_find_tests(before)) if before else {}
+    yield from _find_uncollected(file, after, old)
+    for name, test in _find_tests(after):
+        end = test.end_lineno or test.lineno
+        first = min([d.lineno for d in test.decorator_list], default=test.lineno)
+        changed = file.touches_lines(first, end) or _lost_line(file, first, end)
+        if changed:
+            yield from _test_claims(file, name, test, old.get(name))
+
+
+def _find_uncollected(
+    file: FileChange, after: ast.Module, old: dict[str, FunctionNode]
+) -> Iterator[Claim]:
+    """A test that is renamed so that no runner collects it, and that nothing calls."""
+    new = {name for name, _ in _find_tests(after)}
+    gone = {ast.dump(ast.Module(t.body, [])): n for n, t in old.items() if n not in new and "." not in n}  # fmt: skip
+    words = Counter(n.id for n in ast.walk(after) if isinstance(n, ast.Name))
+    for node in after.body:
+        if not isinstance(node, FunctionNode) or node.decorator_list or words[node.name]:
+            continue
+        was = gone.get(ast.dump(ast.Module(node.body, [])))
+        if was is not None and any(True for _ in _find_checks(node)):
+            yield _make_claim(
+                file,
+                node.name,
+                node.lineno,
+                confidence=0.88,
+                title=f"`{was}` is called `{node.name}` now, and is no longer run",
+                body="Test runners look for functions whose name begins with `test`, and nothing else calls this one.",
+                base=was,
+            )
+
+
+def _lost_line(file: FileChange, start: int, end: int) -> bool:
+    """Whether a line was removed between these lines of the file afterwards."""
+    for hunk in file.hunks:
+        at = hunk.new_start
+        for line in hunk.lines:
+            if line.kind == "-" and start <= at <= end + 1:
+                return True
+            at = line.new + 1 if line.new is not None else at
+    return False
+
+
+def _find_tests(tree: ast.Module) -> Iterator[tuple[str, FunctionNode]]:
+    for node in tree.body:
+        if isinstance(node, FunctionNode) and node.name.startswith("test"):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            for child in node.body:
+                if isinstance(child, FunctionNode) and child.name.startswith("test"):
+                    yield f"{node.name}.{child.name}", child
+
+
+def _test_claims(
+    file: FileChange, name: str, test: FunctionNode, old: FunctionNode | None
+) -> Iterator[Claim]:
+    checks = list(_find_checks(test))
+    had = list(_find_checks(old)) if old is not None else []
+    if had and not checks:
+        count = f"{len(had)} assertion{'s' if len(had) > 1 else ''}"
+        yield _make_claim(
+            file,
+            name,
+            test.lineno,
+            confidence=0.85,
+            title=f"`{test.name}` no longer asserts anything",
+            body=f"It had {count} and now passes whatever the code does.",
+            base=ast.unparse(had[0])[:200],
+        )
+    dead = _find_early_return(test)
+    if dead and not (old is not None and _find_early_return(old)):
+        yield _make_claim(
+            file,
+            name,
+            dead.lineno,
+            confidence=0.88,
+            title=f"The assertions of `{test.name}` are never reached",
+            body="The test returns before them on every path.",
+        )
+    for line, why in (*_find_hollow_checks(test), *_find_unreachable_checks(test)):
+        if file.touches_lines(line, line):
+            title = f"This assertion of `{test.name}` cannot fail"
+            yield _make_claim(file, name, line, confidence=0.85, title=title, body=why)
+
+
+def _make_claim(
+    file: FileChange,
+    name: str,
+    line: int,
+    *,
+    confidence: float,
+    title: str,
+    body: str,
+    base: str | None = None,
+) -> Claim:
+    return make_analyzer_claim(
+        "tests/cannot-fail",
+        "medium",
+        file.path,
+        (line, line),
+        title=title,
+        body=body,
+        confidence=confidence,
+        excerpt=name,
+        source="syntax of the test on head and base",
+        base=base,
+        symbol=name,
+        anywhere=True,
+    )
+
+
+def _find_checks(test: FunctionNode) -> Iterator[ast.stmt | ast.expr]:
+    """The nodes that can make the test fail on purpose: assert statements, and calls named like a check."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Assert | ast.Raise):
+            yield node
+        elif isinstance(node, ast.Call):
+            name = _last_name(node.func).lower()
+            if any(word in name for word in _CHECK_WORDS):
+                yield node
+
+
+def _find_early_return(test: FunctionNode) -> ast.stmt | None:
+    """The statement that ends the test before all of its assertions, None where some are reached."""
+    for i, node in enumerate(test.body):
+        if any(True for _ in _checks_in([node])):
+            return None
+        if isinstance(node, ast.Return) and any(True for _ in _checks_in(test.body[i + 1 :])):
+            return node
+    return None
+
+
+def _checks_in(body: list[ast.stmt]) -> Iterator[ast.stmt | ast.expr]:
+    holder = ast.FunctionDef(
+        name="_", args=ast.arguments([], [], None, [], [], None, []), body=body, decorator_list=[]
+    )
+    return _find_checks(holder)
+
+
+def _find_hollow_checks(test: FunctionNode) -> Iterator[tuple[int, str]]:
+    """Assertions that are always true, or whose failure is swallowed."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Assert) and (why := _explain_always_true(node.test)):
+            yield node.lineno, why
+        elif isinstance(node, ast.Try):
+            for handler in node.handlers:
+                if _swallows_failure(handler) and any(
+                    isinstance(n, ast.Assert) for s in node.body for n in ast.walk(s)
+                ):
+                    yield handler.lineno, "This handler catches the failed assertion and goes on."
+
+
+def _find_unreachable_checks(test: FunctionNode) -> Iterator[tuple[int, str]]:
+    """Assertions behind the statement that must raise, and `pytest.raises` without a body."""
+    for node in ast.walk(test):
+        match node:
+            case ast.Expr(value=ast.Call(args=[_], keywords=[]) as call) if _is_raises(call):
+                yield node.lineno, "Without `with`, or the call to try, nothing is tried here."
+            case ast.With(
+                items=[ast.withitem(context_expr=ast.Call(args=[kind, *_]) as call)],
+                body=[_, *_, ast.Assert() as last],
+            ):
+                if (
+                    _is_raises(call)
+                    and not {
+                        _last_name(k)
+                        for k in ast.walk(kind)
+                        if isinstance(k, ast.Name | ast.Attribute)
+                    }
+                    & _SWALLOWING_TYPES
+                ):
+                    yield (
+                        last.lineno,
+                        "When the statement above raises, as it has to, this line is not reached.",
+                    )
+            case _:
+                pass  # fmt: skip
+
+
+def _is_raises(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="pytest"), attr="raises"):
+            return True
+        case ast.Attribute(value=ast.Name(id="self"), attr="assertRaises"):
+            return True
+        case _:
+            return False
+
+
+def _explain_always_true(test: ast.expr) -> str | None:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        constants = [v for v in test.values if isinstance(v, ast.Constant) and v.value]
+        if constants:
+            return f"`or {ast.unparse(constants[0])}` makes it true whatever stands before."
+    if isinstance(test, ast.Compare) and len(test.comparators) == 1:
+        left, right = ast.unparse(test.left), ast.unparse(test.comparators[0])
+        same = isinstance(test.ops[0], ast.Eq | ast.Is | ast.LtE | ast.GtE)
+        # an attribute may give another object each time: `x.y is x.y` checks that it does not
+        may_differ = (
+            (ast.Call, ast.Attribute, ast.Subscript)
+            if isinstance(test.ops[0], ast.Is)
+            else (ast.Call,)
+        )
+        computed = any(isinstance(n, may_differ) for n in ast.walk(test.left))
+        if same and left == right and not computed:
+            return "Both sides are the same expression."
+    return None
+
+
+def _swallows_failure(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    caught = handler.type is None or any(
+        isinstance(k, ast.Name) and k.id in _SWALLOWING_TYPES for k in kinds
+    )
+    return caught and all(isinstance(n, ast.Pass | ast.Continue) for n in handler.body)
+
+
+def _last_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,363 @@
+"""Claims as a model makes them: read strictly and given their place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeGuard, TypeVar, get_args
+
+from regreen.code.diff import FileChange
+from regreen.domain.models import Dimension, Severity, Side
+from regreen.domain.text_limits import shorten_text
+from regreen.reviewers.anchoring import (
+    Anchor,
+    ShownLine,
+    anchor_at_cause,
+    find_anchor,
+    parse_cause,
+    show_line,
+)
+from regreen.reviewers.model.review_prompts import ClaimKind, ClaimReach
+
+T = TypeVar("T")
+CLAIM_KINDS: tuple[ClaimKind, ...] = get_args(ClaimKind)
+CLAIM_REACHES: tuple[ClaimReach, ...] = get_args(ClaimReach)
+MAX_REPLACEMENT_CHARACTERS = 2000
+
+_MAX_CLAIMS = 12
+_MAX_REPLACED_LINES = 10
+_GRAVE_KINDS = frozenset({"security", "data-loss"})
+_SEVERITY_BY_KIND: dict[tuple[bool, ClaimReach], Severity] = {
+    (True, "usual"): "critical",
+    (True, "sometimes"): "high",
+    (True, "rare"): "medium",
+    (False, "usual"): "high",
+    (False, "sometimes"): "medium",
+    (False, "rare"): "low",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimExample:
+    """An input and its effect."""
+
+    input: str
+    happens: str
+
+    def __str__(self) -> str:
+        return f"{self.input}: {self.happens}"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelClaim:
+    """One claim of one or more readers, with the line it stands on: of the file before on side LEFT.
+
+    `last` is the last line that `replacement` stands for, 0 where that is `line`; `others` are the examples of other
+    readers who named another input. `changed` is the changed line that belongs to it where `line` itself is an old one.
+    `shows` is the old line at fault where `line` is the changed one that brings it about. A claim that is not
+    `anchored` stands on an old line that nothing ties to the change: no comment can be put there.
+    """
+
+    path: str
+    line: int
+    title: str
+    input: str
+    happens: str
+    should: str
+    mend: str
+    replacement: str | None
+    kind: ClaimKind
+    reach: ClaimReach
+    sure: float
+    readers: tuple[str, ...]
+    side: Side = "RIGHT"
+    last: int = 0
+    others: tuple[ClaimExample, ...] = ()
+    changed: int = 0
+    shows: ShownLine | None = None
+    anchored: bool = True
+    quote: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        """The severity, from the kind of harm and how often it occurs."""
+        return _SEVERITY_BY_KIND[self.kind in _GRAVE_KINDS, self.reach]
+
+    @property
+    def dimension(self) -> Dimension:
+        """Which score it belongs to."""
+        return "security" if self.kind == "security" else "correctness"
+
+    @property
+    def fault_place(self) -> tuple[str, Side, int]:
+        """The line at fault, wherever the comment is put."""
+        return (self.shows.path, "RIGHT", self.shows.line) if self.shows else (self.path, self.side, self.line)  # fmt: skip
+
+    @property
+    def full_text(self) -> str:
+        """The claim as text for the second reader, with all examples."""
+        path, side, line = self.fault_place
+        cause = f"\nBrought about by {self.path}, line {self.line}" if self.shows else ""
+        if self.shows and self.side == "LEFT":
+            cause += " before the change"
+        claim = " (example 1)" if self.others else ""
+        return (
+            f"{path}, line {line}{' before the change' * (side == 'LEFT')}: {self.title}{cause}\n"
+            f"Input{claim}: {self.input}\nHappens: {self.happens}\nShould: {self.should}"
+            + "".join(
+                f"\nExample {i}, of another reader: {o}" for i, o in enumerate(self.others, 2)
+            )
+        )
+
+    def with_example(self, number: object) -> ModelClaim:
+        """The claim with the example of this number as its own; as it is where there is none such."""
+        if not isinstance(number, int) or not 2 <= number <= len(self.others) + 1:
+            return self
+        shown, own = self.others[number - 2], ClaimExample(self.input, self.happens)
+        rest = [o for o in self.others if o != shown]
+        return replace(self, input=shown.input, happens=shown.happens, others=(own, *rest))
+
+
+def read_claims(
+    answer: dict[str, object],
+    reader: str,
+    files: Sequence[FileChange],
+    after: Callable[[str], str | None] = lambda _: None,
+) -> tuple[ModelClaim, ...]:
+    """The claims in a model's answer that name a line which is there, each at its place; the rest is dropped.
+
+    Nothing in the answer is trusted: types are checked, places are found by the quoted code. `after` gives a file's
+    text after the change, so that faults on lines which the hunks do not show are found too.
+    """
+    rows = answer.get("findings")
+    by_path = {f.path: f for f in files}
+    listed = rows[:_MAX_CLAIMS] if isinstance(rows, list) else []
+    claims = (_read_claim(row, reader, by_path, after) for row in listed)
+    return tuple(s for s in claims if s is not None)
+
+
+def _read_claim(
+    row: object,
+    reader: str,
+    by_path: dict[str, FileChange],
+    after: Callable[[str], str | None],
+) -> ModelClaim | None:
+    if not isinstance(row, dict):
+        return None
+    path = str(row.get("path", "")).removeprefix("b/")
+    number, sure = row.get("line"), row.get("sure")
+    if not _is_number(number) or not _is_number(sure):
+        return None
+    if number - number != 0:  # infinite, or not a number: only the quote gives the place
+        number = 0
+    file = by_path.get(path)
+    cause = parse_cause(row.get("cause"), file, by_path)
+    quote, text = str(row.get("quote", "")), after(path)
+    if file is not None:
+        found = find_anchor(file, number, quote, text or "", cause)
+    else:
+        found = _anchor_in_unchanged_file(path, text, number, cause)
+    title = _one_line(row.get("title"), 140)
+    if found is None or not title:
+        return None
+    replacement = row.get("replacement")
+    fits = isinstance(replacement, str) and len(replacement) < MAX_REPLACEMENT_CHARACTERS
+    return ModelClaim(
+        path=found.path or path,
+        line=found.line,
+        side=found.side,
+        changed=found.changed,
+        shows=found.shows,
+        anchored=found.anchored,
+        quote=quote[:400],
+        title=title,
+        input=_join_rows(row.get("input"), 600),
+        happens=_join_rows(row.get("happens"), 800),
+        should=_join_rows(row.get("should"), 500),
+        mend=_join_rows(row.get("mend"), 400),
+        replacement=replacement
+        if fits and file and _replaces_anchor(file, found, row.get("quote"))
+        else None,
+        last=found.line + _read_replaced_count(row.get("lines")) - 1,
+        kind=_choose_allowed(row.get("kind"), CLAIM_KINDS, "wrong-result"),
+        reach=_choose_allowed(row.get("reach"), CLAIM_REACHES, "sometimes"),
+        sure=float(min(1, max(0, sure))),
+        readers=(reader,),
+    )
+
+
+def _anchor_in_unchanged_file(
+    path: str, text: str | None, number: float, cause: tuple[FileChange, int] | None
+) -> Anchor | None:
+    """The place of a claim about a file that the change does not touch: on what it names as its cause."""
+    if text is None or not 1 <= number <= text.count("\n") + 1:
+        return None
+    line = int(number)
+    anchor = anchor_at_cause(cause)
+    if anchor is None:
+        return Anchor("RIGHT", line, anchored=False)
+    return replace(anchor, shows=show_line(path, line, text.split("\n")[line - 1]))
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _replaces_anchor(file: FileChange, found: Anchor, quote: object) -> bool:
+    """Whether a replacement for the quoted line is one for the line that the claim was placed at, and that is new."""
+    if found.changed or found.shows or not found.anchored:
+        return False
+    lines = [x for h in file.hunks for x in h.lines if x.new == found.line]
+    return isinstance(quote, str) and bool(lines) and lines[0].text.strip() == quote.strip()
+
+
+def _read_replaced_count(value: object) -> int:
+    return min(_MAX_REPLACED_LINES, max(1, value)) if isinstance(value, int) else 1
+
+
+def _choose_allowed(value: object, allowed: Sequence[T], default: T) -> T:
+    return next((a for a in allowed if a == value), default)
+
+
+def _one_line(value: object, most: int) -> str:
+    return shorten_text(" ".join(value.split()), most) if isinstance(value, str) else ""
+
+
+def _join_rows(value: object, most: int) -> str:
+    """Text in one line with its blanks as they are: they may be what an example is about."""
+    if not isinstance(value, str):
+        return ""
+    rows = [row.rstrip() for row in value.splitlines()]
+    lines = [row.lstrip() if i else row for i, row in enumerate(rows) if row]
+    return shorten_text(" ".join(lines).strip(), most)
+
+
+# Claims with the same cause are merged if that is certain; the second reader decides about the others.
+
+_NEAR_LINES = 3
+_MIN_CAUSE_SIMILARITY = 0.6
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}|[0-9]+")
+_COMMON_WORDS = frozenset(
+    """the and for with that this not but when will from are instead does should which has have was its into value
+    values return returns returned function method line code argument arguments called call calls""".split()  # noqa: SIM905 - reads better without quotes
+)
+
+
+def merge_claims(claims: Iterable[ModelClaim]) -> tuple[ModelClaim, ...]:
+    """Merge claims of several readers that certainly agree about one place; most readers first, then the surest.
+
+    Two claims of one reader stay two. The most similar pair is joined first, so that the result does not depend on
+    the order of the readers. The second reader decides about the other pairs.
+    """
+    merged: list[ModelClaim] = []
+    for claim in claims:
+        twin = next((i for i, m in enumerate(merged) if _is_repetition(m, claim)), None)
+        if twin is None:
+            merged.append(claim)
+    while pair := _find_likest_pair(merged):
+        one, other = pair
+        merged = [m for m in merged if m is not one and m is not other]
+        merged.append(join_claims(one, other))
+    return tuple(sorted(merged, key=lambda m: (-len(m.readers), -m.sure)))
+
+
+def join_claims(claim: ModelClaim, other: ModelClaim) -> ModelClaim:
+    """Two claims with one cause as one: the words of the surer one, and the other's examples."""
+    best, less = (claim, other) if claim.sure >= other.sure else (other, claim)
+    if less.anchored and not best.anchored:
+        best = replace(best, path=less.path, side=less.side, line=less.line, changed=less.changed, shows=less.shows, anchored=True)  # fmt: skip
+    same_line = (best.path, best.line, best.side) == (less.path, less.line, less.side)
+    borrowed = best.replacement is None and same_line
+    examples = (*best.others, ClaimExample(less.input, less.happens), *less.others)
+    mine = " ".join(best.input.split())
+    return replace(
+        best,
+        readers=tuple(dict.fromkeys(claim.readers + other.readers)),
+        replacement=less.replacement if borrowed else best.replacement,
+        last=less.last if borrowed else best.last,
+        others=tuple(dict.fromkeys(o for o in examples if " ".join(o.input.split()) != mine)),
+    )
+
+
+def additional_examples(claim: ModelClaim) -> tuple[ClaimExample, ...]:
+    """The examples of a claim that differ from its own."""
+    return tuple(
+        o for o in claim.others if _word_similarity(claim.input, o.input) < _MIN_CAUSE_SIMILARITY
+    )
+
+
+def _is_repetition(claim: ModelClaim, other: ModelClaim) -> bool:
+    """Whether a reader wrote the same claim twice."""
+    return (claim.readers, claim.fault_place, claim.title) == (
+        other.readers,
+        other.fault_place,
+        other.title,
+    )
+
+
+def _find_likest_pair(claims: Sequence[ModelClaim]) -> tuple[ModelClaim, ModelClaim] | None:
+    """The most similar two claims of different readers; None if no two are the same."""
+    best, found = 0.0, None
+    for i, claim in enumerate(claims):
+        for other in claims[i + 1 :]:
+            if (
+                not set(claim.readers) & set(other.readers)
+                and (like := _score_likeness(claim, other)) > best
+            ):
+                best, found = like, (claim, other)
+    return found
+
+
+def _score_likeness(claim: ModelClaim, other: ModelClaim) -> float:
+    """The similarity of two claims that certainly have one cause; 0 for other pairs.
+
+    Two claims on one line share the words of its code whatever they say of it: the input that fails, or the edit
+    that mends it, has to be the same too. Where these are put differently, all that the two say beside the words of
+    the line itself has to be alike, and the edits must have something in common. (Of 107 pairs of claims on 87 public
+    pull requests, 73 of them the same by a second reader's word, the first finds 28, both together 40, and neither
+    joined two that it kept apart.)
+    """
+    apart = abs(claim.fault_place[2] - other.fault_place[2])
+    if claim.fault_place[:2] != other.fault_place[:2] or apart > _NEAR_LINES * 3:
+        return 0.0
+    outcome = _word_overlap(_outcome_text(claim), _outcome_text(other))
+    cause = max(
+        _word_overlap(
+            f"{claim.mend} {claim.replacement or ''}", f"{other.mend} {other.replacement or ''}"
+        ),
+        _word_similarity(claim.input, other.input),
+    )
+    if outcome >= (0.34 if apart <= _NEAR_LINES else 0.5) and cause >= _MIN_CAUSE_SIMILARITY:
+        return outcome + cause - apart / 100
+    line = f"{claim.quote} {other.quote}"
+    overlap = _word_overlap(_whole_text(claim), _whole_text(other), line)
+    outcome = _word_overlap(_outcome_text(claim), _outcome_text(other), line)
+    if overlap < 0.45 or outcome < 0.4 or _word_overlap(claim.mend, other.mend, line) < 0.25:
+        return 0.0
+    return overlap + outcome - apart / 100
+
+
+def _outcome_text(claim: ModelClaim) -> str:
+    return f"{claim.title} {claim.happens}"
+
+
+def _whole_text(claim: ModelClaim) -> str:
+    return f"{claim.title} {claim.input} {claim.happens} {claim.should} {claim.mend}"
+
+
+def _word_overlap(claim: str, other: str, beside: str = "") -> float:
+    """The share of the shorter text's words that the other has too; words of `beside` do not count."""
+    known = _telling_words(beside)
+    a, b = _telling_words(claim) - known, _telling_words(other) - known
+    return len(a & b) / min(len(a), len(b)) if a and b else 0.0
+
+
+def _word_similarity(claim: str, other: str) -> float:
+    """Share of all their words that two texts have in common."""
+    a, b = _telling_words(claim), _telling_words(other)
+    return len(a & b) / len(a | b) if a and b else 0.0
+
+
+def _telling_words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower())) - _COMMON_WORDS

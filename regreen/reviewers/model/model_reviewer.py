@@ -1,0 +1,304 @@
+"""The model's review: several independent readings of a change; a second reader then checks each claim."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from regreen.code.diff import apply_suggestion
+from regreen.code.paths import is_test
+from regreen.domain.errors import OutOfBudget, OutsideError
+from regreen.domain.job_threads import ContextThreadPool
+from regreen.domain.models import Evidence, Signals, SkippedReviewer, UnreadFile
+from regreen.domain.ports import Model
+from regreen.domain.text_limits import shorten_text
+from regreen.languages.registry import has_capability
+from regreen.reviewers.analyzers import bundled_checkers
+from regreen.reviewers.analyzers.trusted_rules import RUFF_RULES
+from regreen.reviewers.calibration import estimate_confidence
+from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+from regreen.reviewers.model.change_listing import ChangePortion, FindRelated, make_portions
+from regreen.reviewers.model.claims import (
+    ModelClaim,
+    additional_examples,
+    merge_claims,
+    read_claims,
+)
+from regreen.reviewers.model.review_prompts import READING_PROMPTS, REPORT_TOOL
+from regreen.reviewers.model.verify import (
+    ClaimEvidence,
+    VerifiedClaim,
+    ask_for_input,
+    ask_verifier,
+    is_fixed_by,
+    make_question,
+    prove_by_test,
+    verification_code,
+)
+
+_MAX_VERIFIED_CLAIMS = 10
+_MIN_CERTAINTY = 0.25
+_ANSWER_TOKENS = 12_000
+_MAX_ABOUT_CHARACTERS = 400
+
+NO_MODEL = (
+    "no model: what the change means to do was not held against what it does, nor were edge cases, error paths, "
+    "callers' contracts and concurrency read, and no claim was tried by a generated test; set ANTHROPIC_API_KEY or "
+    "ANTHROPIC_BASE_URL for that"
+)
+
+
+@dataclass
+class ModelReviewer:
+    """The reviewer that asks a model. `related` finds code elsewhere that bears on the change."""
+
+    related: FindRelated | None = None
+    name: str = "model"
+
+    def calls_out(self, context: ReviewContext) -> bool:
+        """Where there is a model."""
+        return context.model is not None
+
+    def run(self, context: ReviewContext) -> ReviewerReport:
+        """Read, merge, have each claim tried, and report what is left with its evidence."""
+        if context.model is None:
+            return ReviewerReport(skipped=(SkippedReviewer(self.name, NO_MODEL),))
+        portions, unread = context.run_isolated(make_portions, self.related)
+        claims: list[Claim] = []
+        left: list[UnreadFile] = list(unread)
+        skipped: list[SkippedReviewer] = []
+        about: list[str] = []
+        for portion in portions:
+            try:
+                found, missed, claim = _review_portion(context, context.model, portion)
+            except (OutOfBudget, OutsideError) as error:
+                left += [
+                    UnreadFile(f.path, f"the model did not read it: {error}") for f in portion.files
+                ]
+                skipped.append(SkippedReviewer(self.name, str(error)))
+                continue
+            claims += found
+            skipped += missed
+            about.append(claim)
+        files = sum(len(p.files) for p in portions)
+        read = f"a model's readings of {files} file{'s' if files != 1 else ''}" if portions else ""
+        return ReviewerReport(
+            claims=tuple(claims),
+            read=read,
+            unread=tuple(left),
+            skipped=tuple(dict.fromkeys(skipped)),
+            about=shorten_text(" ".join(a for a in about if a), _MAX_ABOUT_CHARACTERS),
+        )
+
+
+def choose_lenses(portion: ChangePortion) -> tuple[str, ...]:
+    """The ways in which a portion is read: two always, a third where the change brings what can do lasting harm.
+
+    What it only moves or edits was judged when it came.
+    """
+    lines = [x for f in portion.files if not is_test(f.path) for h in f.hunks for x in h.lines]
+    brought = Counter(m for x in lines if x.kind == "+" for m in HARMFUL_CODE.findall(x.text))
+    brought -= Counter(m for x in lines if x.kind == "-" for m in HARMFUL_CODE.findall(x.text))
+    return ("trace", "compare", "harm") if brought else ("trace", "compare")
+
+
+def _review_portion(
+    context: ReviewContext, model: Model, portion: ChangePortion
+) -> tuple[list[Claim], list[SkippedReviewer], str]:
+    """The verified claims of one portion, the readings that failed, and what the portion does."""
+    lenses = choose_lenses(portion)
+    context.report_progress(f"reading {len(portion.files)} file(s) in {len(lenses)} ways")
+    # The first reading goes alone, so that the others find the dossier in the endpoint's cache.
+    first, *others = lenses
+    answers = {first: _ask_reading(model, portion, first)}
+    with ContextThreadPool(max_workers=len(others)) as pool:
+        answers |= dict(
+            zip(
+                others,
+                pool.map(lambda lens: _ask_reading(model, portion, lens), others),
+                strict=True,
+            )
+        )
+    kept_lines: list[ModelClaim] = []
+    skipped = []
+    about = ""
+    for lens, answer in answers.items():
+        if isinstance(answer, str):
+            skipped.append(SkippedReviewer(f"model/{lens}", answer))
+        else:
+            kept_lines += read_claims(answer, lens, portion.files, context.head_text)
+            about = about or _clean_sentence(answer.get("about"))
+    readings = len(lenses) - len(skipped)
+    if not readings:
+        raise OutsideError(skipped[0].reason)
+    merged = [m for m in merge_claims(kept_lines) if m.sure >= _MIN_CERTAINTY or len(m.readers) > 1]
+    merged.sort(key=lambda m: not m.anchored)  # what cannot be posted is tried last
+    tried = _verify_claims(context, model, portion, merged)
+    if untried := [t for t in tried if t.verdict == "unread"]:
+        # They are withheld without having been refuted: a check that ignored them would be green by accident.
+        number = f"{len(untried)} claim{'s' if len(untried) > 1 else ''}"
+        quoted = f"{number} not tried by a second reader: {untried[0].because}"
+        skipped.append(SkippedReviewer("model/second-reader", quoted))
+    return [_make_claim(context, model, portion, t, readings) for t in tried], skipped, about
+
+
+def _verify_claims(
+    context: ReviewContext, model: Model, portion: ChangePortion, merged: Sequence[ModelClaim]
+) -> tuple[VerifiedClaim, ...]:
+    """Each claim with the second reader's verdict; at most the first ones of many."""
+    if not merged:
+        return ()
+    chosen, rest = merged[:_MAX_VERIFIED_CLAIMS], merged[_MAX_VERIFIED_CLAIMS:]
+    code = context.run_isolated(verification_code, chosen, portion.text)
+    past = f"only the first {_MAX_VERIFIED_CLAIMS} of a portion are"
+    return (
+        *ask_verifier(model, portion, chosen, code, context.known),
+        *(VerifiedClaim(claim, "unread", 0.5, past) for claim in rest),
+    )
+
+
+def _clean_sentence(value: object) -> str:
+    return (
+        shorten_text(" ".join(value.split()), _MAX_ABOUT_CHARACTERS)
+        if isinstance(value, str)
+        else ""
+    )
+
+
+def _ask_reading(model: Model, portion: ChangePortion, lens: str) -> dict[str, object] | str:
+    """One reading; the reason if it failed."""
+    given = ask_for_input(
+        model,
+        make_question(
+            portion, f"review/{lens}", READING_PROMPTS[lens], REPORT_TOOL, _ANSWER_TOKENS
+        ),
+    )
+    return f"the reading '{lens}' is missing: {given}" if isinstance(given, str) else given
+
+
+def _make_claim(
+    context: ReviewContext,
+    model: Model,
+    portion: ChangePortion,
+    tried: VerifiedClaim,
+    readings: int,
+) -> Claim:
+    claim = tried.claim
+    shown = ClaimEvidence()
+    runs = context.tests is not None and context.sandbox is not None
+    posted = (
+        claim.anchored and not tried.again
+    )  # a claim that cannot be posted, or was posted before, needs no proof
+    if tried.verdict == "holds" and runs and posted:
+        shown = prove_by_test(context, model, portion, claim)
+    if shown.as_before and not tried.mended:
+        # whatever readers think: the base fails in the same way, so the change did not bring it
+        tried = replace(tried, verdict="as_before", certainty=1.0)
+        shown = replace(shown, proof="not_run")
+    signals = Signals(
+        len(claim.readers),
+        readings,
+        tried.verdict,
+        tried.certainty,
+        claim.sure,
+        shown.proof,
+        tried.worth,
+    )
+    evidence = [
+        Evidence(
+            "vote",
+            f"{len(claim.readers)} of {readings} readings, made apart, report it ({', '.join(claim.readers)})",
+        ),
+        Evidence("model", f"A second reader {_describe_verdict(tried)}. {tried.because}".strip()),
+    ]
+    if shown.evidence is not None:
+        evidence.insert(0, shown.evidence)
+    proven = shown.proof == "proven"
+    suggestion = _checked_suggestion(context, claim, shown)
+    return Claim(
+        dimension=claim.dimension,
+        rule=f"model/{claim.kind}",
+        severity="high" if claim.severity == "critical" and not proven else claim.severity,
+        path=claim.path,
+        start_line=min(claim.line, claim.changed or claim.line),
+        line=max(claim.line, claim.changed, claim.last if suggestion is not None else 0),
+        side=claim.side,
+        title=claim.title,
+        body=_claim_body(claim),
+        confidence=estimate_confidence(signals, context.weights),
+        suggestion=suggestion,
+        evidence=tuple(evidence),
+        code=claim.title,
+        proven=proven,
+        data_loss=claim.kind == "data-loss",
+        signals=signals,
+        again=tried.again,
+    )
+
+
+def _describe_verdict(tried: VerifiedClaim) -> str:
+    """The second reader's verdict as a sentence."""
+    words = {
+        "holds": "finds that it holds",
+        "as_before": "finds that it holds, and that it was so before the change",
+        "refuted": "refutes it",
+        "unsure": "is not sure",
+        "unread": "could not be asked",
+    }
+    worth = {"perhaps": ", and perhaps not worth a change", "no": ", and not worth a change"}
+    return words[tried.verdict] + worth.get(tried.worth, "")
+
+
+def _checked_suggestion(
+    context: ReviewContext, claim: ModelClaim, shown: ClaimEvidence
+) -> str | None:
+    """The replacement, where the linter finds nothing new in it and the test that shows the fault then passes."""
+    text = context.head_text(claim.path)
+    if claim.replacement is None or claim.side == "LEFT" or text is None:
+        return None
+    after = apply_suggestion(text, claim.line, max(claim.line, claim.last), claim.replacement)
+    if after is None or not is_lint_clean(claim.path, text, after):
+        return None
+    return claim.replacement if is_fixed_by(context, shown, claim.path, after) else None
+
+
+def _claim_body(claim: ModelClaim) -> str:
+    parts = [("Shows", _describe_shown_line(claim))] if claim.shows else []
+    parts += [("Input", claim.input), ("Happens", claim.happens), ("Should", claim.should)]
+    parts += [("Also", str(other)) for other in additional_examples(claim)]
+    parts += [("Mend", claim.mend)]
+    return "\n\n".join(f"{name}: {text}" for name, text in parts if text)
+
+
+def _describe_shown_line(claim: ModelClaim) -> str:
+    """Where a fault shows that the commented line brings about."""
+    assert claim.shows is not None  # noqa: S101 - the caller has looked
+    path, line, code = claim.shows.path, claim.shows.line, claim.shows.code
+    there = f"line {line}" if path == claim.path else f"`{path}` line {line}"
+    quoted = f": `{code}`" if code and "`" not in code else ""
+    return f"{there}, which this change leaves as it is{quoted}"
+
+
+HARMFUL_CODE = re.compile(
+    r"(?<!\bdef )(?<!\bclass )(?<!\bfunc )(?<!\bfunction )(?<!\bwebbrowser\.)\b(?:open|unlink|remove|rmtree|chmod"
+    r"|system|[Pp]open|exec|eval|spawn\w*|urlopen|execute|executemany|pickle\.loads?"
+    r"|yaml\.load|marshal\.loads|Thread|Lock|RLock|Process|fork|create_task|redirect|mktemp)\("
+    r"|\b(?:subprocess|innerHTML|dangerouslySetInnerHTML|shell=True|verify=False|InsecureSkipVerify|sync\.Mutex|global)\b"
+)
+"""Words in added lines that make it worth asking what lasting harm they can do; who defines one does not call it."""
+
+
+# Whether a suggestion causes new findings of the linter.
+
+
+def is_lint_clean(path: str, before: str, after: str) -> bool:
+    """Whether a file has nothing new, by the linter's bug rules, after a suggestion; True where it is not linted."""
+    if not has_capability(path, "checkers", stubs=True):
+        return True
+    try:
+        old, new = (Counter(h.rule for h in bundled_checkers.run_ruff({path: t}, tuple(RUFF_RULES))) for t in (before, after))  # fmt: skip
+    except OutsideError:
+        return False
+    return not new - old

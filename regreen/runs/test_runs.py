@@ -1,0 +1,164 @@
+"""Runs of the failing command in fresh boxes, listening to each test where a listener hears it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Event
+
+from regreen.domain.languages import TestListener
+from regreen.domain.models import Failure, RunResult
+from regreen.domain.ports import Box, Git, Sandbox
+from regreen.logs.ci_log import read_failures
+from regreen.runs.git_in_box import trial_argv
+from regreen.runs.trial import UNTESTABLE_EXIT_CODE, Trial, open_box
+
+
+@dataclass(frozen=True)
+class CommandRun:
+    """One run: how it ended, what failed, and (where the tests could be listened to) how each test ended.
+
+    `took` is each test's seconds; `touched` what a failing one read or started (none where that could not be seen).
+    `stopped`: the tests were told to stop before its last test, for its time was over. `uncollected`: it could not even
+    read some of the tests.
+    """
+
+    result: RunResult
+    failures: tuple[Failure, ...] = ()
+    tests: Mapping[str, str] = field(default_factory=dict)
+    stopped: bool = False
+    uncollected: bool = False
+    took: Mapping[str, float] = field(default_factory=dict)
+    touched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def is_green(self) -> bool:
+        """The command exited 0."""
+        return self.result.passed
+
+    @property
+    def failed(self) -> bool:
+        """It ran to its end, or to a limit, and failed; a command that could not be tried did not."""
+        return not self.is_green and self.is_conclusive
+
+    @property
+    def output(self) -> str:
+        """Both streams, as a person at a terminal would have seen them."""
+        return f"{self.result.stdout}\n{self.result.stderr}".strip()
+
+    @property
+    def failing(self) -> frozenset[str]:
+        """The ids of what failed."""
+        told = frozenset(test for test, word in self.tests.items() if word == "failed")
+        return told or frozenset(failure.test for failure in self.failures)
+
+    @property
+    def is_conclusive(self) -> bool:
+        """Whether the run says anything about the code: infrastructure and "cannot be tried" do not."""
+        return (
+            self.result.ended not in {"infra", "cancelled"}
+            and self.result.exit_code != UNTESTABLE_EXIT_CODE
+        )
+
+
+def run_fresh(
+    trial: Trial,
+    rev: str,
+    *,
+    git: Git,
+    sandbox: Sandbox,
+    listeners: Sequence[TestListener] = (),
+    seconds: float | None = None,
+    cancel: Event | None = None,
+) -> CommandRun:
+    """Run the command once in a fresh box at `rev`; tests that are listened to for so many seconds at most."""
+    with open_box(trial, rev, git=git, sandbox=sandbox, cancel=cancel) as box:
+        return run_in_box(box, trial, listeners=listeners, seconds=seconds, cancel=cancel)
+
+
+def run_in_box(
+    box: Box,
+    trial: Trial,
+    *,
+    listeners: Sequence[TestListener] = (),
+    seconds: float | None = None,
+    cancel: Event | None = None,
+) -> CommandRun:
+    """Run the command in a box that is open already."""
+    env = dict(trial.env)
+    for listener in listeners:
+        box.write(dict(listener.read_programs()))
+        env = listener.extend_environment(env, seconds)
+    result = box.run(trial_argv(trial), timeout=trial.timeout, env=env, cancel=cancel)
+    # a box that was stopped cannot be read any more
+    heard = listeners if result.ended == "exit" else ()
+    told = b"\n".join(box.read(listener.output, 8 * 1024 * 1024) or b"" for listener in heard)
+    output = f"{result.stdout}\n{result.stderr}"
+    failures = () if result.passed else read_failures(output)
+    return _read_listener_output(told, CommandRun(result, failures))
+
+
+_OUTCOME_RANK = {"passed": 0, "xfailed": 1, "skipped": 1, "failed": 2}
+
+
+def _read_listener_output(told: bytes, seen: CommandRun) -> CommandRun:
+    """What the listener wrote; of several words about a test the worst: a teardown that fails outweighs its call."""
+    tests: dict[str, str] = {}
+    took: dict[str, float] = {}
+    touched: dict[str, tuple[str, ...]] = {}
+    words: set[str] = set()
+    for line in told.decode("utf-8", "replace").splitlines():
+        word, test, more = [*line.split("\t"), "", ""][:3]
+        words.add(word)
+        try:
+            value = json.loads(more) if more else None
+        except ValueError:
+            continue
+        if word == "touched" and isinstance(value, list):
+            touched[test] = (*touched.get(test, ()), *map(str, value))
+        elif word in _OUTCOME_RANK and isinstance(value, float | int):
+            took[test] = took.get(test, 0.0) + value
+            if _OUTCOME_RANK[word] >= _OUTCOME_RANK[tests.get(test, "passed")]:
+                tests[test] = word
+    stopped, uncollected = "stopped" in words, "uncollected" in words
+    return replace(seen, tests=tests, stopped=stopped, uncollected=uncollected, took=took, touched=touched)  # fmt: skip
+
+
+def find_regressed_tests(
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    *,
+    flaky: Collection[str] = (),
+    given_up: Collection[str] = (),
+) -> dict[str, str]:
+    """The tests that passed before and do not pass after, and how each ends now ("gone" where it no longer runs).
+
+    Args:
+        before: how each test ended.
+        after: how they end now.
+        flaky: tests that do not count.
+        given_up: test files that are openly taken back; that their tests are gone is no surprise.
+    """
+    ends = {test: after.get(test, "gone") for test, word in before.items() if word == "passed"}
+    return {
+        test: now
+        for test, now in ends.items()
+        if now != "passed"
+        and test not in flaky
+        and not (now == "gone" and any(_is_test_in_file(test, path) for path in given_up))
+    }
+
+
+def _is_test_in_file(test: str, path: str) -> bool:
+    """Whether a file holds a test, called by its path (`a/b.py::C::d`) or by its module (`a.b.C.d`)."""
+    dotted = "." + path.rpartition(".")[0].replace("/", ".")
+    return path == test.partition("::")[0] or dotted.endswith("." + test.rsplit(".", 2)[0])
+
+
+def describe_regressions(broken: Mapping[str, str]) -> list[str]:
+    """One line for each fallen test, ten at the most."""
+    return [
+        f"passed before, {'is gone' if now == 'gone' else now} now: {test}"
+        for test, now in list(broken.items())[:10]
+    ]

@@ -1,0 +1,231 @@
+"""One command and everything needed to run it at any commit: the unit that reviews, fixes and bisections share."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import Event
+from typing import TypeVar, TypeVarTuple
+
+from regreen import isolation
+from regreen.domain.errors import AnalysisFailed, SetupFailed
+from regreen.domain.models import BoxLimits, EnvSpec, PreparedEnv, RunResult, TreeEntry, Trust
+from regreen.domain.ports import Box, Git, Sandbox
+from regreen.packages.python_version import setup_inputs
+from regreen.packages.setup_guard import (
+    InstallPolicy,
+    InstallRefusal,
+    SourceTree,
+    explain_refusals,
+    find_refusals,
+)
+
+UNTESTABLE_EXIT_CODE = 125
+"""What a command exits with where it cannot be tried, as `git bisect run` has it."""
+_Ts = TypeVarTuple("_Ts")
+_R = TypeVar("_R")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A command (argv, run at the root of a fresh checkout) with its preparation.
+
+    Exit 0 is good, `UNTESTABLE_EXIT_CODE` that it cannot be tried here, anything else is a failure. `setup` is a shell command for
+    the network phase, and may take `setup_timeout` seconds; `overlay` maps paths to bytes that are laid over every
+    checkout, `carried` paths to bytes that are laid over a checkout that lacks the path; `timeout` is in seconds;
+    `host_programs` as in `EnvSpec`. `title` is how people know the command, where that is not how it is run. `asked` is what of the setup was written
+    in the repository, where the rest is ours: the dependency guard judges that alone.
+    `base` is a trusted revision: what a tree that does not descend to it asks to be installed beyond what `base`
+    has must pass the dependency guard under `rules`, and so must all that a pull request's tree asks for.
+    """
+
+    command: tuple[str, ...]
+    setup: str | None = None
+    env: tuple[tuple[str, str], ...] = ()
+    overlay: Mapping[str, bytes] = field(default_factory=dict, hash=False)
+    carried: Mapping[str, bytes] = field(default_factory=dict, hash=False)
+    timeout: float = 900.0
+    python: str | None = None
+    image: str | None = None
+    trust: Trust = "local"
+    scope: str = "local"
+    limits: BoxLimits = field(default_factory=BoxLimits)
+    base: str | None = None
+    rules: InstallPolicy = field(default_factory=InstallPolicy)
+    title: str | None = None
+    asked: str | None = None
+    setup_timeout: float = 900.0
+    host_programs: bool = False
+
+    @property
+    def command_line(self) -> str:
+        """The command as a person would type it."""
+        if self.title is not None:
+            return self.title
+        if len(self.command) == 3 and self.command[0] in {"bash", "sh"} and self.command[1] == "-c":
+            return self.command[2]
+        return shlex.join(self.command)
+
+    def read_overlay(self, rev: str, git: Git) -> Mapping[str, bytes]:
+        """What is laid over a checkout of `rev`."""
+        lacking = {p: data for p, data in self.carried.items() if git.tree_id(rev, p) is None}
+        return {**lacking, **self.overlay} if lacking else self.overlay
+
+
+_PYTHON_TOOLS = frozenset(
+    {
+        "black",
+        "coverage",
+        "flake8",
+        "isort",
+        "mypy",
+        "nose2",
+        "nox",
+        "pylint",
+        "pyright",
+        "pytest",
+        "ruff",
+        "tox",
+    }
+)
+
+
+def find_missing_tool(command: Sequence[str], result: RunResult) -> str | None:
+    """The program that the box lacks where the command could not start: such a run says nothing of the code."""
+    if result.passed or result.ended != "exit":
+        return None
+    last = result.stderr.rstrip().rpartition("\n")[2]
+    if result.exit_code in _NOT_FOUND_CODES and (found := _COMMAND_NOT_FOUND.search(last)):
+        return found[1] or found[2]
+    missing = _NO_PROGRAM_MODULE.fullmatch(last)
+    called = re.search(rf"-m {missing[1]}\b", " ".join(command)) if missing else None
+    return missing[1] if missing and called and missing[1] in _PYTHON_TOOLS else None
+
+
+def describe_missing_tool(tool: str, *, setup: str | None) -> str:
+    """What to do about a program that the box lacks."""
+    if setup:
+        return f"{tool} is not installed in the sandbox, and the setup does not install it; give --setup a command that does"
+    return f"{tool} is not installed in the sandbox; say what installs it with --setup"
+
+
+# bash, dash, and an `exec` of the box itself.
+_COMMAND_NOT_FOUND = re.compile(
+    r"([\w.+/-]{1,100}): (?:command )?not found$|exec: \"?([\w.+/-]{1,100})\"?: |'([\w.+/-]{1,100})'$"
+)
+_NO_PROGRAM_MODULE = re.compile(r"\S{0,200}python[\d.]*: No module named ([\w.]{1,100})")
+_NOT_FOUND_CODES = (127, 126)
+
+
+def prepare_environment(
+    trial: Trial, rev: str, *, git: Git, sandbox: Sandbox, cancel: Event | None = None
+) -> PreparedEnv:
+    """The environment that `trial` needs at `rev`; found again where nothing it depends on has changed.
+
+    Raises:
+        SetupFailed: the setup command failed at this commit, or asks for what may not be installed.
+        OutsideError: the sandbox engine failed.
+    """
+    spec = make_env_spec(trial, rev, git=git)
+    return sandbox.prepare(spec, git.archive(rev, trial.read_overlay(rev, git)), cancel)
+
+
+def make_env_spec(trial: Trial, rev: str, *, git: Git, inputs: str | None = None) -> EnvSpec:
+    """What `prepare` asks the sandbox for, once the dependency guard has let it pass.
+
+    Raises:
+        SetupFailed: the guard refuses; the text says which name, why, and what to do.
+    """
+    check_requested_packages(trial, rev, git)
+    if inputs is None:
+        over = dict(trial.read_overlay(rev, git))
+        inputs = _read_apart(_digest_inputs, trial.setup, over, rev, git) if trial.setup else ""
+    return EnvSpec(
+        image=trial.image,
+        python=trial.python,
+        setup=trial.setup,
+        inputs=inputs,
+        trust=trial.trust,
+        scope=trial.scope,
+        env=trial.env,
+        timeout_s=trial.setup_timeout,
+        checked=True,
+        host_programs=trial.host_programs,
+    )
+
+
+def check_requested_packages(trial: Trial, rev: str, git: Git) -> None:
+    """Ask the dependency guard about what a tree wants installed.
+
+    Raises:
+        SetupFailed: it refuses.
+    """
+    base = trial.base
+    if not trial.setup or (base is None and trial.trust != "pull_request"):
+        return
+    if base is not None and (rev == base or git.is_ancestor(rev, base)):
+        return
+    setup = trial.asked if trial.asked is not None else trial.setup
+    found = _read_apart(_refusals, setup, trial.env, (rev, base), trial.rules, git)
+    if found:
+        reason = explain_refusals(found)
+        message = f"the setup was not run: {reason}"
+        raise SetupFailed(message, reason)
+
+
+def _read_apart(function: Callable[[*_Ts], _R], *args: *_Ts) -> _R:
+    """Read a tree's manifests and scripts in a child process; where that fails, nothing of it is set up."""
+    try:
+        with isolation.name_failed_input("what the setup installs"):
+            return isolation.run_in_child(function, *args)
+    except AnalysisFailed as error:
+        message = f"the setup was not run: {error}"
+        raise SetupFailed(message, str(error)) from error
+
+
+def _refusals(
+    setup: str,
+    env: tuple[tuple[str, str], ...],
+    revs: tuple[str, str | None],
+    rules: InstallPolicy,
+    git: Git,
+) -> tuple[InstallRefusal, ...]:
+    rev, base = revs
+    trusted = _make_tree(base, git) if base is not None else None
+    return find_refusals(setup, env, _make_tree(rev, git), trusted, rules)
+
+
+def _make_tree(rev: str, git: Git) -> SourceTree:
+    files = {entry.path: entry.sha for entry in git.tree(rev) if entry.mode.startswith("100")}
+    return SourceTree(files, lambda path: _whole(git, rev, path) if path in files else None)
+
+
+def _whole(git: Git, rev: str, path: str) -> bytes:
+    data = git.show(rev, path)
+    if data is None:
+        message = f"{path} is too large"
+        raise AnalysisFailed(message)
+    return data
+
+
+def _digest_inputs(setup: str, overlay: Mapping[str, bytes], rev: str, git: Git) -> str:
+    """A digest of what the setup sees of the tree, with the overlay laid over it."""
+    tree = {entry.path: entry for entry in git.tree(rev)}
+    for path, content in overlay.items():
+        tree[path] = TreeEntry(path, "100644", sha256(content).hexdigest(), len(content))
+    return setup_inputs(
+        setup,
+        list(tree.values()),
+        lambda path: overlay[path] if path in overlay else git.show(rev, path),
+    )
+
+
+def open_box(
+    trial: Trial, rev: str, *, git: Git, sandbox: Sandbox, cancel: Event | None = None
+) -> Box:
+    """A fresh box with `rev` and the overlay at /work, prepared; run `trial.command` in it with `trial.env`."""
+    env = prepare_environment(trial, rev, git=git, sandbox=sandbox, cancel=cancel)
+    return sandbox.open(env, git.archive(rev, trial.read_overlay(rev, git)), trial.limits)

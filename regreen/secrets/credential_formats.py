@@ -1,0 +1,84 @@
+"""The formats of credentials that have a recognisable form: the rows of `credential_formats.toml`, with their checks."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import string
+import tomllib
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import resources
+
+_BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialFormat:
+    """A row of the table, which explains its fields. `check` gives the confidence of a match, 0 to drop it."""
+
+    kind: str
+    hint: str
+    pattern: re.Pattern[str]
+    confidence: float = 0.95
+    check: Callable[[str], float] | None = None
+
+
+def has_valid_crc32(token: str) -> bool:
+    """Whether the last six letters are the checksum of the rest, as GitHub and npm write it."""
+    body = token.rpartition("_")[2]
+    number = zlib.crc32(body[:-6].encode())
+    digits = ""
+    while number:
+        number, digit = divmod(number, 62)
+        digits = _BASE62[digit] + digits
+    return digits.rjust(6, "0") == body[-6:]
+
+
+def _score_checksum(token: str) -> float:
+    """A wrong checksum is reported too: 36 random letters are hardly an accident."""
+    return 0.99 if has_valid_crc32(token) else 0.89
+
+
+def _decode_json_part(part: str) -> object:
+    try:
+        return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except (ValueError, binascii.Error, RecursionError):
+        return None
+
+
+def _score_jwt(token: str) -> float:
+    """A JSON web token whose header and claims can be read, and that is not the well-known example."""
+    header, claims = (_decode_json_part(part) for part in token.split(".")[:2])
+    if not isinstance(header, dict) or "alg" not in header or str(header["alg"]).lower() == "none":
+        return 0.0
+    if not isinstance(claims, dict):
+        return 0.0
+    if str(claims.get("sub")) == "1234567890" or "example" in json.dumps(claims)[:2000].lower():
+        return 0.0
+    return 0.88
+
+
+def _score_app_jwt(token: str) -> float:
+    return (
+        0.97
+        if isinstance(_decode_json_part(token.split("_", 2)[2].partition(".")[0]), dict)
+        else 0.85
+    )
+
+
+_CHECKS = {"checksum": _score_checksum, "jwt": _score_jwt, "app_jwt": _score_app_jwt}
+
+
+def _load_formats() -> Iterator[CredentialFormat]:
+    table = resources.files("regreen.secrets").joinpath("credential_formats.toml")
+    for row in tomllib.loads(table.read_text("utf-8"))["formats"]:
+        pattern = re.compile(rf"(?<![A-Za-z0-9_]){row.pop('pattern')}(?![A-Za-z0-9_])")
+        check = _CHECKS[row.pop("check")] if "check" in row else None
+        yield CredentialFormat(**row, pattern=pattern, check=check)
+
+
+CREDENTIAL_FORMATS = tuple(_load_formats())

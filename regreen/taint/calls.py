@@ -1,0 +1,364 @@
+"""Calls: into the repository's own functions, or into libraries that are known by name."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from regreen.taint import heap, namespaces, secrecy, sinks, validation
+from regreen.taint.interpreter import Interpreter, TaintFlow
+from regreen.taint.models import form_models, library, sources, string_methods
+from regreen.taint.values import (
+    BOTTOM,
+    NONE_VALUE,
+    TOP,
+    WEAK_HASH,
+    AbstractValue,
+    BoundMethod,
+    CallArguments,
+    ClassRef,
+    ExternalRef,
+    FunctionRef,
+    ModuleRef,
+    ObjectRef,
+    Taint,
+    TrailStep,
+    UnresolvedImport,
+    join_values,
+    make_external,
+    make_reference,
+    make_tainted,
+    mark_decoded,
+    mark_safe,
+    mark_uncertain,
+    project_part,
+)
+
+
+def evaluate_call(interp: Interpreter, node: ast.Call) -> AbstractValue:
+    """What a call gives, after it has had its effects."""
+    if isinstance(node.func, ast.Attribute):
+        owner = interp.evaluate(node.func.value)
+        args = _evaluate_arguments(interp, node)
+        return interp.state.apply_checks(_call_method(interp, node, owner, node.func.attr, args))
+    callee = interp.evaluate(node.func)
+    args = _evaluate_arguments(interp, node)
+    return interp.state.apply_checks(_call_function(interp, node, callee, args))
+
+
+def _evaluate_arguments(interp: Interpreter, node: ast.Call) -> CallArguments:
+    positional: list[AbstractValue] = []
+    spread: AbstractValue | None = None
+    for arg in node.args:
+        value = interp.evaluate(arg)
+        if isinstance(arg, ast.Starred):
+            items = interp.state.known_elements(value)
+            if items is not None:
+                positional.extend(items)
+            else:
+                spread = join_values(spread or BOTTOM, interp.state.any_element(value))
+        else:
+            positional.append(value)
+    keywords: dict[str, AbstractValue] = {}
+    for keyword in node.keywords:
+        value = interp.evaluate(keyword.value)
+        if keyword.arg is not None:
+            keywords[keyword.arg] = value
+            continue
+        for heaped in interp.state.find_objects(value):
+            keywords.update({k: v for k, v in heaped.entries.items() if isinstance(k, str)})
+        if value.taints:
+            spread = join_values(spread or BOTTOM, value)
+    return CallArguments(tuple(positional), keywords, spread)
+
+
+def _call_function(
+    interp: Interpreter, node: ast.Call, callee: AbstractValue, args: CallArguments
+) -> AbstractValue:
+    found: list[AbstractValue] = []
+    names: list[str] = []
+    for ref in callee.things:
+        match ref:
+            case FunctionRef() | ClassRef():
+                found.append(interp.invoke_callee(node, make_reference(ref), args))
+            case ExternalRef():
+                names.append(ref.name)
+            case ObjectRef():
+                found.extend(_called_object(interp, node, ref, args))
+            case ModuleRef() | BoundMethod() | UnresolvedImport():
+                pass
+    if names or not found:
+        found.append(interp.call_library(node, tuple(names) or ("?",), args, callee))
+    return join_values(*found)
+
+
+def _called_object(
+    interp: Interpreter, node: ast.Call, handle: ObjectRef, args: CallArguments
+) -> list[AbstractValue]:
+    heaped = interp.state.find_object(handle.key)
+    if heaped is not None and heaped.kind == "partial":
+        given = {k[1]: v for k, v in heaped.entries.items() if isinstance(k, tuple)}
+        whole = CallArguments(
+            (*(heaped.items or ()), *args.positional), {**given, **args.keywords}, args.spread
+        )
+        return [_call_function(interp, node, heaped.entries["function"], whole)]
+    if heaped is None or not isinstance(heaped.of, ClassRef):
+        return []
+    return [
+        interp.invoke_callee(
+            node,
+            namespaces.class_member(interp.run, heaped.of, "__call__", make_reference(handle)),
+            args,
+        )
+    ]
+
+
+def _call_method(  # noqa: C901, PLR0912
+    interp: Interpreter, node: ast.Call, owner: AbstractValue, name: str, args: CallArguments
+) -> AbstractValue:
+    found: list[AbstractValue] = []
+    names: list[str] = []
+    known = False
+    for ref in owner.things:
+        match ref:
+            case ModuleRef():
+                value = namespaces.module_member(interp.run, ref.name, name)
+                found.append(_call_function(interp, node, value, args))
+                known = True
+            case ClassRef():
+                checked = form_models.call_model_validator(interp, node, ref, name, args)
+                if checked is None:
+                    value = namespaces.class_member(interp.run, ref, name, None)
+                    checked = interp.invoke_callee(node, value, args)
+                found.append(checked)
+                known = True
+            case ObjectRef():
+                given = _object_method(interp, node, ref, name, args)
+                if given is not None:
+                    found.append(given)
+                    known = True
+            case ExternalRef():
+                names.append(f"{ref.name}.{name}")
+            case FunctionRef() | BoundMethod() | UnresolvedImport():
+                pass
+    called = tuple(names) or (f"?.{name}",)
+    sinks.check_sinks(interp, node, called, _with_self(args, owner))
+    found += _check_crypto_call(interp, node, called, args)
+    if name == "update" and node.args:
+        secrecy.check_hashed_password(interp.run, owner, node.args[0], args.find_argument(0) or TOP)
+    if name == "relative_to" and args.positional:
+        # it raises for what lies elsewhere
+        validation.assume_below_folder(owner, args.positional[0], interp.state)
+    text = string_methods.call_text_method(owner, name, args, interp.state)
+    if text is not None:
+        found.append(text)
+        known = True
+    if names and not owner.taints:
+        found.append(interp.call_library(node, tuple(names), args, owner, checked=True))
+    elif owner.taints and text is None:
+        found.append(string_methods.call_tainted_method(owner, name, args, node))
+    elif not known:
+        found.append(interp.call_library(node, (f"?.{name}",), args, owner, checked=True))
+    for dotted in names:
+        read = sources.source_of_call(interp, dotted, node)
+        if read is not None and owner.taints:
+            found.append(read)
+    return join_values(*found)
+
+
+def _with_self(args: CallArguments, owner: AbstractValue) -> CallArguments:
+    return CallArguments(args.positional, {**args.keywords, "self": owner}, args.spread)
+
+
+def _object_method(  # noqa: PLR0911
+    interp: Interpreter, node: ast.Call, handle: ObjectRef, name: str, args: CallArguments
+) -> AbstractValue | None:
+    heaped = interp.state.find_object(handle.key)
+    if heaped is None:
+        return None
+    if name in heaped.entries and heaped.kind == "instance":
+        return _call_function(interp, node, heaped.entries[name], args)
+    if isinstance(heaped.of, ClassRef):
+        checked = form_models.call_schema_load(interp, handle, heaped.of, name, args)
+        if checked is not None:
+            return checked
+        value = namespaces.class_member(interp.run, heaped.of, name, make_reference(handle))
+        if value.things:
+            return interp.invoke_callee(node, value, args)
+        return None
+    if heaped.kind == "parser" and name in {"setFeature", "setProperty"}:
+        interp.state.heap[handle.key] = string_methods.set_parser_feature(heaped, args)
+        return NONE_VALUE
+    if heaped.kind == "parser" and name == "parse":
+        sinks.check_parse_call(interp, node, heaped, args)
+        return NONE_VALUE
+    if heaped.kind == "pattern" and name in {"match", "fullmatch", "search"} and args.positional:
+        pattern = heaped.entries.get("pattern", TOP)
+        return string_methods.make_match(interp, node, pattern, args.positional[0], name)
+    if heaped.kind == "match":
+        subject = heaped.entries.get("subject", TOP)
+        only = args.positional[0].single_constant if args.positional else ()
+        part = project_part(subject, ("group", node.lineno, node.col_offset))
+        if name == "group" and only and len(args.positional) == 1:
+            part = validation.restrict_to_group(heaped, part, only[0])
+        return part if subject.taints else TOP
+    outcome = heap.call_mutator(heaped, name, args.positional, args.keywords)
+    if outcome is None:
+        return heaped.any_element() if name in heap.READING_METHODS else None
+    interp.state.heap[handle.key], value = outcome
+    return value
+
+
+def call_library(
+    interp: Interpreter,
+    node: ast.Call,
+    names: tuple[str, ...],
+    args: CallArguments,
+    callee: AbstractValue,
+    *,
+    checked: bool = False,
+) -> AbstractValue:
+    """A call of something outside the repository."""
+    found: list[AbstractValue] = []
+    if not checked:
+        sinks.check_sinks(interp, node, names, args)
+        found += _check_crypto_call(interp, node, names, args)
+    if len(names) == 1 and names[0] in library.STRICT_PARSERS and len(args.positional) == 1:
+        for taint in args.positional[0].taints:
+            interp.state.mark_checked(taint.mark, library.TEXT_SINKS)
+    for name in names:
+        value = sources.source_of_call(interp, name, node)
+        if name in sources.WEAK_RANDOM:
+            value = secrecy.make_random_value(interp, node, name, args.positional)
+            if name.endswith(".shuffle") and args.positional:
+                heap.store_anywhere(args.positional[0], value, interp.state)
+        if value is None:
+            value = string_methods.call_modelled(interp, node, name, args)
+        found.append(
+            _propagate_taints(interp, name, args, node, callee) if value is None else value
+        )
+    return join_values(*found)
+
+
+def _propagate_taints(
+    interp: Interpreter, name: str, args: CallArguments, node: ast.Call, callee: AbstractValue
+) -> AbstractValue:
+    taints: frozenset[Taint] = interp.state.collect_taints(*args.all_arguments())
+    taints |= frozenset(t for t in callee.taints)
+    result = make_external(f"{name}()")
+    if not library.is_followed(name) and any(
+        set(arg.external_names()) & sources.REQUEST_OBJECTS for arg in args.all_arguments()
+    ):
+        taints |= sources.wrapped_request(interp, name, node).taints
+    if (
+        name in library.CLEAN_FUNCTIONS
+        or name.startswith("hashlib.")
+        or library.gives_no_text(name.rpartition(".")[2])
+    ):
+        taints = frozenset(t for t in taints if t.origin.startswith("weak-"))
+    if name in library.URL_BUILDERS and not taints:
+        return AbstractValue(None, things=result.things, prefix="/-")  # some path of this site
+    if not taints:
+        codes = [
+            arg
+            for arg in args.all_arguments()
+            if any(library.MAC_NAME.match(external) for external in arg.external_names())
+        ]
+        return codes[0] if codes and library.is_followed(name) else result
+    value = make_tainted(taints)
+    if name in library.SANITIZERS:
+        value = mark_safe(value, library.SANITIZERS[name])
+    elif name.endswith((".format", ".join")) and library.is_markup(name.rpartition(".")[0]):
+        value = mark_safe(value, library.HTML_SINKS)
+    elif name in library.DECODERS:
+        value = mark_decoded(value, (node.lineno, node.col_offset))
+    elif not library.is_followed(name):
+        value = mark_uncertain(value)
+        if library.is_named_escape(name):
+            value = mark_safe(value, library.HTML_SINKS)
+    return AbstractValue(
+        None, value.taints, result.things if library.is_followed(name) else frozenset()
+    )
+
+
+# Calls that are unsafe whatever flows into them: broken hashes and ciphers, cookies that travel in the clear.
+
+_WEAK_HASHES = frozenset({"md5", "md4", "md2", "sha1", "sha", "ripemd160", "sha-1", "md5-sha1"})
+_HASH_NAMES = re.compile(
+    r"(?:hashlib|Crypto\.Hash\.\w+|Cryptodome\.Hash\.\w+|cryptography\.hazmat\.primitives\.hashes)\.(\w+)\Z",
+    re.IGNORECASE,
+)
+_WEAK_CIPHERS = re.compile(
+    r"(?:Crypto|Cryptodome)\.Cipher\.(DES3?|ARC[24]|Blowfish|CAST)\.new\Z"
+    r"|cryptography\.hazmat\.primitives\.ciphers\.(?:algorithms\.(ARC4|Blowfish|IDEA|TripleDES|CAST5|SEED)|modes\.(ECB))\Z"
+)
+
+
+def _check_crypto_call(
+    interp: Interpreter, node: ast.Call, names: tuple[str, ...], args: CallArguments
+) -> list[AbstractValue]:
+    """Report the call where it is a misuse by itself; what it gives where that is a broken hash."""
+    digests: list[AbstractValue] = []
+    for name in names:
+        broken = _broken_hash(name, args)
+        if (
+            broken is not None
+            and args.keywords.get("usedforsecurity", args.find_argument(99)) is None
+        ):
+            _report_misuse(interp, node, "weak-hash", broken, certain=False)
+            mark = ("hash", interp.frame.path, node.lineno)
+            digest = sources.make_source(interp, node, WEAK_HASH, mark, f"`{broken}`")
+            digests.append(digest)
+            at = int(name == "hashlib.new")
+            if len(node.args) > at:
+                secrecy.check_hashed_password(
+                    interp.run, digest, node.args[at], args.find_argument(at) or TOP
+                )
+        cipher = _WEAK_CIPHERS.search(name)
+        if cipher is not None:
+            _report_misuse(
+                interp, node, "weak-cipher", next(g for g in cipher.groups() if g), certain=True
+            )
+        if name.endswith(".new") and ".Cipher.AES" in name and _is_ecb(args):
+            _report_misuse(interp, node, "weak-cipher", "AES in ECB mode", certain=True)
+        if name.endswith(".set_cookie"):
+            _check_cookie(interp, node, args)
+    return digests
+
+
+def _broken_hash(name: str, args: CallArguments) -> str | None:
+    match = _HASH_NAMES.match(name)
+    if match is None:
+        return None
+    wanted = match[1].lower()
+    if wanted == "new":
+        algorithm = args.find_argument(0, "name")
+        text = algorithm.single_text if algorithm is not None else None
+        wanted = (text or "").lower() if name.startswith("hashlib") else name.split(".")[2].lower()
+    return wanted if wanted in _WEAK_HASHES else None
+
+
+def _is_ecb(args: CallArguments) -> bool:
+    mode = args.find_argument(1, "mode")
+    return mode is not None and any(name.endswith("MODE_ECB") for name in mode.external_names())
+
+
+def _check_cookie(interp: Interpreter, node: ast.Call, args: CallArguments) -> None:
+    secure = args.find_argument(6, "secure")
+    if args.spread is not None:
+        return
+    if secure is None:
+        _report_misuse(interp, node, "insecure-cookie", "no `secure=True`", certain=False)
+    elif secure.single_constant in ((False,), (None,)):
+        _report_misuse(interp, node, "insecure-cookie", "`secure=False`", certain=True)
+
+
+def _report_misuse(
+    interp: Interpreter, node: ast.Call, rule: str, what: str, *, certain: bool
+) -> None:
+    end = node.end_lineno or node.lineno
+    step = TrailStep(interp.frame.path, node.lineno, what)
+    interp.run.flows.setdefault(
+        (rule, interp.frame.path, node.lineno),
+        TaintFlow(rule, interp.frame.path, node.lineno, end, what, "code", what, certain, (step,)),
+    )

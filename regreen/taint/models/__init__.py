@@ -1,0 +1,1 @@
+"""What is known of libraries and frameworks: sources, sinks, sanitizers, forms, entry points."""

@@ -1,0 +1,444 @@
+"""Which functions are called from outside, and with what."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from regreen.taint import namespaces
+from regreen.taint.interpreter import AnalysisRun, CallFrame, DjangoRoute, EntryPoint, Interpreter
+from regreen.taint.models import framework_fields, sources
+from regreen.taint.state import AbstractState
+from regreen.taint.values import TOP, AbstractValue, ClassRef, FunctionRef, make_external
+
+# What the framework's converters accept; with any other converter, a parameter can hold any text.
+_NUMBER_PATTERN = r"^[-0-9.a-fA-F]*\Z"
+_CONVERTER_PATTERNS = {
+    "int": _NUMBER_PATTERN,
+    "float": _NUMBER_PATTERN,
+    "uuid": _NUMBER_PATTERN,
+    "slug": r"^[-a-zA-Z0-9_]+\Z",
+}
+
+_CHOICE_PARAMETER = re.compile(r"<any\(([^)]{0,300})\):(\w+)>")
+
+_ROUTE_PARAMETER = re.compile(r"<(?:(\w+)(?:\([^)]{0,300}\))?:)?(\w+)>")
+_NAMED_GROUP = re.compile(r"\(\?P<(\w+)>")
+_PATH_FUNCTIONS = frozenset({"path", "re_path", "url"})
+_URLPATTERNS_NAME = re.compile(r"\burlpatterns\b")
+
+
+def find_parameter_patterns(
+    run: AnalysisRun, function: FunctionRef, owner: ast.ClassDef | None
+) -> Mapping[str, str]:
+    """For the parameters of a Django view, the pattern that every one of its routes matches the text against."""
+    target = owner if owner is not None else function.node
+    name = getattr(target, "name", "")
+    if run.route_modules is None:
+        run.route_modules = sorted(path for path in run.program.paths if path.endswith("urls.py"))
+    found: dict[str, str] | None = None
+    for path in dict.fromkeys((function.module, *run.route_modules)):
+        for route in _load_routes(run, path):
+            if route.name != name or not _leads_to(run, path, route, target):
+                continue
+            patterns = dict(
+                _group_patterns(route.address)
+                if route.is_pattern
+                else _converter_patterns(route.address)
+            )
+            # For two routes to one view, only patterns of both hold.
+            found = (
+                patterns
+                if found is None
+                else {n: p for n, p in found.items() if patterns.get(n) == p}
+            )
+    return found or {}
+
+
+def _converter_patterns(route: str) -> Iterator[tuple[str, str]]:
+    for match in _ROUTE_PARAMETER.finditer(route):
+        if match[1] in _CONVERTER_PATTERNS:
+            yield match[2], _CONVERTER_PATTERNS[match[1]]
+    for match in _CHOICE_PARAMETER.finditer(route):
+        words = [re.escape(word.strip()) for word in match[1].split(",")]
+        yield match[2], rf"^(?:{'|'.join(words)})\Z"
+
+
+def _group_patterns(route: str) -> Iterator[tuple[str, str]]:
+    """The named groups of a route that is a regular expression."""
+    for match in _NAMED_GROUP.finditer(route):
+        depth, at = 1, match.end()
+        while at < len(route) and depth:
+            if route[at] == "\\":
+                at += 1
+            elif route[at] in "()":
+                depth += 1 if route[at] == "(" else -1
+            at += 1
+        yield match[1], rf"^(?:{route[match.end() : at - 1]})\Z"
+
+
+def _load_routes(run: AnalysisRun, path: str) -> list[DjangoRoute]:
+    """The routes that a module lists."""
+    known = run.routes.get(path)
+    if known is None:
+        module = run.program.load_module(path)
+        listed = module is not None and _URLPATTERNS_NAME.search(module.text) is not None
+        known = run.routes[path] = list(_parse_routes(module.tree)) if module and listed else []
+    return known
+
+
+def _parse_routes(tree: ast.Module) -> Iterator[DjangoRoute]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or len(node.args) < 2:
+            continue
+        called = node.func
+        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        address, view = node.args[0], node.args[1]
+        if isinstance(view, ast.Call) and isinstance(view.func, ast.Attribute):
+            view = view.func.value  # `Page.as_view()`
+        if (
+            name in _PATH_FUNCTIONS
+            and isinstance(address, ast.Constant)
+            and isinstance(address.value, str)
+            and isinstance(view, ast.Name | ast.Attribute)
+        ):
+            yield DjangoRoute(address.value, name != "path", view)
+
+
+def _leads_to(run: AnalysisRun, path: str, route: DjangoRoute, target: ast.AST) -> bool:
+    module = run.program.load_module(path)
+    if module is None:
+        return False
+    state = AbstractState(dict(namespaces.module_environment(run, path)), {}, {}, run.shared)
+    frame = CallFrame(path, module.tree, (path, "routes"), 0)
+    view = run.interpret(frame, state).evaluate(route.view)
+    return any(
+        isinstance(ref, FunctionRef | ClassRef) and ref.node is target for ref in view.things
+    )
+
+
+_ROUTE_DECORATORS = frozenset(
+    {"route", "get", "post", "put", "delete", "patch", "head", "options", "api_route", "websocket"}
+)
+_CONVERTED_PARAMETER = re.compile(
+    r"<(?:(int|float|uuid|bool)(?:\([^)]{0,200}\))?:)?(?:\w{1,200}(?:\([^)]{0,200}\))?:)?(\w{1,200})>|\{(\w+)(?::(\w+))?\}"
+)
+_RULE_METHODS = frozenset({"add_url_rule", "add_api_route"})
+_REGISTRATION_CALL = re.compile(r"\.(?:add_url_rule|add_api_route|register_function)\(")
+_ERROR_DECORATORS = frozenset({"errorhandler", "app_errorhandler"})
+
+_CHOICE_MARK = re.compile(r"<any\(")  # one of a few words
+
+# Called by the framework while it answers, with arguments that it made.
+_VIEW_HOOKS = frozenset(
+    {
+        "get_context_data", "get_object", "form_valid", "form_invalid", "perform_create", "perform_update", "get_success_url",
+        "get_redirect_url", "get_template_names", "filter_queryset", "list", "retrieve", "create", "update", "partial_update",
+        "destroy", "setup", "test_func", "prepare",
+    }
+)  # fmt: skip
+_VIEW_METHODS = frozenset(
+    {"get", "post", "put", "patch", "delete", "head", "options", "dispatch", "get_queryset"}
+)
+_HANDLER_CLASSES = re.compile(
+    r"\b(?:Base|SimpleHTTP|CGIHTTP|BaseHTTP|Stream|Datagram|SimpleXMLRPC)RequestHandler\b"
+)
+_RESPONDER_NAME = re.compile(r"on_(?:get|post|put|patch|delete|head|options|websocket)")
+_VIEW_CLASSES = (
+    (re.compile("HTTPEndpoint"), EntryPoint("web", html=False)),
+    (re.compile("RequestHandler"), EntryPoint("tornado", html=False)),
+    (re.compile("Resource"), EntryPoint("flask", html=False)),
+    (re.compile("MethodView"), EntryPoint("flask")),
+    (re.compile(r"(?:View|ViewSet|Mixin)\b"), EntryPoint("django", html=False)),
+)
+_DJANGO_SIGN = re.compile(r"django|rest_framework|\brequest\.(?:POST|GET|COOKIES|FILES|META)\b")
+_INJECTION_CALLS = frozenset({"Depends", "Security", "Inject"})
+
+
+def queue_function(run: AnalysisRun, function: FunctionRef, owner: ast.ClassDef | None) -> None:
+    """Queue a function for analysis on its own."""
+    key = (function.node, 0)
+    if key not in run.queued:
+        run.queued.add(key)
+        run.pending.append((function, owner))
+
+
+def find_entry_point(
+    run: AnalysisRun, function: FunctionRef, owner: ast.ClassDef | None
+) -> EntryPoint | None:
+    """How the function is reached from the web; None when it is not."""
+    node = function.node
+    if isinstance(node, ast.Lambda):
+        return None
+    module = run.program.load_module(function.module)
+    text = module.text if module is not None else ""
+    route = _decorator_routes(node)
+    if route is not None:
+        found = _entry_from_routes(text, route)
+        return replace(found, html=True) if found and _answers_html(node) else found
+    if _answers_errors(node) and "flask" in text:
+        return EntryPoint("flask", routes=("",))
+    exposed = any(ast.unparse(decorator) == "cherrypy.expose" for decorator in node.decorator_list)
+    if exposed or owner is not None:
+        return EntryPoint("cherrypy") if exposed or owner is None else _view_class(owner, node)
+    if module is not None and _REGISTRATION_CALL.search(text):
+        given = _registered_entry(module.tree, node.name)
+        if given is not None:
+            return replace(given, html=given.html and _is_flask(text))
+    return _command_entry(node, text) or _view_function(node, text, function.module)
+
+
+def _command_entry(node: ast.FunctionDef | ast.AsyncFunctionDef, text: str) -> EntryPoint | None:
+    """A command of click or typer, or who answers a connection of asyncio's."""
+    if ("click" in text or "typer" in text) and any(
+        ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator).endswith(
+            ".command"
+        )
+        for decorator in node.decorator_list
+    ):
+        return EntryPoint("command", html=False)
+    if "asyncio" in text and any(_is_reader(argument) for argument in node.args.args):
+        return EntryPoint("stream", html=False)
+    return None
+
+
+def _is_reader(argument: ast.arg) -> bool:
+    annotation = argument.annotation
+    if annotation is None:
+        return argument.arg == "reader"
+    return ast.unparse(annotation).endswith("StreamReader")
+
+
+def _option_value(interp: Interpreter, argument: ast.arg, annotation: str) -> AbstractValue:
+    if annotation.rpartition(".")[2] == "Context" or argument.arg == "ctx":
+        return TOP
+    if argument.annotation is not None and framework_fields.is_plain(argument.annotation):
+        return TOP
+    what = f"option `{argument.arg}`"
+    mark = ("parameter", interp.frame.path, argument.lineno, argument.arg)
+    return sources.make_source(interp, argument, "argv", mark, what)
+
+
+def _registered_entry(tree: ast.Module, name: str) -> EntryPoint | None:
+    """The entry point of a function that is registered by a call: `app.add_url_rule("/x", view_func=x)`, `register_function(x)`."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        handed = [*node.args, *(k.value for k in node.keywords)]
+        if not any(isinstance(value, ast.Name) and value.id == name for value in handed):
+            continue
+        if node.func.attr == "register_function":
+            return EntryPoint("rpc", html=False)
+        route = node.args[0] if node.args else None
+        if node.func.attr in _RULE_METHODS and isinstance(route, ast.Constant):
+            return EntryPoint("flask", routes=(str(route.value),))
+    return None
+
+
+def _is_flask(text: str) -> bool:
+    return "fastapi" not in text and "aiohttp" not in text
+
+
+def _answers_errors(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """`@app.errorhandler(404)`: what it gives is a page, what it is given an exception."""
+    called = [d.func for d in node.decorator_list if isinstance(d, ast.Call)]
+    return any(
+        isinstance(call, ast.Attribute) and call.attr in _ERROR_DECORATORS for call in called
+    )
+
+
+def _decorator_routes(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str] | None:
+    paths: list[str] | None = None
+    for decorator in node.decorator_list:
+        call = decorator if isinstance(decorator, ast.Call) else None
+        name = call.func if call is not None else decorator
+        if isinstance(name, ast.Attribute) and name.attr in _ROUTE_DECORATORS and call is not None:
+            values = [
+                *call.args[:1],
+                *(k.value for k in call.keywords if k.arg in {"path", "rule", "uri"}),
+            ]
+            texts = [
+                v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)
+            ]
+            if texts or name.attr in {"route", "api_route"}:
+                paths = [*(paths or []), *(texts or ["<unknown>"])]
+    return paths
+
+
+def _answers_html(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """`@app.get("/", response_class=HTMLResponse)`."""
+    return any(
+        keyword.arg == "response_class" and "HTML" in ast.unparse(keyword.value)
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call)
+        for keyword in decorator.keywords
+    )
+
+
+def _entry_from_routes(text: str, routes: list[str]) -> EntryPoint | None:
+    fixed = tuple(routes) if not any(c in route for route in routes for c in "<{*") else ()
+    known = tuple(routes) if "<unknown>" not in routes else ()
+    if "fastapi" in text or "starlette" in text:
+        return EntryPoint("fastapi", fixed, html=False)
+    if "tornado" in text or "aiohttp" in text:
+        return EntryPoint("web", fixed, html=False)
+    return EntryPoint("flask", fixed, routes=known)
+
+
+def _fills_parameter(route: str, name: str) -> bool:
+    """Whether a part of the address becomes this parameter."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", route) is not None
+
+
+def _view_class(
+    owner: ast.ClassDef, node: ast.FunctionDef | ast.AsyncFunctionDef
+) -> EntryPoint | None:
+    bases = " ".join(ast.unparse(base) for base in owner.bases[:8])
+    if _RESPONDER_NAME.match(node.name) and [a.arg for a in node.args.args[1:2]] == ["req"]:
+        return EntryPoint("falcon", html=False)
+    if _HANDLER_CLASSES.search(bases) and (node.name == "handle" or node.name.startswith("do_")):
+        return EntryPoint("server", html=False)
+    if node.name in _VIEW_HOOKS and re.search(r"View(?:Set)?\b", bases):
+        return EntryPoint("web", html=False)
+    if node.name not in _VIEW_METHODS:
+        return None
+    return next((entry for kind, entry in _VIEW_CLASSES if kind.search(bases)), None)
+
+
+def _view_function(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, text: str, path: str
+) -> EntryPoint | None:
+    first = node.args.args[0].arg if node.args.args else ""
+    annotation = node.args.args[0].annotation if node.args.args else None
+    if first != "request" and not (annotation is not None and "Request" in ast.unparse(annotation)):
+        return None
+    if _DJANGO_SIGN.search(text) or path.endswith("views.py"):
+        return EntryPoint("django", html=False)
+    if any(
+        name in text for name in ("aiohttp", "starlette", "sanic", "pyramid", "falcon", "fastapi")
+    ):
+        return EntryPoint("web", html=False)
+    return None
+
+
+def make_arguments(
+    interp: Interpreter, function: FunctionRef, bound: AbstractValue | None
+) -> dict[str, AbstractValue]:
+    """The value of each parameter when the function is analysed on its own."""
+    node, entry = function.node, interp.run.entry
+    names = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    values: dict[str, AbstractValue] = {}
+    converted = _converted_names(node, entry)
+    for index, argument in enumerate(names):
+        if bound is not None and index == 0:
+            values[argument.arg] = bound
+        elif entry is None:
+            values[argument.arg] = TOP
+        else:
+            values[argument.arg] = _external_parameter(
+                interp, argument, entry, converted, _default_source(node, argument)
+            )
+    for rest in (node.args.vararg, node.args.kwarg):
+        if rest is not None:
+            open_ended = (
+                entry is not None
+                and entry.framework in {"django", "flask"}
+                and rest is node.args.kwarg
+            )
+            values[rest.arg] = (
+                sources.parameter_source(interp, rest.arg, node) if open_ended else TOP
+            )
+    return values
+
+
+def _default_source(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, argument: ast.arg
+) -> str:
+    positional = [*node.args.posonlyargs, *node.args.args]
+    defaults = dict(
+        zip([a.arg for a in reversed(positional)], reversed(node.args.defaults), strict=False)
+    )
+    defaults.update(
+        {
+            a.arg: d
+            for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            if d is not None
+        }
+    )
+    value = defaults.get(argument.arg)
+    return ast.unparse(value.func) if isinstance(value, ast.Call) else ""
+
+
+def _external_parameter(
+    interp: Interpreter, argument: ast.arg, entry: EntryPoint, converted: set[str], default: str
+) -> AbstractValue:
+    annotation = ast.unparse(argument.annotation) if argument.annotation is not None else ""
+    if argument.arg in {"request", "req" * (entry.framework == "falcon")} or annotation.rpartition(
+        "."
+    )[2] in {
+        "Request",
+        "HttpRequest",
+        "WebSocket",
+    }:
+        return make_external("web.request")
+    match entry.framework:
+        case "tornado" | "rpc":
+            free = True
+        case "falcon":
+            free = argument.arg not in {"resp", "ws"}
+        case "command":
+            return _option_value(interp, argument, annotation)
+        case "stream":
+            return make_external("asyncio.StreamReader()") if _is_reader(argument) else TOP
+        case "web":
+            free = False
+        case _:
+            # A parameter that is not in the address is filled by a decorator or the framework.
+            filled = not entry.routes or any(
+                _fills_parameter(route, argument.arg) for route in entry.routes
+            )
+            given = default.rpartition(".")[2] in _INJECTION_CALLS
+            given = given or any(word in annotation for word in _INJECTION_CALLS)
+            plain = argument.annotation is not None and framework_fields.is_plain(
+                argument.annotation
+            )
+            free = filled and argument.arg not in converted and not given and not plain
+    return sources.parameter_source(interp, argument.arg, argument) if free else TOP
+
+
+def set_request(interp: Interpreter, value: AbstractValue, framework: str, node: ast.AST) -> None:
+    """Let a view object hold its request."""
+    given: dict[str, AbstractValue] = {"request": make_external("web.request")}
+    if framework == "tornado":
+        names = ("get_argument", "get_arguments", "get_query_argument", "get_body_argument")
+        given |= {name: make_external(f"tornado.handler.{name}") for name in names}
+    elif framework == "server":
+        given = {
+            name: sources.make_source(
+                interp, node, "web", ("server", name), f"`self.{name}` of the request"
+            )
+            for name in ("rfile", "path", "headers", "requestline")
+        }
+        given["request"] = make_external("socket.socket()")
+    for key in value.heap_keys():
+        heaped = interp.state.find_object(key)
+        if heaped is not None:
+            for name, held in given.items():
+                heaped = heaped.with_entry(name, held)
+            interp.state.heap[key] = heaped
+
+
+def _converted_names(node: ast.AST, entry: EntryPoint | None) -> set[str]:
+    """Path parameters that the framework turns into a number."""
+    if entry is None or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return set()
+    found: set[str] = set()
+    for route in _decorator_routes(node) or []:
+        for match in _CONVERTED_PARAMETER.finditer(route):
+            if match[1] or _CHOICE_MARK.search(match[0]):
+                found.add(match[2])
+            elif match[3] and match[4] in {"int", "float", "uuid"}:
+                found.add(match[3])
+    return found

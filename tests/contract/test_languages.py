@@ -1,0 +1,279 @@
+"""What every language's adapter keeps: each capability works on a small project, or is a declared gap."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from regreen.code.call_graph import CallGraph
+from regreen.code.file_languages import has_outline, is_stub, language_row, parser_for
+from regreen.code.symbols import read_outline
+from regreen.domain.languages import CAPABILITIES, Capability, Language, MakeEdits
+from regreen.languages.registry import LANGUAGES, detect_languages, find_language, has_capability
+from tests.checkout import Checkout
+
+PROJECTS = Path(__file__).parent.parent / "data" / "languages"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Where a small project defines `total`, which `receipt` calls, and the definition of one of its tests."""
+
+    source: str
+    test_file: str
+    test: str = ""
+    method: str = "total"
+
+
+SAMPLES = {
+    "Python": Sample("prices.py", "tests/test_prices.py", "test_takes_the_discount_off"),
+    "JavaScript": Sample("prices.js", "test/prices.test.js"),
+    "TypeScript": Sample("src/prices.ts", "test/prices.test.ts"),
+    "Go": Sample("limit/prices.go", "limit/prices_test.go", "TestAdds", "Total"),
+    "Rust": Sample("src/lib.rs", "src/lib.rs", "adds"),
+    "Java": Sample("src/main/java/app/Prices.java", "src/test/java/app/PricesTest.java", "PricesTest.adds", "Prices.total"),
+}  # fmt: skip
+
+
+@pytest.fixture(params=LANGUAGES, ids=lambda language: language.title)
+def language(request: pytest.FixtureRequest) -> Language:
+    found = request.param
+    assert isinstance(found, Language)
+    return found
+
+
+@pytest.fixture
+def sample(language: Language) -> Sample:
+    return SAMPLES[language.title]
+
+
+@pytest.fixture
+def project(language: Language) -> Mapping[str, str]:
+    root = PROJECTS / language.title.lower()
+    return {
+        path.relative_to(root).as_posix(): path.read_text("utf-8")
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+def having(capability: Capability) -> pytest.MarkDecorator:
+    """Only the languages that have a capability; that the others declare a gap is tested by itself."""
+    found = [language for language in LANGUAGES if language.has(capability)]
+    return pytest.mark.parametrize("language", found, ids=[x.title for x in found])
+
+
+def test_each_field_is_there_or_a_declared_gap(language: Language) -> None:
+    fields = {
+        "test results": language.tests,
+        "coverage": language.coverage,
+        "edits": language.make_edits,
+        "mutants": language.make_mutants,
+        "warm engine": language.warm_driver,
+        "quarantine": language.quarantine,
+    }
+    missing = {name for name, value in fields.items() if value is None}
+    assert missing == language.gaps & fields.keys()
+    assert language.gaps <= set(CAPABILITIES)
+
+
+def test_no_file_has_two_languages() -> None:
+    names = [name for language in LANGUAGES for name in language.files]
+    assert len(names) == len(set(names))
+
+
+def test_a_project_is_detected(language: Language, project: Mapping[str, str]) -> None:
+    assert language.is_used_in(project)
+    assert language in detect_languages(list(project))
+    assert language not in detect_languages(["README.md", "Dockerfile"])
+
+
+def test_a_file_finds_its_adapter(language: Language, sample: Sample) -> None:
+    assert find_language(sample.source) is language
+    for capability in CAPABILITIES:
+        assert has_capability(sample.source, capability) == language.has(capability)
+    for suffix in language_row(sample.source).stub_suffixes:
+        assert is_stub(f"types{suffix}")
+        assert not has_capability(f"types{suffix}", "outline")
+        assert has_capability(f"types{suffix}", "outline", stubs=True)
+
+
+@having("outline")
+def test_symbols_and_references(
+    language: Language, sample: Sample, project: Mapping[str, str]
+) -> None:
+    assert has_outline(sample.source)
+    outlines = {
+        path: read_outline(path, text.encode())
+        for path, text in project.items()
+        if has_outline(path)
+    }
+    names = {definition.name for definition in outlines[sample.source].definitions}
+    assert sample.method in names
+    callers = CallGraph(outlines).find_callers(sample.source, sample.method)
+    inside = {(x.path, x.definition.short_name.lower()) for x in callers if x.definition}
+    assert (sample.source, "receipt") in inside
+    assert sample.test_file in {x.path for x in callers}
+
+
+@having("test results")
+def test_a_test_is_named_and_selected(language: Language, sample: Sample) -> None:
+    assert language.tests is not None
+    tools = language.tests
+    name = tools.name_test(sample.test_file, sample.test)
+    assert sample.test_file in tools.find_test_files(name)
+    command = tools.run_tests([name])
+    assert command[-1] == name
+    whole = tools.run_file(sample.test_file)
+    assert tools.find_plain_call(whole) == whole
+    assert tools.names_each_test(" ".join(whole))
+    wide = tools.widen(whole)
+    assert wide is not None
+    assert sample.test_file not in wide
+    assert tools.widen(wide) is None
+    assert tools.names_some(" ".join(command))
+    assert not tools.names_some(" ".join(wide))
+    assert tools.find_plain_call(("make", "check")) is None
+
+
+@having("test results")
+def test_the_tests_are_listened_to(language: Language) -> None:
+    assert language.tests is not None
+    listener = language.tests.listener
+    programs = listener.read_programs()
+    folder = listener.output.rpartition("/")[0]
+    assert programs
+    assert all(path.startswith(f"{folder}/") for path in programs)
+    env = listener.extend_environment({"PATH": "/bin"}, 12)
+    assert env["PATH"] == "/bin"
+    assert env.keys() > {"PATH"}
+
+
+@having("coverage")
+def test_a_coverage_report_is_read(language: Language, sample: Sample) -> None:
+    assert language.coverage is not None
+    tool = language.coverage
+    row = {"statements": [1, 2], "missing": [2], "branches": [[1, -1]], "tests": ["a"]}
+    measured = tool.parse_report(json.dumps({f"/work/{sample.source}": row}).encode())
+    assert measured is not None
+    assert measured[sample.source].statements == {1, 2}
+    assert measured[sample.source].missing == {2}
+    assert tool.parse_report(b"[]") is None
+    assert tool.parse_report(b"\xff{") is None
+    assert any(sample.source.encode() in x for x in tool.make_programs([sample.source]).values())
+    traced, untraced = (tool.extend_environment({}, traced=traced) for traced in (True, False))
+    assert untraced.items() < traced.items()
+
+
+@pytest.mark.parametrize(
+    ("language", "make_edits"),
+    [
+        pytest.param(language, make, id=f"{language.title}, {name}")
+        for language in LANGUAGES
+        for name, make in (("edits", language.make_edits), ("mutants", language.make_mutants))
+        if make is not None
+    ],
+)
+def test_edits_and_mutants_parse_and_differ(
+    language: Language, make_edits: MakeEdits, sample: Sample, project: Mapping[str, str]
+) -> None:
+    text = project[sample.source]
+    edits = make_edits(text, list(range(1, text.count("\n") + 2)))
+    changed = [edit.apply_to(text) for edit in edits]
+    assert changed
+    assert text not in changed
+    (name,) = language.files
+    assert not any(parser_for(name).parse(x.encode()).root_node.has_error for x in changed)
+
+
+@having("warm engine")
+def test_the_warm_engine_finds_its_interpreter(language: Language, sample: Sample) -> None:
+    assert language.warm_driver is not None
+    assert language.tests is not None
+    assert language.warm_driver.find_interpreter(language.tests.run_file(sample.test_file))
+    assert language.warm_driver.find_interpreter(("make", "check")) is None
+    assert language.warm_driver.read_program()
+
+
+@having("quarantine")
+@pytest.mark.parametrize("reason", ["it fails on Mondays", 'a "quoted" \\ reason\nin two lines'])
+def test_a_test_is_quarantined(
+    language: Language, sample: Sample, project: Mapping[str, str], reason: str
+) -> None:
+    assert language.quarantine is not None
+    text = project[sample.test_file]
+    assert language.quarantine.find(sample.test_file, text) == {}
+    marked = language.quarantine.apply(sample.test_file, text, sample.test, reason)
+    assert marked is not None
+    assert not read_outline(sample.test_file, marked.encode()).broken
+    assert language.quarantine.find(sample.test_file, marked) == {
+        sample.test: " ".join(reason.split())
+    }
+    assert set(text.split("\n")) <= set(marked.split("\n"))
+    assert language.quarantine.apply(sample.test_file, text, "no_such_test", reason) is None
+
+
+def run_here(command: Sequence[str], place: Path) -> str:
+    """What a command prints; the interpreter of these tests comes first."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        command, cwd=place, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+@having("test results")
+def test_the_commands_run_the_file_and_the_selected_test(
+    language: Language, sample: Sample, tmp_path: Path
+) -> None:
+    assert language.tests is not None
+    tools = language.tests
+    place = tmp_path / "project"
+    shutil.copytree(PROJECTS / language.title.lower(), place)
+    assert "2 passed" in run_here(tools.run_file(sample.test_file), place)
+    name = tools.name_test(sample.test_file, sample.test)
+    assert "1 passed" in run_here(tools.run_tests([name]), place)
+
+
+def test_python_skips_what_is_quarantined(tmp_path: Path) -> None:
+    language = find_language("a.py")
+    assert language is not None
+    assert language.quarantine is not None
+    assert language.tests is not None
+    place = tmp_path / "project"
+    shutil.copytree(PROJECTS / "python", place)
+    path = "tests/test_prices.py"
+    text = (place / path).read_text("utf-8")
+    marked = language.quarantine.apply(path, text, "TestTotal.test_adds", "flaky")
+    assert marked is not None
+    (place / path).write_text(marked)
+    assert "1 passed, 1 skipped" in run_here(language.tests.run_file(path), place)
+
+
+def test_the_doctor_names_what_is_done_for_the_languages_at_hand(tmp_path: Path) -> None:
+    repo = Checkout(tmp_path / "repo")
+    repo.commit("a", **{"main.go": "package main\n"})
+    found = ask_doctor(repo.root, tmp_path)
+    assert found == "Go: outline, contracts, quarantine"
+    repo.commit("b", **{"main.go": None, "a.txt": "x"})
+    everywhere = ask_doctor(repo.root, tmp_path)
+    assert everywhere.startswith("Python: everything; ")
+    assert all(language.title in everywhere for language in LANGUAGES)
+
+
+def ask_doctor(place: Path, home: Path) -> str:
+    """The line of `regreen doctor` about languages, asked in a folder."""
+    command = [sys.executable, "-m", "regreen", "doctor", "--only", "config", "--format", "json"]
+    env = {**os.environ, "REGREEN_HOME": str(home / "home")}
+    done = subprocess.run(command, cwd=place, env=env, capture_output=True, text=True, check=True)
+    checks = json.loads(done.stdout)["checks"]
+    (detail,) = [str(x["detail"]) for x in checks if x["name"] == "what is done for each language"]
+    return detail

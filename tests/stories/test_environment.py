@@ -1,0 +1,169 @@
+"""What a developer sees who says nothing about how the repository is set up: the environment is inferred and shown."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from regreen.adapters.sandbox.bubblewrap.bubblewrap_sandbox import BwrapSandbox
+from regreen.cli import cli
+from regreen.domain.errors import UserError
+from tests.unit.repairs import CALC, GREEN, Repository, sandbox_or_skip
+
+pytestmark = pytest.mark.sandbox
+PYPROJECT = (
+    '[build-system]\nrequires = ["setuptools>=64"]\nbuild-backend = "setuptools.build_meta"\n'
+    '[project]\nname = "pkg"\nversion = "1"\n[project.optional-dependencies]\ntest = ["pytest", "iniconfig"]\n'
+    '[tool.setuptools]\npackages = ["pkg"]\n'
+)
+BROKEN = CALC.replace("result += value", "result = value")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    sandbox_or_skip()
+    made = Repository(tmp_path / "repo")
+    made.commit("start", {**GREEN, "pyproject.toml": PYPROJECT})
+    return made
+
+
+def regreen(repository: Repository, name: str, *argv: str) -> tuple[int, dict[str, Any], str]:
+    args = (name, "--repo", str(repository.path), "--format", "json", *argv)
+    done = CliRunner().invoke(cli, args, standalone_mode=False, catch_exceptions=False)
+    return int(done.return_value or 0), json.loads(done.stdout), done.stderr
+
+
+def test_fix_needs_nothing_but_the_command(repository: Repository) -> None:
+    repository.commit("faster sums", {"pkg/calc.py": BROKEN})
+    code, document, said = regreen(repository, "fix", "--no-model", "--rungs", "revert", "--", "python", "-m", "pytest", "-q")  # fmt: skip
+    assert (code, document["outcome"], document["rung"]) == (0, "fixed", "revert")
+    environment = document["environment"]
+    assert "-e '.[test]'" in environment["setup"]
+    assert environment["sources"]["setup"] == "pyproject.toml:8"
+    assert "(from pyproject.toml:8)" in said
+
+
+def test_what_was_inferred_is_tried(repository: Repository) -> None:
+    code, document, _ = regreen(repository, "env")
+    assert (code, document["works"], document["language"]) == (0, True, "python")
+    assert document["test"] == "python -m pytest -q"
+
+
+def test_a_module_that_no_manifest_can_bring_is_named(repository: Repository) -> None:
+    test = "import nowhere_to_be_found\n\n\ndef test_it():\n    pass\n"
+    repository.commit("a test", {"tests/test_calc.py": test})
+    code, document, _ = regreen(repository, "env")
+    assert (code, document["works"]) == (1, False)
+    assert "No module named 'nowhere_to_be_found'" in document["reason"]
+
+
+def test_a_program_that_the_box_lacks_is_named(repository: Repository) -> None:
+    code, document, _ = regreen(repository, "fix", "--no-model", "--", "nosuchprogram", "--all")
+    assert (code, document["outcome"]) == (1, "not_reproduced")
+    assert "nosuchprogram is not installed in the sandbox" in document["reason"]
+
+
+def test_a_setup_that_hangs_is_killed_at_the_limit(repository: Repository) -> None:
+    started = time.monotonic()
+    code, document, _ = regreen(repository, "fix", "--no-model", "--setup", "sleep 600", "--max-minutes", "0.2", "--", "true")  # fmt: skip
+    assert (code, document["outcome"]) == (1, "out_of_budget")
+    assert "0.2 minutes were over" in document["reason"]
+    assert time.monotonic() - started < 60
+
+
+def test_a_bisection_stops_at_the_limit_too(repository: Repository) -> None:
+    repository.commit("more", {"README.md": "more\n"})
+    started = time.monotonic()
+    code, document, _ = regreen(repository, "bisect", "--setup", "sleep 600", "--max-minutes", "0.2", "--", "false")  # fmt: skip
+    assert (code, document["outcome"], document["culprit"]) == (1, "not_reproduced", None)
+    assert any("stopped after" in note for note in document["notes"])
+    assert time.monotonic() - started < 60
+
+
+def test_the_committed_configuration_comes_before_what_is_inferred(repository: Repository) -> None:
+    text = "tests: {setup: 'pip install -q pytest', command: 'python -m pytest -q tests'}\n"
+    repository.commit("configure", {".github/regreen.yml": text})
+    code, document, _ = regreen(repository, "fix", "--no-model")
+    assert (code, document["outcome"]) == (0, "already_green")
+    assert document["before"]["command"] == "python -m pytest -q tests"
+    assert document["environment"]["source"] == ".github/regreen.yml"
+
+
+def test_uncommitted_files_are_mentioned_and_can_be_included(repository: Repository) -> None:
+    (repository.path / "pkg/calc.py").write_text(BROKEN)
+    check = ("--setup", "true", "--no-model", "--rungs", "recipe", "--", "python", "-c", "from pkg.calc import total; assert total([1, 2]) == 3")  # fmt: skip
+    code, document, said = regreen(repository, "fix", *check)
+    assert (code, document["outcome"]) == (0, "already_green")
+    assert "1 uncommitted file is not included" in said
+    code, document, said = regreen(repository, "fix", "--rev", "WORKTREE", *check)
+    assert (code, document["outcome"]) == (1, "gave_up")
+    assert "not included" not in said
+
+
+def test_init_writes_a_configuration_that_works_and_overwrites_none(repository: Repository) -> None:
+    args = ("init", "--repo", str(repository.path))
+    done = CliRunner().invoke(cli, args, standalone_mode=False, catch_exceptions=False)
+    assert done.return_value == 0
+    text = (repository.path / ".github/regreen.yml").read_text()
+    repository.commit("configure", {".github/regreen.yml": text})
+    code, document, _ = regreen(repository, "fix", "--no-model")
+    assert (code, document["outcome"]) == (0, "already_green")
+    with pytest.raises(UserError, match="is there already"):
+        CliRunner().invoke(cli, args, standalone_mode=False, catch_exceptions=False)
+
+
+@pytest.mark.parametrize("setup", [(), ("--setup", "pip install -q -e '.[test]'")])
+def test_what_a_change_wants_installed_passes_the_guard(
+    repository: Repository, setup: tuple[str, ...]
+) -> None:
+    more = "    return result  # the sum\n"
+    repository.commit("a change", {"pkg/calc.py": CALC.replace("    return result\n", more)})
+    review = ("review", "--no-model", "--run-tests", "--base", "HEAD~1", "--head", "HEAD", *setup)
+    _, document, _ = regreen(repository, *review)
+    assert "coverage" not in {one["reviewer"] for one in document["skipped"]}, document["skipped"]
+    wanted = PYPROJECT.replace(
+        'version = "1"', 'version = "1"\ndependencies = ["freezgun-helper-x"]'
+    )
+    repository.commit("want more", {"pyproject.toml": wanted, "pkg/calc.py": CALC})
+    _, document, _ = regreen(repository, *review)
+    assert re.search("freezgun-helper-x.*allow_packages", str(document["skipped"]))
+
+
+@pytest.mark.parametrize("actions", [True, False])
+def test_a_workflow_reviews_with_exact_limits_only(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, *, actions: bool
+) -> None:
+    repository.commit("a change", {"README.md": "more\n"})
+    monkeypatch.setenv("REGREEN_SANDBOX", "bwrap")
+    monkeypatch.setattr(BwrapSandbox, "why_approximate", "no control group")
+    if actions:
+        monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    else:
+        monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    _, _, said = regreen(repository, "review", "--no-model", "--run-tests", "--setup", "true", "--base", "HEAD~1")  # fmt: skip
+    assert ("bubblewrap bounds memory only approximately here" in said) is actions
+
+
+def test_an_image_that_the_sandbox_cannot_have_is_noted(tmp_path: Path) -> None:
+    sandbox_or_skip()
+    made = Repository(tmp_path / "repo")
+    made.commit("start", {"Dockerfile": "FROM alpine:3\n", "check.sh": "true\n"})
+    argv = ("fix", "--sandbox", "bwrap", "--no-model", "--", "sh", "check.sh")
+    code, document, _ = regreen(made, *argv)
+    assert (code, document["outcome"]) == (0, "already_green")
+    (note,) = document["environment"]["notes"]
+    assert note.startswith("the setup inferred from Dockerfile:1 failed: bubblewrap boxes have no")
+
+
+def test_a_command_runs_where_the_manifests_cannot_be_read(repository: Repository) -> None:
+    nested = {f"part{n}.txt": f"-r part{n + 1}.txt\n" for n in range(2000)}
+    repository.commit("nest", {**nested, "requirements.txt": "-r part0.txt\n"})
+    code, document, said = regreen(repository, "fix", "--no-model", "--", "python", "-c", "pass")
+    assert "nothing was inferred: the repository's manifests could not be read" in said
+    assert (code, document["outcome"]) == (0, "already_green")

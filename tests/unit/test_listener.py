@@ -1,0 +1,138 @@
+"""What is laid beside a project's tests to hear how each of them ends, run by the Python at hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regreen.languages.python.test_tools import PythonTestListener
+
+CASES = """import inspect
+import unittest
+from pathlib import Path
+
+import shop.a
+
+DATA = Path("data.json").read_text()
+
+
+class A(unittest.TestCase):
+    def test_passes(self):
+        pass
+
+    def test_fails(self):
+        self.assertEqual(1, 2)
+
+    def test_reads_sources(self):
+        self.assertIn("colour", inspect.getsource(shop.a))
+
+    @unittest.skip("later")
+    def test_skipped(self):
+        pass
+
+    @unittest.expectedFailure
+    def test_expected(self):
+        self.fail()
+
+    def test_parts(self):
+        for number in range(3):
+            with self.subTest(number=number):
+                self.assertLess(number, 2)
+
+    def test_runs_tests(self):
+        class Inner(unittest.TestCase):
+            def test_inner(self):
+                self.fail()
+
+        Inner("test_inner").run(unittest.TestResult())
+
+
+class B(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        raise ValueError
+
+    def test_never(self):
+        pass
+"""
+PROJECT = {"shop/__init__.py": "", "shop/a.py": "ONE = 1\n", "data.json": "{}", "tests/__init__.py": "", "tests/test_a.py": CASES}  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    programs = PythonTestListener().read_programs()
+    texts = {name: program.decode() for name, program in programs.items()}
+    for name, text in {**PROJECT, **texts}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def heard(project: Path, *argv: str, path: str = "") -> tuple[dict[str, str], dict[str, list[str]]]:
+    """How each test ended, and what failing ones looked at."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "PYTHON", "REGREEN"))}
+    env["PYTHONPATH"] = os.pathsep.join([str(project / ".regreen-listen"), path])
+    env["PYTEST_ADDOPTS"] = "-p regreen_listen -p no:cacheprovider"
+    subprocess.run([sys.executable, *argv], cwd=project, env=env, capture_output=True, check=False)
+    lines = (project / ".regreen-listen/.regreen-listen.txt").read_text().splitlines()
+    told = [line.split("\t") for line in lines]
+    touched = {
+        test: [one for one in json.loads(more) if one[0] != "." and (project / one).is_file()]
+        for word, test, more in told
+        if word == "touched"
+    }
+    return {test: word for word, test, _ in told if word != "touched"}, touched
+
+
+def test_how_each_test_of_unittest_ends_is_told_by_the_name_that_unittest_prints(
+    project: Path,
+) -> None:
+    (project / "tests/test_broken.py").write_text("import nothing_of_the_kind\n")
+    ends, _ = heard(project, "-m", "unittest")
+    assert ends == {
+        "tests.test_a.A.test_passes": "passed", "tests.test_a.A.test_fails": "failed",
+        "tests.test_a.A.test_reads_sources": "failed", "tests.test_a.A.test_skipped": "skipped",
+        "tests.test_a.A.test_expected": "xfailed", "tests.test_a.A.test_parts": "failed",
+        "tests.test_a.A.test_runs_tests": "passed", "tests.test_a.B.setUpClass": "failed",
+        "tests.test_broken": "failed",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("runner", "mark"), [("unittest", "tests.test_a.A."), ("pytest", "tests/test_a.py::A::")]
+)
+def test_what_a_failing_test_reads_is_told(project: Path, runner: str, mark: str) -> None:
+    _, touched = heard(project, "-m", runner)
+    assert touched[f"{mark}test_fails"] == ["data.json"]  # read on import, for all of them
+    assert touched[f"{mark}test_reads_sources"] == ["data.json", "shop/a.py"]
+
+
+def test_pytest_reading_its_own_settings_is_no_tests_doing(project: Path) -> None:
+    (project / "pyproject.toml").write_text("[tool.pytest.ini_options]\nfilterwarnings = 'error'\n")
+    start = "import sys, unittest, pytest; sys.exit(pytest.main(['-q']))"
+    ends, touched = heard(project, "-c", start)
+    assert ends["tests/test_a.py::A::test_passes"] == "passed"
+    assert touched["tests/test_a.py::A::test_fails"] == ["data.json"]
+
+
+def test_a_runner_that_knows_unittest_itself_leaves_the_word_to_its_pytest(project: Path) -> None:
+    start = "import subprocess, sys, unittest; subprocess.run([sys.executable, '-m', 'pytest'])"
+    ends, _ = heard(project, "-c", start)
+    assert ends["tests/test_a.py::A::test_passes"] == "passed"
+    assert not [test for test in ends if test.startswith("tests.")]
+
+
+def test_a_sitecustomize_of_the_environment_is_loaded_all_the_same(
+    project: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "env").mkdir()
+    (tmp_path / "env/sitecustomize.py").write_text("import sys\n\nsys.from_the_environment = 1\n")
+    test = "import sys\nimport unittest\n\n\nclass C(unittest.TestCase):\n    def test_env(self):\n        self.assertEqual(sys.from_the_environment, 1)\n"
+    (project / "tests/test_a.py").write_text(test)
+    ends, _ = heard(project, "-m", "unittest", path=str(tmp_path / "env"))
+    assert ends == {"tests.test_a.C.test_env": "passed"}

@@ -1,0 +1,35 @@
+"""The shape that keeps the code readable: small folders, no circles, names that say what they mean."""
+
+from __future__ import annotations
+
+import runpy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_structure.py"
+_MEASURE = runpy.run_path(str(_SCRIPT), run_name="measure_structure")
+
+
+@cache
+def counted() -> Any:
+    return _MEASURE["count_package"](_SCRIPT.parents[1] / "regreen")
+
+
+def test_a_folder_can_be_held_in_mind() -> None:
+    most = _MEASURE["MAX_MODULES_IN_FOLDER"]
+    assert {folder: n for folder, n in counted().folders.items() if n > most} == {}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert _MEASURE["find_circles"](counted().imports) == []
+
+
+def test_most_names_have_more_than_one_word() -> None:
+    counts = counted()
+    assert len(counts.one_word_functions) <= 0.15 * counts.functions
+    assert len(counts.one_word_methods) <= 0.40 * counts.methods
+
+
+def test_a_public_class_name_is_used_once() -> None:
+    assert [name for name, n in counted().classes.items() if n > 1] == []
