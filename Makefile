@@ -7,6 +7,8 @@ NEEDS = setup
 
 # Where the environment sets it, every process compiles all that it imports anew: seconds each, in hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
+# Behind a proxy that signs for others, the machine's own store of certificates knows it.
+export UV_SYSTEM_CERTS = 1
 
 .DEFAULT_GOAL := help
 .PHONY: help machine setup demo test check lint types layers tests soak bench wheel image lock clean
