@@ -1,0 +1,150 @@
+"""Puts faults at random places of the product's code and counts those that the tests notice.
+
+usage: python scripts/measure_mutants.py --contexts .coverage [--count 100] [--seed N] [--seconds 90] [--out FILE]
+
+The contexts say which test runs which line; a run of the tests makes them:
+`pytest -m "not soak and not slow" --cov --cov-context=test`. Each fault is put into a copy of the tree, in which the
+tests of its line run, quickest files first, until one fails or the time is over. A fault in a line that no test runs
+counts as unnoticed, and so does one whose tests need more time than they get.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from coverage.numbits import numbits_to_nums
+
+from regreen.languages.registry import find_mutation
+
+ROOT = Path(__file__).resolve().parent.parent
+_MOST_TESTS = 25
+
+
+def product_files() -> Iterator[Path]:
+    """The files of the product in which faults are put, those of the playground and of tests left out."""
+    for path in sorted((ROOT / "regreen").rglob("*.py")):
+        if path.name != "__main__.py" and "migrations" not in path.parts:
+            yield path
+
+
+def draw_faults(count: int, seed: int) -> list[tuple[str, int, str]]:
+    """`count` faults as (path, line, the whole mutated text), at places drawn evenly from all that can be mutated."""
+    faults = []
+    for path in product_files():
+        text = path.read_text()
+        relative = str(path.relative_to(ROOT))
+        make_mutants = find_mutation(relative)
+        if make_mutants is None:
+            continue
+        every_line = list(range(1, text.count("\n") + 2))
+        faults += [(relative, edit) for edit in make_mutants(text, every_line)]
+    print(f"{len(faults)} faults can be made", flush=True)
+    drawn = random.Random(seed).sample(faults, count)  # noqa: S311 # a sample, no secret
+    return [(path, edit.line, edit.apply_to((ROOT / path).read_text())) for path, edit in drawn]
+
+
+def tests_of_line(contexts: sqlite3.Connection, path: str, line: int) -> list[str]:
+    """The tests that run a line, as pytest's node ids."""
+    rows = contexts.execute(
+        "select context.context, line_bits.numbits from line_bits join file on file.id = line_bits.file_id"
+        " join context on context.id = line_bits.context_id where file.path like ?",
+        (f"%/{path}",),
+    )
+    names = {name.split("|")[0] for name, bits in rows if line in numbits_to_nums(bits)}
+    return sorted(name for name in names if name)
+
+
+def choose_tests(names: list[str], drawer: random.Random) -> list[str]:
+    """At most a few of the tests: from as many files as possible, unit tests first."""
+    drawer.shuffle(names)
+    seen: dict[str, int] = {}
+    rank = []
+    for name in names:
+        file = name.split("::")[0]
+        seen[file] = seen.get(file, 0) + 1
+        rank.append((seen[file], "/unit/" not in name, name))
+    return [name for _, _, name in sorted(rank)[:_MOST_TESTS]]
+
+
+def is_noticed(tree: Path, path: str, text: str, tests: list[str], seconds: float) -> str:
+    """Run the tests with the fault in place: `killed`, `survived` or `out of time`."""
+    target = tree / path
+    original = target.read_text()
+    target.write_text(text)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:cacheprovider",
+        *tests,
+    ]
+    environment = os.environ | {
+        "PYTHONPATH": f"{tree}:{tree / 'playground'}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    try:
+        run = subprocess.run(
+            command, cwd=tree, env=environment, timeout=seconds, check=False, capture_output=True
+        )
+    except subprocess.TimeoutExpired:
+        return "out of time"
+    finally:
+        target.write_text(original)
+    return "survived" if run.returncode == 0 else "killed"
+
+
+def main() -> int:
+    """Draw, run and count."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--contexts", type=Path, required=True)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=90)
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    contexts = sqlite3.connect(args.contexts)
+    drawer = random.Random(args.seed)  # noqa: S311
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "tree"
+        ignored = shutil.ignore_patterns(".git", ".venv", ".uv", ".*_cache", "__pycache__")
+        shutil.copytree(ROOT, tree, ignore=ignored)
+        for path, line, text in draw_faults(args.count, args.seed):
+            tests = choose_tests(tests_of_line(contexts, path, line), drawer)
+            begin = time.monotonic()
+            word = is_noticed(tree, path, text, tests, args.seconds) if tests else "no test"
+            fault = text.splitlines()[line - 1].strip()
+            results.append(
+                {"path": path, "line": line, "fault": fault, "tests": len(tests), "result": word}
+            )
+            print(
+                f"{word:11} {time.monotonic() - begin:5.1f} s  {path}:{line}: {fault[:100]}",
+                flush=True,
+            )
+    if args.out:
+        args.out.write_text("".join(json.dumps(x) + "\n" for x in results))
+    killed = sum(x["result"] == "killed" for x in results)
+    print(f"{killed} of {len(results)} faults noticed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
