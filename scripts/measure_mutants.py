@@ -25,7 +25,7 @@ from pathlib import Path
 
 from coverage.numbits import numbits_to_nums
 
-from regreen.languages.registry import find_mutation
+from regreen.languages.python.edits import make_mutants
 
 ROOT = Path(__file__).resolve().parent.parent
 _MOST_TESTS = 25
@@ -44,11 +44,8 @@ def draw_faults(count: int, seed: int) -> list[tuple[str, int, str]]:
     for path in product_files():
         text = path.read_text()
         relative = str(path.relative_to(ROOT))
-        make_mutants = find_mutation(relative)
-        if make_mutants is None:
-            continue
         every_line = list(range(1, text.count("\n") + 2))
-        faults += [(relative, edit) for edit in make_mutants(text, every_line)]
+        faults += [(relative, edit) for edit in make_mutants(text, every_line, len(text))]
     print(f"{len(faults)} faults can be made", flush=True)
     drawn = random.Random(seed).sample(faults, count)  # noqa: S311 # a sample, no secret
     return [(path, edit.line, edit.apply_to((ROOT / path).read_text())) for path, edit in drawn]
