@@ -7,6 +7,7 @@ import importlib
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 import click
@@ -26,6 +27,7 @@ COMMANDS = {
     "ci-log": "reads the failures out of a CI job's log",
     "sandbox": "runs one command in the sandbox",
     "doctor": "checks this machine and attacks its sandbox",
+    "clean": "shows and empties what Regreen keeps here",
     "config": "checks .github/regreen.yml, prints its schema",
     "mcp": "serves review, fix, bisect and gate to agents",
     "serve": "runs the App: webhooks, dashboard, workers",
@@ -39,7 +41,11 @@ COMMANDS = {
 
 
 # Commands that share another one's module, where they are called NAME_command.
-_SHARED_MODULES = {"worker": "serve", "redeliver": "serve", "init": "env"}
+_SHARED_MODULES = {"worker": "serve", "redeliver": "serve", "init": "env", "playground": "demo"}
+
+
+# Commands that use the caches, which `clean` leaves alone while they run.
+_CACHE_USERS = frozenset({"review", "bisect", "fix", "env", "init", "gate", "sandbox", "doctor", "serve", "worker", "redeliver"})  # fmt: skip
 
 
 class _LazyGroup(click.Group):
@@ -66,7 +72,14 @@ class _LazyGroup(click.Group):
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             meant = f"did you mean `regreen {near[0]}`?" if near else "`regreen --help` lists them"
             ctx.fail(f"there is no command {args[0]!r}; {meant}")
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        wants_help = bool({"-h", "--help"} & set(rest)) or ctx.resilient_parsing
+        if name in _CACHE_USERS and not wants_help:
+            from regreen.domain.private_folders import lock_caches
+
+            with suppress(UserError, OSError):  # a command that needs the folder says so itself
+                ctx.with_resource(lock_caches())
+        return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -157,6 +170,7 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
         'regreen sandbox --tree . --setup "pip install -r requirements.txt" -- make test',
     ),
     "doctor": ("regreen doctor", "regreen doctor --format json"),
+    "clean": ("regreen clean", "regreen clean environments mirrors", "regreen clean --all --yes"),
     "mcp": ("regreen mcp --repo .",),
     "worker": ("regreen worker", "regreen worker --id second"),
     "playground": ("regreen playground", "regreen playground --port 9000 --empty"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import shutil
@@ -17,6 +18,28 @@ from regreen.domain.errors import UserError
 def cache_home() -> Path:
     """The folder for data that can be rebuilt: REGREEN_HOME, else the user's cache."""
     return Path(os.environ.get("REGREEN_HOME") or "~/.cache/regreen").expanduser()
+
+
+@contextmanager
+def lock_caches(*, alone: bool = False) -> Iterator[bool]:
+    """Say, while the block runs, that this process uses the caches, or `alone`: that nobody else may.
+
+    Yields whether the lock is held. A process that dies, however it dies, leaves none behind.
+
+    Raises:
+        UserError: the folder cannot be used.
+    """
+    place = make_private(cache_home()) / "in-use.lock"
+    descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB if alone else fcntl.LOCK_SH)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
 
 
 def make_private(folder: Path) -> Path:

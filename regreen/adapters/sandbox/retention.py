@@ -74,6 +74,10 @@ class UsageLedger:
                 file.write_text(str(size), encoding="ascii")
             file.touch()
 
+    def knows(self, name: str) -> bool:
+        """Whether its use was recorded here, and not only by a Regreen with another home."""
+        return self._entry_path(name).exists()
+
     def find_last_use(self, name: str, default: float) -> float:
         """When it was last used; `otherwise` where nobody noted it."""
         try:

@@ -66,7 +66,7 @@ def _connect_docker(runtime: str | None, hosts: str) -> Sandbox:
     from regreen.adapters.sandbox.docker.docker_sandbox import DockerSandbox
 
     return DockerSandbox.connect(
-        runtime, ledger=UsageLedger(_environments_home() / "used"), setup_hosts=hosts
+        runtime, ledger=UsageLedger(environments_home() / "used"), setup_hosts=hosts
     )
 
 
@@ -75,14 +75,14 @@ def _connect_bwrap(hosts: str, exact: bool) -> Sandbox:
     from regreen.adapters.sandbox.attacks.attack import self_test
     from regreen.adapters.sandbox.bubblewrap.bubblewrap_sandbox import BwrapSandbox
 
-    sandbox = BwrapSandbox.connect(_environments_home(), setup_hosts=hosts)
+    sandbox = BwrapSandbox.connect(environments_home(), setup_hosts=hosts)
     if exact and sandbox.why_approximate:
         message = (
             f"bubblewrap bounds memory only approximately here ({sandbox.why_approximate}), which is for your own code "
             "on the command line; for pull requests use Docker, or run as root"
         )
         raise NoSandbox(message)
-    passed = _environments_home() / f"held-{_self_test_key()}"
+    passed = environments_home() / f"held-{_self_test_key()}"
     if not passed.exists():
         if broken := self_test(sandbox):
             message = f"bubblewrap does not hold here ({broken}); use Docker"
@@ -109,6 +109,6 @@ def _self_test_key() -> str:
     return digest.hexdigest()[:32]
 
 
-def _environments_home() -> Path:
+def environments_home() -> Path:
     """The folder of environments for a sandbox without an engine."""
     return make_private(cache_home()) / "sandbox"

@@ -193,8 +193,13 @@ class BwrapSandbox:
 
     def prune(self, rules: Retention | None = None) -> int:
         """Remove unused and surplus environments; return how many."""
-        removed = 0
-        for env in choose_surplus(self.list_environments(), rules or Retention(), time.time()):
+        surplus = choose_surplus(self.list_environments(), rules or Retention(), time.time())
+        return len(self.remove(surplus))
+
+    def remove(self, environments: Iterable[StoredEnvironment]) -> list[StoredEnvironment]:
+        """Remove these; return the ones that are gone. Those that are in use stay."""
+        removed = []
+        for env in environments:
             with (
                 self._ledger.lock_for_build(env.name),
                 self._ledger.lock_if_unused(env.name) as free,
@@ -205,7 +210,7 @@ class BwrapSandbox:
                     self._environment_directory(env.name).rename(unfinished)
                     self._discard_unfinished(env.name, choose_python(None))
                     self._ledger.forget_environment(env.name)
-                    removed += 1
+                    removed.append(env)
         return removed
 
     def _launch_held_backend(

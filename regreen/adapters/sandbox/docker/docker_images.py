@@ -22,6 +22,8 @@ ENV_REPOSITORY = "regreen-env"
 BASE_REPOSITORY = "regreen-base"
 LABEL_PREFIX = "regreen."
 PULLED_REPOSITORY = "regreen-pulled"
+_TOOLS_REPOSITORY = "regreen-tools"
+_SKELETON_REPOSITORY = "regreen-skeleton"
 MAX_IMAGE_BYTES = 10 * GiB
 # Trusted code alone: Debian's own packages, as root, before anything of a repository is near.
 _TOOLS_DOCKERFILE = """FROM {}
@@ -48,15 +50,15 @@ class DockerImages:
         self._ledger.mark_used(tag)
 
     def list_environments(self) -> list[StoredEnvironment]:
-        """The prepared environments, each with its size beyond its base, and the images pulled for them."""
+        """The prepared environments, each with its size beyond its base, and the images below them."""
         sizes = {str(image["Id"]): int(image["Size"]) for image in self._client.images(all=True)}
         environments = []
         prepared = self._client.images(filters={"label": f"{LABEL_PREFIX}python"})
-        for image in (*prepared, *self._client.images(name=PULLED_REPOSITORY)):
+        ours = (ENV_REPOSITORY, BASE_REPOSITORY, PULLED_REPOSITORY, _TOOLS_REPOSITORY)
+        pulled = self._client.images(name=PULLED_REPOSITORY)
+        for image in (*prepared, *pulled, *self._client.images(name=_TOOLS_REPOSITORY)):
             for tag in image.get("RepoTags") or ():
-                if tag.startswith(
-                    (f"{ENV_REPOSITORY}:", f"{BASE_REPOSITORY}:", f"{PULLED_REPOSITORY}:")
-                ):
+                if tag.partition(":")[0] in ours:
                     own = int(image["Size"]) - sizes.get(str(image.get("ParentId")), 0)
                     environments.append(
                         StoredEnvironment(
@@ -67,17 +69,25 @@ class DockerImages:
 
     def prune_environments(self, rules: Retention) -> int:
         """Remove unused and surplus environments; return how many."""
+        return len(self.remove(choose_surplus(self.list_environments(), rules, time.time())))
+
+    def remove(self, environments: Iterable[StoredEnvironment]) -> list[StoredEnvironment]:
+        """Remove these; return the ones that are gone. The engine keeps those that are in use."""
         from docker.errors import APIError
 
-        removed = 0
-        for env in choose_surplus(self.list_environments(), rules, time.time()):
+        removed = []
+        for env in environments:
             try:
                 # Not by force: the engine keeps what a container, or another image, still stands on.
                 self._client.remove_image(env.name)
             except APIError:
                 continue
+            repository, _, version = env.name.partition(":")
+            if repository == BASE_REPOSITORY:
+                with suppress(APIError):
+                    self._client.remove_image(f"{_SKELETON_REPOSITORY}:{version}")
             self._ledger.forget_environment(env.name)
-            removed += 1
+            removed.append(env)
         return removed
 
     def import_root(self, root: bytes, tag: str) -> str:
@@ -85,11 +95,11 @@ class DockerImages:
         from docker.errors import APIError
 
         try:
-            self._client.import_image_from_data(root, repository="regreen-skeleton", tag=tag)
+            self._client.import_image_from_data(root, repository=_SKELETON_REPOSITORY, tag=tag)
         except APIError as error:
             msg = f"Docker could not import the skeleton image: {error}"
             raise OutsideError(msg) from error
-        return f"regreen-skeleton:{tag}"
+        return f"{_SKELETON_REPOSITORY}:{tag}"
 
     def find_image(self, image: str) -> str | None:
         """The id of a local image."""
@@ -129,8 +139,9 @@ class DockerImages:
         from docker.errors import DockerException
         from requests.exceptions import RequestException
 
-        tag = f"regreen-tools:{image.replace(':', '-')}"
+        tag = f"{_TOOLS_REPOSITORY}:{image.replace(':', '-')}"
         if self.find_image(tag) is not None:
+            self._ledger.mark_used(tag)
             return tag
         if image in self._bare:
             return image
@@ -146,6 +157,7 @@ class DockerImages:
         except (DockerException, RequestException):
             built = False
         if built and self.find_image(tag) is not None:
+            self._ledger.mark_used(tag)
             return tag
         self._bare.add(image)
         return image
