@@ -31,7 +31,7 @@ from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.code.paths import is_test
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.ports import Git, Sandbox
-from regreen.environment.python_setup import make_test_setup
+from regreen.languages.python.project_setup import PythonDependencies
 from regreen.packages.python_version import choose_python_version
 from regreen.runs.test_runs import run_fresh
 from regreen.runs.trial import Trial
@@ -98,7 +98,7 @@ def scene(
     if not files:
         return None, "the change takes tests away"
     parent = git.resolve(f"{commit.sha}^")
-    setup = f"python -m pip install -q -e .\n{make_test_setup(git, parent)}"
+    setup = f"python -m pip install -q -e .\n{PythonDependencies().make_test_setup(git, parent)}"
     trial = Trial(
         ("python", "-m", "pytest", "-q", *files),
         setup=setup,

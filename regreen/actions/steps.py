@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from regreen.actions import driver
-from regreen.actions.called_scripts import read_called_scripts
 from regreen.actions.expressions.evaluation import (
     UNKNOWN,
     Node,
@@ -38,6 +37,7 @@ from regreen.actions.expressions.runtime_shell import NotAtRunTime
 from regreen.actions.job_plan import WORKSPACE, Files, JobPlan, PlannedStep, UnsupportedFeature
 from regreen.actions.known import lookup
 from regreen.code.workflow_document import WorkflowError, load_workflow
+from regreen.shell.called_scripts import read_called_scripts
 
 BASH_UNSET = "bash -e {0}"
 BASH_COMMAND = "bash --noprofile --norc -eo pipefail {0}"

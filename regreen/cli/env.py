@@ -188,7 +188,8 @@ def init_command(*, repo: Path, kind: str, max_minutes: float) -> int:
 
 def _infer_only(rev: str, git: Git) -> dict[str, object]:
     from regreen.adapters.sandbox.host import find_pythons
-    from regreen.environment.inference import Environment, infer_environments
+    from regreen.domain.environments import Environment
+    from regreen.environment.inference import infer_environments
 
     pythons = tuple(find_pythons())
     found = infer_environments(git, rev, pythons=pythons, today=datetime.now(UTC).date())

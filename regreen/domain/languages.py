@@ -5,9 +5,12 @@ No other code asks which language a file has: it asks the file's adapter for a c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
+
+from regreen.domain.environments import Environment, ProjectCommit, RepositoryFiles
+from regreen.domain.ports import Git
 
 Capability = Literal[
     "outline",
@@ -23,6 +26,7 @@ Capability = Literal[
     "edits",
     "mutants",
     "warm engine",
+    "dependencies",
     "quarantine",
 ]
 """What Regreen can do with a language.
@@ -37,6 +41,7 @@ Capability = Literal[
 - edits: small changes of a line that may repair it
 - mutants: small faults put into lines on purpose
 - warm engine: many candidates against the tests for the price of one collection
+- dependencies: what a failure says is missing is declared and installed
 - quarantine: a marker that sets one test aside
 """
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
@@ -99,8 +104,20 @@ class TestTools(Protocol):
         """The same runner over all tests it collects; None where the command is no narrow plain call."""
         ...
 
+    def find_collection(self, command: Sequence[str]) -> tuple[str, ...] | None:
+        """The same plain call, which only collects the tests; None where it cannot."""
+        ...
+
     def names_some(self, command_line: str) -> bool:
         """Whether the command line names some of the tests only."""
+        ...
+
+    def is_collected(self, path: str) -> bool:
+        """Whether the runner may collect tests from a file."""
+        ...
+
+    def run_suite(self, *, plain: bool = False) -> tuple[str, ...]:
+        """The command that runs all tests; `plain` without the options that the project has set."""
         ...
 
     def run_file(self, path: str, *, once: bool = False) -> tuple[str, ...]:
@@ -188,6 +205,49 @@ class QuarantineMarker(Protocol):
         ...
 
 
+class ProjectTools(Protocol):
+    """Says how the projects of a language are set up and tested."""
+
+    @property
+    def name(self) -> str:
+        """The language as documents name it."""
+        ...
+
+    @property
+    def test_programs(self) -> Collection[str]:
+        """The programs that run its tests, by the word that each is called by first."""
+        ...
+
+    def rate_tree(self, files: RepositoryFiles) -> int:
+        """How surely a tree is a project in the language: the highest wins; 0 for none."""
+        ...
+
+    def infer_environments(self, commit: ProjectCommit) -> Iterable[Environment]:
+        """The environments to try, the likeliest first."""
+        ...
+
+
+class DependencyTools(Protocol):
+    """Knows what a project's setup installs, and what it lacks."""
+
+    @property
+    def install_test_runner(self) -> str:
+        """The shell line that installs what runs the tests."""
+        ...
+
+    def make_test_setup(self, git: Git, rev: str) -> str:
+        """Shell lines that install the test runner and what the project's tests want, as far as it can be had."""
+        ...
+
+    def find_undeclared(self, output: str, files: RepositoryFiles) -> tuple[str, ...]:
+        """Requirements that the tests lack by their output; not what the product itself lacks."""
+        ...
+
+    def install(self, requirements: Sequence[str]) -> str:
+        """The shell line that installs requirements."""
+        ...
+
+
 MakeEdits = Callable[[str, Sequence[int]], list[SourceEdit]]
 """Small edits of the given 1-based lines of a text, each of which changes what the code does."""
 
@@ -200,6 +260,7 @@ class Language:
         title: how people write the language's name.
         files: the names of its rows in `code/languages.toml`, which say how its files end.
         manifests: files that make a folder a project in this language.
+        projects: how its projects are set up and tested.
         gaps: the capabilities it lacks. A field that is None belongs to a declared gap.
     """
 
@@ -207,11 +268,13 @@ class Language:
     files: frozenset[str]
     manifests: frozenset[str]
     gaps: frozenset[Capability]
+    projects: ProjectTools
     tests: TestTools | None = None
     coverage: CoverageTool | None = None
     make_edits: MakeEdits | None = None
     make_mutants: MakeEdits | None = None
     warm_driver: WarmDriver | None = None
+    dependencies: DependencyTools | None = None
     quarantine: QuarantineMarker | None = None
 
     def has(self, capability: Capability) -> bool:

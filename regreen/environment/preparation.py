@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from regreen import isolation
+from regreen.domain.environments import Environment, Inferred, open_files
 from regreen.domain.errors import (
     AnalysisFailed,
     Cancelled,
@@ -16,13 +16,10 @@ from regreen.domain.errors import (
     SetupFailed,
     UserError,
 )
+from regreen.domain.languages import DependencyTools, Language
 from regreen.domain.ports import Git, Sandbox
 from regreen.domain.stop_reasons import StopCondition
-from regreen.environment.inference import Environment
-from regreen.environment.knowledge import Inferred, load_knowledge, open_files
-from regreen.environment.missing_modules import find_missing_distributions, is_imported_by_product
-from regreen.languages.test_commands import find_plain_test_call
-from regreen.packages.popular_names import is_popular
+from regreen.languages.test_commands import find_collection, find_plain_test_call
 from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import Trial, describe_missing_tool, find_missing_tool, prepare_environment
 
@@ -103,23 +100,25 @@ class EnvironmentTrier:
             trial = fill_trial(self.trial, environment)
             try:
                 self._prepare(trial)
-                run = self._probe(trial)
+                language, run = self._probe(trial)
             except (Cancelled, NoSandbox, OutOfBudget):
                 raise
             except UserError as error:
                 self._note(notes, f"the setup inferred from {place} failed: {describe_failure(error)}")  # fmt: skip
                 return None
             reason = describe_start(trial, run) if run else None
-            added = self._find_undeclared(run) if run and left and not run.is_green else ()
+            needs = (
+                language.dependencies if language and run and left and not run.is_green else None
+            )
+            added = self._find_undeclared(needs, run) if needs and run else ()
             left -= 1
             if reason is None and not added:
                 return PreparedTrial(trial, environment)
-            if not added or environment.setup is None:
+            if not needs or not added or environment.setup is None:
                 self._note(notes, f"the command cannot start as inferred from {place}: {reason}")
                 return PreparedTrial(trial, environment, starts=False)
             self._note(notes, f"added to the setup, for no manifest declares it: {', '.join(added)}")  # fmt: skip
-            line = f"python -m pip install -q --prefer-binary {shlex.join(added)}"
-            setup = Inferred(f"{environment.setup.value}\n{line}", place)
+            setup = Inferred(f"{environment.setup.value}\n{needs.install(added)}", place)
             environment = replace(environment, setup=setup)
 
     def _note(self, notes: list[str], text: str) -> None:
@@ -136,34 +135,28 @@ class EnvironmentTrier:
             limited, self.rev, git=self.git, sandbox=self.sandbox, cancel=self.stop.cancel
         )
 
-    def _probe(self, trial: Trial) -> CommandRun | None:
+    def _probe(self, trial: Trial) -> tuple[Language | None, CommandRun | None]:
         """Collect the tests without running them; None where nothing can be collected alone."""
-        argv = find_plain_test_call(trial)
-        if argv is None or load_knowledge().collectors.isdisjoint(argv):
-            return None
+        found = find_collection(trial)
+        if found is None:
+            return None, None
+        language, argv = found
         seconds = max(1.0, min(_PROBE_SECONDS, self.stop.left))
-        probe = replace(trial, command=(*argv, "--collect-only"), timeout=seconds)
-        return run_fresh(
+        probe = replace(trial, command=argv, timeout=seconds)
+        run = run_fresh(
             probe, self.rev, git=self.git, sandbox=self.sandbox, cancel=self.stop.cancel
         )
+        return language, run
 
-    def _find_undeclared(self, run: CommandRun) -> tuple[str, ...]:
-        """What the tests import and the product does not: a missing module of the product is the product's fault."""
+    def _find_undeclared(self, needs: DependencyTools, run: CommandRun) -> tuple[str, ...]:
         try:
-            return isolation.run_in_child(_select_undeclared, run.output, self.git, self.rev)
+            return isolation.run_in_child(_select_undeclared, needs, run.output, self.git, self.rev)
         except AnalysisFailed:
             return ()
 
 
-def _select_undeclared(output: str, git: Git, rev: str) -> tuple[str, ...]:
-    files = open_files(git, rev)
-    paths = sorted(files.paths)
-    return tuple(
-        one.requirement
-        for one in find_missing_distributions(output, paths)
-        if is_popular("pypi", one.distribution)
-        and not is_imported_by_product(one.module, paths, files.read, always=True)
-    )
+def _select_undeclared(needs: DependencyTools, output: str, git: Git, rev: str) -> tuple[str, ...]:
+    return needs.find_undeclared(output, open_files(git, rev))
 
 
 _COUNTED = re.compile(r"\b\d+ (?:passed|failed|tests? collected|skipped|tests? ran)|/\d+ tests collected|^\S+::\S+|^\S+\.py: \d+$|<(?:Function|TestCaseFunction|DoctestItem) ", re.MULTILINE)  # fmt: skip

@@ -11,13 +11,11 @@ from types import MappingProxyType
 
 from packaging.version import Version
 
-from regreen import isolation
-from regreen.domain.errors import AnalysisFailed, SetupFailed
+from regreen.domain.errors import SetupFailed
 from regreen.domain.ports import Git, Sandbox
 from regreen.domain.stop_reasons import StopCondition
-from regreen.environment.python_setup import INSTALL_PYTEST, make_test_setup
 from regreen.gate.judge import SuiteComparison
-from regreen.languages.python.test_tools import PYTHON_TESTS
+from regreen.languages.registry import LANGUAGES
 from regreen.languages.test_commands import (
     TEST_LISTENERS,
     is_plain_test_call,
@@ -239,27 +237,28 @@ def find_suite(
 
 
 def _detect_trials(trial: Trial, rev: str, git: Git, pythons: Sequence[str]) -> list[Trial]:
-    """Trials of the repository's Python tests: pytest over all tests, unittest's too, with their requirements."""
-    if not any(PYTHON_TESTS.is_collected(entry.path) for entry in git.tree(rev)):
-        return []
-    try:
-        wanted = isolation.run_in_child(make_test_setup, git, rev)
-    except AnalysisFailed:
-        wanted = INSTALL_PYTEST
-    full, alone = (_trial_with_setup(trial, more) for more in (wanted, INSTALL_PYTEST))
-    ways = [full, replace(full, command=PYTHON_TESTS.run_suite(plain=True)), alone]
-    # old tests may need an older Python than the step
-    if pythons and trial.image is None:
-        ways.append(replace(alone, python=min(pythons, key=Version)))
+    """Trials of all the tests that a test runner may collect, with and without what they require."""
+    paths = [entry.path for entry in git.tree(rev)]
+    ways: list[Trial] = []
+    for tools, needs in ((x.tests, x.dependencies) for x in LANGUAGES):
+        if tools is None or needs is None or not any(map(tools.is_collected, paths)):
+            continue
+        whole = tools.run_suite()
+        full = _make_suite_trial(trial, whole, needs.make_test_setup(git, rev))
+        alone = _make_suite_trial(trial, whole, needs.install_test_runner)
+        ways += [full, replace(full, command=tools.run_suite(plain=True)), alone]
+        # old tests may need an older Python than the step
+        if pythons and trial.image is None:
+            ways.append(replace(alone, python=min(pythons, key=Version)))
     return ways
 
 
-def _trial_with_setup(trial: Trial, more: str) -> Trial:
-    """The trial's environment with `more` installed; commands from the tree's files are judged like the tree."""
+def _make_suite_trial(trial: Trial, command: tuple[str, ...], more: str) -> Trial:
+    """The command in the trial's environment with `more` installed; what the tree's files say is judged like the tree."""
     own = () if trial.rules.trusts_command else (trial.asked or trial.setup or "",)
     return replace(
         trial,
-        command=PYTHON_TESTS.run_suite(),
+        command=command,
         title=None,
         limits=replace(trial.limits, network=False),
         setup=f"{trial.setup}\n{more}" if trial.setup else more,

@@ -12,6 +12,7 @@ from regreen.code.file_languages import language_of, parser_for
 from regreen.code.symbols import node_text, walk_nodes
 from regreen.domain.languages import Language
 from regreen.languages.quarantine import MarkerInBody
+from regreen.languages.toolchains import TableProjects
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,8 +23,9 @@ GO = Language(
     manifests=frozenset({"go.mod"}),
     gaps=frozenset(
         {"syntax tree", "checkers", "bug patterns", "data flow", "conventions", "assertions",
-         "test results", "coverage", "edits", "mutants", "warm engine"}
+         "test results", "coverage", "edits", "mutants", "warm engine", "dependencies"}
     ),
+    projects=TableProjects("go"),
     quarantine=MarkerInBody("\tt.Skip({reason})", signature="(t *testing.T)"),
 )  # fmt: skip
 

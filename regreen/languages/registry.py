@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from regreen.code.file_languages import is_stub, language_of
-from regreen.domain.languages import CAPABILITIES, Capability, Language, MakeEdits, TestTools
+from regreen.domain.languages import (
+    CAPABILITIES,
+    Capability,
+    Language,
+    MakeEdits,
+    ProjectTools,
+    TestTools,
+)
 from regreen.languages.go import GO
 from regreen.languages.java import JAVA
 from regreen.languages.python.adapter import PYTHON
@@ -13,6 +20,7 @@ from regreen.languages.rust import RUST
 from regreen.languages.script import JAVASCRIPT, TYPESCRIPT
 
 LANGUAGES: tuple[Language, ...] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RUST, JAVA)
+PROJECTS: tuple[ProjectTools, ...] = tuple(dict.fromkeys(x.projects for x in LANGUAGES))
 
 
 def find_language(path: str) -> Language | None:

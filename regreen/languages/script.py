@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from regreen.code.file_languages import language_family, language_of, parser_for
 from regreen.code.symbols import node_text, walk_nodes
 from regreen.domain.languages import Capability, Language
+from regreen.languages.toolchains import TableProjects
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -21,19 +22,22 @@ if TYPE_CHECKING:
 # The tests of these runners are calls, not definitions: there is no outline of them to put a marker into.
 _GAPS: frozenset[Capability] = frozenset(
     {"syntax tree", "checkers", "bug patterns", "data flow", "conventions", "assertions", "test results", "coverage",
-     "edits", "mutants", "warm engine", "quarantine"}
+     "edits", "mutants", "warm engine", "dependencies", "quarantine"}
 )  # fmt: skip
+_PROJECTS = TableProjects("javascript")
 JAVASCRIPT = Language(
     title="JavaScript",
     files=frozenset({"javascript"}),
     manifests=frozenset({"package.json"}),
     gaps=_GAPS,
+    projects=_PROJECTS,
 )
 TYPESCRIPT = Language(
     title="TypeScript",
     files=frozenset({"typescript", "tsx"}),
     manifests=frozenset({"tsconfig.json"}),
     gaps=_GAPS,
+    projects=_PROJECTS,
 )
 
 _SCRIPT_SUFFIXES = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts", ".json", ".vue", ".svelte")  # fmt: skip

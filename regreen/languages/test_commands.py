@@ -31,6 +31,12 @@ def find_plain_test_call(trial: Trial) -> tuple[str, ...] | None:
     return next((tuple(words) for words in found if words is not None), None)
 
 
+def find_collection(trial: Trial) -> tuple[Language, tuple[str, ...]] | None:
+    """The plain call of a test runner that only collects, with its language; None where the command is none."""
+    found = ((x, tools.find_collection(trial.command)) for x, tools in _WITH_TESTS)
+    return next(((x, words) for x, words in found if words is not None), None)
+
+
 def is_plain_test_call(trial: Trial) -> bool:
     """Whether the command is one plain call of a test runner."""
     return find_plain_test_call(trial) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -115,3 +116,12 @@ def find_line(text: str, *words: str) -> int:
         if all(word in line for word in words):
             return number
     return 1
+
+
+def parse_json_object(text: str) -> dict[str, object]:
+    """The object that a JSON text is; empty for anything else."""
+    try:
+        document = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}

@@ -16,9 +16,12 @@ import pytest
 from regreen.code.call_graph import CallGraph
 from regreen.code.file_languages import has_outline, is_stub, language_row, parser_for
 from regreen.code.symbols import read_outline
+from regreen.domain.environments import RepositoryFiles
 from regreen.domain.languages import CAPABILITIES, Capability, Language, MakeEdits
+from regreen.environment.inference import infer_environments
 from regreen.languages.registry import LANGUAGES, detect_languages, find_language, has_capability
 from tests.checkout import Checkout
+from tests.unit.repairs import Repository
 
 PROJECTS = Path(__file__).parent.parent / "data" / "languages"
 
@@ -78,6 +81,7 @@ def test_each_field_is_there_or_a_declared_gap(language: Language) -> None:
         "edits": language.make_edits,
         "mutants": language.make_mutants,
         "warm engine": language.warm_driver,
+        "dependencies": language.dependencies,
         "quarantine": language.quarantine,
     }
     missing = {name for name, value in fields.items() if value is None}
@@ -94,6 +98,39 @@ def test_a_project_is_detected(language: Language, project: Mapping[str, str]) -
     assert language.is_used_in(project)
     assert language in detect_languages(list(project))
     assert language not in detect_languages(["README.md", "Dockerfile"])
+
+
+def test_a_project_is_set_up(
+    language: Language, project: Mapping[str, str], tmp_path: Path
+) -> None:
+    repository = Repository(tmp_path / "repo")
+    rev = repository.commit("start", dict(project))
+    git = repository.open()
+    today = git.commit(rev).date.date()
+    first = infer_environments(git, rev, pythons=("3.11",), today=today)[0]
+    assert first.language == language.projects.name
+    assert first.setup is not None
+    assert first.setup.source.partition(":")[0] in {*project, "the command"}
+    assert first.test is not None
+    program = first.test.value.split()[0]
+    assert program.rpartition("/")[2] in language.projects.test_programs
+    assert not language.projects.rate_tree(RepositoryFiles(frozenset({"README.md"}), lambda _: ""))
+
+
+@having("dependencies")
+def test_what_the_tests_lack_is_installed(
+    language: Language, project: Mapping[str, str], tmp_path: Path
+) -> None:
+    assert language.dependencies is not None
+    assert language.tests is not None
+    repository = Repository(tmp_path / "repo")
+    rev = repository.commit("start", dict(project))
+    assert language.dependencies.install_test_runner in language.dependencies.make_test_setup(
+        repository.open(), rev
+    )
+    assert language.dependencies.install(["a", "b c"]).endswith(" a 'b c'")
+    whole = language.tests.run_suite()
+    assert language.tests.find_plain_call(whole) == whole
 
 
 def test_a_file_finds_its_adapter(language: Language, sample: Sample) -> None:

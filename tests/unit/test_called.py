@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.actions.called_scripts import expand_rules, read_called_scripts
+from regreen.shell.called_scripts import expand_rules, read_called_scripts
 from regreen.shell.install_lines import find_install_lines
 
 MAKEFILE = """\

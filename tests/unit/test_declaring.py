@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from regreen.domain.models import Failure, StackFrame
-from regreen.environment.missing_modules import MissingDistribution, find_missing_distributions
 from regreen.fixers.recipes.declare_dependency import find_derived_locks, propose_manifests
 from regreen.fixers.recipes.lock_files_and_snapshots import (
     find_source_file,
@@ -20,6 +19,7 @@ from regreen.fixers.recipes.version_pins import (
     find_version_bounds,
     parse_installed_modules,
 )
+from regreen.languages.python.missing_modules import MissingDistribution, find_missing_distributions
 
 SETUP_CFG = "[options]\ninstall_requires =\n    idna\n\n[options.extras_require]\ntest =\n    pytest\ndocs = sphinx\n"
 SETUP_PY = "from setuptools import setup\n\nsetup(\n    install_requires=['idna'],\n    extras_require={\n        'dev': ['pytest'],\n    },\n)\n"

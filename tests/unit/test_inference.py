@@ -9,9 +9,9 @@ from time import process_time
 
 import pytest
 
-from regreen.environment.inference import Environment, infer_environments
-from regreen.environment.knowledge import RepositoryFiles
-from regreen.environment.python_setup import infer_python_setups
+from regreen.domain.environments import Environment, RepositoryFiles
+from regreen.environment.inference import infer_environments
+from regreen.languages.python.project_setup import infer_python_setups
 from regreen.packages.setup_command import find_needs
 from regreen.packages.setup_guard import SourceTree, find_refusals
 from tests.unit.repairs import Repository

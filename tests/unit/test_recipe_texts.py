@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from regreen.domain.models import Failure
-from regreen.environment.missing_modules import MissingDistribution, find_missing_distributions
 from regreen.fixers.recipes.declare_dependency import propose_build_requirements, propose_manifests
 from regreen.fixers.recipes.lock_files_and_snapshots import make_lock_remedies
 from regreen.fixers.recipes.task_runners import expand_command
@@ -21,6 +20,7 @@ from regreen.fixers.recipes.version_pins import (
     replace_pin,
 )
 from regreen.fixers.report import format_failure
+from regreen.languages.python.missing_modules import MissingDistribution, find_missing_distributions
 from regreen.logs.ci_log import failures_in
 from regreen.runs.git_in_box import asks_git
 from regreen.shell.fixing_tools import find_remedies, fixes_files_itself

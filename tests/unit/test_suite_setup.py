@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regreen.environment.python_setup import make_test_setup
+from regreen.languages.python.project_setup import PythonDependencies
 from regreen.packages.setup_command import find_needs
 from tests.unit.repairs import Repository
 
@@ -26,7 +26,7 @@ def words(tmp_path: Path, **files: str) -> list[str]:
     repository = Repository(tmp_path / "repo")
     names = {name.replace("__", "/").replace("_dot_", "."): text for name, text in files.items()}
     rev = repository.commit("start", names)
-    setup = make_test_setup(repository.open(), rev)
+    setup = PythonDependencies().make_test_setup(repository.open(), rev)
     assert not find_needs(setup, names).everything  # the environment outlives a patch
     first, *more = setup.splitlines()
     assert first.endswith(" pytest")

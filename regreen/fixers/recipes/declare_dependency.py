@@ -14,12 +14,8 @@ from tomlkit.items import Array, InlineTable, Table
 
 from regreen.code.file_change import parse_python
 from regreen.code.toml_loader import load_toml
+from regreen.domain.environments import ReadText
 from regreen.domain.errors import AnalysisFailed
-from regreen.environment.missing_modules import (
-    MissingDistribution,
-    ReadText,
-    is_imported_by_product,
-)
 from regreen.fixers.recipes.lock_files_and_snapshots import (
     POETRY_LOCK,
     find_source_file,
@@ -29,6 +25,10 @@ from regreen.fixers.recipes.lock_files_and_snapshots import (
 from regreen.gate.checks.dependencies import read_declared_versions
 from regreen.isolation import ChildLimits, run_in_child
 from regreen.languages.python.edits import ParsedSource
+from regreen.languages.python.missing_modules import (
+    MissingDistribution,
+    is_imported_by_product,
+)
 from regreen.packages.dependency import get_table
 
 _Ts = TypeVarTuple("_Ts")

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from regreen.environment.missing_modules import ReadText
+from regreen.domain.environments import ReadText
 from regreen.packages.popular_names import look_alike
 from regreen.shell.fixing_tools import Remedy
 from regreen.shell.parse import find_commands

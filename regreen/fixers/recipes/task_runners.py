@@ -11,13 +11,13 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from regreen.actions.called_scripts import read_called_text
 from regreen.actions.job_plan import Files
 from regreen.code.file_change import parse_python
 from regreen.code.toml_loader import load_toml
 from regreen.code.yaml_loader import InvalidYaml, load_yaml
-from regreen.environment.missing_modules import ReadText
+from regreen.domain.environments import ReadText
 from regreen.packages.dependency import get_table
+from regreen.shell.called_scripts import read_called_text
 from regreen.shell.parse import find_commands
 from regreen.shell.tools import load_tools, split_runner
 

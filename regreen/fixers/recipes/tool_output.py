@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from regreen.domain.environments import ReadText
 from regreen.domain.models import Failure
-from regreen.environment.missing_modules import ReadText
 from regreen.languages.registry import has_capability
 from regreen.shell.fixing_tools import FORMAT_CAUSE, LINT_CAUSE, Remedy
 

@@ -11,8 +11,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from regreen.code.file_change import parse_python
+from regreen.domain.environments import ReadText
 from regreen.domain.models import Failure
-from regreen.environment.missing_modules import ReadText
 from regreen.gate.checks.dependencies import read_declared_versions
 
 _NAME_PATTERN = r"([A-Za-z0-9][\w.-]{0,80}?)"

@@ -7,10 +7,6 @@ from dataclasses import dataclass, replace
 
 from regreen.domain.errors import OutOfBudget
 from regreen.domain.models import Message, ModelAnswer, ModelRequest
-from regreen.environment.missing_modules import (
-    find_missing_distributions,
-    is_imported_by_product,
-)
 from regreen.fixers.case import (
     AttemptOutcome,
     JudgeProposal,
@@ -31,6 +27,10 @@ from regreen.fixers.rungs.repair_loop import (
     turn_from_answer,
 )
 from regreen.fixers.workspace import ToolCallRefused, Workspace, clip_text, read_original
+from regreen.languages.python.missing_modules import (
+    find_missing_distributions,
+    is_imported_by_product,
+)
 
 _SECOND_SHARE = 0.5
 

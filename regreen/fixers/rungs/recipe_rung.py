@@ -10,13 +10,8 @@ from dataclasses import replace
 from regreen.code.file_change import PatchedFile, is_layout_only
 from regreen.code.hunks import diff_files
 from regreen.code.paths import is_test
+from regreen.domain.environments import ReadText
 from regreen.domain.errors import SetupFailed
-from regreen.environment.missing_modules import (
-    MissingDistribution,
-    ReadText,
-    find_missing_distributions,
-    is_own_module,
-)
 from regreen.fixers.case import (
     JudgeProposal,
     PatchVerdict,
@@ -58,6 +53,11 @@ from regreen.fixers.recipes.version_pins import (
     find_version_bounds,
     parse_installed_modules,
     replace_pin,
+)
+from regreen.languages.python.missing_modules import (
+    MissingDistribution,
+    find_missing_distributions,
+    is_own_module,
 )
 from regreen.languages.test_commands import names_each_test
 from regreen.shell.fixing_tools import (

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from regreen.code.python_calls import is_module
 
+COLLECTORS = frozenset({"pytest", "py.test"})
 _FOLDER = ".regreen-listen"
 _PYTEST_OUTPUT = re.compile(
     r"={3} (?:test session starts|short test summary info|.{0,200}(?:passed|failed|error)s?\b.{0,100}) ?={3,}"
@@ -95,6 +96,11 @@ class PythonTestTools:
                 narrow = True
         return (*argv[: at + 1], *kept) if narrow else None
 
+    def find_collection(self, command: Sequence[str]) -> tuple[str, ...] | None:
+        """The same plain call of pytest, without running what it collects."""
+        argv = self.find_plain_call(command)
+        return (*argv, "--collect-only") if argv and not COLLECTORS.isdisjoint(argv) else None
+
     def names_some(self, command_line: str) -> bool:
         """Whether the command line names some of the tests only."""
         return _NAMED_TESTS.search(command_line) is not None
@@ -169,4 +175,4 @@ PYTHON_TESTS = PythonTestTools()
 
 
 def _is_pytest(word: str) -> bool:
-    return word.rsplit("/", 1)[-1] in {"pytest", "py.test"}
+    return word.rsplit("/", 1)[-1] in COLLECTORS

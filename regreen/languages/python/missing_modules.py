@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -15,9 +15,8 @@ from packaging.utils import canonicalize_name
 
 from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module
+from regreen.domain.environments import ReadText
 from regreen.languages.python.imports import top_module
-
-ReadText = Callable[[str], str | None]
 
 _MISSING_MODULE = re.compile(
     r"(?:(?:ModuleNotFoundError|ImportError): |/python[\d.]*: )No module named '?([A-Za-z_][\w.]{0,100})'?"
@@ -42,7 +41,7 @@ _UNKNOWN_SETTING = re.compile(r"Unknown config option: (\w{1,60})")
 @cache
 def _load_tables() -> dict[str, Any]:
     """Which distribution brings a module, a mark, a fixture, a setting or an option of pytest."""
-    return tomllib.loads((files("regreen.environment") / "distributions.toml").read_text())
+    return tomllib.loads((files(__package__) / "distributions.toml").read_text())
 
 
 @dataclass(frozen=True, slots=True)

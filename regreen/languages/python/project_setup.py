@@ -1,4 +1,7 @@
-"""What a Python project's manifests say that its tests need, as shell lines that install it."""
+"""How a Python project is set up and tested: what its manifests, lock files, task runners and workflows say.
+
+The setups are shell lines. Nothing is run here, and no file of the project is imported.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,52 @@ import ast
 import re
 import shlex
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from configparser import ConfigParser
 from configparser import Error as ConfigError
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from functools import cache
+from importlib.resources import files as package_files
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from regreen import isolation
+from regreen.code.paths import is_test
+from regreen.code.python_calls import is_module
 from regreen.code.python_compat import UnparsableSource, parse_python
 from regreen.code.toml_loader import load_toml
+from regreen.domain.environments import (
+    Environment,
+    Inferred,
+    ProjectCommit,
+    RepositoryFiles,
+    open_files,
+)
+from regreen.domain.errors import AnalysisFailed
 from regreen.domain.ports import Git
-from regreen.environment.knowledge import Inferred, RepositoryFiles, load_knowledge, open_files
+from regreen.languages.python.missing_modules import (
+    find_missing_distributions,
+    is_imported_by_product,
+)
+from regreen.languages.python.test_tools import COLLECTORS
 from regreen.packages.declared import read_declared
 from regreen.packages.dependency import find_line, get_list, get_table
+from regreen.packages.popular_names import is_popular
+from regreen.packages.python_version import choose_python_version
 from regreen.packages.requirement_file import read_lines
 from regreen.packages.runner_installs import read_runner_file
 from regreen.packages.setup_inputs import path_in_tree
+from regreen.shell.called_scripts import expand_rules
+from regreen.shell.parse import find_commands
+from regreen.shell.tools import identify_tool, split_runner
 
+# A Python that has just come out lacks wheels, and projects that run on it.
+_MATURITY = timedelta(days=180)
+_SLACK = timedelta(days=7)  # a commit may need what came out a few days after it
+_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini")
+_PYTHON = "python"
+_PYTEST_COMMAND = "python -m pytest -q"
 _MAX_REQUIREMENTS = 40
 _REQUIREMENTS_FILES = tuple(
     re.compile(
@@ -34,10 +65,205 @@ _REQUIREMENTS_FILES = tuple(
 )
 _PIP_INSTALL = "python -m pip install -q --prefer-binary"  # building takes minutes, and compilers
 _UV_INSTALL = "uv pip install -q"
-INSTALL_PYTEST = f"{_PIP_INSTALL} pytest"
 _FIRST_WITH_UV = (3, 8)
 # The newest version that a box's own repository is tagged with; see `runs.git_in_box`.
 _PRETENDED_VERSION = "999.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class _Knowledge:
+    """The table of `projects.toml`; its comments describe each field."""
+
+    releases: Mapping[str, date]
+    test_programs: frozenset[str]
+    test_groups: re.Pattern[str]
+    not_for_tests: re.Pattern[str]
+    version_variables: Mapping[str, str]
+    editable_from: Mapping[str, date]
+    locks: Mapping[str, Sequence[str]]
+    lock_options: Mapping[str, Sequence[str]]
+
+
+@cache
+def _load_knowledge() -> _Knowledge:
+    table = tomllib.loads((package_files(__package__) / "projects.toml").read_text("utf-8"))
+    return _Knowledge(
+        table["releases"],
+        frozenset(table["test_programs"]),
+        re.compile(table["test_groups"], re.IGNORECASE),
+        re.compile("|".join(table["not_for_tests"]), re.IGNORECASE),
+        table["version_variables"],
+        table["editable_from"],
+        table["locks"],
+        table["lock_options"],
+    )
+
+
+class PythonProjects:
+    """Python projects: pip, uv, Poetry and PDM; tests that pytest or another program of the table runs."""
+
+    name = _PYTHON
+
+    @property
+    def test_programs(self) -> Collection[str]:
+        """The programs that run Python tests, by the word that each is called by first."""
+        return _load_knowledge().test_programs
+
+    def rate_tree(self, files: RepositoryFiles) -> int:
+        """3 for a manifest and tests, 1 for a manifest or some code."""
+        if any(name in files.paths for name in _MANIFESTS):
+            return 3 if any(is_module(path) and is_test(path) for path in files.paths) else 1
+        return int(any(map(is_module, files.paths)))
+
+    def infer_environments(self, commit: ProjectCommit) -> Iterator[Environment]:
+        """From the job of a workflow that tests, then from the manifests, the most faithful first."""
+        files, command = commit.files, commit.command
+        interpreter = _infer_interpreter(commit)
+        version = interpreter.value if interpreter else None
+        test = _infer_test(files)
+        plain = Environment(self.name, interpreter, test=test, python=version)
+        before = commit.day + _SLACK if commit.day else None
+        if (from_job := self._use_workflow_job(commit, plain, before)) is not None:
+            yield from_job
+        has_manifest = any(name in files.paths for name in _MANIFESTS)
+        if has_manifest or _names_collector(command) or (test and not command):
+            setups = [replace(plain, setup=x) for x in infer_python_setups(files, version, before)]
+            yield from setups[:-1]
+            yield replace(setups[-1], is_fallback=len(setups) > 1)
+
+    def _use_workflow_job(
+        self, commit: ProjectCommit, plain: Environment, before: date | None
+    ) -> Environment | None:
+        job = commit.find_job(
+            _is_test_call, lambda python: (python != plain.python, python not in commit.versions)
+        )
+        if job is None:
+            return None
+        setup = job.setup
+        if before is not None:
+            day = before.isoformat()
+            setup = f"export PIP_UPLOADED_PRIOR_TO={day} UV_EXCLUDE_NEWER={day}\n{setup}"
+        if _names_collector(commit.command) and not _names_collector(job.test):
+            setup = f"{setup}\npython -m pip install -q pytest"
+        setup_from, test = Inferred(setup, job.source), Inferred(job.test, job.source)
+        if job.version and job.version in commit.versions:
+            interpreter = Inferred(job.version, job.source)
+            plain = replace(plain, interpreter=interpreter, python=job.version)
+        return replace(plain, setup=setup_from, test=test)
+
+
+class PythonDependencies:
+    """What the setup of a Python project installs, and what it lacks."""
+
+    install_test_runner = f"{_PIP_INSTALL} pytest"
+
+    def make_test_setup(self, git: Git, rev: str) -> str:
+        """Shell lines that install pytest, and of what the tests want as much as can be had.
+
+        Old projects name what is gone by now: then the names are tried one by one.
+        """
+        try:
+            return isolation.run_in_child(_make_test_setup, git, rev)
+        except AnalysisFailed:
+            return self.install_test_runner
+
+    def find_undeclared(self, output: str, files: RepositoryFiles) -> tuple[str, ...]:
+        """What the tests import, many projects use and the product does not import: that would be its own fault."""
+        paths = sorted(files.paths)
+        return tuple(
+            one.requirement
+            for one in find_missing_distributions(output, paths)
+            if is_popular("pypi", one.distribution)
+            and not is_imported_by_product(one.module, paths, files.read, always=True)
+        )
+
+    def install(self, requirements: Sequence[str]) -> str:
+        """The shell line that installs requirements."""
+        return f"{_PIP_INSTALL} {shlex.join(requirements)}"
+
+
+def _names_collector(command: str) -> bool:
+    return any(name in command for name in COLLECTORS)
+
+
+def _infer_interpreter(commit: ProjectCommit) -> Inferred | None:
+    newest = _newest_mature_python(commit.versions, commit.day) if commit.day else None
+    version = choose_python_version(commit.git, commit.rev, commit.versions, newest)
+    if version is None:
+        return None
+    for path in (".python-version", "pyproject.toml", "setup.cfg", "setup.py"):
+        text = commit.files.read(path)
+        for mark in (f"Python :: {version}", "requires-python", "python_requires", "python =", version):  # fmt: skip
+            if mark in text:
+                return Inferred(version, f"{path}:{find_line(text, mark)}")
+    return Inferred(version, "the commit's date")
+
+
+def _newest_mature_python(pythons: Sequence[str], day: date) -> str | None:
+    releases = _load_knowledge().releases
+    fitting = [one for one in pythons if one in releases and releases[one] + _MATURITY <= day]  # fmt: skip
+    return max(fitting, key=lambda one: releases[one], default=None)
+
+
+def _is_test_call(words: Sequence[str]) -> bool:
+    """Whether a call runs Python tests: a program of the table, or a script that is named for it."""
+    name, arguments = identify_tool(_without_coverage(split_runner(words)[1]))
+    if name == _PYTHON:
+        return bool(arguments) and re.search(r"(?:^|/)(?:run_?)?tests?\.py$", arguments[0]) is not None  # fmt: skip
+    return name in _load_knowledge().test_programs
+
+
+def _without_coverage(words: Sequence[str]) -> list[str]:
+    """`coverage run --branch -m pytest x` as `pytest x`."""
+    if list(words[:2]) == ["coverage", "run"] and "-m" in words:
+        return list(words[words.index("-m") + 1 :])
+    return list(words)
+
+
+# -- the test command of task runners --------------------------------------------------------------------------------
+
+
+def _infer_test(files: RepositoryFiles) -> Inferred | None:
+    """The call of a task runner that tests, else pytest over what the tree has of tests."""
+    for path, script in _read_targets(files):
+        for command in find_commands(script):
+            words = _without_coverage(split_runner(command.arguments)[1])
+            if words and "{" not in " ".join(words) and _is_test_call(words):
+                source = f"{path}:{find_line(files.read(path), words[0])}"
+                return Inferred(_plain_test_call(words, files), source)
+    tests = sorted(path for path in files.paths if is_module(path) and is_test(path))
+    return Inferred(_PYTEST_COMMAND, tests[0]) if tests else None
+
+
+def _plain_test_call(words: list[str], files: RepositoryFiles) -> str:
+    """The call without options of plugins that may be missing: which files it names is what counts."""
+    name, arguments = identify_tool(words)
+    if name in COLLECTORS:
+        folders = {path.partition("/")[0] for path in files.paths}
+        named = [word for word in arguments if word.strip("/").partition("/")[0] in folders]
+        return shlex.join([*_PYTEST_COMMAND.split(), *named])
+    program = _PYTHON
+    return shlex.join(words if words[0] == program else [program, "-m", *words])
+
+
+def _read_targets(files: RepositoryFiles) -> Iterator[tuple[str, str]]:
+    """What the test targets of tox, nox, make and just run, as shell text."""
+    testenv = read_section(files.read("tox.ini"), "testenv")
+    script = re.sub(r"\{posargs[^}]{0,200}\}", "", testenv.get("commands", ""))
+    yield (
+        "tox.ini",
+        script.replace("{toxinidir}/", "").replace("{envpython}", _PYTHON),
+    )
+    calls = re.findall(r"session\.run\(([^)]{1,500})\)", files.read("noxfile.py"))
+    for call in calls:
+        yield "noxfile.py", shlex.join(re.findall(r"[\"']([^\"'\n]{1,200})[\"']", call))
+    for path in ("Makefile", "GNUmakefile", "makefile", "justfile"):
+        for target in ("test", "tests", "check"):
+            if path in files.paths:
+                yield path, expand_rules(files.read(path), [target])
+
+
+# -- setups from the manifests ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +281,8 @@ class _PythonProject:
     requirements: tuple[tuple[str, str], ...]
 
 
-def make_test_setup(git: Git, rev: str) -> str:
-    """Shell lines that install pytest, and of what the tests want as much as can be had.
-
-    Old projects name what is gone by now: then the names are tried one by one.
-    """
+def _make_test_setup(git: Git, rev: str) -> str:
+    """The same, in this process."""
     files = open_files(git, rev)
     project = _read_project(files)
     return "\n".join(_requirement_lines((*project.own, *project.requirements), _PIP_INSTALL))
@@ -107,7 +330,7 @@ def _list_places(requirements: Iterable[tuple[str, str]], first: str) -> str:
 def _install_project(extras: Sequence[str], install: str, before: date | None) -> str:
     """The project in place; without its extras where they cannot be had, and by pip where uv cannot build it."""
     place = shlex.quote(f".[{','.join(extras)}]") if extras else "."
-    days = load_knowledge().editable_from.items() if before and install == _UV_INSTALL else ()
+    days = _load_knowledge().editable_from.items() if before and install == _UV_INSTALL else ()
     newer = "".join(f" --exclude-newer-package {name}={day}" for name, day in days if before and day > before)  # fmt: skip
     ways = [f"{install}{newer} -e {place}", f"{install}{newer} -e .", f"{_PIP_INSTALL} -e ."]
     return " || ".join(dict.fromkeys(ways))
@@ -125,10 +348,10 @@ def _requirement_lines(requirements: Iterable[tuple[str, str]], install: str) ->
 def _lock_setups(
     files: RepositoryFiles, project: _PythonProject, versions: Sequence[str]
 ) -> Iterator[Inferred]:
-    knowledge = load_knowledge()
-    for name, lines in knowledge.python_locks.items():
+    knowledge = _load_knowledge()
+    for name, lines in knowledge.locks.items():
         if name in files.paths and "pyproject.toml" in files.paths:
-            extra, group = knowledge.python_lock_options[name]
+            extra, group = knowledge.lock_options[name]
             words = [f" {extra} {word}" for word in project.extras]
             words += [f" {group} {word}" for word in project.groups]
             text = "\n".join(["set -e", lines[0], *versions, *lines[1:]])
@@ -140,7 +363,7 @@ def _version_lines(files: RepositoryFiles) -> list[str]:
     if "PKG-INFO" in files.paths:
         return []
     text = "\n".join(map(files.read, ("pyproject.toml", "setup.py", "setup.cfg")))
-    found = {variable for mark, variable in load_knowledge().version_variables.items() if mark in text}  # fmt: skip
+    found = {variable for mark, variable in _load_knowledge().version_variables.items() if mark in text}  # fmt: skip
     return [f"export {variable}={_PRETENDED_VERSION}" for variable in sorted(found)]
 
 
@@ -175,7 +398,7 @@ def _select_requirements(
     for written, where in listed:
         requirement = _plain_requirement(written)
         name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0].lower().replace("-", "_")
-        skipped = load_knowledge().not_for_tests.fullmatch(name.replace("_", "-"))
+        skipped = _load_knowledge().not_for_tests.fullmatch(name.replace("_", "-"))
         if name and not skipped and name not in known:
             known.add(name)
             found.append((requirement, where))
@@ -211,7 +434,7 @@ def _read_groups(
 
 def _select_groups(names: Iterable[object], named: Iterable[str] = ()) -> tuple[str, ...]:
     """Those that are for tests by their names, or because a task runner names them; none that reads as an option."""
-    pattern = load_knowledge().test_groups
+    pattern = _load_knowledge().test_groups
     plain = dict.fromkeys(name for name in names if isinstance(name, str) and name[:1] != "-")
     return tuple(name for name in plain if name in named or pattern.fullmatch(name))
 
@@ -247,9 +470,7 @@ def _own_requirements(
     written = [*get_list(project, "dependencies")]
     for name in _select_groups(get_table(project, "optional-dependencies")):
         written += get_list(get_table(project, "optional-dependencies"), name)
-    written += [
-        name for name in get_table(poetry, "dependencies") if name != load_knowledge().python
-    ]
+    written += [name for name in get_table(poetry, "dependencies") if name != _PYTHON]
     text = files.read("pyproject.toml")
     for item in written:
         if isinstance(item, str):

@@ -7,7 +7,7 @@ import posixpath
 import re
 import shlex
 
-from regreen.actions.job_plan import Files
+from regreen.domain.environments import ReadFile
 from regreen.shell.parse import find_commands
 from regreen.shell.tools import split_wrappers
 
@@ -15,7 +15,7 @@ _MAX_DEPTH = 3
 _MAX_SCRIPT_BYTES = 200_000
 
 
-def read_called_scripts(script: str, directory: str, files: Files, depth: int = 0) -> str:
+def read_called_scripts(script: str, directory: str, files: ReadFile, depth: int = 0) -> str:
     """The text of what the script calls in the tree; "" where it calls nothing there.
 
     Args:
@@ -35,7 +35,7 @@ def read_called_scripts(script: str, directory: str, files: Files, depth: int = 
     return "\n".join(part for part in found if part)
 
 
-def read_called_text(words: list[str], directory: str, files: Files) -> str:
+def read_called_text(words: list[str], directory: str, files: ReadFile) -> str:
     """What one simple command, taken apart into words, runs in the tree; "" where that is nothing, or cannot be read."""
     name, arguments = words[0], words[1:]
     match name:
@@ -54,7 +54,7 @@ def read_called_text(words: list[str], directory: str, files: Files) -> str:
             return ""
 
 
-def _read_script(path: str, directory: str, files: Files) -> str | None:
+def _read_script(path: str, directory: str, files: ReadFile) -> str | None:
     inside = posixpath.normpath(posixpath.join(directory, path))
     if inside.startswith(("/", "..")) or "$" in inside or "*" in inside:
         return None
@@ -64,7 +64,7 @@ def _read_script(path: str, directory: str, files: Files) -> str | None:
     return content.decode("utf-8", "replace")
 
 
-def _shell_text(path: str, directory: str, files: Files, *, sure: bool = False) -> str:
+def _shell_text(path: str, directory: str, files: ReadFile, *, sure: bool = False) -> str:
     text = _read_script(path, directory, files) if path else None
     if text is None:
         return ""
@@ -74,7 +74,7 @@ def _shell_text(path: str, directory: str, files: Files, *, sure: bool = False) 
     )
 
 
-def _npm_script(arguments: list[str], directory: str, files: Files) -> str:
+def _npm_script(arguments: list[str], directory: str, files: ReadFile) -> str:
     plain = [word for word in arguments if not word.startswith("-")]
     if not plain:
         return ""
@@ -95,7 +95,7 @@ def _npm_script(arguments: list[str], directory: str, files: Files) -> str:
 # --- rules --------------------------------------------------------------------------------------------------------
 
 
-def _make_recipes(arguments: list[str], directory: str, files: Files) -> str:
+def _make_recipes(arguments: list[str], directory: str, files: ReadFile) -> str:
     if "-C" in arguments[:-1]:
         at = arguments.index("-C")
         directory = posixpath.normpath(posixpath.join(directory, arguments[at + 1]))
@@ -105,7 +105,7 @@ def _make_recipes(arguments: list[str], directory: str, files: Files) -> str:
 
 
 def _read_recipes(
-    arguments: list[str], directory: str, files: Files, names: tuple[str, ...]
+    arguments: list[str], directory: str, files: ReadFile, names: tuple[str, ...]
 ) -> str:
     text = next(
         (found for name in names if (found := _read_script(name, directory, files)) is not None),

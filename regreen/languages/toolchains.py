@@ -1,0 +1,71 @@
+"""Projects that are set up and tested by their language's own tool, as a row of `toolchains.toml` says."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files as package_files
+from typing import Any
+
+from regreen.domain.environments import (
+    Environment,
+    Inferred,
+    ProjectCommit,
+    RepositoryFiles,
+)
+from regreen.packages.dependency import find_line, get_table, parse_json_object
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How a project is set up and tested where `file` is at its root."""
+
+    file: str
+    setup: str
+    test: str
+    script: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableProjects:
+    """The projects of a language of the table; `name` is its row."""
+
+    name: str
+
+    @property
+    def test_programs(self) -> Collection[str]:
+        """The programs that run tests, by the word that each is called by first."""
+        programs: list[str] = _load_table()[self.name]["test_programs"]
+        return programs
+
+    def rate_tree(self, files: RepositoryFiles) -> int:
+        """2 where a file of the table is at the root."""
+        return 2 if self._find_way(files) else 0
+
+    def infer_environments(self, commit: ProjectCommit) -> Iterator[Environment]:
+        """The first way whose file is there; its test only where the project's scripts have one."""
+        files = commit.files
+        way = self._find_way(files)
+        if way is None:
+            return
+        place = f"{way.file}:1"
+        test: Inferred | None = Inferred(way.test, place)
+        if way.script:
+            text = files.read(way.script)
+            script = get_table(parse_json_object(text), "scripts").get("test")
+            has_tests = isinstance(script, str) and "no test specified" not in script
+            line = find_line(text, '"test"')
+            test = Inferred(way.test, f"{way.script}:{line}") if has_tests else None
+        tool = way.test.split()[0].removeprefix("./")
+        yield Environment(self.name, Inferred(tool, place), Inferred(way.setup, place), test)
+
+    def _find_way(self, files: RepositoryFiles) -> _Way | None:
+        ways = (_Way(**row) for row in _load_table()[self.name]["ways"])
+        return next((way for way in ways if way.file in files.paths), None)
+
+
+@cache
+def _load_table() -> dict[str, Any]:
+    return tomllib.loads((package_files(__package__) / "toolchains.toml").read_text("utf-8"))
