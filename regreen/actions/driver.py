@@ -13,18 +13,20 @@ from regreen.actions.expressions.evaluation import FunctionCall, Node, parse, sp
 from regreen.actions.expressions.runtime_shell import HELPER_FUNCTIONS, ExpressionCompiler
 from regreen.actions.job_plan import WORKSPACE, PlannedStep, ServiceContainer
 from regreen.actions.service_containers import start_services
+from regreen.domain.github import GitHubServer
 from regreen.runs.git_in_box import INIT_REPOSITORY_SCRIPT
 from regreen.runs.trial import UNTESTABLE_EXIT_CODE
 
 _SUCCESS_CALL = FunctionCall("success", ())
 
+_PUBLIC_GITHUB = GitHubServer()
 RUNNER_ENV = {
     "CI": "true",
     "GITHUB_ACTIONS": "true",
     "GITHUB_WORKSPACE": WORKSPACE,
-    "GITHUB_SERVER_URL": "https://github.com",
-    "GITHUB_API_URL": "https://api.github.com",
-    "GITHUB_GRAPHQL_URL": "https://api.github.com/graphql",
+    "GITHUB_SERVER_URL": _PUBLIC_GITHUB.web_url,
+    "GITHUB_API_URL": _PUBLIC_GITHUB.api_url,
+    "GITHUB_GRAPHQL_URL": _PUBLIC_GITHUB.graphql_url,
     "GITHUB_ACTOR": "regreen",
     "GITHUB_RUN_ID": "1",
     "GITHUB_RUN_NUMBER": "1",

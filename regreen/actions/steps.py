@@ -180,7 +180,10 @@ class StepPlanner:
         if uses.startswith("./"):
             self._plan_local_action(uses, given, common, id_, asked)
             return
-        meant = self._plan_artifact(uses, given) or lookup.find_meaning(uses, given, self._files)
+        server = to_string(as_mapping(context["github"]).get("server_url"))
+        meant = self._plan_artifact(uses, given) or lookup.find_meaning(
+            uses, {"github-server-url": server, **given}, self._files
+        )
         draft = self._draft
         if meant.kind == "unsupported":
             draft.blocked.append(UnsupportedFeature(uses, meant.why, common.number))

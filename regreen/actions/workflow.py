@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from regreen.actions.driver import RUNNER_ENV
 from regreen.actions.expressions.evaluation import (
     UNKNOWN,
     EvaluationFailed,
@@ -39,6 +40,7 @@ from regreen.actions.matrix import default_name, expand_matrix, find_matrix_keys
 from regreen.actions.service_containers import find_server_kind, make_service, map_ports
 from regreen.actions.steps import JobDraft, StepPlanner, is_test_step, runs_checks
 from regreen.code.workflow_document import WorkflowError, load_workflow
+from regreen.domain.github import GitHubServer
 
 
 def plan_workflow(
@@ -49,6 +51,7 @@ def plan_workflow(
     repository: str | None = None,
     *,
     shown: str = "",
+    server: GitHubServer = GitHubServer(),  # noqa: B008 - frozen
 ) -> tuple[JobPlan, ...]:
     """Every job of a workflow, one plan a matrix cell, in the file's order.
 
@@ -59,6 +62,7 @@ def plan_workflow(
         files: gives a file of the repository, for local actions, reusable workflows, version files.
         repository: "owner/name", where it is known.
         shown: the name of the job in question on GitHub; it tells the values of a matrix that another job computed.
+        server: the GitHub that runs the workflow.
 
     Raises:
         WorkflowError: GitHub would refuse the file; the message says where.
@@ -68,7 +72,9 @@ def plan_workflow(
     if not isinstance(document, dict) or not isinstance(listed, dict):
         message = "not a workflow: a mapping with `jobs:` is needed"
         raise WorkflowError(message)
-    planner = JobPlanner(document, make_github_context(event, repository), files, shown=shown)
+    planner = JobPlanner(
+        document, make_github_context(event, repository, server), files, shown=shown
+    )
     plans = tuple(planner.plan_jobs(job))
     if job is not None and not plans:
         known = ", ".join(listed)
@@ -77,7 +83,11 @@ def plan_workflow(
     return plans
 
 
-def make_github_context(event: str, repository: str | None) -> dict[str, Value]:
+def make_github_context(
+    event: str,
+    repository: str | None,
+    server: GitHubServer = GitHubServer(),  # noqa: B008 - frozen
+) -> dict[str, Value]:
     """What expressions may know before a run: the event's shape, not its content."""
     is_pull = event in {"pull_request", "pull_request_target"}
     owner, _, name = (repository or "").partition("/")
@@ -91,9 +101,9 @@ def make_github_context(event: str, repository: str | None) -> dict[str, Value]:
         "repository": repository or UNKNOWN,
         "repository_owner": owner or UNKNOWN,
         "workspace": WORKSPACE,
-        "server_url": "https://github.com",
-        "api_url": "https://api.github.com",
-        "graphql_url": "https://api.github.com/graphql",
+        "server_url": server.web_url,
+        "api_url": server.api_url,
+        "graphql_url": server.graphql_url,
         "run_id": "1",
         "run_number": "1",
         "run_attempt": "1",
@@ -141,6 +151,13 @@ class JobPlanner:
         self._inputs = _workflow_inputs(document, inputs)
         self._outputs: dict[str, Value] = {}
         self._planned_jobs: list[JobPlan] = []
+
+    @property
+    def _server_env(self) -> dict[str, str]:
+        """What a runner of another GitHub than github.com says of it."""
+        names = {f"GITHUB_{key.upper()}": key for key in ("server_url", "api_url", "graphql_url")}
+        says = {name: to_string(self._github.get(key)) for name, key in names.items()}
+        return {name: value for name, value in says.items() if RUNNER_ENV[name] != value}
 
     def plan_jobs(self, wanted: str | None) -> Iterator[JobPlan]:
         """The plans, in the file's order; only the job `wanted` where it is given."""
@@ -303,7 +320,7 @@ class JobPlanner:
     ) -> JobPlan:
         runs_on, trouble = _read_runner(job.get("runs-on"), context)
         blocked += trouble
-        env = plan_environment(self._document.get("env"), context, {})
+        env = self._server_env | plan_environment(self._document.get("env"), context, {})
         context["env"] = dict(env)
         env |= plan_environment(job.get("env"), context, env)
         context["env"] = dict(env)

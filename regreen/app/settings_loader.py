@@ -6,7 +6,6 @@ import logging
 import os
 import secrets
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr, ValidationError
 
@@ -105,11 +104,3 @@ def read_settings(file: Path | None = None) -> Settings:
     except (OSError, UnicodeDecodeError) as error:
         message = f"cannot read {file}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
         raise UserError(message) from error
-
-
-def web_url_from_api_url(api_url: str) -> str:
-    """The web address that belongs to the API's: github.com, or the Enterprise Server itself."""
-    parts = urlsplit(api_url)
-    if parts.hostname == "api.github.com":
-        return "https://github.com"
-    return f"{parts.scheme}://{parts.netloc}"

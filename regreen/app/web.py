@@ -17,7 +17,6 @@ from regreen.adapters.store.connection import engine_for
 from regreen.adapters.store.database import Database
 from regreen.adapters.store.inbox import DeliveryInbox
 from regreen.app.health import make_acknowledgement_histogram, make_health_blueprint
-from regreen.app.settings_loader import web_url_from_api_url
 from regreen.bot.jobs.event_jobs import FairQueue, make_orders
 from regreen.bot.jobs.serialization import deserialize_work, serialize_work
 from regreen.dashboard.pages import make_dashboard
@@ -138,7 +137,7 @@ def make_web_application(
 def _make_dashboard(
     settings: Settings, store: Database, clock: Clock, intake: DeliveryIntake
 ) -> Blueprint:
-    web_url = web_url_from_api_url(settings.github_api_url)
+    web_url = settings.github.web_url
     people: SignIn | None = None
     if settings.client_id and settings.client_secret and settings.public_url:
         from regreen.adapters.github.sign_in import GitHubSignIn

@@ -33,6 +33,7 @@ from regreen.fixers.case import RUNG_ORDER, FixJob, FixResult, RungName
 from regreen.packages.python_version import choose_python_version
 
 if TYPE_CHECKING:
+    from regreen.domain.github import GitHubServer
     from regreen.logs.ci_log import CiLog
     from regreen.runs.trial import Trial
 
@@ -281,23 +282,32 @@ def _trial_from_workflow(
     git: Git, rev: str, source: _WorkflowStep, pythons: tuple[str, ...]
 ) -> Trial:
     """The trial that a workflow's step amounts to; of a matrix, the first cell that can be had here."""
+    from regreen.app.settings_loader import read_settings
+
     text = source.workflow.read_text(encoding="utf-8-sig", errors="replace")
+    plan = partial(_plan_trial, server=read_settings().github)
     try:
         with isolation.name_failed_input("the workflow"):
-            return isolation.run_in_child(_plan_trial, text, git, rev, source, pythons)
+            return isolation.run_in_child(plan, text, git, rev, source, pythons)
     except UserError as error:
         msg = f"{source.workflow}: {error}"
         raise UserError(msg) from error
 
 
 def _plan_trial(
-    text: str, git: Git, rev: str, source: _WorkflowStep, pythons: tuple[str, ...]
+    text: str,
+    git: Git,
+    rev: str,
+    source: _WorkflowStep,
+    pythons: tuple[str, ...],
+    *,
+    server: GitHubServer,
 ) -> Trial:
     from regreen.actions.step_trial import make_failed_step_trial, make_step_trial
     from regreen.actions.workflow import plan_workflow
 
     files = partial(git.show, rev)
-    jobs = plan_workflow(text, job=source.job_id, files=files)
+    jobs = plan_workflow(text, job=source.job_id, files=files, server=server)
     names = sorted({job.id for job in jobs})
     if len(names) != 1:
         msg = f"it has these jobs: {', '.join(names) or 'none'}; name one with --job"

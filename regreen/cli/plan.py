@@ -13,6 +13,7 @@ from regreen import isolation
 from regreen.actions.expressions.evaluation import to_json_value
 from regreen.actions.job_plan import Files, JobPlan, PlannedStep
 from regreen.actions.workflow import plan_workflow
+from regreen.app.settings_loader import read_settings
 from regreen.cli.options import format_option
 from regreen.cli.terminal import print_answer
 from regreen.domain.errors import UserError
@@ -35,11 +36,10 @@ def command(workflow: Path, job: str | None, event: str, shape: str) -> int:
     except OSError as error:
         message = f"cannot read {workflow}: {error.strerror}; give the path of a workflow file"
         raise UserError(message) from error
+    plan = partial(plan_workflow, server=read_settings().github)
     try:
         with isolation.name_failed_input("the workflow"):
-            jobs = isolation.run_in_child(
-                plan_workflow, text, job, event, _repository_files(workflow)
-            )
+            jobs = isolation.run_in_child(plan, text, job, event, _repository_files(workflow))
     except UserError as error:
         message = f"{workflow}: {error}"
         raise UserError(message) from error

@@ -41,11 +41,7 @@ def command(
 ) -> int:
     """Register the GitHub App by manifest and write the settings, readable by you alone."""
     from regreen.app import registration as r
-    from regreen.app.settings_loader import (
-        SETTINGS_FILE,
-        load_operator_settings,
-        web_url_from_api_url,
-    )
+    from regreen.app.settings_loader import SETTINGS_FILE, load_operator_settings
     from regreen.domain.errors import UserError
 
     settings = load_operator_settings(config)
@@ -53,7 +49,7 @@ def command(
     public_url = public_url or _ask_user("Where GitHub reaches this server", "--public-url")
     if not public_url.startswith(("https://", "http://127.0.0.1", "http://localhost")):
         raise UserError("the public address must start with https://")
-    web = web_url_from_api_url(settings.github_api_url)
+    web = settings.github.web_url
 
     def page(redirect: str, state: str) -> str:
         return r.render_manifest_form(

@@ -8,6 +8,7 @@ from datetime import datetime
 from threading import Event
 from types import MappingProxyType
 from typing import Literal, Protocol
+from urllib.parse import urlsplit
 
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.models import Side
@@ -63,6 +64,33 @@ BISECT_SCOPE: TokenScope = MappingProxyType(
 RESOLVE_SCOPE: TokenScope = MappingProxyType(
     {"contents": "write", "metadata": "read", "pull_requests": "write"}
 )
+
+
+@dataclass(frozen=True, slots=True)
+class GitHubServer:
+    """One GitHub by the address of its REST API: github.com, a tenant of GHE.com, or an Enterprise Server.
+
+    https://docs.github.com/enterprise-cloud@latest/admin/data-residency/network-details-for-ghecom
+    """
+
+    api_url: str = "https://api.github.com"
+
+    @property
+    def web_url(self) -> str:
+        """Where people and git reach it."""
+        parts = urlsplit(self.api_url)
+        place = parts.netloc.removeprefix("api.")
+        has_api_host = place == "github.com" or place.endswith(".ghe.com")
+        return f"{parts.scheme}://{place if has_api_host else parts.netloc}"
+
+    @property
+    def graphql_url(self) -> str:
+        """The address of its GraphQL API."""
+        return f"{self.api_url.rstrip('/').removesuffix('/v3')}/graphql"
+
+    def clone_url(self, repo: str) -> str:
+        """Where git fetches and pushes a repository; the only host that is sent a token by git."""
+        return f"{self.web_url}/{repo}.git"
 
 
 class NotFound(OutsideError):
@@ -301,6 +329,7 @@ class GitHub(Protocol):
     """One repository on GitHub, with a token for it alone. Writes carry a marker by which they are found again."""
 
     repo: str
+    server: GitHubServer
 
     def repository(self) -> Repository:
         """The repository, under its present name."""

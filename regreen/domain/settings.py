@@ -10,6 +10,7 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from regreen.domain.errors import ConfigError, ConfigProblem
+from regreen.domain.github import GitHubServer
 
 _DAYS_PER_MONTH = 31
 
@@ -37,8 +38,8 @@ class Settings(BaseSettings):
         None, description="SQLAlchemy URL; default: SQLite under `REGREEN_HOME`."
     )
     github_api_url: str = Field(
-        "https://api.github.com",
-        description="GitHub's REST API; for Enterprise Server https://HOST/api/v3.",
+        GitHubServer().api_url,
+        description="GitHub's REST API; for GHE.com https://api.SUBDOMAIN.ghe.com, for Enterprise Server https://HOST/api/v3.",
     )
     model: str = Field("claude-sonnet-5-5", description="The model's name.")
     fallback_model: str | None = Field(
@@ -130,6 +131,23 @@ class Settings(BaseSettings):
     @classmethod
     def _expand_path(cls, value: Path) -> Path:
         return value.expanduser()
+
+    @field_validator("github_api_url")
+    @classmethod
+    def _check_api_address(cls, value: str) -> str:
+        parts = urlsplit(value)
+        host = parts.hostname or ""
+        if parts.scheme not in {"https", "http"} or not host:
+            raise ValueError("write an address, such as https://HOST/api/v3")
+        if host == "github.com" or (host.endswith(".ghe.com") and not host.startswith("api.")):
+            message = f"that is where people go; the API is at https://api.{host}"
+            raise ValueError(message)
+        return value.rstrip("/")
+
+    @property
+    def github(self) -> GitHubServer:
+        """The GitHub that the App belongs to."""
+        return GitHubServer(self.github_api_url)
 
     @property
     def database(self) -> str:

@@ -13,7 +13,6 @@ import requests
 from regreen_playground import Playground, serve
 
 from regreen.app import registration
-from regreen.app.settings_loader import web_url_from_api_url
 from regreen.domain.errors import UserError
 from regreen.domain.settings import Settings
 
@@ -75,8 +74,3 @@ def _agree(playground: Playground, form: str) -> None:
 def test_a_code_that_is_none() -> None:
     with pytest.raises(UserError, match="that is no code"):
         registration.exchange_code("https://api.github.com", "https://x/?code=1")
-
-
-def test_where_people_see_what_the_api_serves() -> None:
-    assert web_url_from_api_url("https://api.github.com") == "https://github.com"
-    assert web_url_from_api_url("https://ghe.example.org/api/v3") == "https://ghe.example.org"

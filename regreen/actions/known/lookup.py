@@ -24,6 +24,7 @@ from regreen.actions.known.toolchains import (
     parse_python_version,
     unless_installed,
 )
+from regreen.domain.github import GitHubServer
 
 
 def find_meaning(uses: str, inputs: ActionInputs, files: Files) -> ActionMeaning:
@@ -58,7 +59,8 @@ def _plan_checkout(inputs: ActionInputs, files: Files) -> ActionMeaning:  # noqa
         return ActionMeaning("unsupported", f"checks out outside the workspace, at {path}")
     repository, ref = first_input(inputs, "repository"), first_input(inputs, "ref")
     if repository:
-        return _clone_other_repository(repository, ref, path)
+        server = first_input(inputs, "github-server-url") or GitHubServer().web_url
+        return _clone_other_repository(server.rstrip("/"), repository, ref, path)
     if ref and not re.fullmatch(r"refs/(?:heads|pull)/\S+|[0-9a-f]{40}|main|master", ref):
         return ActionMeaning("unsupported", f"checks out another revision, {ref}")
     submodules = first_input(inputs, "submodules").lower()
@@ -93,21 +95,23 @@ _CLONE_SUBMODULES = """git config -f .gitmodules --get-regexp '\\.path$' | while
 done"""
 
 
-def _clone_other_repository(repository: str, ref: str, path: str) -> ActionMeaning:
+def _clone_other_repository(server: str, repository: str, ref: str, path: str) -> ActionMeaning:
     """A public repository is cloned in the network phase, without a token."""
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository) or not re.fullmatch(r"[\w./-]*", ref):
         return ActionMeaning("unsupported", f"checks out another repository, {repository}")
-    at = shlex.quote(path)
+    if not re.fullmatch(r"https?://[\w.:-]+", server):
+        return ActionMeaning("unsupported", f"checks out from another server, {server}")
+    at, address = shlex.quote(path), shlex.quote(f"{server}/{repository}")
     run = (
         f"mkdir -p {at}\nrg_clone=$(mktemp -d)\n"
         f'git -C "$rg_clone" init --quiet\n'
-        f'git -C "$rg_clone" fetch --quiet --depth 1 https://github.com/{repository} {shlex.quote(ref or "HEAD")}\n'
+        f'git -C "$rg_clone" fetch --quiet --depth 1 {address} {shlex.quote(ref or "HEAD")}\n'
         'git -C "$rg_clone" checkout --quiet FETCH_HEAD\n'
         f'{_EMPTY_WORKSPACE if path == "." else ""}cp -a "$rg_clone"/. {at}/'
     )
     why, asks = (
         f"{repository} is cloned in the network phase",
-        f"git clone https://github.com/{repository}",
+        f"git clone {address}",
     )
     return ActionMeaning("setup", why, run=run, asks=asks)
 

@@ -206,7 +206,10 @@ def auth_environment(
     }
     if token:
         basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
-        settings["http.extraHeader"] = f"Authorization: Basic {basic}"
+        parts = urlsplit(url)  # limited to its host, whatever else git may come to ask
+        settings[f"http.{parts.scheme}://{parts.netloc}/.extraHeader"] = (
+            f"Authorization: Basic {basic}"
+        )
     settings["http.followRedirects"] = "false"
     pairs = {"GIT_CONFIG_COUNT": str(len(settings))}
     for i, (key, value) in enumerate(settings.items()):

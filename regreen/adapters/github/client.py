@@ -41,6 +41,7 @@ from regreen.domain.github import (
     CheckRun,
     Comment,
     FailedDelivery,
+    GitHubServer,
     InlineComment,
     Installation,
     Issue,
@@ -135,7 +136,7 @@ class GitHubApp:
             self._api_url, lambda: auth, watch=self._watch.for_owner(f"installation/{installation}")
         )
         return [
-            parse_repository(r)
+            parse_repository(r, GitHubServer(self._api_url))
             for r in wire.iterate_items("/installation/repositories", "repositories")
         ]
 
@@ -193,6 +194,7 @@ class RepositoryClient:
         forget: Callable[[Auth.Auth], None],
     ) -> None:
         self.repo = repo
+        self.server = GitHubServer(api_url)
         self._login = login
         self._auth = auth
         self._wire = GitHubRequester(api_url, auth, pace, etags, watch, clean=clean, forget=forget)
@@ -210,7 +212,7 @@ class RepositoryClient:
 
     def repository(self) -> Repository:
         """The repository, under its present name."""
-        return parse_repository(self._wire.get(self._at))
+        return parse_repository(self._wire.get(self._at), self.server)
 
     def pull(self, number: int) -> PullRequest:
         """A pull request."""

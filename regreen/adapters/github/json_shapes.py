@@ -9,6 +9,7 @@ from typing import Any
 from regreen.domain.github import (
     CheckRun,
     Comment,
+    GitHubServer,
     InlineComment,
     Issue,
     PullRequest,
@@ -82,13 +83,13 @@ def parse_time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def parse_repository(data: Json) -> Repository:
+def parse_repository(data: Json, server: GitHubServer) -> Repository:
     """Parse a repository."""
     return Repository(
         full_name=data["full_name"],
         id=data["id"],
         default_branch=data.get("default_branch") or "main",
-        clone_url=data.get("clone_url") or f"{data['html_url']}.git",
+        clone_url=server.clone_url(data["full_name"]),
         private=bool(data.get("private")),
         archived=bool(data.get("archived")),
         html_url=data["html_url"],

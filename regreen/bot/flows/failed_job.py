@@ -17,7 +17,14 @@ from regreen.actions.step_trial import (
 from regreen.actions.workflow import plan_workflow
 from regreen.bisect.verdict_memory import CommitRun
 from regreen.domain.errors import OutsideError, UserError
-from regreen.domain.github import GitHub, NotAllowed, RateLimited, WorkflowJob, WorkflowRun
+from regreen.domain.github import (
+    GitHub,
+    GitHubServer,
+    NotAllowed,
+    RateLimited,
+    WorkflowJob,
+    WorkflowRun,
+)
 from regreen.domain.models import Failure, RunResult, Trust
 from regreen.domain.ports import Git
 from regreen.logs import failure_signature
@@ -67,7 +74,7 @@ def _read_failed_job(
     step = failed.name if failed else ""
     red = FailedJob(job.name, step, job.html_url, None)
     text = _download_log(github, job)
-    here = _PlanningContext(git, github.repo, scope, trust, tuple(pythons))
+    here = _PlanningContext(git, github.repo, github.server, scope, trust, tuple(pythons))
     try:
         log = read_log(text, step or None)
         red = replace(red, step=step or log.step, failures=log.failures)
@@ -83,6 +90,7 @@ class _PlanningContext:
 
     git: Git
     repository: str
+    server: GitHubServer
     scope: str
     trust: Trust
     pythons: tuple[str, ...]
@@ -101,6 +109,7 @@ def _plan_trial(
         files=files,
         repository=here.repository,
         shown=job.name,
+        server=here.server,
     )
     # GitHub shows a job of a reusable workflow as "caller / job"
     chosen = next((p for p in plans if job.name in {p.name, p.id}), None)
@@ -152,7 +161,7 @@ def find_ci_runs(github: GitHub, git: Git, branch: str, command: str) -> tuple[C
         return ()
     places = {
         path: _find_step_locations(
-            git, next(run for run in runs if run.path == path), command, github.repo
+            git, next(run for run in runs if run.path == path), command, github
         )
         for path in dict.fromkeys(run.path for run in runs if run.path)
     }
@@ -195,7 +204,7 @@ def _read_signature(log: bytes, command: str) -> FailureSignature:
 
 
 def _find_step_locations(
-    git: Git, run: WorkflowRun, command: str, repository: str
+    git: Git, run: WorkflowRun, command: str, github: GitHub
 ) -> list[_StepLocation]:
     """Where the workflow of the newest run runs the command."""
     text = git.show(run.head_sha, run.path)
@@ -203,8 +212,9 @@ def _find_step_locations(
         return []
     try:
         files = partial(git.show, run.head_sha)
+        plan = partial(plan_workflow, server=github.server)
         plans = isolation.run_in_child(
-            plan_workflow, text.decode("utf-8", "replace"), None, run.event, files, repository
+            plan, text.decode("utf-8", "replace"), None, run.event, files, github.repo
         )
     except UserError:
         return []

@@ -12,7 +12,7 @@ from pathlib import Path
 from regreen.bot import messages
 from regreen.bot.messages.markup import has_marker
 from regreen.domain.errors import UserError
-from regreen.domain.github import GitHub, NotAllowed, ValidationFailed
+from regreen.domain.github import GitHub, GitHubServer, NotAllowed, ValidationFailed
 from regreen.domain.models import Review
 
 _MAX_EVENT_BYTES = 25 * 1024**2
@@ -48,7 +48,7 @@ def read_target(environ: Mapping[str, str] = os.environ) -> PostTarget:
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = "--post: the workflow's event has no pull request; use `on: pull_request`"
         raise UserError(message) from error
-    api_url = environ.get("GITHUB_API_URL") or "https://api.github.com"
+    api_url = environ.get("GITHUB_API_URL") or GitHubServer().api_url
     return PostTarget(environ["GITHUB_REPOSITORY"], number, head, api_url, environ["GITHUB_TOKEN"])
 
 
