@@ -15,7 +15,7 @@ RUN python3 -m venv /build \
  && /build/bin/pip install --no-cache-dir --no-index --find-links wheels hatchling \
  && /build/bin/pip wheel --no-cache-dir --no-index --no-deps --no-build-isolation --wheel-dir wheels . ./playground \
  && python3 -m venv /opt/regreen \
- && /opt/regreen/bin/pip install --no-cache-dir --no-index --find-links wheels "regreen${EXTRAS}" regreen-playground \
+ && /opt/regreen/bin/pip install --no-cache-dir --no-index --find-links wheels "regreen${EXTRAS}" "regreen[app]" regreen-playground \
  && /opt/regreen/bin/pip uninstall --yes --quiet pip
 
 FROM ${BASE}

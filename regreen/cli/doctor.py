@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 import click
 
-from regreen.cli.options import config_option, format_option
+from regreen.cli.options import config_option, format_option, require_app
 from regreen.cli.terminal import print_answer
 from regreen.code.repo_config_file import parse_repo_config
 from regreen.domain.errors import ConfigError, NoSandbox, OutsideError, UserError
@@ -140,6 +140,12 @@ def _check_repository_config() -> DoctorCheck:
 
 
 def _check_database(settings: Settings) -> list[DoctorCheck]:
+    try:
+        require_app()
+    except UserError as error:
+        detail = "not tried: `serve` is not installed here; the command line needs no database"
+        remedy = str(error).rpartition(": ")[2]
+        return [DoctorCheck("the database answers", "database", False, False, detail, remedy)]
     from regreen.adapters.store.connection import ping_database
 
     try:

@@ -7,7 +7,6 @@ cannot differ. The repository and the limits are fixed by whoever starts the ser
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import os
 import signal
@@ -18,7 +17,7 @@ from typing import Any
 
 import click
 
-from regreen.cli.options import repo_option, sandbox_option
+from regreen.cli.options import repo_option, require_extra, sandbox_option
 from regreen.domain.errors import UserError
 
 _MAX_ANSWER_BYTES = 16 * 1024**2
@@ -36,8 +35,7 @@ _MAX_PATCH_CHARS = 4 * 1024**2
 )
 def command(*, repo: Path, sandbox: str, model: bool, max_minutes: float) -> None:
     """Serve tools for agents on standard input and output. Nothing is applied, pushed or posted."""
-    if importlib.util.find_spec("mcp") is None:
-        raise UserError("the protocol's SDK is not installed: pip install 'regreen[mcp]'")
+    require_extra("mcp", "mcp", "the protocol's SDK")
     if not repo.is_dir():
         message = f"there is no folder {repo}"
         raise UserError(message)

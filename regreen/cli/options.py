@@ -139,6 +139,26 @@ def trial_options(
     return decorate
 
 
+def require_extra(name: str, module: str, purpose: str) -> None:
+    """Check that an extra of the distribution is installed; `module` is one that only it brings.
+
+    Raises:
+        UserError: it is not; the text says how to install it.
+    """
+    if importlib.util.find_spec(module) is None:
+        message = f"{purpose} is not installed: run `pip install 'regreen[{name}]'`"
+        raise UserError(message)
+
+
+def require_app() -> None:
+    """Check that the App's packages are installed.
+
+    Raises:
+        UserError: they are not.
+    """
+    require_extra("app", "sqlalchemy", "what the App needs (web server and database)")
+
+
 def require_playground() -> None:
     """Check that the local GitHub is installed.
 

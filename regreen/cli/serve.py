@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from regreen.cli.options import config_option
+from regreen.cli.options import config_option, require_app
 from regreen.domain.events import Event, Work
 
 
@@ -16,6 +16,7 @@ from regreen.domain.events import Event, Work
 @config_option()
 def command(host: str, port: int, config: Path | None) -> int:
     """Run the App: webhooks and dashboard in one process, jobs in another."""
+    require_app()
     from regreen.app.server import serve
     from regreen.app.settings_loader import load_app_settings, prepare_process, with_dashboard_token
 
@@ -34,6 +35,7 @@ def command(host: str, port: int, config: Path | None) -> int:
 @config_option()
 def worker_command(name: str | None, config: Path | None) -> int:
     """Run one more worker on the same database, until a signal ends it."""
+    require_app()
     import os
     import socket
 
@@ -56,6 +58,7 @@ def worker_command(name: str | None, config: Path | None) -> int:
 @config_option()
 def redeliver_command(delivery: str, event: str | None, config: Path | None) -> int:
     """Run one webhook delivery again: a DELIVERY_ID we have, or a FILE that holds a payload."""
+    require_app()
     import os
     import socket
     import threading

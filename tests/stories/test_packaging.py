@@ -9,10 +9,12 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 from ruamel.yaml import YAML
 
 from tests.stories.test_operator_settings import listening
@@ -188,6 +190,62 @@ def test_the_wheel_holds_all_that_a_machine_without_this_checkout_needs(tmp_path
         cwd=tmp_path, env=bare | {"PYTHONPATH": str(target)}, check=True, capture_output=True, text=True,
     )  # fmt: skip
     assert '"$schema"' in done.stdout
+
+
+def link_requirements(place: Path, *extras: str) -> None:
+    """Fill a folder with the packages that an installation of Regreen with these extras has."""
+    wanted, seen = [Requirement(f"regreen[{','.join(extras)}]")], set[str]()
+    place.mkdir()
+    (place / "regreen").symlink_to(TOP / "regreen")
+    while wanted:
+        needed = wanted.pop()
+        if str(needed) in seen:
+            continue
+        seen.add(str(needed))
+        found = distribution(needed.name)
+        marked = [Requirement(text) for text in found.requires or ()]
+        wanted += [
+            one for one in marked
+            if one.marker is None or any(one.marker.evaluate({"extra": e}) for e in {"", *needed.extras})
+        ]  # fmt: skip
+        for top in {file.parts[0] for file in found.files or () if file.parts[0] != ".."}:
+            if needed.name != "regreen" and not (place / top).is_symlink():
+                (place / top).symlink_to(str(found.locate_file(top)))
+
+
+def run_with_packages(place: Path, cwd: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """`regreen`, which sees the packages of this folder and no others."""
+    bare = {name: value for name, value in os.environ.items() if not name.startswith(("COV", "REGREEN_"))}  # fmt: skip
+    return subprocess.run(
+        [sys.executable, "-S", "-m", "regreen", *options],
+        cwd=cwd, env=bare | {"PYTHONPATH": str(place), "HOME": str(cwd)}, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+
+def test_the_command_line_needs_none_of_the_apps_packages(tmp_path: Path) -> None:
+    """Given an installation without extras, when commands run, then only the App's name an extra."""
+    repo, pull = pull_request(tmp_path, {})
+    site = tmp_path / "site"
+    link_requirements(site)
+    assert not (site / "sqlalchemy").exists()
+    reviewed = run_with_packages(site, repo.root, "review", "--no-model", "--base", pull["BASE"])
+    assert (reviewed.returncode, "Undefined name `y`" in reviewed.stdout) == (0, True), reviewed
+    for name in ("serve", "worker", "redeliver"):
+        refused = run_with_packages(site, repo.root, name, *(["x"] if name == "redeliver" else []))
+        assert (refused.returncode, "pip install 'regreen[app]'" in refused.stderr) == (2, True), refused  # fmt: skip
+    checked = run_with_packages(site, repo.root, "doctor", "--only", "database")
+    assert (checked.returncode, "pip install 'regreen[app]'" in checked.stdout) == (0, True), (
+        checked
+    )
+
+
+def test_the_extra_app_brings_what_the_app_needs(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    link_requirements(site, "app")
+    checked = run_with_packages(site, tmp_path, "doctor", "--only", "database")
+    assert (checked.returncode, "ok   database" in checked.stdout) == (0, True), checked
+    served = run_with_packages(site, tmp_path, "serve", "--port", "0")
+    assert "REGREEN_APP_ID" in served.stderr, served
 
 
 def commit_with_hook(repo: Repository, tmp_path: Path, *options: str) -> str:
