@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from regreen.adapters.git.repository import GitRepository
-from regreen.code.call_graph import CallGraph
-from regreen.code.symbol_index import SqliteOutlineStore, build_index
-from regreen.reviewers.model.retrieval import retrieve_chunks
+from regreen.code.symbol_index import CallGraph, SqliteOutlineStore, build_index
+from regreen.reviewers.model.related_code import retrieve_chunks
 from regreen.reviewers.pipeline import ReviewJob, review_change
 
 T = TypeVar("T")

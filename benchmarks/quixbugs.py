@@ -13,8 +13,8 @@ from pathlib import Path
 
 from regreen.adapters.git.repository import GitRepository
 from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.domain.job_control import StopCondition
 from regreen.domain.ports import Sandbox
-from regreen.domain.stop_reasons import StopCondition
 from regreen.fixers.case import FixJob, InitialFailure, RepairCase
 from regreen.fixers.rungs.template_rung import search_edits
 from regreen.fixers.warm_engine import WarmEngine

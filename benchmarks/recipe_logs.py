@@ -12,7 +12,7 @@ from regreen.actions.step_trial import JOB_LIMITS
 from regreen.adapters.git.repository import GitRepository
 from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.domain.errors import SetupFailed
-from regreen.runs.git_in_box import wrap_in_repository
+from regreen.runs.test_runs import wrap_in_repository
 from regreen.runs.trial import Trial, open_box
 
 _RUNNER = "/home/runner/work/thing/thing"

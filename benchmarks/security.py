@@ -30,9 +30,8 @@ from regreen.code.workflow_document import WorkflowError
 from regreen.packages.popular_names import look_alike
 from regreen.reviewers.analyzers.workflows import WorkflowRisk, find_risks
 from regreen.secrets.credential_detection import find_secrets
-from regreen.taint.analysis import analyse_program
+from regreen.taint.analysis import analyse_program, flow_confidence
 from regreen.taint.program import Program
-from regreen.taint.rules import flow_confidence
 from tests.unit.credentials import negatives, positives
 from tests.unit.test_workflow_advisories import HONEST, HOSTILE
 

@@ -21,8 +21,8 @@ from benchmarks.fix_regressions import SHARED
 from regreen.adapters.git.repository import GitRepository
 from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.code.paths import is_test
+from regreen.domain.job_control import StopCondition
 from regreen.domain.ports import Sandbox
-from regreen.domain.stop_reasons import StopCondition
 from regreen.gate.suite import find_suite
 from regreen.packages.python_version import choose_python_version
 from regreen.runs.test_runs import run_fresh

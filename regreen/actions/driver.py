@@ -14,7 +14,7 @@ from regreen.actions.expressions.runtime_shell import HELPER_FUNCTIONS, Expressi
 from regreen.actions.job_plan import WORKSPACE, PlannedStep, ServiceContainer
 from regreen.actions.service_containers import start_services
 from regreen.domain.github import GitHubServer
-from regreen.runs.git_in_box import INIT_REPOSITORY_SCRIPT
+from regreen.runs.test_runs import INIT_REPOSITORY_SCRIPT
 from regreen.runs.trial import UNTESTABLE_EXIT_CODE
 
 _SUCCESS_CALL = FunctionCall("success", ())

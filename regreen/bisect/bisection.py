@@ -36,8 +36,8 @@ from regreen.bisect.verdict_memory import (
 )
 from regreen.code.paths import is_document, is_test
 from regreen.domain.errors import Cancelled, UserError
+from regreen.domain.job_control import DeadlineEvent
 from regreen.domain.ports import Git, Sandbox
-from regreen.domain.stop_reasons import DeadlineEvent
 from regreen.languages.test_commands import find_test_files
 from regreen.packages import lock_edits
 from regreen.packages.lock_edits import PackageUpgrade, apply_some_upgrades, find_upgrades

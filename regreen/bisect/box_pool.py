@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from threading import Event, Lock
 
 from regreen.domain.errors import OutsideError, SetupFailed, UserError
-from regreen.domain.job_threads import ContextThreadPool
+from regreen.domain.job_control import ContextThreadPool
 from regreen.domain.models import PreparedEnv, RunResult
 from regreen.domain.ports import Box, Git, Sandbox
-from regreen.runs.git_in_box import trial_argv
+from regreen.runs.test_runs import trial_argv
 from regreen.runs.trial import Trial, prepare_environment
 
 _POOL_THREADS = 2  # threads that open and close boxes

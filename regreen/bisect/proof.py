@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from regreen.bisect.commit_runner import CommitRunner
-from regreen.bisect.rate_prior import RateHistory
+from regreen.bisect.posterior import RateHistory
 from regreen.bisect.result import CulpritVerification
 from regreen.bisect.session import BisectSession
 from regreen.bisect.verdict_memory import CommitRun

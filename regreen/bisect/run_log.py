@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, replace
 from uuid import uuid4
 
-from regreen.bisect.rate_prior import RateHistory
+from regreen.bisect.posterior import RateHistory
 from regreen.bisect.verdict_memory import (
     UNTESTABLE_REASON,
     CommitRun,

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from regreen.bisect.commit_graph import BEFORE_RANGE, CommitGraph, build_graph
 from regreen.bisect.commit_runner import CommitRunner, FailureJudge
 from regreen.bisect.endpoints import refuse_gaps
-from regreen.bisect.rate_prior import learn_prior, relax_for_proof
+from regreen.bisect.posterior import learn_prior, relax_for_proof
 from regreen.bisect.result import BisectionOutcome, RunOutcome, SearchStep
 from regreen.bisect.run_log import RunLog
 from regreen.bisect.search import CulpritSearch, calibrate_probability
 from regreen.bisect.verdict_memory import CommitRun
 from regreen.domain.errors import OutsideError
-from regreen.domain.job_threads import ContextThreadPool
+from regreen.domain.job_control import ContextThreadPool
 from regreen.domain.models import Commit
 from regreen.domain.ports import Git
 

@@ -61,7 +61,7 @@ def complete_trial(
         OutsideError: the sandbox engine failed.
     """
     from regreen.domain.errors import AnalysisFailed
-    from regreen.domain.stop_reasons import StopCondition
+    from regreen.domain.job_control import StopCondition
     from regreen.environment.inference import infer_environments
     from regreen.environment.preparation import EnvironmentTrier
 

@@ -82,7 +82,7 @@ def command(  # noqa: PLR0917 - click passes one argument an option
     argv: tuple[str, ...],
 ) -> int:
     """Run one command in the sandbox: no network, no credential, bounded in everything."""
-    from regreen.adapters.git import directory_tar as directory
+    from regreen.adapters.git import tar_stream as directory
     from regreen.adapters.sandbox import selection as sandboxes
 
     variables = dict(parse_variables(env))
@@ -112,7 +112,7 @@ def command(  # noqa: PLR0917 - click passes one argument an option
 
 
 def _read_setup_inputs(setup: str, tree: Path) -> str:
-    from regreen.adapters.git import directory_tar as directory
+    from regreen.adapters.git import tar_stream as directory
 
     return setup_inputs(
         setup, directory.list_entries(tree), partial(directory.read_regular_file, tree)
@@ -129,7 +129,7 @@ def _refuse_unknown(spec: EnvSpec, tree: Path | None, base: Path | None) -> None
 
 
 def _open_tree(folder: Path | None) -> SourceTree:
-    from regreen.adapters.git import directory_tar as directory
+    from regreen.adapters.git import tar_stream as directory
 
     if folder is None:
         return SourceTree({}, lambda _: None)

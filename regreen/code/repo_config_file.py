@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from regreen.code.yaml_loader import compose_nodes, locate_fault
+from regreen.code.config_loaders import compose_nodes, locate_fault
 from regreen.domain.errors import ConfigError, ConfigProblem
 from regreen.domain.repo_config import RepoConfig
 

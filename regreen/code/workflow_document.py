@@ -10,7 +10,7 @@ from typing import Any
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from regreen.code.yaml_loader import compose_nodes, locate_fault
+from regreen.code.config_loaders import compose_nodes, locate_fault
 from regreen.domain.errors import UserError
 
 _NULL_WORDS = frozenset({"", "~", "null", "Null", "NULL"})

@@ -17,8 +17,13 @@ from urllib.parse import urlencode, urlsplit
 from flask import Blueprint, Request, Response, g, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
-from regreen.dashboard.rendering import add_security_headers, render_message, render_page
-from regreen.dashboard.viewer import FORM_TOKEN_FIELD, Viewer
+from regreen.dashboard.rendering import (
+    FORM_TOKEN_FIELD,
+    Viewer,
+    add_security_headers,
+    render_message,
+    render_page,
+)
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.github import PERMISSION_LEVELS, SignIn
 from regreen.domain.ports import Clock

@@ -1,31 +1,352 @@
-"""The dashboard's addresses: what came in, what runs, what was found, what it cost; cancelling and repeating."""
+"""The dashboard's pages and their addresses: what came in, what runs, what was found, what it cost; cancelling and repeating."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
+from math import sqrt
+from typing import Any, get_args
 from urllib.parse import quote
 
 from flask import Blueprint, Response, abort, g, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
+from regreen.bot.feedback import OutcomeStore
 from regreen.bot.jobs.event_jobs import make_orders
 from regreen.bot.jobs.serialization import deserialize_work
+from regreen.code.repo_config_file import parse_repo_config
 from regreen.dashboard.authentication import Authenticator
-from regreen.dashboard.calibration_page import show_calibration
-from regreen.dashboard.job_page import show_job
-from regreen.dashboard.lists import RECORD_LISTS
-from regreen.dashboard.overview import show_overview
-from regreen.dashboard.rendering import format_json, render_message, render_page
-from regreen.dashboard.viewer import Viewer
-from regreen.domain.errors import UserError
+from regreen.dashboard.rendering import (
+    Viewer,
+    format_json,
+    format_subject,
+    render_message,
+    render_page,
+)
+from regreen.dashboard.results import summarize_result, view_result
+from regreen.domain.errors import ConfigError, UserError
 from regreen.domain.github import SignIn
-from regreen.domain.list_queries import DashboardStore
+from regreen.domain.list_queries import (
+    DashboardStore,
+    ListQuery,
+    Page,
+    RepositoryMonth,
+    ScheduleRun,
+)
 from regreen.domain.ports import Clock
-from regreen.domain.records import AuditEntry, Order
+from regreen.domain.records import (
+    ENDED_STATES,
+    AuditEntry,
+    JobKind,
+    JobRecord,
+    JobState,
+    Order,
+    ResultDocument,
+)
+from regreen.domain.repo_config import BudgetConfig, RepoConfig
 from regreen.domain.settings import Settings
+from regreen.domain.state_records import (
+    FindingOutcome,
+    LastValidConfig,
+    ScheduleState,
+    ServiceState,
+)
+from regreen.reviewers.learning import (
+    CalibrationBin,
+    RuleStats,
+    calibration_bins,
+    rule_statistics,
+)
+
+_HEALTH_PERIOD = timedelta(days=30)
+_MAX_HEALTH_MARKS = 14
+_DEFAULT_BUDGET = BudgetConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class _HealthMark:
+    """One scheduled look at a repository, and the word for its state."""
+
+    run: ScheduleRun
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Regression:
+    """An open regression; `address` is empty where no issue is known."""
+
+    title: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class _RepositoryLine:
+    """A repository's row. `looks` are the last ones, the newest last."""
+
+    month: RepositoryMonth
+    budget: BudgetConfig
+    looks: list[_HealthMark]
+    regressions: list[_Regression]
+
+
+def show_overview(shelf: DashboardStore, reader: Viewer, now: datetime, web_url: str) -> Response:
+    """Every repository on one line, above them what the operator has to know, below them what goes on now."""
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    months = shelf.months(today.replace(day=1), today)
+    months = [m for m in months if m.repo and reader.may_see(m.repo)]
+    looks: dict[str, list[_HealthMark]] = {}
+    for run in shelf.schedule_runs(now - _HEALTH_PERIOD):
+        if reader.may_see(run.repo):
+            looks.setdefault(run.repo, []).append(_HealthMark(run, _run_state_word(run)))
+    regressions: dict[str, list[_Regression]] = {}
+    for state in shelf.find_all(ScheduleState):
+        if state.red and reader.may_see(state.repo):
+            regressions.setdefault(state.repo, []).append(_describe_regression(state, web_url))
+    known = {repo: RepositoryMonth(repo) for repo in looks} | {m.repo: m for m in months}
+    configs = {known.repo: known.text for known in shelf.find_all(LastValidConfig)}
+    sandbox = shelf.find(ServiceState, name="sandbox")
+    running = shelf.list_jobs(ListQuery(repos=reader.repos, state="running", limit=20)).rows
+    waiting = shelf.list_jobs(ListQuery(repos=reader.repos, state="waiting", limit=20)).rows
+    return render_page(
+        "overview.html",
+        "Overview",
+        reader,
+        repositories=[
+            _RepositoryLine(
+                month,
+                _parse_budget(configs.get(repo)),
+                looks.get(repo, [])[:_MAX_HEALTH_MARKS][::-1],
+                regressions.get(repo, []),
+            )
+            for repo, month in sorted(known.items())
+        ],
+        total=sum(m.usd for m in months) if months else None,
+        current_jobs=[*running, *waiting],
+        sandbox_problem=sandbox.value if sandbox else None,
+        web_url=web_url,
+    )
+
+
+def _run_state_word(look: ScheduleRun) -> str:
+    if look.state in {"waiting", "running"}:
+        return "running"
+    if look.state != "done":
+        return look.state
+    first = look.note.partition(":")[0].split(" ")[0]
+    return {"still": "red", "failed": "flaky"}.get(first, first or "done")
+
+
+def _describe_regression(state: ScheduleState, web_url: str) -> _Regression:
+    is_linked = web_url and state.issue is not None
+    address = f"{web_url}/{quote(state.repo)}/issues/{state.issue}" if is_linked else ""
+    return _Regression(f"{state.schedule}: #{state.issue}", address)
+
+
+def _parse_budget(config: str | None) -> BudgetConfig:
+    """The budget by the configuration last read from a repository, the default where it has none."""
+    try:
+        return parse_repo_config(config).budget if config else _DEFAULT_BUDGET
+    except (ConfigError, UserError):  # an older version took it
+        return _DEFAULT_BUDGET
+
+
+_Z_SCORE = 1.645  # the middle 90 % of a normal distribution
+
+
+@dataclass(frozen=True, slots=True)
+class _PlottedBin:
+    """Findings of about the same confidence; the true share lies from `least` to `most` nine times in ten."""
+
+    low: float
+    high: float
+    count: int
+    right: int
+    mean: float
+    share: float
+    least: float
+    most: float
+    radius: float
+
+
+def show_calibration(shelf: DashboardStore, reader: Viewer) -> Response:
+    """What people made of the posted findings, against the confidence that these had."""
+    repo = request.args.get("repo", "").strip()
+    visible = [o for o in OutcomeStore(shelf).list_outcomes() if reader.may_see(o.repo)]
+    outcomes = [o for o in visible if not repo or o.repo == repo]
+    return render_page(
+        "calibration.html",
+        "Calibration",
+        reader,
+        repos=sorted({o.repo for o in visible}),
+        bins=[_plot_bin(bin_) for bin_ in calibration_bins(outcomes)],
+        rules=_list_rules(outcomes, shelf),
+    )
+
+
+def _list_rules(
+    outcomes: list[FindingOutcome], shelf: DashboardStore
+) -> list[tuple[str, RuleStats]]:
+    """Acceptance by repository and rule, with the confidence that each needs by now."""
+    default = RepoConfig().review.min_confidence
+    rules = []
+    for repo in sorted({o.repo for o in outcomes}):
+        _, needed = OutcomeStore(shelf).learned_thresholds(repo, default)
+        rules += [(repo, rule) for rule in rule_statistics(outcomes, needed, repo, default)]
+    return rules
+
+
+def _plot_bin(bin_: CalibrationBin) -> _PlottedBin:
+    """Where a bin stands in the plot, with Wilson's interval for its share."""
+    n, share = bin_.count, bin_.right / bin_.count
+    scale = 1 + _Z_SCORE**2 / n
+    middle = (share + _Z_SCORE**2 / (2 * n)) / scale
+    half = _Z_SCORE / scale * sqrt(share * (1 - share) / n + _Z_SCORE**2 / (4 * n**2))
+    return _PlottedBin(
+        low=bin_.low,
+        high=bin_.high,
+        count=n,
+        right=bin_.right,
+        mean=bin_.mean,
+        share=share,
+        least=max(0.0, middle - half),
+        most=min(1.0, middle + half),
+        radius=min(9.0, 3 + sqrt(n) / 2),
+    )
+
+
+_HINT, _RESULTS_HINT = "in the newest 5,000", "in the newest 2,000"
+_QUERY_FIELDS = ("repo", "number", "kind", "state", "q", "after")
+_TEXT: tuple[str, ...] = ()  # a filter without options
+
+
+@dataclass(frozen=True, slots=True)
+class RecordList:
+    """One list: its template, the fields of its filter form with their options, and who reads its rows."""
+
+    title: str
+    template: str
+    fields: Mapping[str, tuple[str, ...]]
+    read: Callable[[DashboardStore, ListQuery], Page[Any]]
+    hint: str = _HINT
+
+    def show(self, shelf: DashboardStore, reader: Viewer) -> Response:
+        """The page, within what the reader may see."""
+        page = self.read(shelf, _query_from_address(reader))
+        is_narrowed = any(request.args.values())
+        empty = "Nothing fits these filters." if is_narrowed else "Nothing yet."
+        return render_page(self.template, self.title, reader, list=self, page=page, empty=empty)
+
+
+def _list_results(title: str, kind: str) -> RecordList:
+    def read(shelf: DashboardStore, query: ListQuery) -> Page[Any]:
+        page = shelf.list_documents(replace(query, kind=kind))
+        return Page([summarize_result(document) for document in page.rows], page.after)
+
+    fields = {"q": _TEXT, "repo": _TEXT, "number": _TEXT}
+    return RecordList(title, "results.html", fields, read, _RESULTS_HINT)
+
+
+_SUBJECT_FIELDS = {"q": _TEXT, "repo": _TEXT, "number": _TEXT, "kind": _TEXT}
+RECORD_LISTS = {
+    "/jobs": RecordList(
+        "Jobs",
+        "jobs.html",
+        {**_SUBJECT_FIELDS, "kind": get_args(JobKind), "state": get_args(JobState)},
+        lambda shelf, query: shelf.list_jobs(query),
+    ),
+    "/reviews": _list_results("Reviews", "review"),
+    "/fixes": _list_results("Fixes", "fix"),
+    "/bisections": _list_results("Bisections", "bisect"),
+    "/deliveries": RecordList(
+        "Deliveries",
+        "deliveries.html",
+        {"q": _TEXT, "repo": _TEXT, "kind": _TEXT},
+        lambda shelf, query: shelf.list_deliveries(query),
+    ),
+    "/ledger": RecordList(
+        "Cost", "ledger.html", _SUBJECT_FIELDS, lambda shelf, query: shelf.list_ledger(query)
+    ),
+    "/audit": RecordList(
+        "Audit", "audit.html", _SUBJECT_FIELDS, lambda shelf, query: shelf.list_actions(query)
+    ),
+}
+
+
+def _query_from_address(reader: Viewer) -> ListQuery:
+    """What the address asks for, within what the reader may see."""
+    asked = {key: request.args.get(key, "").strip()[:200] for key in _QUERY_FIELDS}
+    number = asked["number"].lstrip("#")
+    return ListQuery(
+        repos=reader.repos,
+        repo=asked["repo"],
+        number=int(number) if number.isdecimal() and len(number) < 10 else None,
+        kind=asked["kind"],
+        state=asked["state"],
+        words=asked["q"],
+        after=asked["after"],
+    )
+
+
+_KIND_TITLES: dict[JobKind, str] = {
+    "review": "Review of",
+    "fix": "Repair of",
+    "bisect": "Bisection of",
+    "comment": "Answer in",
+    "tick": "Schedule of",
+    "care": "Upkeep",
+}
+
+
+def show_job(shelf: DashboardStore, reader: Viewer, job_id: str, web_url: str) -> Response | None:
+    """A job's page or, where it is forgotten, that of its results; None where there is neither."""
+    job = shelf.job(job_id)
+    documents = [d for d in shelf.results_of(job_id) if reader.may_see(d.repo)]
+    results = [view_result(document) for document in documents]
+    if job is None:
+        if not documents:
+            return None
+        title = format_subject(documents[0].repo, documents[0].number)
+        return render_page("job.html", title, reader, results=results)
+    if not reader.may_see(job.repo):
+        return None
+    took = (job.ended - job.started).total_seconds() if job.ended and job.started else None
+    return render_page(
+        "job.html",
+        f"{_KIND_TITLES[job.kind]} {format_subject(job.repo, job.number)}",
+        reader,
+        job=job,
+        order=format_json(job.event),
+        is_live=job.state not in ENDED_STATES,
+        took=took,
+        steps=shelf.list_job_progress(job_id),
+        links=_list_github_links(job, documents, web_url),
+        results=results,
+        calls=shelf.list_ledger(ListQuery(job=job_id)).rows,
+        actions=shelf.list_actions(ListQuery(job=job_id)).rows,
+    )
+
+
+def _list_github_links(
+    job: JobRecord, documents: list[ResultDocument], web_url: str
+) -> list[tuple[str, str]]:
+    """Address and words of the ways to GitHub: the pull request or issue, the commit that was found."""
+    if not web_url or not job.repo:
+        return []
+    base = f"{web_url}/{quote(job.repo)}"
+    links = [(base, job.repo)]
+    if job.number is not None:
+        # GitHub sends an issue's address on to the pull request where it is one
+        links.append((f"{base}/issues/{job.number}", f"#{job.number}"))
+    for document in documents:
+        culprit = document.body.get("culprit") or {}
+        sha = str(culprit.get("sha") or document.body.get("head") or "")
+        if sha.isalnum():
+            links.append((f"{base}/commit/{sha}", sha[:12]))
+    return links
+
 
 OrderWork = Callable[[tuple[Order, ...]], None]
 

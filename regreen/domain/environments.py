@@ -89,7 +89,7 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkflowJob:
+class TestingJob:
     """What a job of a workflow runs to set up and to test; `version` is the interpreter's, where it says one."""
 
     setup: str
@@ -123,4 +123,4 @@ class ProjectCommit:
     versions: Sequence[str]
     day: date | None
     command: str
-    find_job: Callable[[IsTestCall, RankVersion], WorkflowJob | None]
+    find_job: Callable[[IsTestCall, RankVersion], TestingJob | None]

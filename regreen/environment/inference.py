@@ -23,7 +23,7 @@ from regreen.domain.environments import (
     ProjectCommit,
     RankVersion,
     RepositoryFiles,
-    WorkflowJob,
+    TestingJob,
     open_files,
 )
 from regreen.domain.errors import UserError
@@ -69,7 +69,7 @@ def _infer(
     committed = git.commit(rev).date.date()
     day = committed if today - committed > _OLD else None
 
-    def find_job(is_test_call: IsTestCall, rank: RankVersion) -> WorkflowJob | None:
+    def find_job(is_test_call: IsTestCall, rank: RankVersion) -> TestingJob | None:
         return _find_workflow_job(files, is_test_call, rank)
 
     found: list[Environment] = []
@@ -102,7 +102,7 @@ def _projects_of_tree(files: RepositoryFiles) -> ProjectTools | None:
 
 def _find_workflow_job(
     files: RepositoryFiles, is_test_call: IsTestCall, rank: RankVersion
-) -> WorkflowJob | None:
+) -> TestingJob | None:
     """The job that runs the tests, where its steps are plain commands: of a matrix the cell that ranks lowest."""
 
     def read(path: str) -> bytes | None:
@@ -123,7 +123,7 @@ def _find_workflow_job(
             found = make_plain_step(job, step) if step is not None else None
             if step is not None and found is not None:
                 line = find_line(files.read(path), step.run.strip().splitlines()[0])
-                return WorkflowJob(*found, job.python, f"{path}:{line}")
+                return TestingJob(*found, job.python, f"{path}:{line}")
     return None
 
 

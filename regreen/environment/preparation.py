@@ -16,9 +16,9 @@ from regreen.domain.errors import (
     SetupFailed,
     UserError,
 )
+from regreen.domain.job_control import StopCondition
 from regreen.domain.languages import DependencyTools, Language
 from regreen.domain.ports import Git, Sandbox
-from regreen.domain.stop_reasons import StopCondition
 from regreen.languages.test_commands import find_collection, find_plain_test_call
 from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import Trial, describe_missing_tool, find_missing_tool, prepare_environment

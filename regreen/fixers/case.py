@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Literal
 
 from regreen.domain.errors import AnalysisFailed
+from regreen.domain.job_control import StopCondition
 from regreen.domain.models import Cost, Failure
 from regreen.domain.ports import Box, Git, Model, Sandbox
-from regreen.domain.stop_reasons import StopCondition
 from regreen.gate.judge import PROTECTED_PATHS, GateReport
 from regreen.gate.publishing import CheckKind, classify_check
 from regreen.gate.suite import ProjectSuite

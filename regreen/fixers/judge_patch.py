@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from regreen.code.file_change import CheckReason
 from regreen.domain.errors import Cancelled, UserError
+from regreen.domain.job_control import DeadlineEvent, StopCondition
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git, Sandbox
-from regreen.domain.stop_reasons import DeadlineEvent, StopCondition
 from regreen.fixers.case import FixJob, GuiltyCommit, InitialFailure, Proposal, RepairCase
 from regreen.fixers.triage import make_case, triage_failure
 from regreen.fixers.verify_patch import (

@@ -9,9 +9,9 @@ from threading import Event
 from typing import Protocol
 
 from regreen.domain.errors import Cancelled, NoSandbox, OutOfBudget, OutsideError, UserError
+from regreen.domain.job_control import DeadlineEvent, StopCondition
 from regreen.domain.models import Cost
 from regreen.domain.ports import Git, Model, Sandbox
-from regreen.domain.stop_reasons import DeadlineEvent, StopCondition
 from regreen.fixers.case import (
     RUNG_ORDER,
     Attempt,
@@ -28,8 +28,7 @@ from regreen.fixers.case import (
     RungName,
     RungResult,
 )
-from regreen.fixers.minimization import describe_smaller_failure
-from regreen.fixers.minimize_patch import measure_strength
+from regreen.fixers.minimization import describe_smaller_failure, measure_strength
 from regreen.fixers.triage import explain_red_base, make_case, triage_failure
 from regreen.fixers.verify_patch import PatchVerification, verify_proposal
 from regreen.gate.judge import ATTEMPTS_A_HEAD

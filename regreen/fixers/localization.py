@@ -1,9 +1,12 @@
-"""Selects the context of a failure for a model: the most informative sections first, within a budget."""
+"""Selects the context of a failure for a model: the most informative sections first, within a budget;
+the lines that failing tests run more than others are the suspects.
+"""
 
 from __future__ import annotations
 
 import ast
 import builtins
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -18,9 +21,34 @@ from regreen.domain.models import Failure, StackFrame
 from regreen.fixers.case import RepairCase
 from regreen.fixers.named_definitions import find_named_definitions, is_outside_product
 from regreen.fixers.verify_patch import find_failing_sources
+from regreen.fixers.warm_engine import WarmEngine
 from regreen.fixers.workspace import clip_text, read_original
 from regreen.languages.registry import has_capability
 from regreen.languages.test_commands import names_each_test
+
+
+def rank_lines(case: RepairCase, engine: WarmEngine | None = None) -> list[tuple[str, int, float]]:
+    """Source lines as (path, line, suspicion), most suspect first; empty where nothing could be traced."""
+    engine = engine or WarmEngine(case)
+    runs = engine.trace_tests()
+    failing = set(engine.failing)
+    total = sum(1 for test, _ in runs if test in failing)
+    red: Counter[tuple[str, int]] = Counter()
+    green: Counter[tuple[str, int]] = Counter()
+    for test, lines in runs:
+        for path, numbers in lines.items():
+            if (
+                is_source(path)
+                and has_capability(path, "warm engine")
+                and not path.startswith((".regreen", ".venv"))
+            ):
+                (red if test in failing else green).update((path, number) for number in numbers)
+    found = [
+        (path, line, times / math.sqrt(total * (times + green[path, line])))
+        for (path, line), times in red.items()
+    ]
+    return sorted(found, key=lambda scored: (-scored[2], scored[0], scored[1]))
+
 
 _CONTEXT_LINES = 20
 _MAX_WHOLE_LINES = 120
@@ -263,7 +291,6 @@ def rank_suspects(case: RepairCase, limit: int = 12) -> list[tuple[StackFrame, f
     """Ochiai's ranking of source lines, from a run of the failing and some passing tests under a tracer."""
     if not names_each_test(case.trial, case.output) or not case.passing:
         return []
-    from regreen.fixers.spectrum import rank_lines
 
     return [(StackFrame(path, number), score) for path, number, score in rank_lines(case)[:limit]]
 

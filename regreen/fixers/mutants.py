@@ -11,9 +11,9 @@ from types import MappingProxyType
 
 from regreen.code.file_change import PatchedFile
 from regreen.code.paths import is_source
+from regreen.domain.job_control import StopCondition
 from regreen.domain.languages import SourceEdit
 from regreen.domain.ports import Git, Sandbox
-from regreen.domain.stop_reasons import StopCondition
 from regreen.fixers.case import FixJob, InitialFailure, RepairCase
 from regreen.fixers.warm_engine import WarmEngine
 from regreen.gate.judge import changed_files

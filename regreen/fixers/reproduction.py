@@ -14,8 +14,7 @@ from regreen.domain.errors import AnalysisFailed, SetupFailed
 from regreen.domain.models import Failure, PreparedEnv, RunResult
 from regreen.domain.ports import Git, Sandbox
 from regreen.logs.ci_log import CiLog, read_failures, read_log
-from regreen.runs.git_in_box import trial_argv
-from regreen.runs.test_runs import CommandRun
+from regreen.runs.test_runs import CommandRun, trial_argv
 from regreen.runs.trial import UNTESTABLE_EXIT_CODE, Trial
 
 ReproductionVerdict = Literal["reproduced", "flaky", "not_reproduced", "unsupported", "infra"]

@@ -12,9 +12,9 @@ from regreen.actions.service_containers import find_substituted_services
 from regreen.actions.step_trial import enable_network
 from regreen.code.paths import is_test
 from regreen.domain.errors import SetupFailed
+from regreen.domain.job_control import StopCondition
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git, Sandbox
-from regreen.domain.stop_reasons import StopCondition
 from regreen.fixers.case import FixJob, FixOutcome, InitialFailure, RepairCase
 from regreen.fixers.reproduction import (
     find_lacking_network,

@@ -18,7 +18,7 @@ from regreen.domain.errors import AnalysisFailed, SetupFailed, UserError
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git
 from regreen.fixers.case import PatchedRuns, Proposal, RepairCase
-from regreen.fixers.minimize_patch import minimize_patch
+from regreen.fixers.minimization import minimize_patch
 from regreen.fixers.warm_engine import WarmEngine
 from regreen.gate.judge import (
     TOO_SLOW,

@@ -17,7 +17,7 @@ from regreen.domain.ports import Box
 from regreen.fixers.case import RepairCase
 from regreen.fixers.workspace import read_original
 from regreen.languages.test_commands import find_warm_language
-from regreen.runs.git_in_box import trial_argv
+from regreen.runs.test_runs import trial_argv
 
 Candidate = Mapping[str, str]
 """Changed files: path to new text."""

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from packaging.version import Version
 
 from regreen.domain.errors import SetupFailed
+from regreen.domain.job_control import StopCondition
 from regreen.domain.ports import Git, Sandbox
-from regreen.domain.stop_reasons import StopCondition
 from regreen.gate.judge import SuiteComparison
 from regreen.languages.registry import LANGUAGES
 from regreen.languages.test_commands import (

@@ -1,4 +1,4 @@
-"""All languages that have an adapter. A new language is a module beside this one, and its name here."""
+"""All languages that have an adapter. A new language is a value here, or a module beside this one where it needs code."""
 
 from __future__ import annotations
 
@@ -14,11 +14,31 @@ from regreen.domain.languages import (
     TestTools,
 )
 from regreen.languages.go import GO
-from regreen.languages.java import JAVA
 from regreen.languages.python.adapter import PYTHON
-from regreen.languages.rust import RUST
+from regreen.languages.quarantine import MarkerAbove
 from regreen.languages.script import JAVASCRIPT, TYPESCRIPT
+from regreen.languages.toolchains import TableProjects
 
+_OUTLINE_ONLY: frozenset[Capability] = frozenset(
+    {"contracts", "syntax tree", "checkers", "bug patterns", "data flow", "conventions", "assertions", "test results",
+     "coverage", "edits", "mutants", "warm engine", "dependencies"}
+)  # fmt: skip
+JAVA = Language(
+    title="Java",
+    files=frozenset({"java"}),
+    manifests=frozenset({"pom.xml", "build.gradle", "build.gradle.kts"}),
+    gaps=_OUTLINE_ONLY,
+    projects=TableProjects("java"),
+    quarantine=MarkerAbove("@org.junit.jupiter.api.Disabled({reason})"),
+)
+RUST = Language(
+    title="Rust",
+    files=frozenset({"rust"}),
+    manifests=frozenset({"Cargo.toml"}),
+    gaps=_OUTLINE_ONLY,
+    projects=TableProjects("rust"),
+    quarantine=MarkerAbove("#[ignore = {reason}]"),
+)
 LANGUAGES: tuple[Language, ...] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RUST, JAVA)
 PROJECTS: tuple[ProjectTools, ...] = tuple(dict.fromkeys(x.projects for x in LANGUAGES))
 

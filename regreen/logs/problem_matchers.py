@@ -1,10 +1,10 @@
-"""Reads the output of linters, compilers, installers and the runner by the rows of `log_matchers.toml`.
-
-The head of that table explains its columns.
+"""Reads compilers, linters, type checkers and pre-commit: one line each by `log_matchers.toml`, and messages that
+continue on the next lines.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -20,6 +20,210 @@ from regreen.logs.reader import (
     parse_line_number,
     shorten_message,
 )
+
+_PATH_PATTERN = r"(?P<path>(?:[A-Za-z]:)?[^\s:(][^:(\n]{0,500}?\.\w{1,10}|[\w./-]{1,300}file)"
+_ARROW_PLACE = re.compile(r"^ *--> (?P<path>\S.*?):(?P<line>\d+):(?P<col>\d+)$")
+_MYPY = re.compile(
+    rf"^{_PATH_PATTERN}:(?P<line>\d+)(?::(?P<col>\d+))?(?::\d+:\d+)?: error: (?P<message>\S.*?)(?: {{1,4}}\[(?P<code>[a-z][\w-]*)\])?$"
+)
+_PYRIGHT = re.compile(
+    r"^ *(?P<path>/?[^\s:][^:]*\.pyi?):(?P<line>\d+):(?P<col>\d+) - error:? ?(?P<message>\S.*?)(?: \((?P<code>report\w+)\))?$"
+)
+_TSC = re.compile(
+    r"^(?P<path>[^\s(][^(]*\.[cm]?[jt]sx?|[^\s(]+\.(?:vue|svelte))\((?P<line>\d+),(?P<col>\d+)\): error (?P<code>TS\d+): (?P<message>.*)$"
+)
+_TSC_PRETTY = re.compile(
+    r"^(?P<path>[^\s:]+\.[cm]?[jt]sx?):(?P<line>\d+):(?P<col>\d+) - error (?P<code>TS\d+): (?P<message>.*)$"
+)
+_TY_HEAD = re.compile(r"^error\[(?P<code>[a-z][\w-]*)\]: (?P<message>\S.*)$")
+_TY_CONCISE = re.compile(
+    rf"^{_PATH_PATTERN}:(?P<line>\d+):(?P<col>\d+): error\[(?P<code>[a-z][\w-]*)\] (?P<message>\S.*)$"
+)
+_COMPILED_SUFFIX = re.compile(r"\.(?:c|cc|cpp|cxx|h|hh|hpp|m|mm|java|kt|swift|f90|cu)$")
+_MYPY_CRASH = re.compile(
+    r"^(?:mypy: )?(?P<message>.*(?:error: INTERNAL ERROR|can't read file|is not a valid Python package name).*)$"
+)
+
+
+class TypeReader:
+    """Reads mypy, pyright, ty and the TypeScript compiler."""
+
+    kind: Kind = "type"
+
+    def __init__(self) -> None:
+        self._found = FailureCollector()
+        self._head: re.Match[str] | None = None
+        self._open: re.Match[str] | None = None
+        self._message_lines: list[str] = []
+
+    def feed(self, line: str) -> None:
+        """Take the next line."""
+        head, self._head = self._head, None
+        if self._open is not None and self._continues_message(self._open, line):
+            return
+        if "error" in line:
+            self._head = _TY_HEAD.match(line)
+            finding = (
+                _MYPY.match(line)
+                or _PYRIGHT.match(line)
+                or _TSC.match(line)
+                or _TSC_PRETTY.match(line)
+                or _TY_CONCISE.match(line)
+            )
+            if finding and not _is_another(finding):
+                self._start_finding(finding)
+            elif "INTERNAL ERROR" in line or line.startswith("mypy: "):
+                self._add_crash(line)
+            elif line.startswith('{"file"'):
+                self._add_json_finding(line)
+        elif head is not None and (place := _ARROW_PLACE.match(line)):
+            self._add_failure(place, head["code"], head["message"])
+
+    def failures(self) -> list[Failure]:
+        """What was found."""
+        self._close_finding()
+        return self._found.all()
+
+    def _start_finding(self, finding: re.Match[str]) -> None:
+        if finding["code"]:
+            self._add_failure(finding, finding["code"], finding["message"])
+        else:
+            self._open, self._message_lines = finding, [finding["message"]]
+
+    def _continues_message(self, finding: re.Match[str], line: str) -> bool:
+        """Long messages continue on the next lines, with the rule at the end."""
+        goes_on = (
+            len(self._message_lines) < 8 and not _PYRIGHT.match(line) and not _MYPY.match(line)
+        )
+        if goes_on and (rule := _RULE_AT_END.search(line)):
+            self._message_lines.append(line[: rule.start()].strip())
+            self._add_failure(
+                finding, rule["report"] or rule["code"], "\n".join(self._message_lines)
+            )
+            self._open = None
+            return True
+        if goes_on and line[:1].isspace():
+            self._message_lines.append(line.strip())
+            return True
+        self._close_finding()
+        return False
+
+    def _close_finding(self) -> None:
+        if self._open is not None:
+            self._add_failure(self._open, "error", self._message_lines[0])
+        self._open = None
+
+    def _add_json_finding(self, line: str) -> None:
+        try:
+            finding = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        if (
+            isinstance(finding, dict)
+            and finding.get("severity") == "error"
+            and isinstance(finding.get("line"), int)
+        ):
+            path, at, code = (
+                make_relative(str(finding.get("file"))),
+                finding["line"],
+                str(finding.get("code") or "error"),
+            )
+            self._found.add(
+                Failure(
+                    f"{path}:{at}: {code}",
+                    code,
+                    shorten_message(str(finding.get("message"))),
+                    path,
+                    at,
+                )
+            )
+
+    def _add_failure(self, place: re.Match[str], code: str, message: str) -> None:
+        where = make_relative(place["path"])
+        at = ":".join(part for part in (place["line"], place["col"]) if part)
+        self._found.add(
+            Failure(
+                f"{where}:{at}: {code}",
+                code,
+                shorten_message(message),
+                where,
+                parse_line_number(place["line"]),
+            )
+        )
+
+    def _add_crash(self, line: str) -> None:
+        if crash := _MYPY_CRASH.match(line):
+            self._found.add(Failure("mypy", "crash", shorten_message(crash["message"])))
+
+
+_RULE_AT_END = re.compile(r"(?:\[(?P<code>[a-z][\w-]*)\]|\((?P<report>report\w+)\))$")
+
+
+def _is_another(finding: re.Match[str]) -> bool:
+    """Whether the line is shellcheck's or a compiler's, which have the same form."""
+    return bool(
+        re.fullmatch(r"SC\d+", finding["code"] or "") or _COMPILED_SUFFIX.search(finding["path"])
+    )
+
+
+_HOOK_DETAIL = re.compile(
+    r"^- (?P<key>hook id|exit code|duration|files were modified by this hook)(?:: (?P<value>.*))?$"
+)
+
+
+def _parse_hook(line: str) -> tuple[str, str] | None:
+    """`name.......(reason)Failed` as name and result; without a pattern, which would be slow on a row of dots."""
+    result = next((word for word in ("Failed", "Passed", "Skipped") if line.endswith(word)), None)
+    if result is None:
+        return None
+    rest = line[: -len(result)]
+    if rest.endswith(")") and "(" in rest:
+        rest = rest[: rest.rindex("(")]
+    name = rest.rstrip(".")
+    return (name, result) if len(rest) - len(name) >= 3 and name.strip() else None
+
+
+class PreCommitReader:
+    """Reads pre-commit's (and prek's) list of hooks; a failed hook is a failure under its id."""
+
+    kind: Kind = "lint"
+
+    def __init__(self) -> None:
+        self._found = FailureCollector()
+        self._hook: dict[str, str] | None = None
+        self._message_lines: list[str] = []
+
+    def feed(self, line: str) -> None:
+        """Take the next line."""
+        if (hook := _parse_hook(line)) is not None:
+            self._close_hook()
+            name, result = hook
+            if result == "Failed":
+                self._hook = {"name": name}
+        elif self._hook is not None:
+            if detail := _HOOK_DETAIL.match(line):
+                self._hook[detail["key"]] = detail["value"] or ""
+            elif line and len(self._message_lines) < 40:
+                self._message_lines.append(line)
+
+    def failures(self) -> list[Failure]:
+        """The hooks that failed."""
+        found = self._found.all()
+        if self._hook is not None and "hook id" in self._hook:
+            found.append(self._make_failure(self._hook))
+        return found
+
+    def _close_hook(self) -> None:
+        if self._hook is not None and "hook id" in self._hook:
+            self._found.add(self._make_failure(self._hook))
+        self._hook, self._message_lines = None, []
+
+    def _make_failure(self, hook: dict[str, str]) -> Failure:
+        text = "\n".join(self._message_lines)
+        if "files were modified by this hook" in hook:
+            text = f"files were modified by this hook\n{text}"
+        return Failure(hook["hook id"], "pre-commit", shorten_message(text or hook["name"]))
+
 
 _MAX_OPEN = 200
 

@@ -9,9 +9,14 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from regreen.packages.pip_command import FILE_OPTIONS, split_options
 from regreen.packages.popular_names import Ecosystem
-from regreen.packages.requirement_file import decode_text, included_files, read_lines
+from regreen.packages.requirement_file import (
+    FILE_OPTIONS,
+    decode_text,
+    included_files,
+    read_lines,
+    split_options,
+)
 from regreen.packages.runner_installs import RUNNERS
 from regreen.packages.setup_inputs import ReadFile, path_in_tree
 from regreen.shell.parse import ASSIGNMENT, ShellCommand, Word, find_commands, parse_script

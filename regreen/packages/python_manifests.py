@@ -9,8 +9,8 @@ from configparser import ConfigParser
 from dataclasses import replace
 from urllib.parse import urlsplit
 
+from regreen.code.config_loaders import load_toml
 from regreen.code.python_compat import parse_python
-from regreen.code.toml_loader import load_toml
 from regreen.packages.dependency import (
     VCS_PREFIXES,
     DeclaredPackages,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from regreen.code.toml_loader import load_toml
+from regreen.code.config_loaders import load_toml
 from regreen.domain.models import TreeEntry
 from regreen.domain.ports import Git
 from regreen.packages.setup_command import find_needs

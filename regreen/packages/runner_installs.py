@@ -8,9 +8,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from regreen.code.config_loaders import InvalidYaml, load_toml, load_yaml
 from regreen.code.python_compat import UnparsableSource, parse_python
-from regreen.code.toml_loader import load_toml
-from regreen.code.yaml_loader import InvalidYaml, load_yaml
 from regreen.packages.dependency import DeclaredPackages, Dependency, get_list, get_table
 from regreen.packages.python_manifests import parse_requirement, read_requirements
 

@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Collection, Sequence
 
-from regreen.packages.pip_command import pip_needs
+from regreen.packages.requirement_file import pip_needs
 from regreen.packages.setup_inputs import (
     ANY_FOLDER,
     NEEDS_EVERYTHING,

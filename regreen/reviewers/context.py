@@ -8,10 +8,9 @@ from functools import cached_property
 from threading import Event
 from typing import Protocol, TypeVar, TypeVarTuple, runtime_checkable
 
-from regreen.code.call_graph import CallGraph
 from regreen.code.diff import Change, FileChange
 from regreen.code.file_languages import has_outline
-from regreen.code.symbol_index import OutlineStore, build_index
+from regreen.code.symbol_index import CallGraph, OutlineStore, build_index
 from regreen.domain.models import (
     CoverageReport,
     Dimension,

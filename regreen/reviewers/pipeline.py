@@ -15,7 +15,7 @@ from regreen.code.file_languages import language_of
 from regreen.code.paths import is_test
 from regreen.code.symbol_index import OutlineStore
 from regreen.domain.errors import AnalysisFailed, Cancelled, OutsideError, SetupFailed, UserError
-from regreen.domain.job_threads import ContextThreadPool
+from regreen.domain.job_control import ContextThreadPool
 from regreen.domain.models import (
     DIMENSIONS,
     Cost,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import time
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import resources
 
+from regreen.domain.models import Severity
 from regreen.taint import (
-    assignment,
     calls,
     conditions,
     expressions,
@@ -37,6 +39,33 @@ from regreen.taint.program import Program
 from regreen.taint.state import AbstractState
 from regreen.taint.values import AbstractValue, CallArguments, ClassRef, FunctionRef, make_reference
 
+
+@dataclass(frozen=True, slots=True)
+class TaintRule:
+    """A row of the table."""
+
+    cwe: int
+    title: str
+    severity: Severity
+    confidence: float
+    harm: str
+    mend: str
+
+
+_TABLE = tomllib.loads(
+    resources.files("regreen.taint.models").joinpath("rules.toml").read_text("utf-8")
+)
+TAINT_RULES = {name: TaintRule(**row) for name, row in _TABLE["rules"].items()}
+ORIGIN_CONFIDENCE: dict[str, float] = _TABLE["origin_confidence"]
+DOUBTFUL_CONFIDENCE = 0.65
+
+
+def flow_confidence(rule: str, origin: str, *, certain: bool) -> float:
+    """The share of such flows that are real defects."""
+    prior = TAINT_RULES[rule].confidence * ORIGIN_CONFIDENCE.get(origin, 0.5)
+    return round(prior if certain else prior * DOUBTFUL_CONFIDENCE, 3)
+
+
 # A function that takes too many steps is analysed again with this depth of calls.
 _SHALLOW_CALL_DEPTH = 3
 
@@ -49,7 +78,7 @@ class ProgramInterpreter(Interpreter):
     evaluate = expressions.evaluate_expression
     read_attribute = expressions.evaluate_attribute
     execute = statements.execute_body
-    assign_target = assignment.assign_target
+    assign_target = statements.assign_target
     branch_states = conditions.branch_states
     invoke_callee = invocation.invoke_callee
     call_library = calls.call_library

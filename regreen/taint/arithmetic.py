@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from regreen.taint import secrecy
 from regreen.taint.interpreter import Interpreter
-from regreen.taint.models import library
+from regreen.taint.models import sources
 from regreen.taint.state import AbstractState, HeapObject
 from regreen.taint.values import (
     MAX_CONSTANT_LENGTH,
@@ -65,7 +65,7 @@ def concatenate_values(pieces: Sequence[AbstractValue]) -> AbstractValue:
         ref
         for piece in pieces
         for ref in piece.things
-        if isinstance(ref, ExternalRef) and library.MAC_NAME.match(ref.name)
+        if isinstance(ref, ExternalRef) and sources.MAC_NAME.match(ref.name)
     )
     found = AbstractValue(None, taints, codes, text)
     return mark_safe(found, _sinks_safe_by_prefix(pieces)) if taints else found
@@ -79,7 +79,7 @@ def _sinks_safe_by_prefix(pieces: Sequence[AbstractValue]) -> frozenset[str]:
         if not known or len(known) * len(starts) > _MAX_STARTS:
             break
         starts = [start + str(constant) for start in starts for constant in known]
-    found = [library.sinks_safe_by_prefix(start) for start in starts]
+    found = [sources.sinks_safe_by_prefix(start) for start in starts]
     return frozenset.intersection(*found) if len(found) > 1 else frozenset()
 
 
@@ -88,11 +88,11 @@ def combine_operands(  # noqa: PLR0911
 ) -> AbstractValue:
     """`left op right`."""
     markup = [
-        v for v in (left, right) if any(library.is_markup(name) for name in v.external_names())
+        v for v in (left, right) if any(sources.is_markup(name) for name in v.external_names())
     ]
     if markup and isinstance(op, ast.Add | ast.Mod):
         taints = left.taints | right.taints | interp.state.collect_taints(right)
-        return mark_safe(AbstractValue(None, taints, markup[0].things), library.HTML_SINKS)
+        return mark_safe(AbstractValue(None, taints, markup[0].things), sources.HTML_SINKS)
     a, b = left.known_constants, right.known_constants
     if a and b and len(a) * len(b) <= 16:
         results = [_compute_constant(op, x, y) for x in a for y in b]

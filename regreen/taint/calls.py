@@ -7,7 +7,7 @@ import re
 
 from regreen.taint import heap, namespaces, secrecy, sinks, validation
 from regreen.taint.interpreter import Interpreter, TaintFlow
-from regreen.taint.models import form_models, library, sources, string_methods
+from regreen.taint.models import form_models, sources, string_methods
 from regreen.taint.values import (
     BOTTOM,
     NONE_VALUE,
@@ -223,9 +223,9 @@ def call_library(
     if not checked:
         sinks.check_sinks(interp, node, names, args)
         found += _check_crypto_call(interp, node, names, args)
-    if len(names) == 1 and names[0] in library.STRICT_PARSERS and len(args.positional) == 1:
+    if len(names) == 1 and names[0] in sources.STRICT_PARSERS and len(args.positional) == 1:
         for taint in args.positional[0].taints:
-            interp.state.mark_checked(taint.mark, library.TEXT_SINKS)
+            interp.state.mark_checked(taint.mark, sources.TEXT_SINKS)
     for name in names:
         value = sources.source_of_call(interp, name, node)
         if name in sources.WEAK_RANDOM:
@@ -246,38 +246,38 @@ def _propagate_taints(
     taints: frozenset[Taint] = interp.state.collect_taints(*args.all_arguments())
     taints |= frozenset(t for t in callee.taints)
     result = make_external(f"{name}()")
-    if not library.is_followed(name) and any(
+    if not sources.is_followed(name) and any(
         set(arg.external_names()) & sources.REQUEST_OBJECTS for arg in args.all_arguments()
     ):
         taints |= sources.wrapped_request(interp, name, node).taints
     if (
-        name in library.CLEAN_FUNCTIONS
+        name in sources.CLEAN_FUNCTIONS
         or name.startswith("hashlib.")
-        or library.gives_no_text(name.rpartition(".")[2])
+        or sources.gives_no_text(name.rpartition(".")[2])
     ):
         taints = frozenset(t for t in taints if t.origin.startswith("weak-"))
-    if name in library.URL_BUILDERS and not taints:
+    if name in sources.URL_BUILDERS and not taints:
         return AbstractValue(None, things=result.things, prefix="/-")  # some path of this site
     if not taints:
         codes = [
             arg
             for arg in args.all_arguments()
-            if any(library.MAC_NAME.match(external) for external in arg.external_names())
+            if any(sources.MAC_NAME.match(external) for external in arg.external_names())
         ]
-        return codes[0] if codes and library.is_followed(name) else result
+        return codes[0] if codes and sources.is_followed(name) else result
     value = make_tainted(taints)
-    if name in library.SANITIZERS:
-        value = mark_safe(value, library.SANITIZERS[name])
-    elif name.endswith((".format", ".join")) and library.is_markup(name.rpartition(".")[0]):
-        value = mark_safe(value, library.HTML_SINKS)
-    elif name in library.DECODERS:
+    if name in sources.SANITIZERS:
+        value = mark_safe(value, sources.SANITIZERS[name])
+    elif name.endswith((".format", ".join")) and sources.is_markup(name.rpartition(".")[0]):
+        value = mark_safe(value, sources.HTML_SINKS)
+    elif name in sources.DECODERS:
         value = mark_decoded(value, (node.lineno, node.col_offset))
-    elif not library.is_followed(name):
+    elif not sources.is_followed(name):
         value = mark_uncertain(value)
-        if library.is_named_escape(name):
-            value = mark_safe(value, library.HTML_SINKS)
+        if sources.is_named_escape(name):
+            value = mark_safe(value, sources.HTML_SINKS)
     return AbstractValue(
-        None, value.taints, result.things if library.is_followed(name) else frozenset()
+        None, value.taints, result.things if sources.is_followed(name) else frozenset()
     )
 
 

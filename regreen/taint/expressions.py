@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from regreen.taint import arithmetic, calls, conditions, heap, namespaces, validation
 from regreen.taint.interpreter import DEEPEST_NESTING, Interpreter
-from regreen.taint.models import framework_fields, sources, string_methods
-from regreen.taint.models.library import PATH_SINKS
+from regreen.taint.models import form_models, sources, string_methods
+from regreen.taint.models.sources import PATH_SINKS
 from regreen.taint.namespaces import module_member, resolve_imports
 from regreen.taint.state import AbstractState, HeapObject
 from regreen.taint.values import (
@@ -302,7 +302,7 @@ def evaluate_attribute(
                     found.append(make_external(f"{ref.name}.{node.attr}"))
             case ObjectRef():
                 found.extend(_object_attribute(interp, ref, node))
-            case ClassRef() if node.attr == "__members__" and framework_fields.is_choice(ref.node):
+            case ClassRef() if node.attr == "__members__" and form_models.is_choice(ref.node):
                 found.append(interp.allocate_object(node, HeapObject("dict", rest=TOP)))
             case ClassRef():
                 found.append(namespaces.class_member(interp.run, ref, node.attr, None))
@@ -320,7 +320,7 @@ def evaluate_attribute(
 
 
 def _library_attribute(interp: Interpreter, name: str, node: ast.Attribute) -> AbstractValue | None:
-    """What is known of `library.attribute`."""
+    """What is known of `sources.attribute`."""
     if name == "string" and isinstance(getattr(string, node.attr, None), str):
         return make_constant(getattr(string, node.attr))
     return heap.load_framework_attribute(

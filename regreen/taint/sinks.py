@@ -11,7 +11,7 @@ from importlib import resources
 
 from regreen.taint import secrecy
 from regreen.taint.interpreter import Interpreter
-from regreen.taint.models import library
+from regreen.taint.models import sources
 from regreen.taint.state import AbstractState, HeapObject
 from regreen.taint.values import (
     WEAK_HASH,
@@ -239,7 +239,7 @@ def _program_part(state: AbstractState, value: AbstractValue) -> AbstractValue:
 
 
 def _harmless_prefix(rule: str, value: AbstractValue) -> bool:
-    return rule in library.sinks_safe_by_prefix(value.prefix)
+    return rule in sources.sinks_safe_by_prefix(value.prefix)
 
 
 def check_response(interp: Interpreter, node: ast.Return, value: AbstractValue) -> None:
@@ -257,7 +257,7 @@ def _is_response(value: AbstractValue) -> bool:
     return any(
         isinstance(thing, ExternalRef)
         and thing.name.endswith("()")
-        and not library.makes_text(thing.name)
+        and not sources.makes_text(thing.name)
         for thing in value.things
     )
 

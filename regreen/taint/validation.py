@@ -13,8 +13,8 @@ from regreen.taint.charset import (
     matchable_characters,
     sufficient_characters,
 )
-from regreen.taint.models import library
-from regreen.taint.models.library import (
+from regreen.taint.models import sources
+from regreen.taint.models.sources import (
     ALL_SINKS,
     HOST_SINKS,
     HTML_SINKS,
@@ -102,7 +102,7 @@ def _assume_in_folder(value: AbstractValue, state: AbstractState) -> None:
 def _assume_signed(value: AbstractValue, state: AbstractState) -> None:
     """A message authentication code of ours was the one given: the message comes from who holds the key."""
     for name in value.external_names():
-        made = library.MAC_NAME.match(name)
+        made = sources.MAC_NAME.match(name)
         heaped = state.find_object(("mac", made.group())) if made is not None else None
         if heaped is not None:
             _mark_all_checked(heaped.entries["of"], state)

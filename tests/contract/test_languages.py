@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from regreen.code.call_graph import CallGraph
 from regreen.code.file_languages import has_outline, is_stub, language_row, parser_for
+from regreen.code.symbol_index import CallGraph
 from regreen.code.symbols import read_outline
 from regreen.domain.environments import RepositoryFiles
 from regreen.domain.languages import CAPABILITIES, Capability, Language, MakeEdits

@@ -13,7 +13,7 @@ import pytest
 from regreen_playground.acts.actions import JobReport
 
 from regreen.bisect import session
-from regreen.domain.job_threads import ContextThreadPool
+from regreen.domain.job_control import ContextThreadPool
 from regreen.domain.state_records import RevertTry
 from tests.stories.story import REPO, SHOP, Story
 from tests.stories.test_fixes import needs_sandbox

@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from regreen.cli import cli
+from regreen.domain.job_control import StopCondition
 from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv
 from regreen.domain.ports import Box, Sandbox
-from regreen.domain.stop_reasons import StopCondition
 from regreen.gate.suite import find_suite
 from regreen.runs.trial import Trial
 from tests.unit.repairs import GREEN, SETUP, Repository, sandbox_or_skip

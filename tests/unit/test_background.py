@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from regreen.domain.job_control import StopCondition
 from regreen.domain.models import Failure, StackFrame
-from regreen.domain.stop_reasons import StopCondition
 from regreen.fixers.case import FixJob, InitialFailure, RepairCase
 from regreen.fixers.ladder import fix_failure
 from regreen.fixers.localization import (

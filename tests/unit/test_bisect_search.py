@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from regreen.bisect import simulation
 from regreen.bisect.commit_graph import BEFORE_RANGE, CommitGraph, linear_graph
-from regreen.bisect.posterior import mix_with_uniform
-from regreen.bisect.rate_prior import (
+from regreen.bisect.posterior import (
     RateHistory,
     RateHypothesis,
     default_prior,
     learn_prior,
+    mix_with_uniform,
     relax_for_proof,
 )
 from regreen.bisect.search import CulpritSearch, calibrate_probability

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from regreen.code.config_loaders import InvalidYaml, load_toml, load_yaml
 from regreen.code.diff import MAX_FILE_LINES, parse_bounded
 from regreen.code.repo_config_file import parse_repo_config
 from regreen.code.symbols import EMPTY_OUTLINE, read_outline
-from regreen.code.toml_loader import load_toml
 from regreen.code.workflow_document import WorkflowError, load_workflow
-from regreen.code.yaml_loader import InvalidYaml, load_yaml
 from regreen.domain.errors import ConfigError
 from regreen.isolation import ChildLimits, run_in_child
 from regreen.reviewers.analyzers.syntax import DocumentTooDeep, find_syntax_fault

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.code.call_graph import CallGraph
 from regreen.code.symbol_index import (
+    CallGraph,
     SqliteOutlineStore,
     SymbolIndex,
     build_index,
@@ -15,8 +15,13 @@ from regreen.code.symbol_index import (
     encode_outline,
 )
 from regreen.code.symbols import count_words, read_outline
-from regreen.reviewers.model.related_code import changed_definitions, find_related_code
-from regreen.reviewers.model.retrieval import chunk_ranges, query_terms, retrieve_chunks
+from regreen.reviewers.model.related_code import (
+    changed_definitions,
+    chunk_ranges,
+    find_related_code,
+    query_terms,
+    retrieve_chunks,
+)
 from tests.unit.changes import Files, Story
 
 SOURCES: dict[str, tuple[str, set[str], set[tuple[str, str]]]] = {

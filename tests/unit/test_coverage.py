@@ -6,7 +6,7 @@ import pytest
 
 from regreen.domain.errors import NoSandbox
 from regreen.domain.ports import Sandbox
-from regreen.languages.python.coverage import PythonCoverage
+from regreen.languages.python.test_tools import PythonCoverage
 from regreen.runs.trial import Trial
 from tests.unit.changes import Files, Story
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from regreen.domain.stop_reasons import StopCondition
+from regreen.domain.job_control import StopCondition
 from regreen.fixers.case import InitialFailure, RepairCase
+from regreen.fixers.localization import rank_lines
 from regreen.fixers.rungs.template_rung import search_edits
-from regreen.fixers.spectrum import rank_lines
 from regreen.fixers.warm_engine import WarmEngine
 from regreen.languages.python.edits import make_edits
 from tests.unit.repairs import CALC, GREEN, Repository, job, sandbox_or_skip

@@ -64,7 +64,7 @@ IMPORTS = {
     "YAML that strangers wrote": (
         "ruamel.yaml",
         {
-            "code/yaml_loader.py",
+            "code/config_loaders.py",
             "code/workflow_document.py",
             "code/repo_config_file.py",
             "bot/repository_settings.py",  # writes it

@@ -18,17 +18,17 @@ import pytest
 
 from regreen.packages.declared import read_declared
 from regreen.packages.dependency import DeclaredPackages, Dependency
-from regreen.packages.index_answers import (
+from regreen.reviewers.analyzers.dependency_changes import (
     ANSWER_FILE,
     IndexAnswer,
     IndexAnswers,
+    answer_concerns,
     exact_version,
     make_index_query,
     packages_to_ask,
     read_answers,
     withdrawal_reason,
 )
-from regreen.reviewers.analyzers.dependency_changes import answer_concerns
 
 FILES = {
     "files": [

@@ -22,7 +22,7 @@ from regreen.fixers.recipes.version_pins import (
 from regreen.fixers.report import format_failure
 from regreen.languages.python.missing_modules import MissingDistribution, find_missing_distributions
 from regreen.logs.ci_log import failures_in
-from regreen.runs.git_in_box import asks_git
+from regreen.runs.test_runs import asks_git
 from regreen.shell.fixing_tools import find_remedies, fixes_files_itself
 
 MAKEFILE = """SRC = pkg tests

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from regreen.domain.job_control import StopCondition
 from regreen.domain.models import Message, ModelAnswer, ModelRequest
-from regreen.domain.stop_reasons import StopCondition
 from regreen.fixers.case import InitialFailure, PatchVerdict, Proposal, RepairCase
-from regreen.fixers.rungs.model_rung import ModelRung
-from regreen.fixers.rungs.repair_loop import LoopResult, ModelBudget, RepairLoop
+from regreen.fixers.rungs.model_rung import LoopResult, ModelBudget, ModelRung, RepairLoop
 from regreen.fixers.workspace import ToolCallRefused, Workspace
 from tests.unit.repairs import (
     CALC,

@@ -8,9 +8,8 @@ from importlib import resources
 
 import pytest
 
-from regreen.taint.analysis import TaintAnalysis, analyse_program
+from regreen.taint.analysis import TAINT_RULES, TaintAnalysis, analyse_program
 from regreen.taint.program import Program, may_begin
-from regreen.taint.rules import TAINT_RULES
 
 FLASK = "import os, re, subprocess, flask\nfrom flask import Flask, request, redirect, session\napp = Flask(__name__)\n"
 
@@ -296,7 +295,7 @@ def test_objects_keep_what_was_put_into_them() -> None:
 
 
 def test_a_value_from_a_request_weighs_more_than_a_program_s_own_argument() -> None:
-    from regreen.taint.rules import flow_confidence
+    from regreen.taint.analysis import flow_confidence
 
     assert (
         flow_confidence("command-injection", "web", certain=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.taint.analysis import analyse_program
+from regreen.taint.analysis import analyse_program, flow_confidence
 from regreen.taint.program import Program
-from regreen.taint.rules import flow_confidence
 from tests.unit import apps_safe, apps_vulnerable, flows_safe, flows_vulnerable
 
 POSTED = 0.8

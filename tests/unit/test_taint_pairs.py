@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from regreen.taint.analysis import analyse_program
+from regreen.taint.analysis import analyse_program, flow_confidence
 from regreen.taint.program import Program
-from regreen.taint.rules import flow_confidence
 
 Files = dict[str, str]
 FOLDER = Path(__file__).parents[1] / "data" / "flows"

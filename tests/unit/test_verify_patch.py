@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from regreen.domain.job_control import StopCondition
 from regreen.domain.models import BoxLimits, Failure, PreparedEnv
 from regreen.domain.ports import Box, Sandbox
-from regreen.domain.stop_reasons import StopCondition
 from regreen.fixers.case import InitialFailure, RepairCase
 from regreen.fixers.judge_patch import judge_patch
 from regreen.fixers.verify_patch import apply_patch, run_patch

@@ -16,14 +16,14 @@ from regreen.adapters.clock import SystemClock
 from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.adapters.store.connection import engine_for
 from regreen.adapters.store.database import Database
-from regreen.app.health import current_limits
 from regreen.app.tracing import TracedSandbox
+from regreen.app.web import current_limits
 from regreen.app.wiring import build_app
 from regreen.bot.jobs.counters import MetricCounters
 from regreen.bot.jobs.log_setup import log_context, log_to_stderr
 from regreen.bot.sandbox_trust import SandboxProvider
 from regreen.domain.events import Pinged
-from regreen.domain.job_threads import ContextThreadPool
+from regreen.domain.job_control import ContextThreadPool
 from regreen.domain.models import Cost, EnvSpec
 from regreen.domain.ports import NoTraces
 from regreen.domain.records import JobRecord, LedgerLine, Order

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from regreen.domain.errors import OutOfBudget
-from regreen.domain.models import Message, ModelAnswer, ModelRequest
+from regreen.domain.models import Cost, Message, ModelAnswer, ModelRequest, ToolCall, ToolResult
+from regreen.domain.ports import Model
 from regreen.fixers.case import (
     AttemptOutcome,
     JudgeProposal,
@@ -18,19 +20,376 @@ from regreen.fixers.case import (
 )
 from regreen.fixers.localization import build_context, fence_text
 from regreen.fixers.rungs import repair_prompts
-from regreen.fixers.rungs.repair_loop import (
-    LoopResult,
-    ModelBudget,
-    RepairLoop,
-    read_string,
-    reply_to_answer,
-    turn_from_answer,
-)
+from regreen.fixers.verify_patch import run_candidate
 from regreen.fixers.workspace import ToolCallRefused, Workspace, clip_text, read_original
 from regreen.languages.python.missing_modules import (
     find_missing_distributions,
     is_imported_by_product,
 )
+
+MAX_STEPS = 30
+_NUDGE_AT, _STOP_AT = 3, 4
+_FORMAT_ERRORS = 3
+_MAX_TIMEOUTS = 3
+_NO_PROGRESS = 24
+_KEEP_CHARS = 180_000
+_ELIDE_STEP = 6
+_KEEP_RECENT = 6
+_FEW_STEPS_LEFT = 5
+
+
+@dataclass(frozen=True)
+class LoopResult:
+    """How a loop ended; `why` is one line, `trail` the calls and results since the last submit."""
+
+    outcome: AttemptOutcome
+    why: str
+    judgement: PatchVerdict | None
+    cost: Cost
+    trail: tuple[str, ...]
+    patch: str = ""
+
+
+@dataclass
+class ModelBudget:
+    """The money limit of a repair, and what was spent."""
+
+    model: Model
+    limit: float
+    cost: Cost = field(default_factory=Cost)
+
+    def ask_model(self, request: ModelRequest) -> ModelAnswer:
+        """Ask the model if money is left.
+
+        Raises:
+            OutOfBudget: there is none.
+        """
+        if self.cost.usd >= self.limit:
+            msg = f"the repair's budget of ${self.limit:.2f} is spent"
+            raise OutOfBudget(msg)
+        answer = self.model.ask(request)
+        self.cost += answer.cost
+        return answer
+
+
+class RepairLoop:
+    """One attempt with tools. The conversation grows; old results are dropped in steps."""
+
+    def __init__(
+        self,
+        case: RepairCase,
+        judge: JudgeProposal,
+        *,
+        budget: ModelBudget,
+        workspace: Workspace,
+        opening: Sequence[Message],
+        salt: str = "",
+    ) -> None:
+        self.case, self.judge, self.budget, self.workspace, self.salt = (
+            case,
+            judge,
+            budget,
+            workspace,
+            salt,
+        )
+        self.messages: list[Message] = list(opening)
+        self.trail: list[str] = []
+        self.seen: list[str] = []
+        self.elided = 0
+        self.judged: PatchVerdict | None = None
+        self.refused: dict[str, str] = {}
+        self.reported = 0
+        self.fewest = max(1, len(case.before.failures))
+        self.since_progress = self.format_errors = self.timeouts = 0
+        self.failed_round = self.warned = False
+        self.over: tuple[AttemptOutcome, str] | None = None
+
+    def run(self) -> LoopResult:
+        """Run until something ends the loop."""
+        start = self.budget.cost.usd
+        try:
+            for left in range(MAX_STEPS, 0, -1):
+                self.case.stop.check_cancelled()
+                if self.case.stop.left <= 0:
+                    self.over = ("out_of_budget", "no time left")
+                if self.over is not None:
+                    break
+                few = min(left, _NO_PROGRESS + 1 - self.since_progress)
+                if few <= _FEW_STEPS_LEFT and not self.warned:
+                    self.warned = True
+                    self._add_text(repair_prompts.FEW_LEFT.format(left=few))
+                self._run_step()
+            outcome, why = self.over or ("gave_up", f"{MAX_STEPS} steps without an accepted patch")
+        except OutOfBudget as error:
+            outcome, why = "out_of_budget", str(error)
+        spent = replace(Cost(), usd=self.budget.cost.usd - start)
+        if self.judged is not None and self.judged.is_accepted:
+            outcome = self.judged.outcome
+        return LoopResult(
+            outcome, why, self.judged, spent, self._take_new_trail(), self.workspace.make_patch()
+        )
+
+    def _run_step(self) -> None:
+        answer = self.budget.ask_model(self._make_request())
+        self.messages += turn_from_answer(answer)
+        if answer.stop == "refusal":
+            self.over = ("gave_up", "the model declined")
+            return
+        if not answer.calls or answer.stop == "length":
+            self._handle_format_error(answer)
+            return
+        self.format_errors = 0
+        self.since_progress += 1
+        results = [self._run_call(call) for call in answer.calls]
+        self.messages.append(Message("user", "", results=tuple(results)))
+        self._check_repetition(answer.calls, results)
+        if self.since_progress > _NO_PROGRESS and self.over is None:
+            self.over = ("gave_up", "no progress for too long")
+        if self.failed_round and self.over is None:
+            self.failed_round = False
+            self._ask_diagnosis()
+
+    def _make_request(self, force: str | None = None) -> ModelRequest:
+        return ModelRequest(
+            purpose="fix/loop",
+            system=repair_prompts.SYSTEM_PROMPT,
+            messages=tuple(self._visible_messages()),
+            tools=repair_prompts.LOOP_TOOLS,
+            force=force,
+            max_tokens=8192,
+            cache_messages=max(1, self.elided),
+            salt=self.salt,
+        )
+
+    def _visible_messages(self) -> list[Message]:
+        """The conversation without old results, dropped in steps so that the cached prefix stays valid for long."""
+        while (
+            _count_characters(self.messages[self.elided :]) > _KEEP_CHARS
+            and self.elided < len(self.messages) - _KEEP_RECENT
+        ):
+            self.elided = min(self.elided + _ELIDE_STEP, len(self.messages) - _KEEP_RECENT)
+        return [
+            replace(message, results=tuple(_elide_result(result) for result in message.results))
+            if 0 < number < self.elided and message.results
+            else message
+            for number, message in enumerate(self.messages)
+        ]
+
+    def _add_text(self, text: str) -> None:
+        """Add a message to the next question."""
+        last = self.messages[-1]
+        if last.role == "user":
+            self.messages[-1] = replace(last, text=f"{last.text}\n\n{text}".strip())
+        else:
+            self.messages.append(Message("user", text))
+
+    def _handle_format_error(self, answer: ModelAnswer) -> None:
+        """Handle an answer without a call, or one that was cut off: its calls are not run."""
+        self.format_errors += 1
+        why = repair_prompts.CUT_OFF if answer.stop == "length" else repair_prompts.FORMAT_ERROR
+        self.trail.append(
+            f"said: {answer.text[:300]}{' (cut off)' if answer.stop == 'length' else ''}"
+        )
+        self._reply_without_acting(answer, why)
+        if self.format_errors >= _FORMAT_ERRORS:
+            self.over = ("gave_up", "the model gave no whole call of a tool three times in a row")
+
+    def _reply_without_acting(self, answer: ModelAnswer, text: str) -> None:
+        """Continue after an answer whose calls are not run."""
+        self.messages.append(reply_to_answer(answer, text, is_error=True))
+
+    def _run_call(self, call: ToolCall) -> ToolResult:
+        if self.over is not None:
+            return ToolResult(call.id, "the work has ended", is_error=True)
+        try:
+            reply = self._dispatch_call(call)
+            wrong = False
+        except ToolCallRefused as refusal:
+            reply, wrong = str(refusal), True
+        self.trail.append(
+            f"{call.name} {json.dumps(call.input, ensure_ascii=False)[:600]}\n-> {reply[:1200]}"
+        )
+        return ToolResult(call.id, fence_text(self.case, clip_text(reply)), is_error=wrong)
+
+    def _dispatch_call(self, call: ToolCall) -> str:  # noqa: PLR0911
+        given, workspace = call.input, self.workspace
+        match call.name:
+            case "read":
+                first, last = _read_int(given, "start", 1), _read_int(given, "end", 0)
+                return workspace.read(read_string(given, "path"), first, last or None)
+            case "search":
+                return workspace.search(
+                    read_string(given, "pattern"), read_string(given, "path", "")
+                )
+            case "symbols":
+                return workspace.list_symbols(
+                    read_string(given, "name", ""), read_string(given, "path", "")
+                )
+            case "edit":
+                return workspace.edit(*(read_string(given, key) for key in ("path", "old", "new")))
+            case "run":
+                return self._run_command(read_string(given, "command"))
+            case "run_failing":
+                return self._run_failing()
+            case "submit":
+                return self._submit_patch(given)
+            case "give_up":
+                self.over = ("gave_up", read_string(given, "reason"))
+                return "understood"
+            case "diagnose":  # not asked for; it is among the tools of every question
+                return "noted; go on"
+            case "propose":
+                raise ToolCallRefused(repair_prompts.NOT_NOW)
+            case _:
+                names = ", ".join(tool.name for tool in repair_prompts.LOOP_TOOLS)
+                msg = f"there is no tool {call.name}; there are {names}"
+                raise ToolCallRefused(msg)
+
+    def _run_command(self, command: str) -> str:
+        output = self.workspace.run(command)
+        self.timeouts = self.timeouts + 1 if output.startswith("exit timeout") else 0
+        if self.timeouts >= _MAX_TIMEOUTS:
+            self.over = ("gave_up", "three commands in a row ran out of time")
+        return output
+
+    def _run_failing(self) -> str:
+        patch = self.workspace.make_patch()
+        if not patch:
+            raise ToolCallRefused("nothing is changed yet; the command fails as shown above")
+        look = run_candidate(self.case, patch)
+        self.failed_round = not look.green
+        if len(look.failing) < self.fewest or look.green:
+            self.fewest = len(look.failing)
+            self.since_progress = 0
+        return look.words
+
+    def _submit_patch(self, given: Mapping[str, object]) -> str:
+        patch = self.workspace.make_patch()
+        if not patch:
+            raise ToolCallRefused(
+                "there is nothing to submit; give_up(reason) ends the work without a patch"
+            )
+        if patch in self.refused:
+            msg = f"this very patch was judged already: {self.refused[patch]}"
+            raise ToolCallRefused(msg)
+        cause, risk = read_string(given, "cause"), read_string(given, "risk", "")
+        reflection = f"{read_string(given, 'why_minimal', '')} {risk}".strip()
+        spent, trail = self.budget.cost.usd, self._take_new_trail()
+        proposal = Proposal("model", patch, "patch of the repair loop", cause, usd=spent)
+        judgement = self.judge(replace(proposal, reflection=reflection, trail=trail))
+        self.judged = judgement
+        if judgement.is_accepted:
+            self.over = (judgement.outcome, "submitted and accepted")
+            return "accepted"
+        self.failed_round = True
+        self.refused[patch] = judgement.why
+        return f"not accepted ({judgement.outcome}): {judgement.why}"
+
+    def _take_new_trail(self) -> tuple[str, ...]:
+        """The trail since the last call, so that a report shows each round once."""
+        new_lines = tuple(self.trail[self.reported :])
+        self.reported = len(self.trail)
+        return new_lines
+
+    def _ask_diagnosis(self) -> None:
+        """Ask for a typed diagnosis after a failed round: the cause, whether it can be fixed, and the next step."""
+        self._add_text(repair_prompts.DIAGNOSIS_PROMPT)
+        answer = self.budget.ask_model(self._make_request("diagnose"))
+        self.messages += turn_from_answer(answer)
+        call = next((call for call in answer.calls if call.name == "diagnose"), None)
+        if call is None:
+            self._reply_without_acting(answer, repair_prompts.FORMAT_ERROR)
+            return
+        self.trail.append(f"diagnosis: {json.dumps(call.input, ensure_ascii=False)[:1500]}")
+        self.messages.append(
+            Message(
+                "user",
+                "",
+                results=tuple(ToolResult(call.id, "noted; go on") for call in answer.calls),
+            )
+        )
+        if call.input.get("fixable") == "no":
+            self.over = ("gave_up", f"diagnosis: {str(call.input.get('cause', ''))[:400]}")
+
+    def _check_repetition(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
+        """Detect repeated or alternating calls with the same results: one warning, then the end."""
+        for call, result in zip(calls, results, strict=True):
+            self.seen.append(
+                json.dumps([call.name, call.input, result.content], sort_keys=True, default=str)
+            )
+        last = self.seen[-1]
+        times = 0
+        for earlier in reversed(self.seen):
+            if earlier != last:
+                break
+            times += 1
+        pair = self.seen[-6:]
+        alternating = (
+            len(pair) == 6
+            and pair[0::2] == [pair[0]] * 3
+            and pair[1::2] == [pair[1]] * 3
+            and pair[0] != pair[1]
+        )
+        if times >= _STOP_AT or alternating:
+            self.over = self.over or (
+                "gave_up",
+                "the same action was repeated without a new result",
+            )
+        elif times == _NUDGE_AT:
+            self._add_text(repair_prompts.REPETITION_WARNING)
+
+
+def turn_from_answer(answer: ModelAnswer) -> tuple[Message, ...]:
+    """An answer as a turn of the conversation; none if it is empty, since the API rejects empty turns."""
+    return (answer.as_message(),) if answer.text or answer.calls or answer.raw else ()
+
+
+def reply_to_answer(answer: ModelAnswer, text: str, *, is_error: bool = False) -> Message:
+    """The same reply to each call of an answer, since each needs a result; a plain message if there are no calls."""
+    results = tuple(ToolResult(call.id, text, is_error=is_error) for call in answer.calls)
+    return Message("user", "" if results else text, results=results)
+
+
+def _count_characters(messages: Sequence[Message]) -> int:
+    return sum(
+        len(message.text) + sum(len(result.content) for result in message.results)
+        for message in messages
+    )
+
+
+def _elide_result(result: ToolResult) -> ToolResult:
+    return (
+        result
+        if len(result.content) < 300
+        else replace(result, content=repair_prompts.ELIDED_RESULT)
+    )
+
+
+def read_string(given: Mapping[str, object], key: str, default: str | None = None) -> str:
+    """A string of a model's tool call.
+
+    Raises:
+        ToolCallRefused: it is none, or holds what no file and no command can.
+    """
+    value = given.get(key, default)
+    if not isinstance(value, str):
+        msg = f"`{key}` must be a string"
+        raise ToolCallRefused(msg)
+    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+        msg = f"`{key}` holds a character that cannot be written to a file"
+        raise ToolCallRefused(msg)
+    return value
+
+
+def _read_int(given: Mapping[str, object], key: str, default: int) -> int:
+    value = given.get(key, default)
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    if not isinstance(value, int):
+        msg = f"`{key}` must be a whole number"
+        raise ToolCallRefused(msg)
+    return value
+
 
 _SECOND_SHARE = 0.5
 

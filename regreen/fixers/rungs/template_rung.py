@@ -9,7 +9,7 @@ from regreen.code.file_change import parse_python
 from regreen.code.hunks import diff_file
 from regreen.domain.languages import SourceEdit
 from regreen.fixers.case import JudgeProposal, Proposal, RepairCase, RungName, RungResult
-from regreen.fixers.spectrum import rank_lines
+from regreen.fixers.localization import rank_lines
 from regreen.fixers.warm_engine import WarmEngine
 from regreen.fixers.workspace import read_original
 from regreen.gate.judge import changed_files

@@ -14,10 +14,10 @@ from configparser import ConfigParser
 from configparser import Error as ConfigError
 from itertools import islice
 
+from regreen.code.config_loaders import load_toml
 from regreen.code.file_change import CheckReason, PatchedFile, ReasonLevel
 from regreen.code.file_languages import language_row
 from regreen.code.paths import is_source, is_test, is_test_config
-from regreen.code.toml_loader import load_toml
 from regreen.gate.facts import find_nodes, is_parsed, last_name
 from regreen.gate.words import name_set, word_pattern
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from regreen.domain.languages import Language
-from regreen.languages.python.coverage import PythonCoverage
 from regreen.languages.python.edits import make_edits, make_mutants
 from regreen.languages.python.project_setup import PythonDependencies, PythonProjects
-from regreen.languages.python.test_tools import PYTHON_TESTS, PythonWarmDriver
+from regreen.languages.python.test_tools import PYTHON_TESTS, PythonCoverage, PythonWarmDriver
 from regreen.languages.quarantine import MarkerAbove
 
 PYTHON = Language(

@@ -20,10 +20,10 @@ from importlib.resources import files as package_files
 from packaging.requirements import InvalidRequirement, Requirement
 
 from regreen import isolation
+from regreen.code.config_loaders import load_toml
 from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module
 from regreen.code.python_compat import UnparsableSource, parse_python
-from regreen.code.toml_loader import load_toml
 from regreen.domain.environments import (
     Environment,
     Inferred,

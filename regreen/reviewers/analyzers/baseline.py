@@ -1,17 +1,61 @@
-"""Only what a change brings: an analyzer's hits at the head, less those that stood at the merge base.
+"""An analyzer's claims: only what a change brings, which is its hits at the head less those at the merge base.
 
 Code that only moved, within its file or to another, keeps its hits and is not blamed for them.
 """
 
 from __future__ import annotations
 
+import posixpath
+import re
+import tomllib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 
-from regreen.domain.models import Dimension, Evidence, Severity, Side
-from regreen.reviewers.context import Claim, ReviewContext
+from regreen.code.diff import FileChange
+from regreen.code.paths import is_test
+from regreen.domain.models import Dimension, Evidence, Severity, Side, SkippedReviewer
+from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 from regreen.reviewers.findings import normalise_code
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzerRule:
+    """A row of the table."""
+
+    severity: Severity
+    confidence: float
+    why: str
+    cwe: int = 0
+
+
+def _load_rules() -> dict[str, Mapping[str, AnalyzerRule]]:
+    table = resources.files("regreen.reviewers.analyzers").joinpath("trusted_rules.toml")
+    return {
+        tool: {code: AnalyzerRule(**row) for code, row in rows.items()}
+        for tool, rows in tomllib.loads(table.read_text("utf-8")).items()
+    }
+
+
+_RULES = _load_rules()
+RUFF_RULES, PYRIGHT_RULES = _RULES["ruff"], _RULES["basedpyright"]
+RUFF_SECURITY_RULES = _RULES["ruff_security"]
+
+_BUILT_IN = r"(?:Literal\[[^\]\n]{1,80}\]|int|str|bytes|float|bool|list\[[^\"\n]{1,80}\]|dict\[[^\"\n]{1,80}\]|set\[[^\"\n]{1,80}\])"
+_PLAIN_TYPES = re.compile(rf'not supported for types "{_BUILT_IN}" and "{_BUILT_IN}"')
+_VALUE_RULES = frozenset({"reportOperatorIssue", "reportAttributeAccessIssue", "reportIndexIssue"})
+
+
+def rule_confidence(rule: AnalyzerRule, code: str, message: str) -> float:
+    """A rule's confidence, raised where its words leave no doubt of the types: a coroutine, or built-in ones."""
+    if code == "reportGeneralTypeIssues" and "cannot appear after fields with default" in message:
+        return 0.95
+    if code in _VALUE_RULES and "CoroutineType[" in message:
+        return 0.92
+    if code == "reportOperatorIssue" and _PLAIN_TYPES.search(message):
+        return 0.86
+    return rule.confidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +167,87 @@ def _touches_change(context: ReviewContext, hit: Diagnostic) -> bool:
 def _diagnostic_key(hit: Diagnostic, text: str | None) -> tuple[str, str]:
     rows = (text or "").split("\n")
     return hit.rule, normalise_code("\n".join(rows[hit.line - 1 : hit.end_line]))
+
+
+_MAX_SHOWN_PLACES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenUse:
+    """A place at the head that relies on what the change took away; `why` it fails, for a call."""
+
+    path: str
+    line: int
+    code: str
+    why: str = ""
+
+
+def require_repository(name: str) -> ReviewerReport:
+    """The report of a reviewer that cannot work on a patch alone."""
+    reason = "needs the repository, not a patch alone"
+    return ReviewerReport(skipped=(SkippedReviewer(name, reason),))
+
+
+def removed_name_claim(
+    file: FileChange, name: str, line: int, places: Sequence[BrokenUse], *, confidence: float = 0
+) -> Claim:
+    """A name that the change removes at this line of the base, or its whole module (""), and that is still used."""
+    places = list({(p.path, p.line): p for p in places}.values())
+    first = places[0]
+    what = f"`{name}`" if name else f"`{posixpath.basename(file.old_path)}`"
+    how = "removed" if name or file.status == "deleted" else "moved away"
+    more = f" ({len(places)} places in all)" if len(places) > 1 else ""
+    return make_analyzer_claim(
+        "contracts/removed-still-used",
+        "high",
+        file.path,
+        (line, line),
+        title=f"{what} is {how} here and still used in {first.path}",
+        body=f"`{first.code[:160]}` in {first.path}:{first.line}{more} no longer finds it.",
+        confidence=confidence or _claim_confidence(places),
+        side="LEFT",
+        excerpt=_format_places(places),
+        source="uses in the repository",
+        head="not defined",
+        base="defined",
+        symbol=name,
+        code=name or file.old_path,
+    )
+
+
+def broken_caller_claim(  # noqa: PLR0917
+    file: FileChange,
+    name: str,
+    lines: tuple[int, int],
+    signatures: tuple[str, str],
+    places: Sequence[BrokenUse],
+    effect: str,
+) -> Claim:
+    """Calls that no longer fit: `lines` are the definition's, `effect` is what such a call does."""
+    first = places[0]
+    callers = f"the call in {first.path}" if len(places) == 1 else f"{len(places)} of its callers"
+    return make_analyzer_claim(
+        "contracts/broken-caller",
+        "high",
+        file.path,
+        lines,
+        title=f"`{name}` no longer accepts {callers}",
+        body=f"It was `{signatures[0]}` and is now `{signatures[1]}`. `{first.code[:160]}` in "
+        f"{first.path}:{first.line} {effect}: {first.why}.",
+        confidence=_claim_confidence(places),
+        excerpt=_format_places(places),
+        source="call graph",
+        head=first.why,
+        base="the call was accepted",
+        symbol=name,
+        code=name,
+        anywhere=True,
+    )
+
+
+def _claim_confidence(places: Sequence[BrokenUse]) -> float:
+    return 0.9 if any(not is_test(p.path) for p in places) else 0.85
+
+
+def _format_places(places: Sequence[BrokenUse]) -> str:
+    return "\n".join(f"{p.path}:{p.line}: {p.code[:200]}" for p in places[:_MAX_SHOWN_PLACES])

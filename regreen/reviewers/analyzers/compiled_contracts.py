@@ -17,7 +17,7 @@ from regreen.languages.script import (
     parse_script_module,
     resolve_import,
 )
-from regreen.reviewers.analyzers.contracts import (
+from regreen.reviewers.analyzers.baseline import (
     BrokenUse,
     broken_caller_claim,
     removed_name_claim,

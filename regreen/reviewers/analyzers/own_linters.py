@@ -13,8 +13,8 @@ from functools import cache, partial
 from importlib import resources
 from typing import Any
 
+from regreen.code.config_loaders import load_toml
 from regreen.code.diff import parse
-from regreen.code.toml_loader import load_toml
 from regreen.domain.errors import SetupFailed
 from regreen.domain.models import RunResult, SkippedReviewer
 from regreen.domain.ports import Box

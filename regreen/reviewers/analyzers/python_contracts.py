@@ -19,7 +19,7 @@ from regreen.code.python_calls import (
 )
 from regreen.code.symbols import read_sources
 from regreen.languages.python.imports import ModuleMap, ModuleUse, find_uses
-from regreen.reviewers.analyzers.contracts import (
+from regreen.reviewers.analyzers.baseline import (
     BrokenUse,
     broken_caller_claim,
     removed_name_claim,

@@ -11,14 +11,17 @@ from regreen.code.python_calls import is_module, module_stem
 from regreen.code.symbols import read_sources
 from regreen.domain.models import UnreadFile
 from regreen.reviewers.analyzers import bundled_checkers
-from regreen.reviewers.analyzers.baseline import Diagnostic, make_analyzer_claim, new_diagnostics
+from regreen.reviewers.analyzers.baseline import (
+    RUFF_SECURITY_RULES,
+    Diagnostic,
+    make_analyzer_claim,
+    new_diagnostics,
+)
 from regreen.reviewers.analyzers.correctness import base_python_texts, head_python_texts
-from regreen.reviewers.analyzers.trusted_rules import RUFF_SECURITY_RULES
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
-from regreen.taint.analysis import TaintAnalysis, analyse_program
+from regreen.taint.analysis import TAINT_RULES, TaintAnalysis, analyse_program, flow_confidence
 from regreen.taint.interpreter import TaintFlow
 from regreen.taint.program import Program, may_begin
-from regreen.taint.rules import TAINT_RULES, flow_confidence
 
 _MAX_CALLERS = 40
 _ANALYSIS_SECONDS = 15.0

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from regreen.code.config_loaders import TomlTooLarge, load_toml
 from regreen.code.diff import FileChange
 from regreen.code.file_languages import has_outline, language_of, parser_for
 from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module
 from regreen.code.symbols import MAX_PARSED_BYTES
-from regreen.code.toml_loader import TomlTooLarge, load_toml
 from regreen.domain.models import UnreadFile
 from regreen.languages.registry import has_capability
 from regreen.reviewers.analyzers import bundled_checkers
@@ -216,7 +216,7 @@ def _yaml_fault(text: str) -> tuple[int, str] | None:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
-    from regreen.code.yaml_loader import locate_fault
+    from regreen.code.config_loaders import locate_fault
 
     try:
         for _ in YAML(typ="safe", pure=True).parse(text):

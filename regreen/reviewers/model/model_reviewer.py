@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from regreen.code.diff import apply_suggestion
 from regreen.code.paths import is_test
 from regreen.domain.errors import OutOfBudget, OutsideError
-from regreen.domain.job_threads import ContextThreadPool
+from regreen.domain.job_control import ContextThreadPool
 from regreen.domain.models import Evidence, Signals, SkippedReviewer, UnreadFile
 from regreen.domain.ports import Model
 from regreen.domain.text_limits import shorten_text
 from regreen.languages.registry import has_capability
 from regreen.reviewers.analyzers import bundled_checkers
-from regreen.reviewers.analyzers.trusted_rules import RUFF_RULES
+from regreen.reviewers.analyzers.baseline import RUFF_RULES
 from regreen.reviewers.calibration import estimate_confidence
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 from regreen.reviewers.model.change_listing import ChangePortion, FindRelated, make_portions

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import get_args
 
-from regreen.code.call_graph import CallGraph
+from regreen.code.symbol_index import CallGraph
 from regreen.code.symbols import CallSite, Definition, Outline
 from regreen.domain.errors import Cancelled, OutOfBudget, OutsideError, UserError
 from regreen.domain.models import (

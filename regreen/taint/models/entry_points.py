@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from regreen.taint import namespaces
 from regreen.taint.interpreter import AnalysisRun, CallFrame, DjangoRoute, EntryPoint, Interpreter
-from regreen.taint.models import framework_fields, sources
+from regreen.taint.models import form_models, sources
 from regreen.taint.state import AbstractState
 from regreen.taint.values import TOP, AbstractValue, ClassRef, FunctionRef, make_external
 
@@ -214,7 +214,7 @@ def _is_reader(argument: ast.arg) -> bool:
 def _option_value(interp: Interpreter, argument: ast.arg, annotation: str) -> AbstractValue:
     if annotation.rpartition(".")[2] == "Context" or argument.arg == "ctx":
         return TOP
-    if argument.annotation is not None and framework_fields.is_plain(argument.annotation):
+    if argument.annotation is not None and form_models.is_plain(argument.annotation):
         return TOP
     what = f"option `{argument.arg}`"
     mark = ("parameter", interp.frame.path, argument.lineno, argument.arg)
@@ -401,9 +401,7 @@ def _external_parameter(
             )
             given = default.rpartition(".")[2] in _INJECTION_CALLS
             given = given or any(word in annotation for word in _INJECTION_CALLS)
-            plain = argument.annotation is not None and framework_fields.is_plain(
-                argument.annotation
-            )
+            plain = argument.annotation is not None and form_models.is_plain(argument.annotation)
             free = filled and argument.arg not in converted and not given and not plain
     return sources.parameter_source(interp, argument.arg, argument) if free else TOP
 

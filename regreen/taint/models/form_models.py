@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from regreen.code.python_calls import parse_syntax_tree
 from regreen.taint import namespaces, validation
 from regreen.taint.interpreter import AnalysisRun, Interpreter
-from regreen.taint.models import framework_fields, sources
-from regreen.taint.models.library import ALL_SINKS
+from regreen.taint.models import sources
+from regreen.taint.models.sources import ALL_SINKS
 from regreen.taint.state import AbstractState, HeapObject
 from regreen.taint.values import (
     BOTTOM,
@@ -25,6 +26,95 @@ from regreen.taint.values import (
     make_reference,
     project_part,
 )
+
+PLAIN_TYPES = frozenset(
+    {"int", "float", "bool", "UUID", "UUID1", "UUID3", "UUID4", "UUID5", "date", "datetime", "time", "Decimal", "timedelta",
+     "Session", "AsyncSession", "BackgroundTasks", "Response", "IPv4Address", "IPv6Address", "IPvAnyAddress", "Enum",
+     "conint", "confloat", "condecimal", "condate", "PositiveInt", "NegativeInt", "NonNegativeInt", "NonPositiveInt",
+     "PositiveFloat", "NegativeFloat", "NonNegativeFloat", "NonPositiveFloat", "FiniteFloat", "StrictInt", "StrictBool",
+     "StrictFloat", "AwareDatetime", "NaiveDatetime", "PastDate", "FutureDate", "ByteSize", "Literal"}
+)  # fmt: skip
+_WRAPPER_TYPES = frozenset(
+    {"Optional", "Union", "list", "List", "set", "Set", "tuple", "Tuple", "frozenset", "Sequence"}
+)
+_PATTERN_KEYWORDS = frozenset({"pattern", "regex"})
+
+
+def is_plain(annotation: ast.expr) -> bool:
+    """Whether only numbers, dates, identifiers and listed choices can stand here."""
+    kinds = list(_type_names(annotation))
+    return bool(kinds) and all(kind in PLAIN_TYPES for kind in kinds)
+
+
+def _type_names(node: ast.expr) -> Iterator[str]:
+    """The names of the types that a value may have, without what wraps or constrains them."""
+    match node:
+        case ast.Constant(value=None):
+            return
+        case ast.Constant(value=str(text)):
+            try:
+                body = parse_syntax_tree(text.strip()).body
+                yield from _type_names(body[0].value) if isinstance(body[0], ast.Expr) else ("?",)
+            except (SyntaxError, ValueError, IndexError):
+                yield "?"
+        case ast.Name(id="None"):
+            return
+        case ast.Name() | ast.Attribute():
+            yield _last_name(node)
+        case ast.BinOp(op=ast.BitOr()):
+            yield from _type_names(node.left)
+            yield from _type_names(node.right)
+        case ast.Call():
+            yield _last_name(node.func)
+        case ast.Subscript():
+            yield from _subscript_type_names(node)
+        case _:
+            yield "?"
+
+
+def _subscript_type_names(node: ast.Subscript) -> Iterator[str]:
+    name = _last_name(node.value)
+    inside = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if name == "Annotated":
+        yield from _type_names(inside[0])
+    elif name == "Literal":
+        yield name
+    elif name in _WRAPPER_TYPES:
+        for item in inside:
+            if not (isinstance(item, ast.Constant) and item.value is ...):
+                yield from _type_names(item)
+    else:
+        yield "?"
+
+
+def _last_name(node: ast.expr) -> str:
+    return ast.unparse(node).rpartition(".")[2]
+
+
+def find_pattern(annotation: ast.expr | None, default: ast.expr | None) -> str | None:
+    """The regular expression that a text is matched against: `constr(pattern=...)`, `Field(pattern=...)`."""
+    for place in (annotation, default):
+        for node in ast.walk(place) if place is not None else ():
+            if not isinstance(node, ast.Call):
+                continue
+            for keyword in node.keywords:
+                if keyword.arg in _PATTERN_KEYWORDS and isinstance(keyword.value, ast.Constant):
+                    return keyword.value.value if isinstance(keyword.value.value, str) else None
+    return None
+
+
+def is_choice(cls: ast.ClassDef) -> bool:
+    """Whether a value of this class can only be one of its own members."""
+    bases = {_last_name(base) for base in cls.bases}
+    return bool(bases & {"Enum", "StrEnum", "IntEnum", "TextChoices", "IntegerChoices"})
+
+
+def list_model_fields(cls: ast.ClassDef) -> Iterator[tuple[str, ast.expr, ast.expr | None]]:
+    """The fields of a model: name, annotation, default."""
+    for item in cls.body:
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+            yield item.target.id, item.annotation, item.value
+
 
 _MAX_CLASS_DEPTH = 6
 _LIBRARY_BASES = (
@@ -198,9 +288,9 @@ def _bind_fields(interp: Interpreter, cls: ClassRef, args: CallArguments, key: o
             value = project_part(args.spread, ("key", declared.name))
         if value is None:
             continue
-        if declared.annotation is not None and framework_fields.is_plain(declared.annotation):
+        if declared.annotation is not None and is_plain(declared.annotation):
             value = TOP
-        pattern = framework_fields.find_pattern(declared.annotation, declared.default)
+        pattern = find_pattern(declared.annotation, declared.default)
         if pattern is not None and pattern.startswith(("^", r"\A")):
             validation.assume_pattern(pattern, value, interp.state, whole=False)
         _set_entry(interp.state, key, declared.name, interp.state.apply_checks(value))
@@ -242,7 +332,7 @@ def _declared_fields(run: AnalysisRun, cls: ClassRef, depth: int = 0) -> Iterato
     for ref in namespaces.resolve_bases(run, cls) if depth < _MAX_CLASS_DEPTH else ():
         if isinstance(ref, ClassRef) and ref != cls:
             yield from _declared_fields(run, ref, depth + 1)
-    for name, annotation, default in framework_fields.list_model_fields(cls.node):
+    for name, annotation, default in list_model_fields(cls.node):
         yield _DeclaredField(name, None, annotation, default)
     for item in cls.node.body:
         if isinstance(item, ast.Assign) and isinstance(item.value, ast.Call):
@@ -253,7 +343,7 @@ def _declared_fields(run: AnalysisRun, cls: ClassRef, depth: int = 0) -> Iterato
 
 def _is_harmless(declared: _DeclaredField) -> bool:
     if declared.call is None:
-        return declared.annotation is not None and framework_fields.is_plain(declared.annotation)
+        return declared.annotation is not None and is_plain(declared.annotation)
     name = _call_name(declared.call)
     return _HARMLESS_FIELD.match(_FIELD_PREFIX.sub("", name)) is not None or any(
         _call_name(call) in _LIMITING_VALIDATORS for call in _validator_calls(declared.call)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from regreen.code.python_calls import is_module
 from regreen.taint import namespaces, validation
 from regreen.taint.interpreter import AnalysisRun, Interpreter
-from regreen.taint.models import entry_points, form_models, framework_fields, sources
-from regreen.taint.models.library import ALL_SINKS
+from regreen.taint.models import entry_points, form_models, sources
+from regreen.taint.models.sources import ALL_SINKS
 from regreen.taint.state import AbstractState
 from regreen.taint.values import (
     BOTTOM,
@@ -44,11 +44,7 @@ def prepare_parameters(
     for given, default in _list_parameters(function.node):
         annotation = _resolve_annotation(interp.run, function.module, given.annotation)
         argument = ast.copy_location(ast.arg(given.arg, annotation), given)
-        if (
-            annotation is not given.annotation
-            and annotation
-            and framework_fields.is_plain(annotation)
-        ):
+        if annotation is not given.annotation and annotation and form_models.is_plain(annotation):
             interp.state.names[argument.arg] = TOP
         wanted = _find_dependency(argument, default)
         if wanted is not None:
@@ -59,7 +55,7 @@ def prepare_parameters(
         value = interp.state.names[argument.arg]
         _check_pattern(argument.annotation, default, value, interp.state)
         for cls in _annotation_classes(interp.run, function.module, argument.annotation):
-            if framework_fields.is_choice(cls.node):
+            if form_models.is_choice(cls.node):
                 interp.state.names[argument.arg] = TOP
             else:
                 _check_fields(interp, cls, value, 0)
@@ -184,11 +180,11 @@ def _annotation_classes(
 
 def _check_fields(interp: Interpreter, cls: ClassRef, value: AbstractValue, depth: int) -> None:
     """A model of the repository: its numbers and choices are checked before the handler runs."""
-    for name, annotation, default in framework_fields.list_model_fields(cls.node):
+    for name, annotation, default in form_models.list_model_fields(cls.node):
         held = project_part(value, ("attribute", name))
         inner = _annotation_classes(interp.run, cls.module, annotation)
-        if framework_fields.is_plain(annotation) or (
-            inner and all(framework_fields.is_choice(model.node) for model in inner)
+        if form_models.is_plain(annotation) or (
+            inner and all(form_models.is_choice(model.node) for model in inner)
         ):
             for taint in held.taints:
                 interp.state.mark_checked(taint.mark, ALL_SINKS)
@@ -209,7 +205,7 @@ def _check_pattern(
     value: AbstractValue,
     state: AbstractState,
 ) -> None:
-    pattern = framework_fields.find_pattern(annotation, default)
+    pattern = form_models.find_pattern(annotation, default)
     # Declared patterns may match anywhere in the text unless they are anchored.
     if pattern is not None and pattern.startswith(("^", r"\A")):
         validation.assume_pattern(pattern, value, state, whole=False)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from regreen.taint import charset, heap, namespaces, secrecy, validation
 from regreen.taint.interpreter import Interpreter
-from regreen.taint.models import library
+from regreen.taint.models import sources
 from regreen.taint.state import AbstractState, HeapObject
 from regreen.taint.values import (
     BOTTOM,
@@ -47,12 +47,12 @@ _TEMPLATE_RENDERERS = re.compile(
 )
 _SAFE_CONVERTERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "uuid.UUID"})
 _REPLACEMENT_SINKS: tuple[tuple[str, frozenset[str]], ...] = (
-    ("'", library.QUOTE_SINKS),
-    ('"', library.QUOTE_SINKS),
-    ("<", library.HTML_SINKS),
-    ("\n", library.LINE_SINKS),
-    ("\r", library.LINE_SINKS),
-    ("/", library.PATH_SINKS),
+    ("'", sources.QUOTE_SINKS),
+    ('"', sources.QUOTE_SINKS),
+    ("<", sources.HTML_SINKS),
+    ("\n", sources.LINE_SINKS),
+    ("\r", sources.LINE_SINKS),
+    ("/", sources.PATH_SINKS),
     ("(", frozenset({"ldap-injection"})),
     ("*", frozenset({"ldap-injection"})),
 )
@@ -129,10 +129,10 @@ def call_tainted_method(
 ) -> AbstractValue:
     """A method of an untrusted value."""
     others = args.taints
-    if library.gives_no_text(name):
+    if sources.gives_no_text(name):
         weak = frozenset(t for t in owner.taints if t.origin == "weak-random")
         return make_tainted(weak) if weak else TOP
-    if name in library.EXTRACTORS:
+    if name in sources.EXTRACTORS:
         return _extract_part(owner, name, args, node)
     if name == "replace" and len(args.positional) > 1:
         return _replace_text(owner, args, others)
@@ -285,7 +285,7 @@ def _render_template(name: str, args: CallArguments, state: AbstractState) -> Ab
     """A page made from a template of ours with these values."""
     taints = state.collect_taints(*args.all_arguments())
     page = make_tainted(taints) if taints else TOP
-    return mark_safe(page, library.HTML_SINKS) if name.startswith("jinja2.Escaping") else page
+    return mark_safe(page, sources.HTML_SINKS) if name.startswith("jinja2.Escaping") else page
 
 
 def _make_list(given: AbstractValue | None, state: AbstractState, *, ordered: bool) -> HeapObject:
@@ -374,7 +374,7 @@ def _substitute_pattern(args: CallArguments) -> AbstractValue:
     classes = validation.sinks_safe_for_letters(
         (charset.INTERESTING_CHARACTERS - removed) | set(new)
     )
-    return mark_safe(result, library.ALL_SINKS if classes >= validation.BY_LETTERS else classes)
+    return mark_safe(result, sources.ALL_SINKS if classes >= validation.BY_LETTERS else classes)
 
 
 def _joined_path(args: CallArguments) -> AbstractValue:

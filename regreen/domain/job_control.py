@@ -1,11 +1,14 @@
-"""When a repair stops."""
+"""When work stops, and threads that stay bound to their job."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from threading import Event
+from typing import ParamSpec, TypeVar
 
 from regreen.domain.errors import Cancelled
 
@@ -48,3 +51,16 @@ class StopCondition:
         if self.cancel is not None and self.cancel.is_set():
             msg = "the repair was cancelled"
             raise Cancelled(msg)
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class ContextThreadPool(ThreadPoolExecutor):
+    """An executor whose tasks inherit the context variables of the submitter."""
+
+    def submit(self, fn: Callable[_P, _R], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_R]:
+        """Run `fn` in a thread with the caller's context."""
+        context = copy_context()
+        return super().submit(lambda: context.run(fn, *args, **kwargs))
