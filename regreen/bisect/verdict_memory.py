@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Literal, Protocol
 
 from regreen.logs import failure_signature as signatures
@@ -122,7 +123,10 @@ class SqliteVerdictMemory:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._database = sqlite3.connect(path, timeout=30, isolation_level=None)
+        self._lock = Lock()  # a repair's boxes are opened by several threads
+        self._database = sqlite3.connect(
+            path, timeout=30, isolation_level=None, check_same_thread=False
+        )
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=FULL")
         self._database.execute(
@@ -132,12 +136,21 @@ class SqliteVerdictMemory:
 
     def get(self, key: str) -> Sequence[str]:
         """Every line under `key`, oldest first."""
-        rows = self._database.execute("SELECT line FROM lines WHERE key = ? ORDER BY id", (key,))
-        return [str(row[0]) for row in rows]
+        with self._lock:
+            rows = self._database.execute(
+                "SELECT line FROM lines WHERE key = ? ORDER BY id", (key,)
+            )
+            return [str(row[0]) for row in rows]
 
     def append(self, key: str, line: str) -> None:
         """Append one line under `key`."""
-        self._database.execute("INSERT INTO lines (key, line) VALUES (?, ?)", (key, line))
+        with self._lock:
+            self._database.execute("INSERT INTO lines (key, line) VALUES (?, ?)", (key, line))
+
+    def forget(self, start: str, end: str) -> None:
+        """Remove the lines under every key from `start` to before `end`."""
+        with self._lock:
+            self._database.execute("DELETE FROM lines WHERE key >= ? AND key < ?", (start, end))
 
     def close(self) -> None:
         """Close the file."""

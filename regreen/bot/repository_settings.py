@@ -92,7 +92,9 @@ def _mark_defaults(model: BaseModel) -> Any:
         if isinstance(value, BaseModel):
             marked[name] = _mark_defaults(value)
             continue
-        plain = model.model_dump(mode="json", include={name})[name]
+        # of the patterns only what the file says
+        is_dict = isinstance(value, dict)
+        plain = model.model_dump(mode="json", include={name}, exclude_unset=is_dict).get(name, {})
         if isinstance(plain, list | dict) and name not in model.model_fields_set:
             plain = CommentedSeq(plain) if isinstance(plain, list) else CommentedMap(plain)
             plain.fa.set_flow_style()  # a comment needs a line of its own

@@ -79,11 +79,27 @@ class _LazyGroup(click.Group):
 
             with suppress(UserError, OSError):  # a command that needs the folder says so itself
                 ctx.with_resource(lock_caches())
+        if command is not None and name is not None and not wants_help:
+            ctx.default_map = {name: _load_defaults(name, command)}
         return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _load_defaults(name: str, command: click.Command) -> dict[str, object]:
+    """The user's defaults for a command."""
+    from regreen.cli.options import COMMANDS_WITH_DEFAULTS, load_defaults, map_defaults
+
+    if name not in COMMANDS_WITH_DEFAULTS:
+        return {}
+    try:
+        return map_defaults(command, load_defaults(name))
+    except UserError:
+        if name == "doctor":  # which shows it
+            return {}
+        raise
 
 
 @click.group(

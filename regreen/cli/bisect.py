@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +18,14 @@ from regreen.cli.env import complete_trial
 from regreen.cli.options import (
     TrialOptions,
     format_option,
+    quiet_option,
     repo_option,
     require_writable_folder,
     resolve_revision,
     sandbox_option,
     trial_options,
 )
-from regreen.cli.terminal import is_capable_terminal, print_answer, report_progress
+from regreen.cli.terminal import print_answer, report_progress, shows_live_progress
 from regreen.domain.errors import Cancelled, UserError
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ _NARROWEST, _WIDEST = 8, 40  # of them side by side
 @click.option("--resume", is_flag=True, help="Go on where the same bisection was interrupted.")
 @click.option("--fresh", is_flag=True, help="Take no verdict from earlier bisections.")
 @format_option("form", "text", "json", "markdown")
+@quiet_option()
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -173,7 +174,7 @@ def command(
         resume=resume,
         reuse=not fresh,
     )
-    screen = _ProgressDisplay(live=is_capable_terminal(sys.stderr))
+    screen = _ProgressDisplay(live=shows_live_progress())
     sandbox = sandboxes.choose_sandbox(kind)
     memory = SqliteVerdictMemory(make_private(read_settings().home) / "bisect.db")
     cancel = Event()
@@ -195,7 +196,8 @@ def command(
             cancel=cancel,
         )
     except Cancelled:
-        screen.print_line("stopped; the same command with --resume goes on from here")
+        screen.close()
+        click.echo("stopped; the same command with --resume goes on from here", err=True)
         return _EXIT_INTERRUPTED
     finally:
         for number, handler in earlier.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from regreen.cli.options import format_option
+from regreen.cli.options import COMMANDS_WITH_DEFAULTS, DEFAULT_KEYS, format_option
 from regreen.cli.terminal import report_progress
 from regreen.code.repo_config_file import config_schema, parse_repo_config
 from regreen.domain.errors import ConfigError, UserError
@@ -79,11 +79,24 @@ def _render_reference() -> str:
         "repository. Everything is optional; unknown keys are refused with the nearest right one.\n"
     ]
     for name, about in schema["properties"].items():
+        if "$ref" not in about:
+            continue
         section = schema["$defs"][about["$ref"].rsplit("/", 1)[1]]
         parts.append(f"\n### `{name}`\n\n{section['description']}\n\n" + _render_table(section))
     parts.append(
         "\n#### One entry of `bisect.schedules`\n\n" + _render_table(schema["$defs"]["Schedule"])
     )
+    parts.append(
+        f"\n### `paths`\n\n{schema['properties']['paths']['description']} For each key the last pattern counts that covers a file "
+        "and names the key. Where a change touches such files, their tests are run in place of the repository's.\n\n"
+        '```yaml\npaths:\n  "services/api/**":\n    tests: {setup: "pip install -e services/api[test]", command: "pytest -q services/api"}\n'
+        '    review: {min_confidence: 0.9, blocking: high}\n  "docs/**": {review: {dimensions: [style]}}\n```\n'
+    )
+    for name, kind in (("review", "PathReviewConfig"), ("tests", "PathTestsConfig")):
+        section = schema["$defs"][kind]
+        parts.append(
+            f"\n#### `{name}` of a path\n\n{section['description']}\n\n{_render_table(section)}"
+        )
     parts.append(
         "\n## The operator's settings\n\nEnvironment variables. `serve`, `worker`, `setup`, `redeliver` and `doctor` also read lines `NAME=VALUE` "
         "from the file that `--config` names, else from `REGREEN_HOME/regreen.env` (mode 600); the environment wins. "
@@ -94,6 +107,15 @@ def _render_reference() -> str:
         variable = str(info.validation_alias or f"REGREEN_{field.upper()}")
         default = "" if info.default is None else f"`{info.default}`"
         parts.append(f"| `{variable}` | {default} | {info.description} |\n")
+    keys = ", ".join(f"`{key}`" for key in DEFAULT_KEYS)
+    commands = ", ".join(f"`{name}`" for name in COMMANDS_WITH_DEFAULTS)
+    parts.append(
+        "\n## Your own defaults\n\n`$XDG_CONFIG_HOME/regreen/defaults.toml` (else `~/.config/regreen/defaults.toml`) holds defaults for the "
+        f"options of {commands}. Its keys are {keys}: those at the top hold for every command that takes them, those of a table "
+        "such as `[fix]` for that command. The command line wins; `model = false` is `--no-model`. An unknown key is an error. "
+        "`regreen doctor` names the file. Nothing else is read from it: no operator's setting, and no command to run.\n\n"
+        '```toml\nsandbox = "bwrap"\nquiet = true\n\n[fix]\nmax-minutes = 10\nmodel = false\n```\n'
+    )
     return "".join(parts)
 
 

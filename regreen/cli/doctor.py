@@ -13,7 +13,14 @@ from typing import Literal, get_args
 
 import click
 
-from regreen.cli.options import config_option, format_option, require_app
+from regreen.cli.options import (
+    config_option,
+    defaults_file,
+    format_option,
+    load_defaults,
+    require_app,
+    sandbox_option,
+)
 from regreen.cli.terminal import print_answer
 from regreen.code.repo_config_file import parse_repo_config
 from regreen.domain.errors import ConfigError, NoSandbox, OutsideError, UserError
@@ -34,13 +41,7 @@ _MIN_GIT_VERSION = (2, 38)  # `git merge-tree --write-tree`
     type=click.Choice(get_args(CheckGroup)),
     help="Only this group of checks; may be given again.",
 )
-@click.option(
-    "--sandbox",
-    "kind",
-    type=click.Choice(["auto", "docker", "bwrap"]),
-    default=None,
-    help="Which one to attack; default: REGREEN_SANDBOX.",
-)
+@sandbox_option("kind", default=None)
 @config_option()
 def command(form: str, only: tuple[CheckGroup, ...], kind: str | None, config: Path | None) -> int:
     """Check this machine, and attack its sandbox. Exit 0 when all that is required holds."""
@@ -111,7 +112,17 @@ def _check_git() -> list[DoctorCheck]:
 
 
 def _check_config() -> list[DoctorCheck]:
-    return [_check_repository_config(), _check_languages()]
+    return [_check_repository_config(), _check_defaults(), _check_languages()]
+
+
+def _check_defaults() -> DoctorCheck:
+    """Which file holds the user's defaults."""
+    file, name = defaults_file(), "the user's defaults"
+    try:
+        load_defaults("doctor")
+    except UserError as error:
+        return DoctorCheck(name, "config", False, False, str(error), "put the file right")
+    return DoctorCheck(name, "config", True, False, str(file) if file.is_file() else f"none ({file} is not there)")  # fmt: skip
 
 
 def _check_languages() -> DoctorCheck:

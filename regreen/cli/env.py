@@ -17,6 +17,7 @@ from regreen.cli.options import (
     format_option,
     load_config_at,
     parse_variables,
+    quiet_option,
     repo_option,
     resolve_revision,
     sandbox_option,
@@ -27,6 +28,7 @@ from regreen.domain.repo_config import CONFIG_PATH
 
 if TYPE_CHECKING:
     from regreen.domain.ports import Git, Sandbox
+    from regreen.domain.repo_config import TestsConfig
     from regreen.runs.trial import Trial
 
 # A suite that still runs after so long has started, which is the question here.
@@ -50,8 +52,11 @@ def complete_trial(
     sandbox: Sandbox,
     minutes: float,
     cancel: Event | None = None,
+    given: TestsConfig | None = None,
 ) -> CompletedTrial:
     """Fill in what neither an option nor the configuration at `rev` says: the setup, the interpreter, the test command.
+
+    `given` is used in place of the configuration's `tests`.
 
     An inferred setup is tried here, within the minutes; where none works, the trial has no setup and says why.
 
@@ -65,7 +70,7 @@ def complete_trial(
     from regreen.environment.inference import infer_environments
     from regreen.environment.preparation import EnvironmentTrier
 
-    tests = load_config_at(git, rev).tests
+    tests = given or load_config_at(git, rev).tests
     source = "--setup" if trial.setup else CONFIG_PATH if tests.setup else ""
     trial = replace(trial, setup=trial.setup or tests.setup or None)
     command = trial.command_line if trial.command else tests.command
@@ -121,6 +126,7 @@ def _given_document(trial: Trial, source: str, command: str) -> dict[str, object
 )  # fmt: skip
 @sandbox_option("kind")
 @format_option("form", "text", "json")
+@quiet_option()
 def command(
     *,
     repo: Path,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +22,7 @@ from regreen.cli.options import (
     TrialOptions,
     format_option,
     load_config_at,
+    quiet_option,
     repo_option,
     require_writable_folder,
     resolve_revision,
@@ -34,6 +37,7 @@ from regreen.packages.python_version import choose_python_version
 
 if TYPE_CHECKING:
     from regreen.domain.github import GitHubServer
+    from regreen.fixers.remembered_runs import RepairSession
     from regreen.logs.ci_log import CiLog
     from regreen.runs.trial import Trial
 
@@ -59,7 +63,7 @@ _SUCCESS_OUTCOMES = {"fixed", "already_green"}
     metavar="N",
     help="Stop after so long.",
 )
-@click.option("--no-model", is_flag=True, help="Never ask a model.")
+@click.option("--model/--no-model", "use_model", default=True, help="Ask the configured model.")
 @click.option(
     "--rungs",
     default=",".join(RUNG_ORDER),
@@ -99,7 +103,9 @@ _SUCCESS_OUTCOMES = {"fixed", "already_green"}
 @click.option(
     "--apply", "apply_it", is_flag=True, help="Apply the patch to the working tree of --repo."
 )
+@click.option("--fresh", is_flag=True, help="Start anew where the same repair was interrupted.")
 @format_option("form", "text", "json", "markdown")
+@quiet_option()
 @sandbox_option("kind")
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")
 def command(
@@ -110,7 +116,7 @@ def command(
     options: TrialOptions,
     max_usd: float,
     max_minutes: float,
-    no_model: bool,
+    use_model: bool,
     rungs: str,
     workflow: Path | None,
     job_id: str | None,
@@ -119,6 +125,7 @@ def command(
     allow_network: bool,
     patch_out: Path | None,
     apply_it: bool,
+    fresh: bool,
     form: str,
     kind: str,
     argv: tuple[str, ...],
@@ -127,8 +134,9 @@ def command(
     from regreen.adapters.git.repository import GitRepository
     from regreen.adapters.sandbox.selection import choose_sandbox
     from regreen.fixers.ladder import fix_failure
+    from regreen.fixers.remembered_runs import RememberingSandbox
 
-    chosen = _parse_rungs(rungs, no_model=no_model)
+    chosen = _parse_rungs(rungs, use_model=use_model)
     if argv and workflow:
         raise UserError("say what fails: either -- COMMAND..., or --workflow FILE --job ID")
     if workflow is None and (job_id or step is not None):
@@ -143,49 +151,55 @@ def command(
                 "say what fails: either -- COMMAND..., or --workflow FILE --job ID, or tests.command in a committed .github/regreen.yml"
             )
     at = resolve_revision(git, repo, rev)
-    sandbox = choose_sandbox(kind)
+    trusted = git.resolve(base) if base else at
     started = time.monotonic()
-    environment: dict[str, object] = {}
     failed_log = _read_log(log)
     if failed_log is not None and not failed_log.failures:
         report_progress(
             f"{log} shows no failure that can be read, so what fails here is not compared with it"
         )
-    if workflow is not None:
-        source = _WorkflowStep(_find_workflow(workflow, repo), job_id, step, failed_log)
-        planned = _trial_from_workflow(git, at, source, sandbox.pythons())
-        trial = options.extend_trial(planned)
-    else:
-        done = complete_trial(
-            options.make_trial(parse_shell_argv(argv)),
+    what = (git.git_dir.name, at, base and trusted, workflow, job_id, step, log)
+    with _open_session(options.make_trial(argv), what, fresh=fresh) as session:
+        sandbox = RememberingSandbox(choose_sandbox(kind), session)
+        environment: dict[str, object] = {}
+        if workflow is not None:
+            source = _WorkflowStep(_find_workflow(workflow, repo), job_id, step, failed_log)
+            planned = _trial_from_workflow(git, at, source, sandbox.pythons())
+            trial = options.extend_trial(planned)
+        else:
+            done = complete_trial(
+                options.make_trial(parse_shell_argv(argv)),
+                at,
+                git=git,
+                sandbox=sandbox,
+                minutes=max_minutes,
+            )
+            trial, environment = done.trial, done.document
+        python = trial.python or choose_python_version(git, at, sandbox.pythons())
+        trial = replace(trial, python=python)
+        job = FixJob(
+            trial,
             at,
+            base,
+            rungs=chosen,
+            max_usd=max_usd,
+            max_minutes=max(0.01, max_minutes - (time.monotonic() - started) / 60),
+            given_tests=given_tests,
+            expected=failed_log.failures if failed_log is not None else (),
+            allow_network=allow_network,
+            tests=options.load_suite_trial(
+                git, trusted, python, setup=trial.setup if argv else None
+            ),
+            memory=session,
+        )
+        result = fix_failure(
+            job,
             git=git,
             sandbox=sandbox,
-            minutes=max_minutes,
+            model=make_model(max_usd) if "model" in chosen else None,
+            progress=report_progress,
         )
-        trial, environment = done.trial, done.document
-    python = trial.python or choose_python_version(git, at, sandbox.pythons())
-    trial = replace(trial, python=python)
-    trusted = git.resolve(base) if base else at
-    job = FixJob(
-        trial,
-        at,
-        base,
-        rungs=chosen,
-        max_usd=max_usd,
-        max_minutes=max(0.01, max_minutes - (time.monotonic() - started) / 60),
-        given_tests=given_tests,
-        expected=failed_log.failures if failed_log is not None else (),
-        allow_network=allow_network,
-        tests=options.load_suite_trial(git, trusted, python, setup=trial.setup if argv else None),
-    )
-    result = fix_failure(
-        job,
-        git=git,
-        sandbox=sandbox,
-        model=make_model(max_usd) if "model" in chosen else None,
-        progress=report_progress,
-    )
+        _end_session(session, result)
     if patch_out is not None and result.patch:
         patch_out.write_bytes(result.patch.encode("utf-8", "surrogateescape"))
     if apply_it and result.patch and result.outcome == "fixed":
@@ -195,6 +209,38 @@ def command(
     else:
         print_answer(format_result(result, form, environment), headline=form == "text")
     return 0 if result.outcome in _SUCCESS_OUTCOMES else 1
+
+
+@contextmanager
+def _open_session(trial: Trial, what: Sequence[object], *, fresh: bool) -> Iterator[RepairSession]:
+    """The runs of this repair, with those that an interrupted one of the same command and commit left."""
+    from regreen.app.settings_loader import read_settings
+    from regreen.bisect.verdict_memory import SqliteVerdictMemory, session_key
+    from regreen.domain.private_folders import make_private
+    from regreen.fixers.remembered_runs import RepairSession
+
+    memory = SqliteVerdictMemory(make_private(read_settings().home) / "bisect.db")
+    session = RepairSession(memory, session_key(trial, ["fix", *what]), fresh=fresh)
+    if session.continues:
+        report_progress("continuing the repair that was interrupted; --fresh starts anew")
+    try:
+        yield session
+    except KeyboardInterrupt:
+        click.echo("the same command goes on from here; with --fresh it starts anew", err=True)
+        raise
+    except UserError:  # no interruption: the next one starts anew
+        session.end()
+        raise
+    finally:
+        memory.close()
+
+
+def _end_session(session: RepairSession, result: FixResult) -> None:
+    """Forget the runs where there is an answer, and not only no time or money left."""
+    if result.outcome == "out_of_budget":
+        report_progress("the same command goes on from here; with --fresh it starts anew")
+    else:
+        session.end()
 
 
 def parse_shell_argv(argv: tuple[str, ...]) -> tuple[str, ...]:
@@ -244,15 +290,13 @@ def format_result(
     return format_markdown(result) if form == "markdown" else format_text(result)
 
 
-def _parse_rungs(listed: str, *, no_model: bool) -> tuple[RungName, ...]:
+def _parse_rungs(listed: str, *, use_model: bool) -> tuple[RungName, ...]:
     names = [name.strip() for name in listed.split(",") if name.strip()]
     unknown = [name for name in names if name not in RUNG_ORDER]
     if unknown or not names:
         msg = f"--rungs takes some of {','.join(RUNG_ORDER)}, not {', '.join(unknown) or 'nothing'}"
         raise UserError(msg)
-    return tuple(
-        name for name in RUNG_ORDER if name in names and not (no_model and name == "model")
-    )
+    return tuple(name for name in RUNG_ORDER if name in names and (use_model or name != "model"))
 
 
 def _find_workflow(workflow: Path, repo: Path) -> Path:

@@ -14,6 +14,7 @@ from regreen.cli.env import complete_trial
 from regreen.cli.options import (
     TrialOptions,
     format_option,
+    quiet_option,
     repo_option,
     sandbox_option,
     trial_options,
@@ -61,6 +62,7 @@ from regreen.runs.trial import Trial
 )
 @sandbox_option("kind")
 @format_option("form", "text", "json")
+@quiet_option()
 def command(
     *,
     repo: Path,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib.util
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from regreen.cli.terminal import report_progress
+from regreen.cli.terminal import report_progress, silence_progress
 from regreen.domain.errors import ConfigError, UserError
 
 if TYPE_CHECKING:
@@ -30,10 +32,24 @@ def format_option(name: str, *shapes: str) -> Callable[[_Command], _Command]:
     return click.option("--format", name, type=kind, default=shapes[0], help="How the answer is printed.")  # fmt: skip
 
 
-def sandbox_option(name: str) -> Callable[[_Command], _Command]:
-    """`--sandbox`."""
-    kind = click.Choice(["auto", "docker", "bwrap"])
-    return click.option("--sandbox", name, type=kind, default="auto", help="Where foreign code runs; auto: Docker, else bubblewrap.")  # fmt: skip
+_SANDBOXES = ("auto", "docker", "bwrap")
+
+
+def quiet_option() -> Callable[[_Command], _Command]:
+    """`--quiet`: results and errors, no progress."""
+    return click.option(
+        "--quiet/--no-quiet",
+        "-q",
+        expose_value=False,
+        callback=silence_progress,
+        help="Print no progress, only results and errors.",
+    )
+
+
+def sandbox_option(name: str, default: str | None = "auto") -> Callable[[_Command], _Command]:
+    """`--sandbox`; without a default the operator's setting holds."""
+    kind = click.Choice(_SANDBOXES)
+    return click.option("--sandbox", name, type=kind, default=default, help="Where foreign code runs; auto: Docker, else bubblewrap.")  # fmt: skip
 
 
 def config_option(*, exists: bool = True) -> Callable[[_Command], _Command]:
@@ -266,3 +282,87 @@ def load_config_at(git: Git, rev: str) -> RepoConfig:
     except ConfigError as error:
         message = f"{CONFIG_PATH} at {rev[:12]}: {error}"
         raise UserError(message) from error
+
+
+# The user's own defaults for options: a file in the user's configuration folder, never in a repository.
+
+DEFAULT_KEYS: dict[str, click.ParamType[Any]] = {
+    "sandbox": click.Choice(_SANDBOXES),
+    "format": click.Choice(["text", "json", "markdown", "sarif"]),
+    "quiet": click.BOOL,
+    "model": click.BOOL,
+    "run-tests": click.BOOL,
+    "max-minutes": click.FloatRange(min=0, min_open=True),
+    "max-usd": click.FloatRange(min=0),
+    "max-tests": click.IntRange(min=1),
+    "jobs": click.IntRange(min=1),
+    "timeout": click.FloatRange(min=0.1),
+    "confidence": click.FloatRange(0, 1),
+    "min-confidence": click.FloatRange(0, 1),
+    "max-comments": click.IntRange(min=0),
+}
+COMMANDS_WITH_DEFAULTS = ("review", "bisect", "fix", "env", "init", "gate", "sandbox", "doctor", "plan", "ci-log")  # fmt: skip
+
+
+def defaults_file() -> Path:
+    """Where the user's defaults are read from, whether or not there is such a file."""
+    # https://specifications.freedesktop.org/basedir-spec: a relative path counts as none
+    named = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    folder = named if named.is_absolute() else Path("~/.config").expanduser()
+    return folder / "regreen" / "defaults.toml"
+
+
+def load_defaults(name: str) -> dict[str, object]:
+    """What the user's file says of a command: values by the option's name, without dashes.
+
+    Keys of the command's own table win over those at the top, which hold for every command that takes them.
+
+    Raises:
+        UserError: the file cannot be read, or a key or value is unknown.
+    """
+    from regreen.code.config_loaders import load_toml
+
+    file = defaults_file()
+    if not file.is_file():
+        return {}
+    try:
+        document = load_toml(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:  # no UTF-8, no TOML
+        message = f"cannot read {file}: {error}"
+        raise UserError(message) from error
+    found: dict[str, object] = {}
+    own: dict[str, object] = {}
+    for key, value in document.items():
+        if key in COMMANDS_WITH_DEFAULTS and isinstance(value, Mapping):
+            table = {inner: _check_default(file, f"{key}.", inner, word) for inner, word in value.items()}  # fmt: skip
+            own |= table if key == name else {}
+        else:
+            found[key] = _check_default(file, "", key, value)
+    return found | own
+
+
+def _check_default(file: Path, prefix: str, key: str, value: object) -> object:
+    kind = DEFAULT_KEYS.get(key)
+    if kind is None:
+        known = [*DEFAULT_KEYS, *(() if prefix else COMMANDS_WITH_DEFAULTS)]
+        near = difflib.get_close_matches(key, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
+        message = f"{file}: unknown key {prefix}{key}; {hint}"
+        raise UserError(message)
+    try:
+        return kind.convert(value, None, None)
+    except click.BadParameter as error:
+        message = f"{file}: {prefix}{key}: {error.message}"
+        raise UserError(message) from error
+
+
+def map_defaults(command: click.Command, defaults: Mapping[str, object]) -> dict[str, object]:
+    """The defaults that a command has options for, as click's `default_map` takes them."""
+    mapped: dict[str, object] = {}
+    for option in command.params:
+        for key in (name.removeprefix("--") for name in option.opts):
+            value = defaults.get(key)
+            is_unknown = isinstance(option.type, click.Choice) and value not in option.type.choices
+            if key in defaults and option.name and not is_unknown:
+                mapped[option.name] = value
+    return mapped

@@ -20,7 +20,9 @@ from regreen.cli.options import (
     format_option,
     load_config_at,
     parse_variables,
+    quiet_option,
     resolve_revision,
+    sandbox_option,
 )
 from regreen.cli.terminal import print_answer, report_progress
 from regreen.domain.errors import NoSandbox, UserError
@@ -73,7 +75,14 @@ _DEFAULT_BASES = ("origin/HEAD", "upstream/HEAD", "origin/main", "origin/master"
 @click.option(
     "--max-comments", type=click.IntRange(min=0), default=None, help="Report at most so many."
 )
-@click.option("--no-model", is_flag=True, help="Ask no model.")
+@click.option("--model/--no-model", "use_model", default=True, help="Ask the configured model.")
+@click.option(
+    "--max-usd",
+    type=click.FloatRange(min=0),
+    default=None,
+    metavar="X",
+    help="What model calls may cost; default, and at most: budget.usd_per_pull_request.",
+)
 @click.option(
     "--run-tests/--no-run-tests", default=None, help="Run the tests in the sandbox, for coverage."
 )
@@ -84,6 +93,8 @@ _DEFAULT_BASES = ("origin/HEAD", "upstream/HEAD", "origin/main", "origin/master"
     is_flag=True,
     help="Write the review on the workflow's pull request, with GITHUB_TOKEN.",
 )
+@quiet_option()
+@sandbox_option("kind", default=None)
 def command(
     *,
     repo: Path | None,
@@ -97,16 +108,19 @@ def command(
     sarif_out: Path | None,
     min_confidence: float | None,
     max_comments: int | None,
-    no_model: bool,
+    use_model: bool,
+    max_usd: float | None,
     run_tests: bool | None,
     setup: str | None,
     envs: tuple[str, ...],
     post: bool,
+    kind: str | None,
 ) -> int:
     """Read a change and say what can be backed up. Exit 1 only for blocking findings."""
     from regreen.app.settings_loader import read_settings
     from regreen.bot.flows.review import rules_from_config
     from regreen.cli.model import make_model
+    from regreen.code.path_settings import find_changed_paths, select_tests
     from regreen.code.symbol_index import SqliteOutlineStore
     from regreen.domain.private_folders import make_private
     from regreen.domain.repo_config import RepoConfig
@@ -118,18 +132,23 @@ def command(
     git = _open_repository(repo, needed=diff is None)
     base_sha, head_sha = _resolve_revisions(git, repo or Path.cwd(), base, head, diff)
     config = load_config_at(git, base_sha) if git else RepoConfig()
+    if git and config.paths:
+        config = select_tests(config, find_changed_paths(git, base_sha, head_sha))
     wants_tests = run_tests if run_tests is not None else False
-    model = None if no_model else make_model(config.budget.usd_per_pull_request)
+    cap = config.budget.usd_per_pull_request
+    model = make_model(cap if max_usd is None else min(cap, max_usd)) if use_model else None
     # a model's claims are tried by running: worth a sandbox wherever somebody said how tests run
     for_claims = model is not None and run_tests is not False and _has_test_setup(config, setup)
     sandbox = _choose_sandbox(
-        wants_tests or for_claims, exact=post or "GITHUB_ACTIONS" in os.environ
+        wants_tests or for_claims, kind, exact=post or "GITHUB_ACTIONS" in os.environ
     )
     tests = _make_trial(config, setup, environment) if git else None
     document: dict[str, object] | None = None
     if git and tests and sandbox:
         # from the base: what the change itself says about its setup is part of what is under review
-        done = complete_trial(tests, base_sha, git=git, sandbox=sandbox, minutes=_SETUP_MINUTES)
+        done = complete_trial(
+            tests, base_sha, git=git, sandbox=sandbox, minutes=_SETUP_MINUTES, given=config.tests
+        )
         usual = ("bash", "-c", "python -m pytest -q")
         # what the change asks for beyond the base has to pass the dependency guard
         tests = replace(
@@ -151,7 +170,7 @@ def command(
         tests=tests,
         run_tests=wants_tests,
         index=None
-        if no_model
+        if not use_model
         else SqliteOutlineStore(make_private(read_settings().home) / "index.sqlite"),
     )
     result = review_change(
@@ -332,7 +351,7 @@ def _has_test_setup(config: RepoConfig, setup: str | None) -> bool:
     return bool(config.tests.command or config.tests.setup or setup)
 
 
-def _choose_sandbox(wanted: bool, *, exact: bool) -> Sandbox | None:
+def _choose_sandbox(wanted: bool, kind: str | None, *, exact: bool) -> Sandbox | None:
     """The sandbox, where tests are to run. Without one everything else is read all the same.
 
     `exact`: refuse approximate limits, for other people's code.
@@ -345,7 +364,7 @@ def _choose_sandbox(wanted: bool, *, exact: bool) -> Sandbox | None:
     try:
         settings = read_settings()
         return choose_sandbox(
-            settings.sandbox, settings.sandbox_runtime, settings.setup_hosts, exact=exact
+            kind or settings.sandbox, settings.sandbox_runtime, settings.setup_hosts, exact=exact
         )
     except NoSandbox as error:
         click.echo(f"no tests are run: {error}", err=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from threading import Event
 from typing import TextIO
 
 import click
@@ -20,14 +21,30 @@ _COLOURED_WORD = re.compile(
 )
 
 
+_silenced = Event()  # of the process, like the stream: progress is reported from many threads
+
+
+def silence_progress(_context: click.Context, _option: click.Parameter, value: bool) -> None:
+    """Print no progress until the command ends, if `value`; a callback of click."""
+    if value:
+        _silenced.set()
+        _context.call_on_close(_silenced.clear)
+
+
 def strip_control_characters(text: str) -> str:
     """The text without control characters and without bytes that are no text."""
     return _CONTROL_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def report_progress(line: str) -> None:
-    """One line of progress on standard error."""
-    click.echo(strip_control_characters(line), err=True)
+    """One line of progress on standard error, unless the user wants none."""
+    if not _silenced.is_set():
+        click.echo(strip_control_characters(line), err=True)
+
+
+def shows_live_progress() -> bool:
+    """Whether a line of progress may be drawn again and again."""
+    return is_capable_terminal(sys.stderr) and not _silenced.is_set()
 
 
 def print_answer(words: str, *, headline: bool = False) -> None:

@@ -101,8 +101,8 @@ def _make_problem(
 def _known_keys(loc: tuple[str | int, ...]) -> list[str]:
     model: type[BaseModel] = RepoConfig
     for part in loc:
-        if isinstance(part, int):
-            continue
+        if isinstance(part, int) or part not in model.model_fields:
+            continue  # an item of a list, or a path pattern
         annotation = model.model_fields[part].annotation
         inner = [a for a in (annotation, *get_args(annotation)) if isinstance(a, type)]
         models = [a for a in inner if issubclass(a, BaseModel)]

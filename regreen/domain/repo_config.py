@@ -159,6 +159,41 @@ class BudgetConfig(_ConfigSection):
     """For this repository in a calendar month; none: as much as its days allow."""
 
 
+class PathReviewConfig(_ConfigSection):
+    """What differs from `review` for these files."""
+
+    min_confidence: float | None = Field(None, ge=0.0, le=1.0)
+    """Post a finding only from this confidence on."""
+    dimensions: tuple[DimensionName, ...] | None = None
+    """What to look at."""
+    blocking: Literal["none", "critical", "high", "medium", "low"] | None = None
+    """From which severity on a finding makes the check run fail."""
+    instructions: str = Field("", max_length=4000)
+    """What reviewers should know about these files, besides `review.instructions`."""
+
+
+class PathTestsConfig(_ConfigSection):
+    """How the tests of these files are run, in place of `tests`, where a change touches them."""
+
+    setup: str = ""
+    """Shell command that installs what these tests need."""
+    command: str = ""
+    """Shell command that runs these tests, from the repository's root."""
+    image: str | None = None
+    """Container image to run them in."""
+    timeout_minutes: float | None = Field(None, gt=0, le=360)
+    """Time for one run of the command."""
+
+
+class PathConfig(_ConfigSection):
+    """Settings for the files below a path of a monorepo."""
+
+    review: PathReviewConfig = PathReviewConfig()
+    """What differs from `review`."""
+    tests: PathTestsConfig = PathTestsConfig()
+    """How the tests of these files are run."""
+
+
 class RepoConfig(_ConfigSection):
     """`.github/regreen.yml`, read from the default branch only."""
 
@@ -174,3 +209,5 @@ class RepoConfig(_ConfigSection):
     """Slash-commands."""
     budget: BudgetConfig = BudgetConfig()
     """What the model may cost."""
+    paths: dict[GlobPattern, PathConfig] = {}
+    """Settings for parts of a monorepo, by a path pattern such as `services/api/**`; the last pattern that matches a file wins."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from regreen.bisect.verdict_memory import VerdictMemory
 from regreen.domain.errors import AnalysisFailed
 from regreen.domain.job_control import StopCondition
 from regreen.domain.models import Cost, Failure
@@ -55,6 +56,7 @@ class FixJob:
     are paths that are the specification: never touched. `attempts_before` counts the repairs that were tried at this commit already.
     `expected` is what CI's log says failed; then the same has to fail here. `allow_network`: a command that cannot
     work without a network may have one while it runs. `tests` is how the repository says that all its tests run.
+    `memory` holds the runs of a bisection, from which one that was interrupted goes on.
     """
 
     trial: Trial
@@ -72,6 +74,7 @@ class FixJob:
     expected: tuple[Failure, ...] = ()
     allow_network: bool = False
     tests: Trial | None = None
+    memory: VerdictMemory | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from threading import Event
 from regreen import isolation
 from regreen.code.diff import Change, FileChange, parse_bounded
 from regreen.code.file_languages import language_of
+from regreen.code.path_settings import wanted_dimensions, without_confidence
 from regreen.code.paths import is_test
 from regreen.code.symbol_index import OutlineStore
 from regreen.domain.errors import AnalysisFailed, Cancelled, OutsideError, SetupFailed, UserError
@@ -247,7 +248,7 @@ def make_context(
         git=git,
         sandbox=sandbox,
         model=model,
-        config=job.config,
+        config=wanted_dimensions(job.config),
         title=job.title,
         body=job.body,
         tests=job.tests,
@@ -309,6 +310,7 @@ def _make_policy(job: ReviewJob) -> RankingPolicy:
         min_confidence=config.min_confidence if job.min_confidence is None else job.min_confidence,
         max_comments=config.max_comments if job.max_comments is None else job.max_comments,
         blocking=config.blocking,
+        config=job.config if job.min_confidence is None else without_confidence(job.config),
     )
 
 

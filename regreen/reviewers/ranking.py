@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from regreen.code.path_settings import review_settings
 from regreen.domain.models import (
     DIMENSIONS,
     Dimension,
@@ -17,6 +18,7 @@ from regreen.domain.models import (
     WithheldFinding,
     WithheldReason,
 )
+from regreen.domain.repo_config import RepoConfig
 from regreen.reviewers.context import DimensionScore, ReviewContext, ReviewerReport, ReviewMemory
 from regreen.reviewers.findings import Candidate
 
@@ -27,11 +29,26 @@ PROVEN_DISCOUNT = 0.10
 
 @dataclass(frozen=True, slots=True)
 class RankingPolicy:
-    """The repository's policy for findings."""
+    """The repository's policy for findings; `config` has what differs by path."""
 
     min_confidence: float = 0.8
     max_comments: int = 5
     blocking: Literal["none", "critical", "high", "medium", "low"] = "none"
+    config: RepoConfig = field(default_factory=RepoConfig)
+
+    def wants(self, finding: Finding) -> bool:
+        """Whether this dimension is looked at where the finding is."""
+        wanted = review_settings(self.config, finding.path).dimensions
+        return not self.config.paths or finding.dimension in wanted
+
+    def for_path(self, path: str) -> RankingPolicy:
+        """The policy for the findings in a file."""
+        settings = review_settings(self.config, path)
+        if settings is self.config.review:
+            return self
+        changed = settings.min_confidence != self.config.review.min_confidence
+        least = settings.min_confidence if changed else self.min_confidence
+        return replace(self, min_confidence=least, blocking=settings.blocking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +66,19 @@ def rank_findings(
     """Merge, filter, sort and limit the candidates."""
     memory = memory or ReviewMemory()
     withheld: list[WithheldFinding] = []
-    merged, doubles = _merge_candidates(candidates)
+    merged, doubles = _merge_candidates([c for c in candidates if policy.wants(c.finding)])
     withheld += [WithheldFinding(d, "duplicate") for d in doubles]
     accepted: list[Finding] = []
     standing: list[Finding] = []
     for candidate in merged:
         finding = candidate.finding
-        reason = _withheld_reason(candidate, policy, memory)
+        here = policy.for_path(finding.path)
+        reason = _withheld_reason(candidate, here, memory)
         if reason:
             withheld.append(WithheldFinding(finding, reason))
             standing += [finding] if reason == "duplicate" else []
         else:
-            accepted.append(replace(finding, blocking=_is_blocking(finding.severity, policy)))
+            accepted.append(replace(finding, blocking=_is_blocking(finding.severity, here)))
     accepted.sort(key=_sort_key)
     withheld += [WithheldFinding(f, "budget") for f in accepted[policy.max_comments :]]
     withheld.sort(key=lambda w: _sort_key(w.finding))

@@ -21,6 +21,7 @@ from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
 from regreen.bot.trust import Clearance, NotCleared, require_clearance
 from regreen.code.markdown_sanitizer import count_noun
+from regreen.code.path_settings import find_changed_paths, select_tests
 from regreen.domain.errors import Cancelled, OutsideError, UserError
 from regreen.domain.events import RepositoryRef
 from regreen.domain.github import (
@@ -216,6 +217,9 @@ class _ReviewFlow:
     def _find_tests(self) -> tuple[Trial | None, str]:
         """The trial that runs the tests, or None and the reason."""
         pull, config = self._pull, self._loaded.config
+        if config.paths:
+            touched = find_changed_paths(self._git, pull.base_sha, pull.head_sha)
+            config = select_tests(config, touched)
         if not config.tests.command:
             return None, ""
         try:

@@ -16,6 +16,7 @@ from regreen.bot.messages.markup import (
     sanitize_markdown,
     to_plain_line,
 )
+from regreen.code.path_settings import review_settings
 from regreen.domain.errors import ConfigProblem
 from regreen.domain.github import (
     Annotation,
@@ -210,14 +211,14 @@ def _conclude_review(review: Review, config: RepoConfig, standing: Sequence[Find
 
 def is_blocked(review: Review, config: RepoConfig, standing: Sequence[Finding] = ()) -> bool:
     """Whether a finding is severe enough to block, by the repository's configuration."""
-    wanted = config.review.blocking
+    return any(f.blocking or _is_severe(f, config) for f in (*review.findings, *standing))
+
+
+def _is_severe(finding: Finding, config: RepoConfig) -> bool:
+    wanted = review_settings(config, finding.path).blocking
     if wanted == "none":
         return False
-    least = _SEVERITY_ORDER.index(wanted)
-    return any(
-        f.blocking or _SEVERITY_ORDER.index(f.severity) >= least
-        for f in (*review.findings, *standing)
-    )
+    return _SEVERITY_ORDER.index(finding.severity) >= _SEVERITY_ORDER.index(wanted)
 
 
 def _check_title(review: Review, conclusion: Conclusion, standing: int) -> str:

@@ -314,9 +314,16 @@ def _bisect_failure(case: RepairCase) -> Bisection:
         bad=case.rev,
         max_minutes=max(0.5, case.stop.left * _BISECT_TIME_SHARE / 60),
         verify=False,
+        resume=case.job.memory is not None,
+        reuse=False,
     )
     return run_bisection(
-        job, git=case.git, sandbox=case.sandbox, cancel=case.stop.cancel, progress=case.say
+        job,
+        git=case.git,
+        sandbox=case.sandbox,
+        memory=case.job.memory,
+        cancel=case.stop.cancel,
+        progress=case.say,
     )
 
 

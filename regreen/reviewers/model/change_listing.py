@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from regreen.code.diff import DiffLine, FileChange, parse_bounded
+from regreen.code.path_settings import find_instructions
 from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module
 from regreen.code.symbols import read_outline
@@ -110,10 +111,8 @@ def _make_portion(
         "# The change\nEach line: its number in the file afterwards, `+` added, `-` removed (no number), else kept. "
         "`...` stands for lines left out.\n" + "\n\n".join(text for _, text in portion),
     ]
-    if context.config.review.instructions:
-        parts.insert(
-            0, "# What the maintainers ask reviewers to mind\n" + context.config.review.instructions
-        )
+    if instructions := find_instructions(context.config, (f.path for f in files)):
+        parts.insert(0, "# What the maintainers ask reviewers to mind\n" + instructions)
     if facts := project_facts(context, files):
         parts.append("# What the project says of where it runs\n" + fence_data("project", facts))
     if related is not None and (

@@ -1,0 +1,158 @@
+"""A repair that was interrupted goes on where it was: what was run is not run again."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+
+import pytest
+from click.testing import CliRunner, Result
+
+from regreen.bisect.verdict_memory import SqliteVerdictMemory
+from regreen.cli import cli
+from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv
+from regreen.domain.ports import Box, Sandbox
+from regreen.fixers.case import FixJob, FixResult
+from regreen.fixers.ladder import fix_failure
+from regreen.fixers.remembered_runs import RememberingSandbox, RepairSession
+from tests.unit.repairs import CALC, GREEN, SETUP, Repository, job, sandbox_or_skip
+
+BROKEN = CALC.replace("result += value", "result = value")
+
+
+class CountingSandbox:
+    """A sandbox that counts its boxes, and is interrupted when there are so many."""
+
+    def __init__(self, sandbox: Sandbox, most: int = 10_000) -> None:
+        self.name, self.sandbox, self.most = sandbox.name, sandbox, most
+        self.opened = 0
+
+    def prepare(
+        self, spec: EnvSpec, tree: Iterable[bytes], cancel: Event | None = None
+    ) -> PreparedEnv:
+        return self.sandbox.prepare(spec, tree, cancel)
+
+    def pythons(self) -> tuple[str, ...]:
+        return self.sandbox.pythons()
+
+    def doctor(self) -> list[DoctorCheck]:
+        return self.sandbox.doctor()
+
+    def open(self, env: PreparedEnv, tree: Iterable[bytes], limits: BoxLimits | None = None) -> Box:
+        self.opened += 1
+        if self.opened > self.most:
+            raise KeyboardInterrupt
+        return self.sandbox.open(env, tree, limits)
+
+
+def memory_at(place: Path) -> SqliteVerdictMemory:
+    return SqliteVerdictMemory(place / "bisect.db")
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path / "repo")
+    made.commit("start", GREEN)
+    made.commit("readme", {"README.md": "hello\n"})
+    made.commit("faster sums", {"pkg/calc.py": BROKEN})
+    made.commit("more readme", {"README.md": "hello there\n"})
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.sandbox
+def test_boxes_of_an_interrupted_repair_are_not_opened_again(
+    broken: Repository, tmp_path: Path
+) -> None:
+    sandbox, git = sandbox_or_skip(), broken.open()
+
+    def repair(most: int) -> tuple[CountingSandbox, FixResult]:
+        session = RepairSession(memory_at(tmp_path), "fix:one")
+        counting = CountingSandbox(sandbox, most)
+        task: FixJob = job(git.resolve("HEAD"), rungs=("revert",), memory=session)
+        remembering = RememberingSandbox(counting, session)
+        result = fix_failure(task, git=git, sandbox=remembering, model=None)
+        return counting, replace(result, seconds=0.0, attempts=())
+
+    with pytest.raises(KeyboardInterrupt):
+        repair(4)
+    second, fixed = repair(10_000)
+    assert (fixed.outcome, fixed.rung) == ("fixed", "revert")
+    third, again = repair(10_000)
+    assert third.opened == 0
+    assert again == fixed
+    RepairSession(memory_at(tmp_path), "fix:one").end()
+    anew, _ = repair(10_000)
+    # the last box before the interruption was not remembered, and searches open some ahead
+    assert second.opened <= anew.opened - 3
+
+
+def test_a_session_goes_on_until_it_has_an_answer(tmp_path: Path) -> None:
+    memory = memory_at(tmp_path)
+    first = RepairSession(memory, "fix:one")
+    first.append("box:a:1", "answer")
+    assert not first.continues
+    killed = RepairSession(memory, "fix:one")
+    assert (killed.continues, killed.get("box:a:1")) == (True, ["answer"])
+    other = RepairSession(memory, "fix:two")
+    assert (other.continues, other.get("box:a:1")) == (False, [])
+    fresh = RepairSession(memory, "fix:one", fresh=True)
+    assert (fresh.continues, fresh.get("box:a:1"), killed.get("box:a:1")) == (False, [], [])
+    fresh.append("box:a:1", "answer")
+    fresh.end()
+    assert fresh.get("box:a:1") == []
+    assert not RepairSession(memory, "fix:one").continues
+
+
+def test_runs_that_nobody_continued_for_two_weeks_are_forgotten(tmp_path: Path) -> None:
+    memory = memory_at(tmp_path)
+    memory.append("fix-run:20200101-0:box:a:1", "answer")
+    RepairSession(memory, "fix:one")
+    assert memory.get("fix-run:20200101-0:box:a:1") == []
+
+
+@pytest.mark.sandbox
+def test_a_killed_command_says_that_it_continues(
+    broken: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_or_skip()
+    home = tmp_path / "home"
+    monkeypatch.setenv("REGREEN_HOME", str(home))
+    argv = ["fix", "--repo", str(broken.path), "--setup", SETUP, "--no-model", "--rungs", "revert"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "regreen", *argv, "--", "pytest", "-q"], stderr=subprocess.DEVNULL
+    ) as process:
+        while _stored_runs(home) < 2:
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.kill()
+
+    def fix(*more: str) -> Result:
+        return CliRunner().invoke(
+            cli, [*argv, *more], standalone_mode=False, catch_exceptions=False
+        )
+
+    other = fix("--rungs", "recipe", "--", "pytest", "-q", "-x")
+    assert "continuing" not in other.stderr, "another command is another repair"
+    done = fix("--format", "json", "--", "pytest", "-q")
+    assert "continuing the repair that was interrupted" in done.stderr
+    assert json.loads(done.stdout)["outcome"] == "fixed"
+    assert _stored_runs(home) == 0, "a repair with an answer keeps nothing"
+
+
+def _stored_runs(home: Path) -> int:
+    if not (home / "bisect.db").exists():
+        return 0
+    with sqlite3.connect(home / "bisect.db", timeout=10) as database:
+        query = "SELECT count(*) FROM lines WHERE key LIKE 'fix-run:%:box:%'"
+        try:
+            return int(database.execute(query).fetchone()[0])
+        except sqlite3.OperationalError:  # the table is not there yet
+            return 0
