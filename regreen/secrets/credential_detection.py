@@ -15,7 +15,11 @@ from urllib.parse import unquote
 
 from regreen.code.paths import is_document, is_example, is_lock_file, is_test
 from regreen.domain.text_limits import MAX_LINE
-from regreen.secrets.credential_formats import CREDENTIAL_FORMATS, CredentialFormat
+from regreen.secrets.credential_formats import (
+    CredentialFormat,
+    FormatHints,
+    find_possible_formats,
+)
 from regreen.secrets.named_values import NETRC_KEY, find_named_values
 
 _KINDS_BY_NAME = frozenset({"password", "secret", "credentials in a URL"})
@@ -111,10 +115,11 @@ def find_secrets(text: str, path: str = "") -> tuple[FoundSecret, ...]:
         return ()
     found: list[FoundSecret] = []
     is_demonstration = _is_demonstration(path)
+    formats = find_possible_formats(text)
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
         best: dict[str, _Match] = {}
-        for match in islice(_find_in_line(line, path), _MAX_FINDINGS_PER_LINE):
+        for match in islice(_find_in_line(line, path, formats), _MAX_FINDINGS_PER_LINE):
             known = best.get(match.value)
             if known is None or match.confidence > known.confidence:
                 best[match.value] = match
@@ -164,13 +169,14 @@ def _key_material(lines: list[str], number: int, sure: float) -> Iterator[FoundS
 
 def mask_credentials(text: str) -> str:
     """The text with every credential masked, for logs, prompts and comments."""
+    formats = find_possible_formats(text)
     lines = text.split("\n")
     for index, line in enumerate(lines):
         if len(line) > MAX_LINE:
-            lines[index] = _redact_long(line)
+            lines[index] = _redact_long(line, formats)
         else:
             for match in sorted(
-                _find_in_line(line, ""), key=lambda match: match.start, reverse=True
+                _find_in_line(line, "", formats), key=lambda match: match.start, reverse=True
             ):
                 lines[index] = lines[index].replace(
                     match.value, mask_value(match.value, match.kind)
@@ -180,11 +186,11 @@ def mask_credentials(text: str) -> str:
     return "\n".join(lines)
 
 
-def _redact_long(line: str) -> str:
+def _redact_long(line: str, formats: FormatHints) -> str:
     """A long line, read in pieces that overlap by more than a name and its value can take."""
-    found = list(_find_in_line(line, ""))
+    found = list(_find_in_line(line, "", formats))
     for at in range(0, len(line), MAX_LINE - _OVERLAP_CHARACTERS):
-        piece = _find_in_line(line[at : at + MAX_LINE], "")
+        piece = _find_in_line(line[at : at + MAX_LINE], "", formats)
         found += [replace(match, start=at + match.start, end=at + match.end) for match in piece]
     kept_lines: list[str] = []
     done = 0
@@ -199,10 +205,11 @@ def credential_replacements(text: str, path: str = "") -> dict[str, str]:
     """What to write instead of each credential in a file's text, wherever that quotes it. It is not for showing."""
     if _is_unread(path) or _SEALED_SECRET.search(text):
         return {}
+    formats = find_possible_formats(text)
     return {
         match.value: mask_value(match.value, match.kind)
         for line in text.split("\n")
-        for match in _find_in_line(line, path)
+        for match in _find_in_line(line, path, formats)
     }
 
 
@@ -235,10 +242,9 @@ def _without_inner(found: list[_Match]) -> list[_Match]:
     return sorted(kept_lines, key=lambda f: f.start)
 
 
-def _find_in_line(line: str, path: str) -> Iterator[_Match]:
-    for form in CREDENTIAL_FORMATS:
-        if form.hint in line:
-            yield from _find_formatted(form, line, path)
+def _find_in_line(line: str, path: str, formats: FormatHints) -> Iterator[_Match]:
+    for _, form in find_possible_formats(line, formats):
+        yield from _find_formatted(form, line, path)
     if len(line) > MAX_LINE:
         return
     if "://" in line:
@@ -255,6 +261,7 @@ def _find_formatted(form: CredentialFormat, line: str, path: str) -> Iterator[_M
         if (
             not sure
             or _is_example(value)
+            or entropy_bits(value) < form.min_entropy
             or "integrity" in line[max(0, match.start() - 40) : match.start()]
         ):
             continue

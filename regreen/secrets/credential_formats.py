@@ -1,4 +1,7 @@
-"""The formats of credentials that have a recognisable form: the rows of `credential_formats.toml`, with their checks."""
+"""The formats of credentials that have a recognisable form, with their checks.
+
+They are the rows of `credential_formats.toml` and, for those that name a rule, of `published_formats.toml`.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,28 @@ import re
 import string
 import tomllib
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 _BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialFormat:
-    """A row of the table, which explains its fields. `check` gives the confidence of a match, 0 to drop it."""
+    """A row of the tables, which explain its fields. `check` gives the confidence of a match, 0 to drop it."""
 
     kind: str
-    hint: str
+    hints: tuple[str, ...]
     pattern: re.Pattern[str]
     confidence: float = 0.95
     check: Callable[[str], float] | None = None
+    min_entropy: float = 0.0
+
+
+FormatHints = Sequence[tuple[str, CredentialFormat]]
+"""Formats, each with a text that stands in its matches; a format that has several hints stands there several times."""
 
 
 def has_valid_crc32(token: str) -> bool:
@@ -74,11 +83,35 @@ _CHECKS = {"checksum": _score_checksum, "jwt": _score_jwt, "app_jwt": _score_app
 
 
 def _load_formats() -> Iterator[CredentialFormat]:
-    table = resources.files("regreen.secrets").joinpath("credential_formats.toml")
-    for row in tomllib.loads(table.read_text("utf-8"))["formats"]:
-        pattern = re.compile(rf"(?<![A-Za-z0-9_]){row.pop('pattern')}(?![A-Za-z0-9_])")
-        check = _CHECKS[row.pop("check")] if "check" in row else None
-        yield CredentialFormat(**row, pattern=pattern, check=check)
+    published = _read_table("published_formats.toml")
+    for row in _read_table("credential_formats.toml")["formats"]:
+        own = {key: row[key] for key in ("kind", "confidence") if key in row}
+        if "check" in row:
+            own["check"] = _CHECKS[row["check"]]
+        if "pattern" in row:
+            yield _make_format({"hints": [row["hint"]], "pattern": row["pattern"]} | own)
+        for rule in row.get("rules", ()):
+            yield _make_format(published.pop(rule) | own)
+    for row in published.values():
+        yield _make_format(row)
+
+
+def _read_table(name: str) -> dict[str, Any]:
+    table = resources.files("regreen.secrets").joinpath(name)
+    return tomllib.loads(table.read_text("utf-8"))
+
+
+def _make_format(row: dict[str, Any]) -> CredentialFormat:
+    pattern = re.compile(rf"(?<![A-Za-z0-9_])(?:{row['pattern']})(?![A-Za-z0-9_])")
+    hints = tuple(hint.lower() for hint in row["hints"])
+    return CredentialFormat(**row | {"pattern": pattern, "hints": hints})
 
 
 CREDENTIAL_FORMATS = tuple(_load_formats())
+FORMATS_BY_HINT: FormatHints = [(hint, form) for form in CREDENTIAL_FORMATS for hint in form.hints]
+
+
+def find_possible_formats(text: str, among: FormatHints = FORMATS_BY_HINT) -> FormatHints:
+    """The formats whose hints stand in a text: for most texts very few."""
+    lowered = text.lower()
+    return [pair for pair in among if pair[0] in lowered]

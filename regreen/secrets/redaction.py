@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from regreen.secrets import credential_detection
-from regreen.secrets.credential_formats import CREDENTIAL_FORMATS, CredentialFormat
+from regreen.secrets.credential_formats import CredentialFormat, find_possible_formats
 
 CleanText = Callable[[str], str]
 
@@ -101,9 +101,8 @@ def _hide_match(match: re.Match[str]) -> str:
 
 def _hide_formats(match: re.Match[str]) -> str:
     text = match[0]
-    for form in CREDENTIAL_FORMATS:
-        if form.hint in text:
-            text = form.pattern.sub(partial(_hide_value, form), text)
+    for _, form in find_possible_formats(text):
+        text = form.pattern.sub(partial(_hide_value, form), text)
     return text
 
 
