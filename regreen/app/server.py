@@ -16,11 +16,13 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 from waitress.adjustments import Adjustments  # type: ignore[import-untyped]
@@ -35,6 +37,7 @@ from regreen.app.web import DeliveryIntake, make_web_application, open_store
 from regreen.bot.jobs import malloc_trim
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.ports import Clock
+from regreen.domain.private_folders import hold_alone
 from regreen.domain.settings import Settings
 from regreen.webhooks import receive
 
@@ -122,7 +125,7 @@ def run_jobs(
         is_first: also order the work of a start.
 
     Raises:
-        UserError: a setting is wrong, or another process uses this id.
+        UserError: a setting is wrong, or another process uses this id, or this SQLite file.
         OutsideError: the database does not answer.
     """
     from regreen.app.wiring import build_app
@@ -132,15 +135,36 @@ def run_jobs(
         signal.signal(number, lambda *_: ended.set())
     malloc_trim.limit_malloc_arenas()
     app = build_app(settings, worker=worker, clock=clock)
-    running = app.make_worker()
-    running.start()
-    if is_first:
-        app.enqueue_startup_work()
-    malloc_trim.trim_memory()
-    _log.info("worker %s is running", worker)
-    ended.wait()
-    running.stop()
-    app.close()
+    with _hold_database(app.store.engine.url.database, app.store.engine.dialect.name):
+        running = app.make_worker()
+        running.start()
+        if is_first:
+            app.enqueue_startup_work()
+        malloc_trim.trim_memory()
+        _log.info("worker %s is running", worker)
+        ended.wait()
+        running.stop()
+        app.close()
+
+
+@contextmanager
+def _hold_database(name: str | None, dialect: str) -> Iterator[None]:
+    """Make sure that no other process works on the same SQLite file; PostgreSQL is made for many.
+
+    Raises:
+        UserError: another does.
+    """
+    if dialect != "sqlite" or not name or name == ":memory:":
+        yield
+        return
+    with hold_alone(Path(f"{name}.worker-lock")) as is_alone:
+        if not is_alone:
+            message = (
+                f"another process runs the jobs of {name} already, and SQLite is for one; "
+                "stop it, or set REGREEN_DATABASE_URL to a PostgreSQL database"
+            )
+            raise UserError(message)
+        yield
 
 
 # The parent process

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
@@ -213,6 +214,15 @@ def _check_model(settings: Settings) -> list[DoctorCheck]:
     ]
 
 
+def check_wsl(release: str) -> list[DoctorCheck]:
+    """A line where the kernel of this name is that of the Windows Subsystem for Linux."""
+    if "microsoft" not in release.lower():
+        return []
+    detail = f"{release}: Regreen has not been tried here; the attacks below say what its boxes withstand"
+    remedy = "expect version 2 with Docker or bubblewrap inside to work, and version 1 not to"
+    return [DoctorCheck("Windows Subsystem for Linux", "sandbox", False, False, detail, remedy)]
+
+
 def _check_sandbox(kind: str, runtime: str | None, setup_hosts: str) -> list[DoctorCheck]:
     from regreen.adapters.sandbox.selection import choose_sandbox
 
@@ -220,12 +230,13 @@ def _check_sandbox(kind: str, runtime: str | None, setup_hosts: str) -> list[Doc
         sandbox = choose_sandbox(kind, runtime, setup_hosts)
     except (NoSandbox, OutsideError) as error:
         reason, _, remedy = str(error).rpartition("; ")
-        return [DoctorCheck("a sandbox works", "sandbox", False, True, reason or remedy, remedy)]
+        failed = DoctorCheck("a sandbox works", "sandbox", False, True, reason or remedy, remedy)
+        return [*check_wsl(platform.release()), failed]
     pythons = ", ".join(getattr(sandbox, "pythons", tuple)())
     works = DoctorCheck(
         "a sandbox works", "sandbox", True, True, f"{sandbox.name}, Python {pythons}"
     )
-    return [works, *sandbox.doctor()]
+    return [*check_wsl(platform.release()), works, *sandbox.doctor()]
 
 
 def _print_checks(checks: Iterable[DoctorCheck]) -> None:

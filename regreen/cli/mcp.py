@@ -11,7 +11,9 @@ import json
 import os
 import signal
 import sys
+import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,9 @@ from regreen.domain.errors import UserError
 
 _MAX_ANSWER_BYTES = 16 * 1024**2
 _MAX_PATCH_CHARS = 4 * 1024**2
+_MODEL_COMMANDS = ("review", "fix")
+_CALL_USD = 1.0
+_LEAST_MINUTES = 0.1
 
 
 @click.command("mcp")
@@ -33,28 +38,89 @@ _MAX_PATCH_CHARS = 4 * 1024**2
 @click.option(
     "--max-minutes", type=click.FloatRange(min=0.1), default=20.0, metavar="N", help="For one call."
 )
-def command(*, repo: Path, sandbox: str, model: bool, max_minutes: float) -> None:
+@click.option(
+    "--total-minutes",
+    type=click.FloatRange(min=0.1),
+    default=600.0,
+    metavar="N",
+    help="For all calls together.",
+)
+@click.option(
+    "--total-usd",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    metavar="X",
+    help="What the model may cost in all calls together, in dollars.",
+)
+def command(
+    *,
+    repo: Path,
+    sandbox: str,
+    model: bool,
+    max_minutes: float,
+    total_minutes: float,
+    total_usd: float,
+) -> None:
     """Serve tools for agents on standard input and output. Nothing is applied, pushed or posted."""
     require_extra("mcp", "mcp", "the protocol's SDK")
     if not repo.is_dir():
         message = f"there is no folder {repo}"
         raise UserError(message)
-    _make_server(_CommandRunner(repo.resolve(), sandbox, model, max_minutes)).run("stdio")
+    limits = CallLimits(max_minutes, total_minutes, total_usd if model else 0.0)
+    _make_server(CommandRunner(repo.resolve(), sandbox, limits)).run("stdio")
 
 
-class _CommandRunner:
-    """Runs Regreen's commands on one repository."""
+@dataclass
+class CallLimits:
+    """Minutes for one call, and what is left of minutes and dollars for all that come."""
 
-    def __init__(self, repo: Path, sandbox: str, model: bool, max_minutes: float) -> None:
+    call_minutes: float
+    minutes: float
+    usd: float
+
+
+class CommandRunner:
+    """Runs Regreen's commands on one repository, within the limits of this server."""
+
+    def __init__(self, repo: Path, sandbox: str, limits: CallLimits) -> None:
         self.repo = repo
-        self.minutes = max_minutes
-        self.model_options = () if model else ("--no-model",)
+        self._limits = limits
         self.sandbox_options = ("--sandbox", sandbox)
         # For `review`, which has no option for it.
         self.sandbox_setting = {} if sandbox == "auto" else {"REGREEN_SANDBOX": sandbox}
 
     async def run_command(self, name: str, *options: str, stdin: str = "") -> dict[str, Any]:
         """The JSON document of a command.
+
+        What a call may use is taken from the totals at its start, because calls may run at once, and what it did not use
+        is given back at its end; the dollars only with a document that says what it cost.
+
+        Raises:
+            UserError: the command refused its input, failed, or took too long, or the server's minutes are used up.
+        """
+        limits, started = self._limits, time.monotonic()
+        minutes = min(limits.call_minutes, limits.minutes)
+        if minutes < _LEAST_MINUTES:
+            raise UserError(
+                "the minutes for all calls of this server are used up; start it again, or with more --total-minutes"
+            )
+        usd = min(_CALL_USD, limits.usd) if name in _MODEL_COMMANDS else 0.0
+        limits.minutes -= minutes
+        limits.usd -= usd
+        budget = [] if name == "review" else ["--max-minutes", str(minutes)]
+        if name in _MODEL_COMMANDS:
+            budget += ["--max-usd", str(usd)] if usd else ["--no-model"]
+        try:
+            answer = await self.run_process(minutes, name, *budget, *options, stdin=stdin)
+            limits.usd += usd - min(usd, answer.get("cost", {}).get("usd", 0.0))
+        finally:
+            limits.minutes += max(0.0, minutes - (time.monotonic() - started) / 60)
+        return answer
+
+    async def run_process(
+        self, minutes: float, name: str, *options: str, stdin: str
+    ) -> dict[str, Any]:
+        """The JSON document of a command that may take so many minutes.
 
         Raises:
             UserError: the command refused its input, failed, or took too long.
@@ -72,7 +138,7 @@ class _CommandRunner:
         )
         try:
             # The command keeps to its own limit; this is for one that does not.
-            async with asyncio.timeout(60 * self.minutes + 120):
+            async with asyncio.timeout(60 * minutes + 120):
                 out, err = await process.communicate(stdin.encode("utf-8", "surrogateescape"))
         except TimeoutError as error:
             raise UserError("the command did not end in time") from error
@@ -88,7 +154,7 @@ class _CommandRunner:
         return answer
 
 
-def _make_server(runner: _CommandRunner) -> Any:
+def _make_server(runner: CommandRunner) -> Any:
     from mcp.server.fastmcp import FastMCP
 
     server = FastMCP(
@@ -103,14 +169,14 @@ def _make_server(runner: _CommandRunner) -> Any:
     async def review(base: str = "HEAD", head: str = "WORKTREE") -> dict[str, Any]:
         """Review what `head` (a revision, or WORKTREE for uncommitted files) changes against `base`."""
         revisions = ("--base", _check_revision(base), "--head", _check_revision(head))
-        return await runner.run_command("review", *revisions, *runner.model_options)
+        return await runner.run_command("review", *revisions)
 
     @server.tool()
     async def fix(command: list[str], rev: str = "HEAD", setup: str = "") -> dict[str, Any]:
         """Find a verified patch that makes `command` pass at `rev`. `setup` installs what it needs."""
-        options = ("--rev", _check_revision(rev), "--max-minutes", str(runner.minutes))
+        options = ("--rev", _check_revision(rev))
         return await runner.run_command(
-            "fix", *options, *runner.sandbox_options, *runner.model_options,
+            "fix", *options, *runner.sandbox_options,
             *_setup_options(setup), "--", *_check_command(command),
         )  # fmt: skip
 
@@ -120,7 +186,7 @@ def _make_server(runner: _CommandRunner) -> Any:
     ) -> dict[str, Any]:
         """Find the commit that broke `command` between `good` (searched for if empty) and `bad`."""
         start = ("--good", _check_revision(good)) if good else ()
-        options = (*start, "--bad", _check_revision(bad), "--max-minutes", str(runner.minutes))
+        options = (*start, "--bad", _check_revision(bad))
         return await runner.run_command(
             "bisect", *options, *runner.sandbox_options,
             *_setup_options(setup), "--", *_check_command(command),

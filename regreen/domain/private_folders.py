@@ -42,6 +42,24 @@ def lock_caches(*, alone: bool = False) -> Iterator[bool]:
         os.close(descriptor)
 
 
+@contextmanager
+def hold_alone(place: Path) -> Iterator[bool]:
+    """Lock a file for this process alone, not for its children; yields whether no other process holds it.
+
+    The lock ends with the process, however it ends.
+    """
+    descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
+
+
 def make_private(folder: Path) -> Path:
     """The folder, created if missing; only its user can enter it.
 

@@ -15,7 +15,10 @@ import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult, TextContent
+from regreen_playground.model import ScriptedModel, Use
 
+from regreen.cli.mcp import CallLimits, CommandRunner
+from regreen.domain.errors import UserError
 from tests.stories.test_fixes import needs_sandbox
 from tests.unit.changes import ENV
 from tests.unit.changes import Story as Repository
@@ -129,3 +132,72 @@ def test_a_command_of_an_agent_runs_in_the_sandbox(tmp_path: Path) -> None:
         assert fix["outcome"] == "already_green"
 
     with_client(tmp_path, use)
+
+
+def test_the_calls_of_one_server_share_its_minutes(tmp_path: Path) -> None:
+    async def use(client: ClientSession) -> None:
+        first = await client.call_tool("gate", {"patch": PATCH})
+        assert read_document(first)["verdict"]
+        for tool, arguments in (("gate", {"patch": PATCH}), ("review", {})):
+            result = await client.call_tool(tool, arguments)
+            assert result.isError
+            assert "minutes for all calls of this server are used up" in read_text(result)
+
+    with_client(tmp_path, use, "--total-minutes", "0.1")
+
+
+def test_a_server_without_dollars_asks_no_model(tmp_path: Path) -> None:
+    async def use(client: ClientSession) -> None:
+        review = read_document(await client.call_tool("review", {}))
+        assert review["cost"]["usd"] == 0
+
+    with ScriptedModel(lambda _: Use("report", {"about": "Names.", "findings": []})) as endpoint:
+        env = {
+            "REGREEN_HOME": str(tmp_path / "home"),
+            "ANTHROPIC_BASE_URL": endpoint.url,
+            "ANTHROPIC_API_KEY": "scripted",
+            "REGREEN_MODEL_PRICE": "1,1",
+        }
+        with_client(tmp_path / "none", use, "--model", "--total-usd", "0", env=env)
+        assert endpoint.asked == []
+
+
+class CostlyRunner(CommandRunner):
+    """Takes down the options of each call, whose document says what it cost; a negative cost fails it."""
+
+    def __init__(self, limits: CallLimits, *costs: float) -> None:
+        super().__init__(Path(), "auto", limits)
+        self.costs, self.asked = list(costs), list[tuple[str, ...]]()
+
+    async def run_process(
+        self,
+        minutes: float,  # noqa: ARG002 - the signature of what it stands for
+        name: str,  # noqa: ARG002
+        *options: str,
+        stdin: str,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        self.asked.append(options)
+        cost = self.costs.pop(0)
+        if cost < 0:
+            raise UserError("failed")
+        return {"cost": {"usd": cost}}
+
+
+def test_what_calls_cost_is_taken_from_the_dollars_of_the_server() -> None:
+    runner = CostlyRunner(CallLimits(20.0, 600.0, 2.0), 0.25, -1, 0.75, 0.0)
+
+    async def call() -> None:
+        await runner.run_command("fix")
+        with pytest.raises(UserError):
+            await runner.run_command("fix")  # nobody knows what it cost: its whole share is gone
+        await runner.run_command("review")
+        await runner.run_command("review")
+
+    asyncio.run(call())
+    limits = ("--max-minutes", "20.0")
+    assert runner.asked == [
+        (*limits, "--max-usd", "1.0"),
+        (*limits, "--max-usd", "1.0"),
+        ("--max-usd", "0.75"),
+        ("--no-model",),
+    ]

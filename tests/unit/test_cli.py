@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from regreen.cli import COMMANDS, cli, main
+from regreen.cli.doctor import check_wsl
 
 
 def regreen(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -213,3 +214,17 @@ def test_setup_with_nobody_to_ask_says_which_option_answers(
     done = subprocess.run([sys.executable, "-m", "regreen", *words], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.strip().endswith(f"nobody is here to be asked; say it with {option}")
+
+
+@pytest.mark.parametrize(
+    ("release", "is_told"),
+    [
+        ("5.15.153.1-microsoft-standard-WSL2", True),
+        ("4.4.0-19041-Microsoft", True),
+        ("6.8.0-45-generic", False),
+    ],
+)
+def test_the_doctor_says_that_wsl_is_untried(release: str, is_told: bool) -> None:
+    rows = check_wsl(release)
+    assert [(row.ok, row.required) for row in rows] == [(False, False)] * is_told
+    assert all(release in row.detail and "not been tried" in row.detail for row in rows)

@@ -10,6 +10,7 @@ from time import process_time
 import pytest
 
 from regreen.domain.environments import Environment, RepositoryFiles
+from regreen.domain.errors import AnalysisFailed
 from regreen.environment.inference import infer_environments
 from regreen.languages.python.project_setup import infer_python_setups
 from regreen.packages.setup_command import find_needs
@@ -179,3 +180,22 @@ def test_many_requirements_files_are_told_from_compiled_ones_in_linear_time() ->
     assert " attrs" in last.value
     assert "attrs==1" not in last.value
     assert process_time() - started < 5
+
+
+def chain(length: int) -> dict[str, str]:
+    """Requirements files of which each includes the next."""
+    files = {f"r{n}.txt": f"-r r{n + 1}.txt\n" for n in range(1, length)}
+    return {**TEST, "requirements.txt": "-r r1.txt\nclick\n", **files, f"r{length}.txt": "attrs\n"}
+
+
+def test_requirements_files_that_include_each_other_are_read_to_the_end(tmp_path: Path) -> None:
+    *_, last = infer(tmp_path, chain(150))
+    assert last.setup is not None
+    assert " attrs click" in last.setup.value
+
+
+def test_requirements_files_that_include_each_other_too_often_are_a_clear_answer(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(AnalysisFailed, match="more than 200 requirements files include each other"):
+        infer(tmp_path, chain(1_100))

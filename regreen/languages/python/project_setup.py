@@ -56,6 +56,7 @@ _MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pi
 _PYTHON = "python"
 _PYTEST_COMMAND = "python -m pytest -q"
 _MAX_REQUIREMENTS = 40
+_MAX_INCLUDED_FILES = 200
 _REQUIREMENTS_FILES = tuple(
     re.compile(
         rf"(?:[\w.-]+/)?(?:(?>[\w.-]*?{word})(?>[\w.-]*?requirements)|requirements(?>[\w.-]*?{word}))[\w.-]*\.(?:txt|in)"
@@ -498,17 +499,37 @@ def _tox_requirements(files: RepositoryFiles, seen: set[str]) -> Iterator[tuple[
 
 
 def _find_listed(files: RepositoryFiles, path: str, seen: set[str]) -> Iterator[tuple[str, str]]:
-    """The lines of a requirements file, and of those that it includes; each file is read once and added to `seen`."""
+    """The lines of a requirements file, and of those that it includes; each file is read once and added to `seen`.
+
+    Raises:
+        AnalysisFailed: there are too many of them.
+    """
+    reading = [_read_listed(files, path, seen)]
+    while reading:
+        written, place = next(reading[-1], ("", ""))
+        if place:
+            yield written, place
+        elif written:
+            reading.append(_read_listed(files, written, seen))
+        else:
+            reading.pop()
+
+
+def _read_listed(files: RepositoryFiles, path: str, seen: set[str]) -> Iterator[tuple[str, str]]:
+    """The lines of one requirements file with their places; an included file has none."""
     if path in seen or path not in files.paths:
         return
     seen.add(path)
+    if len(seen) > _MAX_INCLUDED_FILES:
+        message = f"more than {_MAX_INCLUDED_FILES} requirements files include each other ({path})"
+        raise AnalysisFailed(message)
     folder = path.rpartition("/")[0]
     for line in read_lines(files.read(path)):
         if line.requirement:
             yield line.requirement, f"{path}:{line.number}"
         for name, value in line.options:
-            if name == "-r":
-                yield from _find_listed(files, path_in_tree(folder, value) or "", seen)
+            if name == "-r" and (included := path_in_tree(folder, value)):
+                yield included, ""
 
 
 def _is_compiled(path: str, every: Collection[str]) -> bool:
