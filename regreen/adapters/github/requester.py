@@ -12,8 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import requests
-from github import Auth, GithubException
-from github.Requester import Requester
+from github import Auth, Github, GithubException
 from requests.adapters import Retry
 
 from regreen import __version__
@@ -58,7 +57,7 @@ class GitHubRequester:
         self._clean = clean
         self._forget = forget
         self._lock = threading.Lock()
-        self._requester: Requester | None = None
+        self._client: Github | None = None
         self._used: Auth.Auth | None = None
 
     def get(self, path: str, **parameters: Json) -> Json:
@@ -106,7 +105,7 @@ class GitHubRequester:
         """One GraphQL query or mutation; its `data`."""
         if self._pace is not None and query.lstrip().startswith("mutation"):
             self._pace.wait_turn()
-        requester = self._current_requester()
+        requester = self._current_client().requester
         with self._trace_call("POST", "/graphql") as notify:
             headers, answer = requester.graphql_query(query, dict(variables))
             notify(headers)
@@ -114,7 +113,7 @@ class GitHubRequester:
 
     def find_redirect(self, path: str) -> str:
         """Where a GET redirects to, without following it."""
-        requester = self._current_requester()
+        requester = self._current_client().requester
         with self._trace_call("GET", path) as notify:
             headers, _ = requester.requestBlobAndCheck("GET", path)
             notify(headers)
@@ -124,12 +123,12 @@ class GitHubRequester:
             raise OutsideError(msg)
         return location
 
-    def _current_requester(self) -> Requester:
+    def _current_client(self) -> Github:
         with self._lock:
             auth = self._auth()
-            if self._requester is None or auth is not self._used:
-                self._used, self._requester = auth, _make_requester(self.base_url, auth)
-            return self._requester
+            if self._client is None or auth is not self._used:
+                self._used, self._client = auth, _make_client(self.base_url, auth)
+            return self._client
 
     def _send_request(
         self,
@@ -150,7 +149,7 @@ class GitHubRequester:
     ) -> tuple[Mapping[str, str], Json]:
         if self._pace is not None and verb != "GET":
             self._pace.wait_turn()
-        requester = self._current_requester()
+        requester = self._current_client().requester
         query = {k: v for k, v in (parameters or {}).items() if v is not None}
         key = (self._reader_key(), path, *(f"{k}={v}" for k, v in sorted(query.items())))
         known = self._seen.get(key) if self._seen is not None and verb == "GET" else None
@@ -206,7 +205,7 @@ def _remove_credentials(value: Json, clean: CleanText) -> Json:
     )
 
 
-def _make_requester(base_url: str, auth: Auth.Auth) -> Requester:
+def _make_client(base_url: str, auth: Auth.Auth) -> Github:
     # PyGithub's own default repeats a POST after a 502, which makes duplicates; and it waits for a rate limit here,
     # for as long as GitHub says, where nobody can cancel it.
     retry = Retry(
@@ -218,15 +217,13 @@ def _make_requester(base_url: str, auth: Auth.Auth) -> Requester:
         raise_on_status=False,
     )
     on_loopback = urlsplit(base_url).hostname in _LOOPBACK_HOSTS
-    return Requester(
+    return Github(
         auth=auth,
         base_url=base_url,
         timeout=_TIMEOUT_S,
         user_agent=f"regreen/{__version__}",
         per_page=PAGE_SIZE,
-        verify=True,
         retry=retry,
-        pool_size=None,
         seconds_between_requests=0 if on_loopback else 0.25,
         seconds_between_writes=0,  # `WritePacer` does that, for all clients together
     )
