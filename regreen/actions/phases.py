@@ -126,13 +126,6 @@ def _only_checks(step: PlannedStep) -> bool:
     )
 
 
-def needs_network(step: PlannedStep) -> bool:
-    """Whether a step installs or fetches something."""
-    if step.kind == "setup":
-        return bool(step.run)
-    return step.kind == "run" and (installs_anything(step.run) or installs_anything(step.calls))
-
-
 def split_script(step: PlannedStep) -> tuple[str, str]:
     """The lines of a step's script that install, and the lines to run after them.
 

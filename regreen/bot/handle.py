@@ -145,8 +145,18 @@ class EventHandler:
                 reply.show_reaction("confused")
             case CommentPosted() | ButtonPressed() as event:
                 self._talk.report_failure(record, event, reason)
-            case _:
-                pass
+            case (
+                CheckPassed()
+                | CheckRerequested()
+                | InstallationChanged()
+                | Maintenance()
+                | Pinged()
+                | Pushed()
+                | RepositoryChanged()
+                | ThreadChanged()
+                | Tick()
+            ):
+                pass  # nobody waits for these
 
     def end_stopped_job(self, record: JobRecord) -> None:
         """End what a cancelled job began while no process ran it: a check run must not stay in progress."""
@@ -162,8 +172,23 @@ class EventHandler:
                 github = self._desk.github_client(ask.where, COMMENT_SCOPE)
                 reply = CommandReply(github, self._desk.store, ask.number, ask.comment, record.id)
                 reply.post_text(messages.job_cancelled())
-            case _:
-                pass
+            case (
+                ButtonPressed()
+                | CheckFailed()
+                | CheckPassed()
+                | CheckRerequested()
+                | CommentPosted()
+                | InstallationChanged()
+                | Maintenance()
+                | MergeGroupRequested()
+                | Pinged()
+                | Pushed()
+                | RepositoryChanged()
+                | ReviewRequest()
+                | ThreadChanged()
+                | Tick()
+            ):
+                pass  # nothing of these is left unfinished on GitHub
 
     def _review_again(self, job: Job, event: CheckRerequested) -> str:
         numbers = event.pulls

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from regreen.code.python_calls import is_python_source, parse_syntax_tree
+from regreen.code.python_calls import is_python_source, parse_python
 
 ReasonLevel = Literal["deny", "needs_human", "not_made", "note"]
 
@@ -116,16 +116,6 @@ def is_layout_only(file: PatchedFile) -> bool:
     if file.has_syntax_tree or file.old is None or file.new is None or file.binary:
         return False
     return _PUNCTUATION.sub("", old) == _PUNCTUATION.sub("", new)
-
-
-def parse_python(text: str | None) -> ast.Module | None:
-    """Parse, or answer None for what does not parse (too deep nesting included)."""
-    if text is None:
-        return None
-    try:
-        return parse_syntax_tree(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _split_lines(text: str | None) -> list[str]:

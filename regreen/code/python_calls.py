@@ -47,11 +47,12 @@ def parse_syntax_tree(source: str | bytes) -> ast.Module:
         return ast.parse(source)
 
 
-def parse_python(text: str | bytes) -> ast.Module | None:
-    """The syntax tree, None where the text is no Python."""
-    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+def parse_python(text: str | bytes | None) -> ast.Module | None:
+    """The syntax tree; None where there is no text, or where it is no Python or nested too deeply."""
+    if text is None:
+        return None
     try:
-        return parse_syntax_tree(data)
+        return parse_syntax_tree(text.removeprefix("\ufeff") if isinstance(text, str) else text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

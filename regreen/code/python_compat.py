@@ -32,7 +32,7 @@ class UnparsableSource(Exception):
     """The text is no Python that can be read; the message says why."""
 
 
-def parse_python(text: str) -> ast.Module:
+def parse_python_or_explain(text: str) -> ast.Module:
     """The syntax tree of a Python file.
 
     Raises:

@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from regreen.code.file_change import parse_python
 from regreen.code.paths import is_lock_file, is_source, is_test
-from regreen.code.python_calls import is_module
+from regreen.code.python_calls import is_module, parse_python
 from regreen.code.symbols import read_outline
 from regreen.domain.errors import UserError
 from regreen.domain.models import Failure, StackFrame

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 
-from regreen.code.file_change import PatchedFile, parse_python
+from regreen.code.file_change import PatchedFile
 from regreen.code.hunks import ChangePiece, apply_pieces, diff_files, split_pieces
 from regreen.code.paths import is_source
-from regreen.code.python_calls import is_module, parse_syntax_tree
+from regreen.code.python_calls import is_module, parse_python, parse_syntax_tree
 from regreen.domain.errors import AnalysisFailed, OutsideError, SetupFailed
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git, Sandbox

@@ -7,9 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from regreen.code.file_change import parse_python
 from regreen.code.paths import is_example, is_source, is_vendored
-from regreen.code.python_calls import is_module
+from regreen.code.python_calls import is_module, parse_python
 from regreen.code.symbols import Definition, read_outline
 from regreen.fixers.case import RepairCase
 from regreen.fixers.workspace import read_original

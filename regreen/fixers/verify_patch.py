@@ -11,9 +11,9 @@ from threading import Event
 from types import MappingProxyType
 
 from regreen.code.diff import parse
-from regreen.code.file_change import CheckReason, PatchedFile, is_layout_only, parse_python
+from regreen.code.file_change import CheckReason, PatchedFile, is_layout_only
 from regreen.code.paths import is_document, is_source, is_test, is_test_config
-from regreen.code.python_calls import is_module
+from regreen.code.python_calls import is_module, parse_python
 from regreen.domain.errors import AnalysisFailed, SetupFailed, UserError
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git

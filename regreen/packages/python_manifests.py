@@ -10,7 +10,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from regreen.code.config_loaders import load_toml
-from regreen.code.python_compat import parse_python
+from regreen.code.python_compat import parse_python_or_explain
 from regreen.packages.dependency import (
     VCS_PREFIXES,
     DeclaredPackages,
@@ -194,7 +194,7 @@ def read_setup_py(text: str) -> DeclaredPackages:
     """The literal requirements in `setup.py`, which is never run."""
     wanted = {"install_requires", "setup_requires", "tests_require", "extras_require"}
     packages: list[Dependency] = []
-    for node in ast.walk(parse_python(text)):
+    for node in ast.walk(parse_python_or_explain(text)):
         named = isinstance(node, ast.keyword) and node.arg in wanted
         assigned = isinstance(node, ast.Assign) and any(
             isinstance(t, ast.Name) and "requires" in t.id.lower() for t in node.targets
@@ -209,7 +209,7 @@ def read_setup_py(text: str) -> DeclaredPackages:
 
 def _find_install_actions(text: str) -> Iterator[tuple[str, str, int]]:
     """What a `setup.py` with its own install command runs or fetches."""
-    for cls in ast.walk(parse_python(text)):
+    for cls in ast.walk(parse_python_or_explain(text)):
         if not isinstance(cls, ast.ClassDef):
             continue
         bases = {ast.unparse(base).rpartition(".")[2].lower() for base in cls.bases}

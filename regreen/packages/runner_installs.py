@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from regreen.code.config_loaders import InvalidYaml, load_toml, load_yaml
-from regreen.code.python_compat import UnparsableSource, parse_python
+from regreen.code.python_compat import UnparsableSource, parse_python_or_explain
 from regreen.packages.dependency import DeclaredPackages, Dependency, get_list, get_table
 from regreen.packages.python_manifests import parse_requirement, read_requirements
 
@@ -89,7 +89,7 @@ _RUN_METHODS = frozenset({"run", "run_install", "run_always"})
 def _read_noxfile(text: str) -> DeclaredPackages:
     """The literal installs of nox sessions."""
     packages: list[Dependency] = []
-    for node in ast.walk(parse_python(text)):
+    for node in ast.walk(parse_python_or_explain(text)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             words = [
                 arg.value

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from posixpath import dirname, join
 
 from regreen.code.python_calls import is_module, is_package
-from regreen.code.python_compat import UnparsableSource, parse_python
+from regreen.code.python_compat import UnparsableSource, parse_python_or_explain
 
 _SOURCE_ROOTS = ("", "src", "lib", "app", "backend", "server")
 
@@ -60,7 +60,7 @@ class Program:
             self.unread[path] = "not readable"
             return None
         try:
-            return ParsedModule(path, parse_python(text), text)
+            return ParsedModule(path, parse_python_or_explain(text), text)
         except UnparsableSource as error:
             self.unread[path] = str(error)
             return None

@@ -8,11 +8,11 @@ from regreen.actions.job_plan import PlannedStep
 from regreen.actions.phases import (
     make_offline_script,
     make_warm_up,
-    needs_network,
     split_phases,
     split_script,
 )
 from regreen.actions.workflow import plan_workflow
+from regreen.shell.install_lines import installs_anything
 
 
 def step(run: str, number: int = 1, shell: str = "bash -e {0}") -> PlannedStep:
@@ -27,7 +27,7 @@ def step(run: str, number: int = 1, shell: str = "bash -e {0}") -> PlannedStep:
     ],
 )  # fmt: skip
 def test_installing_needs_a_network(script: str) -> None:
-    assert needs_network(step(script))
+    assert installs_anything(script)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_installing_needs_a_network(script: str) -> None:
     ],
 )
 def test_testing_does_not(script: str) -> None:
-    assert not needs_network(step(script))
+    assert not installs_anything(script)
 
 
 @pytest.mark.parametrize(
@@ -131,4 +131,4 @@ def test_a_real_workflow_is_cut_after_its_last_install() -> None:
     ],
 )
 def test_commands_are_told_from_text(script: str, expected: bool) -> None:
-    assert needs_network(step(script)) == expected
+    assert installs_anything(script) == expected

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.code.file_change import parse_python
+from regreen.code.python_calls import parse_python
 from regreen.languages.python.edits import make_edits, make_mutants
 
 GCD = "def gcd(a, b):\n    if b == 0:\n        return a\n    else:\n        return gcd(a % b, b)\n"

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from tomlkit.items import Array, InlineTable, Table
 
 from regreen.code.config_loaders import load_toml
-from regreen.code.file_change import parse_python
+from regreen.code.python_calls import parse_python
 from regreen.domain.environments import ReadText
 from regreen.domain.errors import AnalysisFailed
 from regreen.fixers.recipes.lock_files_and_snapshots import (

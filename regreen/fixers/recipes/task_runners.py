@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from regreen.actions.job_plan import Files
 from regreen.code.config_loaders import InvalidYaml, load_toml, load_yaml
-from regreen.code.file_change import parse_python
+from regreen.code.python_calls import parse_python
 from regreen.domain.environments import ReadText
 from regreen.packages.dependency import get_table
 from regreen.shell.called_scripts import read_called_text

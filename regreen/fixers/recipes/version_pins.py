@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from regreen.code.file_change import parse_python
+from regreen.code.python_calls import parse_python
 from regreen.domain.environments import ReadText
 from regreen.domain.models import Failure
 from regreen.gate.checks.dependencies import read_declared_versions

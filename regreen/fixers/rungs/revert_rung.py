@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from regreen.bisect.bisection import BisectJob, run_bisection
 from regreen.bisect.report import render_headline
 from regreen.bisect.result import Bisection
-from regreen.code.file_change import parse_python
 from regreen.code.hunks import (
     ChangePiece,
     apply_pieces,
@@ -18,7 +17,7 @@ from regreen.code.hunks import (
     undo_all_pieces,
 )
 from regreen.code.paths import is_document, is_source, is_test
-from regreen.code.python_calls import is_module
+from regreen.code.python_calls import is_module, parse_python
 from regreen.fixers.case import (
     GuiltyCommit,
     JudgeProposal,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Mapping, Sequence
 
-from regreen.code.file_change import parse_python
 from regreen.code.hunks import diff_file
+from regreen.code.python_calls import parse_python
 from regreen.domain.languages import SourceEdit
 from regreen.fixers.case import JudgeProposal, Proposal, RepairCase, RungName, RungResult
 from regreen.fixers.localization import rank_lines

@@ -52,12 +52,12 @@ def find_new_errors(
     """The findings of ruff, syntax errors included, that `new` has and `old` has not."""
     if new is None:
         return []
-    before = Counter(run_ruff(path, old, rules)) if old is not None else Counter()
-    fresh = Counter(run_ruff(path, new, rules)) - before
+    before = Counter(list_ruff_messages(path, old, rules)) if old is not None else Counter()
+    fresh = Counter(list_ruff_messages(path, new, rules)) - before
     return sorted(fresh.elements())
 
 
-def run_ruff(path: str, text: str, rules: str = FATAL_RULES) -> list[str]:
+def list_ruff_messages(path: str, text: str, rules: str = FATAL_RULES) -> list[str]:
     """Ruff's findings for one file, without line numbers (they move)."""
     argv = [
         str(Path(sys.executable).with_name("ruff")), "check", "--isolated", "--no-cache", "--quiet", "--output-format", "json",

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from regreen.code.file_change import CheckReason, PatchedFile, parse_python
+from regreen.code.file_change import CheckReason, PatchedFile
+from regreen.code.python_calls import parse_python
 from regreen.gate.checks.removed_behaviour import find_emptied_bodies, find_idle_parameters
 from regreen.gate.checks.shadowing import find_monkeypatches, find_odd_comparisons
 from regreen.gate.facts import (

@@ -15,7 +15,7 @@ from importlib.resources import files
 from itertools import combinations, pairwise, product
 from typing import Any
 
-from regreen.code.file_change import parse_python
+from regreen.code.python_calls import parse_python
 from regreen.domain.languages import SourceEdit
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef

@@ -23,7 +23,7 @@ from regreen import isolation
 from regreen.code.config_loaders import load_toml
 from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module
-from regreen.code.python_compat import UnparsableSource, parse_python
+from regreen.code.python_compat import UnparsableSource, parse_python_or_explain
 from regreen.domain.environments import (
     Environment,
     Inferred,
@@ -563,7 +563,7 @@ def _read_setup_py(text: str) -> tuple[list[str], list[str]]:
     extras: list[str] = []
     wanted: list[str] = []
     try:
-        nodes = list(ast.walk(parse_python(text)))
+        nodes = list(ast.walk(parse_python_or_explain(text)))
     except (UnparsableSource, RecursionError, ValueError):
         return [], []
     for node in nodes:
