@@ -80,11 +80,12 @@ image: ## the App's image
 	docker build --tag regreen .
 
 # requirements.lock is what the image and the Action install; requirements-dev.lock adds what the checks need.
+EXTRAS = --extra app --extra types --extra traces --extra bedrock --extra vertex --extra foundry
 COMPILE = .uv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11
 lock: | .uv/bin/uv ## resolves the dependencies anew
 	echo uv | .uv/bin/uv pip compile --quiet --universal --generate-hashes --upgrade --no-header --python-version 3.11 - -o packaging/uv.txt
-	$(COMPILE) --upgrade --extra app --extra types --extra traces --group build pyproject.toml -o requirements.lock
-	$(COMPILE) --upgrade --extra app --extra types --extra traces --extra mcp --group dev --constraint requirements.lock pyproject.toml -o requirements-dev.lock
+	$(COMPILE) --upgrade $(EXTRAS) --group build pyproject.toml -o requirements.lock
+	$(COMPILE) --upgrade $(EXTRAS) --extra mcp --group dev --constraint requirements.lock pyproject.toml -o requirements-dev.lock
 
 clean: ## removes what setup made
 	rm -rf .venv .uv wheels dist

@@ -30,6 +30,7 @@ from review import SHARED, cases, repository
 
 from regreen.adapters.git.repository import GitRepository
 from regreen.adapters.model.anthropic_client import AnthropicModel, LedgerEntry
+from regreen.adapters.model.endpoints import ModelEndpoint
 from regreen.domain.models import ModelAnswer, ModelRequest, Signals
 from regreen.domain.ports import Model, Sandbox
 from regreen.reviewers.calibration import (
@@ -147,9 +148,11 @@ def _review(
 
 def _model(url: str | None, kept: Answers, ledger: list[LedgerEntry]) -> AnthropicModel:
     return AnthropicModel(
-        api_key=os.environ.get("ANTHROPIC_API_KEY", "any"),
-        name=os.environ.get("REGREEN_MODEL", "claude-sonnet-5"),
-        base_url=url,
+        ModelEndpoint(
+            api_key=os.environ.get("ANTHROPIC_API_KEY", "any"),
+            name=os.environ.get("REGREEN_MODEL", "claude-sonnet-5"),
+            base_url=url,
+        ),
         recall=kept.recall,
         remember=kept.remember,
         ledger=ledger.append,

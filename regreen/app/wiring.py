@@ -10,13 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from pydantic import SecretStr
-
 from regreen.adapters.clock import SystemClock
 from regreen.adapters.git.mirrors import GitMirrors
 from regreen.adapters.github.client import GitHubApp
 from regreen.adapters.github.requester import CallMonitor
-from regreen.adapters.model.anthropic_client import AnthropicModel, LedgerEntry, parse_price
+from regreen.adapters.model.anthropic_client import AnthropicModel, LedgerEntry
+from regreen.adapters.model.endpoints import ModelEndpoint
 from regreen.adapters.sandbox.attacks.attack import self_test
 from regreen.adapters.sandbox.retention import GiB
 from regreen.adapters.sandbox.selection import choose_sandbox
@@ -233,7 +232,7 @@ class JobModelFactory:
         self, settings: Settings, store: Store, clock: Clock, traces: Traces | None = None
     ) -> None:
         self._traces = traces or NoTraces()
-        self._settings = settings
+        self._endpoint = ModelEndpoint.from_settings(settings)
         self._store = store
         self._clock = clock
         self._lock = threading.Lock()
@@ -245,16 +244,11 @@ class JobModelFactory:
         self, job: Job, repo: str, number: int | None, config: RepoConfig, *, fork: bool = False
     ) -> tuple[Model, Callable[[], Cost]] | None:
         """A model for a job and a function for its cost so far; None if the operator configured none."""
-        if not self._settings.has_model:
+        if self._endpoint is None:
             return None
         spent, share = _AttemptCost(), _FORK_BUDGET_SHARE if fork else 1.0
         model = AnthropicModel(
-            api_key=_reveal(self._settings.anthropic_api_key),
-            auth_token=_reveal(self._settings.anthropic_auth_token),
-            price=parse_price(given) if (given := self._settings.model_price) else None,
-            name=self._settings.model,
-            fallback=self._settings.fallback_model,
-            base_url=self._settings.anthropic_base_url,
+            self._endpoint,
             budget_usd=lambda: self._remaining_budget(model, repo, number, config, share),
             lock=self._lock,
             recall=self._store.cached_answer,
@@ -314,7 +308,3 @@ class _AttemptCost:
 
     def __init__(self) -> None:
         self.cost = Cost()
-
-
-def _reveal(secret: SecretStr | None) -> str | None:
-    return secret.get_secret_value() if secret else None

@@ -206,12 +206,20 @@ def _check_private_key(settings: Settings) -> DoctorCheck:
 def _check_model(settings: Settings) -> list[DoctorCheck]:
     if not settings.has_model:
         detail = "no key: reviewers and rungs that need a model are left out"
-        remedy = "set ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL"
+        remedy = "set ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL or REGREEN_MODEL_PROVIDER"
         return [DoctorCheck("a model can be asked", "model", False, False, detail, remedy)]
-    where = settings.anthropic_base_url or "the default endpoint"
-    return [
-        DoctorCheck("a model can be asked", "model", True, False, f"{settings.model} at {where}")
-    ]
+    from regreen.adapters.model.endpoints import ModelEndpoint
+
+    name = "a model can be asked"
+    try:
+        endpoint = ModelEndpoint.from_settings(settings)
+        assert endpoint is not None  # noqa: S101 - there is a model
+        endpoint.open_client()
+    except UserError as error:
+        reason, _, remedy = str(error).rpartition("; ")
+        return [DoctorCheck(name, "model", False, True, reason or remedy, remedy)]
+    where = f"{endpoint.place or 'the default endpoint'}, which was not asked"
+    return [DoctorCheck(name, "model", True, False, f"{settings.model} at {where}")]
 
 
 def check_wsl(release: str) -> list[DoctorCheck]:

@@ -22,29 +22,23 @@ def make_model(max_usd: float) -> Model | None:
     It spends `max_usd` at most. The very same question to the same endpoint is answered from `REGREEN_HOME` for
     a month, so a command given twice is paid for once.
     """
-    from regreen.adapters.model.anthropic_client import AnthropicModel, parse_price
+    from regreen.adapters.model.anthropic_client import AnthropicModel
+    from regreen.adapters.model.endpoints import ModelEndpoint
     from regreen.app.settings_loader import read_settings
     from regreen.domain.private_folders import make_private
 
     settings = read_settings()
-    if not settings.has_model:
+    endpoint = ModelEndpoint.from_settings(settings)
+    if endpoint is None:
         return None
     spent = [0.0]
 
     def charge(entry: LedgerEntry) -> None:
         spent[0] += entry.cost.usd
 
-    key, token = settings.anthropic_api_key, settings.anthropic_auth_token
-    answers = ModelAnswerCache(
-        make_private(settings.home) / "answers.sqlite", settings.anthropic_base_url or ""
-    )
+    answers = ModelAnswerCache(make_private(settings.home) / "answers.sqlite", endpoint.place)
     return AnthropicModel(
-        api_key=key.get_secret_value() if key else None,
-        auth_token=token.get_secret_value() if token else None,
-        price=parse_price(settings.model_price) if settings.model_price else None,
-        name=settings.model,
-        fallback=settings.fallback_model,
-        base_url=settings.anthropic_base_url,
+        endpoint,
         budget_usd=lambda: max_usd - spent[0],
         recall=answers.recall_answer,
         remember=answers.remember_answer,

@@ -14,6 +14,9 @@ from regreen.domain.github import GitHubServer
 
 _DAYS_PER_MONTH = 31
 
+ModelProvider = Literal["anthropic", "bedrock", "vertex", "foundry"]
+Effort = Literal["low", "medium", "high", "xhigh", "max"]
+
 
 class Settings(BaseSettings):
     """The operator's settings, from environment variables or a named file."""
@@ -41,7 +44,17 @@ class Settings(BaseSettings):
         GitHubServer().api_url,
         description="GitHub's REST API; for GHE.com https://api.SUBDOMAIN.ghe.com, for Enterprise Server https://HOST/api/v3.",
     )
-    model: str = Field("claude-sonnet-5-5", description="The model's name.")
+    model: str = Field(
+        "claude-sonnet-5-5", description="The model's name, as its provider calls it."
+    )
+    model_provider: ModelProvider = Field(
+        "anthropic",
+        description="Who serves the model: Anthropic or a compatible endpoint, or Amazon Bedrock, Google Vertex AI, Azure's Foundry (extras of these names; docs/models.md).",
+    )
+    model_effort: Effort | None = Field(
+        None,
+        description="How much the model spends on an answer, where it takes such a setting; default: as the model does by itself.",
+    )
     fallback_model: str | None = Field(
         None, description="The model asked when the first one is overloaded."
     )
@@ -55,9 +68,19 @@ class Settings(BaseSettings):
         validation_alias="ANTHROPIC_AUTH_TOKEN",
         description="A bearer token for the model endpoint in place of the key.",
     )
+    aws_bearer_token_bedrock: SecretStr | None = Field(
+        None,
+        validation_alias="AWS_BEARER_TOKEN_BEDROCK",
+        description="Key of Amazon Bedrock, in place of AWS credentials.",
+    )
+    anthropic_foundry_api_key: SecretStr | None = Field(
+        None,
+        validation_alias="ANTHROPIC_FOUNDRY_API_KEY",
+        description="Key of Azure's Foundry, in place of Microsoft Entra ID.",
+    )
     model_price: str | None = Field(
         None,
-        description="Price of `REGREEN_MODEL` as INPUT,OUTPUT in dollars per million tokens (`0,0`: free); default: the table, where an unlisted model costs the most.",
+        description="Price of `REGREEN_MODEL` as INPUT,OUTPUT in dollars per million tokens (`0,0`: free); required for a model that the table of prices does not list.",
     )
     anthropic_base_url: str | None = Field(
         None, validation_alias="ANTHROPIC_BASE_URL", description="An Anthropic-compatible endpoint."
@@ -156,7 +179,9 @@ class Settings(BaseSettings):
 
     @property
     def has_model(self) -> bool:
-        """Whether a model is configured: a key, a token, or an endpoint that may need none."""
+        """Whether a model is configured: a cloud's, or a key, a token, or an endpoint that may need none."""
+        if self.model_provider != "anthropic":
+            return True
         given = (self.anthropic_api_key, self.anthropic_auth_token, self.anthropic_base_url)
         return any(value is not None for value in given)
 
@@ -166,6 +191,8 @@ class Settings(BaseSettings):
             self.webhook_secret,
             self.anthropic_api_key,
             self.anthropic_auth_token,
+            self.aws_bearer_token_bedrock,
+            self.anthropic_foundry_api_key,
             self.dashboard_auth,
             self.client_secret,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -10,12 +11,9 @@ from typing import Any
 import pytest
 from regreen_playground.model import Answer, Fails, Says, ScriptedModel, Use
 
-from regreen.adapters.model.anthropic_client import (
-    AnthropicModel,
-    LedgerEntry,
-    find_price,
-    parse_price,
-)
+from regreen.adapters.model.anthropic_client import AnthropicModel, LedgerEntry
+from regreen.adapters.model.endpoints import ModelEndpoint
+from regreen.adapters.model.prices import find_listed, parse_price
 from regreen.domain.errors import OutOfBudget, OutsideError, UserError
 from regreen.domain.models import Message, ModelRequest, Tool, ToolResult
 
@@ -33,14 +31,14 @@ def request(text: str = "read this", **changed: object) -> ModelRequest:
     return ModelRequest(**(defaults | changed))  # type: ignore[arg-type]
 
 
+ENDPOINT = {field.name for field in fields(ModelEndpoint)}
+
+
 def model(url: str, **changed: object) -> AnthropicModel:
-    settings: dict[str, object] = {
-        "api_key": "k",
-        "name": "claude-sonnet-5-5",
-        "base_url": url,
-        "max_retries": 1,
-    }
-    return AnthropicModel(**(settings | changed))  # type: ignore[arg-type]
+    settings: dict[str, Any] = {"api_key": "k", "name": "claude-sonnet-5-5", "base_url": url}
+    where = {name: changed.pop(name) for name in ENDPOINT if name in changed}
+    ways: dict[str, Any] = {"max_retries": 1, **changed}
+    return AnthropicModel(ModelEndpoint(**(settings | where)), **ways)
 
 
 def answering(*answers: Answer) -> Sequence[Answer]:
@@ -58,7 +56,9 @@ def test_an_answer_comes_with_its_calls_and_its_price() -> None:
     with ScriptedModel(answering(says)) as endpoint:
         answer = model(endpoint.url, ledger=ledger.append).ask(request())
     assert (answer.text, answer.stop, answer.calls[0].input) == ("thinking aloud", "tool", {"n": 3})
-    price = find_price("claude-sonnet-5-5")
+    listed = find_listed("claude-sonnet-5-5")
+    assert listed is not None
+    price = listed.price
     assert answer.cost.usd == pytest.approx(
         (1000 * price.input + 500 * price.cache_read + 200 * price.output) / 1e6
     )
@@ -90,12 +90,6 @@ def test_nothing_is_sent_that_could_break_the_cap() -> None:
     ):
         model(endpoint.url, budget_usd=lambda: 0.001).ask(request(max_tokens=50_000))
     assert endpoint.asked == []
-
-
-def test_a_model_that_nobody_priced_counts_as_the_dearest() -> None:
-    assert find_price("somebody-elses-model").output == max(
-        find_price(n).output for n in ("claude-haiku-5-5", "claude-opus-5-5", "x")
-    )
 
 
 def test_a_report_spoken_as_text_is_understood_and_can_be_answered() -> None:

@@ -13,6 +13,7 @@ import pytest
 from regreen_playground.model import Answer, Fails, Says, ScriptedModel, Use
 
 from regreen.adapters.model.anthropic_client import AnthropicModel, LedgerEntry
+from regreen.adapters.model.endpoints import ModelEndpoint
 from regreen.domain.errors import OutOfBudget, OutsideError
 from regreen.domain.models import Message, ModelRequest, Tool
 
@@ -79,10 +80,9 @@ def endpoint(*streams: tuple[str, ...]) -> Iterator[str]:
 
 
 def model(url: str, **changed: object) -> AnthropicModel:
-    settings: dict[str, object] = {
-        "api_key": "k", "name": "claude-sonnet-5", "base_url": url, "max_retries": 1, "sleep": lambda _s: None,
-    }  # fmt: skip
-    return AnthropicModel(**(settings | changed))  # type: ignore[arg-type]
+    where = ModelEndpoint("claude-sonnet-5", str(changed.pop("fallback", "")) or None, api_key="k", base_url=url)  # fmt: skip
+    settings: dict[str, Any] = {"max_retries": 1, "sleep": lambda _s: None, **changed}
+    return AnthropicModel(where, **settings)
 
 
 def request(**changed: object) -> ModelRequest:

@@ -30,6 +30,7 @@ _QUICK = {
     "git diff main | regreen review --diff - --repo . --base main": (0, "files changed"),
     "regreen ci-log JOB.log": (0, "tests/test_api.py::test_paging"),
     "regreen ci-log JOB.log --format json": (0, '"tests/test_api.py::test_paging"'),
+    "regreen doctor --only model": (0, "a model can be asked"),
     "regreen --help": (0, "finds the commit"),
 }
 _SLOW = {

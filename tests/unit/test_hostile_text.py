@@ -17,7 +17,14 @@ from regreen.bot.flows.answer import read_pull_context
 from regreen.bot.flows.failed_job import FailedJob, find_failed_jobs
 from regreen.code.file_change import PatchedFile
 from regreen.domain.errors import AnalysisFailed
-from regreen.domain.github import GitHub, PullRequest, WorkflowJob, WorkflowRun, WorkflowStep
+from regreen.domain.github import (
+    GitHub,
+    GitHubServer,
+    PullRequest,
+    WorkflowJob,
+    WorkflowRun,
+    WorkflowStep,
+)
 from regreen.domain.ports import Git
 from regreen.domain.repo_config import RepoConfig
 from regreen.fixers.verify_patch import FailureContext, judge_change
@@ -47,6 +54,7 @@ class Hub:
 
     log: bytes = FAILED
     repo: str = "acme/shop"
+    server = GitHubServer()
 
     def jobs(self, _run: int) -> list[WorkflowJob]:
         return [WorkflowJob(1, "test", "failure", (WorkflowStep(1, "Run pytest -q", "failure"),))]

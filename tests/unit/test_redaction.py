@@ -13,11 +13,12 @@ from regreen_playground.model import ScriptedModel
 
 from regreen.adapters.clock import SystemClock
 from regreen.adapters.model.anthropic_client import AnthropicModel
+from regreen.adapters.model.endpoints import ModelEndpoint
 from regreen.adapters.store.connection import engine_for
 from regreen.adapters.store.database import Database
 from regreen.bot.flows.failed_job import find_failed_jobs
 from regreen.bot.jobs.log_setup import LogFormat, log_to_stderr
-from regreen.domain.github import GitHub, WorkflowJob, WorkflowRun, WorkflowStep
+from regreen.domain.github import GitHub, GitHubServer, WorkflowJob, WorkflowRun, WorkflowStep
 from regreen.domain.models import Message, ModelRequest, ToolResult
 from regreen.domain.records import AuditEntry, Order, ResultDocument
 from regreen.secrets.redaction import CleanText, hide_values, redact_known, redact_secrets
@@ -79,7 +80,9 @@ def test_no_prompt_carries_one() -> None:
         "test", LEAK, (Message("user", LEAK), Message("user", results=(result,))), max_tokens=50
     )
     with ScriptedModel(["well"]) as endpoint:
-        AnthropicModel(api_key="k", name="claude-sonnet-5-5", base_url=endpoint.url).ask(request)
+        AnthropicModel(ModelEndpoint("claude-sonnet-5-5", api_key="k", base_url=endpoint.url)).ask(
+            request
+        )
         assert "plain words stay" in str(endpoint.asked)
         assert leaks(str(endpoint.asked)) == []
 
@@ -100,6 +103,7 @@ class _Hub:
     """A run with one failed job, and its log."""
 
     repo = "acme/shop"
+    server = GitHubServer()
 
     def jobs(self, _run: int) -> list[WorkflowJob]:
         return [WorkflowJob(1, "test", "failure", (WorkflowStep(1, "Test", "failure"),))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,12 +11,14 @@ from dataclasses import asdict, dataclass, replace
 from random import random
 from typing import TYPE_CHECKING, Any, Literal
 
-from regreen.domain.errors import OutOfBudget, OutsideError, UserError
+from regreen.adapters.model.endpoints import ModelEndpoint, ModelOption
+from regreen.adapters.model.prices import ModelPrice
+from regreen.domain.errors import OutOfBudget, OutsideError
 from regreen.domain.models import Cost, Message, ModelAnswer, ModelRequest, Tool, ToolCall
 from regreen.secrets.redaction import redact_secrets
 
 if TYPE_CHECKING:
-    from anthropic import Anthropic, MessageStream
+    from anthropic import Anthropic, AnthropicBedrock, AnthropicVertex, MessageStream
     from anthropic.types import Message as SdkMessage
 
 # A token is seldom less than three characters of code; an estimate that errs upwards keeps the cap hard.
@@ -46,6 +47,7 @@ class _AnswerInterrupted(_ModelUnavailable):
 # Exceptions that the client passes on if a connection is lost, or if the body is no stream of its events (an empty
 # page, a proxy's text, events out of order): it looks into the events before it knows what they are.
 _NO_STREAM = (ValueError, TypeError, AttributeError, LookupError, AssertionError, RuntimeError)
+_Errors = tuple[type[Exception], ...]
 _BROKEN_OFF = "broken off"
 
 
@@ -65,9 +67,7 @@ class AnthropicModel:
     """`ports.Model` over the anthropic client.
 
     Args:
-        api_key: the endpoint's key; an endpoint on loopback may take any.
-        name: the model's name; `fallback` is asked when the first is overloaded or gone.
-        base_url: an Anthropic-compatible endpoint; None: Anthropic's own.
+        endpoint: which model is asked, where and at what price.
         budget_usd: a callable that returns the US dollars left now. Called before each call, which is
             refused if its highest possible cost exceeds them.
         lock: held while a budget is read and reserved; shared by all users of one budget.
@@ -75,8 +75,6 @@ class AnthropicModel:
         remember: called with the request hash and the answer before the answer is used; not for refusals,
             nor for answers without the requested tool call.
         ledger: called for every answer, including refusals and broken-off ones.
-        auth_token: a bearer token in place of the key, as gateways want it.
-        price: the price of `name`, where the table of prices does not have the right one.
         timeout: seconds for one call, retries not counted.
         max_retries: how often a temporarily failed call is repeated, with growing, jittered pauses.
         sleep: waits between a broken-off answer and the next try.
@@ -84,38 +82,30 @@ class AnthropicModel:
 
     def __init__(
         self,
+        endpoint: ModelEndpoint,
         *,
-        api_key: str | None,
-        name: str,
-        base_url: str | None = None,
-        fallback: str | None = None,
         budget_usd: Callable[[], float] = lambda: float("inf"),
         lock: threading.Lock | None = None,
         recall: Callable[[str], str | None] = lambda _hash: None,
         remember: Callable[[str, str], None] = lambda _hash, _answer: None,
         ledger: Callable[[LedgerEntry], None] = lambda _entry: None,
-        auth_token: str | None = None,
-        price: ModelPrice | None = None,
         timeout: float = 600.0,
         max_retries: int = 3,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.name = name
-        self.fallback = fallback
+        self.name = endpoint.name
+        self._endpoint = endpoint
         self._budget, self._recall, self._remember, self._ledger = (
             budget_usd,
             recall,
             remember,
             ledger,
         )
-        self._auth_token, self._price = auth_token, price
-        # The client sends no key beside a token, and refuses to work with neither.
-        self._api_key = api_key or (None if auth_token else "none")
-        self._base_url, self._timeout = base_url, timeout
+        self._timeout = timeout
         self._max_retries = max_retries
         self._sleep = sleep
         self._lock = lock or threading.Lock()
-        self._sdk: Anthropic | None = None
+        self._sdk: Anthropic | AnthropicBedrock | AnthropicVertex | None = None
         self.reserved = 0.0
         """What its calls that are under way could cost, in US dollars; read under `lock`."""
 
@@ -125,7 +115,7 @@ class AnthropicModel:
         Credentials are removed from the request first: no prompt contains one, whoever wrote it.
         """
         request = _remove_credentials(request)
-        key = request_hash(self.name, request)
+        key = request_hash(self.name, request, self._endpoint.effort)
         if (known := self._recall(key)) is not None:
             answer = replace(_from_json(known), cost=Cost())
             self._ledger(
@@ -164,11 +154,11 @@ class AnthropicModel:
         The tokens are estimated from above; they are only counted if the estimate exceeds the remaining budget.
         """
         estimate = _most_tokens(request)
-        if _max_cost(request, estimate, self._price_of(name)) > self._remaining_budget():
+        if _max_cost(request, estimate, self._endpoint.price_of(name)) > self._remaining_budget():
             estimate = min(
                 estimate, (self._count_tokens(request, name) or estimate) + _MARGIN_TOKENS
             )
-        ceiling = _max_cost(request, estimate, self._price_of(name))
+        ceiling = _max_cost(request, estimate, self._endpoint.price_of(name))
         with self._lock:
             left = self._budget() - self.reserved
             if ceiling > left:
@@ -180,9 +170,6 @@ class AnthropicModel:
             self.reserved += ceiling
         return ceiling
 
-    def _price_of(self, name: str) -> ModelPrice:
-        return self._price if self._price is not None and name == self.name else find_price(name)
-
     def _remaining_budget(self) -> float:
         with self._lock:
             return self._budget() - self.reserved
@@ -192,11 +179,11 @@ class AnthropicModel:
         try:
             answer = self._send_patiently(request, self.name, key)
         except _ModelUnavailable as error:
-            if self.fallback is None:
+            if self._endpoint.fallback is None:
                 raise error.outside from error
-            return self._send_last(request, self.fallback, key)
-        if answer.stop == "refusal" and self.fallback is not None:
-            again = self._send_last(request, self.fallback, key)
+            return self._send_last(request, self._endpoint.fallback, key)
+        if answer.stop == "refusal" and self._endpoint.fallback is not None:
+            again = self._send_last(request, self._endpoint.fallback, key)
             return replace(again, cost=answer.cost + again.cost)
         return answer
 
@@ -224,6 +211,28 @@ class AnthropicModel:
     def _send_request(self, request: ModelRequest, name: str) -> ModelAnswer:
         import anthropic
 
+        options = self._endpoint.options_for(name)
+        failed: _Errors = (anthropic.AnthropicError, *self._endpoint.credential_errors())
+        try:
+            return self._send_with(request, name, options)
+        except (anthropic.BadRequestError, anthropic.UnprocessableEntityError) as error:
+            # Such a refusal costs nothing, and no later call has these options.
+            if self._endpoint.refuse(name, options, error.message):
+                return self._send_request(request, name)
+            raise self._to_outside_error(error) from error
+        except anthropic.APIStatusError as error:
+            if error.status_code in {404, 429, 529} | set(range(500, 600)):
+                raise _ModelUnavailable(self._to_outside_error(error)) from error
+            raise self._to_outside_error(error) from error
+        except failed as error:
+            raise self._to_outside_error(error) from error
+
+    def _send_with(
+        self, request: ModelRequest, name: str, options: set[ModelOption]
+    ) -> ModelAnswer:
+        import anthropic
+
+        effort = self._endpoint.effort if "effort" in options else None
         # Streamed, so that a long answer does not run into an idle connection's end.
         opening = self._open_client().messages.stream(
             model=name,
@@ -232,23 +241,19 @@ class AnthropicModel:
                 {"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}
             ],
             messages=render_messages(request),
-            tools=render_tools(request.tools),
+            tools=render_tools(request.tools, strict="strict" in options),
+            output_config={"effort": effort} if effort else anthropic.omit,
         )
-        try:
-            with opening as stream:
-                return _read_answer(stream, name, request.force, self._price_of(name))
-        except anthropic.APIStatusError as error:
-            if error.status_code in {404, 429, 529} | set(range(500, 600)):
-                raise _ModelUnavailable(_to_outside_error(error)) from error
-            raise _to_outside_error(error) from error
-        except anthropic.AnthropicError as error:
-            raise _to_outside_error(error) from error
+        with opening as stream:
+            return self._read_answer(stream, name, request.force)
 
     def _count_tokens(self, request: ModelRequest, name: str) -> int | None:
         """The number of tokens that the endpoint counts in a request; None if it does not count."""
         import anthropic
         import httpx2
 
+        own = self._endpoint.credential_errors()
+        failed: _Errors = (anthropic.AnthropicError, httpx2.HTTPError, ValueError, *own)
         try:
             counted = self._open_client().messages.count_tokens(
                 model=name,
@@ -256,53 +261,75 @@ class AnthropicModel:
                 messages=render_messages(request),
                 tools=render_tools(request.tools),
             )
-        except (anthropic.AnthropicError, httpx2.HTTPError, ValueError):
+        except failed:
             return None
         return counted.input_tokens
 
-    def _open_client(self) -> Anthropic:
+    def _open_client(self) -> Anthropic | AnthropicBedrock | AnthropicVertex:
         if self._sdk is None:
-            from anthropic import Anthropic, DefaultHttpxClient
+            from anthropic import DefaultHttpxClient
 
-            self._sdk = Anthropic(
-                api_key=self._api_key,
-                auth_token=self._auth_token,
-                base_url=self._base_url,
+            self._sdk = self._endpoint.open_client(
                 timeout=self._timeout,
                 max_retries=self._max_retries,
                 http_client=DefaultHttpxClient(event_hooks={"response": [_refuse_long_wait]}),
             )
         return self._sdk
 
+    def _read_answer(
+        self, stream: MessageStream[None], name: str, force: str | None
+    ) -> ModelAnswer:
+        """The complete answer.
 
-def _read_answer(
-    stream: MessageStream[None], name: str, force: str | None, price: ModelPrice
-) -> ModelAnswer:
-    """The complete answer.
+        Raises:
+            _AnswerInterrupted: the answer broke off; its price is due all the same.
+        """
+        import anthropic
+        import httpx2
 
-    Raises:
-        _AnswerInterrupted: the answer broke off; its price is due all the same.
-    """
-    import anthropic
-    import httpx2
+        price = self._endpoint.price_of(name)
+        no_stream: _Errors = (httpx2.HTTPError, *_NO_STREAM, *self._endpoint.stream_errors())
+        try:
+            message = stream.get_final_message()
+            if message.stop_reason is not None:
+                return parse_answer(message, name, force, price)
+            # the stream ended regularly but too early: half an answer must not pass for a whole one
+            why = OutsideError("the model's answer broke off before its end")
+            raise _AnswerInterrupted(why, interrupted_cost(stream, price))
+        except anthropic.AnthropicError as error:  # an error in the middle of a stream
+            raise _AnswerInterrupted(
+                self._to_outside_error(error), interrupted_cost(stream, price)
+            ) from error
+        except no_stream as error:
+            cost = interrupted_cost(stream, price)
+            reason = f"the model's answer broke off ({type(error).__name__})"
+            if not cost.calls:
+                reason = f"what the model endpoint answers is no stream of the Messages API; {self._endpoint.address_remedy}"
+            raise _AnswerInterrupted(OutsideError(reason), cost) from error
 
-    try:
-        message = stream.get_final_message()
-        if message.stop_reason is not None:
-            return parse_answer(message, name, force, price)
-        # the stream ended regularly but too early: half an answer must not pass for a whole one
-        why = OutsideError("the model's answer broke off before its end")
-        raise _AnswerInterrupted(why, interrupted_cost(stream, price))
-    except anthropic.AnthropicError as error:  # an error in the middle of a stream
-        raise _AnswerInterrupted(
-            _to_outside_error(error), interrupted_cost(stream, price)
-        ) from error
-    except (httpx2.HTTPError, *_NO_STREAM) as error:
-        cost = interrupted_cost(stream, price)
-        reason = f"the model's answer broke off ({type(error).__name__})"
-        if not cost.calls:
-            reason = "what the model endpoint answers is no stream of the Messages API; check ANTHROPIC_BASE_URL"
-        raise _AnswerInterrupted(OutsideError(reason), cost) from error
+    def _to_outside_error(self, error: Exception) -> OutsideError:
+        import anthropic
+
+        if isinstance(error, anthropic.AuthenticationError | anthropic.PermissionDeniedError):
+            said = _shorten_text(error.message)
+            return OutsideError(
+                f"the model endpoint refused the key ({said}); {self._endpoint.remedy}"
+            )
+        if isinstance(error, anthropic.APIStatusError):
+            after = error.response.headers.get("retry-after", "")
+            wait = float(after) if after.replace(".", "", 1).isdigit() else None
+            said = _shorten_text(error.message)
+            return OutsideError(f"the model endpoint answered {error.status_code}: {said}", wait)
+        if isinstance(error, anthropic.APIConnectionError):
+            return OutsideError(
+                f"the model endpoint cannot be reached; {self._endpoint.address_remedy} and the network"
+            )
+        if isinstance(error, self._endpoint.credential_errors()):
+            said = _shorten_text(str(error))
+            return OutsideError(
+                f"the model's credentials cannot be had ({said}); {self._endpoint.remedy}"
+            )
+        return OutsideError(f"the model endpoint failed: {_shorten_text(str(error))}")
 
 
 def _is_cacheable(request: ModelRequest, answer: ModelAnswer) -> bool:
@@ -317,9 +344,10 @@ def _refuse_long_wait(response: Any) -> None:
         response.headers["x-should-retry"] = "false"
 
 
-def request_hash(model: str, request: ModelRequest) -> str:
+def request_hash(model: str, request: ModelRequest, effort: str | None = None) -> str:
     """The identity of a request: everything that is sent, and `salt`."""
-    content = {"model": model, **{k: v for k, v in asdict(request).items() if k != "purpose"}}
+    asked = {"model": model, "effort": effort} if effort else {"model": model}
+    content = {**asked, **{k: v for k, v in asdict(request).items() if k != "purpose"}}
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -355,24 +383,6 @@ def _from_json(text: str) -> ModelAnswer:
     return ModelAnswer(**{**data, "calls": calls, "cost": cost, "raw": tuple(data["raw"])})
 
 
-def _to_outside_error(error: Exception) -> OutsideError:
-    import anthropic
-
-    if isinstance(error, anthropic.AuthenticationError):
-        return OutsideError("the model endpoint refused the key; check ANTHROPIC_API_KEY")
-    if isinstance(error, anthropic.APIStatusError):
-        after = error.response.headers.get("retry-after", "")
-        wait = float(after) if after.replace(".", "", 1).isdigit() else None
-        return OutsideError(
-            f"the model endpoint answered {error.status_code}: {_shorten_text(error.message)}", wait
-        )
-    if isinstance(error, anthropic.APIConnectionError):
-        return OutsideError(
-            "the model endpoint cannot be reached; check ANTHROPIC_BASE_URL and the network"
-        )
-    return OutsideError(f"the model endpoint failed: {_shorten_text(str(error))}")
-
-
 def _shorten_text(text: str) -> str:
     return " ".join(text.split())[:300]
 
@@ -380,8 +390,20 @@ def _shorten_text(text: str) -> str:
 # Requests as the Messages API takes them, and its answers as our values; pure.
 
 
-def render_tools(tools: Sequence[Tool]) -> Any:
-    """The tools in the API's format."""
+def render_tools(tools: Sequence[Tool], *, strict: bool = False) -> Any:
+    """The tools in the API's format; `strict`: the endpoint holds their inputs to the part of the schema that it knows."""
+    from anthropic import transform_schema
+
+    if strict:
+        return [
+            {
+                "name": t.name,
+                "description": t.description,
+                "input_schema": transform_schema(t.schema),
+                "strict": True,
+            }
+            for t in tools
+        ]
     return [{"name": t.name, "description": t.description, "input_schema": t.schema} for t in tools]
 
 
@@ -477,48 +499,3 @@ def _object_in(text: str) -> dict[str, object] | None:
         if isinstance(value, dict):
             return value
     return None
-
-
-# Prices of models: the one table, for caps and the ledger.
-
-
-@dataclass(frozen=True, slots=True)
-class ModelPrice:
-    """US dollars per million tokens."""
-
-    input: float
-    output: float
-    cache_read: float
-    cache_write: float
-
-
-# By the longest prefix of the model's name; https://platform.claude.com/docs/en/about-claude/pricing, 2026-11.
-# An unlisted model has the highest price, so that a cap holds for it too.
-MODEL_PRICES = {
-    "claude-haiku-5-5": ModelPrice(0.5, 2.5, 0.05, 0.625),
-    "claude-haiku": ModelPrice(1.0, 5.0, 0.10, 1.25),
-    "claude-sonnet-5": ModelPrice(2.0, 10.0, 0.20, 2.5),
-    "claude-sonnet": ModelPrice(3.0, 15.0, 0.30, 3.75),
-    "claude-opus-5-5": ModelPrice(4.0, 20.0, 0.40, 5.0),
-    "claude-opus": ModelPrice(5.0, 25.0, 0.50, 6.25),
-    "": ModelPrice(10.0, 50.0, 1.0, 12.5),
-}
-
-
-def find_price(model: str) -> ModelPrice:
-    """The price of a model, by the longest known prefix of its name."""
-    return MODEL_PRICES[max((p for p in MODEL_PRICES if model.startswith(p)), key=len)]
-
-
-def parse_price(text: str) -> ModelPrice:
-    """A price as INPUT,OUTPUT in US dollars per million tokens; reading a cache costs a tenth, writing it a quarter more.
-
-    Raises:
-        UserError: it is not two numbers of at least 0.
-    """
-    number = r"\d{1,6}(?:\.\d{1,6})?"
-    if (found := re.fullmatch(rf"\s*({number})\s*,\s*({number})\s*", text)) is None:
-        message = f"REGREEN_MODEL_PRICE {text[:40]!r}: write INPUT,OUTPUT in dollars per million tokens, such as 3,15 (0,0: free)"
-        raise UserError(message)
-    read, written = float(found[1]), float(found[2])
-    return ModelPrice(read, written, read / 10, read * 1.25)

@@ -136,7 +136,7 @@ REPORT_TOOL = Tool(
                         },
                         "mend": {"type": "string", "description": "How to put it right, in one sentence."},
                         "replacement": {
-                            "type": ["string", "null"],
+                            "anyOf": [{"type": "string"}, {"type": "null"}],
                             "description": "Text to stand in place of the quoted line (of `lines` lines from it on), "
                             "indentation included, if that alone mends it wholly; else null.",
                         },
@@ -250,7 +250,7 @@ VERDICTS_TOOL = Tool(
                             "description": "Where a claim has several examples: the number of one that does go wrong so.",
                         },
                         "same_as": {
-                            "type": ["integer", "null"],
+                            "anyOf": [{"type": "integer"}, {"type": "null"}],
                             "description": "The number of an earlier claim with the same cause, else null.",
                         },
                     },
