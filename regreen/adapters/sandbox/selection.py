@@ -104,6 +104,7 @@ def _self_test_key() -> str:
     digest = sha256(Path("/proc/sys/kernel/random/boot_id").read_bytes())
     digest.update(control_group.explain_unavailable().encode())
     digest.update(Path(shutil.which("bwrap") or os.devnull).read_bytes())
+    digest.update(attack_programs.ATTACKS_SOURCE.encode())
     for module in (attack_programs, bubblewrap, bwrap_box, egress, limiter, seccomp):
         digest.update(Path(module.__file__ or os.devnull).read_bytes())
     return digest.hexdigest()[:32]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 
-from regreen.adapters.sandbox.attacks.box_programs import ATTACKS, SMALL_LIMITS, Attack
+from regreen.adapters.sandbox.attacks.box_programs import ATTACKS, PROGRAMS, SMALL_LIMITS, Attack
 from regreen.domain.errors import Cancelled, OutsideError, UserError
 from regreen.domain.models import DoctorCheck, EnvSpec, PreparedEnv, RunResult
 from regreen.domain.ports import Box, Sandbox
@@ -261,48 +261,55 @@ def _runs_git(box: Box) -> str:
     return "" if done.ended in {"exit", "timeout"} else f"git ended as {done.ended}"
 
 
+_TRAPS_SOURCE = PROGRAMS.joinpath("host_traps.py").read_text("utf-8")
+
+
+def _call_trap(name: str) -> str:
+    return f"{_TRAPS_SOURCE}\n\n{name}()\n"
+
+
 _BOUNDED_READ_TEXT = "held inside: only bounded bytes come out"
 HOST_ATTACKS: tuple[HostAttack, ...] = (
     HostAttack(
         "a report that is a link",
         _BOUNDED_READ_TEXT,
-        "import os\nos.symlink('/etc/passwd', 'report.xml')",
+        _call_trap("a_report_that_is_a_link"),
         _expect_read("report.xml", None),
     ),
     HostAttack(
         "a folder that is a link",
         _BOUNDED_READ_TEXT,
-        "import os\nos.symlink('/etc', 'reports')",
+        _call_trap("a_folder_that_is_a_link"),
         _expect_read("reports/passwd", None),
     ),
     HostAttack(
         "a report that is a fifo",
         _BOUNDED_READ_TEXT,
-        "import os\nos.mkfifo('report.xml')",
+        _call_trap("a_report_that_is_a_fifo"),
         _expect_read("report.xml", None),
     ),
     HostAttack(
         "a report of one tebibyte",
         "read to a limit",
-        "open('report.xml', 'wb').truncate(2 ** 40)",
+        _call_trap("a_report_of_one_tebibyte"),
         _expect_read("report.xml", bytes(_READ_LIMIT_BYTES)),
     ),
     HostAttack(
         "a report that is a folder",
         _BOUNDED_READ_TEXT,
-        "import os\nos.mkdir('report.xml')",
+        _call_trap("a_report_that_is_a_folder"),
         _expect_read("report.xml", None),
     ),
     HostAttack(
         "a report that may not be read",
         _BOUNDED_READ_TEXT,
-        "import os\nopen('report.xml', 'w').write('x')\nos.chmod('report.xml', 0)",
+        _call_trap("a_report_that_may_not_be_read"),
         _expect_read("report.xml", None),
     ),
     HostAttack(
         "a link that points at itself",
         _BOUNDED_READ_TEXT,
-        "import os\nos.symlink('report.xml', 'report.xml')",
+        _call_trap("a_link_that_points_at_itself"),
         _expect_read("report.xml", None),
     ),
     HostAttack(
@@ -317,61 +324,56 @@ HOST_ATTACKS: tuple[HostAttack, ...] = (
     HostAttack(
         "names with line ends, of full length, and options",
         "names are never parsed",
-        "import os\nopen('-n\\nreport', 'w').write('x')\nopen('a' * 255, 'w').write('y')",
+        _call_trap("names_with_line_ends_of_full_length_and_options"),
         _expect_read("-n\nreport", b"x"),
     ),
     HostAttack(
         "folders a thousand deep",
         "removed with the box, never walked",
-        "import os\nfor _ in range(1000):\n    os.mkdir('d')\n    os.chdir('d')\nopen('/work/x', 'w').write('x')",
+        _call_trap("folders_a_thousand_deep"),
         _expect_read("x", b"x"),
     ),
     HostAttack(
         "a setuid program",
         "nosuid, and not on the host's disk",
-        "import shutil, os\nshutil.copy('/bin/true', 'tool')\nos.chmod('tool', 0o6755)\nopen('x', 'w').write('x')",
+        _call_trap("a_setuid_program"),
         _expect_read("x", b"x"),
     ),
     HostAttack(
         "a link where the host writes",
         "written inside the box",
-        "import os\nos.symlink('/etc/passwd', 'fixed.py')",
+        _call_trap("a_link_where_the_host_writes"),
         _expect_write("fixed.py", lands="fixed.py"),
     ),
     HostAttack(
         "a linked folder where the host writes",
         "written inside the box",
-        "import os\nos.symlink('/etc', 'src')",
+        _call_trap("a_linked_folder_where_the_host_writes"),
         _expect_write("src/owned", lands="src/owned"),
     ),
     HostAttack("writing above the tree", "refused", "pass", _expect_refusal("../owned")),
     HostAttack(
         "a git configuration that runs programs",
         "git runs inside, where the tree is",
-        "import subprocess as s\ns.run(['git', 'init', '-q'])\n"
-        "s.run(['git', 'config', 'core.fsmonitor', 'touch /work/ran; false'])\n"
-        "s.run(['git', 'config', 'diff.external', 'touch /work/ran'])",
+        _call_trap("a_git_configuration_that_runs_programs"),
         _runs_git,
     ),
     HostAttack(
         "a repository planted in the tree",
         "git runs inside, where the tree is",
-        "import subprocess as s\ns.run(['git', 'init', '-q', 'sub'])\n"
-        "s.run(['git', '-C', 'sub', 'config', 'core.fsmonitor', 'touch /work/ran; false'])",
+        _call_trap("a_repository_planted_in_the_tree"),
         _runs_git,
     ),
     HostAttack(
         "a .git file that points elsewhere",
         "git runs inside, where the tree is",
-        "open('.git', 'w').write('gitdir: /tmp/evil')\nimport subprocess as s\n"
-        "s.run(['git', 'init', '-q', '--bare', '/tmp/evil'])",
+        _call_trap("a_git_file_that_points_elsewhere"),
         _runs_git,
     ),
     HostAttack(
         "a bare repository for a tree",
         "git runs inside, where the tree is",
-        "import subprocess as s\ns.run(['git', 'init', '-q', '--bare', '.'])\n"
-        "s.run(['git', 'config', 'core.bare', 'false'])",
+        _call_trap("a_bare_repository_for_a_tree"),
         _runs_git,
     ),
 )
