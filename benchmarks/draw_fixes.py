@@ -31,7 +31,7 @@ from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.code.paths import is_test
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.ports import Git, Sandbox
-from regreen.languages.python.project_setup import PythonDependencies
+from regreen.languages.python.dependencies import PythonDependencies
 from regreen.packages.python_version import choose_python_version
 from regreen.runs.test_runs import run_fresh
 from regreen.runs.trial import Trial

@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
-from regreen.domain.environments import Environment, ProjectCommit, RepositoryFiles
+from regreen.domain.environments import Environment, ProjectCommit, ReadText, RepositoryFiles
+from regreen.domain.models import Failure
 from regreen.domain.ports import Git
 
 Capability = Literal[
@@ -227,8 +228,18 @@ class ProjectTools(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class VersionBounds:
+    """The distribution behind a module with its version, and the releases to stay below, the newest first."""
+
+    module: str
+    distribution: str
+    version: str
+    releases: tuple[str, ...]
+
+
 class DependencyTools(Protocol):
-    """Knows what a project's setup installs, and what it lacks."""
+    """Knows what a project's setup installs, what it lacks, and how its manifests declare, pin and bound that."""
 
     @property
     def install_test_runner(self) -> str:
@@ -245,6 +256,69 @@ class DependencyTools(Protocol):
 
     def install(self, requirements: Sequence[str]) -> str:
         """The shell line that installs requirements."""
+        ...
+
+    @property
+    def versions_path(self) -> str:
+        """The file below /work that `list_versions_script` writes."""
+        ...
+
+    @property
+    def list_versions_script(self) -> str:
+        """The script that lists the installed versions."""
+        ...
+
+    @property
+    def list_modules_script(self) -> str:
+        """The script that prints which distribution and version is behind each importable name."""
+        ...
+
+    def find_unneeded_by_product(
+        self, output: str, paths: Sequence[str], read: ReadText
+    ) -> tuple[str, ...]:
+        """What the output says is missing, where only tests import it all."""
+        ...
+
+    def propose_declarations(
+        self, output: str, paths: Sequence[str], read: ReadText, setup: str, *, setup_failed: bool
+    ) -> Iterable[tuple[dict[str, str], str]]:
+        """Changed manifests that declare what the output says is missing, the likeliest first, each with its cause."""
+        ...
+
+    def find_derived_locks(
+        self, path: str, paths: Collection[str], read: ReadText, setup: str
+    ) -> Iterable[tuple[str, str]]:
+        """The lock files made from a manifest, each with the script that regenerates it."""
+        ...
+
+    def find_blamed(self, output: str) -> tuple[str, ...]:
+        """The names of what the installer complains about."""
+        ...
+
+    def propose_free_pins(
+        self, name: str, paths: Sequence[str], read: ReadText
+    ) -> Iterable[tuple[str, str]]:
+        """The manifests that pin a name to one version, each with its text without the pin."""
+        ...
+
+    def move_pin(self, text: str, name: str, listed: str) -> tuple[str, str] | None:
+        """The manifest with the version that `list_versions_script` wrote, and that version."""
+        ...
+
+    def find_suspects(
+        self, failures: Sequence[Failure], output: str, paths: Sequence[str], read: ReadText
+    ) -> list[str]:
+        """Installed modules that the failures point at, the most certain first."""
+        ...
+
+    def find_bounds(self, module: str, listed: str) -> VersionBounds:
+        """The releases to stay below; `listed` is what `list_modules_script` printed."""
+        ...
+
+    def declare_bound(
+        self, bounds: VersionBounds, release: str, paths: Sequence[str], read: ReadText, setup: str
+    ) -> dict[str, str]:
+        """The changed manifests that keep a distribution below a release; empty where none can."""
         ...
 
 

@@ -8,6 +8,7 @@ from regreen.code.file_languages import is_stub, language_of
 from regreen.domain.languages import (
     CAPABILITIES,
     Capability,
+    DependencyTools,
     Language,
     MakeEdits,
     ProjectTools,
@@ -40,6 +41,9 @@ RUST = Language(
     quarantine=MarkerAbove("#[ignore = {reason}]"),
 )
 LANGUAGES: tuple[Language, ...] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RUST, JAVA)
+DEPENDENCIES: tuple[DependencyTools, ...] = tuple(
+    x.dependencies for x in LANGUAGES if x.dependencies
+)
 PROJECTS: tuple[ProjectTools, ...] = tuple(dict.fromkeys(x.projects for x in LANGUAGES))
 
 

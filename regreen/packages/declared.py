@@ -24,6 +24,7 @@ from regreen.packages.dependency import (
     is_usual_index,
     with_source,
 )
+from regreen.packages.popular_names import normalise_name
 from regreen.packages.python_manifests import (
     read_pipfile,
     read_pyproject,
@@ -382,3 +383,13 @@ _READER_BY_NAME: dict[str, Callable[[str], DeclaredPackages]] = {
     ".yarnrc": read_yarnrc,
     ".yarnrc.yml": read_yarnrc,
 }
+
+
+def read_declared_versions(path: str, text: str | None) -> dict[str, str]:
+    """Dependency name to its version and source, for manifests with a reader."""
+    if text is None:
+        return {}
+    return {
+        normalise_name(entry.ecosystem, entry.name): f"{entry.spec}{entry.where}"
+        for entry in read_declared(path, text).dependencies
+    }

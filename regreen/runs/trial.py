@@ -22,6 +22,7 @@ from regreen.packages.setup_guard import (
     explain_refusals,
     find_refusals,
 )
+from regreen.shell.tools import load_tools
 
 UNTESTABLE_EXIT_CODE = 125
 """What a command exits with where it cannot be tried, as `git bisect run` has it."""
@@ -75,24 +76,6 @@ class Trial:
         return {**lacking, **self.overlay} if lacking else self.overlay
 
 
-_PYTHON_TOOLS = frozenset(
-    {
-        "black",
-        "coverage",
-        "flake8",
-        "isort",
-        "mypy",
-        "nose2",
-        "nox",
-        "pylint",
-        "pyright",
-        "pytest",
-        "ruff",
-        "tox",
-    }
-)
-
-
 def find_missing_tool(command: Sequence[str], result: RunResult) -> str | None:
     """The program that the box lacks where the command could not start: such a run says nothing of the code."""
     if result.passed or result.ended != "exit":
@@ -102,7 +85,11 @@ def find_missing_tool(command: Sequence[str], result: RunResult) -> str | None:
         return found[1] or found[2]
     missing = _NO_PROGRAM_MODULE.fullmatch(last)
     called = re.search(rf"-m {missing[1]}\b", " ".join(command)) if missing else None
-    return missing[1] if missing and called and missing[1] in _PYTHON_TOOLS else None
+    return (
+        missing[1]
+        if missing and called and missing[1] in load_tools().programs["python_modules"]
+        else None
+    )
 
 
 def describe_missing_tool(tool: str, *, setup: str | None) -> str:

@@ -174,3 +174,10 @@ def _expand_variables(line: str, values: dict[str, str]) -> str:
     for _ in range(3):
         line = _VARIABLE_USE.sub(lambda use: values.get(use[1] or use[2], use[0]), line)[:4000]
     return line.replace("$$", "$")
+
+
+def use_setup_call(script: str, setup: str) -> str:
+    """The script with its tool called as the setup calls it: `npx --yes pnpm@9 install`."""
+    tool = script.split(maxsplit=1)[0]
+    called = re.search(rf"((?:npx (?:--?\w+ ){{0,9}}|corepack ){tool}(?:@[\w.^~-]+)?) ", setup)
+    return script.replace(f"{tool} ", f"{called[1]} ", 1) if called else script

@@ -133,6 +133,36 @@ def test_what_the_tests_lack_is_installed(
     assert language.tests.find_plain_call(whole) == whole
 
 
+MANIFEST = '[project]\nname = "shop"\ndependencies = [\n    "click==8.0",\n]\n'
+
+
+@having("dependencies")
+def test_a_manifest_declares_pins_and_bounds(language: Language) -> None:
+    assert language.dependencies is not None
+    tools = language.dependencies
+    files = {"pyproject.toml": MANIFEST, "shop.py": "import yaml\n"}
+    missing = "ModuleNotFoundError: No module named 'yaml'"
+    proposed = tools.propose_declarations(
+        missing, list(files), files.get, "pip install -e .", setup_failed=False
+    )
+    changed, cause = next(iter(proposed))
+    assert '"PyYAML"' in changed["pyproject.toml"]
+    assert "PyYAML" in cause
+    assert tools.find_unneeded_by_product(missing, list(files), files.get) == ()
+    assert tools.find_unneeded_by_product(missing, ["a.txt"], files.get) == ("PyYAML",)
+    ((path, free),) = tools.propose_free_pins("click", list(files), files.get)
+    assert (path, '"click"' in free) == ("pyproject.toml", True)
+    assert tools.move_pin(MANIFEST, "click", "click==8.1.7\n") == (
+        MANIFEST.replace("8.0", "8.1.7"),
+        "8.1.7",
+    )
+    bounds = tools.find_bounds("click", "click click 8.1.7")
+    assert bounds.releases == ("8", "7")
+    loose = {"pyproject.toml": MANIFEST.replace("==8.0", "")}
+    bounded = tools.declare_bound(bounds, "8", list(loose), loose.get, "")
+    assert '"click<8"' in bounded["pyproject.toml"]
+
+
 def test_a_file_finds_its_adapter(language: Language, sample: Sample) -> None:
     assert find_language(sample.source) is language
     for capability in CAPABILITIES:

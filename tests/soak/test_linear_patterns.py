@@ -79,7 +79,7 @@ _MATCHED_IN_FULL = {
 
 _CUT_SHORT = {
     "regreen.taint.charset._PATTERN_PIECE": "every search is behind the comparison with `_MAX_PATTERN_LENGTH`",
-    "regreen.fixers.recipes.declare_dependency._REQUIREMENTS_PATH": "matched with paths, of at most some kilobytes",
+    "regreen.languages.python.dependencies._REQUIREMENTS_PATH": "matched with paths, of at most some kilobytes",
 }
 """Patterns that are slow on long texts, and why they see none."""
 

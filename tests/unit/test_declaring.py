@@ -5,19 +5,20 @@ from __future__ import annotations
 import pytest
 
 from regreen.domain.models import Failure, StackFrame
-from regreen.fixers.recipes.declare_dependency import find_derived_locks, propose_manifests
 from regreen.fixers.recipes.lock_files_and_snapshots import (
-    find_source_file,
-    make_compile_script,
     make_lock_remedies,
     make_recompile_remedies,
-    read_heading_command,
 )
-from regreen.fixers.recipes.version_pins import (
+from regreen.languages.python.dependencies import (
     cap_version,
+    find_derived_locks,
+    find_source_file,
     find_suspect_modules,
     find_version_bounds,
+    make_compile_script,
     parse_installed_modules,
+    propose_manifests,
+    read_heading_command,
 )
 from regreen.languages.python.missing_modules import MissingDistribution, find_missing_distributions
 

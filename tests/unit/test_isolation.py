@@ -262,7 +262,7 @@ _READERS = {
         "make_mutants",
     ],
     "fixers/verify_patch.py": ["_run_gate", "_read_change"],
-    "languages/python/project_setup.py": ["_make_test_setup"],
+    "languages/python/dependencies.py": ["make_test_setup"],
     "logs/ci_log.py": ["_parse_file", "failures_in"],
 }
 

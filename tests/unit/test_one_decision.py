@@ -51,10 +51,7 @@ TEXTS = {
         r"^(?:pytest|py\.test|unittest|jest|vitest|mocha)$",
         LANGUAGE_TABLES
         | {
-            "runs/trial.py",  # a tool that a box may lack
-            "fixers/recipes/",  # distributions, and tools that update their own snapshots
-            # sections of settings, and what a call in a test may belong to
-            "gate/checks/tests_kept.py", "reviewers/analyzers/vacuous_tests.py",
+            "reviewers/analyzers/vacuous_tests.py",  # what a call in a test may belong to
         },
     ),
     "a token's prefix": (r"gh\[?p[a-z]*\]?_|github_pat_|glpat|AKIA|sk-ant-|xox[\[a-z]", SECRETS),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from regreen.domain.models import Failure
-from regreen.fixers.recipes.declare_dependency import propose_build_requirements, propose_manifests
 from regreen.fixers.recipes.lock_files_and_snapshots import make_lock_remedies
 from regreen.fixers.recipes.task_runners import expand_command
 from regreen.fixers.recipes.tool_output import (
@@ -14,12 +13,14 @@ from regreen.fixers.recipes.tool_output import (
     make_whitespace_remedy,
     remove_unused_suppressions,
 )
-from regreen.fixers.recipes.version_pins import (
+from regreen.fixers.report import format_failure
+from regreen.languages.python.dependencies import (
     find_blamed_distributions,
     find_version,
+    propose_build_requirements,
+    propose_manifests,
     replace_pin,
 )
-from regreen.fixers.report import format_failure
 from regreen.languages.python.missing_modules import MissingDistribution, find_missing_distributions
 from regreen.logs.ci_log import failures_in
 from regreen.runs.test_runs import asks_git

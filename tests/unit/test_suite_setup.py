@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regreen.languages.python.project_setup import PythonDependencies
+from regreen.languages.python.dependencies import PythonDependencies
 from regreen.packages.setup_command import find_needs
 from tests.unit.repairs import Repository
 

@@ -12,12 +12,13 @@ from importlib.resources import files
 from typing import Any
 
 from regreen.domain.environments import ReadText
+from regreen.languages.python.dependencies import make_compile_script, read_heading_command
 from regreen.packages.popular_names import look_alike
+from regreen.shell.called_scripts import use_setup_call
 from regreen.shell.fixing_tools import Remedy
 from regreen.shell.parse import find_commands
 from regreen.shell.tools import split_runner
 
-POETRY_LOCK = "poetry lock --no-update 2>/dev/null || poetry lock"
 # Golden files of a project's own: the message of the failure says how to regenerate them.
 _OFFERED_FLAG = re.compile(
     r"(?i:\bwith|\buse|\bpass|\badd|\brun|\busing|\bpytest) [`'\"]?(?:pytest )?(--[\w-]{0,30}(?:update|regen|accept|record|bless|overwrite|rewrite|refresh|snapshot)[\w-]{0,30}(?:=\w+)?)"
@@ -94,13 +95,6 @@ def make_lock_remedies(
     yield from _make_snapshot_remedies(command, text, folder)
 
 
-def use_setup_call(script: str, setup: str) -> str:
-    """The script with its tool called as the setup calls it: `npx --yes pnpm@9 install`."""
-    tool = script.split(maxsplit=1)[0]
-    called = re.search(rf"((?:npx (?:--?\w+ ){{0,9}}|corepack ){tool}(?:@[\w.^~-]+)?) ", setup)
-    return script.replace(f"{tool} ", f"{called[1]} ", 1) if called else script
-
-
 def _add_undeclared_modules(output: str, paths: Collection[str]) -> Iterator[Remedy]:
     """Modules that are imported and not declared, where the package manager itself adds them."""
     if "package.json" in paths:
@@ -126,7 +120,7 @@ def _add_undeclared_modules(output: str, paths: Collection[str]) -> Iterator[Rem
 
 def _make_snapshot_remedies(command: str, output: str, folder: str) -> Iterator[Remedy]:
     cause = "the stored snapshots differ from what the code gives"
-    if "pytest" in command or "pytest" in output:
+    if any(runner in f"{command}\n{output}" for runner in _load_table()["snapshot_runners"]):
         known = [flag for pattern, flag in _snapshot_flags() if pattern.search(output)]
         for flag in dict.fromkeys([*known, *_OFFERED_FLAG.findall(output)]):
             yield _remedy_with_flag(flag, command, cause)
@@ -168,12 +162,6 @@ def _find_lock_folders(lock: str, paths: Collection[str], commands: str) -> list
 
 # Requirements that pip-compile or uv compiled: the command in their heading regenerates them.
 
-_HEADING_COMMAND = re.compile(
-    r"^#[ \t]{1,8}((?:uv pip compile|pip-compile)\b[^\n]{0,400})$", re.MULTILINE
-)
-_VENV_PATH = "/tmp/regreen-compile"  # noqa: S108 - inside the box
-_FORBIDDEN_OPTIONS = ("--index-url", "--extra-index-url", "--find-links", "--trusted-host", "--config", "--upgrade", "-i", "-f", "-U")  # fmt: skip
-
 
 def make_recompile_remedies(
     paths: Collection[str], read: ReadText, commands: str = ""
@@ -196,49 +184,3 @@ def make_recompile_remedies(
                 writes=(path,),
                 title=read_heading_command(read(path) or ""),
             )
-
-
-def read_heading_command(text: str) -> str:
-    """The command in the heading of a compiled file; empty if there is none."""
-    match = _HEADING_COMMAND.search(text[:2000])
-    return match[1].strip() if match else ""
-
-
-def find_source_file(path: str, text: str, paths: Collection[str]) -> str | None:
-    """The source of a compiled file; None if it has none, or several."""
-    words = _split_command(read_heading_command(text))
-    folder = posixpath.dirname(path)
-    named = [
-        word for word in words if word.endswith((".in", "pyproject.toml", "setup.py", "setup.cfg"))
-    ]
-    for name in named if len(named) == 1 else ():
-        for place in (name, posixpath.join(folder, posixpath.basename(name))):
-            if place in paths:
-                return place
-    return None
-
-
-def make_compile_script(path: str, text: str) -> str:
-    """A script that recompiles the file with its tool in a new environment; empty if it was not compiled."""
-    words = _split_command(read_heading_command(text))
-    if not words or any(word.partition("=")[0] in _FORBIDDEN_OPTIONS for word in words):
-        return ""
-    package = "uv" if words[0] == "uv" else "pip-tools"
-    folder, name = posixpath.split(path)
-    sources = [word for word in words if word.endswith(".in")]
-    inside = bool(folder and sources and "/" not in sources[0])  # it was compiled in its own folder
-    is_default = words[0] != "uv" and [f"{source[:-3]}.txt" for source in sources] == [name]
-    if not is_default and not any(word.startswith(("-o", "--output-file")) for word in words):
-        words += ["--output-file", name if inside else path]
-    there = f"cd {shlex.quote(folder)}\n" if inside else ""
-    return (
-        f"unset PIP_CONSTRAINT UV_CONSTRAINT\npython -m venv {_VENV_PATH} && {_VENV_PATH}/bin/pip install -q {package} || exit 1\n"
-        f"{there}PATH={_VENV_PATH}/bin:$PATH {shlex.join(words)}"
-    )
-
-
-def _split_command(line: str) -> list[str]:
-    """The words of the command; none if it contains shell syntax."""
-    if not re.fullmatch(r"[\w ./=,:@^~<>+-]*", line):
-        return []
-    return line.split()

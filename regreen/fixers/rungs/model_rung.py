@@ -22,10 +22,7 @@ from regreen.fixers.localization import build_context, fence_text
 from regreen.fixers.rungs import repair_prompts
 from regreen.fixers.verify_patch import run_candidate
 from regreen.fixers.workspace import ToolCallRefused, Workspace, clip_text, read_original
-from regreen.languages.python.missing_modules import (
-    find_missing_distributions,
-    is_imported_by_product,
-)
+from regreen.languages.registry import DEPENDENCIES
 
 MAX_STEPS = 30
 _NUDGE_AT, _STOP_AT = 3, 4
@@ -445,10 +442,8 @@ def _find_missing_packages(case: RepairCase) -> str:
     def read(path: str) -> str | None:
         return read_original(case, path)
 
-    missing = find_missing_distributions(case.output, files)
-    if any(is_imported_by_product(package.module, files, read) for package in missing):
-        return ""
-    return ", ".join(package.distribution for package in missing)
+    found = (tools.find_unneeded_by_product(case.output, files, read) for tools in DEPENDENCIES)
+    return ", ".join(name for names in found for name in names)
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,8 @@ def _check_manifest(file: PatchedFile) -> Iterator[tuple[str, ReasonLevel]]:
         yield " trusts a host without a certificate", "deny"
     if _loses_hashes(file):
         yield " loses hashes", "deny"
-    before = read_declared_versions(file.path, file.old)
-    after = read_declared_versions(file.path, file.new)
+    before = manifests.read_declared_versions(file.path, file.old)
+    after = manifests.read_declared_versions(file.path, file.new)
     for name in sorted(after.keys() - before.keys()):
         yield f" adds the dependency {name}", "needs_human"
     for name in sorted(before.keys() & after.keys()):
@@ -103,13 +103,3 @@ def _loses_hashes(file: PatchedFile) -> bool:
         and bool(_HASH_ENTRY.search(file.old or ""))
         and not _HASH_ENTRY.search(file.new)
     )
-
-
-def read_declared_versions(path: str, text: str | None) -> dict[str, str]:
-    """Dependency name to its version and source, for manifests with a reader."""
-    if text is None:
-        return {}
-    return {
-        normalise_name(entry.ecosystem, entry.name): f"{entry.spec}{entry.where}"
-        for entry in manifests.read_declared(path, text).dependencies
-    }

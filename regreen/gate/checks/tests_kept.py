@@ -266,9 +266,7 @@ def _is_skip(node: ast.Attribute | ast.Name) -> bool:
     if node.attr not in name_set("skip_calls"):
         return False
     owner = last_name(node.value)
-    return owner in {"pytest", "mark", "unittest", "case", "self"} and not (
-        owner == "self" and node.attr != "skipTest"
-    )
+    return owner in name_set("skip_owners") and not (owner == "self" and node.attr != "skipTest")
 
 
 def _count_cases(call: ast.Call) -> int:
@@ -363,7 +361,7 @@ def _toml_test_tables(text: str | None) -> dict[str, str]:
         tools = load_toml(text or "").get("tool", {})
     except tomllib.TOMLDecodeError:
         return {}
-    names = ("pytest", "coverage", "tox", "nox", "hatch", "pdm", "poe", "taskipy", "ruff", "mypy", "pyright", "basedpyright", "pylint", "bandit", "flake8")  # fmt: skip
+    names = name_set("pyproject_tools")
     return {
         f"tool.{name}": repr(_without_build_tables(tools[name])) for name in names if name in tools
     }
@@ -387,11 +385,7 @@ def _ini_test_sections(text: str | None) -> dict[str, str]:
     except ConfigError:
         return {}
     wanted = [
-        name
-        for name in parser.sections()
-        if name.startswith(
-            ("tool:pytest", "pytest", "coverage:", "tox", "mypy", "flake8", "pylint")
-        )
+        name for name in parser.sections() if name.startswith(tuple(name_set("ini_sections")))
     ]
     return {name: repr(sorted(parser.items(name))) for name in wanted}
 
@@ -404,9 +398,7 @@ def _json_scripts(text: str | None) -> dict[str, str]:
     if not isinstance(document, dict):
         return {}
     return {
-        name: repr(document[name])
-        for name in ("scripts", "jest", "vitest", "mocha")
-        if name in document
+        name: repr(document[name]) for name in name_set("package_json_keys") if name in document
     }
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from regreen.domain.languages import Language
+from regreen.languages.python.dependencies import PythonDependencies
 from regreen.languages.python.edits import make_edits, make_mutants
-from regreen.languages.python.project_setup import PythonDependencies, PythonProjects
+from regreen.languages.python.project_setup import PythonProjects
 from regreen.languages.python.test_tools import PYTHON_TESTS, PythonCoverage, PythonWarmDriver
 from regreen.languages.quarantine import MarkerAbove
 

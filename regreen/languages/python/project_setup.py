@@ -19,7 +19,6 @@ from importlib.resources import files as package_files
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from regreen import isolation
 from regreen.code.config_loaders import load_toml
 from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module
@@ -33,14 +32,9 @@ from regreen.domain.environments import (
 )
 from regreen.domain.errors import AnalysisFailed
 from regreen.domain.ports import Git
-from regreen.languages.python.missing_modules import (
-    find_missing_distributions,
-    is_imported_by_product,
-)
 from regreen.languages.python.test_tools import COLLECTORS
 from regreen.packages.declared import read_declared
 from regreen.packages.dependency import find_line, get_list, get_table
-from regreen.packages.popular_names import is_popular
 from regreen.packages.python_version import choose_python_version
 from regreen.packages.requirement_file import read_lines
 from regreen.packages.runner_installs import read_runner_file
@@ -64,7 +58,7 @@ _REQUIREMENTS_FILES = tuple(
     )
     for word in ("test", "dev")
 )
-_PIP_INSTALL = "python -m pip install -q --prefer-binary"  # building takes minutes, and compilers
+PIP_INSTALL = "python -m pip install -q --prefer-binary"  # building takes minutes, and compilers
 _UV_INSTALL = "uv pip install -q"
 _FIRST_WITH_UV = (3, 8)
 # The newest version that a box's own repository is tagged with; see `runs.git_in_box`.
@@ -151,36 +145,6 @@ class PythonProjects:
             interpreter = Inferred(job.version, job.source)
             plain = replace(plain, interpreter=interpreter, python=job.version)
         return replace(plain, setup=setup_from, test=test)
-
-
-class PythonDependencies:
-    """What the setup of a Python project installs, and what it lacks."""
-
-    install_test_runner = f"{_PIP_INSTALL} pytest"
-
-    def make_test_setup(self, git: Git, rev: str) -> str:
-        """Shell lines that install pytest, and of what the tests want as much as can be had.
-
-        Old projects name what is gone by now: then the names are tried one by one.
-        """
-        try:
-            return isolation.run_in_child(_make_test_setup, git, rev)
-        except AnalysisFailed:
-            return self.install_test_runner
-
-    def find_undeclared(self, output: str, files: RepositoryFiles) -> tuple[str, ...]:
-        """What the tests import, many projects use and the product does not import: that would be its own fault."""
-        paths = sorted(files.paths)
-        return tuple(
-            one.requirement
-            for one in find_missing_distributions(output, paths)
-            if is_popular("pypi", one.distribution)
-            and not is_imported_by_product(one.module, paths, files.read, always=True)
-        )
-
-    def install(self, requirements: Sequence[str]) -> str:
-        """The shell line that installs requirements."""
-        return f"{_PIP_INSTALL} {shlex.join(requirements)}"
 
 
 def _names_collector(command: str) -> bool:
@@ -282,11 +246,11 @@ class _PythonProject:
     requirements: tuple[tuple[str, str], ...]
 
 
-def _make_test_setup(git: Git, rev: str) -> str:
+def make_test_setup(git: Git, rev: str) -> str:
     """The same, in this process."""
     files = open_files(git, rev)
     project = _read_project(files)
-    return "\n".join(_requirement_lines((*project.own, *project.requirements), _PIP_INSTALL))
+    return "\n".join(_requirement_lines((*project.own, *project.requirements), PIP_INSTALL))
 
 
 def infer_python_setups(
@@ -303,7 +267,7 @@ def infer_python_setups(
     versions = _version_lines(files)
     yield from _lock_setups(files, project, versions)
     has_uv = python is None or _version_number(python) >= _FIRST_WITH_UV
-    install = _UV_INSTALL if has_uv else _PIP_INSTALL
+    install = _UV_INSTALL if has_uv else PIP_INSTALL
     # bytecode as pip leaves it: else a suite that makes warnings errors fails over its dependencies' sources
     start = ["python -m pip install -q uv", "export UV_COMPILE_BYTECODE=1"] if has_uv else []
     if before is not None and has_uv:
@@ -333,7 +297,7 @@ def _install_project(extras: Sequence[str], install: str, before: date | None) -
     place = shlex.quote(f".[{','.join(extras)}]") if extras else "."
     days = _load_knowledge().editable_from.items() if before and install == _UV_INSTALL else ()
     newer = "".join(f" --exclude-newer-package {name}={day}" for name, day in days if before and day > before)  # fmt: skip
-    ways = [f"{install}{newer} -e {place}", f"{install}{newer} -e .", f"{_PIP_INSTALL} -e ."]
+    ways = [f"{install}{newer} -e {place}", f"{install}{newer} -e .", f"{PIP_INSTALL} -e ."]
     return " || ".join(dict.fromkeys(ways))
 
 
