@@ -85,7 +85,7 @@ COMPILE = .uv/bin/uv pip compile --quiet --universal --generate-hashes --python-
 lock: | .uv/bin/uv ## resolves the dependencies anew
 	echo uv | .uv/bin/uv pip compile --quiet --universal --generate-hashes --upgrade --no-header --python-version 3.11 - -o packaging/uv.txt
 	$(COMPILE) --upgrade $(EXTRAS) --group build pyproject.toml -o requirements.lock
-	$(COMPILE) --upgrade $(EXTRAS) --extra mcp --group dev --constraint requirements.lock pyproject.toml -o requirements-dev.lock
+	$(COMPILE) --upgrade $(EXTRAS) --extra mcp --extra e2b --group dev --constraint requirements.lock pyproject.toml -o requirements-dev.lock
 
 clean: ## removes what setup made
 	rm -rf .venv .uv wheels dist

@@ -32,7 +32,7 @@ def format_option(name: str, *shapes: str) -> Callable[[_Command], _Command]:
     return click.option("--format", name, type=kind, default=shapes[0], help="How the answer is printed.")  # fmt: skip
 
 
-_SANDBOXES = ("auto", "docker", "bwrap")
+_SANDBOXES = ("auto", "docker", "bwrap", "e2b")
 
 
 def quiet_option() -> Callable[[_Command], _Command]:
@@ -49,7 +49,7 @@ def quiet_option() -> Callable[[_Command], _Command]:
 def sandbox_option(name: str, default: str | None = "auto") -> Callable[[_Command], _Command]:
     """`--sandbox`; without a default the operator's setting holds."""
     kind = click.Choice(_SANDBOXES)
-    return click.option("--sandbox", name, type=kind, default=default, help="Where foreign code runs; auto: Docker, else bubblewrap.")  # fmt: skip
+    return click.option("--sandbox", name, type=kind, default=default, help="Where foreign code runs; auto: Docker, else bubblewrap; e2b: remotely.")  # fmt: skip
 
 
 def config_option(*, exists: bool = True) -> Callable[[_Command], _Command]:

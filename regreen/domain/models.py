@@ -272,7 +272,7 @@ class PreparedEnv:
     """A prepared environment: opaque except to the backend that made it."""
 
     key: str
-    backend: Literal["docker", "bwrap"]
+    backend: Literal["docker", "bwrap", "e2b"]
     python: str | None
     image: str
     setup_output: str = ""

@@ -85,11 +85,11 @@ class Settings(BaseSettings):
     anthropic_base_url: str | None = Field(
         None, validation_alias="ANTHROPIC_BASE_URL", description="An Anthropic-compatible endpoint."
     )
-    sandbox: Literal["auto", "docker", "bwrap"] = Field(
-        "auto", description="Where foreign code runs."
+    sandbox: Literal["auto", "docker", "bwrap", "e2b"] = Field(
+        "auto", description="Where foreign code runs; `e2b`: remotely, with `E2B_API_KEY`."
     )
     sandbox_runtime: str | None = Field(
-        None, description="OCI runtime for Docker boxes (runsc, kata)."
+        None, description="OCI runtime for Docker boxes (runsc, kata); for `e2b` the template."
     )
     setup_hosts: str = Field(
         "",

@@ -9,14 +9,14 @@ import pytest
 from regreen.domain.errors import OutsideError
 from regreen.domain.models import RunResult
 from regreen.domain.ports import Box
-from tests.contract.sandboxes import BACKENDS, plain_env, sandbox_or_skip, tree
+from tests.contract.sandboxes import ALL_BACKENDS, plain_env, sandbox_or_skip, tree
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(120)]
 
 TREE = {"hello.txt": "hello\n", "src/deep/file.txt": "deep\n"}
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
+@pytest.fixture(scope="module", params=ALL_BACKENDS)
 def box(request: pytest.FixtureRequest) -> Iterator[Box]:
     kind: str = request.param
     with sandbox_or_skip(kind).open(plain_env(kind), ()) as opened:
@@ -61,7 +61,7 @@ def test_much_in_and_much_out_goes_through_whole(box: Box) -> None:
     assert done.stdout.startswith("5100000\n0123456789abcdef\n")
 
 
-@pytest.mark.parametrize("kind", BACKENDS)
+@pytest.mark.parametrize("kind", ALL_BACKENDS)
 def test_a_command_that_ends_everything_ends_its_own_box_alone(kind: str) -> None:
     sandbox = sandbox_or_skip(kind)
     with sandbox.open(plain_env(kind), ()) as box:
@@ -73,7 +73,7 @@ def test_a_command_that_ends_everything_ends_its_own_box_alone(kind: str) -> Non
         assert done.ended == "infra" or done.stdout == "again\n"
 
 
-@pytest.mark.parametrize("kind", BACKENDS)
+@pytest.mark.parametrize("kind", ALL_BACKENDS)
 def test_what_takes_too_long_is_killed_with_the_box(kind: str) -> None:
     sandbox = sandbox_or_skip(kind)
     with sandbox.open(plain_env(kind), ()) as box:

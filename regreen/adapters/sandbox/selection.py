@@ -1,10 +1,11 @@
-"""Chooses the sandbox of this machine: Docker, or bubblewrap if it holds everything. There is no third way."""
+"""Chooses the sandbox: Docker, or bubblewrap if it holds everything; a remote one only if it is named."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 
 from regreen.adapters.sandbox.egress_proxy import HOSTS_VARIABLE
@@ -13,7 +14,7 @@ from regreen.domain.errors import NoSandbox, UserError
 from regreen.domain.ports import Sandbox
 from regreen.domain.private_folders import cache_home, make_private
 
-SANDBOX_KINDS = ("auto", "docker", "bwrap")
+SANDBOX_KINDS = ("auto", "docker", "bwrap", "e2b")
 
 
 def choose_sandbox(
@@ -26,9 +27,9 @@ def choose_sandbox(
     """The sandbox to use.
 
     Args:
-        kind: "docker", "bwrap", or "auto": Docker where there is an engine, else bubblewrap where it passes
+        kind: "docker", "bwrap", "e2b", or "auto": Docker where there is an engine, else bubblewrap where it passes
             its own attacks.
-        runtime: another OCI runtime that the Docker engine knows ("runsc", "kata").
+        runtime: another OCI runtime that the Docker engine knows ("runsc", "kata"); for "e2b" the template.
         setup_hosts: private hosts that a setup may reach; None: as `REGREEN_SETUP_HOSTS` has it.
         exact: refuse a sandbox whose limits on memory are approximate: where other people's code runs.
 
@@ -42,6 +43,8 @@ def choose_sandbox(
             return _connect_docker(runtime, hosts)
         case "bwrap":
             return _connect_bwrap(hosts, exact)
+        case "e2b":
+            return _connect_e2b(runtime, hosts, exact)
         case "auto":
             return _first_available(runtime, hosts, exact)
         case _:
@@ -89,6 +92,21 @@ def _connect_bwrap(hosts: str, exact: bool) -> Sandbox:
             raise NoSandbox(message)
         passed.touch()
     return sandbox
+
+
+def _connect_e2b(template: str | None, hosts: str, exact: bool) -> Sandbox:
+    if find_spec("e2b") is None:
+        raise NoSandbox("the SDK of E2B is not installed; run `pip install 'regreen[e2b]'`")
+    from regreen.adapters.sandbox.e2b_sandbox import E2BSandbox
+
+    if exact:
+        message = (
+            f"{E2BSandbox.why_approximate}, and it is for your own code on the command line; "
+            "for pull requests use Docker"
+        )
+        raise NoSandbox(message)
+    ledger = UsageLedger(environments_home() / "used-e2b")
+    return E2BSandbox.connect(template or "base", ledger, hosts)
 
 
 def _self_test_key() -> str:
