@@ -110,7 +110,10 @@ class TrialRunner:
             self.environments.add(env.key)
         ran, reason = _classify_result(result)
         if tool := find_missing_tool(self.trial.command, result):
-            ran, reason = "untestable", f"{tool} is not installed; --setup says what installs it"
+            ran, reason = (
+                "untestable",
+                f"{tool} is not installed; --setup or tests.setup says what installs it",
+            )
         signature = signatures.read_signature(result) if ran == "fail" else None
         if signature and self.wanted and self.wanted.search(f"{result.stdout}\n{result.stderr}"):
             reason = _SIGNATURE_MATCHED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 BisectionOutcome = Literal["found", "narrowed", "none", "before", "undecided", "not_reproduced"]
 RunOutcome = Literal["fail", "pass", "untestable", "infra"]
@@ -110,7 +110,10 @@ class BlamedDependency:
 
 @dataclass(frozen=True, slots=True)
 class Bisection:
-    """The complete result. `tests` are the runs of the search; those of the proof are in `verified`."""
+    """The complete result. `tests` are the runs of the search; those of the proof are in `verified`.
+
+    `environment` says how the commits were set up, and where that is known from.
+    """
 
     outcome: BisectionOutcome
     culprit: BlamedCommit | None
@@ -134,3 +137,4 @@ class Bisection:
     notes: tuple[str, ...] = ()
     dependency: BlamedDependency | None = None
     narrowing: tuple[SearchStep, ...] = ()
+    environment: dict[str, Any] | None = None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regreen.cli.env import complete_trial
+from regreen.cli.env import complete_local_trial
 from regreen.cli.options import (
     TrialOptions,
     format_option,
@@ -182,7 +182,9 @@ def command(
     started = time.monotonic()
     minutes = max_minutes or _SETUP_MINUTES
     try:
-        done = complete_trial(trial, bad, git=git, sandbox=sandbox, minutes=minutes, cancel=cancel)
+        done = complete_local_trial(
+            trial, bad, git=git, sandbox=sandbox, minutes=minutes, cancel=cancel
+        )
         if max_minutes is not None:
             max_minutes = max(0.01, max_minutes - (time.monotonic() - started) / 60)
         local = replace(done.trial, scope=f"local:{git.git_dir.name}")
@@ -206,7 +208,7 @@ def command(
         memory.close()
     if plot:
         plot.write_text(report.render_svg(found), encoding="utf-8")
-    _print_result(found, form, done.document)
+    _print_result(replace(found, environment=done.document), form)
     return 0 if found.outcome in _SUCCESS_OUTCOMES else 1
 
 
@@ -221,11 +223,11 @@ def _set_event_on_signals(cancel: Event) -> dict[signal.Signals, Any]:
     return {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
 
 
-def _print_result(found: Bisection, form: str, environment: dict[str, object]) -> None:
+def _print_result(found: Bisection, form: str) -> None:
     from regreen.bisect import report
 
     if form == "json":
-        click.echo(json.dumps({**report.render_document(found), "environment": environment}))
+        click.echo(json.dumps(report.render_document(found)))
     else:
         is_text = form == "text"
         print_answer(

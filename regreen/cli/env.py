@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -29,22 +29,14 @@ from regreen.domain.repo_config import CONFIG_PATH
 if TYPE_CHECKING:
     from regreen.domain.ports import Git, Sandbox
     from regreen.domain.repo_config import TestsConfig
+    from regreen.environment.preparation import CompletedTrial
     from regreen.runs.trial import Trial
 
 # A suite that still runs after so long has started, which is the question here.
 _TEST_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class CompletedTrial:
-    """A trial that says how it is set up, and the `environment` of the JSON documents: what it has from where."""
-
-    trial: Trial
-    document: dict[str, object] = field(default_factory=dict)
-    works: bool = True
-
-
-def complete_trial(
+def complete_local_trial(
     trial: Trial,
     rev: str,
     *,
@@ -54,64 +46,26 @@ def complete_trial(
     cancel: Event | None = None,
     given: TestsConfig | None = None,
 ) -> CompletedTrial:
-    """Fill in what neither an option nor the configuration at `rev` says: the setup, the interpreter, the test command.
-
-    `given` is used in place of the configuration's `tests`.
-
-    An inferred setup is tried here, within the minutes; where none works, the trial has no setup and says why.
+    """`complete_trial` with the configuration that `rev` has, or with `given`; each step is printed.
 
     Raises:
         UserError: the configuration is invalid.
         Cancelled: `cancel` was set.
         OutsideError: the sandbox engine failed.
     """
-    from regreen.domain.errors import AnalysisFailed
-    from regreen.domain.job_control import StopCondition
-    from regreen.environment.inference import infer_environments
-    from regreen.environment.preparation import EnvironmentTrier
+    from regreen.environment.preparation import complete_trial
 
-    tests = given or load_config_at(git, rev).tests
-    source = "--setup" if trial.setup else CONFIG_PATH if tests.setup else ""
-    trial = replace(trial, setup=trial.setup or tests.setup or None)
-    command = trial.command_line if trial.command else tests.command
-    if not trial.command and command:
-        trial = replace(trial, command=("bash", "-c", command), image=tests.image)
-    if source:
-        return CompletedTrial(trial, _given_document(trial, source, command))
-    pythons = (trial.python,) if trial.python else sandbox.pythons()
-    try:
-        found = infer_environments(
-            git, rev, pythons=pythons, today=datetime.now(UTC).date(), command=command
-        )
-    except AnalysisFailed as error:
-        note = f"nothing was inferred: {error}"
-        report_progress(note)
-        document = {**_given_document(trial, "nothing", command), "notes": [note]}
-        return CompletedTrial(trial, document, works=False)
-    if not found:
-        return CompletedTrial(trial, _given_document(trial, "nothing", command), works=False)
-    if not trial.command and found[0].test is not None:
-        trial = replace(trial, command=("bash", "-c", found[0].test.value))
-    stop = StopCondition(time.monotonic() + minutes * 60, cancel)
-    prepared = EnvironmentTrier(trial, rev, git, sandbox, stop, report_progress).prepare_first(found)  # fmt: skip
-    shown = prepared.environment or found[0]
-    for line in shown.describe() if prepared.environment else ():
-        report_progress(line)
-    document = {**shown.make_document(), "notes": list(prepared.notes)}
-    document["test"] = command or document["test"]
-    return CompletedTrial(prepared.trial, document, prepared.starts)
-
-
-def _given_document(trial: Trial, source: str, command: str) -> dict[str, object]:
-    return {
-        "source": source,
-        "language": "",
-        "interpreter": trial.python,
-        "setup": trial.setup,
-        "test": command or None,
-        "image": trial.image,
-        "sources": {"setup": source} if trial.setup else {},
-    }
+    return complete_trial(
+        trial,
+        rev,
+        tests=given or load_config_at(git, rev).tests,
+        git=git,
+        sandbox=sandbox,
+        minutes=minutes,
+        today=datetime.now(UTC).date(),
+        say=report_progress,
+        cancel=cancel,
+    )
 
 
 @click.command("env")
@@ -213,13 +167,12 @@ def _try_environment(
     from regreen.runs.test_runs import run_fresh
 
     deadline = time.monotonic() + minutes * 60
-    done = complete_trial(trial, rev, git=git, sandbox=sandbox, minutes=minutes)
+    done = complete_local_trial(trial, rev, git=git, sandbox=sandbox, minutes=minutes)
     document = done.document
-    notes = document.get("notes")
     if not document.get("test"):
         return {**document, "works": False, "reason": "no file says how the repository is tested"}
-    if not done.works and isinstance(notes, list) and notes:
-        return {**document, "works": False, "reason": notes[-1]}
+    if not done.works and done.notes:
+        return {**document, "works": False, "reason": done.notes[-1]}
     left = max(1.0, deadline - time.monotonic())
     limited = replace(
         done.trial, timeout=min(done.trial.timeout, left), setup_timeout=min(900.0, left)

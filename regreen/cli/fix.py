@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regreen import isolation
-from regreen.cli.env import complete_trial
+from regreen.cli.env import complete_local_trial
 from regreen.cli.model import make_model
 from regreen.cli.options import (
     WORKTREE,
@@ -161,13 +161,13 @@ def command(
     what = (git.git_dir.name, at, base and trusted, workflow, job_id, step, log)
     with _open_session(options.make_trial(argv), what, fresh=fresh) as session:
         sandbox = RememberingSandbox(choose_sandbox(kind), session)
-        environment: dict[str, object] = {}
+        environment: dict[str, object] | None = None
         if workflow is not None:
             source = _WorkflowStep(_find_workflow(workflow, repo), job_id, step, failed_log)
             planned = _trial_from_workflow(git, at, source, sandbox.pythons())
             trial = options.extend_trial(planned)
         else:
-            done = complete_trial(
+            done = complete_local_trial(
                 options.make_trial(parse_shell_argv(argv)),
                 at,
                 git=git,
@@ -200,14 +200,15 @@ def command(
             progress=report_progress,
         )
         _end_session(session, result)
+        result = replace(result, environment=environment)
     if patch_out is not None and result.patch:
         patch_out.write_bytes(result.patch.encode("utf-8", "surrogateescape"))
     if apply_it and result.patch and result.outcome == "fixed":
         apply_patch(repo, result.patch)
     if form == "json":
-        click.echo(format_result(result, form, environment))
+        click.echo(format_result(result, form))
     else:
-        print_answer(format_result(result, form, environment), headline=form == "text")
+        print_answer(format_result(result, form), headline=form == "text")
     return 0 if result.outcome in _SUCCESS_OUTCOMES else 1
 
 
@@ -276,14 +277,12 @@ def apply_patch(repo: Path, patch: str) -> None:
         raise UserError(msg)
 
 
-def format_result(
-    result: FixResult, form: str, environment: dict[str, object] | None = None
-) -> str:
-    """The result as the chosen format shows it; `environment` is how it was set up, and where that is known from."""
+def format_result(result: FixResult, form: str) -> str:
+    """The result as the chosen format shows it."""
     from regreen.fixers.report import format_markdown, format_text
 
     if form == "json":
-        document = {"version": 1, **asdict(result), "environment": environment or None}
+        document = {"version": 1, **asdict(result)}
         if document["after"]:
             del document["after"]["kept"]  # for people; the document's keys are fixed
         return json.dumps(document, indent=2)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from regreen.cli.env import complete_trial
+from regreen.cli.env import complete_local_trial
 from regreen.cli.options import (
     TrialOptions,
     format_option,
@@ -92,7 +92,7 @@ def command(
         from regreen.adapters.sandbox.selection import choose_sandbox
 
         sandbox = choose_sandbox(kind)
-        done = complete_trial(
+        done = complete_local_trial(
             options.make_trial(("bash", "-c", before.command)),
             rev,
             git=git,

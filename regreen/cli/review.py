@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regreen.cli.env import complete_trial
+from regreen.cli.env import complete_local_trial
 from regreen.cli.options import (
     WORKTREE,
     env_option,
@@ -118,7 +118,7 @@ def command(
 ) -> int:
     """Read a change and say what can be backed up. Exit 1 only for blocking findings."""
     from regreen.app.settings_loader import read_settings
-    from regreen.bot.flows.review import rules_from_config
+    from regreen.bot.flows.trials import rules_from_config
     from regreen.cli.model import make_model
     from regreen.code.path_settings import find_changed_paths, select_tests
     from regreen.code.symbol_index import SqliteOutlineStore
@@ -145,18 +145,14 @@ def command(
     tests = _make_trial(config, setup, environment) if git else None
     document: dict[str, object] | None = None
     if git and tests and sandbox:
+        # what the change asks for beyond the base has to pass the dependency guard
+        tests = replace(tests, base=base_sha, rules=rules_from_config(config))
         # from the base: what the change itself says about its setup is part of what is under review
-        done = complete_trial(
+        done = complete_local_trial(
             tests, base_sha, git=git, sandbox=sandbox, minutes=_SETUP_MINUTES, given=config.tests
         )
         usual = ("bash", "-c", "python -m pytest -q")
-        # what the change asks for beyond the base has to pass the dependency guard
-        tests = replace(
-            done.trial,
-            command=done.trial.command or usual,
-            base=base_sha,
-            rules=rules_from_config(config),
-        )
+        tests = replace(done.trial, command=done.trial.command or usual)
         document = done.document
     job = ReviewJob(
         base=base_sha,
@@ -180,8 +176,9 @@ def command(
         model=model,
         progress=report_progress,
     )
+    result = replace(result, environment=document)
     if fmt in {"json", "sarif"}:
-        click.echo(_format_review(result, fmt, document), nl=False)
+        click.echo(_format_review(result, fmt), nl=False)
     else:
         print_answer(_format_review(result, fmt), headline=fmt == "text")
     if sarif_out is not None:
@@ -207,13 +204,12 @@ def _prepare_posting() -> Callable[[Review], str]:
     return lambda review: post_review(github, target, review)
 
 
-def _format_review(result: Review, fmt: str, environment: dict[str, object] | None = None) -> str:
+def _format_review(result: Review, fmt: str) -> str:
     from regreen.reviewers import document
 
     match fmt:
         case "json":
-            shown = {**document.make_document(result), "environment": environment}
-            return json.dumps(shown, indent=2) + "\n"
+            return json.dumps(document.make_document(result), indent=2) + "\n"
         case "sarif":
             return json.dumps(document.make_sarif(result), indent=2) + "\n"
         case "markdown":

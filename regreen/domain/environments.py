@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from typing import Any
 
 from regreen.domain.ports import Git
 
@@ -62,7 +63,7 @@ class Environment:
     python: str | None = None
     is_fallback: bool = False
 
-    def make_document(self) -> dict[str, object]:
+    def make_document(self) -> dict[str, Any]:
         """The environment as the JSON documents show it."""
         parts = {
             "interpreter": self.interpreter,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 Dimension = Literal["correctness", "security", "style", "coverage"]
 Severity = Literal["critical", "high", "medium", "low"]
@@ -142,7 +142,10 @@ class CoverageReport:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The complete result of a review; `findings` are posted in their order."""
+    """The complete result of a review; `findings` are posted in their order.
+
+    `environment` says how the tests were set up and where that is known from; None where nothing was run.
+    """
 
     base: str
     head: str
@@ -158,6 +161,7 @@ class Review:
     cost: Cost
     seconds: float
     score_notes: dict[Dimension, str] = field(default_factory=dict)
+    environment: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ class ReviewConfig(_ConfigSection):
     """Review pull requests at all."""
     drafts: bool = False
     """Review drafts too."""
+    run_tests: bool = True
+    """Run the tests of a pull request, as configured below or else as inferred from the repository's files."""
     min_confidence: float = Field(0.8, ge=0.0, le=1.0)
     """Post a finding only from this confidence on; what stays below is on the dashboard."""
     max_comments: int = Field(5, ge=0, le=50)
@@ -57,13 +59,13 @@ class TestsConfig(_ConfigSection):
     """How the tests are run."""
 
     setup: str = ""
-    """Shell command that installs what the tests need; the only one with a network."""
+    """Shell command that installs what the tests need, the only one with a network; default: inferred."""
     command: str = ""
-    """Shell command that runs the tests."""
+    """Shell command that runs the tests; default: inferred."""
     image: str | None = None
     """Container image to run them in; default: a slim Python."""
     timeout_minutes: float = Field(15, gt=0, le=360)
-    """Time for one run of the command."""
+    """Time for one run of the command, and for preparing an inferred environment in a review."""
     allow_packages: tuple[str, ...] = ()
     """Packages that pull requests and repairs may bring in though few projects use them."""
     allow_indexes: tuple[str, ...] = ()

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from threading import Event
+from typing import Any
 
 from regreen import isolation
+from regreen.code.markdown_sanitizer import code_block, escape_line, to_plain_line
 from regreen.domain.environments import Environment, Inferred, open_files
 from regreen.domain.errors import (
     AnalysisFailed,
@@ -19,6 +25,8 @@ from regreen.domain.errors import (
 from regreen.domain.job_control import StopCondition
 from regreen.domain.languages import DependencyTools, Language
 from regreen.domain.ports import Git, Sandbox
+from regreen.domain.repo_config import CONFIG_PATH, TestsConfig
+from regreen.environment.inference import infer_environments
 from regreen.languages.test_commands import find_collection, find_plain_test_call
 from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import Trial, describe_missing_tool, find_missing_tool, prepare_environment
@@ -157,6 +165,154 @@ class EnvironmentTrier:
 
 def _select_undeclared(needs: DependencyTools, output: str, git: Git, rev: str) -> tuple[str, ...]:
     return needs.find_undeclared(output, open_files(git, rev))
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedTrial:
+    """A trial that says how it is set up, and the `environment` of the JSON documents: what it has from where.
+
+    `works`: its setup succeeded and its command starts, or both were given. `minutes_left`: of those that completing it
+    might take. `unused`: the place where a change says something else, which was not used.
+    """
+
+    trial: Trial
+    document: dict[str, Any] = field(default_factory=dict)
+    works: bool = True
+    minutes_left: float = 0.0
+    unused: str = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was passed over or added, and why."""
+        return tuple(self.document.get("notes", ()))
+
+    def add_note(self, text: str) -> CompletedTrial:
+        """The same with one more note, before the others."""
+        return replace(self, document={**self.document, "notes": [text, *self.notes]})
+
+
+def complete_trial(
+    trial: Trial,
+    rev: str,
+    *,
+    tests: TestsConfig,
+    git: Git,
+    sandbox: Sandbox,
+    minutes: float,
+    today: date,
+    say: Callable[[str], None],
+    cancel: Event | None = None,
+    change: str | None = None,
+) -> CompletedTrial:
+    """Fill in what neither the trial nor the configuration says: the setup, the interpreter, the test command.
+
+    An inferred setup is tried here, within the minutes; where none works, the trial has no setup and the notes say why.
+    The dependency guard judges an inferred setup as it judges a workflow's.
+
+    Args:
+        trial: without a command, it is to run the repository's tests.
+        rev: the commit whose files say how it is set up.
+        tests: what the configuration says.
+        git: the repository.
+        sandbox: where the setup is tried.
+        minutes: how long all this may take.
+        today: decides whether the commit is old.
+        say: receives a line for each step.
+        cancel: stops the work.
+        change: a commit on top of `rev` whose own files are compared, and not used.
+
+    Raises:
+        Cancelled: `cancel` was set.
+        OutsideError: the sandbox engine failed.
+    """
+    stop = StopCondition(time.monotonic() + minutes * 60, cancel)
+    source = "--setup" if trial.setup else CONFIG_PATH if tests.setup else ""
+    if not trial.command and tests.command:
+        trial = replace(trial, command=("bash", "-c", tests.command), image=tests.image)
+    if not trial.setup and tests.setup:
+        trial = replace(trial, setup=tests.setup, image=tests.image)
+    command = trial.command_line if trial.command else ""
+    if source and command:
+        return CompletedTrial(trial, _describe_given(trial, source), minutes_left=stop.left / 60)
+    day = today
+    if change is not None:  # what is set up is the change, so its age decides
+        age = today - git.commit(change).date.date()
+        day = git.commit(rev).date.date() + max(age, timedelta())
+    pythons = (trial.python,) if trial.python else sandbox.pythons()
+    try:
+        found = infer_environments(git, rev, pythons=pythons, today=day, command=command)
+    except AnalysisFailed as error:
+        say(f"nothing was inferred: {error}")
+        done = CompletedTrial(trial, _describe_given(trial, source or "nothing"), works=False)
+        return done.add_note(f"nothing was inferred: {error}")
+    unused = ""
+    if change is not None:
+        unused = _find_difference(found, git, change, pythons=pythons, today=today, command=command)
+    if not trial.command and found and found[0].test is not None:
+        trial = replace(trial, command=("bash", "-c", found[0].test.value))
+    if source or not found:
+        document = _describe_given(trial, source or "nothing")
+        works = bool(source and trial.command)
+        return CompletedTrial(trial, document, works, stop.left / 60, unused)
+    trial = replace(trial, rules=replace(trial.rules, trusts_command=False))
+    prepared = EnvironmentTrier(trial, rev, git, sandbox, stop, say).prepare_first(found)
+    shown = prepared.environment or found[0]
+    for line in shown.describe() if prepared.environment else ():
+        say(line)
+    document = {**shown.make_document(), "notes": list(prepared.notes)}
+    document["test"] = command or document["test"]
+    return CompletedTrial(prepared.trial, document, prepared.starts, stop.left / 60, unused)
+
+
+def render_environment(document: Mapping[str, Any] | None) -> str:
+    """The `environment` of a document in Markdown: its notes, and what was inferred from where; "" for nothing of both."""
+    if document is None:
+        return ""
+    parts = [f"Environment: {escape_line(note)}" for note in document.get("notes", ())]
+    sources: Mapping[str, str] = document["sources"]
+    inferred = {name: place for name, place in sources.items() if place not in {CONFIG_PATH, "--setup"}}  # fmt: skip
+    if inferred:
+        places = html.escape(
+            to_plain_line(", ".join(dict.fromkeys(inferred.values()))), quote=False
+        )
+        rows = (f"# {name}, from {place}\n{document[name]}" for name, place in inferred.items())
+        shown = code_block("\n".join(rows), "sh")
+        title = f"<summary>Environment inferred from {places}</summary>"
+        parts.append(f"<details>{title}\n\n{shown}\n\n</details>")
+    return "\n\n".join(parts)
+
+
+def _describe_given(trial: Trial, source: str) -> dict[str, Any]:
+    return {
+        "source": source,
+        "language": "",
+        "interpreter": trial.python,
+        "setup": trial.setup,
+        "test": trial.command_line if trial.command else None,
+        "image": trial.image,
+        "sources": {"setup": source} if trial.setup else {},
+    }
+
+
+def _find_difference(
+    found: Sequence[Environment],
+    git: Git,
+    change: str,
+    *,
+    pythons: Sequence[str],
+    today: date,
+    command: str,
+) -> str:
+    """The place where a change says something else about its environment; "" where it says the same."""
+    try:
+        own = infer_environments(git, change, pythons=pythons, today=today, command=command)
+    except AnalysisFailed:
+        return "its manifests cannot be read"
+    before, after = (one[0].make_document() if one else {} for one in (found, own))
+    compared = ("setup", "interpreter", "image") if command else ("setup", "test", "interpreter", "image")  # fmt: skip
+    names = (name for name in compared if before.get(name) != after.get(name))
+    places = {**before.get("sources", {}), **after.get("sources", {})}
+    return next((places[name] for name in names), "")
 
 
 _COUNTED = re.compile(r"\b\d+ (?:passed|failed|tests? collected|skipped|tests? ran)|/\d+ tests collected|^\S+::\S+|^\S+\.py: \d+$|<(?:Function|TestCaseFunction|DoctestItem) ", re.MULTILINE)  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from regreen.bisect.verdict_memory import VerdictMemory
 from regreen.domain.errors import AnalysisFailed
@@ -133,7 +133,8 @@ class MutationScore:
 class FixResult:
     """The result of a repair; the keys are those of `regreen fix --format json`.
 
-    `rev` is the commit that failed, `setup` what a person would prepare it with.
+    `rev` is the commit that failed, `setup` what a person would prepare it with; `environment` says where that is known
+    from, None where a workflow's step was run.
     """
 
     outcome: FixOutcome
@@ -153,6 +154,7 @@ class FixResult:
     reason: str = ""
     rev: str = ""
     setup: str = ""
+    environment: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

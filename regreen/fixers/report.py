@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from regreen.code import markdown_sanitizer
 from regreen.code.markdown_sanitizer import code_span
 from regreen.domain.models import Failure
+from regreen.environment.preparation import render_environment
 from regreen.fixers.case import Attempt, FixResult
 
 _OUTCOME_TEXTS = {
@@ -106,6 +107,8 @@ def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
         )
         if branch is None:
             yield _make_details("The patch", _fence_patch(result.patch))
+    if shown := render_environment(result.environment):
+        yield f"\n{shown}"
 
 
 def _proof_table(result: FixResult) -> Iterator[str]:

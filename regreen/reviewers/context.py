@@ -113,8 +113,8 @@ class ReviewContext:
 
     `files` are the files selected for review (generated, vendored, lock and binary ones left out, riskiest first);
     `change` contains all of them. `git` is None for a bare patch. `tests` says how tests run, None if
-    unknown; `run_tests` whether to run them, `no_tests` why not. `index` caches the repository's structure;
-    `weights` calibrates a model's claims, `known` are a model's earlier findings on this change. `hidden` are
+    unknown; `run_tests` whether to run them, `no_tests` why not, `tests_prove` whether a failing one says something of
+    the code. `index` caches the repository's structure; `weights` calibrates a model's claims, `known` are a model's earlier findings on this change. `hidden` are
     paths that are read at neither side. `budget` is the CPU time that all reviewers of the change share.
     """
 
@@ -132,6 +132,7 @@ class ReviewContext:
     tests: Trial | None = None
     run_tests: bool = False
     no_tests: str = ""
+    tests_prove: bool = True
     cancel: Event | None = None
     progress: Callable[[str], None] | None = None
     index: OutlineStore | None = None

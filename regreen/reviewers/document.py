@@ -9,6 +9,7 @@ from typing import Any
 from regreen import __version__
 from regreen.code import markdown_sanitizer
 from regreen.domain.models import Evidence, Finding, Review, Severity
+from regreen.environment.preparation import render_environment
 
 
 def make_document(review: Review) -> dict[str, Any]:
@@ -75,6 +76,7 @@ def format_markdown(review: Review) -> str:
         "Not done",
         [f"{s.reviewer}: {markdown_sanitizer.escape_line(s.reason)}" for s in review.skipped],
     )
+    lines.append(render_environment(review.environment))
     return _replace_surrogates("\n".join(lines).rstrip() + "\n")
 
 

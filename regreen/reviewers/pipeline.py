@@ -79,7 +79,8 @@ NO_REPOSITORY = "a bare patch: no repository to read around it"
 class ReviewJob:
     """What to review. `base` and `head` are revisions; with `diff` (a bare patch) they may be empty.
 
-    `tests` says how the tests run; they run only with `run_tests`; `no_tests` is why they must not.
+    `tests` says how the tests run; they run only with `run_tests`; `no_tests` is why they must not. `tests_prove`: a
+    test that fails says something of the code, for its environment is the change's own.
     `max_comments` limits this review; callers lower it on later pushes. `index` caches what is read of the repository.
     `weights` calibrates a model's claims. `cpu_seconds` is the CPU time of all analyzers together; those that are not
     done by then are skipped.
@@ -96,6 +97,7 @@ class ReviewJob:
     tests: Trial | None = None
     run_tests: bool = False
     no_tests: str = ""
+    tests_prove: bool = True
     index: OutlineStore | None = None
     weights: Weights = PRIOR_WEIGHTS
     cpu_seconds: int = 90
@@ -254,6 +256,7 @@ def make_context(
         tests=job.tests,
         run_tests=job.run_tests,
         no_tests=job.no_tests,
+        tests_prove=job.tests_prove,
         index=job.index,
         weights=job.weights,
     )

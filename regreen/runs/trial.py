@@ -95,8 +95,10 @@ def find_missing_tool(command: Sequence[str], result: RunResult) -> str | None:
 def describe_missing_tool(tool: str, *, setup: str | None) -> str:
     """What to do about a program that the box lacks."""
     if setup:
-        return f"{tool} is not installed in the sandbox, and the setup does not install it; give --setup a command that does"
-    return f"{tool} is not installed in the sandbox; say what installs it with --setup"
+        return f"{tool} is not installed in the sandbox, and the setup does not install it; give --setup or tests.setup a command that does"
+    return (
+        f"{tool} is not installed in the sandbox; say what installs it with --setup or tests.setup"
+    )
 
 
 # bash, dash, and an `exec` of the box itself.

@@ -18,7 +18,7 @@ from regreen_playground.routes.apps import new_key
 
 from regreen.bot.sandbox_trust import SandboxProvider
 from tests.outside import CHECKER, is_missing, outside
-from tests.stories.story import Story
+from tests.stories.story import Story, missing_sandbox
 
 
 @cache
@@ -87,14 +87,15 @@ class Tell(Protocol):
 
 
 @pytest.fixture
-def tell(tmp_path: Path) -> Iterator[Tell]:
-    """Begin a story with a scripted model (or none)."""
+def tell(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Tell]:
+    """Begin a story with a scripted model (or none); only one that is marked `sandbox` runs code."""
     log, told = tmp_path / "violations.jsonl", []
+    usual = None if request.node.get_closest_marker("sandbox") else missing_sandbox()
 
     def begin(
         answers: Script | list[Answer] | None, sandbox: SandboxProvider | None = None
     ) -> Story:
-        told.append(Story(tmp_path, checked(log), answers, app_key(), sandbox))
+        told.append(Story(tmp_path, checked(log), answers, app_key(), sandbox or usual))
         return told[-1]
 
     yield begin

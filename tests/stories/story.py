@@ -22,6 +22,8 @@ from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.app.wiring import Application as RegreenApp
 from regreen.app.wiring import build_app
 from regreen.bot.sandbox_trust import SandboxProvider
+from regreen.domain.errors import NoSandbox
+from regreen.domain.ports import Sandbox
 from regreen.domain.settings import Settings
 
 DASHBOARD_TOKEN = "the operator's word"
@@ -43,10 +45,23 @@ SHOP: Files = {
 }
 
 
+# A shop of whose tests no file says anything.
+UNTESTED: Files = {"tests/test_prices.py": None, "tests/__init__.py": None}
+
+
 @cache
 def proven_sandbox() -> SandboxProvider:
     """This machine's sandbox, attacked once for all stories."""
     return SandboxProvider(choose_sandbox, self_test, SystemClock())
+
+
+def _refuse_sandbox() -> Sandbox:
+    raise NoSandbox("this story runs no code")
+
+
+def missing_sandbox() -> SandboxProvider:
+    """A machine without a sandbox: for stories that are not about running code."""
+    return SandboxProvider(_refuse_sandbox, self_test, SystemClock())
 
 
 class StoryClock:

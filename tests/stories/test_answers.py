@@ -9,6 +9,7 @@ from regreen_playground.model import Answer, Says, Use
 from regreen_playground.things import Json
 
 from tests.stories.conftest import Tell
+from tests.stories.story import UNTESTED
 from tests.stories.test_fixes import needs_sandbox
 from tests.stories.test_hostile_review import obeying, source_of
 from tests.unit.test_redaction import LEAK, leaks
@@ -164,8 +165,11 @@ def test_a_test_is_asked_for_the_lines_that_no_test_runs_and_must_run_them(tell:
     assert "runs none of the lines that no test runs" in str(story.model.asked)
 
 
+@needs_sandbox
+@pytest.mark.sandbox
 def test_a_test_needs_to_know_how_tests_run(tell: Tell) -> None:
     story = tell([])
+    story.commits(UNTESTED)
     pull = story.pull(draft=True)
     story.says("alice", "/test", on=pull)
     story.work()

@@ -58,6 +58,7 @@ def test_a_finding(story: Story) -> None:
 
 
 @needs_sandbox
+@pytest.mark.sandbox
 def test_a_patch(story: Story) -> None:
     kinds = (Proposal, RungResult, AppliedPatch, PatchVerification, PatchVerdict, FixResult)
     with trace_modules(*kinds) as modules:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.stories.story import Story
+import pytest
+
+from tests.stories.story import UNTESTED, Story
+from tests.stories.test_fixes import needs_sandbox
 
 
 def test_a_stranger_is_refused(story: Story) -> None:
@@ -110,7 +113,10 @@ def test_a_review_of_an_issue_makes_no_sense(story: Story) -> None:
     ]
 
 
+@needs_sandbox
+@pytest.mark.sandbox
 def test_bisect_without_a_test_says_what_it_needs(story: Story) -> None:
+    story.commits(UNTESTED)
     issue = story.issue("Broken")
     story.says("alice", "/bisect", on=issue)
     story.work()

@@ -106,6 +106,29 @@ def test_uncommitted_files_are_mentioned_and_can_be_included(repository: Reposit
     assert "not included" not in said
 
 
+def test_a_bisection_takes_the_files_as_they_stand(repository: Repository) -> None:
+    repository.commit("a note", {"README.md": "more\n"})
+    (repository.path / "pkg/calc.py").write_text(BROKEN)
+    check = ("--setup", "true", "--", "python", "-c", "from pkg.calc import total; assert total([1, 2]) == 3")  # fmt: skip
+    code, document, said = regreen(repository, "bisect", "--bad", "WORKTREE", *check)
+    assert (code, document["outcome"]) == (0, "found")
+    assert document["culprit"]["subject"] == "The working tree as it stands"
+    assert "not included" not in said
+
+
+def test_a_history_of_one_commit_is_refused_at_once(repository: Repository) -> None:
+    with pytest.raises(UserError, match="the history has one commit"):
+        regreen(repository, "bisect", "--", "false")
+
+
+def test_a_test_that_never_passed_has_no_culprit(repository: Repository) -> None:
+    for number in range(3):
+        repository.commit(f"note {number}", {"README.md": f"{number}\n"})
+    code, document, _ = regreen(repository, "bisect", "--setup", "true", "--", "false")
+    assert (code, document["outcome"], document["culprit"]) == (1, "before", None)
+    assert document["tests"] <= 6
+
+
 def test_init_writes_a_configuration_that_works_and_overwrites_none(repository: Repository) -> None:
     args = ("init", "--repo", str(repository.path))
     done = CliRunner().invoke(cli, args, standalone_mode=False, catch_exceptions=False)

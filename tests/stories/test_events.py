@@ -15,7 +15,7 @@ from regreen_playground.world import World
 from regreen.domain.state_records import RepositorySchedules
 from tests.jobs import run_job
 from tests.stories.conftest import Tell
-from tests.stories.story import REPO, SeenPull, Story
+from tests.stories.story import REPO, UNTESTED, SeenPull, Story
 from tests.stories.test_fixes import needs_sandbox
 from tests.stories.test_reviews import FAULT
 from tests.stories.test_trust import TESTED, TESTS
@@ -275,7 +275,10 @@ def test_the_fix_button_is_the_fix_command(story: Story) -> None:
     assert len(pull.comments) == 1
 
 
+@needs_sandbox
+@pytest.mark.sandbox
 def test_the_bisect_button_says_what_it_needs(story: Story) -> None:
+    story.commits(UNTESTED)
     pull = story.pull(FAULT)
     story.work()
     story.state.press(pull.check, "bisect", by="alice")

@@ -14,7 +14,7 @@ from regreen_playground.things import ReviewComment
 from regreen.domain.state_records import RepositorySchedules
 from tests.stories.conftest import app_key, checked, violations
 from tests.stories.flaky import KINDS, Flaky
-from tests.stories.story import REPO, SeenPull, Story
+from tests.stories.story import REPO, SeenPull, Story, missing_sandbox
 from tests.stories.test_events import _NIGHTLY
 from tests.stories.test_reviews import FAULT
 
@@ -27,7 +27,7 @@ class Weather:
         self._log = home / "violations.jsonl"
         self._flaky: list[Flaky] = []
         self._seed = seed
-        self.story = Story(home, self._wrap, None, app_key())
+        self.story = Story(home, self._wrap, None, app_key(), missing_sandbox())
         self.story.work()
 
     def _wrap(self, application: object) -> Flaky:

@@ -8,7 +8,7 @@ from regreen_playground.world import Fault
 from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.domain.errors import NoSandbox
 from tests.jobs import run_job
-from tests.stories.story import REPO, SeenPull, Story
+from tests.stories.story import REPO, UNTESTED, SeenPull, Story
 
 _WORKFLOW = """\
 name: CI
@@ -128,14 +128,14 @@ def test_a_branch_of_a_repair_that_was_cancelled_is_taken_back_unless_somebody_u
     assert len(_our_branches(story)) == somebody_pushed
 
 
+@needs_sandbox
+@pytest.mark.sandbox
 def test_nothing_to_fix_is_said(story: Story) -> None:
+    story.commits(UNTESTED)
     pull = story.pull(draft=True)
     story.says("alice", "/fix", on=pull)
     story.work()
-    assert (
-        "no failed run of this commit, and the configuration names no tests.command"
-        in (pull.comments[0])
-    )
+    assert "no failed run of this commit, and neither tests.command nor a file" in pull.comments[0]
 
 
 def test_repairs_can_be_switched_off(story: Story) -> None:

@@ -62,6 +62,33 @@ def test_files_that_are_not_committed_yet(repo: Repository) -> None:
     assert repo.run("status", "--short") == "?? new.py\n", "nothing of the user's is touched"
 
 
+def test_on_the_default_branch_the_range_is_chosen_and_named(repo: Repository) -> None:
+    repo.run("checkout", "-q", "main")
+    code, out, err = regreen(repo, "--no-model")
+    assert (code, out) == (2, "")
+    assert "the history has one commit, and nothing is uncommitted" in err
+    (repo.root / "a.py").write_text(BAD)
+    _, out, err = regreen(repo, "--no-model", "--format", "json")
+    assert found(out) == [("a.py", 2)]
+    assert "reviewing the uncommitted changes against HEAD" in err
+    repo.commit({"a.py": BAD})
+    _, out, err = regreen(repo, "--no-model", "--format", "json")
+    assert found(out) == [("a.py", 2)]
+    assert "reviewing the last commit" in err
+
+
+def test_commits_that_are_not_pushed_are_reviewed(repo: Repository, tmp_path: Path) -> None:
+    repo.run("checkout", "-q", "main")
+    repo.run("clone", "-q", "--bare", ".", str(tmp_path / "remote"))
+    repo.run("remote", "add", "origin", str(tmp_path / "remote"))
+    repo.run("fetch", "-q", "origin")
+    repo.commit({"a.py": BAD})
+    repo.commit({"b.py": "print(undefined1)\n"})
+    _, out, err = regreen(repo, "--no-model", "--format", "json")
+    assert found(out) == [("a.py", 2), ("b.py", 1)]
+    assert "reviewing the commits since" in err
+
+
 def test_a_patch_with_and_without_its_repository(repo: Repository) -> None:
     patch = repo.run("diff", "main", "change")
     repo.run("checkout", "-q", "main")

@@ -14,7 +14,7 @@ from regreen.domain.github import FIX_SCOPE, RESOLVE_SCOPE, REVIEW_SCOPE
 from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv
 from regreen.domain.ports import Box, Sandbox
 from tests.stories.conftest import Tell
-from tests.stories.story import REPO, SeenPull, Story, proven_sandbox
+from tests.stories.story import REPO, UNTESTED, SeenPull, Story, proven_sandbox
 from tests.stories.test_fixes import needs_sandbox
 from tests.stories.test_reviews import FAULT
 
@@ -167,13 +167,16 @@ def test_on_a_forks_pull_request_running_code_takes_write_access(tell: Tell, com
     assert prepared == []
 
 
+@needs_sandbox
+@pytest.mark.sandbox
 def test_on_a_branch_of_ours_the_configuration_says_who_may(story: Story) -> None:
+    story.commits(UNTESTED)
     story.configures("commands: {allow: read}\n")
     story.grants("mallory", "read")
     pull = story.pull(draft=True)
     story.says("mallory", "/fix", on=pull)
     story.work()
-    assert "names no tests.command" in pull.comments[0]
+    assert "no failed run of this commit" in pull.comments[0]
 
 
 # Which commit

@@ -12,7 +12,7 @@ import regreen.bot
 _BOT = Path(regreen.bot.__file__).parent
 
 
-@pytest.mark.parametrize(("made", "by"), [("Clearance", "trust.py"), ("Trial", "review.py")])
+@pytest.mark.parametrize(("made", "by"), [("Clearance", "trust.py"), ("Trial", "trials.py")])
 def test_what_runs_code_is_made_in_one_place(made: str, by: str) -> None:
     """A new flow that runs code gets its `Trial` from `tests_of` or `red_of_run`, which take a clearance's word."""
     makers = [

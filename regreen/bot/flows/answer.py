@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from regreen import isolation
 from regreen.bot import messages as say
-from regreen.bot.flows.review import trial_from_config
+from regreen.bot.flows.trials import complete_tests
 from regreen.bot.jobs.runner import Job
 from regreen.bot.posted_findings import PostedFindings
 from regreen.bot.replies import CommandReply
@@ -120,11 +120,14 @@ def write_test(desk: Services, job: Job, ask: NewTestRequest) -> str:
     cleared = require_clearance(
         desk.store, table.git, table.repository, table.pull, table.pull.head_sha
     )
-    trial = trial_from_config(table.config, cleared, base=table.pull.base_sha)
-    if trial is None:
+    # first: the model is not paid for a test that cannot run
+    tests = complete_tests(
+        desk, job, table.git, table.config, cleared,
+        rev=table.pull.head_sha, base=table.pull.base_sha, minutes=table.config.tests.timeout_minutes,
+    )  # fmt: skip
+    if not tests.trial.command:
         raise UserError("how do the tests run? set tests.setup and tests.command in regreen.yml")
-    desk.sandbox()  # fails early: the model is not paid for a test that cannot run
-    done = _try_proposed_tests(desk, job, table, trial, ask.path)
+    done = _try_proposed_tests(desk, job, table, tests.trial, ask.path)
     job.check_cancelled()
     if done is None:
         reply.post_text(say.test_not_found(_MAX_TEST_ROUNDS))

@@ -12,15 +12,16 @@ from regreen.bisect import report
 from regreen.bisect.bisection import BisectJob, run_bisection
 from regreen.bisect.box_pool import BoxPool
 from regreen.bisect.commit_runner import PairedRunner, TrialRunner
+from regreen.bisect.endpoints import resolve_range
 from regreen.bisect.result import Bisection
 from regreen.bot import messages
 from regreen.bot.flows.failed_job import find_ci_runs
 from regreen.bot.flows.revert import RevertOffer
-from regreen.bot.flows.review import trial_from_config
+from regreen.bot.flows.trials import complete_tests, make_suite_trial
 from regreen.bot.jobs.runner import Job
 from regreen.bot.replies import CommandReply
 from regreen.bot.services import Services
-from regreen.bot.trust import Clearance, refuse_if_moved, require_clearance
+from regreen.bot.trust import refuse_if_moved, require_clearance
 from regreen.domain.errors import Cancelled, UserError
 from regreen.domain.events import BisectRequest as BisectAsk
 from regreen.domain.events import RepositoryRef, Tick
@@ -29,6 +30,7 @@ from regreen.domain.ports import Mirror
 from regreen.domain.records import ResultDocument
 from regreen.domain.repo_config import RepoConfig, Schedule
 from regreen.domain.state_records import ScheduleState
+from regreen.environment.preparation import CompletedTrial
 from regreen.runs.trial import Trial, open_box
 
 _MIN_EDIT_SECONDS = 15.0
@@ -53,35 +55,47 @@ def bisect_on_request(desk: Services, job: Job, ask: BisectAsk) -> str:
     good = ask.good or (pull.base_sha if pull else None)
     ends = [bad] if good is None or git.is_ancestor(good, bad) else [bad, good]
     cleared = require_clearance(desk.store, git, repository, pull, *ends)
-    trial = _make_trial(config, cleared, ask.test, base=base)
     branch = pull.head_ref if pull else repository.default_branch
     if ask.slower is not None and good is None:
         raise UserError("`slower=` needs `good=`: the commit whose time is the measure")
-    task = BisectJob(
-        trial=trial,
-        good=good,
-        bad=bad,
-        jobs=_parallel_job_count(config),
-        max_minutes=_MAX_MINUTES,
-        resume=True,
-        slower=ask.slower,
-        known=find_ci_runs(github, git, branch, trial.command_line) if ask.slower is None else (),
-    )
+    resolve_range(good, bad, find_fix=False, git=git)
     try:
+        tests = complete_tests(
+            desk, job, git, config, cleared,
+            rev=bad, base=base, minutes=_MAX_MINUTES, command=ask.test,
+        )  # fmt: skip
+        trial = tests.trial
+        if not trial.command:
+            raise UserError(
+                'which test? say /bisect test="pytest tests/test_x.py", or set tests.command'
+            )
+        task = BisectJob(
+            trial=trial,
+            good=good,
+            bad=bad,
+            jobs=_parallel_job_count(config),
+            max_minutes=tests.minutes_left,
+            resume=True,
+            slower=ask.slower,
+            known=find_ci_runs(github, git, branch, trial.command_line)
+            if ask.slower is None
+            else (),
+        )
         bisection = _run_bisection(desk, job, git, task, _make_progress_reporter(desk, job, reply))
+        bisection = replace(bisection, environment=tests.document)
         _save_bisection(desk, job, repository, ask.number, bisection)
         job.check_cancelled()
     except Cancelled:
         reply.post_text(messages.job_cancelled())
         raise
     wanted = config.bisect.revert_pr and (pull is None or not pull.fork)
-    tests = trial_from_config(config, cleared, base=base)
+    suite = make_suite_trial(config, cleared, base=base, like=trial)
     revert = RevertOffer(
-        desk, job, ask.where, repository, git, repository.default_branch, trial, tests, bisection
+        desk, job, ask.where, repository, git, repository.default_branch, trial, suite, bisection
     )
     opened = revert.open_draft() if wanted else None
     body = messages.bisection_body(
-        report.render_markdown(bisection), opened.number if opened else None, desk.job_page_url(job)
+        bisection, opened.number if opened else None, desk.job_page_url(job)
     )
     reply.post_text(body)
     reply.show_reaction("rocket")
@@ -133,7 +147,11 @@ class _ScheduledBisect:
         git = desk.mirrors.fetch(self._github, self._repository, cancel=job.cancel)
         head = git.resolve(f"refs/heads/{self._schedule.branch}")
         cleared = require_clearance(desk.store, git, self._repository, None, head)
-        trial = _make_trial(config, cleared, self._schedule.test, base=self._schedule.branch)
+        tests = complete_tests(
+            desk, job, git, config, cleared,
+            rev=head, base=self._schedule.branch, minutes=_SCHEDULED_MINUTES, command=self._schedule.test,
+        )  # fmt: skip
+        trial = tests.trial
         job.report_progress(f"running {trial.command_line} at {head[:12]}")
         passes = _test_passes(trial, head, git, desk, job)
         fast = self._find_reference_commit(git, head) if passes and self._schedule.slower else None
@@ -141,14 +159,14 @@ class _ScheduledBisect:
             return self._record_green(head)
         if self._state.red == head:
             return "still red, and the issue says why"
-        bisection = self._search_culprit(trial, git, head, fast)
+        bisection = self._search_culprit(tests, git, head, fast)
         _save_bisection(desk, job, self._repository, None, bisection)
         if bisection.outcome == "not_reproduced":
             return "failed once and not again: flaky" if fast is None else self._record_green(head)
         job.check_cancelled()
-        tests = trial_from_config(config, cleared, base=self._schedule.branch)
+        suite = make_suite_trial(config, cleared, base=self._schedule.branch, like=trial)
         offer = RevertOffer(
-            desk, job, self._where, self._repository, git, self._schedule.branch, trial, tests, bisection
+            desk, job, self._where, self._repository, git, self._schedule.branch, trial, suite, bisection
         )  # fmt: skip
         return self._report_regression(
             bisection, head, offer.open_draft() if config.bisect.revert_pr else None
@@ -173,8 +191,11 @@ class _ScheduledBisect:
             boxes.close()
         return run.ran == "fail"
 
-    def _search_culprit(self, trial: Trial, git: Mirror, head: str, fast: str | None) -> Bisection:
+    def _search_culprit(
+        self, tests: CompletedTrial, git: Mirror, head: str, fast: str | None
+    ) -> Bisection:
         """Look for the commit that broke the test or, starting at `fast`, made the test slower."""
+        trial = tests.trial
         good = fast or self._state.green or self._find_old_commit(git, head)
         ci = (
             ()
@@ -186,12 +207,13 @@ class _ScheduledBisect:
             good=good,
             bad=head,
             jobs=self._jobs,
-            max_minutes=_SCHEDULED_MINUTES,
+            max_minutes=tests.minutes_left,
             resume=True,
             slower=self._schedule.slower if fast else None,
             known=ci,
         )
-        return _run_bisection(self._desk, self._job, git, task, self._job.report_progress)
+        found = _run_bisection(self._desk, self._job, git, task, self._job.report_progress)
+        return replace(found, environment=tests.document)
 
     def _find_old_commit(self, git: Mirror, head: str) -> str | None:
         """The newest commit that is older than the lookback: the start of a search without a known good commit."""
@@ -227,9 +249,7 @@ class _ScheduledBisect:
             self._schedule.branch, bisection.culprit.subject if bisection.culprit else None
         )
         page = self._desk.job_page_url(self._job)
-        text = messages.bisection_body(
-            report.render_markdown(bisection), opened.number if opened else None, page
-        )
+        text = messages.bisection_body(bisection, opened.number if opened else None, page)
         body = messages.regression_body(self._schedule.name, self._schedule.test, text)
         issue = self._github.post_issue(mark, title, body)
         issues = tuple(sorted({*self._state.issues, issue.number}))
@@ -238,15 +258,6 @@ class _ScheduledBisect:
             self._job, "", "regression", f"#{issue.number}: {_summarize_bisection(bisection)}"
         )
         return f"red: #{issue.number}, {_summarize_bisection(bisection)}"
-
-
-def _make_trial(config: RepoConfig, cleared: Clearance, test: str | None, *, base: str) -> Trial:
-    trial = trial_from_config(config, cleared, base=base, command=test)
-    if trial is None:
-        raise UserError(
-            'which test? say /bisect test="pytest tests/test_x.py", or set tests.command'
-        )
-    return trial
 
 
 def _parallel_job_count(config: RepoConfig) -> int:

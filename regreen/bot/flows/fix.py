@@ -10,7 +10,7 @@ from typing import Any
 from regreen.bot import messages
 from regreen.bot.flows import branches
 from regreen.bot.flows.failed_job import FailedJob, find_failed_jobs
-from regreen.bot.flows.review import rules_from_config, trial_from_config
+from regreen.bot.flows.trials import complete_tests, make_suite_trial, rules_from_config
 from regreen.bot.jobs.event_jobs import BRANCH_PREFIX
 from regreen.bot.jobs.runner import Job
 from regreen.bot.replies import CommandReply
@@ -31,10 +31,12 @@ from regreen.domain.state_records import (
     RepairAttempt,
     RepairTry,
 )
+from regreen.environment.preparation import CompletedTrial
 from regreen.fixers.ladder import FixJob, FixResult, fix_failure
 from regreen.fixers.report import format_markdown
 
 _MAX_ATTEMPTS_PER_DAY = 5
+_MAX_MINUTES = 20.0
 _QUIET_OUTCOMES = frozenset({"fixed", "already_green"})
 
 
@@ -278,7 +280,7 @@ class _FixFlow:
         self.workflow = run.path if run else ""
         stored = self._desk.store.find(FinishedWork, kind="fix", id=self._job.record.id)
         if stored is None:
-            fix, red = self._find_repair(run, hint)
+            fix, red = self._find_repair(run, hint, asked=bool(asked_by))
             result = {"fix": asdict(fix), "name": red.name, "step": red.step, "url": red.url}
             self._desk.store.save(FinishedWork("fix", self._job.record.id, json.dumps(result)))
         else:
@@ -289,7 +291,9 @@ class _FixFlow:
             )
         return self._publish_result(fix, red, asked_by, reply)
 
-    def _find_repair(self, run: WorkflowRun | None, hint: str) -> tuple[FixResult, FailedJob]:
+    def _find_repair(
+        self, run: WorkflowRun | None, hint: str, *, asked: bool
+    ) -> tuple[FixResult, FailedJob]:
         job, target, config = self._job, self._target, self._config
         job.report_progress("fetching the repository")
         refs = [f"refs/pull/{target.number}/head"] if target.number is not None else []
@@ -297,9 +301,10 @@ class _FixFlow:
         cleared = require_clearance(
             self._desk.store, git, self._repository, target.pull, target.sha, patched=True
         )
-        red = self._find_failed_job(git, run, cleared)
+        red, environment = self._find_failed_job(git, run, cleared, asked=asked)
+        document = environment.document if environment else None
         if red.trial is None:
-            return FixResult("not_reproduced", reason=red.reason), red
+            return FixResult("not_reproduced", reason=red.reason, environment=document), red
         model = self._desk.model(job, self._repository.full_name, target.number, config)
         base = target.pull.base_sha if target.pull else None
         work = FixJob(
@@ -308,13 +313,19 @@ class _FixFlow:
             base=base,
             rungs=_allowed_rungs(config, git, target),
             max_usd=config.budget.usd_per_pull_request,
+            max_minutes=environment.minutes_left if environment else _MAX_MINUTES,
             protected_paths=config.fix.protected_paths,
             max_changed_lines=config.fix.max_changed_lines,
             hint=hint,
             attempts_before=self._count_earlier_attempts(),
             expected=red.failures,
             allow_network=config.tests.allow_network,
-            tests=trial_from_config(config, cleared, base=self._trusted_revision()),
+            tests=make_suite_trial(
+                config,
+                cleared,
+                base=self._trusted_revision(),
+                like=environment.trial if environment else None,
+            ),
         )
         fix = fix_failure(
             work,
@@ -324,6 +335,11 @@ class _FixFlow:
             progress=job.report_progress,
             cancel=job.cancel,
         )
+        fix = replace(fix, environment=document)
+        if fix.outcome == "already_green" and run is not None and environment is not None:
+            # what failed in CI is something else
+            reason = f"{red.reason}; `{red.trial.command_line}` passes here"
+            fix = replace(fix, outcome="not_reproduced", reason=reason)
         return (replace(fix, cost=model[1]()) if model else fix), red
 
     def _count_earlier_attempts(self) -> int:
@@ -334,9 +350,10 @@ class _FixFlow:
         return len(known) - 1
 
     def _find_failed_job(
-        self, git: Mirror, run: WorkflowRun | None, cleared: Clearance
-    ) -> FailedJob:
-        reason = "no failed run of this commit, and the configuration names no tests.command"
+        self, git: Mirror, run: WorkflowRun | None, cleared: Clearance, *, asked: bool
+    ) -> tuple[FailedJob, CompletedTrial | None]:
+        """What failed: a job as its workflow runs it, else the repository's tests with their environment."""
+        reason = "no failed run of this commit"
         if run is not None:
             pythons = self._desk.sandbox().pythons()
             jobs = find_failed_jobs(
@@ -345,13 +362,20 @@ class _FixFlow:
             if jobs and (planned := jobs[0].trial) is not None:
                 # the workflow file belongs to the tree, so its commands are judged as the tree is
                 rules = rules_from_config(self._config, trusts_command=False)
-                return replace(
-                    jobs[0], trial=replace(planned, base=self._trusted_revision(), rules=rules)
-                )
+                trial = replace(planned, base=self._trusted_revision(), rules=rules)
+                return replace(jobs[0], trial=trial), None
             reason = jobs[0].reason if jobs else "the run has no failed job"
-        trial = trial_from_config(self._config, cleared, base=self._trusted_revision())
-        name = run.name if run else "tests.command"
-        return FailedJob(name, "", run.html_url if run else "", trial, reason=reason)
+        tests = complete_tests(
+            self._desk, self._job, git, self._config, cleared,
+            rev=self._target.sha, base=self._trusted_revision(), minutes=_MAX_MINUTES, asked=asked,
+        )  # fmt: skip
+        name, url = (run.name, run.html_url) if run else ("the tests", "")
+        if not tests.trial.command:
+            reason += (
+                ", and neither tests.command nor a file of the repository says how the tests run"
+            )
+            return FailedJob(name, "", url, None, reason=reason), tests
+        return FailedJob(name, "", url, tests.trial, reason=reason), tests
 
     def _trusted_revision(self) -> str:
         """The revision whose dependencies need no permission: a pull request's base, or the failing branch itself."""

@@ -15,14 +15,15 @@ from typing import Any
 
 from regreen.bot import feedback, messages
 from regreen.bot.feedback import OutcomeStore
+from regreen.bot.flows.trials import complete_tests
 from regreen.bot.jobs.runner import Job
 from regreen.bot.posted_findings import PostedFindings
 from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
-from regreen.bot.trust import Clearance, NotCleared, require_clearance
+from regreen.bot.trust import require_clearance
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.path_settings import find_changed_paths, select_tests
-from regreen.domain.errors import Cancelled, OutsideError, UserError
+from regreen.domain.errors import Cancelled, NoSandbox, OutsideError, UserError
 from regreen.domain.events import RepositoryRef
 from regreen.domain.github import (
     CODE_SCANNING_SCOPE,
@@ -40,10 +41,9 @@ from regreen.domain.records import JobRecord, ResultDocument
 from regreen.domain.repo_config import RepoConfig
 from regreen.domain.state_records import FinishedWork, ReviewedHead, UploadedReview
 from regreen.domain.text_limits import shorten_text
-from regreen.packages.setup_guard import InstallPolicy
+from regreen.environment.preparation import CompletedTrial
 from regreen.reviewers.document import make_document, make_sarif
 from regreen.reviewers.pipeline import ReviewJob, review_change
-from regreen.runs.trial import Trial
 from regreen.secrets.redaction import redact_all
 
 _MAX_PUSH_WAITS = 3
@@ -76,7 +76,7 @@ def review_pull(
     if loaded.problems and loaded.source == "defaults":
         return flow.report_broken_config()
     try:
-        return flow.run(asked_by or pull.author, full=full)
+        return flow.run(asked_by, full=full)
     except Cancelled:
         flow.report_cancelled()
         raise
@@ -167,7 +167,7 @@ class _ReviewFlow:
         self._github.post_check_run(check)
 
     def run(self, asked_by: str, *, full: bool) -> str:
-        """Review, then publish; a finished review is only published."""
+        """Review, then publish; a finished review is only published. `asked_by` is empty for a push."""
         self._update_check(
             messages.review_started_check(
                 self._pull.head_sha, self._external_id, self._desk.job_page_url(self._job)
@@ -175,13 +175,17 @@ class _ReviewFlow:
         )
         store = self._desk.store
         stored = store.find(FinishedWork, kind="review", id=self._external_id)
-        review = _review_from(json.loads(stored.body)) if stored else self._review_pull(full=full)
+        review = (
+            _review_from(json.loads(stored.body))
+            if stored
+            else self._review_pull(full=full, asked=bool(asked_by))
+        )
         if not stored:
             store.save(FinishedWork("review", self._external_id, json.dumps(asdict(review))))
-        self._publish_review(review, asked_by)
+        self._publish_review(review, asked_by or self._pull.author)
         return f"{count_noun(len(review.findings), 'finding')}, {len(review.withheld)} withheld"
 
-    def _review_pull(self, *, full: bool) -> Review:
+    def _review_pull(self, *, full: bool, asked: bool) -> Review:
         desk, job, pull, config = self._desk, self._job, self._pull, self._loaded.config
         model = desk.model(job, self._repository.full_name, pull.number, config, fork=pull.fork)
         feedback.collect_feedback(desk, self._github, pull.number)
@@ -189,7 +193,8 @@ class _ReviewFlow:
             self._repository.full_name, config.review.min_confidence
         )
         memory = replace(self._remembered.review_memory(full=full), thresholds=needed)
-        tests, no_tests = self._find_tests()
+        tests, no_tests = self._find_tests(asked=asked)
+        runs = tests is not None and not no_tests
         limit = config.review.max_comments_per_push if memory.posted else config.review.max_comments
         work = ReviewJob(
             base=pull.base_sha,
@@ -198,37 +203,51 @@ class _ReviewFlow:
             body=read_intent(desk, self._where, pull),
             config=config,
             max_comments=limit,
-            tests=tests,
-            run_tests=tests is not None,
+            tests=tests.trial if tests and runs else None,
+            run_tests=runs,
             no_tests=no_tests,
+            tests_prove=tests is not None and not tests.unused,
             weights=weights,
         )
         review = review_change(
             work,
             git=self._git,
-            sandbox=desk.sandbox_or_none() if work.tests is not None else None,
+            sandbox=desk.sandbox_or_none() if runs else None,
             model=model[0] if model else None,
             memory=memory,
             progress=job.report_progress,
             cancel=job.cancel,
         )
+        review = replace(review, environment=tests.document if tests else None)
         return replace(review, cost=model[1]()) if model else review
 
-    def _find_tests(self) -> tuple[Trial | None, str]:
-        """The trial that runs the tests, or None and the reason."""
-        pull, config = self._pull, self._loaded.config
+    def _find_tests(self, *, asked: bool) -> tuple[CompletedTrial | None, str]:
+        """How the tests run, and why they are not run; "" where they are."""
+        desk, git, pull, config = self._desk, self._git, self._pull, self._loaded.config
+        if not config.review.run_tests:
+            return None, "the tests were not run: review.run_tests is off"
         if config.paths:
-            touched = find_changed_paths(self._git, pull.base_sha, pull.head_sha)
-            config = select_tests(config, touched)
-        if not config.tests.command:
-            return None, ""
+            config = select_tests(config, find_changed_paths(git, pull.base_sha, pull.head_sha))
         try:
-            cleared = require_clearance(
-                self._desk.store, self._git, self._repository, pull, pull.head_sha
-            )
-        except NotCleared as error:
+            cleared = require_clearance(desk.store, git, self._repository, pull, pull.head_sha)
+            tests = complete_tests(
+                desk, self._job, git, config, cleared,
+                rev=pull.head_sha, base=pull.base_sha, minutes=config.tests.timeout_minutes,
+                # a commit on no branch of ours has been approved
+                asked=asked or not git.is_on_branch(pull.head_sha),
+            )  # fmt: skip
+        except Cancelled:
+            raise
+        except NoSandbox:
+            return None, "no sandbox: the tests are code of the change and run nowhere else"
+        except (OutsideError, UserError) as error:  # the rest is reviewed all the same
             return None, f"the tests were not run: {error}"
-        return trial_from_config(config, cleared, base=pull.base_sha), ""
+        why = ""
+        if not tests.trial.command:
+            why = "no file says how the tests run; set tests.command in .github/regreen.yml"
+        elif not (tests.works or tests.trial.setup or config.tests.command) and tests.notes:
+            why = f"the tests were not run: {tests.notes[-1]}"
+        return tests, why
 
     def _publish_review(self, review: Review, asked_by: str) -> None:
         pull, config = self._pull, self._loaded.config
@@ -313,41 +332,6 @@ class _ReviewFlow:
                 body=make_document(review),
             )
         )
-
-
-def trial_from_config(
-    config: RepoConfig,
-    cleared: Clearance,
-    *,
-    base: str,
-    command: str | None = None,
-) -> Trial | None:
-    """The trial of the repository's tests, or of `command`; None if neither is known.
-
-    Packages that `base` does not ask for are installed only as the configuration allows.
-    """
-    command = command or config.tests.command
-    if not command:
-        return None
-    return Trial(
-        command=("bash", "-c", command),
-        setup=config.tests.setup or None,
-        image=config.tests.image,
-        timeout=config.tests.timeout_minutes * 60,
-        trust=cleared.trust,
-        scope=cleared.scope,
-        base=base,
-        rules=rules_from_config(config),
-    )
-
-
-def rules_from_config(config: RepoConfig, *, trusts_command: bool = True) -> InstallPolicy:
-    """What a tree may install beyond what is known, by the default branch's configuration."""
-    return InstallPolicy(
-        frozenset(config.tests.allow_packages),
-        frozenset(host.lower() for host in config.tests.allow_indexes),
-        trusts_command,
-    )
 
 
 def _review_from(data: dict[str, Any]) -> Review:

@@ -28,6 +28,7 @@ from regreen.domain.github import (
 )
 from regreen.domain.models import Cost, Evidence, Finding, Review, Severity
 from regreen.domain.repo_config import CONFIG_PATH, RepoConfig
+from regreen.environment.preparation import render_environment
 
 CHECK_NAME = "Regreen"
 CHECK_BUTTONS = (
@@ -106,6 +107,7 @@ def review_check(
     parts += [
         _list_findings(review.findings),
         _describe_omissions(review),
+        render_environment(review.environment),
         _format_cost(review.cost),
     ]
     return CheckRun(

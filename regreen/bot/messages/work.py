@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from regreen.bisect.report import render_markdown
+from regreen.bisect.result import Bisection
 from regreen.bot.messages.markup import (
     code_span,
     count_noun,
@@ -16,6 +18,7 @@ from regreen.bot.messages.markup import (
 from regreen.code.file_languages import language_of
 from regreen.domain.github import Button, CheckRun
 from regreen.domain.models import Cost
+from regreen.environment.preparation import render_environment
 from regreen.fixers.case import FixResult
 
 REPAIR_CHECK = "Regreen repair"
@@ -104,9 +107,11 @@ def fix_not_found(step: str, report: str) -> str:
     return f"No patch for {code_span(step)}.\n\n{report}"
 
 
-def bisection_body(report: str, revert: int | None = None, page: str = "") -> str:
+def bisection_body(bisection: Bisection, revert: int | None = None, page: str = "") -> str:
     """The result of a bisection, the draft that reverts the culprit, and the link to the pictures."""
-    parts = [report]
+    parts = [render_markdown(bisection)]
+    if environment := render_environment(bisection.environment):
+        parts.append(environment)
     if revert is not None:
         parts.append(f"#{revert} takes that commit back, as a draft; a person decides.")
     if page:

@@ -15,8 +15,10 @@ from regreen.domain.models import (
     UncoveredLines,
 )
 from regreen.domain.ports import Box
+from regreen.environment.preparation import describe_start
 from regreen.languages.registry import LANGUAGES, find_language
 from regreen.reviewers.context import Claim, DimensionScore, ReviewContext, ReviewerReport
+from regreen.runs.test_runs import CommandRun
 from regreen.runs.trial import Trial, open_box
 
 _REPORT_SECONDS = 120.0
@@ -53,7 +55,9 @@ class Coverage:
             ran = box.run(trial.command, timeout=trial.timeout, env=env, cancel=context.cancel)
             measured = _read_measurement(box, trial, tool) if ran.ended == "exit" else None
         if measured is None:
-            return ReviewerReport(skipped=(SkippedReviewer(self.name, _explain_unmeasured(ran)),))
+            return ReviewerReport(
+                skipped=(SkippedReviewer(self.name, _explain_unmeasured(trial, ran)),)
+            )
         return _make_report(files, measured, trial, ran)
 
 
@@ -95,9 +99,11 @@ def _read_measurement(box: Box, trial: Trial, tool: CoverageTool) -> dict[str, M
     return tool.parse_report(data) if data is not None else None
 
 
-def _explain_unmeasured(ran: RunResult) -> str:
+def _explain_unmeasured(trial: Trial, ran: RunResult) -> str:
     if ran.ended != "exit":
         return f"the tests did not come to their end ({ran.ended})"
+    if why := describe_start(trial, CommandRun(ran)):
+        return f"the tests cannot start: {why}"
     tail = (ran.stdout + ran.stderr).strip().split("\n")[-1][:200]
     return f"the tests left no coverage behind (exit {ran.exit_code}: {tail})"
 

@@ -209,6 +209,8 @@ def prove_by_test(
     """
     if context.tests is None or context.sandbox is None or context.git is None:
         return ClaimEvidence()
+    if not context.tests_prove:
+        return ClaimEvidence()
     asked = f"{WRITE_TEST_PROMPT}\n\n{fence_data('claims', claim.full_text)}"
     given = ask_for_input(
         model, make_question(portion, "review/test", asked, WRITE_TEST_TOOL, 6000)

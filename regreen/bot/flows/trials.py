@@ -1,0 +1,97 @@
+"""How the tests of a repository run in a flow: as the configuration says, and for the rest as its files say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from regreen.bot.jobs.runner import Job
+from regreen.bot.services import Services
+from regreen.bot.trust import Clearance
+from regreen.domain.ports import Mirror
+from regreen.domain.repo_config import RepoConfig
+from regreen.environment.preparation import CompletedTrial, complete_trial
+from regreen.packages.setup_guard import InstallPolicy
+from regreen.runs.trial import Trial
+
+
+def complete_tests(
+    desk: Services,
+    job: Job,
+    git: Mirror,
+    config: RepoConfig,
+    cleared: Clearance,
+    *,
+    rev: str,
+    base: str,
+    minutes: float,
+    command: str | None = None,
+    asked: bool = True,
+) -> CompletedTrial:
+    """The trial of the repository's tests, or of `command`, at `rev`; its command is empty where nothing names one.
+
+    What a pull request itself says about its environment is used only where somebody asked for it (`asked`); otherwise
+    the environment is inferred from the merge base with `base`, and a note says so where that makes a difference.
+    Packages that `base` does not ask for are installed only as the configuration allows.
+
+    Raises:
+        NoSandbox: none works here.
+        Cancelled: the job was cancelled.
+    """
+    head = git.resolve(rev)
+    source = head if asked else git.merge_base(base, head) or git.resolve(base)
+    done = complete_trial(
+        _make_trial(config, cleared, base, command or ""),
+        source,
+        tests=config.tests,
+        git=git,
+        sandbox=desk.sandbox(),
+        minutes=minutes,
+        today=desk.clock.now().date(),
+        say=job.report_progress,
+        cancel=job.cancel,
+        change=head if head != source else None,
+    )
+    if done.trial.setup != (config.tests.setup or None):
+        left = max(1.0, done.minutes_left * 60)
+        done = replace(
+            done, trial=replace(done.trial, setup_timeout=min(done.trial.setup_timeout, left))
+        )
+    if not done.unused:
+        return done
+    return done.add_note(
+        f"the environment is inferred from the base {source[:12]}: this change says something else ({done.unused}), "
+        "which is used once somebody with write access asks for it"
+    )
+
+
+def make_suite_trial(
+    config: RepoConfig, cleared: Clearance, *, base: str, like: Trial | None = None
+) -> Trial | None:
+    """The trial of all tests, None where the configuration does not name them; a missing setup is that of `like`."""
+    if not config.tests.command:
+        return None
+    suite = _make_trial(config, cleared, base, config.tests.command)
+    suite = replace(suite, setup=config.tests.setup or None, image=config.tests.image)
+    if like is None or suite.setup:
+        return suite
+    return replace(suite, setup=like.setup, python=like.python, image=like.image, rules=like.rules)
+
+
+def _make_trial(config: RepoConfig, cleared: Clearance, base: str, command: str) -> Trial:
+    return Trial(
+        command=("bash", "-c", command) if command else (),
+        timeout=config.tests.timeout_minutes * 60,
+        trust=cleared.trust,
+        scope=cleared.scope,
+        base=base,
+        rules=rules_from_config(config),
+    )
+
+
+def rules_from_config(config: RepoConfig, *, trusts_command: bool = True) -> InstallPolicy:
+    """What a tree may install beyond what is known, by the default branch's configuration."""
+    return InstallPolicy(
+        frozenset(config.tests.allow_packages),
+        frozenset(host.lower() for host in config.tests.allow_indexes),
+        trusts_command,
+    )
