@@ -183,7 +183,7 @@ class Settings(BaseSettings):
         if self.model_provider != "anthropic":
             return True
         given = (self.anthropic_api_key, self.anthropic_auth_token, self.anthropic_base_url)
-        return any(value is not None for value in given)
+        return any(given)  # an empty variable is none
 
     def secret_values(self) -> tuple[str, ...]:
         """Every secret value in the settings, whatever it looks like."""

@@ -277,6 +277,8 @@ def test_an_overloaded_cloud_leads_to_the_fallback(
 def test_what_a_cloud_lacks_is_said_once_and_by_doctor(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    *,
     provider: str,
     given: dict[str, str],
     words: str,
@@ -287,6 +289,7 @@ def test_what_a_cloud_lacks_is_said_once_and_by_doctor(
     with pytest.raises(UserError, match=words) as error:
         model().ask(request())
     assert "\n" not in str(error.value)
+    assert caplog.text == ""
     with pytest.raises(SystemExit, match="1"):
         main(["doctor", "--only", "model", "--format", "json"])
     (check,) = json.loads(capsys.readouterr().out)["checks"]

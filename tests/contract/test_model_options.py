@@ -180,6 +180,12 @@ def test_a_model_without_a_price_is_told_before_anything_is_asked(given: dict[st
         ModelEndpoint.from_settings(settings(**given))
 
 
+@pytest.mark.parametrize(("given", "there"), [("", False), ("k", True)])
+def test_an_empty_key_is_no_model(monkeypatch: pytest.MonkeyPatch, given: str, there: bool) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", given)  # as a workflow sets a secret that is not there
+    assert (ModelEndpoint.from_settings(Settings(_env_file=None)) is not None) is there
+
+
 def test_a_price_that_is_given_holds_for_the_model_and_an_unlisted_fallback() -> None:
     given = settings(model="qwen3-coder", fallback_model="mistral", model_price="0,0")
     endpoint = ModelEndpoint.from_settings(given)

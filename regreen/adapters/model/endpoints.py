@@ -6,6 +6,7 @@ own SDKs find them: in the environment, in their configuration files, or from th
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -200,6 +201,8 @@ class ModelEndpoint:
         cloud = _CLOUDS[self.provider]
         self._require_extra(cloud)
         missing: tuple[type[Exception], ...] = (ValueError, *self.credential_errors())
+        for name in ("google.auth", "azure.identity"):  # the error says what they warn of, and once
+            logging.getLogger(name).setLevel(logging.ERROR)
         try:
             return self._open_cloud_client(options)
         except missing as error:
