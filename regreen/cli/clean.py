@@ -200,13 +200,13 @@ def _find_environments() -> list[_Cache]:
             return [env.name for env in BwrapSandbox.connect(place).remove(entries)]
         return ()
 
-    caches = [_make_environments("environments", str(place / "environments"), folders, remove_folders)]  # fmt: skip
+    in_folders = _make_environments("environments", str(place / "environments"), folders, remove_folders)  # fmt: skip
     try:
         ledger = UsageLedger(place / "used")
         images = DockerImages(connect_engine(), ledger)
         ours = [env for env in images.list_environments() if ledger.knows(env.name)]
     except (NoSandbox, OutsideError):
-        return caches
+        return [in_folders]
 
     def remove_images(entries: Sequence[StoredEnvironment]) -> Iterable[str]:
         return [env.name for env in images.remove(entries)]
@@ -214,7 +214,7 @@ def _find_environments() -> list[_Cache]:
     prepared = [env for env in ours if env.name.startswith(_ENVIRONMENT_PREFIX)]
     below = [env for env in ours if env not in prepared]
     return [
-        *caches,
+        *([in_folders] if folders else []),
         _make_environments("environments", "the Docker engine", prepared, remove_images),
         _make_environments("images", "the Docker engine", below, remove_images),
     ]

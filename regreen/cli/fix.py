@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from regreen.runs.trial import Trial
 
 _SUCCESS_OUTCOMES = {"fixed", "already_green"}
+_LAST_MINUTES = 1.0
 
 
 @click.command("fix")
@@ -199,7 +200,7 @@ def command(
             model=make_model(max_usd) if "model" in chosen else None,
             progress=report_progress,
         )
-        _end_session(session, result)
+        _end_session(session, result, job.max_minutes)
         result = replace(result, environment=environment)
     if patch_out is not None and result.patch:
         patch_out.write_bytes(result.patch.encode("utf-8", "surrogateescape"))
@@ -236,9 +237,11 @@ def _open_session(trial: Trial, what: Sequence[object], *, fresh: bool) -> Itera
         memory.close()
 
 
-def _end_session(session: RepairSession, result: FixResult) -> None:
+def _end_session(session: RepairSession, result: FixResult, minutes: float) -> None:
     """Forget the runs where there is an answer, and not only no time or money left."""
-    if result.outcome == "out_of_budget":
+    # at its end a rung no longer starts what would not end in time
+    was_short = result.outcome == "gave_up" and result.seconds > 60 * (minutes - _LAST_MINUTES)
+    if result.outcome == "out_of_budget" or was_short:
         report_progress("the same command goes on from here; with --fresh it starts anew")
     else:
         session.end()

@@ -147,6 +147,29 @@ def test_a_killed_command_says_that_it_continues(
     assert _stored_runs(home) == 0, "a repair with an answer keeps nothing"
 
 
+@pytest.mark.sandbox
+def test_a_command_that_had_no_time_left_continues_unless_it_is_told_to_start_anew(
+    broken: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_or_skip()
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    argv = ["fix", "--repo", str(broken.path), "--setup", SETUP, "--no-model", "--rungs", "revert", "--max-minutes", "0.1"]  # fmt: skip
+
+    def fix(*more: str) -> str:
+        words = [*argv, *more, "--", "pytest", "-q"]
+        done = CliRunner().invoke(cli, words, standalone_mode=False, catch_exceptions=False)
+        assert done.return_value == 1
+        return done.stderr
+
+    first = fix()
+    assert "continuing" not in first
+    assert "the same command goes on from here" in first
+    assert "continuing the repair that was interrupted" in fix()
+    assert "continuing" not in fix("--fresh")
+    broken.commit("another readme", {"README.md": "hello you\n"})
+    assert "continuing" not in fix(), "another commit is another repair"
+
+
 def _stored_runs(home: Path) -> int:
     if not (home / "bisect.db").exists():
         return 0
