@@ -17,10 +17,15 @@ from contextlib import contextmanager, suppress
 from secrets import token_hex
 from threading import Event, Lock, Thread
 
-from e2b import CommandExitException, SandboxNetworkOpts
+from e2b import (
+    AuthenticationException,
+    CommandExitException,
+    CommandHandle,
+    SandboxException,
+    SandboxNetworkOpts,
+    ServiceBusyException,
+)
 from e2b import Sandbox as Machine
-from e2b.exceptions import AuthenticationException, SandboxException, ServiceBusyException
-from e2b.sandbox_sync.commands.command_handle import CommandHandle
 from httpx import HTTPError
 
 from regreen.adapters.sandbox import box_scripts, layout
