@@ -26,10 +26,9 @@ from regreen.app.web import DeliveryIntake, make_web_application, open_store
 from regreen.bot.flows import maintenance
 from regreen.bot.handle import EventHandler
 from regreen.bot.jobs.counters import MetricCounters
-from regreen.bot.jobs.engine import JobWorker
+from regreen.bot.jobs.engine import JobWorker, find_due_ticks
 from regreen.bot.jobs.event_jobs import make_orders
 from regreen.bot.jobs.runner import Job, JobRunner, run_due_jobs
-from regreen.bot.jobs.schedule import find_due_ticks
 from regreen.bot.sandbox_trust import SandboxProvider
 from regreen.bot.services import Services
 from regreen.domain.errors import OutsideError, UserError

@@ -12,9 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import Event
 
-from regreen.bisect import endpoints, python_choice, report
+from regreen.bisect import commit_graph, python_choice, report
 from regreen.bisect.box_pool import BoxPool
-from regreen.bisect.commit_graph import BEFORE_RANGE, linear_graph
+from regreen.bisect.commit_graph import (
+    BEFORE_RANGE,
+    RangeEnds,
+    linear_graph,
+    refuse_missing_content,
+)
 from regreen.bisect.commit_runner import (
     CommitRunner,
     FailureJudge,
@@ -22,7 +27,6 @@ from regreen.bisect.commit_runner import (
     TrialRunner,
     compile_signature,
 )
-from regreen.bisect.endpoints import RangeEnds, refuse_missing_content
 from regreen.bisect.proof import CulpritProof, changed_source_paths, count_outcomes, prove_culprit
 from regreen.bisect.result import Bisection, BisectionOutcome, BlamedDependency, CulpritVerification
 from regreen.bisect.run_log import RunLog
@@ -38,7 +42,7 @@ from regreen.code.paths import is_document, is_test
 from regreen.domain.errors import Cancelled, UserError
 from regreen.domain.job_control import DeadlineEvent
 from regreen.domain.ports import Git, Sandbox
-from regreen.languages.test_commands import find_test_files
+from regreen.languages.registry import find_test_files
 from regreen.packages import lock_edits
 from regreen.packages.lock_edits import PackageUpgrade, apply_some_upgrades, find_upgrades
 from regreen.runs.trial import Trial
@@ -119,7 +123,7 @@ def run_bisection(
     started = time.monotonic()
     minutes = float("inf") if job.max_minutes is None else job.max_minutes
     limit = DeadlineEvent(started + 60 * minutes, cancel)
-    ends = endpoints.resolve_range(job.good, job.bad, find_fix=job.find_fix, git=git)
+    ends = commit_graph.resolve_range(job.good, job.bad, find_fix=job.find_fix, git=git)
     job = replace(job, trial=carry_tests_back(job.trial, ends.bad, git))
     work = _BisectionRun(
         job,

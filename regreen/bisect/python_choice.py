@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from regreen.bisect.commit_graph import refuse_missing_content
 from regreen.bisect.commit_runner import TrialRunner
-from regreen.bisect.endpoints import refuse_missing_content
 from regreen.bisect.run_log import RunLog
 from regreen.bisect.verdict_memory import CommitRun
 from regreen.domain.ports import Git, Sandbox

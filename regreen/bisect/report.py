@@ -7,9 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from regreen.bisect import svg_plot
-from regreen.bisect.commit_graph import BEFORE_RANGE
+from regreen.bisect.commit_graph import BEFORE_RANGE, RangeEnds
 from regreen.bisect.commit_runner import FailureJudge
-from regreen.bisect.endpoints import RangeEnds
 from regreen.bisect.result import (
     Bisection,
     BisectionOutcome,

@@ -8,9 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 
-from regreen.bisect.commit_graph import BEFORE_RANGE, CommitGraph, build_graph
+from regreen.bisect.commit_graph import BEFORE_RANGE, CommitGraph, build_graph, refuse_gaps
 from regreen.bisect.commit_runner import CommitRunner, FailureJudge
-from regreen.bisect.endpoints import refuse_gaps
 from regreen.bisect.posterior import learn_prior, relax_for_proof
 from regreen.bisect.result import BisectionOutcome, RunOutcome, SearchStep
 from regreen.bisect.run_log import RunLog

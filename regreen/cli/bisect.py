@@ -144,7 +144,7 @@ def command(
     from regreen.adapters.git.repository import GitRepository
     from regreen.adapters.sandbox import selection as sandboxes
     from regreen.app.settings_loader import read_settings
-    from regreen.bisect import commit_runner, endpoints, report
+    from regreen.bisect import commit_graph, commit_runner, report
     from regreen.bisect.bisection import BisectJob, run_bisection
     from regreen.bisect.verdict_memory import SqliteVerdictMemory
     from regreen.domain.private_folders import make_private
@@ -157,7 +157,7 @@ def command(
     if slower is not None and good is None:
         raise UserError("--slower needs --good: the commit whose time is the measure")
     bad = resolve_revision(git, repo, bad)
-    endpoints.resolve_range(good, bad, find_fix=find_fix, git=git)
+    commit_graph.resolve_range(good, bad, find_fix=find_fix, git=git)
     job = BisectJob(
         trial=trial,
         good=good,

@@ -185,7 +185,7 @@ class Pinged:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A schedule is due. `bot/jobs/schedule.py` makes this event, not GitHub."""
+    """A schedule is due. `bot/jobs/engine.py` makes this event, not GitHub."""
 
     where: RepositoryRef
     schedule: str

@@ -27,7 +27,7 @@ from regreen.domain.languages import DependencyTools, Language
 from regreen.domain.ports import Git, Sandbox
 from regreen.domain.repo_config import CONFIG_PATH, TestsConfig
 from regreen.environment.inference import infer_environments
-from regreen.languages.test_commands import find_collection, find_plain_test_call
+from regreen.languages.registry import find_collection, find_plain_test_call
 from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import Trial, describe_missing_tool, find_missing_tool, prepare_environment
 

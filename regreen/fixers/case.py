@@ -16,7 +16,7 @@ from regreen.gate.judge import PROTECTED_PATHS, GateReport
 from regreen.gate.publishing import CheckKind, classify_check
 from regreen.gate.suite import ProjectSuite
 from regreen.isolation import run_in_child
-from regreen.languages.test_commands import TEST_LISTENERS
+from regreen.languages.registry import TEST_LISTENERS
 from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import Trial, open_box
 

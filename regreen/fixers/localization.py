@@ -22,8 +22,7 @@ from regreen.fixers.named_definitions import find_named_definitions, is_outside_
 from regreen.fixers.verify_patch import find_failing_sources
 from regreen.fixers.warm_engine import WarmEngine
 from regreen.fixers.workspace import clip_text, read_original
-from regreen.languages.registry import has_capability
-from regreen.languages.test_commands import names_each_test
+from regreen.languages.registry import has_capability, names_each_test
 
 
 def rank_lines(case: RepairCase, engine: WarmEngine | None = None) -> list[tuple[str, int, float]]:

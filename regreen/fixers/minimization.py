@@ -21,8 +21,7 @@ from regreen.fixers.case import MutationScore, RepairCase
 from regreen.fixers.reproduction import run_once
 from regreen.fixers.warm_engine import WarmEngine
 from regreen.gate.facts import drop_docstring
-from regreen.languages.registry import find_mutation, has_capability
-from regreen.languages.test_commands import find_tools_of_test
+from regreen.languages.registry import find_mutation, find_tools_of_test, has_capability
 from regreen.runs.ddmin import minimize_in_batches, minimize_items
 from regreen.runs.test_runs import CommandRun
 from regreen.runs.trial import Trial, prepare_environment

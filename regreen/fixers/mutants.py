@@ -17,8 +17,7 @@ from regreen.domain.ports import Git, Sandbox
 from regreen.fixers.case import FixJob, InitialFailure, RepairCase
 from regreen.fixers.warm_engine import WarmEngine
 from regreen.gate.judge import changed_files
-from regreen.languages.registry import find_mutation, find_test_tools
-from regreen.languages.test_commands import TEST_LISTENERS
+from regreen.languages.registry import TEST_LISTENERS, find_mutation, find_test_tools
 from regreen.runs.test_runs import run_fresh
 from regreen.runs.trial import Trial
 

@@ -25,7 +25,7 @@ from regreen.fixers.reproduction import (
     read_run,
 )
 from regreen.gate.suite import find_suite
-from regreen.languages.test_commands import TEST_LISTENERS, find_listeners, widen_trial
+from regreen.languages.registry import TEST_LISTENERS, find_listeners, widen_trial
 from regreen.logs import failure_signature
 from regreen.logs.ci_log import CiLog
 from regreen.packages.popular_names import is_popular

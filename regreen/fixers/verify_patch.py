@@ -30,7 +30,7 @@ from regreen.gate.judge import (
 )
 from regreen.gate.publishing import TAKES_BACK, PatchFacts, find_fix_claim, find_losses
 from regreen.isolation import ChildLimits, run_in_child
-from regreen.languages.test_commands import names_each_test, runs_all, split_test_name
+from regreen.languages.registry import names_each_test, runs_all, split_test_name
 from regreen.runs.test_runs import CommandRun, describe_regressions, find_regressed_tests
 from regreen.runs.trial import Trial
 

@@ -16,7 +16,7 @@ from regreen.domain.models import RunResult
 from regreen.domain.ports import Box
 from regreen.fixers.case import RepairCase
 from regreen.fixers.workspace import read_original
-from regreen.languages.test_commands import find_warm_language
+from regreen.languages.registry import find_warm_language
 from regreen.runs.test_runs import trial_argv
 
 Candidate = Mapping[str, str]

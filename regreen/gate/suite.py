@@ -15,8 +15,8 @@ from regreen.domain.errors import SetupFailed
 from regreen.domain.job_control import StopCondition
 from regreen.domain.ports import Git, Sandbox
 from regreen.gate.judge import SuiteComparison
-from regreen.languages.registry import LANGUAGES
-from regreen.languages.test_commands import (
+from regreen.languages.registry import (
+    LANGUAGES,
     TEST_LISTENERS,
     is_plain_test_call,
     names_each_test,

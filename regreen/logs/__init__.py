@@ -1,1 +1,0 @@
-"""Readers of tools' output: one module a family, each turns lines into failures."""

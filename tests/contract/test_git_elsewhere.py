@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from regreen.adapters.git.repository import GitRepository
-from regreen.bisect import endpoints
+from regreen.bisect import commit_graph
 from regreen.domain.errors import UserError
 from tests.checkout import Checkout
 
@@ -91,11 +91,11 @@ def test_a_large_file_is_filled_from_this_clone(checkout: Checkout, tmp_path: Pa
 def test_a_shallow_clone_serves_for_what_it_holds(checkout: Checkout, tmp_path: Path) -> None:
     shas = [checkout.commit(f"{at}", a=f"{at}\n") for at in range(6)]
     shallow = clone(checkout, tmp_path / "shallow", "--depth=4")
-    assert endpoints.resolve_range(shas[3], "HEAD", find_fix=False, git=shallow).good == shas[3]
+    assert commit_graph.resolve_range(shas[3], "HEAD", find_fix=False, git=shallow).good == shas[3]
     with pytest.raises(UserError, match="git fetch --unshallow"):
-        endpoints.resolve_range(shas[0], "HEAD", find_fix=False, git=shallow)
+        commit_graph.resolve_range(shas[0], "HEAD", find_fix=False, git=shallow)
     with pytest.raises(UserError, match="git fetch --unshallow"):
-        endpoints.refuse_gaps(None, shas[5], shallow)
+        commit_graph.refuse_gaps(None, shas[5], shallow)
 
 
 @pytest.mark.parametrize("kind", ["blob:none", "tree:0"])
@@ -106,7 +106,7 @@ def test_a_partial_clone_is_refused_until_it_has_the_range(
     shas = [checkout.commit(f"{at}", a=f"{at}\n") for at in range(4)]
     partial = clone(checkout, tmp_path / "partial", f"--filter={kind}", "--no-checkout")
     with pytest.raises(UserError, match="this clone is partial"):
-        endpoints.resolve_range(shas[0], "HEAD", find_fix=False, git=partial)
+        commit_graph.resolve_range(shas[0], "HEAD", find_fix=False, git=partial)
     git(tmp_path / "partial", "config", "--unset", "remote.origin.partialclonefilter")
     git(tmp_path / "partial", "fetch", "-q", "--refetch")
-    assert endpoints.resolve_range(shas[0], "HEAD", find_fix=False, git=partial).good == shas[0]
+    assert commit_graph.resolve_range(shas[0], "HEAD", find_fix=False, git=partial).good == shas[0]

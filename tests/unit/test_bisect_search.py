@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regreen.bisect import simulation
 from regreen.bisect.commit_graph import BEFORE_RANGE, CommitGraph, linear_graph
 from regreen.bisect.posterior import (
     RateHistory,
@@ -21,6 +20,7 @@ from regreen.bisect.posterior import (
     relax_for_proof,
 )
 from regreen.bisect.search import CulpritSearch, calibrate_probability
+from tests.unit import simulation
 
 SETTINGS = settings(max_examples=60, deadline=None, derandomize=True)
 

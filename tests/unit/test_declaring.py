@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from regreen.domain.models import Failure, StackFrame
-from regreen.fixers.recipes.lock_files_and_snapshots import (
+from regreen.fixers.recipes.tool_output import (
     make_lock_remedies,
     make_recompile_remedies,
 )

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.fixers.recipes.lock_files_and_snapshots import make_lock_remedies
-from regreen.fixers.recipes.tool_output import find_remedies_in_output
+from regreen.fixers.recipes.tool_output import find_remedies_in_output, make_lock_remedies
 from regreen.languages.python.dependencies import propose_manifests
 from regreen.languages.python.missing_modules import MissingDistribution, find_missing_distributions
 from regreen.logs.ci_log import failures_in

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from regreen.domain.models import Failure
-from regreen.fixers.recipes.lock_files_and_snapshots import make_lock_remedies
 from regreen.fixers.recipes.task_runners import expand_command
 from regreen.fixers.recipes.tool_output import (
     find_suggested_commands,
+    make_lock_remedies,
     make_style_remedy,
     make_whitespace_remedy,
     remove_unused_suppressions,

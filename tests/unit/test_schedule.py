@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from regreen.bot.jobs.schedule import find_due_ticks
+from regreen.bot.jobs.engine import find_due_ticks
 from regreen.domain.events import RepositoryRef
 from regreen.domain.repo_config import Schedule
 

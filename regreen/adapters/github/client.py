@@ -15,7 +15,6 @@ import requests
 from github import Auth
 
 from regreen.adapters.clock import SystemClock
-from regreen.adapters.github.etag_cache import EtagCache, WriteCache, WriteRecord
 from regreen.adapters.github.json_shapes import (
     MAX_COMMENT,
     check_body,
@@ -31,8 +30,16 @@ from regreen.adapters.github.json_shapes import (
     parse_workflow_run,
     with_marker,
 )
-from regreen.adapters.github.rate_limits import TakeTurn, WritePacer
-from regreen.adapters.github.requester import CallMonitor, GitHubRequester, Json
+from regreen.adapters.github.requester import (
+    CallMonitor,
+    EtagCache,
+    GitHubRequester,
+    Json,
+    TakeTurn,
+    WriteCache,
+    WritePacer,
+    WriteRecord,
+)
 from regreen.adapters.github.tokens import InstallationTokens
 from regreen.domain.errors import OutsideError
 from regreen.domain.github import (

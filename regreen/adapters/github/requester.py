@@ -1,10 +1,14 @@
-"""Requests to GitHub through PyGithub's requester: retries, paging, and errors as ours."""
+"""Requests to GitHub through PyGithub's requester: retries, paging, and errors as ours;
+the answers that are kept with their ETags, and the pace of writes.
+"""
 
 from __future__ import annotations
 
+import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
@@ -16,13 +20,127 @@ from github import Auth, Github, GithubException
 from requests.adapters import Retry
 
 from regreen import __version__
-from regreen.adapters.github.etag_cache import EtagCache
-from regreen.adapters.github.rate_limits import WritePacer
 from regreen.domain.errors import OutsideError
 from regreen.domain.github import NotAllowed, NotFound, RateLimited, ValidationFailed
-from regreen.domain.ports import NoTraces, Traces
+from regreen.domain.ports import Clock, NoTraces, Traces
 from regreen.domain.state_records import RateLimit
 from regreen.secrets.redaction import CleanText, redact_secrets
+
+_MAX_ENTRIES = 200
+_MAX_ENTRY_BYTES = 48 * 1024
+_MAX_TOTAL_BYTES = 1024 * 1024
+
+CacheKey = tuple[str, ...]
+CachedAnswer = tuple[Mapping[str, str], Any]
+
+
+class EtagCache:
+    """Small recent answers, shared by all clients of a process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[CacheKey, tuple[str, CachedAnswer]] = OrderedDict()
+        self._sizes: dict[CacheKey, int] = {}
+
+    def get(self, key: CacheKey) -> tuple[str, CachedAnswer] | None:
+        """The ETag and the answer."""
+        with self._lock:
+            return self._kept.get(key)
+
+    def put(self, key: CacheKey, answer: CachedAnswer) -> None:
+        """Store an answer that has an ETag and is not large."""
+        headers, data = answer
+        tag = headers.get("etag")
+        if not tag or data is None or (size := len(json.dumps(data))) > _MAX_ENTRY_BYTES:
+            return
+        with self._lock:
+            self._kept[key] = (tag, answer)
+            self._kept.move_to_end(key)
+            self._sizes[key] = size
+            while len(self._kept) > _MAX_ENTRIES or sum(self._sizes.values()) > _MAX_TOTAL_BYTES:
+                oldest, _ = self._kept.popitem(last=False)
+                del self._sizes[oldest]
+
+
+# Recent writes to GitHub by their marker: lists lag behind, and a lagging list would lead to a second write.
+
+_MAX_REMEMBERED_WRITES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRecord:
+    """GitHub's id of the write, and the number of annotations of a check run."""
+
+    id: int
+    so_far: str = ""
+
+
+class WriteCache:
+    """Shared by all clients of a process. After a restart GitHub's lists are read, which are up to date by then."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, ...], WriteRecord] = OrderedDict()
+
+    def get(self, *key: str) -> WriteRecord | None:
+        """The write under this key."""
+        with self._lock:
+            return self._kept.get(key)
+
+    def put(self, wrote: WriteRecord, *key: str) -> None:
+        """Store a write."""
+        with self._lock:
+            self._kept[key] = wrote
+            self._kept.move_to_end(key)
+            while len(self._kept) > _MAX_REMEMBERED_WRITES:
+                self._kept.popitem(last=False)
+
+    def forget(self, *key: str) -> None:
+        """Forget a write whose object is gone."""
+        with self._lock:
+            self._kept.pop(key, None)
+
+
+RateLimits = Sequence[tuple[float, int]]
+"""Seconds, and how many turns within them."""
+
+TakeTurn = Callable[[str, RateLimits, float], float]
+"""Takes the next turn of a name; the seconds until it comes. Longer than the last argument: none was taken."""
+
+CONTENT_LIMITS: RateLimits = ((1.0, 1), (60.0, 80), (3600.0, 500))
+_LONGEST_WAIT_S = 30.0
+
+
+class WritePacer:
+    """80 writes a minute and 500 an hour, one second apart; GitHub blocks clients that exceed them.
+
+    https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api
+    """
+
+    def __init__(self, clock: Clock, turn: TakeTurn, name: str) -> None:
+        self._clock = clock
+        self._turn = turn
+        self._name = name
+
+    def wait_turn(self) -> None:
+        """Wait for the turn of one more write.
+
+        Raises:
+            RateLimited: the turn comes so late that the job should make room for others.
+        """
+        wait = self._turn(self._name, CONTENT_LIMITS, _LONGEST_WAIT_S)
+        if wait > _LONGEST_WAIT_S:
+            msg = f"GitHub allows {CONTENT_LIMITS[-1][1]} writes an hour; the next is due in {wait:.0f} s"
+            raise RateLimited(msg, retry_after=wait)
+        if wait > 0:
+            self._clock.sleep(wait)
+
+
+def wait_for(past: Sequence[float], limits: RateLimits, now: float) -> float:
+    """How long the next turn has to wait; `past` are the earlier turns, newest first, some in the future."""
+    waits = [past[most - 1] + span - now for span, most in limits if len(past) >= most]
+    return max(0.0, *waits) if waits else 0.0
+
 
 PAGE_SIZE = 100
 MAX_PAGES = 30  # GitHub itself stops at 3,000 files of a pull request

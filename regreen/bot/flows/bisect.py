@@ -11,8 +11,8 @@ from typing import Any
 from regreen.bisect import report
 from regreen.bisect.bisection import BisectJob, run_bisection
 from regreen.bisect.box_pool import BoxPool
+from regreen.bisect.commit_graph import resolve_range
 from regreen.bisect.commit_runner import PairedRunner, TrialRunner
-from regreen.bisect.endpoints import resolve_range
 from regreen.bisect.result import Bisection
 from regreen.bot import messages
 from regreen.bot.flows.failed_job import find_ci_runs

@@ -13,15 +13,52 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO
+
+from croniter import CroniterError, croniter
 
 from regreen.bot.jobs import malloc_trim
 from regreen.bot.jobs.runner import Job, JobRunner
 from regreen.domain.errors import OutsideError, UserError
+from regreen.domain.events import RepositoryRef, Tick
 from regreen.domain.ports import Clock
 from regreen.domain.records import Store
+from regreen.domain.repo_config import Schedule
+
+_MAX_DELAY = timedelta(hours=6)
+
+
+def find_due_ticks(
+    schedules: Mapping[RepositoryRef, Iterable[Schedule]], after: datetime, until: datetime
+) -> tuple[Tick, ...]:
+    """The ticks with `after < t <= until`, at most one for each schedule: missed ones are not made up.
+
+    A schedule whose cron line never matches is left out and logged; the others are still due.
+    """
+    start = max(after, until - _MAX_DELAY)
+    ticks = []
+    for where, listed in schedules.items():
+        for schedule in listed:
+            try:
+                last = _last_cron_time(schedule.cron, until)
+            except CroniterError as error:
+                _log.warning("%s: schedule %s never runs: %s", where.repo, schedule.name, error)
+                continue
+            if start < last <= until:
+                ticks.append(Tick(where, schedule.name, last.strftime("%Y-%m-%dT%H:%MZ")))
+    return tuple(ticks)
+
+
+def _last_cron_time(cron: str, until: datetime) -> datetime:
+    """The latest time at or before `until` that the cron line matches."""
+    # get_prev excludes its start, and a tick on the minute itself is due
+    before = until.astimezone(UTC) + timedelta(microseconds=1)
+    time: datetime = croniter(cron, before).get_prev(datetime)
+    return time
+
 
 JOBS_PER_QUEUE = {"talk": 4, "review": 2, "work": 2, "care": 1}
 """How many jobs of each queue one worker runs at once."""

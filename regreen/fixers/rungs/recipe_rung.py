@@ -25,18 +25,17 @@ from regreen.fixers.case import (
     RungName,
     RungResult,
 )
-from regreen.fixers.recipes.lock_files_and_snapshots import make_lock_remedies
 from regreen.fixers.recipes.task_runners import expand_command
 from regreen.fixers.recipes.tool_output import (
     add_unsafe_fixes,
     find_remedies_in_output,
     find_suggested_commands,
+    make_lock_remedies,
     make_style_remedy,
     make_whitespace_remedy,
     remove_unused_suppressions,
 )
-from regreen.languages.registry import DEPENDENCIES
-from regreen.languages.test_commands import names_each_test
+from regreen.languages.registry import DEPENDENCIES, names_each_test
 from regreen.runs.test_runs import asks_git, wrap_in_repository
 from regreen.runs.trial import Trial, make_env_spec
 from regreen.shell.fixing_tools import (

@@ -1,1 +1,0 @@
-"""What is known of libraries and frameworks: sources, sinks, sanitizers, forms, entry points."""

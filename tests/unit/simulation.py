@@ -41,7 +41,7 @@ class LinearSearch:
         return self.n, calibrate_probability(elsewhere)
 
 
-def make(n: int, fn: float, fp: float) -> LinearSearch:  # noqa: ARG001 - the rates stay unknown to the search
+def make(n: int, fn: float, fp: float) -> LinearSearch:
     """A search without any evidence beyond the range."""
     return LinearSearch(n)
 
@@ -52,7 +52,7 @@ def make_with_evidence(
     """A search with free evidence: runs at the bad end, and the test's history on good commits."""
     search = LinearSearch(n)
     for _ in range(at_bad):
-        search.observe(n - 1, random.random() < 1 - fn)  # noqa: S311 - a simulation
+        search.observe(n - 1, random.random() < 1 - fn)
     for _ in range(at_good):
-        search.observe(BEFORE_RANGE, random.random() < fp)  # noqa: S311 - a simulation
+        search.observe(BEFORE_RANGE, random.random() < fp)
     return search
