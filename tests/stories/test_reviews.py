@@ -124,6 +124,30 @@ def test_blocking_fails_the_check_where_the_repository_wants_it(story: Story) ->
     assert pull.checks == {"Regreen": "failure"}
 
 
+def test_parts_of_a_monorepo_have_settings_of_their_own(story: Story) -> None:
+    story.configures(
+        'paths: {"shop/**": {review: {blocking: low}}, "lab/**": {review: {min_confidence: 1}}}\n'
+    )
+    shop = story.pull(FAULT)
+    lab = story.pull({"lab/run.py": FAULT["shop/run.py"]}, branch="lab")
+    story.work()
+    assert (shop.checks, bool(shop.remarks)) == ({"Regreen": "failure"}, True)
+    assert (lab.checks, lab.remarks) == ({"Regreen": "neutral"}, [])
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_change_runs_the_tests_of_the_part_that_it_touches(story: Story) -> None:
+    story.configures(
+        'tests: {command: "python -c 0"}\npaths: {"lab/**": {tests: {command: "python -m lab.new"}}}\n'
+    )
+    new = "VALUE = 1\n"
+    shop, lab = story.pull({"shop/new.py": new}), story.pull({"lab/new.py": new}, branch="lab")
+    story.work()
+    assert "The tests run 1 of 1 new lines." in (lab.check.summary or "")
+    assert "The tests run 0 of 1 new lines." in (shop.check.summary or "")
+
+
 def test_rerequesting_the_check_reviews_again(story: Story) -> None:
     pull = story.pull()
     story.work()
