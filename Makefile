@@ -84,7 +84,7 @@ EXTRAS = --extra app --extra types --extra traces --extra bedrock --extra vertex
 COMPILE = .uv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11
 lock: | .uv/bin/uv ## resolves the dependencies anew
 	echo uv | .uv/bin/uv pip compile --quiet --universal --generate-hashes --upgrade --no-header --python-version 3.11 - -o packaging/uv.txt
-	$(COMPILE) --upgrade $(EXTRAS) --group build pyproject.toml -o requirements.lock
+	$(COMPILE) --upgrade $(EXTRAS) --group build --group playground pyproject.toml -o requirements.lock
 	$(COMPILE) --upgrade $(EXTRAS) --extra mcp --extra e2b --group dev --constraint requirements.lock pyproject.toml -o requirements-dev.lock
 
 clean: ## removes what setup made

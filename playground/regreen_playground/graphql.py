@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 from flask import Blueprint, Response
+from graphql import (
+    DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    GraphQLError,
+    InlineFragmentNode,
+    OperationDefinitionNode,
+    SelectionSetNode,
+    Undefined,
+    parse,
+    value_from_ast_untyped,
+)
 
 from regreen_playground.acts import reviews
-from regreen_playground.gql import Document, Field, GraphQLError, Spread, Variable, read
 from regreen_playground.routes.callers import identify, visible
 from regreen_playground.routes.wire import Call, any_body, respond
 from regreen_playground.shape.people import when
@@ -53,63 +65,81 @@ def _run(call: Call, body: Json) -> Json:
     known = variables if isinstance(variables, dict) else {}
     kinds: dict[type[GraphQLError], str] = {NotFound: "NOT_FOUND", Forbidden: "FORBIDDEN"}
     try:
-        document = read(str(body["query"]))
-        name = body.get("operationName")
-        operations = document.operations
-        chosen = operations.get(str(name)) or next(iter(operations.values()), [])
-        return {"data": _Executor(document, known).pick(_root(call), chosen)}
+        document = parse(str(body["query"]))
+        chosen = _choose_operation(document, body.get("operationName"))
+        return {"data": _Executor(document, chosen, known).pick(_root(call), chosen.selection_set)}
     except GraphQLError as error:
-        told: Json = {"message": str(error)}
+        told: Json = {"message": error.message}
         if type(error) in kinds:
             told["type"] = kinds[type(error)]
         else:
-            call.world.surprises.append(f"graphql: {error}")
+            call.world.surprises.append(f"graphql: {error.message}")
         return {"data": None, "errors": [told]}
+
+
+def _choose_operation(document: DocumentNode, name: object) -> OperationDefinitionNode:
+    operations = [d for d in document.definitions if isinstance(d, OperationDefinitionNode)]
+    for operation in operations:
+        if not name or (operation.name is not None and operation.name.value == name):
+            return operation
+    raise GraphQLError("No operation of that name")
 
 
 class _Executor:
     """Picks what a selection asks for out of nodes, working out what is lazy."""
 
-    def __init__(self, document: Document, variables: Json) -> None:
-        self._document = document
-        self._variables = variables
+    def __init__(
+        self, document: DocumentNode, operation: OperationDefinitionNode, variables: Json
+    ) -> None:
+        self._fragments = {
+            d.name.value: d for d in document.definitions if isinstance(d, FragmentDefinitionNode)
+        }
+        defaults = {
+            d.variable.name.value: value_from_ast_untyped(d.default_value)
+            for d in operation.variable_definitions or ()
+            if d.default_value is not None
+        }
+        self._variables = {**defaults, **variables}
 
-    def pick(self, node: Node, selection: Sequence[Field | Spread]) -> Json:
+    def pick(self, node: Node, selection: SelectionSetNode | None) -> Json:
         out: Json = {}
-        for one in selection:
-            if isinstance(one, Field):
-                out[one.key] = self._value(node, one)
-                continue
-            spread = self._document.fragments.get(one.name, one) if one.name else one
-            if spread.on in {None, node["__typename"], "Node", "Actor", "Comment", "Minimizable"}:
-                out |= self.pick(node, spread.selection)
+        for part in selection.selections if selection is not None else ():
+            if isinstance(part, FieldNode):
+                out[(part.alias or part.name).value] = self._value(node, part)
+            elif isinstance(part, FragmentSpreadNode):
+                if part.name.value not in self._fragments:
+                    msg = f"Fragment {part.name.value} was used, but not defined"
+                    raise GraphQLError(msg)
+                out |= self._pick_on(node, self._fragments[part.name.value])
+            elif isinstance(part, InlineFragmentNode):
+                out |= self._pick_on(node, part)
         return out
 
-    def _value(self, node: Node, one: Field) -> object:
-        if one.name not in node:
-            msg = f"Field '{one.name}' doesn't exist on type '{node['__typename']}' here"
-            raise GraphQLError(msg)
-        value = node[one.name]
-        if callable(value):
-            arguments = self._resolve(one.arguments)
-            assert isinstance(arguments, dict)  # noqa: S101 - a dict resolves to a dict
-            value = value(arguments)
-        return self._shaped(value, one.selection)
+    def _pick_on(self, node: Node, fragment: FragmentDefinitionNode | InlineFragmentNode) -> Json:
+        on = fragment.type_condition.name.value if fragment.type_condition else None
+        if on in {None, node["__typename"], "Node", "Actor", "Comment", "Minimizable"}:
+            return self.pick(node, fragment.selection_set)
+        return {}
 
-    def _shaped(self, value: object, selection: Sequence[Field | Spread]) -> object:
+    def _value(self, node: Node, part: FieldNode) -> object:
+        name = part.name.value
+        if name not in node:
+            msg = f"Field '{name}' doesn't exist on type '{node['__typename']}' here"
+            raise GraphQLError(msg)
+        value = node[name]
+        if callable(value):
+            given = {
+                each.name.value: value_from_ast_untyped(each.value, self._variables)
+                for each in part.arguments or ()
+            }
+            value = value({key: each for key, each in given.items() if each is not Undefined})
+        return self._shaped(value, part.selection_set)
+
+    def _shaped(self, value: object, selection: SelectionSetNode | None) -> object:
         if isinstance(value, dict):
             return self.pick(value, selection)
         if isinstance(value, list):
             return [self._shaped(each, selection) for each in value]
-        return value
-
-    def _resolve(self, value: object) -> object:
-        if isinstance(value, Variable):
-            return self._variables.get(value.name)
-        if isinstance(value, dict):
-            return {key: self._resolve(each) for key, each in value.items()}
-        if isinstance(value, list):
-            return [self._resolve(each) for each in value]
         return value
 
 

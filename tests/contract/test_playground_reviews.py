@@ -164,3 +164,18 @@ def test_reading_is_not_resolving(hub: Hub) -> None:
     refused = graphql(hub, resolve, half, id=node)
     assert refused["errors"][0]["type"] == "FORBIDDEN", "GitHub wants contents: write for this"
     assert pull.threads[0].resolved_by is None
+
+
+def test_a_reply_may_be_a_block_string_and_variables_have_defaults(hub: Hub) -> None:
+    pull = hub.pull()
+    review(hub, pull.number, on(19))
+    node = threads(hub, pull.number)["nodes"][0]["id"]
+    reply = (
+        "mutation($id: ID!) { addPullRequestReviewThreadReply(input: "
+        '{pullRequestReviewThreadId: $id, body: """Done,\n"at last" """}) { comment { body } } }'
+    )
+    answer = graphql(hub, reply, hub.token(pull_requests="write"), id=node)
+    assert answer["data"]["addPullRequestReviewThreadReply"]["comment"]["body"].startswith("Done,")
+    named = 'query($owner: String = "acme") { repository(owner: $owner, name: "lib") { name } }'
+    found = graphql(hub, named, hub.token(pull_requests="read"))
+    assert found == {"data": {"repository": {"name": "lib"}}}
