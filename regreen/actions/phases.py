@@ -215,20 +215,12 @@ def _warm_up_words(words: list[str]) -> str:  # noqa: PLR0911 - one line a tool
             return _warm_up_uvx(["uvx"], words[3:])
         case ["pipx", "run"]:
             return shlex.join(["pipx", "run", *_split_pipx_flags(words[2:]), "--rg-prepare"])
-        case ["pre-commit" | "prek", "run"]:
-            return f"{words[0]} install-hooks"
-        case ["cargo", "test" | "build" | "check" | "clippy" | "nextest"]:
-            return "cargo fetch"
-        case ["go", "test" | "build" | "vet" | "run"]:
-            return "go mod download"
-        case ["hatch", "test"]:
-            return "hatch env create hatch-test"
         case ["hatch", "run"] if len(words) > 2:
             return _warm_up_hatch(words[2:])
         case ["npx", _]:
             return _warm_up_npx(words[1:])
         case _:
-            return ""
+            return load_tools().fetching.get(" ".join(words[:2]), "")
 
 
 def _without_subcommand(arguments: str) -> str:
@@ -269,7 +261,7 @@ def _warm_up_uvx(call: list[str], words: list[str]) -> str:
     tool, _, version = rest[0].partition("@")
     inner = (
         _warm_up_command(shlex.join([tool, *rest[1:]]))
-        if tool in {"tox", "nox", "pre-commit", "prek"}
+        if tool in load_tools().programs["environment_makers"]
         else ""
     )
     if inner:

@@ -99,13 +99,11 @@ def _remedies_for_script(script: str) -> Iterator[Remedy]:
             yield from lone
 
 
-_NON_WRITING_TOOLS = frozenset({"pytest", "py.test", "coverage", "mypy", "pyright", "tox", "nox", "make", "npm", "yarn", "pnpm", "docker", "cargo", "go", "jest", "vitest", "tsc", "exit"})  # fmt: skip
-
-
 def _rewrite_checkers(script: str, *, with_words: bool) -> tuple[str, list[Remedy]]:
     """The script with every checker in its writing form; what only tests or builds is left out."""
     kept_lines: list[Remedy] = []
     parsed = parse_script(script)
+    non_writing = load_tools().programs["non_writing"]
     pieces: list[str] = []
     end = 0
     for command in parsed.commands if parsed.is_complete else ():
@@ -120,7 +118,7 @@ def _rewrite_checkers(script: str, *, with_words: bool) -> tuple[str, list[Remed
             replacement = " ".join(
                 [*(word.source for word in assigned), f"{remedy.script} || true"]
             )
-        elif remedy is None and inner[:1] and inner[0].rsplit("/", 1)[-1] in _NON_WRITING_TOOLS:
+        elif remedy is None and inner[:1] and inner[0].rsplit("/", 1)[-1] in non_writing:
             replacement = "true"
         pieces += [parsed.source[end : command.start].decode(), replacement]
         end = command.end

@@ -36,6 +36,7 @@ class ToolTable:
     programs: Mapping[str, frozenset[str]]
     option_values: Mapping[str, frozenset[str]]
     installs: Mapping[str, Sequence[str]]
+    fetching: Mapping[str, str]
     test_suites: Sequence[str]
     fixing: Mapping[str, FixingTool]
 
@@ -56,6 +57,7 @@ def load_tools() -> ToolTable:
             name: frozenset(values) for name, values in document["option_values"].items()
         },
         installs=document["installs"],
+        fetching=document["fetching"],
         test_suites=document["test_suites"]["patterns"],
         fixing={name: FixingTool(**row) for name, row in document["fixing"].items()},
     )
