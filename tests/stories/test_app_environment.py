@@ -19,6 +19,16 @@ _CHANGED = {"pkg/calc.py": CALC.replace("    return result\n", "    return resul
 _RAN = "The tests run 1 of 1 new lines."
 _MORE = PYPROJECT.replace('["pytest", "iniconfig"]', '["pytest"]\ndev = ["iniconfig"]')
 _UNKNOWN = _MORE.replace('"iniconfig"', '"freezgun-helper-x"')
+_WORKFLOW = """\
+on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - run: pip install pytest freezgun-helper-x
+      - run: python -m pytest -q
+"""
 _LOG = "pkg/calc.py: FAILED\n##[error]Process completed with exit code 1.\n"
 
 
@@ -75,6 +85,15 @@ def test_a_setup_of_a_pull_request_passes_the_guard(project: Story) -> None:
     assert _RAN not in _summary(pull)
     assert "freezgun-helper-x" in _summary(pull)
     assert "tests.allow_packages" in _summary(pull)
+
+
+def test_a_workflow_that_a_pull_request_brings_along_is_judged_too(project: Story) -> None:
+    pull = project.pull({**_CHANGED, ".github/workflows/ci.yml": _WORKFLOW})
+    project.says("alice", "/review", on=pull)
+    project.work()
+    assert "the setup was not run" in _summary(pull)
+    assert "tests.allow_packages" in _summary(pull)
+    assert "Environment inferred from pyproject.toml:8" in _summary(pull)
 
 
 def test_a_forks_changed_setup_is_not_used_before_it_is_approved(tell: Tell) -> None:
