@@ -58,6 +58,7 @@ def bisect_on_request(desk: Services, job: Job, ask: BisectAsk) -> str:
     branch = pull.head_ref if pull else repository.default_branch
     if ask.slower is not None and good is None:
         raise UserError("`slower=` needs `good=`: the commit whose time is the measure")
+    desk.sandbox()  # fails early, and so does a range that is none
     resolve_range(good, bad, find_fix=False, git=git)
     try:
         tests = complete_tests(
