@@ -24,7 +24,6 @@ from regreen.cli.options import (
 )
 from regreen.cli.terminal import print_answer, report_progress
 from regreen.domain.errors import UserError
-from regreen.domain.repo_config import CONFIG_PATH
 
 if TYPE_CHECKING:
     from regreen.domain.ports import Git, Sandbox
@@ -122,6 +121,7 @@ def init_command(*, repo: Path, kind: str, max_minutes: float) -> int:
     from regreen.adapters.git.repository import GitRepository
     from regreen.adapters.sandbox.selection import choose_sandbox
     from regreen.code.repo_config_file import parse_repo_config
+    from regreen.domain.repo_config import CONFIG_PATH
     from regreen.runs.trial import Trial
 
     place = repo / CONFIG_PATH
