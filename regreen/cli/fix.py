@@ -331,10 +331,12 @@ def _trial_from_workflow(
     from regreen.app.settings_loader import read_settings
 
     text = source.workflow.read_text(encoding="utf-8-sig", errors="replace")
-    plan = partial(_plan_trial, server=read_settings().github)
+    server = read_settings().github
     try:
         with isolation.name_failed_input("the workflow"):
-            return isolation.run_in_child(plan, text, git, rev, source, pythons)
+            return isolation.run_in_child(
+                partial(_plan_trial, server=server), text, git, rev, source, pythons
+            )
     except UserError as error:
         msg = f"{source.workflow}: {error}"
         raise UserError(msg) from error

@@ -36,10 +36,12 @@ def command(workflow: Path, job: str | None, event: str, shape: str) -> int:
     except OSError as error:
         message = f"cannot read {workflow}: {error.strerror}; give the path of a workflow file"
         raise UserError(message) from error
-    plan = partial(plan_workflow, server=read_settings().github)
+    server = read_settings().github
     try:
         with isolation.name_failed_input("the workflow"):
-            jobs = isolation.run_in_child(plan, text, job, event, _repository_files(workflow))
+            jobs = isolation.run_in_child(
+                partial(plan_workflow, server=server), text, job, event, _repository_files(workflow)
+            )
     except UserError as error:
         message = f"{workflow}: {error}"
         raise UserError(message) from error

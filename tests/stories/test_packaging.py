@@ -155,7 +155,7 @@ def test_the_action_installs_in_a_hostile_checkout(runner: dict[str, str], tmp_p
 def test_the_action_builds_nothing_that_it_downloads() -> None:
     """A source distribution would run its own build, with dependencies that nothing pins."""
     script = named_step("Install")["run"]
-    assert script.count("requirements.lock") == script.count("--only-binary=:all:") == 1
+    assert script.count("packaging/action.txt") == script.count("--only-binary=:all:") == 1
 
 
 def test_the_action_on_another_event_says_what_to_do(

@@ -212,9 +212,13 @@ def _find_step_locations(
         return []
     try:
         files = partial(git.show, run.head_sha)
-        plan = partial(plan_workflow, server=github.server)
         plans = isolation.run_in_child(
-            plan, text.decode("utf-8", "replace"), None, run.event, files, github.repo
+            partial(plan_workflow, server=github.server),
+            text.decode("utf-8", "replace"),
+            None,
+            run.event,
+            files,
+            github.repo,
         )
     except UserError:
         return []
