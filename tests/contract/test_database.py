@@ -13,7 +13,7 @@ from typing import get_args
 import pytest
 import sqlalchemy as sa
 
-from regreen.adapters.github.requester import CONTENT_LIMITS
+from regreen.adapters.github.rate_limits import CONTENT_LIMITS
 from regreen.adapters.store.connection import engine_for
 from regreen.adapters.store.database import Database
 from regreen.adapters.store.inbox import DeliveryInbox

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.adapters.github.requester import CONTENT_LIMITS, RateLimits, WritePacer, wait_for
+from regreen.adapters.github.rate_limits import CONTENT_LIMITS, RateLimits, WritePacer, wait_for
 from regreen.domain.github import RateLimited
 
 

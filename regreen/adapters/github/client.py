@@ -30,14 +30,13 @@ from regreen.adapters.github.json_shapes import (
     parse_workflow_run,
     with_marker,
 )
+from regreen.adapters.github.rate_limits import TakeTurn, WritePacer
 from regreen.adapters.github.requester import (
     CallMonitor,
     EtagCache,
     GitHubRequester,
     Json,
-    TakeTurn,
     WriteCache,
-    WritePacer,
     WriteRecord,
 )
 from regreen.adapters.github.tokens import InstallationTokens

@@ -8,7 +8,7 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
@@ -20,9 +20,10 @@ from github import Auth, Github, GithubException
 from requests.adapters import Retry
 
 from regreen import __version__
+from regreen.adapters.github.rate_limits import WritePacer
 from regreen.domain.errors import OutsideError
 from regreen.domain.github import NotAllowed, NotFound, RateLimited, ValidationFailed
-from regreen.domain.ports import Clock, NoTraces, Traces
+from regreen.domain.ports import NoTraces, Traces
 from regreen.domain.state_records import RateLimit
 from regreen.secrets.redaction import CleanText, redact_secrets
 
@@ -99,47 +100,6 @@ class WriteCache:
         """Forget a write whose object is gone."""
         with self._lock:
             self._kept.pop(key, None)
-
-
-RateLimits = Sequence[tuple[float, int]]
-"""Seconds, and how many turns within them."""
-
-TakeTurn = Callable[[str, RateLimits, float], float]
-"""Takes the next turn of a name; the seconds until it comes. Longer than the last argument: none was taken."""
-
-CONTENT_LIMITS: RateLimits = ((1.0, 1), (60.0, 80), (3600.0, 500))
-_LONGEST_WAIT_S = 30.0
-
-
-class WritePacer:
-    """80 writes a minute and 500 an hour, one second apart; GitHub blocks clients that exceed them.
-
-    https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api
-    """
-
-    def __init__(self, clock: Clock, turn: TakeTurn, name: str) -> None:
-        self._clock = clock
-        self._turn = turn
-        self._name = name
-
-    def wait_turn(self) -> None:
-        """Wait for the turn of one more write.
-
-        Raises:
-            RateLimited: the turn comes so late that the job should make room for others.
-        """
-        wait = self._turn(self._name, CONTENT_LIMITS, _LONGEST_WAIT_S)
-        if wait > _LONGEST_WAIT_S:
-            msg = f"GitHub allows {CONTENT_LIMITS[-1][1]} writes an hour; the next is due in {wait:.0f} s"
-            raise RateLimited(msg, retry_after=wait)
-        if wait > 0:
-            self._clock.sleep(wait)
-
-
-def wait_for(past: Sequence[float], limits: RateLimits, now: float) -> float:
-    """How long the next turn has to wait; `past` are the earlier turns, newest first, some in the future."""
-    waits = [past[most - 1] + span - now for span, most in limits if len(past) >= most]
-    return max(0.0, *waits) if waits else 0.0
 
 
 PAGE_SIZE = 100

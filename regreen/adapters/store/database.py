@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import sqlalchemy as sa
 
-from regreen.adapters.github.requester import RateLimits, wait_for
+from regreen.adapters.github.rate_limits import RateLimits, wait_for
 from regreen.adapters.store import tables as t
 from regreen.adapters.store.connection import LIVE_STATES, StoreRows, datetime_from_seconds
 from regreen.adapters.store.job_rows import JobRows, delivery_from_row, job_from_row
