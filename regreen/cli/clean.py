@@ -19,7 +19,7 @@ import click
 from regreen.cli.options import format_option
 from regreen.cli.terminal import print_answer
 from regreen.domain.errors import NoSandbox, OutsideError, UserError
-from regreen.domain.private_folders import cache_home, lock_caches
+from regreen.domain.private_folders import cache_home, find_leftovers, lock_caches
 
 if TYPE_CHECKING:
     from regreen.adapters.sandbox.retention import StoredEnvironment
@@ -93,6 +93,10 @@ def command(*, kinds: tuple[str, ...], everything: bool, yes: bool, form: str) -
         "kept": [],
     }
     if chosen:
+        for cache in chosen:
+            if cache.kind == "temporary":  # the only kind outside of Regreen's own folders
+                for entry in cache.entries:
+                    click.echo(f"leftover: {cache.path}/{entry.name}", err=True)
         _ask(chosen, yes=yes)
         document |= _empty_caches({cache.kind for cache in chosen})
     if form == "json":
@@ -169,15 +173,15 @@ def _format_size(size: int) -> str:
 def _find_caches() -> list[_Cache]:
     from regreen.app.settings_loader import read_settings
 
-    home = read_settings().home
+    home, views = read_settings().home, cache_home() / "views"
     caches = [
         *_find_environments(),
         _find_mirrors(home / "mirrors"),
-        _find_folders("repositories", cache_home() / "views", "*", oldest=0.0),
+        _find_folders("repositories", views, views.glob("*")),
         _find_databases("runs", home / "bisect.db"),
         _find_databases("answers", home / "answers.sqlite"),
         _find_databases("index", home / "index.sqlite"),
-        _find_folders("temporary", Path(tempfile.gettempdir()), "regreen-*-*", oldest=_DAY_S),
+        _find_folders("temporary", Path(tempfile.gettempdir()), find_leftovers()),
     ]
     order = list(KINDS)
     return sorted(caches, key=lambda cache: order.index(cache.kind))
@@ -243,8 +247,8 @@ def _find_mirrors(folder: Path) -> _Cache:
     return _make_cache("mirrors", folder, found, remove)
 
 
-def _find_folders(kind: str, folder: Path, pattern: str, *, oldest: float) -> _Cache:
-    """This user's folders and files in `folder` that nobody has changed for `oldest` seconds."""
+def _find_folders(kind: str, folder: Path, found: Iterable[Path]) -> _Cache:
+    """Folders and files in `folder`."""
 
     def remove(entries: Sequence[_Entry]) -> Iterable[str]:
         for entry in entries:
@@ -253,12 +257,6 @@ def _find_folders(kind: str, folder: Path, pattern: str, *, oldest: float) -> _C
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
                 yield entry.name
 
-    found = []
-    for path in folder.glob(pattern):
-        with suppress(OSError):
-            status = path.lstat()
-            if status.st_uid == os.geteuid() and status.st_mtime <= time.time() - oldest:
-                found.append(path)
     return _make_cache(kind, folder, found, remove)
 
 
@@ -270,7 +268,8 @@ def _find_databases(kind: str, file: Path) -> _Cache:
             (file.parent / entry.name).unlink(missing_ok=True)
             yield entry.name
 
-    return _make_cache(kind, file, list(file.parent.glob(f"{file.name}*")), remove)
+    parts = [file.with_name(file.name + end) for end in ("", "-journal", "-shm", "-wal")]
+    return _make_cache(kind, file, parts, remove)
 
 
 def _make_cache(

@@ -11,8 +11,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from stat import S_ISDIR
 
 from regreen.domain.errors import UserError
+
+# A name alone proves nothing: a user's own folder may be called `regreen-tree-checkout` too.
+_MARK = ".made-by-regreen"
+_LEFTOVER_S = 24 * 3600.0
 
 
 def cache_home() -> Path:
@@ -120,6 +125,24 @@ def remove_unused(folder: Path, pattern: str, days: float) -> None:
 @contextmanager
 def temporary_folder(kind: str) -> Iterator[Path]:
     """A private temporary folder, removed at the end; leftovers of killed processes are removed after a day."""
-    remove_unused(Path(tempfile.gettempdir()), f"regreen-{kind}-*", days=1)
-    with tempfile.TemporaryDirectory(prefix=f"regreen-{kind}-") as folder:
-        yield Path(folder)
+    for leftover in find_leftovers():
+        shutil.rmtree(leftover, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"regreen-{kind}-") as made:
+        (Path(made) / _MARK).touch()
+        folder = Path(made) / "files"
+        folder.mkdir()
+        yield folder
+
+
+def find_leftovers() -> Iterator[Path]:
+    """Folders that `temporary_folder` made for this user a day ago or more and that a killed process left."""
+    home = cache_home().resolve()
+    for path in Path(tempfile.gettempdir()).glob("regreen-*-????????"):
+        try:
+            status, is_marked = path.lstat(), (path / _MARK).is_file()
+        except OSError:  # another process removed it, or another user owns it
+            continue
+        is_old = time.time() - status.st_mtime > _LEFTOVER_S
+        is_ours = S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+        if is_marked and is_old and is_ours and not home.is_relative_to(path.resolve()):
+            yield path

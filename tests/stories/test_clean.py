@@ -21,6 +21,7 @@ from regreen.bisect.verdict_memory import SqliteVerdictMemory
 from regreen.cli import cli
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.models import EnvSpec
+from regreen.domain.private_folders import temporary_folder
 from tests.contract.sandboxes import sandbox_or_skip
 from tests.unit.repairs import GREEN, Repository
 
@@ -49,6 +50,18 @@ def clean(*argv: str) -> tuple[int, dict[str, Any]]:
     return int(done.return_value or 0), json.loads(done.stdout)
 
 
+def leave_behind() -> Path:
+    """The temporary folder that a killed command leaves."""
+    program = "from regreen.domain.private_folders import temporary_folder as made\nwith made('tree') as it: print(it, flush=True); input()"
+    with subprocess.Popen(
+        (sys.executable, "-c", program), stdin=-1, stdout=-1, text=True
+    ) as killed:
+        assert killed.stdout is not None
+        folder = Path(killed.stdout.readline().strip())
+        killed.kill()
+    return next(path for path in (folder, *folder.parents) if path.name.startswith("regreen-"))
+
+
 def kept(document: dict[str, Any]) -> dict[str, int]:
     return {row["kind"]: row["entries"] for row in document["caches"] if row["entries"]}
 
@@ -72,15 +85,43 @@ def test_named_kinds_go_and_the_others_stay(home: Path) -> None:
 
 
 def test_all_goes_but_the_operators_database_keys_and_settings(home: Path, tmp_path: Path) -> None:
-    old, young = tmp_path / "regreen-tree-old", tmp_path / "regreen-tree-young"
-    for folder in (old, young):
-        (folder / "below").mkdir(parents=True)
+    old, young = leave_behind(), leave_behind()
     os.utime(old, (0, time.time() - 2 * 86400))
     code, document = clean("--all", "--yes")
     assert (code, document["kept"], kept(clean()[1])) == (0, [], {})
     assert (old.exists(), young.exists()) == (False, True)
     for name in ("regreen.sqlite", "regreen.env", "dashboard-token", "key.pem"):
         assert (home / name).read_text() == "the operator's"
+
+
+def test_a_users_own_folder_stays_whatever_its_name_is(home: Path, tmp_path: Path) -> None:
+    own = [tmp_path / name for name in ("regreen-my-feature", "regreen-tree-fixtures")]
+    for folder in own:
+        subprocess.run(["git", "init", "-q", folder], check=True)
+        os.utime(folder, (0, time.time() - 3 * 86400))
+    (copy := home / "bisect.db.my-copy").touch()
+    document = clean("--all", "--yes")[1]
+    with temporary_folder("tree"):  # which removes leftovers too
+        assert "temporary" not in {row["kind"] for row in document["removed"] if row["entries"]}
+    assert all((folder / ".git" / "HEAD").exists() for folder in own)
+    assert copy.exists()
+
+
+def test_a_home_among_the_leftovers_stays(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = home.rename(leave_behind() / "home")
+    os.utime(place.parent, (0, time.time() - 3 * 86400))
+    monkeypatch.setenv("REGREEN_HOME", str(place))
+    clean("temporary", "--yes")
+    assert (place / "key.pem").exists()
+
+
+def test_leftovers_are_named_before_they_go(home: Path) -> None:
+    os.utime(left := leave_behind(), (0, time.time() - 2 * 86400))
+    done = CliRunner().invoke(cli, ("clean", "temporary", "--yes"), standalone_mode=False)
+    assert f"leftover: {left}\n" in done.stderr
+    assert not left.exists()
 
 
 def test_without_a_terminal_nothing_goes_unasked(home: Path) -> None:

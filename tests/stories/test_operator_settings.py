@@ -240,14 +240,14 @@ def test_the_module_imports_nothing_of_the_folder_it_is_run_in(tmp_path: Path) -
 
 def test_what_a_killed_process_left_is_removed_after_a_day(tmp_path: Path) -> None:
     repo, temporary, views = hostile(tmp_path / "repo", "http://127.0.0.1:9"), tmp_path / "tmp", tmp_path / "home" / "views"  # fmt: skip
-    ages = {temporary / "regreen-review-old": 2, temporary / "regreen-review-new": 0.5, temporary / "other-old": 2, views / "old": 31, views / "new": 20}  # fmt: skip
+    ages = {temporary / "regreen-review-12345678": 2, temporary / "regreen-review-23456789": 0.5, temporary / "regreen-review-my_notes": 2, views / "old": 31, views / "new": 20}  # fmt: skip
     for folder, days in ages.items():
         folder.mkdir(parents=True)
-        (folder / "a.py").touch()
+        (folder / ("a.py" if "my" in folder.name else ".made-by-regreen")).touch()
         os.utime(folder, (time.time() - days * 86_400,) * 2)
     regreen(repo.root, "review", "--base", "main", "--no-model", REGREEN_HOME=str(tmp_path / "home"), TMPDIR=str(temporary))  # fmt: skip
     assert {folder.name for folder in ages if folder.exists()} == {
-        "regreen-review-new",
-        "other-old",
+        "regreen-review-23456789",
+        "regreen-review-my_notes",
         "new",
     }
