@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from regreen.packages.dependency import get_table
 from regreen.packages.popular_names import Ecosystem
 from regreen.packages.requirement_file import (
     FILE_OPTIONS,
@@ -31,6 +33,10 @@ _PYTHON_TOOLS = frozenset(
 _NODE_TOOLS = frozenset({"npm", "yarn", "pnpm", "bun"})
 _NODE_RUNNERS = frozenset({"npx", "pnpx", "bunx"})
 _INSTALLERS = _PYTHON_TOOLS | _NODE_TOOLS | _NODE_RUNNERS
+_JVM_BUILDERS = frozenset({"mvn", "mvnw", "mvnd", "gradle", "gradlew"})
+_LIFECYCLE_SCRIPTS = frozenset({
+    "preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare", "prepublish",
+})  # fmt: skip
 _INSTALL_VERBS = frozenset({"install", "i", "add", "download", "wheel", "inject", "dlx", "exec", "x", "upgrade", "update"})  # fmt: skip
 _NAMING_OPTIONS = frozenset(
     {"--with", "--with-editable", "--from", "--spec", "--package", "--with-requirements"}
@@ -51,7 +57,8 @@ class InstallRequests:
     """All requests in a setup itself, before its files are read.
 
     `variables` are those that it sets; `unread` are commands that may install and cannot be judged, each with its
-    place; `folder` is where the setup stands while it is read.
+    place; `build_arguments` are the files that calls of Maven and Gradle may name, None without such a call; `folder` is
+    where the setup stands while it is read.
     """
 
     words: list[InstallRequest] = field(default_factory=list)
@@ -62,6 +69,7 @@ class InstallRequests:
     runners: set[str] = field(default_factory=set)
     unread: list[tuple[str, str]] = field(default_factory=list)
     clones_submodules: bool = False
+    build_arguments: set[str] | None = None
     folder: str = ""
 
     def possible_paths(self, path: str) -> set[str]:
@@ -70,10 +78,19 @@ class InstallRequests:
         return {place for place in places if place}
 
 
-def find_install_requests(setup: str, read: ReadFile) -> InstallRequests:
-    """The requests of a shell command, of the scripts of the tree that it runs, and of files that these include."""
+def find_install_requests(
+    setup: str, read: ReadFile, paths: Collection[str] = ()
+) -> InstallRequests:
+    """The requests of a shell command, of the scripts of the tree that it runs, and of files that these include.
+
+    Args:
+        setup: the command.
+        read: reads a file of the tree.
+        paths: all files of the tree; the scripts of its packages run where npm or the like is called.
+    """
     requests = InstallRequests()
-    reader = _SetupReader(read, requests)
+    packages = tuple(path for path in paths if posixpath.basename(path) == "package.json")
+    reader = _SetupReader(read, requests, packages)
     reader.read_script(setup, "the setup command", _MAX_SCRIPT_DEPTH)
     reader.read_written_files()
     return requests
@@ -110,6 +127,8 @@ class _SetupReader:
 
     read: ReadFile
     found: InstallRequests
+    packages: tuple[str, ...] = ()
+    package_scripts: dict[tuple[str, str], str] | None = None
     values: dict[str, str] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     written: dict[str, list[_WrittenFile]] = field(default_factory=dict)
@@ -168,6 +187,9 @@ class _SetupReader:
         requests.runners |= RUNNERS & {
             posixpath.basename(re.split(r"[<>=!~@\[]", word)[0]) for word in argv
         }
+        if any(posixpath.basename(word) in _JVM_BUILDERS for word in argv):
+            named = (p for word in argv for p in requests.possible_paths(word.rpartition("=")[2]))
+            requests.build_arguments = (requests.build_arguments or set()).union(named)
         requests.clones_submodules = requests.clones_submodules or bool(
             {"submodule", "--recurse-submodules", ".gitmodules"} & set(argv)
         )
@@ -184,7 +206,7 @@ class _SetupReader:
         elif name in _INSTALLERS:
             if "xargs" in wrappers and _takes_packages(name, arguments):
                 arguments = [*arguments, *self._read_piped_names(wrappers, command, where)]
-            self._read_installer(name, arguments, where)
+            self._read_installer(name, arguments, where, depth)
         elif name in tools.programs["shells"]:
             self._read_shell(name, arguments, command, where, depth)
         elif name == "eval":
@@ -196,7 +218,7 @@ class _SetupReader:
             self._read_called_file(call[0] if "/" in call[0] else name, arguments, depth)
             self._read_unknown_call(name, arguments, command, where, depth)
 
-    def _read_installer(self, name: str, arguments: Sequence[str], where: str) -> None:
+    def _read_installer(self, name: str, arguments: Sequence[str], where: str, depth: int) -> None:
         arguments = [
             self._read_substituted_names(word, where)
             if re.fullmatch(r"\$\(.*\)|`.*`", word, re.DOTALL)
@@ -210,6 +232,24 @@ class _SetupReader:
                 InstallRequest("npm", package, where)
                 for package in _read_node_names(name, arguments)
             ]
+            self._read_package_scripts(arguments, depth)
+
+    def _read_package_scripts(self, arguments: Sequence[str], depth: int) -> None:
+        """The scripts that an installation of the tree's packages runs, and those that the call names."""
+        if self.package_scripts is None:
+            found = ((path, _read_scripts(self.read(path))) for path in self.packages)
+            self.package_scripts = {
+                (path, name): text for path, scripts in found for name, text in scripts.items()
+            }
+        called = {f"{when}{word}" for word in arguments for when in ("", "pre", "post")}
+        for path, name in list(self.package_scripts):
+            if name not in called | _LIFECYCLE_SCRIPTS:
+                continue
+            text = self.package_scripts.pop((path, name), "")  # each is read once
+            folder, self.found.folder = self.found.folder, posixpath.dirname(path)
+            self.found.scripts.add(path)
+            self.read_script(text, path, depth - 1)
+            self.found.folder = folder
 
     def _read_substituted_names(self, word: str, where: str) -> str:
         """`pip install $(cat FILE)`: notes the files that are printed; returns a path to read in the word's place."""
@@ -247,7 +287,7 @@ class _SetupReader:
                 self.read_script(word, where, depth - 1)
         if name.startswith(("$", "`", "{")) and _INSTALL_VERBS & set(arguments[:3]):
             tool = "npm" if re.search(r"(?i)npm|yarn|pnpm|bun", name) else "pip"
-            self._read_installer(tool, arguments, where)
+            self._read_installer(tool, arguments, where, depth)
 
     def _read_unknown_program(self, text: str, where: str) -> None:
         """A program, or a whole script, that another command prints: refused unless that is known to be harmless."""
@@ -387,6 +427,15 @@ class _SetupReader:
                         self.read_script(recipe, path, depth - 1)
                 elif not content.startswith(b"#!") or re.match(r"#!.*\b(?:ba|da|z)?sh\b", text):
                     self.read_script(text, path, depth - 1)
+
+
+def _read_scripts(content: bytes | None) -> dict[str, str]:
+    """The scripts of a `package.json`; none if it cannot be read, because npm cannot read it either."""
+    try:
+        scripts = get_table(json.loads(decode_text(content or b"")), "scripts")
+    except (ValueError, RecursionError):
+        return {}
+    return {name: text for name, text in scripts.items() if isinstance(text, str)}
 
 
 # Such an address is compared with the base's unexpanded: the variable part is behind the host.

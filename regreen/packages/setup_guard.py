@@ -50,6 +50,10 @@ _INSECURE_VARIABLE = re.compile(r"(?i)(?:PIP_TRUSTED_HOST|UV_INSECURE_HOST|npm_c
 _FILE_VARIABLE = re.compile(
     r"(?i)(?:PIP_(?:REQUIREMENT|CONSTRAINT)|UV_(?:REQUIREMENT|CONSTRAINT|OVERRIDE|BUILD_CONSTRAINT)S?)"
 )
+_JVM_BUILD_FILE = re.compile(
+    r"(?:.*/)?(?:pom\.xml|settings\.xml|gradle\.properties|mvnw|gradlew|[^/]*\.(?:gradle|gradle\.kts|versions\.toml)"
+    r"|(?:gradle|\.mvn|buildSrc)/.*)"
+)
 _MAX_FILES = 400
 
 
@@ -118,7 +122,7 @@ class _SetupGuard:
     def find_refusals(
         self, setup: str, env: Collection[tuple[str, str]]
     ) -> Iterator[InstallRefusal]:
-        requests = find_install_requests(setup, self.tree.read)
+        requests = find_install_requests(setup, self.tree.read, self.tree.files.keys())
         written = () if self.rules.trusts_command else (*env, *requests.variables)
         listed = {
             place
@@ -143,11 +147,20 @@ class _SetupGuard:
         for name, value in written:
             if is_installer_variable(name):
                 yield from self._check_variable(name, value)
+        if requests.build_arguments is not None and not self.rules.trusts_command:
+            yield from self._check_jvm_build(requests.build_arguments)
         wanted = find_needs(setup, self.tree.files.keys(), self.tree.read)
         for path in self._select_files(wanted, named, requests):
             yield from self._check_file(
                 path, is_requirements=path in named, runs=bool(requests.runners)
             )
+
+    def _check_jvm_build(self, named: Collection[str]) -> Iterator[InstallRefusal]:
+        """Files of Maven and Gradle are programs: what they install is known only where the trusted tree has them."""
+        for path in sorted({*self.tree.files, *(self.base.files if self.base else ())}):
+            if (path in named or _JVM_BUILD_FILE.fullmatch(path)) and self._is_changed(path):
+                why = "is changed, and what Maven or Gradle installs from it cannot be told without `tests.setup`"
+                yield InstallRefusal(f"`{path}`", "the tree", why)
 
     def _check_variable(self, name: str, value: str) -> Iterator[InstallRefusal]:
         """The value of a variable that an installer reads, or the file of the tree that it names."""

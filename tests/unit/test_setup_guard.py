@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import json
 from collections.abc import Mapping
 
 import pytest
@@ -233,3 +234,72 @@ def test_names_that_no_index_could_hold_are_refused(name: str) -> None:
 
 def test_without_a_trusted_tree_nothing_is_known_from_before() -> None:
     assert what(find_refusals("pip install our-own-lib", (), tree(BASE), None)) == ["`our-own-lib`"]
+
+
+JVM = {
+    "pom.xml": "<project><artifactId>shop</artifactId></project>",
+    "build.gradle": "plugins { id 'java' }",
+    "gradle/wrapper/gradle-wrapper.properties": "distributionUrl=https\\://services.gradle.org/x.zip",
+    "gradle/verification-metadata.xml": "<verification-metadata/>",
+    "mvnw": "#!/bin/sh\nexec java -cp .mvn/wrapper/maven-wrapper.jar x\n",
+    "ci/mirrors.xml": "<settings/>",
+    "Makefile": "deps:\n\t./gradlew testClasses\n",
+    "src/Main.java": "class Main {}",
+}
+
+
+@pytest.mark.parametrize(
+    ("setup", "path"),
+    [
+        ("mvn -q -B dependency:go-offline", "pom.xml"),
+        ("./mvnw package", "parts/web/pom.xml"),
+        ("mvn -s ci/mirrors.xml package", "ci/mirrors.xml"),
+        ("mvn --settings=ci/mirrors.xml package", "ci/mirrors.xml"),
+        ("mvn package", ".mvn/maven.config"),
+        ("./gradlew testClasses", "gradle/wrapper/gradle-wrapper.properties"),
+        ("xvfb-run gradle testClasses", "build.gradle"),
+        ("sh gradlew testClasses", "settings.gradle.kts"),
+        ("make deps", "gradle/libs.versions.toml"),
+        ("bash -c 'gradle build'", "buildSrc/src/main/java/Fetch.java"),
+    ],
+)
+def test_what_maven_or_gradle_would_install_from_a_changed_build_is_refused(
+    setup: str, path: str
+) -> None:
+    changed = JVM | {path: "https://evil.example/m2"}
+    assert what(find_refusals(setup, (), tree(changed), tree(JVM))) == [f"`{path}`"]
+    trusting = InstallPolicy(trusts_command=True)
+    assert not find_refusals(setup, (), tree(changed), tree(JVM), trusting)
+    assert not find_refusals(setup, (), tree(JVM | {"src/Main.java": "x"}), tree(JVM))
+
+
+def test_checksums_that_gradle_is_to_lose_are_refused() -> None:
+    head = {path: text for path, text in JVM.items() if "verification" not in path}
+    found = find_refusals("gradle build", (), tree(head), tree(JVM))
+    assert what(found) == ["`gradle/verification-metadata.xml`"]
+
+
+@pytest.mark.parametrize(
+    ("setup", "scripts"),
+    [
+        ("npm ci", {"preinstall": "npx expresss"}),
+        ("npm install --no-audit", {"postprepare": "npm i -g expresss"}),
+        ("cd web && pnpm install --frozen-lockfile", {"prepare": "npm run more", "more": "npx expresss"}),
+        ("yarn", {"prepublish": "pip install reqeusts"}),
+        ("npm run build", {"prebuild": "npx expresss"}),
+        ("env CI=1 npm ci", {"install": "sh scripts/get.sh"}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("place", ["package.json", "web/package.json"])
+def test_what_the_scripts_of_a_package_install_is_judged(
+    setup: str, scripts: dict[str, str], place: str
+) -> None:
+    head = {place: json.dumps({"scripts": scripts}), "scripts/get.sh": "npx expresss\n"}
+    assert what(judged(setup, head)) in (["`expresss`"], ["`reqeusts`"])
+
+
+def test_scripts_of_a_package_that_install_nothing_new_pass() -> None:
+    scripts = {"prepare": "husky || true", "postinstall": "tsc -p .", "release": "npx expresss"}
+    loop = {"install": "npm run one", "one": "npm run two", "two": "npm run one"}
+    for given in (scripts, loop):
+        assert not judged("npm ci", {"package.json": json.dumps({"scripts": given})})
