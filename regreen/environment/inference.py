@@ -41,7 +41,13 @@ _MAX_WORKFLOWS = 20
 
 
 def infer_environments(
-    git: Git, rev: str, *, pythons: Sequence[str], today: date, command: str = ""
+    git: Git,
+    rev: str,
+    *,
+    pythons: Sequence[str],
+    today: date,
+    command: str = "",
+    committed: date | None = None,
 ) -> tuple[Environment, ...]:
     """The environments to try at `rev`, the likeliest first; none where nothing says how anything is set up.
 
@@ -51,23 +57,24 @@ def infer_environments(
         pythons: the interpreters that boxes have ("3.11").
         today: decides whether the commit is old.
         command: the command to be run, where it is known; "" where it is to be inferred, too.
+        committed: the day that counts as the commit's; by default its own.
 
     Raises:
         AnalysisFailed: the files could not be read within the limits.
     """
     with isolation.name_failed_input("the repository's manifests"):
-        return isolation.run_in_child(_infer, git, rev, tuple(pythons), today, command)
+        committed = committed or git.commit(rev).date.date()
+        day = committed if today - committed > _OLD else None
+        return isolation.run_in_child(_infer, git, rev, tuple(pythons), day, command)
 
 
 def _infer(
-    git: Git, rev: str, pythons: tuple[str, ...], today: date, command: str
+    git: Git, rev: str, pythons: tuple[str, ...], day: date | None, command: str
 ) -> tuple[Environment, ...]:
     if _needs_nothing(command):
         return ()
     files = open_files(git, rev)
     projects = _projects_of_command(command) or _projects_of_tree(files)
-    committed = git.commit(rev).date.date()
-    day = committed if today - committed > _OLD else None
 
     def find_job(is_test_call: IsTestCall, rank: RankVersion) -> TestingJob | None:
         return _find_workflow_job(files, is_test_call, rank)

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import date
 from threading import Event
 from typing import Any
 
@@ -234,20 +234,17 @@ def complete_trial(
     command = trial.command_line if trial.command else ""
     if source and command:
         return CompletedTrial(trial, _describe_given(trial, source), minutes_left=stop.left / 60)
-    day = today
-    if change is not None:  # what is set up is the change, so its age decides
-        age = today - git.commit(change).date.date()
-        day = git.commit(rev).date.date() + max(age, timedelta())
     pythons = (trial.python,) if trial.python else sandbox.pythons()
     try:
-        found = infer_environments(git, rev, pythons=pythons, today=day, command=command)
+        found = infer_environments(git, rev, pythons=pythons, today=today, command=command)
     except AnalysisFailed as error:
         say(f"nothing was inferred: {error}")
         done = CompletedTrial(trial, _describe_given(trial, source or "nothing"), works=False)
         return done.add_note(f"nothing was inferred: {error}")
     unused = ""
     if change is not None:
-        unused = _find_difference(found, git, change, pythons=pythons, today=today, command=command)
+        committed = git.commit(rev).date.date()
+        unused = _find_difference(found, git, change, pythons=pythons, today=today, command=command, committed=committed)  # fmt: skip
     if not trial.command and found and found[0].test is not None:
         trial = replace(trial, command=("bash", "-c", found[0].test.value))
     if source or not found:
@@ -302,10 +299,16 @@ def _find_difference(
     pythons: Sequence[str],
     today: date,
     command: str,
+    committed: date,
 ) -> str:
-    """The place where a change says something else about its environment; "" where it says the same."""
+    """The place where a change says something else about its environment; "" where it says the same.
+
+    `committed`: the day of both commits, because the author of a change chooses the date of theirs.
+    """
     try:
-        own = infer_environments(git, change, pythons=pythons, today=today, command=command)
+        own = infer_environments(
+            git, change, pythons=pythons, today=today, command=command, committed=committed
+        )
     except AnalysisFailed:
         return "its manifests cannot be read"
     before, after = (one[0].make_document() if one else {} for one in (found, own))

@@ -275,3 +275,18 @@ def test_blame_names_the_commit_of_each_line(checkout: Checkout, tmp_path: Path)
     one = checkout.commit("one", a="1\n2\n")
     two = checkout.commit("two", a="1\nx\n")
     assert view(checkout, tmp_path).blame(two, "a", 1, 2) == [one, two]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"), [("253402300800", "9999-12-31"), ("99999999999999999", "9999-12-31"), ("", "1970-01-01")]
+)  # fmt: skip
+def test_a_commit_with_a_date_that_no_calendar_holds_is_read(
+    checkout: Checkout, tmp_path: Path, written: str, read: str
+) -> None:
+    tree = checkout.git("rev-parse", checkout.commit("one", a="1\n") + "^{tree}")
+    stamp = f"{written} +0000".strip() if written else ""
+    (checkout.root / "odd").write_text(
+        f"tree {tree}\nauthor A <a@b> {stamp}\ncommitter A <a@b> {stamp}\n\nodd\n"
+    )
+    sha = checkout.git("hash-object", "-t", "commit", "-w", "--literally", "odd")
+    assert view(checkout, tmp_path).commit(sha).date.date().isoformat() == read

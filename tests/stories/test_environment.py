@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from click.testing import CliRunner
 from regreen.adapters.sandbox.bubblewrap.bubblewrap_sandbox import BwrapSandbox
 from regreen.cli import cli
 from regreen.domain.errors import UserError
+from regreen.domain.repo_config import RepoConfig
+from regreen.environment.preparation import complete_trial
+from regreen.runs.trial import Trial
 from tests.unit.repairs import CALC, GREEN, Repository, sandbox_or_skip
 
 pytestmark = pytest.mark.sandbox
@@ -190,3 +194,17 @@ def test_a_command_runs_where_the_manifests_cannot_be_read(repository: Repositor
     code, document, said = regreen(repository, "fix", "--no-model", "--", "python", "-c", "pass")
     assert "nothing was inferred: the repository's manifests could not be read" in said
     assert (code, document["outcome"]) == (0, "already_green")
+
+
+def test_the_date_of_a_change_does_not_decide_what_is_installed(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = repository.open().resolve("HEAD")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2016-01-01T00:00:00Z")
+    head = repository.commit("sums of long ago", {"pkg/calc.py": CALC + "\n"})
+    done = complete_trial(
+        Trial(()), base, tests=RepoConfig().tests, git=repository.open(), sandbox=sandbox_or_skip(),
+        minutes=5, today=datetime.now(UTC).date(), say=lambda _: None, change=head,
+    )  # fmt: skip
+    assert (done.works, done.unused) == (True, "")
+    assert "PIP_UPLOADED_PRIOR_TO" not in (done.trial.setup or "")

@@ -35,6 +35,8 @@ _CLEAN_ENVIRONMENT = {
 }
 _LOWEST_BYTES_PER_SECOND = 1000
 _CANCEL_POLL_S = 0.2
+_MAX_DATE = 253_402_300_799
+"""The last second of the year 9999, where `datetime` ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +236,8 @@ def parse_commits(text: str) -> list[Commit]:
             tree=fields[i + 2],
             author=fields[i + 3],
             email=fields[i + 4],
-            date=datetime.fromtimestamp(int(fields[i + 5]), UTC),
+            # anybody can write any date into a commit, or none
+            date=datetime.fromtimestamp(min(max(int(fields[i + 5] or 0), 0), _MAX_DATE), UTC),
             subject=fields[i + 6],
         )
         for i in range(0, len(fields) - 1, 7)
