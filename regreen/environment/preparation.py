@@ -228,9 +228,10 @@ def complete_trial(
     stop = StopCondition(time.monotonic() + minutes * 60, cancel)
     source = "--setup" if trial.setup else CONFIG_PATH if tests.setup else ""
     if not trial.command and tests.command:
-        trial = replace(trial, command=("bash", "-c", tests.command), image=tests.image)
+        trial = replace(trial, command=("bash", "-c", tests.command))
     if not trial.setup and tests.setup:
-        trial = replace(trial, setup=tests.setup, image=tests.image)
+        trial = replace(trial, setup=tests.setup)
+    trial = replace(trial, image=trial.image or tests.image)
     command = trial.command_line if trial.command else ""
     if source and command:
         return CompletedTrial(trial, _describe_given(trial, source), minutes_left=stop.left / 60)

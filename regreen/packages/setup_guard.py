@@ -73,11 +73,13 @@ class InstallPolicy:
         packages: names that the default branch's configuration allows.
         indexes: hosts that it allows.
         trusts_command: the setup command comes from the default branch's configuration, not from the tree.
+        images: container images that it allows.
     """
 
     packages: frozenset[str] = frozenset()
     indexes: frozenset[str] = frozenset()
     trusts_command: bool = False
+    images: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,12 @@ from regreen import isolation
 from regreen.domain.errors import AnalysisFailed, SetupFailed
 from regreen.domain.models import BoxLimits, EnvSpec, PreparedEnv, RunResult, TreeEntry, Trust
 from regreen.domain.ports import Box, Git, Sandbox
+from regreen.packages.container_image import (
+    IMAGE_FILES,
+    expand_image_name,
+    find_image_names,
+    is_public_image,
+)
 from regreen.packages.python_version import setup_inputs
 from regreen.packages.setup_guard import (
     InstallPolicy,
@@ -24,6 +30,7 @@ from regreen.packages.setup_guard import (
 )
 from regreen.shell.tools import load_tools
 
+_MAX_IMAGE_FILE = 512 * 1024
 UNTESTABLE_EXIT_CODE = 125
 """What a command exits with where it cannot be tried, as `git bisect run` has it."""
 _Ts = TypeVarTuple("_Ts")
@@ -40,7 +47,8 @@ class Trial:
     `host_programs` as in `EnvSpec`. `title` is how people know the command, where that is not how it is run. `asked` is what of the setup was written
     in the repository, where the rest is ours: the dependency guard judges that alone.
     `base` is a trusted revision: what a tree that does not descend to it asks to be installed beyond what `base`
-    has must pass the dependency guard under `rules`, and so must all that a pull request's tree asks for.
+    has must pass the dependency guard under `rules`, and so must all that a pull request's tree asks for; an image
+    that a pull request runs in must be one that `rules` or `base` name, or that everybody knows.
     """
 
     command: tuple[str, ...]
@@ -128,6 +136,7 @@ def make_env_spec(trial: Trial, rev: str, *, git: Git, inputs: str | None = None
     Raises:
         SetupFailed: the guard refuses; the text says which name, why, and what to do.
     """
+    _check_requested_image(trial, rev, git)
     check_requested_packages(trial, rev, git)
     if inputs is None:
         over = dict(trial.read_overlay(rev, git))
@@ -144,6 +153,31 @@ def make_env_spec(trial: Trial, rev: str, *, git: Git, inputs: str | None = None
         checked=True,
         host_programs=trial.host_programs,
     )
+
+
+def _check_requested_image(trial: Trial, rev: str, git: Git) -> None:
+    """Refuse an image that a pull request's own files chose: another repository's, or one of the operator's registry.
+
+    The engine pulls outside of a setup's filter, and with the operator's credentials.
+    """
+    if trial.image is None or trial.trust != "pull_request" or trial.image in trial.rules.images:
+        return
+    image = expand_image_name(trial.image)
+    if is_public_image(image):
+        return
+    trusted = {trial.base, git.merge_base(trial.base, rev)} if trial.base else set()
+    for known in filter(None, trusted):
+        for entry in git.tree(known):
+            if IMAGE_FILES.fullmatch(entry.path):
+                text = (git.show(known, entry.path, _MAX_IMAGE_FILE) or b"").decode("utf-8", "replace")  # fmt: skip
+                if image in find_image_names(text):
+                    return
+    reason = (
+        f"a pull request may not choose the image {trial.image}. If it is meant: a maintainer names it on the base "
+        "branch, or as `tests.image` in .github/regreen.yml on the default branch"
+    )
+    message = f"the setup was not run: {reason}"
+    raise SetupFailed(message, reason)
 
 
 def check_requested_packages(trial: Trial, rev: str, git: Git) -> None:

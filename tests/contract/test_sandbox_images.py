@@ -28,7 +28,7 @@ from regreen.adapters.sandbox.docker.docker_images import (
 )
 from regreen.adapters.sandbox.docker.docker_sandbox import DockerSandbox
 from regreen.adapters.sandbox.retention import DiskGuard, UsageLedger
-from regreen.domain.errors import UserError
+from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.models import BoxLimits, EnvSpec, Retention
 from tests.contract.sandboxes import sandbox_or_skip
 
@@ -73,12 +73,12 @@ def local() -> Iterator[str]:
     client, tag = connect_engine(), secrets.token_hex(6)
     client.import_image_from_data(
         root_of_image(),
-        repository="regreen-test",
+        repository="test-regreen",
         tag=tag,
         changes=["VOLUME /scratch", "VOLUME /work/../deep/er"],
     )
-    yield f"regreen-test:{tag}"
-    client.remove_image(f"regreen-test:{tag}", force=True)
+    yield f"test-regreen:{tag}"
+    client.remove_image(f"test-regreen:{tag}", force=True)
     client.close()
 
 
@@ -197,6 +197,28 @@ def test_an_image_that_is_too_large_is_refused_and_not_kept(
         images.ensure_image(image)
     assert images.find_image(image) is None
     assert DockerImages(client, UsageLedger(tmp_path / "used")).ensure_image(image)
+
+
+def test_an_image_is_what_has_that_name_and_no_environment_of_ours(
+    sandbox: DockerSandbox, local: str
+) -> None:
+    env = sandbox.prepare(EnvSpec(image=local, setup=f": {secrets.token_hex(4)}", checked=True), ())
+    plain = sandbox.prepare(EnvSpec(image=local), ())
+    assert sandbox.prepare(EnvSpec(image=f"docker.io/library/{local}"), ()) == plain
+    hexadecimal = env.image.removeprefix("sha256:")
+    for name in (f"regreen-env:{env.key}", f"docker.io/library/regreen-env:{env.key}", env.image,
+                 hexadecimal, hexadecimal[:12], hexadecimal[:3]):  # fmt: skip
+        with pytest.raises((UserError, OutsideError)):
+            sandbox.prepare(EnvSpec(image=name), ())
+
+
+def test_a_pull_that_takes_too_long_is_stopped(
+    registry: tuple[str, list[str]], tmp_path: Path
+) -> None:
+    images = DockerImages(connect_engine(), UsageLedger(tmp_path / "used"))
+    with pytest.raises(UserError, match="could not be pulled in time"):
+        images.ensure_image(registry[0], timeout=0)
+    assert images.find_image(registry[0]) is None
 
 
 def test_a_setup_that_fills_a_disk_we_cannot_see_is_stopped(sandbox: DockerSandbox) -> None:

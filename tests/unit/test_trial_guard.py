@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from threading import Event
 
 import pytest
 
+from regreen.actions.step_trial import make_step_trial
+from regreen.actions.workflow import plan_workflow
 from regreen.adapters.git.repository import GitRepository
-from regreen.domain.errors import SetupFailed
+from regreen.domain import repo_config
+from regreen.domain.errors import SetupFailed, UserError
 from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv
 from regreen.domain.ports import Box
+from regreen.environment.preparation import complete_trial
+from regreen.packages.setup_guard import InstallPolicy
 from regreen.runs.trial import Trial, prepare_environment
 from tests.checkout import Checkout
 
@@ -91,3 +97,102 @@ def test_a_repair_of_ones_own_checkout_may_not_bring_in_what_nobody_knows(shop: 
     prepare_environment(trial, repaired, git=git, sandbox=ledger)  # one's own tree, as one wrote it
     with pytest.raises(SetupFailed, match="zz-a-models-dream"):
         prepare_environment(replace(trial, base=mine), repaired, git=git, sandbox=ledger)
+
+
+# -- container images ----------------------------------------------------------------------------------------------
+
+WORKFLOW = """\
+on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    container: {image: "%s"}
+    steps: [{run: pytest}]
+"""
+
+
+def _complete(
+    shop: Checkout, trial: Trial, rev: str, tests: repo_config.TestsConfig
+) -> tuple[Trial, list[EnvSpec], tuple[str, ...]]:
+    ledger = Ledger()
+    done = complete_trial(
+        trial, rev, tests=tests, git=GitRepository.open(shop.root), sandbox=ledger, minutes=1,
+        today=date(2026, 1, 1), say=lambda _: None,
+    )  # fmt: skip
+    return done.trial, ledger.asked, done.notes
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "169.254.169.254:5000/secret/app",
+        "ghcr.io/another/company:1",
+        "our-company:1",
+        "localhost/python",
+        "regreen-env:0123456789",
+        "docker.io/library/regreen-env:0123456789",
+        "983",
+        "sha256:" + 64 * "a",
+        "python@" + 64 * "a",
+        "mcr.microsoft.com/devcontainers",
+        "-python:3",
+    ],
+)
+def test_a_pull_request_does_not_choose_the_image(shop: Checkout, image: str) -> None:
+    base = shop.commit("base", **{"README.md": "# Shop"})
+    devcontainer = shop.commit("box", **{".devcontainer.json": f'{{"image": "{image}"}}'})
+    dockerfile = shop.commit("file", **{".devcontainer.json": "{}", "Dockerfile": f"FROM {image}"})
+    mine = Trial(("sh", "run.sh"), trust="pull_request", base=base)
+    for head in (devcontainer, dockerfile):
+        trial, asked, notes = _complete(shop, mine, head, repo_config.TestsConfig())
+        assert (trial.image, asked) == (None, [])
+        assert "image" in notes[0]
+
+
+def test_a_workflow_of_a_pull_request_does_not_either(shop: Checkout) -> None:
+    base = shop.commit("base", **{".github/workflows/ci.yml": WORKFLOW % "ghcr.io/ours/ci:1"})
+    head = shop.commit("head", **{"README.md": "# Shop"})
+    git, ledger = GitRepository.open(shop.root), Ledger()
+    for image, passes in {"ghcr.io/ours/ci:1": True, "ghcr.io/ours/other:1": False}.items():
+        (job,) = plan_workflow(WORKFLOW % image)
+        trial = replace(make_step_trial(job, trust="pull_request"), base=base)
+        if passes:
+            prepare_environment(trial, head, git=git, sandbox=ledger)
+        else:
+            with pytest.raises(UserError, match="a maintainer names it"):
+                prepare_environment(trial, head, git=git, sandbox=ledger)
+    assert [one.image for one in ledger.asked] == ["ghcr.io/ours/ci:1"]
+
+
+@pytest.mark.parametrize(
+    ("base", "image"),
+    [
+        ({}, "python:3.12-slim"),
+        ({}, "docker.io/library/golang"),
+        ({}, "mcr.microsoft.com/devcontainers/python:3"),
+        ({"Dockerfile": "FROM --platform=x ghcr.io/ours/a:1 AS x"}, "ghcr.io/ours/a:1"),
+        ({".devcontainer/devcontainer.json": '{"image": "ours/a"}'}, "docker.io/ours/a:latest"),
+        ({".github/regreen.yml": "tests:\n  image: 'ours/a:2'"}, "ours/a:2"),
+    ],
+)
+def test_images_that_the_base_names_or_everybody_knows_are_used(
+    shop: Checkout, base: dict[str, str], image: str
+) -> None:
+    trusted = shop.commit("base", **{"README.md": "# Shop", **base})
+    shop.commit("moved on", **dict.fromkeys(base, "x"))
+    head = shop.commit("head", **{"NEW.md": "more"})
+    trial = Trial(("true",), trust="pull_request", image=image, base=trusted)
+    ledger = Ledger()
+    prepare_environment(trial, head, git=GitRepository.open(shop.root), sandbox=ledger)
+    assert ledger.asked[0].image == image
+
+
+def test_the_configured_image_is_used_whatever_else_is_said(shop: Checkout) -> None:
+    base = shop.commit("base", **{"README.md": "# Shop"})
+    head = shop.commit("head", Dockerfile="FROM python:3.9\nRUN make")
+    tests = repo_config.TestsConfig(image="ghcr.io/ours/pinned:1", command="sh other.sh")
+    rules = InstallPolicy(images=frozenset({"ghcr.io/ours/pinned:1"}))
+    mine = Trial(("sh", "run.sh"), trust="pull_request", base=base, rules=rules)
+    seen = [_complete(shop, mine, rev, tests) for rev in (base, head)]
+    assert [trial.image for trial, _, _ in seen] == ["ghcr.io/ours/pinned:1"] * 2
+    assert {one.image for _, asked, _ in seen for one in asked} == {"ghcr.io/ours/pinned:1"}

@@ -94,4 +94,5 @@ def rules_from_config(config: RepoConfig, *, trusts_command: bool = True) -> Ins
         frozenset(config.tests.allow_packages),
         frozenset(host.lower() for host in config.tests.allow_indexes),
         trusts_command,
+        frozenset({config.tests.image} if config.tests.image else ()),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import os
 import time
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from regreen.adapters.sandbox.retention import GiB, StoredEnvironment, UsageLedger, choose_surplus
 from regreen.domain.errors import NoSandbox, OutsideError, UserError
 from regreen.domain.models import Retention
+from regreen.packages.container_image import expand_image_name
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -24,6 +26,7 @@ LABEL_PREFIX = "regreen."
 PULLED_REPOSITORY = "regreen-pulled"
 _TOOLS_REPOSITORY = "regreen-tools"
 _SKELETON_REPOSITORY = "regreen-skeleton"
+_OWN_IMAGES = "docker.io/library/regreen-"
 MAX_IMAGE_BYTES = 10 * GiB
 # Trusted code alone: Debian's own packages, as root, before anything of a repository is near.
 _TOOLS_DOCKERFILE = """FROM {}
@@ -162,24 +165,32 @@ class DockerImages:
         self._bare.add(image)
         return image
 
-    def ensure_image(self, image: str) -> str:
+    def ensure_image(self, image: str, timeout: float = math.inf) -> str:
         """The id of an image, pulled if it is not local; a pulled image gets a name of ours, so that it is pruned.
 
+        Args:
+            image: its name, never an id or a name of ours: those are environments of other repositories, too.
+            timeout: seconds for the pull.
+
         Raises:
-            UserError: the registry does not have it, or it is too large.
+            UserError: it is no such name, the registry does not have it, it is too large, or takes too long.
             OutsideError: the registry cannot be reached.
         """
+        image = expand_image_name(image)
+        if image.startswith(_OWN_IMAGES):
+            msg = f"the image {image!r} is one of Regreen's own"
+            raise UserError(msg)
         if (image_id := self.find_image(image)) is not None:
             return image_id
         version = hashlib.sha256(image.encode()).hexdigest()[:40]
         if (image_id := self.find_image(f"{PULLED_REPOSITORY}:{version}")) is None:
-            image_id = self._pull_image(image)
+            image_id = self._pull_image(image, timeout)
             self._client.tag(image_id, PULLED_REPOSITORY, version)
             self._client.remove_image(image, noprune=True)
         self._ledger.mark_used(f"{PULLED_REPOSITORY}:{version}")
         return image_id
 
-    def _pull_image(self, image: str) -> str:
+    def _pull_image(self, image: str, timeout: float = math.inf) -> str:
         from docker.errors import APIError, DockerException, NotFound
         from requests.exceptions import RequestException
 
@@ -193,7 +204,7 @@ class DockerImages:
                 stream=True,
                 decode=True,
             )
-            self._watch_size(image, events)
+            self._watch_pull(image, events, time.monotonic() + timeout)
         except NotFound as error:
             msg = f"there is no image {image!r}"
             raise UserError(msg) from error
@@ -212,9 +223,12 @@ class DockerImages:
             raise UserError(self._too_large(image))
         return str(info["Id"])
 
-    def _watch_size(self, image: str, events: Iterable[Mapping[str, Any]]) -> None:
+    def _watch_pull(self, image: str, events: Iterable[Mapping[str, Any]], deadline: float) -> None:
         layers: dict[str, int] = {}
         for event in events:
+            if time.monotonic() > deadline:
+                msg = f"the image {image!r} could not be pulled in time"
+                raise UserError(msg)
             if "error" in event:
                 msg = f"the image {image!r} could not be pulled: {event['error']}"
                 raise OutsideError(msg)

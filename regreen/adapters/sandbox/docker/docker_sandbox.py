@@ -228,13 +228,14 @@ class DockerSandbox:
 
     def _choose_base(self, spec: EnvSpec) -> _BaseImage:
         if spec.image:
-            return self._base_of_image(spec.image, python=None)
+            identity = self._images.ensure_image(spec.image, spec.timeout_s)
+            return self._base_of_image(identity, python=None)
         version = short_version(spec.python)
         wanted = version or host.own_version()
         if spec.host_programs and self._has_skeleton() and wanted in host.find_pythons():
             return self._base_of_skeleton(version)
         if (slim := self._images.find_slim_image(wanted)) is not None:
-            return self._base_of_image(slim, python=version)
+            return self._base_of_image(self._images.find_image(slim) or slim, python=version)
         if not self._has_skeleton():
             msg = (
                 "no image to run in: the registry cannot be reached and this machine's /usr cannot stand in; "
@@ -269,8 +270,7 @@ class DockerSandbox:
         self._images.mark_used(tag)
         return self._base_from_labels(image or tag)
 
-    def _base_of_image(self, image: str, python: str | None) -> _BaseImage:
-        identity = self._images.ensure_image(image)
+    def _base_of_image(self, identity: str, python: str | None) -> _BaseImage:
         digest = hashlib.sha256(f"{identity} {RECIPE_VERSION}".encode()).hexdigest()
         tag = f"{BASE_REPOSITORY}:{digest[:40]}"
         with self._locks[tag]:
