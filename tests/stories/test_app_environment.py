@@ -143,6 +143,34 @@ def test_bisect_needs_no_setup(project: Story, command: str) -> None:
     assert "-e '.[test]'" in _stored(project, "bisect")["environment"]["setup"]
 
 
+@pytest.mark.parametrize("kind", ["bisect", "fix"])
+def test_commands_run_the_tests_of_the_part_that_a_pull_request_touches(
+    project: Story, kind: str
+) -> None:
+    project.configures(
+        "tests: {setup: 'true', command: python -c 0}\n"
+        'paths: {"pkg/**": {tests: {setup: "true", command: "python -m tests.test_calc"}}}\n'
+    )
+    pull = project.pull({"pkg/calc.py": BROKEN})
+    project.work()
+    project.says("alice", f"/{kind}", on=pull)
+    project.work()
+    assert _stored(project, kind)["environment"]["test"] == "python -m tests.test_calc"
+
+
+def test_who_may_not_write_has_no_setup_of_a_change_used(project: Story) -> None:
+    project.configures("commands: {allow: triage}\n")
+    project.grants("tina", "triage")
+    pull = project.pull({**_CHANGED, "pyproject.toml": _MORE})
+    for command, kind in (("/review", "review"), ("/fix", "fix")):
+        project.says("tina", command, on=pull)
+        project.work()
+        assert "-e '.[test]'" in _stored(project, kind)["environment"]["setup"]
+    project.says("alice", "/fix", on=pull)
+    project.work()
+    assert "-e '.[test,dev]'" in _stored(project, "fix")["environment"]["setup"]
+
+
 def test_a_command_that_cannot_start_is_reported_as_that(project: Story) -> None:
     project.configures("tests: {setup: 'true', command: nosuchprogram --all}\n")
     pull, issue = project.pull(_CHANGED), project.issue("Broken")

@@ -123,7 +123,7 @@ def write_test(desk: Services, job: Job, ask: NewTestRequest) -> str:
     # first: the model is not paid for a test that cannot run
     tests = complete_tests(
         desk, job, table.git, table.config, cleared,
-        rev=table.pull.head_sha, base=table.pull.base_sha, minutes=table.config.tests.timeout_minutes,
+        github=table.github, rev=table.pull.head_sha, base=table.pull.base_sha, asked_by=ask.asked_by,
     )  # fmt: skip
     if not tests.trial.command:
         raise UserError("how do the tests run? set tests.setup and tests.command in regreen.yml")

@@ -62,8 +62,8 @@ def bisect_on_request(desk: Services, job: Job, ask: BisectAsk) -> str:
     resolve_range(good, bad, find_fix=False, git=git)
     try:
         tests = complete_tests(
-            desk, job, git, config, cleared,
-            rev=bad, base=base, minutes=_MAX_MINUTES, command=ask.test,
+            desk, job, git, config, cleared, github=github,
+            rev=bad, base=base, minutes=_MAX_MINUTES, command=ask.test, asked_by=ask.asked_by,
         )  # fmt: skip
         trial = tests.trial
         if not trial.command:
@@ -90,7 +90,7 @@ def bisect_on_request(desk: Services, job: Job, ask: BisectAsk) -> str:
         reply.post_text(messages.job_cancelled())
         raise
     wanted = config.bisect.revert_pr and (pull is None or not pull.fork)
-    suite = make_suite_trial(config, cleared, base=base, like=trial)
+    suite = make_suite_trial(config, cleared, git, rev=bad, base=base, like=trial)
     revert = RevertOffer(
         desk, job, ask.where, repository, git, repository.default_branch, trial, suite, bisection
     )
@@ -149,7 +149,7 @@ class _ScheduledBisect:
         head = git.resolve(f"refs/heads/{self._schedule.branch}")
         cleared = require_clearance(desk.store, git, self._repository, None, head)
         tests = complete_tests(
-            desk, job, git, config, cleared,
+            desk, job, git, config, cleared, github=self._github,
             rev=head, base=self._schedule.branch, minutes=_SCHEDULED_MINUTES, command=self._schedule.test,
         )  # fmt: skip
         trial = tests.trial
@@ -165,7 +165,9 @@ class _ScheduledBisect:
         if bisection.outcome == "not_reproduced":
             return "failed once and not again: flaky" if fast is None else self._record_green(head)
         job.check_cancelled()
-        suite = make_suite_trial(config, cleared, base=self._schedule.branch, like=trial)
+        suite = make_suite_trial(
+            config, cleared, git, rev=head, base=self._schedule.branch, like=trial
+        )
         offer = RevertOffer(
             desk, job, self._where, self._repository, git, self._schedule.branch, trial, suite, bisection
         )  # fmt: skip

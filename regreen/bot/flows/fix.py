@@ -280,7 +280,7 @@ class _FixFlow:
         self.workflow = run.path if run else ""
         stored = self._desk.store.find(FinishedWork, kind="fix", id=self._job.record.id)
         if stored is None:
-            fix, red = self._find_repair(run, hint, asked=bool(asked_by))
+            fix, red = self._find_repair(run, hint, asked_by=asked_by)
             result = {"fix": asdict(fix), "name": red.name, "step": red.step, "url": red.url}
             self._desk.store.save(FinishedWork("fix", self._job.record.id, json.dumps(result)))
         else:
@@ -292,7 +292,7 @@ class _FixFlow:
         return self._publish_result(fix, red, asked_by, reply)
 
     def _find_repair(
-        self, run: WorkflowRun | None, hint: str, *, asked: bool
+        self, run: WorkflowRun | None, hint: str, *, asked_by: str
     ) -> tuple[FixResult, FailedJob]:
         job, target, config = self._job, self._target, self._config
         job.report_progress("fetching the repository")
@@ -301,7 +301,7 @@ class _FixFlow:
         cleared = require_clearance(
             self._desk.store, git, self._repository, target.pull, target.sha, patched=True
         )
-        red, environment = self._find_failed_job(git, run, cleared, asked=asked)
+        red, environment = self._find_failed_job(git, run, cleared, asked_by=asked_by)
         document = environment.document if environment else None
         if red.trial is None:
             return FixResult("not_reproduced", reason=red.reason, environment=document), red
@@ -323,6 +323,8 @@ class _FixFlow:
             tests=make_suite_trial(
                 config,
                 cleared,
+                git,
+                rev=target.sha,
                 base=self._trusted_revision(),
                 like=environment.trial if environment else None,
             ),
@@ -350,7 +352,7 @@ class _FixFlow:
         return len(known) - 1
 
     def _find_failed_job(
-        self, git: Mirror, run: WorkflowRun | None, cleared: Clearance, *, asked: bool
+        self, git: Mirror, run: WorkflowRun | None, cleared: Clearance, *, asked_by: str
     ) -> tuple[FailedJob, CompletedTrial | None]:
         """What failed: a job as its workflow runs it, else the repository's tests with their environment."""
         reason = "no failed run of this commit"
@@ -366,8 +368,8 @@ class _FixFlow:
                 return replace(jobs[0], trial=trial), None
             reason = jobs[0].reason if jobs else "the run has no failed job"
         tests = complete_tests(
-            self._desk, self._job, git, self._config, cleared,
-            rev=self._target.sha, base=self._trusted_revision(), minutes=_MAX_MINUTES, asked=asked,
+            self._desk, self._job, git, self._config, cleared, github=self._github,
+            rev=self._target.sha, base=self._trusted_revision(), minutes=_MAX_MINUTES, asked_by=asked_by,
         )  # fmt: skip
         name, url = (run.name, run.html_url) if run else ("the tests", "")
         if not tests.trial.command:

@@ -15,14 +15,13 @@ from typing import Any
 
 from regreen.bot import feedback, messages
 from regreen.bot.feedback import OutcomeStore
-from regreen.bot.flows.trials import complete_tests
+from regreen.bot.flows.trials import complete_tests, select_config
 from regreen.bot.jobs.runner import Job
 from regreen.bot.posted_findings import PostedFindings
 from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
 from regreen.bot.trust import require_clearance
 from regreen.code.markdown_sanitizer import count_noun
-from regreen.code.path_settings import find_changed_paths, select_tests
 from regreen.domain.errors import Cancelled, NoSandbox, OutsideError, UserError
 from regreen.domain.events import RepositoryRef
 from regreen.domain.github import (
@@ -178,14 +177,14 @@ class _ReviewFlow:
         review = (
             _review_from(json.loads(stored.body))
             if stored
-            else self._review_pull(full=full, asked=bool(asked_by))
+            else self._review_pull(full=full, asked_by=asked_by)
         )
         if not stored:
             store.save(FinishedWork("review", self._external_id, json.dumps(asdict(review))))
         self._publish_review(review, asked_by or self._pull.author)
         return f"{count_noun(len(review.findings), 'finding')}, {len(review.withheld)} withheld"
 
-    def _review_pull(self, *, full: bool, asked: bool) -> Review:
+    def _review_pull(self, *, full: bool, asked_by: str) -> Review:
         desk, job, pull, config = self._desk, self._job, self._pull, self._loaded.config
         model = desk.model(job, self._repository.full_name, pull.number, config, fork=pull.fork)
         feedback.collect_feedback(desk, self._github, pull.number)
@@ -193,7 +192,7 @@ class _ReviewFlow:
             self._repository.full_name, config.review.min_confidence
         )
         memory = replace(self._remembered.review_memory(full=full), thresholds=needed)
-        tests, no_tests = self._find_tests(asked=asked)
+        tests, no_tests = self._find_tests(asked_by=asked_by)
         runs = tests is not None and not no_tests
         limit = config.review.max_comments_per_push if memory.posted else config.review.max_comments
         work = ReviewJob(
@@ -221,20 +220,16 @@ class _ReviewFlow:
         review = replace(review, environment=tests.document if tests else None)
         return replace(review, cost=model[1]()) if model else review
 
-    def _find_tests(self, *, asked: bool) -> tuple[CompletedTrial | None, str]:
+    def _find_tests(self, *, asked_by: str) -> tuple[CompletedTrial | None, str]:
         """How the tests run, and why they are not run; "" where they are."""
         desk, git, pull, config = self._desk, self._git, self._pull, self._loaded.config
         if not config.review.run_tests:
             return None, "the tests were not run: review.run_tests is off"
-        if config.paths:
-            config = select_tests(config, find_changed_paths(git, pull.base_sha, pull.head_sha))
         try:
             cleared = require_clearance(desk.store, git, self._repository, pull, pull.head_sha)
             tests = complete_tests(
-                desk, self._job, git, config, cleared,
-                rev=pull.head_sha, base=pull.base_sha, minutes=config.tests.timeout_minutes,
-                # a commit on no branch of ours has been approved
-                asked=asked or not git.is_on_branch(pull.head_sha),
+                desk, self._job, git, config, cleared, github=self._github,
+                rev=pull.head_sha, base=pull.base_sha, asked_by=asked_by,
             )  # fmt: skip
         except Cancelled:
             raise
@@ -243,9 +238,10 @@ class _ReviewFlow:
         except (OutsideError, UserError) as error:  # the rest is reviewed all the same
             return None, f"the tests were not run: {error}"
         why = ""
+        configured = select_config(git, config, pull.base_sha, pull.head_sha).tests.command
         if not tests.trial.command:
             why = "no file says how the tests run; set tests.command in .github/regreen.yml"
-        elif not (tests.works or tests.trial.setup or config.tests.command) and tests.notes:
+        elif not (tests.works or tests.trial.setup or configured) and tests.notes:
             why = f"the tests were not run: {tests.notes[-1]}"
         return tests, why
 

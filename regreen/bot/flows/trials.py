@@ -7,6 +7,8 @@ from dataclasses import replace
 from regreen.bot.jobs.runner import Job
 from regreen.bot.services import Services
 from regreen.bot.trust import Clearance
+from regreen.code.path_settings import find_changed_paths, select_tests
+from regreen.domain.github import PERMISSION_LEVELS, GitHub
 from regreen.domain.ports import Mirror
 from regreen.domain.repo_config import RepoConfig
 from regreen.environment.preparation import CompletedTrial, complete_trial
@@ -21,31 +23,36 @@ def complete_tests(
     config: RepoConfig,
     cleared: Clearance,
     *,
+    github: GitHub,
     rev: str,
     base: str,
-    minutes: float,
+    minutes: float | None = None,
     command: str | None = None,
-    asked: bool = True,
+    asked_by: str = "",
 ) -> CompletedTrial:
     """The trial of the repository's tests, or of `command`, at `rev`; its command is empty where nothing names one.
 
-    What a pull request itself says about its environment is used only where somebody asked for it (`asked`); otherwise
-    the environment is inferred from the merge base with `base`, and a note says so where that makes a difference.
-    Packages that `base` does not ask for are installed only as the configuration allows.
+    What a pull request itself says about its environment is used only where somebody with write access asked for it
+    (`asked_by`) or approved it; otherwise the environment is inferred from the merge base with `base`, and a note says
+    so where that makes a difference. Packages that `base` does not ask for are installed only as the configuration
+    allows, whose `paths` decide which tests are the change's. `minutes` are those of the tests where None is given.
 
     Raises:
         NoSandbox: none works here.
         Cancelled: the job was cancelled.
     """
+    config = select_config(git, config, base, rev)
     head = git.resolve(rev)
-    source = head if asked else git.merge_base(base, head) or git.resolve(base)
+    # a commit on no branch of ours has been approved: else there was no clearance
+    may_use = not git.is_on_branch(head) or _may_write(github, asked_by)
+    source = head if may_use else git.merge_base(base, head) or git.resolve(base)
     done = complete_trial(
         _make_trial(config, cleared, base, command or ""),
         source,
         tests=config.tests,
         git=git,
         sandbox=desk.sandbox(),
-        minutes=minutes,
+        minutes=config.tests.timeout_minutes if minutes is None else minutes,
         today=desk.clock.now().date(),
         say=job.report_progress,
         cancel=job.cancel,
@@ -64,10 +71,27 @@ def complete_tests(
     )
 
 
+def select_config(git: Mirror, config: RepoConfig, base: str, rev: str) -> RepoConfig:
+    """The configuration with the tests that what `rev` changes since `base` asks for."""
+    return select_tests(config, find_changed_paths(git, base, rev)) if config.paths else config
+
+
+def _may_write(github: GitHub, login: str) -> bool:
+    levels = PERMISSION_LEVELS
+    return bool(login) and levels.index(github.permission(login)) >= levels.index("write")
+
+
 def make_suite_trial(
-    config: RepoConfig, cleared: Clearance, *, base: str, like: Trial | None = None
+    config: RepoConfig,
+    cleared: Clearance,
+    git: Mirror,
+    *,
+    rev: str,
+    base: str,
+    like: Trial | None = None,
 ) -> Trial | None:
-    """The trial of all tests, None where the configuration does not name them; a missing setup is that of `like`."""
+    """The trial of all tests for what `rev` changes, None where the configuration does not name them; a missing setup is that of `like`."""
+    config = select_config(git, config, base, rev)
     if not config.tests.command:
         return None
     suite = _make_trial(config, cleared, base, config.tests.command)
