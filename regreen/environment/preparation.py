@@ -29,7 +29,13 @@ from regreen.domain.repo_config import CONFIG_PATH, TestsConfig
 from regreen.environment.inference import infer_environments
 from regreen.languages.registry import find_collection, find_plain_test_call
 from regreen.runs.test_runs import CommandRun, run_fresh
-from regreen.runs.trial import Trial, describe_missing_tool, find_missing_tool, prepare_environment
+from regreen.runs.trial import (
+    Trial,
+    describe_missing_tool,
+    find_missing_tool,
+    prepare_environment,
+    read_changed_inputs,
+)
 
 _SETUP_SHARE = (
     0.5  # of the time that is left, so that a setup that hangs leaves time for the next one
@@ -172,7 +178,8 @@ class CompletedTrial:
     """A trial that says how it is set up, and the `environment` of the JSON documents: what it has from where.
 
     `works`: its setup succeeded and its command starts, or both were given. `minutes_left`: of those that completing it
-    might take. `unused`: the place where a change says something else, which was not used.
+    might take. `unused`: where a change says something else, which was not used. `altered`: else a file of the change
+    which the inferred setup reads. After either, a test that fails may fail for its environment.
     """
 
     trial: Trial
@@ -180,6 +187,7 @@ class CompletedTrial:
     works: bool = True
     minutes_left: float = 0.0
     unused: str = ""
+    altered: str = ""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -259,7 +267,14 @@ def complete_trial(
         say(line)
     document = {**shown.make_document(), "notes": list(prepared.notes)}
     document["test"] = command or document["test"]
-    return CompletedTrial(prepared.trial, document, prepared.starts, stop.left / 60, unused)
+    altered = ""
+    if change is not None and not unused and prepared.trial.setup:
+        try:
+            altered = next(iter(read_changed_inputs(prepared.trial.setup, change, rev, git)), "")
+        except AnalysisFailed:
+            altered = "manifests that cannot be read"
+    left = stop.left / 60
+    return CompletedTrial(prepared.trial, document, prepared.starts, left, unused, altered)
 
 
 def render_environment(document: Mapping[str, Any] | None) -> str:

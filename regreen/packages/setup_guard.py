@@ -16,8 +16,16 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
+from regreen.code.config_loaders import load_toml
 from regreen.packages.declared import UNREAD_REASONS, is_manifest, read_declared
-from regreen.packages.dependency import DeclaredPackages, Dependency, is_usual_index, plain_address
+from regreen.packages.dependency import (
+    DeclaredPackages,
+    Dependency,
+    get_list,
+    get_table,
+    is_usual_index,
+    plain_address,
+)
 from regreen.packages.install_requests import (
     ADDRESS_PATTERN,
     InstallRequests,
@@ -102,6 +110,11 @@ def find_refusals(
     return tuple(dict.fromkeys(_SetupGuard(tree, base, rules).find_refusals(setup, env)))
 
 
+def find_changed_inputs(setup: str, tree: SourceTree, base: SourceTree) -> tuple[str, ...]:
+    """The files from which `setup` installs, its scripts and build backends included, that differ from the base's."""
+    return tuple(sorted(_SetupGuard(tree, base, InstallPolicy()).find_changed_inputs(setup)))
+
+
 def explain_refusals(refusals: Collection[InstallRefusal]) -> str:
     """The refusals as text: the name, the reason, the remedy."""
     shown = "; ".join(
@@ -120,6 +133,30 @@ class _SetupGuard:
     base: SourceTree | None
     rules: InstallPolicy
     _known: list[TrustedSources] = field(default_factory=list)
+
+    def find_changed_inputs(self, setup: str) -> set[str]:
+        requests = find_install_requests(setup, self.tree.read, self.tree.files.keys())
+        named = follow_includes(requests.requirement_files, self.tree.read)
+        wanted = find_needs(setup, self.tree.files.keys(), self.tree.read)
+        builds = () if requests.build_arguments is None else self._changed_builds(requests.build_arguments)  # fmt: skip
+        called = (path for path in (*requests.scripts, *self._find_backends(wanted)) if self._is_changed(path))  # fmt: skip
+        return {*self._select_files(wanted, named, requests), *builds, *called}
+
+    def _find_backends(self, wanted: SetupNeeds) -> Iterator[str]:
+        """The files of build backends that the installed projects bring along (PEP 517's `backend-path`)."""
+        for path in self.tree.files:
+            if posixpath.basename(path) != "pyproject.toml" or not _is_needed(path, wanted):
+                continue
+            try:
+                system = get_table(
+                    load_toml(decode_text(self.tree.read(path) or b"")), "build-system"
+                )
+            except ValueError:
+                continue
+            module = str(system.get("build-backend", "")).partition(":")[0].replace(".", "/")
+            for folder in get_list(system, "backend-path"):
+                place = path_in_tree(posixpath.dirname(path), f"{folder}/{module}")
+                yield from (file for file in self.tree.files if file == f"{place}.py" or file.startswith(f"{place}/"))  # fmt: skip
 
     def find_refusals(
         self, setup: str, env: Collection[tuple[str, str]]
@@ -159,10 +196,14 @@ class _SetupGuard:
 
     def _check_jvm_build(self, named: Collection[str]) -> Iterator[InstallRefusal]:
         """Files of Maven and Gradle are programs: what they install is known only where the trusted tree has them."""
-        for path in sorted({*self.tree.files, *(self.base.files if self.base else ())}):
-            if (path in named or _JVM_BUILD_FILE.fullmatch(path)) and self._is_changed(path):
-                why = "is changed, and what Maven or Gradle installs from it cannot be told without `tests.setup`"
-                yield InstallRefusal(f"`{path}`", "the tree", why)
+        for path in self._changed_builds(named):
+            why = "is changed, and what Maven or Gradle installs from it cannot be told without `tests.setup`"
+            yield InstallRefusal(f"`{path}`", "the tree", why)
+
+    def _changed_builds(self, named: Collection[str]) -> list[str]:
+        paths = sorted({*self.tree.files, *(self.base.files if self.base else ())})
+        wanted = (path for path in paths if path in named or _JVM_BUILD_FILE.fullmatch(path))
+        return [path for path in wanted if self._is_changed(path)]
 
     def _check_variable(self, name: str, value: str) -> Iterator[InstallRefusal]:
         """The value of a variable that an installer reads, or the file of the tree that it names."""

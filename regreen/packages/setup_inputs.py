@@ -56,7 +56,7 @@ _COMPILED_SOURCE = (
     r"|(?:.*/)?(CMakeLists\.txt|meson\.build|Makefile)"
 )
 _BUILDS_FROM_PYTHON = re.compile(
-    r"mypyc|cythonize|cffi_modules|ext_modules|build_py|cmdclass|build_ext"
+    r"backend-path|mypyc|cythonize|cffi_modules|ext_modules|build_py|cmdclass|build_ext"
 )
 _VERSION_FROM_PACKAGE = re.compile(
     r"__init__|__version__|attr\s*[:=]|flit|\[tool\.hatch\.version\]"

@@ -26,6 +26,7 @@ from regreen.packages.setup_guard import (
     InstallRefusal,
     SourceTree,
     explain_refusals,
+    find_changed_inputs,
     find_refusals,
 )
 from regreen.shell.tools import load_tools
@@ -219,6 +220,19 @@ def _refusals(
     rev, base = revs
     trusted = _make_tree(base, git) if base is not None else None
     return find_refusals(setup, env, _make_tree(rev, git), trusted, rules)
+
+
+def read_changed_inputs(setup: str, rev: str, base: str, git: Git) -> tuple[str, ...]:
+    """The files from which `setup` installs in which `rev` differs from `base`, read in a child process.
+
+    Raises:
+        AnalysisFailed: they cannot be read.
+    """
+    return isolation.run_in_child(_find_inputs, setup, rev, base, git)
+
+
+def _find_inputs(setup: str, rev: str, base: str, git: Git) -> tuple[str, ...]:
+    return find_changed_inputs(setup, _make_tree(rev, git), _make_tree(base, git))
 
 
 def _make_tree(rev: str, git: Git) -> SourceTree:

@@ -78,6 +78,17 @@ def test_a_setup_that_a_change_brings_along_is_used_once_it_is_asked_for(project
     assert _RAN in _summary(pull)
 
 
+def test_a_change_of_what_the_setup_reads_is_named_until_it_is_asked_for(project: Story) -> None:
+    more = PYPROJECT.replace('"iniconfig"]', '"iniconfig", "attrs"]')
+    pull = project.pull({**_CHANGED, "pyproject.toml": more})
+    project.work()
+    assert "and reads pyproject.toml, which this change alters" in _summary(pull)
+    assert _RAN in _summary(pull)
+    project.says("alice", "/review", on=pull)
+    project.work()
+    assert "which this change alters" not in _summary(pull)
+
+
 def test_a_setup_of_a_pull_request_passes_the_guard(project: Story) -> None:
     pull = project.pull({**_CHANGED, "pyproject.toml": _UNKNOWN})
     project.says("alice", "/review", on=pull)

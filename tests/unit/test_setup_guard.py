@@ -8,11 +8,13 @@ from collections.abc import Mapping
 
 import pytest
 
+from regreen.packages.setup_command import find_needs
 from regreen.packages.setup_guard import (
     InstallPolicy,
     InstallRefusal,
     SourceTree,
     explain_refusals,
+    find_changed_inputs,
     find_refusals,
 )
 
@@ -303,3 +305,31 @@ def test_scripts_of_a_package_that_install_nothing_new_pass() -> None:
     loop = {"install": "npm run one", "one": "npm run two", "two": "npm run one"}
     for given in (scripts, loop):
         assert not judged("npm ci", {"package.json": json.dumps({"scripts": given})})
+
+
+_BACKEND = '[build-system]\nrequires = []\nbuild-backend = "own.build"\nbackend-path = ["tools"]\n'
+
+
+@pytest.mark.parametrize(
+    ("setup", "changed", "read"),
+    [
+        ("pip install -e .", {"pyproject.toml": "x = 1\n"}, ["pyproject.toml"]),
+        ("pip install -e .", {"setup.py": "import socket\n"}, ["setup.py"]),
+        ("pip install -e .", {"pyproject.toml": _BACKEND, "tools/own/build.py": "x"}, ["pyproject.toml", "tools/own/build.py"]),
+        ("pip install -r requirements.txt", {"requirements.txt": "attrs\n"}, ["requirements.txt"]),
+        ("sh get.sh", {"get.sh": "true\n"}, ["get.sh"]),
+        ("npm ci", {"package.json": "{}"}, ["package.json"]),
+        ("mvn package", {"pom.xml": "<project/>"}, ["pom.xml"]),
+        ("pip install -e .", {"shop/run.py": "x = 2\n"}, []),
+        ("pip install pytest", {"pyproject.toml": "x = 1\n"}, []),
+    ],
+)  # fmt: skip
+def test_the_changed_files_from_which_a_setup_installs(
+    setup: str, changed: dict[str, str], read: list[str]
+) -> None:
+    assert list(find_changed_inputs(setup, tree({**BASE, **changed}), tree(BASE))) == read
+
+
+def test_an_environment_belongs_to_the_build_backend_that_made_it() -> None:
+    files = {"pyproject.toml": _BACKEND.encode(), "tools/own/build.py": b""}
+    assert find_needs("pip install -e .", files, files.get).everything

@@ -205,7 +205,7 @@ class _ReviewFlow:
             tests=tests.trial if tests and runs else None,
             run_tests=runs,
             no_tests=no_tests,
-            tests_prove=tests is not None and not tests.unused,
+            tests_prove=tests is not None and not (tests.unused or tests.altered),
             weights=weights,
         )
         review = review_change(

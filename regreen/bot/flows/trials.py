@@ -63,6 +63,11 @@ def complete_tests(
         done = replace(
             done, trial=replace(done.trial, setup_timeout=min(done.trial.setup_timeout, left))
         )
+    if done.altered:
+        return done.add_note(
+            f"the setup is inferred from the base {source[:12]} and reads {done.altered}, which this change alters: a "
+            "failing test proves no finding until somebody with write access asks"
+        )
     if not done.unused:
         return done
     return done.add_note(
