@@ -157,7 +157,8 @@ def _hold_database(name: str | None, dialect: str) -> Iterator[None]:
     if dialect != "sqlite" or not name or name == ":memory:":
         yield
         return
-    with hold_alone(Path(f"{name}.worker-lock")) as is_alone:
+    # one file has many names: relative ones, and those of symbolic links
+    with hold_alone(Path(f"{Path(name).resolve()}.worker-lock")) as is_alone:
         if not is_alone:
             message = (
                 f"another process runs the jobs of {name} already, and SQLite is for one; "

@@ -52,12 +52,15 @@ def hold_alone(place: Path) -> Iterator[bool]:
     """Lock a file for this process alone, not for its children; yields whether no other process holds it.
 
     The lock ends with the process, however it ends.
+
+    Raises:
+        OSError: the file cannot be opened, or its file system cannot lock.
     """
     descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, as the platform has it
             yield False
         else:
             yield True

@@ -44,6 +44,15 @@ def test_a_second_worker_on_one_sqlite_file_is_refused_in_one_line(tmp_path: Pat
             with start_worker(tmp_path, "two") as second:
                 _, said = second.communicate(timeout=60)
             assert second.returncode == 2
+            (tmp_path / "other").mkdir()
+            (tmp_path / "other/link.sqlite").symlink_to(tmp_path / "regreen.sqlite")
+            url = f"sqlite:///{tmp_path}/other/link.sqlite"
+            with start_worker(tmp_path, "linked", url) as linked:
+                try:
+                    _, refused = linked.communicate(timeout=60)
+                finally:
+                    linked.kill()
+            assert (linked.returncode, "another process runs the jobs" in refused) == (2, True)
             line = said.splitlines()[-1]
             assert line.startswith(f"regreen: another process runs the jobs of {tmp_path}/regreen.sqlite")  # fmt: skip
             assert "Traceback" not in said
