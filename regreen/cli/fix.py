@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+import uuid
+import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -161,7 +163,8 @@ def command(
         )
     what = (git.git_dir.name, at, base and trusted, workflow, job_id, step, log)
     with _open_session(options.make_trial(argv), what, fresh=fresh) as session:
-        sandbox = RememberingSandbox(choose_sandbox(kind), session)
+        live = choose_sandbox(kind)
+        sandbox = RememberingSandbox(live, session)
         environment: dict[str, object] | None = None
         if workflow is not None:
             source = _WorkflowStep(_find_workflow(workflow, repo), job_id, step, failed_log)
@@ -192,6 +195,7 @@ def command(
                 git, trusted, python, setup=trial.setup if argv else None
             ),
             memory=session,
+            live=live,
         )
         result = fix_failure(
             job,
@@ -218,11 +222,16 @@ def _open_session(trial: Trial, what: Sequence[object], *, fresh: bool) -> Itera
     """The runs of this repair, with those that an interrupted one of the same command and commit left."""
     from regreen.app.settings_loader import read_settings
     from regreen.bisect.verdict_memory import SqliteVerdictMemory, session_key
-    from regreen.domain.private_folders import make_private
+    from regreen.domain.private_folders import hold_alone, make_private
     from regreen.fixers.remembered_runs import RepairSession
 
-    memory = SqliteVerdictMemory(make_private(read_settings().home) / "bisect.db")
-    session = RepairSession(memory, session_key(trial, ["fix", *what]), fresh=fresh)
+    home, key = make_private(read_settings().home), session_key(trial, ["fix", *what])
+    lock = ExitStack()
+    if not lock.enter_context(hold_alone(home / "fix.lock", byte=zlib.crc32(key.encode()))):
+        report_progress("the same command is running already, so this one starts anew")
+        key = f"{key}:{uuid.uuid4().hex}"
+    memory = SqliteVerdictMemory(home / "bisect.db")
+    session = RepairSession(memory, key, fresh=fresh)
     if session.continues:
         report_progress("continuing the repair that was interrupted; --fresh starts anew")
     try:
@@ -235,12 +244,14 @@ def _open_session(trial: Trial, what: Sequence[object], *, fresh: bool) -> Itera
         raise
     finally:
         memory.close()
+        lock.close()
 
 
 def _end_session(session: RepairSession, result: FixResult, minutes: float) -> None:
     """Forget the runs where there is an answer, and not only no time or money left."""
     # at its end a rung no longer starts what would not end in time
-    was_short = result.outcome == "gave_up" and result.seconds > 60 * (minutes - _LAST_MINUTES)
+    enough = max(minutes - _LAST_MINUTES, minutes / 2)
+    was_short = result.outcome == "gave_up" and result.seconds > 60 * enough
     if result.outcome == "out_of_budget" or was_short:
         report_progress("the same command goes on from here; with --fresh it starts anew")
     else:

@@ -48,10 +48,10 @@ def lock_caches(*, alone: bool = False) -> Iterator[bool]:
 
 
 @contextmanager
-def hold_alone(place: Path) -> Iterator[bool]:
+def hold_alone(place: Path, *, byte: int = 0) -> Iterator[bool]:
     """Lock a file for this process alone, not for its children; yields whether no other process holds it.
 
-    The lock ends with the process, however it ends.
+    Each `byte` of a file, which need not be that long, is a lock of its own. The lock ends with the process, however it ends.
 
     Raises:
         OSError: the file cannot be opened, or its file system cannot lock.
@@ -59,7 +59,7 @@ def hold_alone(place: Path) -> Iterator[bool]:
     descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
         except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, as the platform has it
             yield False
         else:

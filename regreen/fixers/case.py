@@ -56,7 +56,8 @@ class FixJob:
     are paths that are the specification: never touched. `attempts_before` counts the repairs that were tried at this commit already.
     `expected` is what CI's log says failed; then the same has to fail here. `allow_network`: a command that cannot
     work without a network may have one while it runs. `tests` is how the repository says that all its tests run.
-    `memory` holds the runs of a bisection, from which one that was interrupted goes on.
+    `memory` holds the runs of a bisection, from which one that was interrupted goes on. `live`: where the sandbox
+    answers from memory, the one in which a patch passes once more before it counts as proven.
     """
 
     trial: Trial
@@ -75,6 +76,7 @@ class FixJob:
     allow_network: bool = False
     tests: Trial | None = None
     memory: VerdictMemory | None = None
+    live: Sandbox | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,13 +233,15 @@ class RepairCase:
         """The failing command with its preparation."""
         return self.job.trial
 
-    def run_fresh(self, trial: Trial, rev: str, *, listen: bool = False) -> CommandRun:
-        """Run a command once in a fresh box; see `test_runs.run_fresh`."""
+    def run_fresh(
+        self, trial: Trial, rev: str, *, listen: bool = False, sandbox: Sandbox | None = None
+    ) -> CommandRun:
+        """Run a command once in a fresh box, of `sandbox` where it is given; see `test_runs.run_fresh`."""
         return run_fresh(
             trial,
             rev,
             git=self.git,
-            sandbox=self.sandbox,
+            sandbox=sandbox or self.sandbox,
             listeners=TEST_LISTENERS if listen else (),
             cancel=self.stop.cancel,
         )

@@ -98,7 +98,9 @@ class RememberingSandbox:
         return self._sandbox.doctor()
 
     def open(self, env: PreparedEnv, tree: Iterable[bytes], limits: BoxLimits | None = None) -> Box:
-        """A box that is opened when it cannot answer from memory."""
+        """A box that is opened when it cannot answer from memory; one with a network never can."""
+        if limits is not None and limits.network:
+            return self._sandbox.open(env, tree, limits)
         spool, digest = _spool_tree(tree)
         about = f"{env.backend} {env.key} {limits} {digest}"
 

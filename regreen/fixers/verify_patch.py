@@ -191,9 +191,10 @@ def run_patch(case: RepairCase, applied: AppliedPatch, proposal: Proposal | None
     red: list[str] = []
     slower = 0.0
     try:
-        for _ in range(runs):
+        for number in range(1, runs + 1):
             case.stop.check_cancelled()
-            run = case.run_fresh(trial, applied.commit)
+            live = case.job.live if number == runs else None
+            run = case.run_fresh(trial, applied.commit, sandbox=live)
             if not run.is_green:
                 red = _describe_still_failing(case.before.failures, run)
                 break

@@ -22,6 +22,8 @@ from regreen.domain.ports import Box, Sandbox
 from regreen.fixers.case import FixJob, FixResult
 from regreen.fixers.ladder import fix_failure
 from regreen.fixers.remembered_runs import RememberingSandbox, RepairSession
+from regreen.runs.test_runs import run_fresh
+from regreen.runs.trial import Trial
 from tests.unit.repairs import CALC, GREEN, SETUP, Repository, job, sandbox_or_skip
 
 BROKEN = CALC.replace("result += value", "result = value")
@@ -168,6 +170,78 @@ def test_a_command_that_had_no_time_left_continues_unless_it_is_told_to_start_an
     assert "continuing" not in fix("--fresh")
     broken.commit("another readme", {"README.md": "hello you\n"})
     assert "continuing" not in fix(), "another commit is another repair"
+
+
+@pytest.mark.sandbox
+def test_the_same_command_in_two_processes_is_two_repairs(
+    broken: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_or_skip()
+    home = tmp_path / "home"
+    monkeypatch.setenv("REGREEN_HOME", str(home))
+    argv = ["fix", "--repo", str(broken.path), "--setup", "true", "--no-model", "--rungs", "recipe"]
+    command = ["--max-minutes", "0.1", "--", "sleep 8; false"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "regreen", *argv, "--", "sleep 8; false"], stderr=subprocess.DEVNULL
+    ) as first:
+        try:
+            while _stored_runs(home) < 1:
+                assert first.poll() is None
+                time.sleep(0.1)
+            runner = CliRunner()
+            second = runner.invoke(cli, [*argv, "--fresh", *command], standalone_mode=False)
+            assert "the same command is running already" in second.stderr
+            assert "continuing" not in second.stderr
+            assert first.poll() is None
+            assert _stored_runs(home) >= 1, "--fresh forgets nothing of a repair that runs"
+        finally:
+            first.kill()
+    third = runner.invoke(cli, [*argv, *command], standalone_mode=False)
+    assert "continuing the repair that was interrupted" in third.stderr
+
+
+@pytest.mark.sandbox
+def test_a_command_that_gave_up_in_time_starts_anew_however_short_its_time(
+    broken: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_or_skip()
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    argv = ["fix", "--repo", str(broken.path), "--setup", "true", "--no-model", "--rungs", "recipe", "--max-minutes", "1"]  # fmt: skip
+    for _ in range(2):
+        done = CliRunner().invoke(cli, [*argv, "--format", "json", "--", "false"], standalone_mode=False)  # fmt: skip
+        assert json.loads(done.stdout)["outcome"] == "gave_up"
+        assert "the same command goes on" not in done.stderr
+        assert "continuing" not in done.stderr
+
+
+@pytest.mark.sandbox
+def test_a_patch_passes_once_more_before_it_counts_as_proven(
+    broken: Repository, tmp_path: Path
+) -> None:
+    sandbox, git = sandbox_or_skip(), broken.open()
+    session = RepairSession(memory_at(tmp_path), "fix:one")
+    counting = CountingSandbox(sandbox)
+    for _ in range(2):
+        live, counting.opened = CountingSandbox(sandbox), 0
+        task = job(git.resolve("HEAD"), rungs=("revert",), memory=session, live=live)
+        remembering = RememberingSandbox(counting, session)
+        fixed = fix_failure(task, git=git, sandbox=remembering, model=None)
+        assert (fixed.outcome, live.opened) == ("fixed", 1)
+    assert counting.opened == 0, "the rest came from memory"
+
+
+@pytest.mark.sandbox
+def test_what_a_box_with_a_network_answered_is_not_remembered(
+    broken: Repository, tmp_path: Path
+) -> None:
+    git = broken.open()
+    counting = CountingSandbox(sandbox_or_skip())
+    trial = Trial(("true",), limits=BoxLimits(network=True))
+    for _ in range(2):
+        session = RepairSession(memory_at(tmp_path), "fix:one")
+        remembering = RememberingSandbox(counting, session)
+        assert run_fresh(trial, git.resolve("HEAD"), git=git, sandbox=remembering).is_green
+    assert counting.opened == 2
 
 
 def _stored_runs(home: Path) -> int:
