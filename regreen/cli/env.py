@@ -44,8 +44,11 @@ def complete_local_trial(
     minutes: float,
     cancel: Event | None = None,
     given: TestsConfig | None = None,
+    change: str | None = None,
 ) -> CompletedTrial:
     """`complete_trial` with the configuration that `rev` has, or with `given`; each step is printed.
+
+    Where `change`, a commit on top of `rev`, says something else about its environment, a note says so.
 
     Raises:
         UserError: the configuration is invalid.
@@ -54,7 +57,7 @@ def complete_local_trial(
     """
     from regreen.environment.preparation import complete_trial
 
-    return complete_trial(
+    done = complete_trial(
         trial,
         rev,
         tests=given or load_config_at(git, rev).tests,
@@ -64,6 +67,13 @@ def complete_local_trial(
         today=datetime.now(UTC).date(),
         say=report_progress,
         cancel=cancel,
+        change=change,
+    )
+    if not done.unused:
+        return done
+    return done.add_note(
+        f"the environment is inferred from the base {rev[:12]}: this change says something else ({done.unused}), "
+        "which is not used"
     )
 
 

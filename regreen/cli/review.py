@@ -144,16 +144,19 @@ def command(
     )
     tests = _make_trial(config, setup, environment) if git else None
     document: dict[str, object] | None = None
+    tests_prove = True
     if git and tests and sandbox:
         # what the change asks for beyond the base has to pass the dependency guard
         tests = replace(tests, base=base_sha, rules=rules_from_config(config))
-        # from the base: what the change itself says about its setup is part of what is under review
+        # from the merge base: what the change itself says about its setup is part of what is under review
+        source = git.merge_base(base_sha, head_sha) or base_sha
         done = complete_local_trial(
-            tests, base_sha, git=git, sandbox=sandbox, minutes=_SETUP_MINUTES, given=config.tests
-        )
+            tests, source, git=git, sandbox=sandbox, minutes=_SETUP_MINUTES, given=config.tests,
+            change=head_sha if head_sha != source else None,
+        )  # fmt: skip
         usual = ("bash", "-c", "python -m pytest -q")
         tests = replace(done.trial, command=done.trial.command or usual)
-        document = done.document
+        document, tests_prove = done.document, not done.unused
     job = ReviewJob(
         base=base_sha,
         head=head_sha,
@@ -165,6 +168,7 @@ def command(
         max_comments=max_comments,
         tests=tests,
         run_tests=wants_tests,
+        tests_prove=tests_prove,
         index=None
         if not use_model
         else SqliteOutlineStore(make_private(read_settings().home) / "index.sqlite"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -208,3 +209,18 @@ def test_the_date_of_a_change_does_not_decide_what_is_installed(
     )  # fmt: skip
     assert (done.works, done.unused) == (True, "")
     assert "PIP_UPLOADED_PRIOR_TO" not in (done.trial.setup or "")
+
+
+def test_a_review_takes_the_environment_from_where_the_change_left_the_base(
+    repository: Repository,
+) -> None:
+    start = repository.open().resolve("HEAD")
+    more = PYPROJECT.replace('["pytest", "iniconfig"]', '["pytest"]\ndev = ["iniconfig"]')
+    base = repository.commit("extras on the base", {"pyproject.toml": PYPROJECT + "# later\n", "tox.ini": "[testenv]\nextras = nowhere\n"})  # fmt: skip
+    subprocess.run(["git", "-C", str(repository.path), "checkout", "-q", start], check=True)
+    repository.commit("a change", {"pkg/calc.py": CALC + "\n", "pyproject.toml": more})
+    code, document, _ = regreen(repository, "review", "--run-tests", "--no-model", "--base", base, "--head", "HEAD")  # fmt: skip
+    (note,) = document["environment"]["notes"]
+    assert f"inferred from the base {start[:12]}: this change says something else (pyproject.toml:" in note  # fmt: skip
+    assert "-e '.[test]'" in document["environment"]["setup"]
+    assert code == 0
