@@ -88,6 +88,11 @@ class Settings(BaseSettings):
     sandbox: Literal["auto", "docker", "bwrap", "e2b"] = Field(
         "auto", description="Where foreign code runs; `e2b`: remotely, with `E2B_API_KEY`."
     )
+    e2b_api_key: SecretStr | None = Field(
+        None,
+        validation_alias="E2B_API_KEY",
+        description="Key of the remote sandbox; its SDK reads it from the environment.",
+    )
     sandbox_runtime: str | None = Field(
         None, description="OCI runtime for Docker boxes (runsc, kata); for `e2b` the template."
     )
@@ -193,6 +198,7 @@ class Settings(BaseSettings):
             self.anthropic_auth_token,
             self.aws_bearer_token_bedrock,
             self.anthropic_foundry_api_key,
+            self.e2b_api_key,
             self.dashboard_auth,
             self.client_secret,
         )

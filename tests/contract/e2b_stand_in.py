@@ -68,6 +68,7 @@ class Service:
         self.snapshots: dict[str, Path] = {}
         self.asked: list[tuple[str, dict[str, str], bytes]] = []
         self.faults: list[str] = []
+        self.breaks_off = False  # streams close without the event of the end
         self.ahead = 0.0
         self.lock = threading.Lock()
         self.url = ""
@@ -228,7 +229,8 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # in the middle of the answer, as when a machine is killed
             return
         code = -1 if code > 128 else code
-        self.send_event({"end": {"exitCode": code, "exited": code >= 0, "status": str(code)}})
+        if not self.service.breaks_off:
+            self.send_event({"end": {"exitCode": code, "exited": code >= 0, "status": str(code)}})
         self.send_chunk(b"\x02" + struct.pack(">I", 2) + b"{}")
         self.wfile.write(b"0\r\n\r\n")
 

@@ -59,7 +59,7 @@ def test_a_setup_reaches_no_private_address_and_is_told_no_credential(
         for what, _, body in service.asked
         if what == "POST /v2/sandboxes" and json.loads(body)["allow_internet_access"]
     )
-    assert {"10.0.0.0/8", "169.254.0.0/16", "192.168.0.0/16"} <= set(setup["network"]["denyOut"])
+    assert {"10.0.0.0/8", "169.254.0.0/16", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/3"} <= set(setup["network"]["denyOut"])  # fmt: skip
     assert "VIRTUAL_ENV=/env" in seen
     assert "hunter2secret" not in seen + str(service.asked)
     # The key opens the control API, and reaches no machine.
@@ -99,6 +99,39 @@ def test_a_box_that_the_service_ends_is_no_failing_command(
         assert time.monotonic() - begun < 30
         with pytest.raises(OutsideError, match="the box ended"):
             box.run(["true"], timeout=5)
+
+
+def test_a_stream_that_breaks_off_is_no_failing_command(
+    sandbox: E2BSandbox, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sandbox.open(plain_env("e2b"), ()) as box:
+        monkeypatch.setattr(service, "breaks_off", True)
+        begun = time.monotonic()
+        # The script that says how the command ended is killed before it can.
+        assert box.run(["sh", "-c", "kill -9 $PPID"], timeout=60).ended == "infra"
+        assert time.monotonic() - begun < 30
+    with pytest.raises(OutsideError, match="could not be prepared"):
+        sandbox.prepare(EnvSpec(python="3"), ())
+
+
+def test_a_command_that_kills_the_script_around_it_fails(
+    sandbox: E2BSandbox, service: Service
+) -> None:
+    with sandbox.open(plain_env("e2b"), ()) as box:
+        done = box.run(["sh", "-c", "kill -9 $PPID"], timeout=60)
+        assert (done.ended, done.exit_code) == ("exit", 137)
+    assert service.faults == []
+
+
+def test_a_forged_end_gathers_no_output(sandbox: E2BSandbox, service: Service) -> None:
+    """Given a command that begins the word on its end and writes on, when it is read, then little is held."""
+    forge = "import os; m = open(f'/proc/{os.getppid()}/cmdline','rb').read().split(b'\\0'); m = next(p for p in m if p[:1] == b'\\x1e'); os.write(1, m); [os.write(1, b'x' * 4096) for _ in range(8192)]"
+    with sandbox.open(plain_env("e2b"), ()) as box:
+        begun = time.process_time()
+        done = box.run(["python3", "-c", forge], timeout=120)
+        assert (done.ended, done.passed) == ("exit", False)
+        assert time.process_time() - begun < 9
+    assert service.faults == []
 
 
 def test_a_service_that_refuses_the_key_is_named(
@@ -151,6 +184,10 @@ def test_unused_environments_are_deleted_at_the_service(
         os.utime(entry, (1, 1))
     assert sandbox.prune(Retention(days=1000)) >= 1
     assert "team/regreen-of-another-machine:default" in service.snapshots
+    shared = sandbox.prepare(EnvSpec(setup="true", scope="shared"), tree({"a": "b"}))
+    (environments_home() / "used-e2b" / shared.key).unlink()  # another machine made it
+    sandbox.open(sandbox.prepare(EnvSpec(setup="true", scope="shared"), tree({"a": "b"})), ()).close()  # fmt: skip
+    assert not (environments_home() / "used-e2b" / shared.key).exists(), "it is not ours to delete"
     del service.snapshots["team/regreen-of-another-machine:default"]
     plain_env.cache_clear()
 

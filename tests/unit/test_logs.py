@@ -45,3 +45,7 @@ def test_a_collectors_headers_are_in_no_line(form: str) -> None:
     said = log_of(form, "correct-horse-battery", "c2VjcmV0", "Basic c2VjcmV0", headers, OTEL_EXPORTER_OTLP_HEADERS=headers)  # fmt: skip
     assert said.count("told ") == 4
     assert not [secret for secret in ("correct-horse", "c2VjcmV0") if secret in said]
+
+
+def test_the_key_of_the_remote_sandbox_is_in_no_line() -> None:
+    assert "correct-horse" not in log_of("text", "correct-horse-battery", E2B_API_KEY="correct-horse-battery")  # fmt: skip

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from secrets import token_hex
 from threading import Event, Lock, Thread
 
+from connectrpc.errors import ConnectError
 from e2b import (
     AuthenticationException,
     CommandExitException,
@@ -31,7 +32,7 @@ from httpx import HTTPError
 from regreen.adapters.sandbox import box_scripts, layout
 from regreen.adapters.sandbox.backend import BackendGoneError
 from regreen.adapters.sandbox.box import BackendBox
-from regreen.adapters.sandbox.egress_proxy import parse_allowed_hosts
+from regreen.adapters.sandbox.egress_proxy import PRIVATE_NETWORKS, parse_allowed_hosts
 from regreen.adapters.sandbox.environment_keys import (
     RECIPE_VERSION,
     SetupGuard,
@@ -57,8 +58,11 @@ from regreen.domain.models import (
 LEASE_S = 900
 _USER = "regreen"
 _MAX_COMMAND_BYTES = 120_000  # the kernel takes 128 KiB in one argument
+_MAX_END_CHARS = 32  # of the word on a command's end
 _INPUT_BYTES = 512 * 1024
-_PRIVATE_RANGES = ("10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16")  # fmt: skip
+# Machines have IPv4 only: the service's own "no internet" denies 0.0.0.0/0. It refuses other blocks that begin there
+# (https://github.com/e2b-dev/infra/pull/2150).
+_DENIED_BLOCKS = [str(block) for block in PRIVATE_NETWORKS if not block.network_address.is_unspecified]  # fmt: skip
 _MAKE_PLACES = f"""
 set -e
 id {_USER} >/dev/null 2>&1 || useradd --create-home --home-dir {box_scripts.HOME_DIR} --shell /bin/sh {_USER}
@@ -85,7 +89,8 @@ printf '%s%s %s\036' "$mark" "$code" "$ooms"; printf '%s%s %s\036' "$mark" "$cod
 """
 
 
-_ERRORS = (SandboxException, AuthenticationException, ServiceBusyException, HTTPError, OSError)
+# A dropped stream is a `ConnectError`, an answer that is no JSON a `ValueError`.
+_ERRORS = (SandboxException, AuthenticationException, ServiceBusyException, ConnectError, HTTPError, OSError, ValueError)  # fmt: skip
 
 
 @contextmanager
@@ -93,7 +98,10 @@ def _asking_service(what: str) -> Iterator[None]:
     """Turn the service's failures into `OutsideError`; `what` could not be done."""
     try:
         yield
-    except _ERRORS as error:
+    except Exception as error:
+        # The SDK raises a bare one for a command whose stream ends without its end.
+        if not isinstance(error, _ERRORS) and type(error) is not Exception:
+            raise
         reason = error.stderr if isinstance(error, CommandExitException) else str(error)
         message = f"{what}: {str(reason)[:300]}"
         raise OutsideError(message) from error
@@ -121,7 +129,7 @@ class E2BBackend:
         """
         rules = SandboxNetworkOpts(allow_public_traffic=False)
         if network:
-            rules["deny_out"] = list(_PRIVATE_RANGES)
+            rules["deny_out"] = _DENIED_BLOCKS
         with _asking_service("the remote sandbox could not be started"):
             machine = Machine.create(
                 template,
@@ -227,7 +235,7 @@ class E2BProcess:
                 if stream in ended:
                     continue
                 text, found, end = (held[stream] + (out or err or "")).partition(self._mark)
-                if found and "\x1e" in end:
+                if found and ("\x1e" in end or len(end) > _MAX_END_CHARS):
                     ended[stream] = end
                 kept = len(text) if found else _find_beginning(text, self._mark)
                 held[stream] = text[kept:] + found + end
@@ -236,9 +244,12 @@ class E2BProcess:
                 if len(ended) == 2:
                     break
             else:
-                self._code = 137  # our script was killed too
+                if self._was_told_end():
+                    self._code = 137  # our script was killed too
         except _ERRORS:
-            self._gone = True
+            pass
+        finally:
+            self._gone = not ended and self._code is None
         if ended:
             self._take_end(next(iter(ended.values())))
         else:
@@ -262,6 +273,15 @@ class E2BProcess:
         if self._code is None and self._gone:
             raise BackendGoneError("the remote sandbox ended, or cannot be reached")
         return self._code
+
+    def _was_told_end(self) -> bool:
+        """Whether the stream, read to its end, told of the process's end, and did not only break off."""
+        try:
+            with _asking_service("the remote command broke off"):
+                self._handle.wait()
+        except OutsideError as error:
+            return isinstance(error.__cause__, CommandExitException)
+        return True
 
     def _take_end(self, end: str) -> None:
         code, _, ooms = end.partition("\x1e")[0].partition(" ")
@@ -413,7 +433,7 @@ class E2BSandbox:
             OutsideError: the service failed.
         """
         checked = layout.check_limits(limits or BoxLimits())
-        self._ledger.mark_used(env.key)
+        self._mark_if_own(env.key)
         box = E2BBox(lambda: E2BBackend.create(env.image, network=checked.network), checked)
         try:
             box.lay_out(tree, from_setup=True)
@@ -466,9 +486,17 @@ class E2BSandbox:
         with self._locks[key]:
             with _asking_service("the remote sandbox cannot be asked"):
                 found = dict(_list_snapshots(key)).get(key)
-            snapshot = found or build()
+            if found:
+                self._mark_if_own(key)
+                return found
+            snapshot = build()
             self._ledger.mark_used(key)
         return snapshot
+
+    def _mark_if_own(self, key: str) -> None:
+        """Record the use of a snapshot that was made here; others of the account have their own Regreen."""
+        if self._ledger.knows(key):
+            self._ledger.mark_used(key)
 
     def _build_base(self, key: str, python: str | None) -> str:
         """The plain environment of an interpreter: a venv with pip."""

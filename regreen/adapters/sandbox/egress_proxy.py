@@ -33,7 +33,7 @@ _HEAD_S = 30.0
 _CONNECT_S = 30.0
 _READY_S = 20.0
 # https://www.iana.org/assignments/iana-ipv4-special-registry, but for the blocks kept for documentation
-_PRIVATE_NETWORKS = [
+PRIVATE_NETWORKS = [
     ip_network(block)
     for block in (
         *(
@@ -102,7 +102,7 @@ def proxy_variables(allowed: frozenset[tuple[str, int | None]]) -> dict[str, str
 def is_public(address: IPv4Address | IPv6Address) -> bool:
     """Whether an address is public: not private, link-local, loopback, or one of these in disguise."""
     if isinstance(address, IPv4Address):
-        return not any(address in block for block in _PRIVATE_NETWORKS)
+        return not any(address in block for block in PRIVATE_NETWORKS)
     if address.ipv4_mapped is not None:
         return is_public(address.ipv4_mapped)
     if address in _NAT64_NETWORK:
