@@ -58,7 +58,6 @@ _CANNOT = {
     "python3 -I": "named in a sentence",
     "python -m regreen": "named in a sentence",
     "python -I": "named in a sentence",
-    "python -m pytest -q": "named in a sentence",
     "regreen fix --allow-network": "half of a command, named in a sentence",
     "regreen sandbox --python 3.9": "half of a command, named in a sentence",
     "make setup": "it made the environment that this runs in",
