@@ -59,7 +59,7 @@ _FILE_VARIABLE = re.compile(
     r"(?i)(?:PIP_(?:REQUIREMENT|CONSTRAINT)|UV_(?:REQUIREMENT|CONSTRAINT|OVERRIDE|BUILD_CONSTRAINT)S?)"
 )
 _JVM_BUILD_FILE = re.compile(
-    r"(?:.*/)?(?:pom\.xml|settings\.xml|gradle\.properties|mvnw|gradlew|[^/]*\.(?:gradle|gradle\.kts|versions\.toml)"
+    r"(?s)(?:.*/)?(?:pom\.xml|settings\.xml|gradle\.properties|mvnw|gradlew|[^/]*\.(?:gradle|gradle\.kts|versions\.toml)"
     r"|(?:gradle|\.mvn|buildSrc)/.*)"
 )
 _MAX_FILES = 400

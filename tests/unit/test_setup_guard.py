@@ -263,6 +263,7 @@ JVM = {
         ("sh gradlew testClasses", "settings.gradle.kts"),
         ("make deps", "gradle/libs.versions.toml"),
         ("bash -c 'gradle build'", "buildSrc/src/main/java/Fetch.java"),
+        ("gradle build", "buildSrc/src/main/java/Fe\ntch.java"),
     ],
 )
 def test_what_maven_or_gradle_would_install_from_a_changed_build_is_refused(
