@@ -69,6 +69,11 @@ def complete_local_trial(
         cancel=cancel,
         change=change,
     )
+    if done.altered:
+        return done.add_note(
+            f"the setup is inferred from the base {rev[:12]} and reads {done.altered}, which this change alters: a "
+            "failing test proves no finding"
+        )
     if not done.unused:
         return done
     return done.add_note(

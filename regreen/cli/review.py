@@ -156,7 +156,7 @@ def command(
         )  # fmt: skip
         usual = ("bash", "-c", "python -m pytest -q")
         tests = replace(done.trial, command=done.trial.command or usual)
-        document, tests_prove = done.document, not done.unused
+        document, tests_prove = done.document, not (done.unused or done.altered)
     job = ReviewJob(
         base=base_sha,
         head=head_sha,

@@ -224,3 +224,13 @@ def test_a_review_takes_the_environment_from_where_the_change_left_the_base(
     assert f"inferred from the base {start[:12]}: this change says something else (pyproject.toml:" in note  # fmt: skip
     assert "-e '.[test]'" in document["environment"]["setup"]
     assert code == 0
+
+
+def test_a_review_names_the_file_that_the_bases_setup_reads_from_the_change(
+    repository: Repository,
+) -> None:
+    more = PYPROJECT.replace('"iniconfig"]', '"iniconfig", "attrs"]')
+    repository.commit("a change", {"pkg/calc.py": CALC + "\n", "pyproject.toml": more})
+    _, document, _ = regreen(repository, "review", "--run-tests", "--no-model", "--base", "HEAD~1", "--head", "HEAD")  # fmt: skip
+    (note,) = document["environment"]["notes"]
+    assert "reads pyproject.toml, which this change alters" in note
