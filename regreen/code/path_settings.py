@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from regreen.code.paths import is_document, matches_glob
 from regreen.domain.ports import Git
@@ -54,12 +54,25 @@ def find_instructions(config: RepoConfig, paths: Iterable[str]) -> str:
     return "\n\n".join(told)
 
 
-def select_tests(config: RepoConfig, paths: Iterable[str]) -> RepoConfig:
+def select_tests(config: RepoConfig, paths: Collection[str]) -> RepoConfig:
     """The configuration with the tests that a change of these files asks for.
 
     Files that no pattern with a command covers ask for the repository's own command, if it has one. Several commands run
     one after the other, and fail if one does; those of different images cannot: then the repository's own are run.
     """
+    chosen = _find_asked(config, paths)
+    if not chosen or need_several_images(config, paths):
+        return config
+    joined = chosen[0] if len(chosen) == 1 else _join_tests(chosen)
+    return config.model_copy(update={"tests": joined})
+
+
+def need_several_images(config: RepoConfig, paths: Iterable[str]) -> bool:
+    """Whether a change of these files asks for tests of different images, which no single run has."""
+    return len({tests.image for tests in _find_asked(config, paths)}) > 1
+
+
+def _find_asked(config: RepoConfig, paths: Iterable[str]) -> list[TestsConfig]:
     asked: dict[TestsConfig, None] = {}
     for path in paths:
         named = [entry.tests for entry in _covering(config, path) if entry.tests.command]
@@ -71,11 +84,7 @@ def select_tests(config: RepoConfig, paths: Iterable[str]) -> RepoConfig:
             # the repository's setup and image belong to its own command
             own = own.model_copy(update={"setup": "", "image": None} | given)
         asked[own] = None
-    chosen = [tests for tests in asked if tests.command]
-    if not chosen or (len(chosen) > 1 and len({tests.image for tests in chosen}) > 1):
-        return config
-    joined = chosen[0] if len(chosen) == 1 else _join_tests(chosen)
-    return config.model_copy(update={"tests": joined})
+    return [tests for tests in asked if tests.command]
 
 
 def _join_tests(chosen: list[TestsConfig]) -> TestsConfig:

@@ -207,3 +207,13 @@ def test_reviews_can_do_without_running_the_tests(project: Story) -> None:
     project.work()
     assert _RAN not in _summary(pull)
     assert "review.run_tests is off" in _summary(pull)
+
+
+def test_tests_of_parts_with_different_images_are_said_not_to_be_run(project: Story) -> None:
+    rows = (f'  "{name}/**": {{tests: {{command: pytest {name}, image: "python:3.{minor}"}}}}\n' for name, minor in (("pkg", 12), ("web", 13)))  # fmt: skip
+    project.commits({".github/regreen.yml": "paths:\n" + "".join(rows)}, message="Configure")
+    project.work()
+    pull = project.pull({**_CHANGED, "web/a.py": "A = 1\n"})
+    project.work()
+    assert "the tests were not run: the change touches parts whose tests need different images" in _summary(pull)  # fmt: skip
+    assert _stored(project, "review")["environment"] is None

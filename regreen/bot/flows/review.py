@@ -22,6 +22,7 @@ from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
 from regreen.bot.trust import require_clearance
 from regreen.code.markdown_sanitizer import count_noun
+from regreen.code.path_settings import find_changed_paths, need_several_images
 from regreen.domain.errors import Cancelled, NoSandbox, OutsideError, UserError
 from regreen.domain.events import RepositoryRef
 from regreen.domain.github import (
@@ -225,6 +226,13 @@ class _ReviewFlow:
         desk, git, pull, config = self._desk, self._git, self._pull, self._loaded.config
         if not config.review.run_tests:
             return None, "the tests were not run: review.run_tests is off"
+        if config.paths and not config.tests.command:
+            changed = find_changed_paths(git, pull.base_sha, pull.head_sha)
+            if need_several_images(config, changed):
+                return None, (
+                    "the tests were not run: the change touches parts whose tests need different images; "
+                    "set tests.command in .github/regreen.yml to what is to run then"
+                )
         try:
             cleared = require_clearance(desk.store, git, self._repository, pull, pull.head_sha)
             tests = complete_tests(
