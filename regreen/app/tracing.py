@@ -8,8 +8,8 @@ from threading import Event
 from types import TracebackType
 from typing import Self
 
+from regreen.domain.box_limits import BoxLimits
 from regreen.domain.models import (
-    BoxLimits,
     DoctorCheck,
     EnvSpec,
     ModelAnswer,

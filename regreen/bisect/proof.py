@@ -103,7 +103,7 @@ def check_later_commits(session: BisectSession, culprit: int, runner: CommitRunn
     A similar fault may have come and gone before the present one: then a commit in
     between passes repeatedly.
     """
-    needed = max(2, _required_runs(session)[1])
+    needed = max(2, _count_proof_runs(session)[1])
     runs: list[CommitRun] = []
     tested = {session.point_at(run.sha) for run in session.log.runs}
     for at in _least_tested(session, culprit, tested):
@@ -161,7 +161,7 @@ def _rerun_culprit(
     session: BisectSession, culprit: int, git: Git, runner: CommitRunner
 ) -> list[CommitRun]:
     """Run the culprit until it fails again, and each parent as often as its passes must be to convince."""
-    hits, passes = _required_runs(session)
+    hits, passes = _count_proof_runs(session)
     runs: list[CommitRun] = []
     for _ in range(hits):
         runs.append(runner(session.commit_at(culprit)))
@@ -183,7 +183,7 @@ def _is_as_expected(session: BisectSession, culprit: int, run: CommitRun) -> boo
     return ((outcome == "fail") != session.find_fix) == (run.sha == session.commit_at(culprit))
 
 
-def _required_runs(session: BisectSession) -> tuple[int, int]:
+def _count_proof_runs(session: BisectSession) -> tuple[int, int]:
     """How many runs show the culprit's failure once, and make passes elsewhere significant."""
     bad, good = (_mean_rate(rates) for rates in session.state.failure_rates())
     bad = min(bad, 0.999)
@@ -225,7 +225,7 @@ def _run_until_doubt(session: BisectSession, runner: CommitRunner, commit: str) 
     """Runs at a reverted head: as many as convince, fewer after one that contradicts."""
     wanted = "fail" if session.find_fix else "pass"
     runs: list[CommitRun] = []
-    for _ in range(_required_runs(session)[1]):
+    for _ in range(_count_proof_runs(session)[1]):
         runs.append(runner(commit))
         if session.classify_run(runs[-1])[0] != wanted:
             break

@@ -67,7 +67,7 @@ def _make_check_groups(
         "config": _check_config,
         "database": lambda: _check_database(settings),
         "github": lambda: _check_github(settings),
-        "model": lambda: _check_model(settings),
+        "model": lambda: _check_model_settings(settings),
         "sandbox": lambda: _check_sandbox(
             kind or settings.sandbox, settings.sandbox_runtime, settings.setup_hosts
         ),
@@ -203,7 +203,7 @@ def _check_private_key(settings: Settings) -> DoctorCheck:
     return DoctorCheck("the private key can be read", "github", True, True, "an RSA key")
 
 
-def _check_model(settings: Settings) -> list[DoctorCheck]:
+def _check_model_settings(settings: Settings) -> list[DoctorCheck]:
     if not settings.has_model:
         detail = "no key: reviewers and rungs that need a model are left out"
         remedy = "set ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL or REGREEN_MODEL_PROVIDER"

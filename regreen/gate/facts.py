@@ -22,7 +22,7 @@ Fact = TypeVar("Fact", bound=Hashable)
 _MAX_CACHED_TREES = 64
 
 
-def find_product_files(files: Sequence[PatchedFile]) -> list[PatchedFile]:
+def exclude_tests_and_documents(files: Sequence[PatchedFile]) -> list[PatchedFile]:
     """The files that are neither tests nor documents."""
     return [file for file in files if not is_test(file.path) and not is_document(file.path)]
 
@@ -30,7 +30,9 @@ def find_product_files(files: Sequence[PatchedFile]) -> list[PatchedFile]:
 def find_changed_products(files: Sequence[PatchedFile]) -> list[PatchedFile]:
     """The product files that were there before the patch and are there after it."""
     return [
-        file for file in find_product_files(files) if file.old is not None and file.new is not None
+        file
+        for file in exclude_tests_and_documents(files)
+        if file.old is not None and file.new is not None
     ]
 
 

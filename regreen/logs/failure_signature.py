@@ -115,7 +115,7 @@ def read_signature(result: RunResult) -> FailureSignature:
         kind,
         _strip_varying_text(message),
         _find_innermost_frame(lines),
-        _traceback_paths(lines),
+        _list_frame_paths_innermost_first(lines),
         tuple(_strip_varying_text(item) for item in found.values()) if any(found.values()) else (),
     )
 
@@ -226,7 +226,7 @@ def _find_innermost_frame(lines: Sequence[str]) -> str:
     return ""
 
 
-def _traceback_paths(lines: Sequence[str]) -> tuple[str, ...]:
+def _list_frame_paths_innermost_first(lines: Sequence[str]) -> tuple[str, ...]:
     """The files of the tree that tracebacks go through, innermost first."""
     found: dict[str, None] = {}
     for line in reversed(lines):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
-from regreen.packages.declared import UNREAD_REASONS, read_declared
 from regreen.packages.dependency import DeclaredPackages, Dependency, is_usual_index, plain_address
+from regreen.packages.manifests_and_locks import UNREAD_REASONS, read_declared
 from regreen.packages.popular_names import (
     Ecosystem,
     is_popular,

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from regreen.code.config_loaders import load_toml
-from regreen.packages.declared import UNREAD_REASONS, is_manifest, read_declared
 from regreen.packages.dependency import (
     DeclaredPackages,
     Dependency,
@@ -32,6 +31,7 @@ from regreen.packages.install_requests import (
     find_install_requests,
     follow_includes,
 )
+from regreen.packages.manifests_and_locks import UNREAD_REASONS, is_manifest, read_declared
 from regreen.packages.popular_names import (
     Ecosystem,
     is_popular,

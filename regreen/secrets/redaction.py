@@ -74,7 +74,7 @@ def redact_known(text: str) -> str:
     lowered = text.lower()
     for hint, pattern in _SECRET_PATTERNS:
         if hint in lowered:
-            text = pattern.sub(_hide_match, text)
+            text = pattern.sub(_replace_whole_match, text)
     text = _VALUE_RUN.sub(_hide_formats, text)
     if any(name in lowered for name in _SECRET_WORDS):
         text = _NAMED_SECRET.sub(_hide_random, text)
@@ -95,7 +95,7 @@ def hide_values(own: Iterable[str], clean: CleanText = redact_secrets) -> CleanT
     return cleaner
 
 
-def _hide_match(match: re.Match[str]) -> str:
+def _replace_whole_match(match: re.Match[str]) -> str:
     return match[0] if match.re.groups and match[1] is None else _HIDDEN_MARK
 
 

@@ -56,7 +56,7 @@ def test_patterns_are_found_wherever_they_are() -> None:
     assert "regreen.secrets.redaction._NAMED_SECRET" in places  # a constant
     assert "regreen.adapters.git.tar_stream._LFS_POINTER" in places  # over bytes
     assert any(p.endswith(".CREDENTIAL_FORMATS") for p in places)  # in values of a table
-    assert any(p.startswith("regreen.packages.declared.match:") for p in places)
+    assert any(p.startswith("regreen.packages.manifests_and_locks.match:") for p in places)
 
 
 def test_how_a_pattern_is_used_is_found_for_tables_variables_and_calls() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regreen.packages.declared import read_declared
+from regreen.packages.manifests_and_locks import read_declared
 from tests.unit.changes import Files, Story
 
 YARN = """# yarn lockfile v1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from regreen.packages.concerns import find_concerns, find_lock_mismatch
-from regreen.packages.declared import is_manifest, read_declared
+from regreen.packages.manifests_and_locks import is_manifest, read_declared
 from regreen.packages.popular_names import Ecosystem
 from regreen.packages.python_manifests import parse_requirement
 

@@ -9,7 +9,7 @@ import pytest
 
 from regreen.logs.ci_log import failures_in, parse_log
 from regreen.packages.concerns import find_concerns
-from regreen.packages.declared import read_declared
+from regreen.packages.manifests_and_locks import read_declared
 from regreen.packages.setup_guard import InstallPolicy, SourceTree, find_refusals
 from regreen.secrets.credential_detection import find_secrets
 from regreen.secrets.redaction import redact_secrets

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from regreen.packages.declared import read_declared
 from regreen.packages.dependency import DeclaredPackages, Dependency
+from regreen.packages.manifests_and_locks import read_declared
 from regreen.reviewers.analyzers.dependency_changes import (
     ANSWER_FILE,
     IndexAnswer,

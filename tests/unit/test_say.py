@@ -156,7 +156,7 @@ def test_failure_only_where_the_repository_wants_it() -> None:
 
 def test_a_broken_configuration() -> None:
     problems = [ConfigProblem(2, "review.drafst", "unknown key; did you mean 'drafts'?")]
-    assert messages.broken_config(problems) == snapshot("""\
+    assert messages.describe_unusable_config(problems) == snapshot("""\
 `.github/regreen.yml` on the default branch cannot be used:
 
 - line 2: `review.drafst`: unknown key; did you mean 'drafts'?

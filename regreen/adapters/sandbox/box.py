@@ -17,8 +17,9 @@ from regreen.adapters.sandbox import box_scripts, layout
 from regreen.adapters.sandbox.agent_client import AgentClient, start_relay
 from regreen.adapters.sandbox.backend import Backend, BackendGoneError, BackendProcess
 from regreen.adapters.sandbox.process_watch import OutputDrain, Stream, watch_process
+from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import Cancelled, OutsideError, UserError
-from regreen.domain.models import BoxLimits, RunEnding, RunResult
+from regreen.domain.models import RunEnding, RunResult
 
 
 class BackendBox:

@@ -151,7 +151,7 @@ class _ReviewFlow:
 
     def report_broken_config(self) -> str:
         """Report the faults of the configuration when no valid one was ever read."""
-        text = messages.broken_config(self._loaded.problems)
+        text = messages.describe_unusable_config(self._loaded.problems)
         title = "The configuration cannot be read"
         self._update_check(
             messages.skipped_review_check(self._pull.head_sha, self._external_id, title, text)
@@ -255,7 +255,11 @@ class _ReviewFlow:
 
     def _publish_review(self, review: Review, asked_by: str) -> None:
         pull, config = self._pull, self._loaded.config
-        note = messages.broken_config(self._loaded.problems) if self._loaded.problems else ""
+        note = (
+            messages.describe_unusable_config(self._loaded.problems)
+            if self._loaded.problems
+            else ""
+        )
         if review.findings:
             self._job.check_cancelled()
             note = "\n\n".join(n for n in (note, self._post_review(review)) if n)

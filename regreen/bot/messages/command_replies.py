@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from regreen.bot.messages.markup import code_span, count_noun, fence_code, inline_prose
-from regreen.bot.messages.reviews import broken_config
+from regreen.bot.messages.reviews import describe_unusable_config
 from regreen.domain.errors import ConfigProblem
 from regreen.domain.repo_config import CONFIG_PATH
 from regreen.reviewers.learning import CalibrationBin, RuleStats
@@ -101,7 +101,7 @@ def config_shown(yaml: str, source: str, problems: Sequence[ConfigProblem]) -> s
     }[source]
     marked = "" if source == "defaults" else "; what is marked is a default that it does not name"
     parts = [f"In force here, from {where}{marked}:", fence_code(yaml, "yaml", 20_000)]
-    parts += [broken_config(problems)] if problems else []
+    parts += [describe_unusable_config(problems)] if problems else []
     return "\n\n".join(parts)
 
 

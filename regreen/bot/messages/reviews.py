@@ -74,7 +74,7 @@ def review_body(review: Review) -> str:
         parts.append(
             fold_details(f"{len(overflow)} more, kept back to stay short", "\n".join(lines))
         )
-    parts.append(_describe_omissions(review))
+    parts.append(_describe_unread_and_skipped(review))
     return "\n\n".join(p for p in parts if p)
 
 
@@ -106,7 +106,7 @@ def review_check(
     parts += [_describe_earlier_findings(standing, fixed)]
     parts += [
         _list_findings(review.findings),
-        _describe_omissions(review),
+        _describe_unread_and_skipped(review),
         render_environment(review.environment),
         _format_cost(review.cost),
     ]
@@ -193,7 +193,7 @@ def merge_group_check(
     return CheckRun(CHECK_NAME, head_sha, external_id, title[:250], summary, conclusion)
 
 
-def broken_config(problems: Sequence[ConfigProblem]) -> str:
+def describe_unusable_config(problems: Sequence[ConfigProblem]) -> str:
     """The faults of the configuration, line by line."""
     lines = [
         f"- line {p.line}: {code_span(p.key or 'file')}: {inline_prose(p.message)}"
@@ -276,7 +276,7 @@ def _list_findings(findings: Iterable[Finding]) -> str:
     return "\n".join(lines)
 
 
-def _describe_omissions(review: Review) -> str:
+def _describe_unread_and_skipped(review: Review) -> str:
     lines = [f"- {code_span(u.path)}: {inline_prose(u.reason)}" for u in review.not_reviewed[:50]]
     lines += [f"- {s.reviewer}: {inline_prose(s.reason)}" for s in review.skipped]
     more = len(review.not_reviewed) - 50

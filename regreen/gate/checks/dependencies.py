@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from regreen.code.file_change import CheckReason, PatchedFile, ReasonLevel
 from regreen.code.paths import is_lock_file
-from regreen.packages import declared as manifests
+from regreen.packages import manifests_and_locks as manifests
 from regreen.packages.concerns import Concern, find_concerns
-from regreen.packages.declared import is_manifest
+from regreen.packages.manifests_and_locks import is_manifest
 from regreen.packages.popular_names import normalise_name
 
 _HASH_ENTRY = re.compile(r"--hash=|sha(?:256|512)[:-]")

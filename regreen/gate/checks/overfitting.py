@@ -16,10 +16,10 @@ from regreen.gate.facts import (
     count_gained,
     documentation_nodes,
     evaluate_number,
+    exclude_tests_and_documents,
     find_functions,
     find_new_nodes,
     find_nodes,
-    find_product_files,
     is_parsed,
     literal_parts,
     walk_functions,
@@ -37,7 +37,7 @@ def check_overfitting(files: Sequence[PatchedFile], tests: Sequence[str] = ()) -
     trees = [parse_python(text) for text in tests]
     known = {literal for tree in trees for literal in _find_literals(tree)} - _TRIVIAL_LITERALS
     reasons: list[CheckReason] = []
-    for file in find_product_files(files):
+    for file in exclude_tests_and_documents(files):
         reasons += [
             CheckReason(
                 "special_case", f"{file.path} {rule.says} ({rule.line.strip()[:80]})", rule.level

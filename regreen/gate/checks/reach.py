@@ -7,7 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 
 from regreen.code.file_change import CheckReason, PatchedFile, ReasonLevel
 from regreen.code.paths import is_source
-from regreen.gate.facts import documentation_nodes, find_gained_line, find_nodes, find_product_files
+from regreen.gate.facts import (
+    documentation_nodes,
+    exclude_tests_and_documents,
+    find_gained_line,
+    find_nodes,
+)
 from regreen.gate.words import find_broken_rules, name_set, suffix_group, word_pattern
 
 
@@ -15,7 +20,7 @@ def check_reach(files: Sequence[PatchedFile]) -> list[CheckReason]:
     """Check 8: network, processes, evaluation and environment that the file did not use before."""
     return [
         CheckReason("reach", f"{file.path} {what}", level)
-        for file in find_product_files(files)
+        for file in exclude_tests_and_documents(files)
         for what, level in (_find_new_uses(file) if file.has_syntax_tree else _find_commands(file))
     ]
 

@@ -12,9 +12,9 @@ from regreen.code.file_change import CheckReason, PatchedFile
 from regreen.gate.facts import (
     PythonFunction,
     drop_docstring,
+    exclude_tests_and_documents,
     find_changed_products,
     find_nodes,
-    find_product_files,
     is_parsed,
     list_parameters,
     literal_parts,
@@ -42,7 +42,9 @@ def check_removed_behaviour(files: Sequence[PatchedFile]) -> list[CheckReason]:
 
     Lines that the patch adds elsewhere were moved.
     """
-    moved = {line.strip() for file in find_product_files(files) for _, line in file.added_lines}
+    moved = {
+        line.strip() for file in exclude_tests_and_documents(files) for _, line in file.added_lines
+    }
     reasons: list[CheckReason] = []
     for file in find_changed_products(files):
         lost = [words for words in _find_removed_steps(file, moved) if words]

@@ -13,9 +13,9 @@ from regreen.gate.facts import (
     PythonFunction,
     SettingValue,
     count_gained,
+    exclude_tests_and_documents,
     find_changed_products,
     find_nodes,
-    find_product_files,
     is_parsed,
     last_name,
     list_parameters,
@@ -30,7 +30,7 @@ from regreen.gate.words import find_broken_rules, name_set, suffix_group, word_p
 
 def check_safeguards(files: Sequence[PatchedFile]) -> list[CheckReason]:
     """Removed safeguards need a person's approval."""
-    products = find_product_files(files)
+    products = exclude_tests_and_documents(files)
     reasons = [*_check_guard_words(products), *_check_guard_settings(find_changed_products(files))]
     for file in products:
         if is_parsed(file):
@@ -302,7 +302,7 @@ def check_declarations(files: Sequence[PatchedFile]) -> list[CheckReason]:
     """Declarations that change or go; new ones may come."""
     return [
         CheckReason("sensitive_path", f"{file.path}: {what}")
-        for file in find_product_files(files)
+        for file in exclude_tests_and_documents(files)
         if is_parsed(file) and file.path != "setup.py"
         for what in (*_find_removed_decorators_and_constraints(file), *_find_changed_fields(file))
     ]

@@ -13,10 +13,10 @@ from regreen.code.paths import is_document, is_test
 from regreen.code.python_calls import parse_syntax_tree
 from regreen.gate.facts import (
     count_gained,
+    exclude_tests_and_documents,
     find_changed_products,
     find_new_nodes,
     find_nodes,
-    find_product_files,
     is_parsed,
     last_name,
     literal_parts,
@@ -236,7 +236,7 @@ def _caught_types(node: ast.ExceptHandler | ast.With | ast.AsyncWith) -> set[str
 
 def _only_silences(file: PatchedFile, files: Sequence[PatchedFile]) -> bool:
     """Whether the patch does nothing but silence errors."""
-    if any(other is not file for other in find_product_files(files)):
+    if any(other is not file for other in exclude_tests_and_documents(files)):
         return False
     if is_parsed(file):
         before, after = (

@@ -34,8 +34,8 @@ from regreen.languages.python.missing_modules import (
     is_own_module,
 )
 from regreen.languages.python.project_setup import PIP_INSTALL, make_test_setup
-from regreen.packages.declared import read_declared_versions
 from regreen.packages.dependency import get_table
+from regreen.packages.manifests_and_locks import read_declared_versions
 from regreen.packages.popular_names import is_popular
 from regreen.shell.called_scripts import use_setup_call
 

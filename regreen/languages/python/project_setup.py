@@ -33,8 +33,8 @@ from regreen.domain.environments import (
 from regreen.domain.errors import AnalysisFailed
 from regreen.domain.ports import Git
 from regreen.languages.python.test_tools import COLLECTORS
-from regreen.packages.declared import read_declared
 from regreen.packages.dependency import find_line, get_list, get_table
+from regreen.packages.manifests_and_locks import read_declared
 from regreen.packages.python_version import choose_python_version
 from regreen.packages.requirement_file import read_lines
 from regreen.packages.runner_installs import read_runner_file

@@ -15,8 +15,8 @@ from regreen.code.diff import FileChange
 from regreen.domain.errors import OutsideError, SetupFailed
 from regreen.domain.models import EnvSpec, SkippedReviewer, UnreadFile
 from regreen.packages.concerns import Concern, find_concerns, find_lock_mismatch
-from regreen.packages.declared import is_manifest, read_declared
 from regreen.packages.dependency import DeclaredPackages, Dependency
+from regreen.packages.manifests_and_locks import is_manifest, read_declared
 from regreen.packages.popular_names import Ecosystem, is_valid, normalise_name
 from regreen.reviewers.analyzers.baseline import make_analyzer_claim
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport

@@ -38,7 +38,7 @@ def _check_function(node: FunctionNode) -> Iterator[BugPlace]:
     yield from _find_endless_recursion(node, own)
     for block in _statement_blocks(node):
         yield from _find_spent_generators(block, once)
-        yield from _find_closed_readers(block, once)
+        yield from _find_lazy_reads_after_close(block, once)
 
 
 def own_nodes(node: FunctionNode) -> Iterator[ast.AST]:
@@ -241,7 +241,7 @@ def _is_consumer(node: ast.AST, name: str) -> bool:
             return False
 
 
-def _find_closed_readers(
+def _find_lazy_reads_after_close(
     block: Sequence[ast.stmt], once: dict[str, ast.expr]
 ) -> Iterator[BugPlace]:
     """A lazy reader of a file that is iterated after the `with` has closed the file."""

@@ -16,7 +16,7 @@ from regreen.code.python_calls import is_module
 from regreen.code.symbols import read_outline
 from regreen.domain.models import UnreadFile
 from regreen.domain.text_limits import shorten_text
-from regreen.packages.declared import read_declared
+from regreen.packages.manifests_and_locks import read_declared
 from regreen.packages.python_version import read_python_versions
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.model.surrounding_code import (

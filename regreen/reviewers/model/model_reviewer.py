@@ -265,14 +265,14 @@ def _checked_suggestion(
 
 
 def _claim_body(claim: ModelClaim) -> str:
-    parts = [("Shows", _describe_shown_line(claim))] if claim.shows else []
+    parts = [("Shows", _describe_unchanged_line_of_fault(claim))] if claim.shows else []
     parts += [("Input", claim.input), ("Happens", claim.happens), ("Should", claim.should)]
     parts += [("Also", str(other)) for other in additional_examples(claim)]
     parts += [("Mend", claim.mend)]
     return "\n\n".join(f"{name}: {text}" for name, text in parts if text)
 
 
-def _describe_shown_line(claim: ModelClaim) -> str:
+def _describe_unchanged_line_of_fault(claim: ModelClaim) -> str:
     """Where a fault shows that the commented line brings about."""
     assert claim.shows is not None  # noqa: S101 - the caller has looked
     path, line, code = claim.shows.path, claim.shows.line, claim.shows.code

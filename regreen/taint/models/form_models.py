@@ -268,7 +268,7 @@ def _store_checked_data(
     _set_entry(interp.state, key, name, make_reference(ObjectRef(cleaned)))
     whole = make_reference(ObjectRef(key))
     for declared in _declared_fields(interp.run, cls):
-        value = _submitted_value(data, declared.name, interp.state)
+        value = _find_form_field(data, declared.name, interp.state)
         if _is_harmless(declared):
             value = TOP
         for pattern in _validator_patterns(declared):
@@ -312,7 +312,7 @@ def _bind_wtforms_fields(state: AbstractState, key: object) -> None:
         _set_entry(state, key, str(name), make_reference(ObjectRef((key, name))))
 
 
-def _submitted_value(data: AbstractValue | None, name: str, state: AbstractState) -> AbstractValue:
+def _find_form_field(data: AbstractValue | None, name: str, state: AbstractState) -> AbstractValue:
     if data is None:
         return TOP
     held = [

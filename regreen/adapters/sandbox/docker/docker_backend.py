@@ -30,8 +30,8 @@ from regreen.adapters.sandbox.backend import BackendGoneError
 from regreen.adapters.sandbox.host import BOX_UID, KEEPER_UID
 from regreen.adapters.sandbox.process_watch import Stream
 from regreen.adapters.sandbox.seccomp import docker_profile
+from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import OutsideError
-from regreen.domain.models import BoxLimits
 
 if TYPE_CHECKING:
     from docker import APIClient
