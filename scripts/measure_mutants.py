@@ -15,7 +15,6 @@ import json
 import os
 import random
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from coverage.numbits import numbits_to_nums
+from coverage import CoverageData
 
 from regreen.languages.python.edits import make_mutants
 
@@ -51,15 +50,11 @@ def draw_faults(count: int, seed: int) -> list[tuple[str, int, str]]:
     return [(path, edit.line, edit.apply_to((ROOT / path).read_text())) for path, edit in drawn]
 
 
-def tests_of_line(contexts: sqlite3.Connection, path: str, line: int) -> list[str]:
+def tests_of_line(contexts: CoverageData, path: str, line: int) -> list[str]:
     """The tests that run a line, as pytest's node ids."""
-    rows = contexts.execute(
-        "select context.context, line_bits.numbits from line_bits join file on file.id = line_bits.file_id"
-        " join context on context.id = line_bits.context_id where file.path like ?",
-        (f"%/{path}",),
-    )
-    names = {name.split("|")[0] for name, bits in rows if line in numbits_to_nums(bits)}
-    return sorted(name for name in names if name)
+    measured = next((file for file in contexts.measured_files() if file.endswith(f"/{path}")), "")
+    names = contexts.contexts_by_lineno(measured).get(line, []) if measured else []
+    return sorted({name.split("|")[0] for name in names if name})
 
 
 def choose_tests(names: list[str], drawer: random.Random) -> list[str]:
@@ -74,36 +69,39 @@ def choose_tests(names: list[str], drawer: random.Random) -> list[str]:
     return [name for _, _, name in sorted(rank)[:_MOST_TESTS]]
 
 
-def is_noticed(tree: Path, path: str, text: str, tests: list[str], seconds: float) -> str:
-    """Run the tests with the fault in place: `killed`, `survived` or `out of time`."""
+def judge_fault(tree: Path, path: str, text: str, tests: list[str], seconds: float) -> str:
+    """Run the tests with the fault in place: `killed`, `survived`, `out of time` or `not run`."""
     target = tree / path
     original = target.read_text()
     target.write_text(text)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-p",
-        "no:xdist",
-        "-p",
-        "no:cacheprovider",
-        *tests,
-    ]
+    try:
+        status = _run_tests(tree, tests, seconds)
+    finally:
+        target.write_text(original)
+    if status not in {0, 1, None} and _run_tests(tree, tests, seconds) != 0:
+        return "not run"  # the tests do not pass without the fault either
+    return {0: "survived", None: "out of time"}.get(status, "killed")
+
+
+def _run_tests(tree: Path, tests: list[str], seconds: float) -> int | None:
+    """Pytest's exit status; None where the time is over."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider"]  # fmt: skip
     environment = os.environ | {
         "PYTHONPATH": f"{tree}:{tree / 'playground'}",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     try:
         run = subprocess.run(
-            command, cwd=tree, env=environment, timeout=seconds, check=False, capture_output=True
+            [*command, *tests],
+            cwd=tree,
+            env=environment,
+            timeout=seconds,
+            check=False,
+            capture_output=True,
         )
     except subprocess.TimeoutExpired:
-        return "out of time"
-    finally:
-        target.write_text(original)
-    return "survived" if run.returncode == 0 else "killed"
+        return None
+    return run.returncode
 
 
 def main() -> int:
@@ -117,7 +115,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=90)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    contexts = sqlite3.connect(args.contexts)
+    contexts = CoverageData(str(args.contexts))
+    contexts.read()
     drawer = random.Random(args.seed)  # noqa: S311
     results = []
     with tempfile.TemporaryDirectory() as folder:
@@ -127,7 +126,7 @@ def main() -> int:
         for path, line, text in draw_faults(args.count, args.seed):
             tests = choose_tests(tests_of_line(contexts, path, line), drawer)
             begin = time.monotonic()
-            word = is_noticed(tree, path, text, tests, args.seconds) if tests else "no test"
+            word = judge_fault(tree, path, text, tests, args.seconds) if tests else "no test"
             fault = text.splitlines()[line - 1].strip()
             results.append(
                 {"path": path, "line": line, "fault": fault, "tests": len(tests), "result": word}
