@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -33,6 +35,12 @@ from regreen.packages.setup_guard import (
 from regreen.shell.tools import load_tools
 
 _MAX_IMAGE_FILE = 512 * 1024
+_MAX_LINK_STEPS = 40  # as Linux follows them
+_MAX_LINKED_FILES = 50_000
+_OPAQUE_LINK = (
+    "is a symbolic link that is new or changed and leads to no file of the repository: "
+    "what a setup would read through it cannot be judged"
+)
 UNTESTABLE_EXIT_CODE = 125
 """What a command exits with where it cannot be tried, as `git bisect run` has it."""
 _Ts = TypeVarTuple("_Ts")
@@ -219,8 +227,13 @@ def _refusals(
     git: Git,
 ) -> tuple[InstallRefusal, ...]:
     rev, base = revs
-    trusted = _make_tree(base, git) if base is not None else None
-    return find_refusals(setup, env, _make_tree(rev, git), trusted, rules)
+    tree, opaque = _make_tree(rev, git)
+    trusted, known = _make_tree(base, git) if base is not None else (None, {})
+    added = sorted(path for path, sha in opaque.items() if known.get(path) != sha)
+    return (
+        *(InstallRefusal(path, path, _OPAQUE_LINK) for path in added),
+        *find_refusals(setup, env, tree, trusted, rules),
+    )
 
 
 def read_changed_inputs(setup: str, rev: str, base: str, git: Git) -> tuple[str, ...]:
@@ -233,12 +246,45 @@ def read_changed_inputs(setup: str, rev: str, base: str, git: Git) -> tuple[str,
 
 
 def _find_inputs(setup: str, rev: str, base: str, git: Git) -> tuple[str, ...]:
-    return find_changed_inputs(setup, _make_tree(rev, git), _make_tree(base, git))
+    return find_changed_inputs(setup, _make_tree(rev, git)[0], _make_tree(base, git)[0])
 
 
-def _make_tree(rev: str, git: Git) -> SourceTree:
-    files = {entry.path: entry.sha for entry in git.tree(rev) if entry.mode.startswith("100")}
-    return SourceTree(files, lambda path: _whole(git, rev, path) if path in files else None)
+def _make_tree(rev: str, git: Git) -> tuple[SourceTree, dict[str, str]]:
+    """The files of a tree as programs see them, through its symbolic links; and the links that stand for no file.
+
+    A link to a folder shows what lies there, links in that folder excepted.
+    """
+    entries = git.tree(rev)
+    files = {entry.path: entry.sha for entry in entries if entry.mode.startswith("100")}
+    links = {entry.path: entry.sha for entry in entries if entry.mode == "120000"}
+    paths = sorted(files)
+    places = dict(zip(files, files, strict=True))
+    opaque: dict[str, str] = {}
+    targets = {
+        link: posixpath.normpath(
+            posixpath.join(
+                posixpath.dirname(link), _whole(git, rev, link).decode("utf-8", "replace")
+            )
+        )
+        for link in links
+    }
+    for link, sha in links.items():
+        place = targets[link]
+        for _ in range(_MAX_LINK_STEPS):
+            place = targets.get(place, place)
+        if place in files:
+            places[link] = place
+            continue
+        opaque[link] = sha
+        inside = paths[bisect_left(paths, f"{place}/") : bisect_left(paths, f"{place}0")]
+        places |= {link + path.removeprefix(place): path for path in inside}
+        if len(places) > len(files) + _MAX_LINKED_FILES:
+            message = f"its symbolic links stand for more than {_MAX_LINKED_FILES:,} files"
+            raise AnalysisFailed(message)
+    shown = {path: files[place] for path, place in places.items()}
+    return SourceTree(
+        shown, lambda path: _whole(git, rev, places[path]) if path in places else None
+    ), opaque
 
 
 def _whole(git: Git, rev: str, path: str) -> bytes:

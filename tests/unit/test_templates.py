@@ -45,3 +45,8 @@ def test_functions_inside_others_are_edited_with_their_own_names_alone() -> None
     near = [edit.prior for edit in make_edits(text, [5]) if edit.new.strip() == "seen.add(node)"]
     far = [edit.prior for edit in make_edits(text, [5]) if edit.new.strip() == "seen.add(start)"]
     assert min(near) > max(far)
+
+
+def test_the_first_line_behind_a_byte_order_mark_is_edited_at_its_place() -> None:
+    text = "\ufefflimit = 1 < 2\n"
+    assert [edit.apply_to(text) for edit in make_mutants(text, [1])] == ["\ufefflimit = 2 < 2\n"]

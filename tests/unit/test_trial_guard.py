@@ -197,3 +197,46 @@ def test_the_configured_image_is_used_whatever_else_is_said(shop: Checkout) -> N
     seen = [_complete(shop, mine, rev, tests) for rev in (base, head)]
     assert [trial.image for trial, _, _ in seen] == ["ghcr.io/ours/pinned:1"] * 2
     assert {one.image for _, asked, _ in seen for one in asked} == {"ghcr.io/ours/pinned:1"}
+
+
+@pytest.mark.parametrize(
+    ("link", "target", "content", "setup"),
+    [
+        ("requirements.txt", "notes/list", "reqeusts\n", "pip install -r requirements.txt"),
+        ("setup.cfg", "notes/list", "[options]\ninstall_requires =\n reqeusts\n", "pip install -e ."),
+        ("package.json", "notes/list", '{"scripts": {"preinstall": "npx reqeusts-x"}}', "npm install"),
+        ("lists", "notes", "reqeusts\n", "pip install -r lists/list"),
+        ("lists", "../work/notes", "reqeusts\n", "pip install -r lists/list"),
+        ("lists", "/work/notes", "reqeusts\n", "pip install -r lists/list"),
+    ],
+)  # fmt: skip
+def test_a_symbolic_link_hides_nothing_that_a_setup_reads(
+    shop: Checkout, link: str, target: str, content: str, setup: str
+) -> None:
+    base = shop.commit("base", **{"README.md": "a shop\n", "pyproject.toml": "[project]\nname='shop'\n"})  # fmt: skip
+    shop.commit("list", **{"notes/list": content})
+    (shop.root / link).symlink_to(target)
+    shop.git("add", "-A")
+    shop.git("commit", "-qm", "link")
+    asked = replace(TRIAL, setup=setup, base=base)
+    with pytest.raises(SetupFailed, match=r"reqeusts|symbolic link"):
+        prepare_environment(asked, shop.git("rev-parse", "HEAD"), git=GitRepository.open(shop.root), sandbox=Ledger())  # fmt: skip
+
+
+def test_links_that_were_there_or_lead_to_harmless_files_are_no_hindrance(shop: Checkout) -> None:
+    (shop.root / "lists").symlink_to("notes")
+    (shop.root / "first").symlink_to("second")
+    (shop.root / "second").symlink_to("notes/list")
+    base = shop.commit("base", **{"notes/list": "attrs\n", "README.md": "a shop\n"})
+    (shop.root / "CLAUDE.md").symlink_to("README.md")
+    head = shop.commit("head", **{"README.md": "our shop\n"})
+    git, sandbox = GitRepository.open(shop.root), Ledger()
+    for path in ("lists/list", "first"):
+        asked = replace(TRIAL, setup=f"pip install -r {path}", base=base)
+        prepare_environment(asked, head, git=git, sandbox=sandbox)
+    assert len(sandbox.asked) == 2
+    worse = shop.commit("worse", **{"notes/list": "reqeusts\n"})
+    for path in ("lists/list", "first"):
+        asked = replace(TRIAL, setup=f"pip install -r {path}", base=base)
+        with pytest.raises(SetupFailed, match="reqeusts"):
+            prepare_environment(asked, worse, git=git, sandbox=sandbox)

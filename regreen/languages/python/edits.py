@@ -63,10 +63,12 @@ class ParsedSource:
             self.starts.append(self.starts[-1] + len(line) + 1)
 
     def offset_at(self, line: int, column: int) -> int:
-        """Offset of a position as ast gives it: columns count UTF-8 bytes."""
+        """Offset of a position as ast gives it: columns count UTF-8 bytes, and no byte order mark."""
         row = self._lines[line - 1]
         if row.isascii():
             return self.starts[line - 1] + column
+        if line == 1 and row.startswith("\ufeff"):
+            column += len("\ufeff".encode())
         return self.starts[line - 1] + len(row.encode()[:column].decode("utf-8", "ignore"))
 
     def node_span(self, node: ast.expr | ast.stmt) -> Span:
