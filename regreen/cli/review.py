@@ -7,7 +7,8 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from regreen.domain.models import Review
     from regreen.domain.ports import Sandbox
     from regreen.domain.repo_config import RepoConfig
+    from regreen.environment.preparation import CompletedTrial
+    from regreen.reviewers.context import ClaimTests
     from regreen.runs.trial import Trial
 
 _SETUP_MINUTES = 10.0
@@ -84,7 +87,9 @@ _DEFAULT_BASES = ("origin/HEAD", "upstream/HEAD", "origin/main", "origin/master"
     help="What model calls may cost; default, and at most: budget.usd_per_pull_request.",
 )
 @click.option(
-    "--run-tests/--no-run-tests", default=None, help="Run the tests in the sandbox, for coverage."
+    "--run-tests/--no-run-tests",
+    default=None,
+    help="Run all tests in the sandbox, for coverage; --no-run-tests: nor those of a model's claims.",
 )
 @click.option("--setup", default=None, help="Shell command that installs what the tests need.")
 @env_option("envs", "Environment of the tests.")
@@ -137,26 +142,22 @@ def command(
     wants_tests = run_tests if run_tests is not None else False
     cap = config.budget.usd_per_pull_request
     model = make_model(cap if max_usd is None else min(cap, max_usd)) if use_model else None
-    # a model's claims are tried by running: worth a sandbox wherever somebody said how tests run
-    for_claims = model is not None and run_tests is not False and _has_test_setup(config, setup)
-    sandbox = _choose_sandbox(
-        wants_tests or for_claims, kind, exact=post or "GITHUB_ACTIONS" in os.environ
-    )
-    tests = _make_trial(config, setup, environment) if git else None
-    document: dict[str, object] | None = None
-    tests_prove = True
-    if git and tests and sandbox:
+    tests = None
+    if git and run_tests is not False and (wants_tests or model is not None):
         # what the change asks for beyond the base has to pass the dependency guard
-        tests = replace(tests, base=base_sha, rules=rules_from_config(config))
-        # from the merge base: what the change itself says about its setup is part of what is under review
-        source = git.merge_base(base_sha, head_sha) or base_sha
-        done = complete_local_trial(
-            tests, source, git=git, sandbox=sandbox, minutes=_SETUP_MINUTES, given=config.tests,
-            change=head_sha if head_sha != source else None,
-        )  # fmt: skip
-        usual = ("bash", "-c", "python -m pytest -q")
-        tests = replace(done.trial, command=done.trial.command or usual)
-        document, tests_prove = done.document, not (done.unused or done.altered)
+        trial = replace(
+            _make_trial(config, setup, environment), base=base_sha, rules=rules_from_config(config)
+        )
+        tests = _LocalTests(
+            git,
+            config,
+            trial,
+            head_sha,
+            kind,
+            exact=post or "GITHUB_ACTIONS" in os.environ,
+            asked=wants_tests,
+        )
+    run = tests.completed if tests and wants_tests else None
     job = ReviewJob(
         base=base_sha,
         head=head_sha,
@@ -166,9 +167,9 @@ def command(
         config=config,
         min_confidence=min_confidence,
         max_comments=max_comments,
-        tests=tests,
+        tests=run.trial if run else None,
         run_tests=wants_tests,
-        tests_prove=tests_prove,
+        find_claim_tests=tests.find_claim_tests if tests and model is not None else None,
         index=None
         if not use_model
         else SqliteOutlineStore(make_private(read_settings().home) / "index.sqlite"),
@@ -176,11 +177,11 @@ def command(
     result = review_change(
         job,
         git=git,
-        sandbox=sandbox,
+        sandbox=tests.sandbox if tests and wants_tests else None,
         model=model,
         progress=report_progress,
     )
-    result = replace(result, environment=document)
+    result = replace(result, environment=tests.document if tests else None)
     if fmt in {"json", "sarif"}:
         click.echo(_format_review(result, fmt), nl=False)
     else:
@@ -347,17 +348,59 @@ def _make_trial(
     )
 
 
-def _has_test_setup(config: RepoConfig, setup: str | None) -> bool:
-    return bool(config.tests.command or config.tests.setup or setup)
+@dataclass
+class _LocalTests:
+    """The tests of the repository under review, prepared when they are first asked for.
 
-
-def _choose_sandbox(wanted: bool, kind: str | None, *, exact: bool) -> Sandbox | None:
-    """The sandbox, where tests are to run. Without one everything else is read all the same.
-
-    `exact`: refuse approximate limits, for other people's code.
+    `exact`: refuse a sandbox with approximate limits, for other people's code. `asked`: somebody asked for test runs.
     """
-    if not wanted:
-        return None
+
+    git: GitRepository
+    config: RepoConfig
+    trial: Trial
+    head: str
+    kind: str | None
+    exact: bool
+    asked: bool
+    document: dict[str, object] | None = None
+
+    @cached_property
+    def sandbox(self) -> Sandbox | None:
+        """The sandbox. Without one everything else is read all the same."""
+        return _choose_sandbox(self.kind, exact=self.exact)
+
+    @cached_property
+    def completed(self) -> CompletedTrial | None:
+        """How the tests run; None without a sandbox."""
+        if self.sandbox is None:
+            return None
+        base = self.trial.base or ""
+        # from the merge base: what the change itself says about its setup is part of what is under review
+        source = self.git.merge_base(base, self.head) or base
+        done = complete_local_trial(
+            self.trial, source, git=self.git, sandbox=self.sandbox, minutes=_SETUP_MINUTES, given=self.config.tests,
+            change=self.head if self.head != source else None,
+        )  # fmt: skip
+        self.document = done.document
+        usual = ("bash", "-c", "python -m pytest -q")
+        return replace(done, trial=replace(done.trial, command=done.trial.command or usual))
+
+    def find_claim_tests(self) -> ClaimTests:
+        """How a model's claims are tested, or why they are not."""
+        from regreen.bot.flows.workflow_review import is_fork_event
+        from regreen.reviewers.context import ClaimTests
+
+        if self.exact and not self.asked and is_fork_event():
+            return ClaimTests(reason="nothing of a fork runs in a workflow without --run-tests")
+        done = self.completed
+        if done is None:
+            return ClaimTests(
+                reason="no sandbox works here, and the code of a change runs nowhere else"
+            )
+        return ClaimTests(done.trial, self.sandbox, done.reason_unproven)
+
+
+def _choose_sandbox(kind: str | None, *, exact: bool) -> Sandbox | None:
     from regreen.adapters.sandbox.selection import choose_sandbox
     from regreen.app.settings_loader import read_settings
 

@@ -194,6 +194,12 @@ class CompletedTrial:
         """What was passed over or added, and why."""
         return tuple(self.document.get("notes", ()))
 
+    @property
+    def reason_unproven(self) -> str:
+        """Why a further test that runs here would prove nothing of the change; "" where it would."""
+        failed = not (self.works or self.trial.setup)
+        return next(iter(self.notes), "") if self.unused or self.altered or failed else ""
+
     def add_note(self, text: str) -> CompletedTrial:
         """The same with one more note, before the others."""
         return replace(self, document={**self.document, "notes": [text, *self.notes]})

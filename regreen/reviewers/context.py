@@ -107,14 +107,23 @@ class _ReadCache:
     room: int = _MAX_KEPT_BYTES
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimTests:
+    """How and where the test of a claim runs; `reason` is why none can."""
+
+    trial: Trial | None = None
+    sandbox: Sandbox | None = None
+    reason: str = ""
+
+
 @dataclass(frozen=True)
 class ReviewContext:
     """One change and everything needed to judge it. Values only: no network, no credential.
 
     `files` are the files selected for review (generated, vendored, lock and binary ones left out, riskiest first);
     `change` contains all of them. `git` is None for a bare patch. `tests` says how tests run, None if
-    unknown; `run_tests` whether to run them, `no_tests` why not, `tests_prove` whether a failing one says something of
-    the code. `index` caches the repository's structure; `weights` calibrates a model's claims, `known` are a model's earlier findings on this change. `hidden` are
+    unknown; `run_tests` whether to run them, `no_tests` why not; `find_claim_tests` prepares what a model's claims are
+    tested in, None where they are not. `index` caches the repository's structure; `weights` calibrates a model's claims, `known` are a model's earlier findings on this change. `hidden` are
     paths that are read at neither side. `budget` is the CPU time that all reviewers of the change share.
     """
 
@@ -132,7 +141,7 @@ class ReviewContext:
     tests: Trial | None = None
     run_tests: bool = False
     no_tests: str = ""
-    tests_prove: bool = True
+    find_claim_tests: Callable[[], ClaimTests] | None = None
     cancel: Event | None = None
     progress: Callable[[str], None] | None = None
     index: OutlineStore | None = None
@@ -171,8 +180,8 @@ class ReviewContext:
     def for_child_process(self) -> ReviewContext:
         """The same change for a child process: without model, sandbox, progress and caches."""
         return replace(
-            self, sandbox=None, model=None, cancel=None, progress=None, _read=_ReadCache()
-        )
+            self, sandbox=None, model=None, find_claim_tests=None, cancel=None, progress=None, _read=_ReadCache()
+        )  # fmt: skip
 
     def without_files(self, paths: Set[str]) -> ReviewContext:
         """The same change without these files, which can be read at neither side."""

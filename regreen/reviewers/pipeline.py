@@ -36,6 +36,7 @@ from regreen.reviewers.calibration import PRIOR_WEIGHTS, Weights
 from regreen.reviewers.context import (
     CallingReviewer,
     Claim,
+    ClaimTests,
     ReviewContext,
     Reviewer,
     ReviewerReport,
@@ -79,8 +80,8 @@ NO_REPOSITORY = "a bare patch: no repository to read around it"
 class ReviewJob:
     """What to review. `base` and `head` are revisions; with `diff` (a bare patch) they may be empty.
 
-    `tests` says how the tests run; they run only with `run_tests`; `no_tests` is why they must not. `tests_prove`: a
-    test that fails says something of the code, for its environment is the change's own.
+    `tests` says how the tests run; they run only with `run_tests`; `no_tests` is why they must not.
+    `find_claim_tests` is called once a model's claim is to be tested.
     `max_comments` limits this review; callers lower it on later pushes. `index` caches what is read of the repository.
     `weights` calibrates a model's claims. `cpu_seconds` is the CPU time of all analyzers together; those that are not
     done by then are skipped.
@@ -97,7 +98,7 @@ class ReviewJob:
     tests: Trial | None = None
     run_tests: bool = False
     no_tests: str = ""
-    tests_prove: bool = True
+    find_claim_tests: Callable[[], ClaimTests] | None = None
     index: OutlineStore | None = None
     weights: Weights = PRIOR_WEIGHTS
     cpu_seconds: int = 90
@@ -122,11 +123,13 @@ def review_change(
     """
     started = time.monotonic()
     meter = CostMeter(model, cancel) if model is not None else None
-    read = isolation.run_in_child(_read_change, job, git, limits=_CHANGE_LIMITS, cancel=cancel)
+    known = replace(job, find_claim_tests=None)  # a child process prepares no tests
+    read = isolation.run_in_child(_read_change, known, git, limits=_CHANGE_LIMITS, cancel=cancel)
     context = replace(
         read.context,
         sandbox=sandbox,
         model=meter,
+        find_claim_tests=job.find_claim_tests,
         known=memory.known if memory is not None else (),
         progress=progress,
         cancel=cancel,
@@ -256,7 +259,6 @@ def make_context(
         tests=job.tests,
         run_tests=job.run_tests,
         no_tests=job.no_tests,
-        tests_prove=job.tests_prove,
         index=job.index,
         weights=job.weights,
     )

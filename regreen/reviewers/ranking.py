@@ -94,13 +94,16 @@ def _withheld_reason(
         return "dismissed"
     if names & memory.posted:
         return "duplicate"
+    proof = claim.signals.proof if claim.signals is not None else "not_run"
+    if proof in {"proven", "disproven"}:  # what was run decides, whatever readers think
+        return None if proof == "proven" else "confidence"
     least = memory.threshold_for(finding.rule, policy.min_confidence)
     if claim.proven and (finding.dimension == "security" or claim.data_loss):
         least -= PROVEN_DISCOUNT
-    if finding.confidence < least - 1e-9:
+    # what is true of the code as before is not caused by this change
+    as_before = claim.signals is not None and claim.signals.verdict == "as_before"
+    if as_before or finding.confidence < least - 1e-9:
         return "confidence"
-    if claim.signals is not None and claim.signals.verdict == "as_before":
-        return "confidence"  # true of the code, but not caused by this change
     if finding.dimension == "style" and not claim.quotes:
         return "confidence"  # taste is not posted, only rules that the repository itself wrote down
     return None

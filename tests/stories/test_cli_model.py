@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -38,7 +39,7 @@ def script(asked: Json) -> Answer:
         }
         return Use("verdicts", {"verdicts": [row]})
     if "`write_test`" in wish:
-        return Use("write_test", {"code": TEST})
+        return Use("write_test", {"code": TEST, "fails_with": "assert 2.0 == 3"})
     return Use("report", {"about": "Halves.", "findings": [CLAIM]})
 
 
@@ -78,9 +79,13 @@ def test_the_same_command_is_paid_for_once(repo: Repository) -> None:
 
 @needs_sandbox
 @pytest.mark.sandbox
-def test_a_claim_is_tried_in_the_sandbox_where_somebody_said_how_tests_run(
-    repo: Repository,
-) -> None:
+def test_a_claim_is_tested_in_the_sandbox_with_nothing_configured(repo: Repository) -> None:
     with ScriptedModel(script) as endpoint:
-        told = review(repo, endpoint, "--setup", "pip install -q pytest", "--format", "json")
-    assert '"kind": "test"' in told
+        told = json.loads(review(repo, endpoint, "--format", "json"))
+    (found,) = told["findings"]
+    proof = found["evidence"][0]
+    assert (found["signals"]["proof"], proof["kind"]) == ("proven", "test")
+    assert TEST in proof["excerpt"] + "\n"
+    assert "git switch" in proof["command"]
+    assert "assert 2.0 == 3" in proof["head"]
+    assert "1 passed" in proof["base"]

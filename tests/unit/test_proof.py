@@ -11,7 +11,7 @@ from regreen.code.diff import parse
 from regreen.domain.errors import NoSandbox
 from regreen.domain.models import ModelRequest
 from regreen.domain.ports import Sandbox
-from regreen.reviewers.context import Claim, ReviewContext
+from regreen.reviewers.context import Claim, ClaimTests, ReviewContext
 from regreen.reviewers.model.model_reviewer import ModelReviewer
 from regreen.runs.trial import Trial
 from tests.checkout import Checkout
@@ -24,6 +24,8 @@ AFTER = "def mean(p):\n    return sum(p) / float(len(p))\n"
 QUOTE = "    return sum(p) / float(len(p))"
 EMPTY = "def test_empty():\n    from cart import mean\n    assert mean([]) == 0\n"
 TEXT = "def test_text():\n    from cart import mean\n    assert mean('ab') == 0\n"
+EMPTY_TEST: dict[str, object] = {"code": EMPTY, "fails_with": "ZeroDivisionError"}
+TEXT_TEST: dict[str, object] = {"code": TEXT, "fails_with": "TypeError"}
 FINE = "def test_fine():\n    from cart import mean\n    assert mean([2, 4]) == 3\n"
 
 
@@ -38,9 +40,14 @@ def sandbox() -> Sandbox:
 
 
 def claim_of(
-    tmp_path: Path, sandbox: Sandbox, test: str, *, before: str = "right", mend: str | None = None
+    tmp_path: Path,
+    sandbox: Sandbox,
+    *tests: dict[str, object],
+    before: str = "right",
+    mend: str | None = None,
 ) -> Claim:
-    """What becomes of one claim that both readings make and the second reader holds, tried by `test`."""
+    """What becomes of one claim that both readings make and the second reader holds, tried by the tests in turn."""
+    written = iter(tests)
     checkout = Checkout(tmp_path / "r")
     base = checkout.commit("one", cart_py=BEFORE)
     head = checkout.commit("two", cart_py=AFTER)
@@ -49,7 +56,7 @@ def claim_of(
 
     def script(request: ModelRequest) -> dict[str, object]:
         if request.purpose == "review/test":
-            return {"code": test}
+            return next(written)
         if request.purpose == "review/second-reader":
             row = {"claim": 1, "traced": "so", "before": before, "verdict": "holds", "acts": "yes"}
             return {"verdicts": [row | {"certainty": 0.9}]}
@@ -58,19 +65,20 @@ def claim_of(
     change = parse(git.diff(base, head))
     trial = Trial(("python", "-m", "pytest", "-q"), setup="pip install -q pytest")
     context = ReviewContext(
-        change, change.files, base, head, base, git=git, sandbox=sandbox, model=Scripted(script), tests=trial
+        change, change.files, base, head, base, git=git, model=Scripted(script), find_claim_tests=lambda: ClaimTests(trial, sandbox)
     )  # fmt: skip
     (claim,) = ModelReviewer().run(context).claims
+    assert next(written, None) is None, "each of the tests was asked for"
     return claim
 
 
 def test_red_on_the_change_and_green_before_is_proof(tmp_path: Path, sandbox: Sandbox) -> None:
-    claim = claim_of(tmp_path, sandbox, EMPTY, mend="    return sum(p) / max(1, len(p))")
+    claim = claim_of(tmp_path, sandbox, EMPTY_TEST, mend="    return sum(p) / max(1, len(p))")
     assert claim.proven
     assert claim.confidence > 0.98
     assert claim.suggestion is not None, "the test passes with it"
     proof = claim.evidence[0]
-    assert (proof.kind, proof.excerpt) == ("test", EMPTY.strip())
+    assert (proof.kind, proof.excerpt.split("\n", 1)[1]) == ("test", EMPTY.strip())
     assert "ZeroDivisionError" in (proof.head or "")
     assert "1 passed" in (proof.base or "")
 
@@ -79,14 +87,16 @@ def test_red_on_the_change_and_green_before_is_proof(tmp_path: Path, sandbox: Sa
 def test_a_mend_with_which_the_test_still_fails_is_not_suggested(
     tmp_path: Path, sandbox: Sandbox
 ) -> None:
-    claim = claim_of(tmp_path, sandbox, EMPTY, mend="    return sum(p) / (len(p) or None)")
+    claim = claim_of(tmp_path, sandbox, EMPTY_TEST, mend="    return sum(p) / (len(p) or None)")
     assert (claim.proven, claim.suggestion) == (True, None)
 
 
 def test_green_on_the_change_sinks_a_claim_that_everybody_holds(
     tmp_path: Path, sandbox: Sandbox
 ) -> None:
-    assert claim_of(tmp_path, sandbox, FINE).confidence < 0.5
+    claim = claim_of(tmp_path, sandbox, {"code": FINE}, {"impossible": "it gives 3"})
+    assert claim.confidence < 0.5
+    assert "passes on this change" in claim.evidence[-1].excerpt
 
 
 @pytest.mark.parametrize(
@@ -95,6 +105,43 @@ def test_green_on_the_change_sinks_a_claim_that_everybody_holds(
 def test_what_fails_in_the_same_way_before_is_none_unless_the_change_says_that_it_mends_it(
     tmp_path: Path, sandbox: Sandbox, before: str, posted: bool
 ) -> None:
-    claim = claim_of(tmp_path, sandbox, TEXT, before=before)
+    claim = claim_of(tmp_path, sandbox, TEXT_TEST, TEXT_TEST, before=before)
     assert not claim.proven
     assert (claim.confidence >= 0.8) is posted
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"impossible": "it needs a network"}, "it needs a network"),
+        ({"code": 7}, "no usable test"),
+        ({"code": "print('a half answer"}, "no usable test"),
+        ({"code": "def test_x():" + 20_000 * " "}, "no usable test"),
+    ],
+)
+def test_an_answer_without_a_test_is_named_as_the_reason(
+    tmp_path: Path, sandbox: Sandbox, answer: dict[str, object], reason: str
+) -> None:
+    claim = claim_of(tmp_path, sandbox, answer)
+    assert not claim.proven
+    assert reason in claim.evidence[-1].excerpt
+
+
+def test_the_author_of_a_test_that_cannot_run_may_correct_it_once(
+    tmp_path: Path, sandbox: Sandbox
+) -> None:
+    broken: dict[str, object] = {
+        "code": "from cart import means\n\n\ndef test_x():\n    assert means([]) == 0\n"
+    }
+    assert claim_of(tmp_path, sandbox, broken, EMPTY_TEST).proven
+    (tmp_path / "again").mkdir()
+    claim = claim_of(tmp_path / "again", sandbox, broken, broken | {"fails_with": "ImportError"})
+    assert not claim.proven
+    assert "could not run" in claim.evidence[-1].excerpt
+
+
+def test_a_failure_that_was_not_predicted_proves_nothing(tmp_path: Path, sandbox: Sandbox) -> None:
+    other = EMPTY_TEST | {"fails_with": "KeyError"}
+    claim = claim_of(tmp_path, sandbox, other, other | {"fails_with": ""})
+    assert not claim.proven
+    assert "otherwise than predicted" in claim.evidence[-1].excerpt

@@ -42,6 +42,7 @@ from regreen.domain.repo_config import RepoConfig
 from regreen.domain.state_records import FinishedWork, ReviewedHead, UploadedReview
 from regreen.domain.text_limits import shorten_text
 from regreen.environment.preparation import CompletedTrial
+from regreen.reviewers.context import ClaimTests
 from regreen.reviewers.document import make_document, make_sarif
 from regreen.reviewers.pipeline import ReviewJob, review_change
 from regreen.secrets.redaction import redact_all
@@ -206,7 +207,9 @@ class _ReviewFlow:
             tests=tests.trial if tests and runs else None,
             run_tests=runs,
             no_tests=no_tests,
-            tests_prove=tests is not None and not (tests.unused or tests.altered),
+            find_claim_tests=partial(self._find_claim_tests, tests, no_tests)
+            if config.review.run_tests
+            else None,
             weights=weights,
         )
         review = review_change(
@@ -220,6 +223,12 @@ class _ReviewFlow:
         )
         review = replace(review, environment=tests.document if tests else None)
         return replace(review, cost=model[1]()) if model else review
+
+    def _find_claim_tests(self, tests: CompletedTrial | None, no_tests: str) -> ClaimTests:
+        """How a model's claims are tested, or why they are not."""
+        if tests is None:
+            return ClaimTests(reason=no_tests)
+        return ClaimTests(tests.trial, self._desk.sandbox_or_none(), tests.reason_unproven)
 
     def _find_tests(self, *, asked_by: str) -> tuple[CompletedTrial | None, str]:
         """How the tests run, and why they are not run; "" where they are."""

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from regreen.bot import messages
 from regreen.bot.messages.markup import has_marker
@@ -42,14 +43,28 @@ def read_target(environ: Mapping[str, str] = os.environ) -> PostTarget:
         message = f"--post needs {', '.join(missing)}: run it in a workflow for a pull request"
         raise UserError(message)
     try:
-        with Path(environ["GITHUB_EVENT_PATH"]).open("rb") as file:
-            pull = json.loads(file.read(_MAX_EVENT_BYTES))["pull_request"]
+        pull = _read_pull(environ)
         number, head = int(pull["number"]), str(pull["head"]["sha"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = "--post: the workflow's event has no pull request; use `on: pull_request`"
         raise UserError(message) from error
     api_url = environ.get("GITHUB_API_URL") or GitHubServer().api_url
     return PostTarget(environ["GITHUB_REPOSITORY"], number, head, api_url, environ["GITHUB_TOKEN"])
+
+
+def is_fork_event(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the workflow runs for a pull request whose branch is in another repository."""
+    try:
+        pull = _read_pull(environ)
+        return bool(pull["head"]["repo"] is None or pull["head"]["repo"]["full_name"] != pull["base"]["repo"]["full_name"])  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _read_pull(environ: Mapping[str, str]) -> dict[str, Any]:
+    with Path(environ["GITHUB_EVENT_PATH"]).open("rb") as file:
+        pull: dict[str, Any] = json.loads(file.read(_MAX_EVENT_BYTES))["pull_request"]
+    return pull
 
 
 def post_review(github: GitHub, target: PostTarget, review: Review) -> str:

@@ -11,7 +11,7 @@ from regreen.code.diff import apply_suggestion
 from regreen.code.paths import is_test
 from regreen.domain.errors import OutOfBudget, OutsideError
 from regreen.domain.job_control import ContextThreadPool
-from regreen.domain.models import Evidence, Signals, SkippedReviewer, UnreadFile
+from regreen.domain.models import ClaimWorth, Evidence, Signals, SkippedReviewer, UnreadFile
 from regreen.domain.ports import Model
 from regreen.domain.text_limits import shorten_text
 from regreen.languages.registry import has_capability
@@ -20,6 +20,7 @@ from regreen.reviewers.analyzers.baseline import RUFF_RULES
 from regreen.reviewers.calibration import estimate_confidence
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 from regreen.reviewers.model.change_listing import ChangePortion, FindRelated, make_portions
+from regreen.reviewers.model.claim_tests import ClaimEvidence, ClaimTester
 from regreen.reviewers.model.claims import (
     ModelClaim,
     additional_examples,
@@ -28,13 +29,10 @@ from regreen.reviewers.model.claims import (
 )
 from regreen.reviewers.model.review_prompts import READING_PROMPTS, REPORT_TOOL
 from regreen.reviewers.model.verify import (
-    ClaimEvidence,
     VerifiedClaim,
     ask_for_input,
     ask_verifier,
-    is_fixed_by,
     make_question,
-    prove_by_test,
     verification_code,
 )
 
@@ -42,6 +40,7 @@ _MAX_VERIFIED_CLAIMS = 10
 _MIN_CERTAINTY = 0.25
 _ANSWER_TOKENS = 12_000
 _MAX_ABOUT_CHARACTERS = 400
+_WORTH_ORDER: dict[ClaimWorth, int] = {"yes": 0, "unsaid": 1, "perhaps": 2, "no": 3}
 
 NO_MODEL = (
     "no model: what the change means to do was not held against what it does, nor were edge cases, error paths, "
@@ -70,9 +69,10 @@ class ModelReviewer:
         left: list[UnreadFile] = list(unread)
         skipped: list[SkippedReviewer] = []
         about: list[str] = []
+        tester = ClaimTester(context, context.model)
         for portion in portions:
             try:
-                found, missed, claim = _review_portion(context, context.model, portion)
+                found, missed, claim = _review_portion(context, context.model, portion, tester)
             except (OutOfBudget, OutsideError) as error:
                 left += [
                     UnreadFile(f.path, f"the model did not read it: {error}") for f in portion.files
@@ -82,6 +82,10 @@ class ModelReviewer:
             claims += found
             skipped += missed
             about.append(claim)
+        if tester.missing:
+            skipped.append(
+                SkippedReviewer("model/tests", f"claims were not tested: {tester.missing}")
+            )
         files = sum(len(p.files) for p in portions)
         read = f"a model's readings of {files} file{'s' if files != 1 else ''}" if portions else ""
         return ReviewerReport(
@@ -105,7 +109,7 @@ def choose_lenses(portion: ChangePortion) -> tuple[str, ...]:
 
 
 def _review_portion(
-    context: ReviewContext, model: Model, portion: ChangePortion
+    context: ReviewContext, model: Model, portion: ChangePortion, tester: ClaimTester
 ) -> tuple[list[Claim], list[SkippedReviewer], str]:
     """The verified claims of one portion, the readings that failed, and what the portion does."""
     lenses = choose_lenses(portion)
@@ -141,7 +145,11 @@ def _review_portion(
         number = f"{len(untried)} claim{'s' if len(untried) > 1 else ''}"
         quoted = f"{number} not tried by a second reader: {untried[0].because}"
         skipped.append(SkippedReviewer("model/second-reader", quoted))
-    return [_make_claim(context, model, portion, t, readings) for t in tried], skipped, about
+    # likeliest first, since only some are tested
+    ranked = sorted(
+        tried, key=lambda t: (t.verdict != "holds", _WORTH_ORDER[t.worth], -len(t.claim.readers))
+    )
+    return [_make_claim(context, tester, portion, t, readings) for t in ranked], skipped, about
 
 
 def _verify_claims(
@@ -180,19 +188,16 @@ def _ask_reading(model: Model, portion: ChangePortion, lens: str) -> dict[str, o
 
 def _make_claim(
     context: ReviewContext,
-    model: Model,
+    tester: ClaimTester,
     portion: ChangePortion,
     tried: VerifiedClaim,
     readings: int,
 ) -> Claim:
     claim = tried.claim
     shown = ClaimEvidence()
-    runs = context.tests is not None and context.sandbox is not None
-    posted = (
-        claim.anchored and not tried.again
-    )  # a claim that cannot be posted, or was posted before, needs no proof
-    if tried.verdict == "holds" and runs and posted:
-        shown = prove_by_test(context, model, portion, claim)
+    # a claim that cannot be posted, or was posted before, needs no proof
+    if tried.verdict in {"holds", "unsure"} and claim.anchored and not tried.again:
+        shown = tester.test_claim(portion, claim)
     if shown.as_before and not tried.mended:
         # whatever readers think: the base fails in the same way, so the change did not bring it
         tried = replace(tried, verdict="as_before", certainty=1.0)
@@ -215,8 +220,10 @@ def _make_claim(
     ]
     if shown.evidence is not None:
         evidence.insert(0, shown.evidence)
+    if shown.reason:
+        evidence.append(Evidence("vote", f"No test proves it: {shown.reason}"))
     proven = shown.proof == "proven"
-    suggestion = _checked_suggestion(context, claim, shown)
+    suggestion = _checked_suggestion(context, tester, claim, shown)
     return Claim(
         dimension=claim.dimension,
         rule=f"model/{claim.kind}",
@@ -252,7 +259,7 @@ def _describe_verdict(tried: VerifiedClaim) -> str:
 
 
 def _checked_suggestion(
-    context: ReviewContext, claim: ModelClaim, shown: ClaimEvidence
+    context: ReviewContext, tester: ClaimTester, claim: ModelClaim, shown: ClaimEvidence
 ) -> str | None:
     """The replacement, where the linter finds nothing new in it and the test that shows the fault then passes."""
     text = context.head_text(claim.path)
@@ -261,7 +268,7 @@ def _checked_suggestion(
     after = apply_suggestion(text, claim.line, max(claim.line, claim.last), claim.replacement)
     if after is None or not is_lint_clean(claim.path, text, after):
         return None
-    return claim.replacement if is_fixed_by(context, shown, claim.path, after) else None
+    return claim.replacement if tester.passes_with(shown, claim.path, after) else None
 
 
 def _claim_body(claim: ModelClaim) -> str:

@@ -265,7 +265,19 @@ Write one pytest test, to stand at the root of the repository as {TEST_PATH}, th
 and passes if the code behaves as its author, its documentation and its callers expect. It calls the real code with \
 the claimed input and asserts the right result, so it would pass on any correct implementation. Only the project, \
 its dependencies and the standard library; no network, no mocks of the code under test, no sleeping. It must fail \
-by the defect itself, not by an import, a fixture or a wrong path. Answer with `write_test`."""
+by the defect itself, not by an import, a fixture or a wrong path. It runs the code and never reads its source. \
+Predict the failure in `fails_with`. Answer with `write_test`."""
+
+EXISTING_TESTS_PROMPT = """
+
+Tests of the changed code that the repository has, how they end on the change, and the beginning of the first:
+"""
+
+CORRECT_TEST_PROMPT = """\
+You wrote the test below for this claim, and it was run; what was printed stands under it. It does not show the defect. \
+If the test is at fault (a wrong import, a wrong call, another failure than the claimed one, a wrong `fails_with`), hand in \
+a corrected one: this is the only correction. If the output shows that the claim is wrong, say so in `impossible` and \
+give no code. Never bend the test until it fails."""
 
 WRITE_TEST_TOOL = Tool(
     "write_test",
@@ -276,6 +288,11 @@ WRITE_TEST_TOOL = Tool(
             "code": {
                 "type": "string",
                 "description": "A whole Python file for pytest with one test function.",
+            },
+            "fails_with": {
+                "type": "string",
+                "description": "The exception's name, or the wrong value as the failed assertion prints it, that pytest's "
+                "lines beginning with `E` hold when the test fails by the defect; copied exactly, as short as tells.",
             },
             "impossible": {"type": "string", "description": "Why no test can show it here."},
         },

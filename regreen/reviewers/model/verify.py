@@ -1,4 +1,4 @@
-"""Verification of a claim: a second reader who tries to refute it, and a test run on head and base."""
+"""Verification of a claim: a second reader who tries to refute it."""
 
 from __future__ import annotations
 
@@ -6,28 +6,23 @@ import builtins
 import keyword
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import get_args
 
 from regreen.code.symbol_index import CallGraph
 from regreen.code.symbols import CallSite, Definition, Outline
-from regreen.domain.errors import Cancelled, OutOfBudget, OutsideError, UserError
+from regreen.domain.errors import OutOfBudget, OutsideError
 from regreen.domain.models import (
     ClaimVerdict,
     ClaimWorth,
-    Evidence,
     Message,
     ModelAnswer,
     ModelRequest,
-    ProofStatus,
-    RunResult,
     Tool,
 )
 from regreen.domain.ports import Model
 from regreen.domain.text_limits import shorten_text
-from regreen.languages.python.test_tools import PYTHON_TESTS
 from regreen.reviewers.context import EarlierFinding, ReviewContext
 from regreen.reviewers.model.change_listing import ChangePortion, fence_data
 from regreen.reviewers.model.claims import ModelClaim, join_claims
@@ -36,21 +31,15 @@ from regreen.reviewers.model.review_prompts import (
     EARLIER_CLAIMS_PROMPT,
     REVIEW_TOOLS,
     SYSTEM_PROMPT,
-    TEST_PATH,
     VERDICTS_TOOL,
     VERIFIER_PROMPT,
-    WRITE_TEST_PROMPT,
-    WRITE_TEST_TOOL,
 )
-from regreen.runs.trial import Trial, open_box
 
 VERDICT_WORDS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 WORTH_WORDS: tuple[ClaimWorth, ...] = get_args(ClaimWorth)
-_TEST_SECONDS = 120.0
 _MAX_EARLIER_FINDINGS = 20
 _ALREADY_WRONG = "as wrong"
 _NEW_AGAIN_ANSWERS = frozenset({"as wrong, said to be mended", "as wrong, written anew"})
-_ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,120 +172,6 @@ def ask_for_input(model: Model, wanted: ModelRequest) -> dict[str, object] | str
 def _tool_input(answer: ModelAnswer, wanted: ModelRequest) -> dict[str, object] | None:
     """The input of the requested tool; None if the model did not use it."""
     return next((c.input for c in answer.calls if c.name == wanted.force), None)
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimEvidence:
-    """The result of a test of a claim; `code` is the test if it ran to its end.
-
-    `as_before`: it fails on the base in the same way.
-    """
-
-    proof: ProofStatus = "not_run"
-    evidence: Evidence | None = None
-    code: str = ""
-    as_before: bool = False
-
-
-def prove_by_test(
-    context: ReviewContext, model: Model, portion: ChangePortion, claim: ModelClaim
-) -> ClaimEvidence:
-    """Turn a claim into a test and run it: twice on the head, once on the merge base.
-
-    Returns:
-        Proof "proven" with its evidence where it fails on the head and passes on the base; "red_on_head" where the base
-        fails in another way, having no such code; "disproven" where it passes on the head; "not_run" otherwise.
-    """
-    if context.tests is None or context.sandbox is None or context.git is None:
-        return ClaimEvidence()
-    if not context.tests_prove:
-        return ClaimEvidence()
-    asked = f"{WRITE_TEST_PROMPT}\n\n{fence_data('claims', claim.full_text)}"
-    given = ask_for_input(
-        model, make_question(portion, "review/test", asked, WRITE_TEST_TOOL, 6000)
-    )
-    code = None if isinstance(given, str) else given.get("code")
-    if not isinstance(code, str) or "def test" not in code or len(code) > 20_000:
-        return ClaimEvidence()
-    try:
-        return _run_evidence(context, code)
-    except Cancelled:
-        raise
-    except (OutsideError, UserError):
-        return ClaimEvidence()
-
-
-def is_fixed_by(context: ReviewContext, shown: ClaimEvidence, path: str, text: str) -> bool:
-    """Whether the test that fails on the head passes once the file at `path` reads `text`; True where none ran."""
-    if not shown.code:
-        return True
-    try:
-        trial = _make_trial(context, shown.code, {path: text.encode("utf-8", "surrogateescape")})
-        return _run_trial(context, trial, context.head).passed
-    except Cancelled:
-        raise
-    except (OutsideError, UserError):
-        return False
-
-
-def _run_evidence(context: ReviewContext, code: str) -> ClaimEvidence:
-    trial = _make_trial(context, code)
-    head = _run_trial(context, trial, context.head)
-    if head.ended != "exit" or head.exit_code not in {0, 1}:
-        return ClaimEvidence()
-    if head.passed:
-        return ClaimEvidence("disproven")
-    again = _run_trial(context, trial, context.head)
-    base = _run_trial(context, trial, context.merge_base)
-    if again.exit_code != 1 or base.ended != "exit":
-        return ClaimEvidence()
-    proof: ProofStatus = "proven" if base.passed else "red_on_head"
-    excerpts = Evidence(
-        "test",
-        code.strip()[:4000],
-        trial.command_line,
-        _describe_outcome(head),
-        _describe_outcome(base),
-    )
-    return ClaimEvidence(
-        proof, excerpts, code, as_before=_failure_lines(base) == _failure_lines(head) != []
-    )
-
-
-def _make_trial(
-    context: ReviewContext, code: str, files: Mapping[str, bytes] = MappingProxyType({})
-) -> Trial:
-    assert context.tests is not None  # noqa: S101 - prove() has looked
-    return replace(
-        context.tests,
-        command=PYTHON_TESTS.run_file(TEST_PATH, once=True),
-        overlay={**context.tests.overlay, **files, TEST_PATH: code.encode()},
-        timeout=_TEST_SECONDS,
-    )
-
-
-def _run_trial(context: ReviewContext, trial: Trial, rev: str) -> RunResult:
-    assert context.git is not None  # noqa: S101 - prove() has looked
-    assert context.sandbox is not None  # noqa: S101
-    with open_box(
-        trial, rev, git=context.git, sandbox=context.sandbox, cancel=context.cancel
-    ) as box:
-        return box.run(
-            trial.command, timeout=trial.timeout, env=dict(trial.env), cancel=context.cancel
-        )
-
-
-def _describe_outcome(result: RunResult) -> str:
-    lines = [
-        x for x in result.stdout.split("\n") if x.startswith("E ") or "passed" in x or "failed" in x
-    ]
-    return f"exit {result.exit_code}: " + " / ".join(x.strip() for x in lines[:4])[:500]
-
-
-def _failure_lines(result: RunResult) -> list[str]:
-    """Pytest's error lines, without what differs from run to run."""
-    lines = [x.strip() for x in result.stdout.split("\n") if x.startswith("E ")]
-    return [_ADDRESS.sub("0x", x) for x in lines[:20]]
 
 
 def _make_verified_claim(claim: ModelClaim, row: dict[str, object] | None) -> VerifiedClaim:
