@@ -42,18 +42,20 @@ from regreen.domain.events import (
 )
 from regreen.domain.github import COMMENT_SCOPE, GitHub, Permission, PullRequest
 from regreen.domain.records import JobRecord, Order
+from regreen.domain.repo_config import RepoConfig
 from regreen.domain.state_records import CommandClaim, CommandTimes, LastRefusal, PostedFinding
 from regreen.reviewers.learning import rule_statistics
 
 OrderWork = Callable[[tuple[Order, ...]], None]
 PublishFix = Callable[[Job, RepositoryRef, str, str], str | None]
 """Publishes the fix that waits on an issue or pull request ("7") or commit ("@SHA"); None where none waits."""
+RefreshCheck = Callable[[RepositoryRef, int, RepoConfig], None]
+"""Posts the newest review's check run again, after a finding was dismissed."""
 
 _BUTTON_COMMANDS: dict[str, CommandName] = {
     "fix": "fix",
     "bisect": "bisect",
     "explain": "explain",
-    "dismiss": "dismiss",
 }
 _HOUR_SECONDS = 3600.0
 _MAX_COMMANDS_PER_HOUR = 30
@@ -88,10 +90,13 @@ class _CommandContext:
 class CommandHandler:
     """Handles the commands in comments and the buttons of check runs."""
 
-    def __init__(self, desk: Services, order: OrderWork, publish: PublishFix) -> None:
+    def __init__(
+        self, desk: Services, order: OrderWork, publish: PublishFix, refresh: RefreshCheck
+    ) -> None:
         self._desk = desk
         self._order = order
         self._publish = publish
+        self._refresh = refresh
 
     def handle_comment(self, job: Job, event: CommentPosted) -> str:
         """Run the commands of a comment."""
@@ -132,11 +137,7 @@ class CommandHandler:
             edited=False,
         )
         context = _CommandContext(job, as_comment, github, loaded, event.head_sha)
-        return (
-            self._dismiss_all_findings(context)
-            if name == "dismiss"
-            else self._run_command(context, Command(name))
-        )
+        return self._run_command(context, Command(name))
 
     def _approve_shown_patch(self, job: Job, event: ButtonPressed) -> str:
         """Publish the patch that a commit's check run shows; people without permission get no answer."""
@@ -250,7 +251,7 @@ class CommandHandler:
             case "retry":
                 return self._retry_last_job(context.job, event)
             case "dismiss":
-                return self._dismiss_finding(event, context.github, command.text)
+                return self._dismiss_finding(context, command.text)
             case "approve":
                 return self._approve_pull(context)
             case "stats":
@@ -297,7 +298,8 @@ class CommandHandler:
         self._order(make_orders(deserialize_work(last.event), f"retry/{job.record.id}"))
         return messages.job_retried(last.kind)
 
-    def _dismiss_finding(self, event: CommentPosted, github: GitHub, text: str) -> str:
+    def _dismiss_finding(self, context: _CommandContext, text: str) -> str:
+        event, github = context.event, context.github
         wanted, _, reason = text.partition(" ")
         posted = PostedFindings(self._desk.store, event.where.repo, event.number).load_posted()
         named = wanted in _finding_names(posted) or _FINDING_ID.fullmatch(wanted)
@@ -307,21 +309,9 @@ class CommandHandler:
         for finding in posted.values():
             if wanted and wanted in {finding.id, finding.fingerprint}:
                 self._record_dismissal(event, github, finding, reason)
+                self._refresh(event.where, event.number, context.loaded.config)
                 return messages.finding_dismissed(finding.title)
         return messages.unknown_finding(wanted, [(f.id, f.title) for f in posted.values()])
-
-    def _dismiss_all_findings(self, context: _CommandContext) -> str:
-        event, login = context.event, context.login
-        allow = context.loaded.config.commands.allow
-        if not may_give_command("dismiss", context.permission, allow):
-            return f"refused {login}"
-        posted = PostedFindings(self._desk.store, event.where.repo, event.number).load_posted()
-        for finding in posted.values():
-            self._record_dismissal(event, context.github, finding, "by button")
-        self._desk.log_action(context.job, login, "/dismiss", f"all {len(posted)} by button")
-        again = ReviewRequest(event.where, event.number, full=False, asked_by=login)
-        self._order(make_orders(again, context.job.record.id))
-        return f"dismissed {len(posted)}"
 
     def _record_dismissal(
         self, event: CommentPosted, github: GitHub, finding: PostedFinding, reason: str

@@ -18,7 +18,12 @@ from regreen.bot.flows.fix import (
     report_broken_repair,
 )
 from regreen.bot.flows.merge_queue import check_merge_group, report_unchecked_group
-from regreen.bot.flows.review import report_failed_review, report_stopped_review, review_pull
+from regreen.bot.flows.review import (
+    refresh_check,
+    report_failed_review,
+    report_stopped_review,
+    review_pull,
+)
 from regreen.bot.jobs.runner import Job
 from regreen.bot.jobs.serialization import deserialize_work
 from regreen.bot.replies import CommandReply
@@ -57,7 +62,9 @@ class EventHandler:
     def __init__(self, desk: Services, order: OrderWork) -> None:
         self._desk = desk
         self._order = order
-        self._talk = CommandHandler(desk, order, partial(publish_approved, desk))
+        self._talk = CommandHandler(
+            desk, order, partial(publish_approved, desk), partial(refresh_check, desk)
+        )
 
     def __call__(self, job: Job) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a kind of work
         """Do the work; return a one-line summary."""

@@ -66,12 +66,12 @@ class PostedFindings:
 
     def open_findings(self) -> list[PostedFinding]:
         """Every posted finding that nobody dismissed."""
-        dismissed = self._dismissed_names()
+        dismissed = self.dismissed_names()
         return [finding for name, finding in self.load_posted().items() if name not in dismissed]
 
     def review_memory(self, *, full: bool) -> ReviewMemory:
         """What a review must know; `full`: as if nothing had been posted. Dismissed findings stay dismissed."""
-        posted, dismissed = self.load_posted(), self._dismissed_names()
+        posted, dismissed = self.load_posted(), self.dismissed_names()
         remembered = {k: p for k, p in posted.items() if k in dismissed or not full}
         return ReviewMemory(
             frozenset() if full else frozenset(_finding_names(posted, posted)),
@@ -83,7 +83,8 @@ class PostedFindings:
             ),
         )
 
-    def _dismissed_names(self) -> set[str]:
+    def dismissed_names(self) -> set[str]:
+        """The fingerprints of the findings that somebody dismissed here."""
         dismissed = self._store.find_all(Dismissal, repo=self._repo, number=self._number)
         return {dismissal.fingerprint for dismissal in dismissed}
 
@@ -153,7 +154,7 @@ class PostedFindings:
             for f in findings
             if not known & {f.fingerprint, *place_keys(f, text_of(f.path, f.side))}
         ]
-        dismissed = self._dismissed_names()
+        dismissed = self.dismissed_names()
         return {
             name
             for name, finding in posted.items()

@@ -85,7 +85,7 @@ class Services:
             )
         )
 
-    def job_page_url(self, job: Job) -> str:
+    def job_page_url(self, job: str) -> str:
         """The address of a job's page, empty if the dashboard has no public address."""
         base = self.settings.public_url
-        return f"{base.rstrip('/')}/jobs/{job.record.id}" if base else ""
+        return f"{base.rstrip('/')}/jobs/{job}" if base else ""

@@ -63,7 +63,6 @@ from regreen.reviewers.learning import (
 
 _HEALTH_PERIOD = timedelta(days=30)
 _MAX_HEALTH_MARKS = 14
-_DEFAULT_BUDGET = BudgetConfig()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +116,7 @@ def show_overview(shelf: DashboardStore, reader: Viewer, now: datetime, web_url:
         repositories=[
             _RepositoryLine(
                 month,
-                _parse_budget(configs.get(repo)),
+                _parse_config(configs.get(repo)).budget,
                 looks.get(repo, [])[:_MAX_HEALTH_MARKS][::-1],
                 regressions.get(repo, []),
             )
@@ -145,12 +144,12 @@ def _describe_regression(state: ScheduleState, web_url: str) -> _Regression:
     return _Regression(f"{state.schedule}: #{state.issue}", address)
 
 
-def _parse_budget(config: str | None) -> BudgetConfig:
-    """The budget by the configuration last read from a repository, the default where it has none."""
+def _parse_config(text: str | None) -> RepoConfig:
+    """The configuration last read from a repository, the default where it has none."""
     try:
-        return parse_repo_config(config).budget if config else _DEFAULT_BUDGET
+        return parse_repo_config(text) if text else RepoConfig()
     except (ConfigError, UserError):  # an older version took it
-        return _DEFAULT_BUDGET
+        return RepoConfig()
 
 
 _Z_SCORE = 1.645  # the middle 90 % of a normal distribution
@@ -189,10 +188,11 @@ def show_calibration(shelf: DashboardStore, reader: Viewer) -> Response:
 def _list_rules(
     outcomes: list[FindingOutcome], shelf: DashboardStore
 ) -> list[tuple[str, RuleStats]]:
-    """Acceptance by repository and rule, with the confidence that each needs by now."""
-    default = RepoConfig().review.min_confidence
+    """Acceptance by repository and rule, with the confidence that each needs by now: as `/stats` says it there."""
+    configs = {known.repo: known.text for known in shelf.find_all(LastValidConfig)}
     rules = []
     for repo in sorted({o.repo for o in outcomes}):
+        default = _parse_config(configs.get(repo)).review.min_confidence
         _, needed = OutcomeStore(shelf).learned_thresholds(repo, default)
         rules += [(repo, rule) for rule in rule_statistics(outcomes, needed, repo, default)]
     return rules

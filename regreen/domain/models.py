@@ -109,18 +109,20 @@ class WithheldFinding:
 
 @dataclass(frozen=True, slots=True)
 class UnreadFile:
-    """A file of the change that was not reviewed, and why."""
+    """A file of the change that was not reviewed, and why; `by_policy`: no review reads such files."""
 
     path: str
     reason: str
+    by_policy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedReviewer:
-    """A reviewer that did not run, and why."""
+    """A reviewer that did not run, and why; `by_policy`: nobody asked for it, so the review is complete without it."""
 
     reviewer: str
     reason: str
+    by_policy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,20 @@ class CoverageReport:
     new_lines: int
     covered: int
     uncovered: tuple[UncoveredLines, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewTestRun:
+    """How the change's tests ended in the review's sandbox; `failures` are those that the output names."""
+
+    command: str
+    exit_code: int | None
+    failures: tuple[Failure, ...]
+
+    @property
+    def passed(self) -> bool:
+        """The command exited 0."""
+        return self.exit_code == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +178,13 @@ class Review:
     seconds: float
     score_notes: dict[Dimension, str] = field(default_factory=dict)
     environment: dict[str, Any] | None = None
+    tests: ReviewTestRun | None = None
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What should have been read or run and was not: reviewers, then files."""
+        names = [s.reviewer for s in self.skipped if not s.by_policy]
+        return (*names, *(u.path for u in self.not_reviewed if not u.by_policy))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from regreen.domain.models import (
     CoverageReport,
     Dimension,
     Evidence,
+    ReviewTestRun,
     Severity,
     Side,
     Signals,
@@ -96,6 +97,7 @@ class ReviewerReport:
     scores: Mapping[Dimension, DimensionScore] = field(default_factory=dict)
     coverage: CoverageReport | None = None
     about: str = ""
+    tests: ReviewTestRun | None = None
 
 
 @dataclass

@@ -23,7 +23,7 @@ def make_document(review: Review) -> dict[str, Any]:
 
 def format_text(review: Review) -> str:
     """The review for a terminal."""
-    lines = [review.summary, f"Risk: {review.risk}. Scores: {_format_scores(review)}.", ""]
+    lines = [review.summary, "", f"Risk: {review.risk}.", *_score_lines(review), ""]
     for finding in review.findings:
         lines += _finding_lines(finding)
     if review.coverage:
@@ -31,17 +31,25 @@ def format_text(review: Review) -> str:
     lines += (
         [f"withheld: {len(review.withheld)} ({_format_reasons(review)})"] if review.withheld else []
     )
-    lines += [f"not read: {_escape_newlines(u.path)}: {u.reason}" for u in review.not_reviewed]
-    lines += [f"skipped: {s.reviewer}: {s.reason}" for s in review.skipped]
+    for title, by_policy in (("not reviewed", False), ("left out by policy", True)):
+        unread = [u for u in review.not_reviewed if u.by_policy is by_policy]
+        lines += [f"{title}: {_escape_newlines(u.path)}: {u.reason}" for u in unread]
+        skipped = [s for s in review.skipped if s.by_policy is by_policy]
+        lines += [f"{title}: {s.reviewer}: {s.reason}" for s in skipped]
     return _replace_surrogates("\n".join(lines).rstrip() + "\n")
 
 
 def format_markdown(review: Review) -> str:
     """The review as GitHub renders it; text by others cannot link, mention, refer, draw or hide."""
     lines = [
-        markdown_sanitizer.escape_line(review.summary, 2000),
+        *(
+            row
+            for p in review.summary.split("\n\n")
+            for row in (markdown_sanitizer.escape_line(p, 2000), "")
+        ),
+        f"**Risk** {review.risk}",
         "",
-        f"**Risk** {review.risk} · **Scores** {_format_scores(review)}",
+        *(f"- {markdown_sanitizer.escape_line(row)}" for row in _score_lines(review)),
         "",
     ]
     for finding in review.findings:
@@ -176,8 +184,12 @@ def _format_span(finding: Finding) -> str:
     return f"{finding.start_line}-{finding.line}"
 
 
-def _format_scores(review: Review) -> str:
-    return ", ".join(f"{d} {'n/a' if v is None else v}" for d, v in review.scores.items())
+def _score_lines(review: Review) -> list[str]:
+    """Each score with what it is made of."""
+    return [
+        f"{d} {'not scored' if v is None else v}: {review.score_notes.get(d, '')}".rstrip(": ")
+        for d, v in review.scores.items()
+    ]
 
 
 def _format_reasons(review: Review) -> str:

@@ -138,7 +138,8 @@ def review_change(
     reports = _run_reviewers(context, reviewers)
     ranking, reports = _rank_isolated(context, reports, _make_policy(job), memory)
     holds = (*ranking.findings, *ranking.standing)
-    valued, notes = compute_scores(reports, holds, ranking.withheld, context)
+    tests = next((r.tests for _, r in reports if r.tests), None)
+    valued, notes = compute_scores(reports, holds, ranking.withheld, context, tests)
     unread = _collect_unread(read, reports)
     return Review(
         base=context.base,
@@ -150,9 +151,10 @@ def review_change(
             ranking.findings,
             _find_about(reports),
             standing=len(ranking.standing),
-            unread={u.path for u in unread},
+            not_read=unread,
+            tests=tests,
         ),
-        risk=risk_of(context.files, holds),
+        risk="high" if tests and not tests.passed else risk_of(context.files, holds),
         scores=valued,
         findings=ranking.findings,
         withheld=ranking.withheld,
@@ -162,6 +164,7 @@ def review_change(
         cost=meter.cost if meter is not None else Cost(),
         seconds=round(time.monotonic() - started, 3),
         score_notes=notes,
+        tests=tests,
     )
 
 
@@ -481,7 +484,9 @@ def _collect_skipped(
     skipped = [s for _, r in reports for s in r.skipped]
     wanted = context.config.review.dimensions
     skipped += [
-        SkippedReviewer(d, "not wanted by the configuration") for d in DIMENSIONS if d not in wanted
+        SkippedReviewer(d, "switched off by review.dimensions", by_policy=True)
+        for d in DIMENSIONS
+        if d not in wanted
     ]
     if context.git is None:
         skipped.append(SkippedReviewer("repository", NO_REPOSITORY))
@@ -493,10 +498,11 @@ def _collect_skipped(
         more = f" and {len(files) - 5} more" if len(files) > 5 else ""
         names = ", ".join(files[:5])
         reason = "beyond their syntax and the names they share, only a model reads"
-        skipped.append(SkippedReviewer("correctness", f"{reason} {names}{more}"))
+        skipped.append(SkippedReviewer("correctness", f"{reason} {names}{more}", by_policy=True))
     followed = [f.path for f in context.files if not is_test(f.path)]
     if "security" in wanted and (titles := find_gaps(followed, "data flow")):
-        skipped.append(SkippedReviewer("data flow", f"not followed in {' and '.join(titles)}"))
+        titled = f"not followed in {' and '.join(titles)}"
+        skipped.append(SkippedReviewer("data flow", titled, by_policy=True))
     return tuple(dict.fromkeys(skipped))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -13,6 +14,7 @@ from regreen.domain.models import (
     Dimension,
     Evidence,
     Finding,
+    ReviewTestRun,
     Severity,
     SkippedReviewer,
     WithheldFinding,
@@ -201,7 +203,7 @@ _WORD = re.compile(r"[a-z_]{3,}")
 # A score from 0 to 100 for each dimension with its basis, or none with the reason.
 
 _COST_BY_SEVERITY: dict[Severity, int] = {"critical": 60, "high": 30, "medium": 15, "low": 5}
-_COUNTED_REASONS = {"budget", "confidence"}
+_FAILING_TESTS_COST = _COST_BY_SEVERITY["critical"]
 
 
 def compute_scores(
@@ -209,10 +211,18 @@ def compute_scores(
     findings: Sequence[Finding],
     withheld: Sequence[WithheldFinding],
     context: ReviewContext,
+    tests: ReviewTestRun | None = None,
 ) -> tuple[dict[Dimension, int | None], dict[Dimension, str]]:
-    """Each dimension's score and note. A finding costs by its severity, weighted by its confidence."""
-    counted = [*findings, *(w.finding for w in withheld if w.reason in _COUNTED_REASONS)]
-    scores = {d: _score_dimension(d, reports, counted, context) for d in DIMENSIONS}
+    """Each dimension's score and what it is made of. A finding costs by its severity, weighted by its confidence.
+
+    A withheld finding costs nothing: nobody sees it. Failing tests cost correctness as much as a critical finding.
+    """
+    scores = {d: _score_dimension(d, reports, findings, context, tests) for d in DIMENSIONS}
+    kept = Counter(w.finding.dimension for w in withheld if w.reason in {"budget", "confidence"})
+    for dimension, count in kept.items():
+        if (score := scores[dimension]).value is not None:
+            note = f"{score.rests_on}; {count} withheld, not counted"
+            scores[dimension] = DimensionScore(score.value, note)
     return {d: s.value for d, s in scores.items()}, {d: s.rests_on for d, s in scores.items()}
 
 
@@ -221,13 +231,14 @@ def _score_dimension(
     reports: Sequence[tuple[Dimension, ReviewerReport]],
     findings: Sequence[Finding],
     context: ReviewContext,
+    tests: ReviewTestRun | None,
 ) -> DimensionScore:
     own = [r for d, r in reports if d == dimension]
     reported = [r.scores[dimension] for _, r in reports if dimension in r.scores]
     if reported:
         return reported[0]
     if dimension not in context.config.review.dimensions:
-        return DimensionScore(None, "not wanted by the configuration")
+        return DimensionScore(None, "switched off by review.dimensions")
     read = [r.read for r in own if r.read]
     if not read:
         return DimensionScore(
@@ -235,10 +246,14 @@ def _score_dimension(
         )
     mine = [f for f in findings if f.dimension == dimension]
     lost = sum(_COST_BY_SEVERITY[f.severity] * _finding_weight(f) for f in mine)
-    gaps = "; not done: " + ", ".join(s.reviewer for r in own for s in r.skipped)
-    note = "; ".join(read) + (gaps if any(r.skipped for r in own) else "")
-    if context.model is None:
-        note += "; no model read it"
+    by_severity = Counter(f.severity for f in mine)
+    made_of = [f"{by_severity[s]} {s}" for s in _COST_BY_SEVERITY if by_severity[s]]
+    if dimension == "correctness" and tests and not tests.passed:
+        lost += _FAILING_TESTS_COST
+        made_of.insert(0, "failing tests")
+    note = f"{', '.join(made_of) or 'no finding'}; read by {'; '.join(read)}"
+    if any(r.skipped for r in own):
+        note += "; not done: " + ", ".join(s.reviewer for r in own for s in r.skipped)
     return DimensionScore(max(0, round(100 - lost)), note)
 
 

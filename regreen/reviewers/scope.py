@@ -26,6 +26,19 @@ _MAX_BYTES = 64 * 1024 * 1024
 _MODEL_FILES = 60
 _MODEL_LINES = 3000
 UNREADABLE_REASON = "larger than 1 MiB, or no text"
+_UNCHANGED = ("renamed without a change", "copied without a change", "mode changed only", "empty")
+_POLICY_REASONS = frozenset(
+    {
+        "binary",
+        "ignored by the configuration",
+        "vendored",
+        "lock file",
+        "generated",
+        "prose",
+        *_UNCHANGED,
+    }
+)
+"""Why a file is left out of every review; any other reason is a gap in this one."""
 _DRAWN_SUFFIXES = (".svg", ".ipynb")  # text that is not meant to be read
 _RISK_BY_SEVERITY: dict[Severity, Risk] = {
     "critical": "high",
@@ -64,7 +77,8 @@ def select_files(
         if reason is None and sizes.get(file.path, 0) > MAX_FILE_BYTES:
             reason = UNREADABLE_REASON
         if reason:
-            unread.append(UnreadFile(file.path, reason))
+            by_policy = reason in _POLICY_REASONS and not (file.binary and language_of(file.path))
+            unread.append(UnreadFile(file.path, reason, by_policy))
         else:
             wanted.append(file)
     limits = (_MAX_FILES, _MAX_LINES, _MAX_BYTES)

@@ -67,7 +67,7 @@ def test_a_review_that_was_cancelled_while_its_process_was_dead_leaves_no_spinni
     runner = story.regreen.runner
     runner.report_stopped_jobs(runner.take_back_lost_jobs())  # a worker does this at its start
     assert pull.checks == {"Regreen": "neutral"}
-    assert pull.check.title == "Superseded"
+    assert pull.check.title == "Not reviewed: superseded by a newer push, or cancelled"
 
 
 def _has_begun(story: Story) -> bool:

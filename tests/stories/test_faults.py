@@ -100,7 +100,7 @@ def pushes_dismissals_and_buttons(weather: Weather) -> None:
     check = pull.check
     weather.turns_bad()
     story.pushes(pull, {"shop/more.py": "X = 1\n"})
-    story.state.press(check, "dismiss", by="alice")
+    story.state.press(check, "explain", by="alice")
     story.says("alice", "/review", on=pull)
     story.state.queue_merge(pull.raw)
     weather.passes()

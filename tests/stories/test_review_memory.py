@@ -32,12 +32,12 @@ def test_a_finding_that_moves_is_not_said_again_and_keeps_the_check_from_green(
     story.work()
     assert len(pull.remarks) == said
     assert threads(pull) == [False] * said
-    assert "Said before, and still there:" in (pull.check.summary or "")
-    assert pull.check.title == f"Nothing new; {said} earlier findings not mended".replace(
+    assert "Still open:" in (pull.check.summary or "")
+    assert pull.check.title == f"No new findings, {said} earlier findings still open".replace(
         "1 earlier findings", "1 earlier finding"
     )
-    assert "No findings." not in (pull.check.summary or "")
-    assert "security 100" not in (pull.check.summary or ""), "what stands still costs its score"
+    assert "No findings" not in (pull.check.summary or "")
+    assert "security | 100" not in (pull.check.summary or ""), "what stands still costs its score"
 
 
 def test_in_a_findings_own_thread_what_follows_dismiss_is_the_reason(story: Story) -> None:
@@ -58,7 +58,7 @@ def test_a_mended_finding_has_its_thread_resolved(story: Story) -> None:
     story.pushes(pull, {PATH: MENDED})
     story.work()
     assert all(threads(pull))
-    assert "Mended since: " in (pull.check.summary or "")
+    assert "Fixed since the last review: " in (pull.check.summary or "")
 
 
 @pytest.mark.slow

@@ -38,10 +38,11 @@ def test_a_clean_pull_request_gets_a_check_and_no_word(story: Story) -> None:
     assert list(pull.checks) == ["Regreen"]
 
 
-def test_without_a_model_the_check_says_so_and_is_not_green(story: Story) -> None:
+def test_without_a_model_the_check_says_so_and_is_green(story: Story) -> None:
     pull = story.pull()
     story.work()
-    assert pull.checks == {"Regreen": "neutral"}
+    assert pull.checks == {"Regreen": "success"}
+    assert pull.check.title == "No findings (no model configured)"
     assert "no model" in (pull.check.summary or "")
 
 
@@ -80,6 +81,7 @@ def test_a_dismissed_finding_never_returns(story: Story) -> None:
     story.says("alice", f"/dismiss {finding} it is a test server", on=pull)
     story.work()
     assert pull.comments[-1].startswith("Dismissed: ")
+    assert f"`{finding}`" in (pull.check.summary or "").partition("Dismissed:")[2]
     before = len(pull.remarks)
     story.says("alice", "/review full", on=pull)
     story.work()
@@ -132,7 +134,7 @@ def test_parts_of_a_monorepo_have_settings_of_their_own(story: Story) -> None:
     lab = story.pull({"lab/run.py": FAULT["shop/run.py"]}, branch="lab")
     story.work()
     assert (shop.checks, bool(shop.remarks)) == ({"Regreen": "failure"}, True)
-    assert (lab.checks, lab.remarks) == ({"Regreen": "neutral"}, [])
+    assert (lab.checks, lab.remarks) == ({"Regreen": "success"}, [])
 
 
 @needs_sandbox
@@ -144,8 +146,8 @@ def test_a_change_runs_the_tests_of_the_part_that_it_touches(story: Story) -> No
     new = "VALUE = 1\n"
     shop, lab = story.pull({"shop/new.py": new}), story.pull({"lab/new.py": new}, branch="lab")
     story.work()
-    assert "The tests run 1 of 1 new lines." in (lab.check.summary or "")
-    assert "The tests run 0 of 1 new lines." in (shop.check.summary or "")
+    assert "Test coverage of new lines: 1 of 1." in (lab.check.summary or "")
+    assert "Test coverage of new lines: 0 of 1." in (shop.check.summary or "")
 
 
 def test_rerequesting_the_check_reviews_again(story: Story) -> None:
@@ -163,7 +165,7 @@ def test_a_fork_is_reviewed_without_running_its_code(story: Story) -> None:
     story.configures('tests: {command: "python -m unittest"}\n')
     ours, theirs = story.pull({"shop/new.py": "NEW = 1\n"}), story.fork_pull(FAULT)
     story.work()
-    assert "The tests run 0 of 1 new lines." in (ours.check.summary or "")
+    assert "Test coverage of new lines: 0 of 1." in (ours.check.summary or "")
     assert theirs.remarks
     assert "The tests run" not in (theirs.check.summary or "")
     assert "its code is not run before somebody with write access" in (theirs.check.summary or "")

@@ -78,7 +78,7 @@ def test_what_is_put_in_other_words_on_another_line_is_said_once(tell: Tell, kno
     assert [line for _, line, _ in pull.remarks] == ([6] if knows else [6, 9])
     assert pull.checks == {"Regreen": "neutral"}
     if knows:
-        assert pull.check.title == "Nothing new; 1 earlier finding not mended"
+        assert pull.check.title == "No new findings, 1 earlier finding still open"
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_what_was_dismissed_stays_away_although_its_code_is_changed_a_little(tel
         story.work()
     assert len(pull.remarks) == 1
     assert [t.resolved_by is not None for t in pull.raw.threads] == [True]
-    assert (pull.check.title or "").startswith("Nothing found; ")
+    assert (pull.check.title or "").startswith("No findings")
 
 
 def test_a_reading_that_quotes_one_line_more_says_nothing_new(tell: Tell) -> None:

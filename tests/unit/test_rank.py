@@ -1,13 +1,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from regreen.domain.models import Dimension, Finding, Severity, Signals, WithheldReason
-from regreen.reviewers.context import Claim, ReviewMemory
+from regreen.domain.models import (
+    Dimension,
+    Finding,
+    ReviewTestRun,
+    Severity,
+    Signals,
+    WithheldFinding,
+    WithheldReason,
+)
+from regreen.reviewers.context import Claim, ReviewerReport, ReviewMemory
 from regreen.reviewers.findings import Candidate, make_fingerprint
-from regreen.reviewers.ranking import RankingPolicy, rank_findings
+from regreen.reviewers.ranking import RankingPolicy, compute_scores, rank_findings
+from tests.unit.changes import Story
 
 
 def candidate(
@@ -189,3 +199,26 @@ def test_two_causes_that_a_model_names_on_one_line_are_both_said() -> None:
         crash, finding=replace(crash.finding, fingerprint="more", title="total multiplied is None")
     )
     assert len(rank_findings([crash, again], RankingPolicy()).findings) == 1
+
+
+def _score(tmp_path: Path, tests: ReviewTestRun | None = None) -> tuple[int | None, str]:
+    story = Story(tmp_path)
+    story.change({"a.py": "x = 1\n"}, {"a.py": "x = 2\n"})
+    withheld = [WithheldFinding(candidate(n).finding, "confidence") for n in range(200)]
+    reports: list[tuple[Dimension, ReviewerReport]] = [
+        ("correctness", ReviewerReport(read="ruff on 1 file"))
+    ]
+    scores, notes = compute_scores(reports, [], withheld, story.context(), tests)
+    return scores["correctness"], notes["correctness"]
+
+
+def test_a_withheld_finding_costs_no_score(tmp_path: Path) -> None:
+    score, note = _score(tmp_path)
+    assert score == 100
+    assert note == "no finding; read by ruff on 1 file; 200 withheld, not counted"
+
+
+def test_failing_tests_lower_the_score_and_say_so(tmp_path: Path) -> None:
+    score, note = _score(tmp_path, ReviewTestRun("pytest", 1, ()))
+    assert score == 40
+    assert note.startswith("failing tests; ")

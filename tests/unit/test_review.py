@@ -226,7 +226,7 @@ def test_a_file_that_does_not_parse_is_reported_as_not_read(story: Story) -> Non
     assert [(u.path, u.reason) for u in result.not_reviewed] == [
         ("a.py", "does not parse as Python")
     ]
-    assert "Read 0 of 1, 1 only in part" in result.summary
+    assert "Reviewed 0 of 1 file (1 only in part)" in result.summary
 
 
 def test_a_file_too_large_to_read_is_named(story: Story) -> None:
@@ -374,7 +374,7 @@ def test_the_analyzers_read_all_of_a_large_change(story: Story) -> None:
     result = story.review()
     assert [u for u in result.not_reviewed if u.reason != "out of time"] == []
     assert sorted(f.path for f in result.findings) == ["test_z.py", "zz.py"]
-    assert f"Read {101 - len(result.not_reviewed)} of 101" in result.summary
+    assert f"Reviewed {101 - len(result.not_reviewed)} of 101" in result.summary
 
 
 def test_a_model_reads_the_riskiest_part_and_the_rest_is_named(story: Story) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from regreen.domain.models import (
     Failure,
     Finding,
     Review,
+    ReviewTestRun,
     SkippedReviewer,
     UnreadFile,
     WithheldFinding,
@@ -50,7 +52,7 @@ _REVIEW = Review(
     base="b" * 40,
     head="a" * 40,
     merge_base="b" * 40,
-    summary="1 file changed.",
+    summary="1 finding: high, The last price is left out.\n\nReviewed 1 of 1 file.",
     risk="low",
     scores={"correctness": 80, "security": 100, "style": None, "coverage": None},
     findings=(_FINDING,),
@@ -60,6 +62,12 @@ _REVIEW = Review(
     coverage=None,
     cost=Cost(),
     seconds=1.0,
+    score_notes={
+        "correctness": "1 high; read by a model",
+        "security": "no finding; read by ruff",
+        "style": "nothing reads this",
+        "coverage": "the tests were not run",
+    },
 )
 _CLEAN = replace(_REVIEW, findings=())
 
@@ -82,7 +90,7 @@ AssertionError: 1 != 3
     return sum(prices)
 ```
 
-<sub>high · correctness · `model/off-by-one` · 92% sure · `/dismiss F1` if it is wrong</sub>
+<sub>high · correctness · `model/off-by-one` · 92% confident · wrong? `/dismiss F1`</sub>
 
 <!-- regreen:finding:abc -->\
 """)
@@ -108,42 +116,133 @@ A second reader finds that it holds. `total([])` divides by 0.
 def test_a_review() -> None:
     overflow = WithheldFinding(replace(_FINDING, id="F2", title="Another"), "budget")
     assert messages.review_body(replace(_REVIEW, withheld=(overflow,))) == snapshot("""\
-**1 finding.** 1 file changed.
+**1 finding: high, The last price is left out.**
 
-Scores: correctness 80 · security 100 · risk low
+<details><summary>1 more, not posted as comments</summary>
 
-<details><summary>1 more, kept back to stay short</summary>
+- **high** `shop/prices.py:6` Another (92%, `F2`)
 
-- `shop/prices.py:6` Another (92%)
+</details>
 
-</details>\
+<details><summary>Statistics (risk low)</summary>
+
+Reviewed 1 of 1 file.
+
+| score of 100 | | made of |
+| --- | --- | --- |
+| correctness | 80 | 1 high; read by a model |
+| security | 100 | no finding; read by ruff |
+| style | not scored | nothing reads this |
+| coverage | not scored | the tests were not run |
+
+</details>
+
+<sub>`/help` lists the commands · reproduce: `regreen review --base bbbbbbbbbbbb --head aaaaaaaaaaaa`</sub>\
 """)
 
 
 def test_the_check_run_of_a_review() -> None:
     check = messages.review_check(_REVIEW, RepoConfig(), external_id="x", details_url="")
-    assert (check.title, check.conclusion) == ("1 finding, the worst is high", "neutral")
+    title = "1 finding, worst is high: The last price is left out"
+    assert (check.title, check.conclusion, check.buttons[0].label) == (title, "neutral", "Explain")
     assert check.summary == snapshot("""\
-1 file changed.
-
-Scores: correctness 80 · security 100 · risk low
+**1 finding: high, The last price is left out.**
 
 - **high** `shop/prices.py:6` The last price is left out (92%, `F1`)
 
-No model was asked.\
+<details><summary>Statistics (risk low)</summary>
+
+Reviewed 1 of 1 file.
+
+| score of 100 | | made of |
+| --- | --- | --- |
+| correctness | 80 | 1 high; read by a model |
+| security | 100 | no finding; read by ruff |
+| style | not scored | nothing reads this |
+| coverage | not scored | the tests were not run |
+
+</details>
+
+No model call was needed.
+
+Reproduce: `regreen review --base bbbbbbbbbbbb --head aaaaaaaaaaaa`
+
+<details><summary>Verdict as JSON</summary>
+
+```json
+{
+ "version": 1,
+ "check": "Regreen",
+ "head": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+ "verdict": "findings",
+ "conclusion": "neutral",
+ "findings": 1,
+ "still_open": 0,
+ "fixed": 0,
+ "dismissed": 0,
+ "worst": "high",
+ "tests": null,
+ "not_reviewed": []
+}
+```
+
+</details>\
 """)
 
 
-def test_success_only_where_everything_was_read() -> None:
-    def conclusion(review: Review) -> str | None:
-        return messages.review_check(
-            review, RepoConfig(), external_id="x", details_url=""
-        ).conclusion
+_FAILED = ReviewTestRun(
+    "pytest -q", 1, (Failure("test_a", "AssertionError", "1 != 3"), Failure("test_b", "E", ""))
+)
+_NO_MODEL = SkippedReviewer("model", "none is configured", by_policy=True)
 
-    assert conclusion(_CLEAN) == "success"
-    assert conclusion(replace(_CLEAN, not_reviewed=(UnreadFile("a.py", "too large"),))) == "neutral"
-    assert conclusion(replace(_CLEAN, skipped=(SkippedReviewer("model", "no model"),))) == "neutral"
-    assert conclusion(_REVIEW) == "neutral"
+
+@pytest.mark.parametrize(
+    ("review", "conclusion", "title", "verdict"),
+    [
+        (_CLEAN, "success", "No findings", "no_findings"),
+        (replace(_CLEAN, not_reviewed=(UnreadFile("README.md", "prose", by_policy=True),)), "success", "No findings", "no_findings"),
+        (replace(_CLEAN, skipped=(_NO_MODEL,)), "success", "No findings (no model configured)", "no_findings"),
+        (replace(_CLEAN, not_reviewed=(UnreadFile("a.py", "too large"),)), "neutral", "Not reviewed: a.py", "not_reviewed"),
+        (replace(_CLEAN, skipped=(SkippedReviewer("ruff", "failed"),)), "neutral", "Not reviewed: ruff", "not_reviewed"),
+        (replace(_CLEAN, tests=_FAILED), "neutral", "2 tests failing", "tests_fail"),
+        (replace(_REVIEW, tests=_FAILED), "neutral", "2 tests failing; 1 finding, worst is high: The last price is left out", "tests_fail"),
+    ],
+)  # fmt: skip
+def test_the_check_says_what_was_read_and_what_fails(
+    review: Review, conclusion: str, title: str, verdict: str
+) -> None:
+    check = messages.review_check(review, RepoConfig(), external_id="x", details_url="")
+    assert (check.conclusion, check.title) == (conclusion, title)
+    block = (check.summary or "").rpartition("```json\n")[2].partition("\n```")[0]
+    document = json.loads(block)
+    assert (document["verdict"], document["conclusion"]) == (verdict, conclusion)
+
+
+def test_buttons_are_offered_where_they_apply() -> None:
+    def labels(review: Review) -> list[str]:
+        check = messages.review_check(review, RepoConfig(), external_id="x", details_url="")
+        return [button.label for button in check.buttons]
+
+    by_rule = replace(_FINDING, rule="ruff/F821")
+    assert labels(replace(_REVIEW, findings=(by_rule,))) == []
+    assert labels(replace(_CLEAN, tests=_FAILED)) == ["Fix", "Bisect"]
+
+
+def test_a_dismissed_finding_leaves_the_check() -> None:
+    check = messages.review_check(
+        _REVIEW, RepoConfig(), external_id="x", details_url="", dismissed={"abc"}
+    )
+    assert (check.title, check.conclusion, check.annotations) == ("No findings", "success", ())
+    assert "Dismissed:" in (check.summary or "")
+
+
+def test_annotations_hold_no_markdown() -> None:
+    fancy = replace(_FINDING, title="Use `eval` **never**", body="1. Use `x`\n```py\ny\n```")
+    check = messages.review_check(
+        replace(_REVIEW, findings=(fancy,)), RepoConfig(), external_id="x", details_url=""
+    )
+    (annotation,) = check.annotations
+    assert (annotation.title, annotation.message) == ("Use eval never", "Use x\ny")
 
 
 def test_failure_only_where_the_repository_wants_it() -> None:

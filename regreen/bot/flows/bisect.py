@@ -96,7 +96,7 @@ def bisect_on_request(desk: Services, job: Job, ask: BisectAsk) -> str:
     )
     opened = revert.open_draft() if wanted else None
     body = messages.bisection_body(
-        bisection, opened.number if opened else None, desk.job_page_url(job)
+        bisection, opened.number if opened else None, desk.job_page_url(job.record.id)
     )
     reply.post_text(body)
     reply.show_reaction("rocket")
@@ -251,7 +251,7 @@ class _ScheduledBisect:
         title = messages.regression_title(
             self._schedule.branch, bisection.culprit.subject if bisection.culprit else None
         )
-        page = self._desk.job_page_url(self._job)
+        page = self._desk.job_page_url(self._job.record.id)
         text = messages.bisection_body(bisection, opened.number if opened else None, page)
         body = messages.regression_body(self._schedule.name, self._schedule.test, text)
         issue = self._github.post_issue(mark, title, body)

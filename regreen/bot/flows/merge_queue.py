@@ -44,7 +44,9 @@ def report_unchecked_group(desk: Services, event: MergeGroupRequested, reason: s
     """End the check run of a failed job as neutral with the reason, so that the queue goes on."""
     github = desk.github_client(event.where, REVIEW_SCOPE)
     github.post_check_run(
-        messages.skipped_review_check(event.head_sha, _external_id(event), "Not reviewed", reason)
+        messages.skipped_review_check(
+            event.head_sha, _external_id(event), "the review failed", reason
+        )
     )
 
 

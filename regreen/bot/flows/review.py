@@ -49,6 +49,7 @@ from regreen.secrets.redaction import redact_all
 
 _MAX_PUSH_WAITS = 3
 _BLOCKED_AUTHORS = "bots are not reviewed"
+_SUPERSEDED = "superseded by a newer push, or cancelled"
 
 
 def review_pull(
@@ -91,7 +92,7 @@ def report_failed_review(
     head = github.pull(number).head_sha
     text = messages.job_failed(reason, record.id)
     github.post_check_run(
-        messages.skipped_review_check(head, _external_id(record), "Not reviewed", text)
+        messages.skipped_review_check(head, _external_id(record), "the review failed", text)
     )
 
 
@@ -102,12 +103,39 @@ def report_stopped_review(
     github = desk.github_client(where, REVIEW_SCOPE)
     text = "A newer push came, or somebody cancelled this review."
     github.post_check_run(
-        messages.skipped_review_check(head, _external_id(record), "Superseded", text)
+        messages.skipped_review_check(head, _external_id(record), _SUPERSEDED, text)
     )
 
 
+def refresh_check(desk: Services, where: RepositoryRef, number: int, config: RepoConfig) -> None:
+    """Post the check run of the newest review once more, without the findings that were dismissed since."""
+    github = desk.github_client(where, REVIEW_SCOPE)
+    newest = desk.store.documents(kind="review", repo=github.repo, number=number, limit=1)
+    key = _make_external_id(newest[0].job) if newest else ""
+    stored = desk.store.find(FinishedWork, kind="review", id=key)
+    if stored is None:
+        return
+    review = _review_from(json.loads(stored.body))
+    posted = PostedFindings(desk.store, github.repo, number)
+    check = messages.review_check(
+        review,
+        config,
+        external_id=key,
+        details_url=desk.job_page_url(newest[0].job),
+        standing=posted.still_standing(review),
+        dismissed=posted.dismissed_names(),
+    )
+    github.post_check_run(check)
+    conclusion = f"{check.conclusion}: {check.title}"
+    desk.store.save(ReviewedHead(github.repo, check.head_sha, conclusion))
+
+
 def _external_id(record: JobRecord) -> str:
-    return "review-" + hashlib.sha256(record.id.encode()).hexdigest()[:24]
+    return _make_external_id(record.id)
+
+
+def _make_external_id(job: str) -> str:
+    return "review-" + hashlib.sha256(job.encode()).hexdigest()[:24]
 
 
 def _reason_to_skip(
@@ -153,7 +181,7 @@ class _ReviewFlow:
     def report_broken_config(self) -> str:
         """Report the faults of the configuration when no valid one was ever read."""
         text = messages.describe_unusable_config(self._loaded.problems)
-        title = "The configuration cannot be read"
+        title = "the configuration cannot be read"
         self._update_check(
             messages.skipped_review_check(self._pull.head_sha, self._external_id, title, text)
         )
@@ -163,7 +191,7 @@ class _ReviewFlow:
         """End a check run that was begun."""
         text = "A newer push came, or somebody cancelled this review."
         check = messages.skipped_review_check(
-            self._pull.head_sha, self._external_id, "Superseded", text
+            self._pull.head_sha, self._external_id, _SUPERSEDED, text
         )
         self._github.post_check_run(check)
 
@@ -171,7 +199,7 @@ class _ReviewFlow:
         """Review, then publish; a finished review is only published. `asked_by` is empty for a push."""
         self._update_check(
             messages.review_started_check(
-                self._pull.head_sha, self._external_id, self._desk.job_page_url(self._job)
+                self._pull.head_sha, self._external_id, self._desk.job_page_url(self._job.record.id)
             )
         )
         store = self._desk.store
@@ -293,10 +321,11 @@ class _ReviewFlow:
             review,
             config,
             external_id=self._external_id,
-            details_url=self._desk.job_page_url(self._job),
+            details_url=self._desk.job_page_url(self._job.record.id),
             note=note,
             standing=standing,
             fixed=len(gone),
+            dismissed=self._remembered.dismissed_names(),
         )
         self._update_check(check)
         conclusion = f"{check.conclusion}: {check.title}"
@@ -310,8 +339,9 @@ class _ReviewFlow:
     def _post_review(self, review: Review) -> str:
         """Post the review; return a note for the check run if GitHub rejects the comments."""
         mark = messages.make_marker("review", self._pull.number, self._external_id)
-        body = messages.review_body(review)
-        comments = [messages.finding_comment(f) for f in review.findings]
+        body = messages.review_body(review, self._desk.job_page_url(self._job.record.id))
+        again = messages.reproduce_review(review)
+        comments = [messages.finding_comment(f, again) for f in review.findings]
         head = self._pull.head_sha
         try:
             self._github.post_review(self._pull.number, head, mark, body, comments)

@@ -91,7 +91,8 @@ def post_review(github: GitHub, target: PostTarget, review: Review) -> str:
         digest = hashlib.sha256(names.encode()).hexdigest()[:16]
         mark = messages.make_marker("review", number, target.head, digest)
         body = messages.review_body(new)
-        comments = [messages.finding_comment(finding) for finding in fresh]
+        again = messages.reproduce_review(review)
+        comments = [messages.finding_comment(finding, again) for finding in fresh]
         try:
             posted = github.post_review(number, target.head, mark, body, comments)
         except ValidationFailed:

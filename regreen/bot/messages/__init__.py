@@ -20,15 +20,15 @@ from regreen.bot.messages.command_replies import (
     unknown_finding,
     work_started,
 )
-from regreen.bot.messages.markup import fence_code, make_marker
+from regreen.bot.messages.markup import add_verdict, fence_code, make_marker
 from regreen.bot.messages.reviews import (
-    CHECK_BUTTONS,
     CHECK_NAME,
     QueuedPull,
     describe_unusable_config,
     finding_comment,
     is_blocked,
     merge_group_check,
+    reproduce_review,
     review_body,
     review_check,
     review_started_check,
@@ -62,10 +62,10 @@ from regreen.bot.messages.work import (
 )
 
 __all__ = [
-    "CHECK_BUTTONS",
     "CHECK_NAME",
     "REPAIR_CHECK",
     "QueuedPull",
+    "add_verdict",
     "answer_body",
     "approval_too_early",
     "approval_too_late",
@@ -105,6 +105,7 @@ __all__ = [
     "regression_over",
     "regression_title",
     "repair_approval_check",
+    "reproduce_review",
     "revert_body",
     "revert_title",
     "review_body",

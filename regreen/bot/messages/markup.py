@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import html
+import json
+import re
+from dataclasses import replace
 
 from regreen.code import markdown_sanitizer
 from regreen.code.markdown_sanitizer import code_span, count_noun, sanitize_markdown, to_plain_line
+from regreen.domain.github import CheckRun
 
 __all__ = [
+    "add_verdict",
     "code_span",
     "count_noun",
     "fence_code",
@@ -16,6 +21,7 @@ __all__ = [
     "inline_prose",
     "make_marker",
     "sanitize_markdown",
+    "strip_markdown",
     "to_plain_line",
 ]
 
@@ -50,3 +56,20 @@ def fold_details(title: str, inner: str) -> str:
     """Collapsed Markdown with a title."""
     shown = html.escape(markdown_sanitizer.to_plain_line(title), quote=False)
     return f"<details><summary>{shown}</summary>\n\n{inner}\n\n</details>"
+
+
+_LIST_NUMBER = re.compile(r"^\s{0,8}(?:\d{1,3}[.)]|[-*+]|#{1,6}|>)\s+")
+
+
+def strip_markdown(text: str) -> str:
+    """Text for where GitHub renders no Markdown (titles, annotations): no code marks, emphasis, bullets or fences."""
+    rows = [row for row in text.split("\n") if not row.lstrip().startswith("```")]
+    plain = (_LIST_NUMBER.sub("", row).replace("`", "").replace("**", "") for row in rows)
+    return "\n".join(to_plain_line(row) for row in plain).strip()
+
+
+def add_verdict(check: CheckRun, verdict: str, **facts: object) -> CheckRun:
+    """The check run with its verdict as a fenced JSON block, so that no reader depends on the colour alone."""
+    document = {"version": 1, "check": check.name, "head": check.head_sha, "verdict": verdict}
+    block = fence_code(json.dumps(document | facts, ensure_ascii=True, indent=1), "json", 4000)
+    return replace(check, summary=f"{check.summary}\n\n{fold_details('Verdict as JSON', block)}")

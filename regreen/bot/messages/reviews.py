@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from regreen.bot.messages.markup import (
+    add_verdict,
     code_span,
     count_noun,
     fence_code,
@@ -14,7 +15,7 @@ from regreen.bot.messages.markup import (
     inline_prose,
     make_marker,
     sanitize_markdown,
-    to_plain_line,
+    strip_markdown,
 )
 from regreen.code.path_settings import review_settings
 from regreen.domain.errors import ConfigProblem
@@ -26,16 +27,14 @@ from regreen.domain.github import (
     Conclusion,
     InlineComment,
 )
-from regreen.domain.models import Cost, Evidence, Finding, Review, Severity
+from regreen.domain.models import DIMENSIONS, Evidence, Finding, Review, Severity
 from regreen.domain.repo_config import CONFIG_PATH, RepoConfig
 from regreen.environment.preparation import render_environment
+from regreen.reviewers.summary import describe_result, find_worst
 
 CHECK_NAME = "Regreen"
-CHECK_BUTTONS = (
-    Button("Fix", "Repair what is red, as a draft PR", "fix"),
-    Button("Bisect", "Find the commit that broke the tests", "bisect"),
-    Button("Dismiss", "Do not raise these findings again", "dismiss"),
-)
+_FIX_BUTTON = Button("Fix", "Repair the failing tests, as a draft PR", "fix")
+_BISECT_BUTTON = Button("Bisect", "Find the commit that broke the tests", "bisect")
 _EXPLAIN_BUTTON = Button("Explain", "What it changes and what goes wrong", "explain")
 _SEVERITY_ORDER: tuple[Severity, ...] = ("low", "medium", "high", "critical")
 _ANNOTATION_LEVELS: dict[Severity, AnnotationLevel] = {
@@ -46,35 +45,45 @@ _ANNOTATION_LEVELS: dict[Severity, AnnotationLevel] = {
 }
 
 
-def finding_comment(finding: Finding) -> InlineComment:
-    """A finding as an inline comment: the claim, the evidence, the suggestion."""
+def finding_comment(finding: Finding, reproduce: str = "") -> InlineComment:
+    """A finding as an inline comment: the claim, the evidence, the suggestion, and the command that finds it again."""
     parts = [f"**{inline_prose(finding.title)}**", sanitize_markdown(finding.body)]
     parts += [_format_evidence(e) for e in finding.evidence[:3]]
     if finding.suggestion is not None:
         parts.append(_fence_suggestion(finding.suggestion.removesuffix("\n")))
     parts.append(
         f"<sub>{finding.severity} · {finding.dimension} · {code_span(finding.rule)} · "
-        f"{finding.confidence:.0%} sure · `/dismiss {finding.id}` if it is wrong</sub>"
+        f"{finding.confidence:.0%} confident · wrong? `/dismiss {finding.id}`"
+        + (f" · reproduce: {code_span(reproduce)}" if reproduce else "")
+        + "</sub>"
     )
     body = "\n\n".join(p for p in parts if p) + "\n\n" + make_marker("finding", finding.fingerprint)
     return InlineComment(finding.path, finding.start_line, finding.line, finding.side, body)
 
 
-def review_body(review: Review) -> str:
-    """The text of a review that has findings."""
-    count = count_noun(len(review.findings), "finding")
-    summary = review.summary.removesuffix(f" {count}.")
-    parts = [f"**{count}.** {inline_prose(summary)}", _format_scores(review)]
+def reproduce_review(review: Review) -> str:
+    """The command that makes the same review in a clone of the repository."""
+    if not review.head:
+        return ""
+    tests = " --run-tests" if review.tests or review.coverage else ""
+    return f"regreen review --base {review.merge_base[:12]} --head {review.head[:12]}{tests}"
+
+
+def review_body(review: Review, details_url: str = "") -> str:
+    """The text of a review that has findings: the worst first, then what was read, then folded statistics."""
+    lead, _, reading = review.summary.partition("\n\n")
+    parts = [f"**{inline_prose(lead)}**", *_describe_failing_tests(review)]
     overflow = [w.finding for w in review.withheld if w.reason == "budget"]
     if overflow:
-        lines = [
-            f"- {_format_location(f)} {inline_prose(f.title)} ({f.confidence:.0%})"
-            for f in overflow
-        ]
         parts.append(
-            fold_details(f"{len(overflow)} more, kept back to stay short", "\n".join(lines))
+            fold_details(f"{len(overflow)} more, not posted as comments", _list_findings(overflow))
         )
-    parts.append(_describe_unread_and_skipped(review))
+    parts += [_format_scores(review, reading), _describe_unread_and_skipped(review)]
+    more = [f"[every detail]({details_url})"] if details_url else []
+    command = reproduce_review(review)
+    more += ["`/help` lists the commands"]
+    more += [f"reproduce: {code_span(command)}"] if command else []
+    parts.append(f"<sub>{' · '.join(more)}</sub>")
     return "\n\n".join(p for p in parts if p)
 
 
@@ -96,40 +105,92 @@ def review_check(
     note: str = "",
     standing: Sequence[Finding] = (),
     fixed: int = 0,
+    dismissed: Collection[str] = (),
 ) -> CheckRun:
     """The check run of a finished review: success only if everything selected was read and has no finding.
 
-    `standing` was posted for an earlier push and still holds; `fixed` counts posted findings that are gone.
+    `standing` was posted for an earlier push and still holds; `fixed` counts posted findings that are gone;
+    `dismissed` are the fingerprints of findings that somebody has dismissed since.
     """
+    ruled_out = [f for f in review.findings if f.fingerprint in dismissed]
+    review = replace(
+        review, findings=tuple(f for f in review.findings if f.fingerprint not in dismissed)
+    )
+    standing = [f for f in standing if f.fingerprint not in dismissed]
     conclusion = _conclude_review(review, config, standing)
-    parts = [note, inline_prose(review.summary), _format_scores(review), _format_coverage(review)]
-    parts += [_describe_earlier_findings(standing, fixed)]
+    lead, _, reading = review.summary.partition("\n\n")
+    lead = describe_result(review.findings, len(standing), review.tests) if ruled_out else lead
+    parts = [note, f"**{inline_prose(lead)}**", *_describe_failing_tests(review)]
+    parts += [_list_findings(review.findings), _describe_earlier_findings(standing, fixed)]
+    if ruled_out:
+        parts.append(f"Dismissed:\n\n{_list_findings(ruled_out)}")
+    command = reproduce_review(review)
     parts += [
-        _list_findings(review.findings),
+        _format_coverage(review),
+        _format_scores(review, reading),
         _describe_unread_and_skipped(review),
         render_environment(review.environment),
-        _format_cost(review.cost),
+        _format_cost(review),
+        f"Reproduce: {code_span(command)}" if command else "",
     ]
-    return CheckRun(
+    check = CheckRun(
         name=CHECK_NAME,
         head_sha=review.head,
         external_id=external_id,
-        title=_check_title(review, conclusion, len(standing)),
+        title=_check_title(review, standing),
         summary="\n\n".join(p for p in parts if p),
         conclusion="neutral" if note and conclusion == "success" else conclusion,
         annotations=tuple(_make_annotation(f) for f in review.findings if f.side == "RIGHT"),
-        buttons=_choose_buttons((*review.findings, *standing)),
+        buttons=_choose_buttons(review, standing),
         details_url=details_url,
+    )
+    everything = (*review.findings, *standing)
+    tests = review.tests
+    return add_verdict(
+        check,
+        _name_verdict(review, config, standing),
+        conclusion=check.conclusion,
+        findings=len(review.findings),
+        still_open=len(standing),
+        fixed=fixed,
+        dismissed=len(ruled_out),
+        worst=find_worst(everything).severity if everything else None,
+        tests=None if tests is None else "passed" if tests.passed else "failed",
+        not_reviewed=list(review.gaps[:20]),
     )
 
 
-def _choose_buttons(findings: Sequence[Finding]) -> tuple[Button, ...]:
-    """The buttons, three at most: explaining needs a model's finding, bisecting needs no failing test."""
-    if not findings:
-        return ()
-    by_model = any(f.rule.startswith("model/") for f in findings)
-    fix, bisect, dismiss = CHECK_BUTTONS
-    return (fix, _EXPLAIN_BUTTON if by_model else bisect, dismiss)
+def _name_verdict(review: Review, config: RepoConfig, standing: Sequence[Finding]) -> str:
+    if is_blocked(review, config, standing):
+        return "blocked"
+    if review.tests is not None and not review.tests.passed:
+        return "tests_fail"
+    if review.findings or standing:
+        return "findings"
+    return "not_reviewed" if review.gaps else "no_findings"
+
+
+def _choose_buttons(review: Review, standing: Sequence[Finding]) -> tuple[Button, ...]:
+    """The buttons that apply: repairing and bisecting need a failing test, explaining a model's finding."""
+    failing = review.tests is not None and not review.tests.passed
+    by_model = any(f.rule.startswith("model/") for f in (*review.findings, *standing))
+    return (*((_FIX_BUTTON, _BISECT_BUTTON) if failing else ()), *((_EXPLAIN_BUTTON,) if by_model else ()))  # fmt: skip
+
+
+def _describe_failing_tests(review: Review) -> list[str]:
+    """What fails, with each test's message."""
+    tests = review.tests
+    if tests is None or tests.passed:
+        return []
+    rows = [
+        f"- {code_span(f.test)} {inline_prose(f'{f.kind}: {f.message}'.strip(': '))[:300]}"
+        for f in tests.failures[:10]
+        if f.test
+    ]
+    more = len(tests.failures) - 10
+    rows += [f"- and {more} more"] if more > 0 else []
+    head = f"{code_span(tests.command)} ends with exit code {tests.exit_code} at this commit."
+    return ["\n".join([head, "", *rows]) if rows else head]
 
 
 def review_started_check(head_sha: str, external_id: str, details_url: str) -> CheckRun:
@@ -138,22 +199,23 @@ def review_started_check(head_sha: str, external_id: str, details_url: str) -> C
         name=CHECK_NAME,
         head_sha=head_sha,
         external_id=external_id,
-        title="Reading the change",
-        summary="The review is on its way.",
+        title="Review in progress",
+        summary="The result replaces this text.",
         details_url=details_url,
     )
 
 
 def skipped_review_check(head_sha: str, external_id: str, title: str, reason: str) -> CheckRun:
-    """The check run of a review that failed. Never success."""
-    return CheckRun(
+    """The check run of a review that was not made, for the reason of its title. Never success."""
+    check = CheckRun(
         name=CHECK_NAME,
         head_sha=head_sha,
         external_id=external_id,
-        title=title,
+        title=f"Not reviewed: {title}",
         summary=reason,
         conclusion="neutral",
     )
+    return add_verdict(check, "not_reviewed", reason=title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +252,9 @@ def merge_group_check(
         title = "Reviewed in its pull requests, not all without findings"
     tail = "Each was reviewed by itself; what they do together was not."
     summary = "\n".join(["What was reviewed of this merge group:", "", *lines, "", tail])
-    return CheckRun(CHECK_NAME, head_sha, external_id, title[:250], summary, conclusion)
+    check = CheckRun(CHECK_NAME, head_sha, external_id, title[:250], summary, conclusion)
+    verdict = "not_reviewed" if missing or not queued else conclusion
+    return add_verdict(check, verdict, pulls={str(q.number): q.review for q in queued})
 
 
 def describe_unusable_config(problems: Sequence[ConfigProblem]) -> str:
@@ -207,8 +271,9 @@ def describe_unusable_config(problems: Sequence[ConfigProblem]) -> str:
 def _conclude_review(review: Review, config: RepoConfig, standing: Sequence[Finding]) -> Conclusion:
     if is_blocked(review, config, standing):
         return "failure"
-    everything_read = not review.not_reviewed and not review.skipped
-    return "success" if everything_read and not (review.findings or standing) else "neutral"
+    if review.tests is not None and not review.tests.passed:
+        return "neutral"
+    return "neutral" if review.gaps or review.findings or standing else "success"
 
 
 def is_blocked(review: Review, config: RepoConfig, standing: Sequence[Finding] = ()) -> bool:
@@ -223,38 +288,58 @@ def _is_severe(finding: Finding, config: RepoConfig) -> bool:
     return _SEVERITY_ORDER.index(finding.severity) >= _SEVERITY_ORDER.index(wanted)
 
 
-def _check_title(review: Review, conclusion: Conclusion, standing: int) -> str:
+def _check_title(review: Review, standing: Sequence[Finding]) -> str:
+    tests = review.tests
+    parts = []
+    if tests is not None and not tests.passed:
+        failing = len({f.test for f in tests.failures if f.test})
+        parts.append(f"{count_noun(failing, 'test')} failing" if failing else "Tests fail")
     if review.findings:
-        worst = max(review.findings, key=lambda f: _SEVERITY_ORDER.index(f.severity)).severity
-        return f"{count_noun(len(review.findings), 'finding')}, the worst is {worst}"
-    if standing:
-        return f"Nothing new; {count_noun(standing, 'earlier finding')} not mended"
-    if conclusion == "success":
-        return "Nothing to say"
-    names = [s.reviewer for s in review.skipped] + [u.path for u in review.not_reviewed]
-    return f"Nothing found; not everything was read ({', '.join(names[:3])})"[:250]
+        worst = find_worst(review.findings)
+        number = count_noun(len(review.findings), "finding")
+        parts.append(f"{number}, worst is {worst.severity}: {strip_markdown(worst.title)}")
+    elif standing:
+        parts.append(f"No new findings, {count_noun(len(standing), 'earlier finding')} still open")
+    if not review.findings and review.gaps:
+        more = f" and {len(review.gaps) - 3} more" if len(review.gaps) > 3 else ""
+        parts.append(f"Not reviewed: {', '.join(review.gaps[:3])}{more}")
+    if not parts:
+        no_model = any(s.reviewer == "model" and s.by_policy for s in review.skipped)
+        parts = ["No findings (no model configured)" if no_model else "No findings"]
+    return "; ".join(parts)[:250]
 
 
 def _describe_earlier_findings(standing: Sequence[Finding], fixed: int) -> str:
     """What became of the findings of earlier pushes."""
-    parts = [f"Mended since: {count_noun(fixed, 'earlier finding')}."] if fixed else []
+    parts = [f"Fixed since the last review: {count_noun(fixed, 'finding')}."] if fixed else []
     if standing:
-        parts.append(f"Said before, and still there:\n\n{_list_findings(standing)}")
+        parts.append(f"Still open:\n\n{_list_findings(standing)}")
     return "\n\n".join(parts)
 
 
-def _format_scores(review: Review) -> str:
-    known = [f"{name} {value}" for name, value in review.scores.items() if value is not None]
-    return f"Scores: {' · '.join(known)} · risk {review.risk}" if known else ""
+def _format_scores(review: Review, reading: str) -> str:
+    """The statistics in a fold: each score with what it is made of, and how much was read."""
+    rows = [
+        f"| {name} | {'not scored' if review.scores.get(name) is None else review.scores[name]} | "
+        + inline_prose(review.score_notes.get(name, "")).replace("|", "\\|")
+        + " |"
+        for name in DIMENSIONS
+        if name in review.scores
+    ]
+    table = (
+        "\n".join(["| score of 100 | | made of |", "| --- | --- | --- |", *rows]) if rows else ""
+    )
+    shown = "\n\n".join(p for p in (inline_prose(reading), table) if p)
+    return fold_details(f"Statistics (risk {review.risk})", shown) if shown else ""
 
 
 def _format_coverage(review: Review) -> str:
     report = review.coverage
     if report is None or report.new_lines == 0:
         return ""
-    text = f"The tests run {report.covered} of {report.new_lines} new lines."
+    text = f"Test coverage of new lines: {report.covered} of {report.new_lines}."
     missed = [f"{code_span(u.path)}: {_format_line_ranges(u.lines)}" for u in report.uncovered[:10]]
-    return text + (" Not run: " + "; ".join(missed) if missed else "")
+    return text + (" Not covered: " + "; ".join(missed) if missed else "")
 
 
 def _format_line_ranges(lines: Sequence[int]) -> str:
@@ -269,24 +354,36 @@ def _format_line_ranges(lines: Sequence[int]) -> str:
 
 
 def _list_findings(findings: Iterable[Finding]) -> str:
+    """The findings, worst first."""
+    ordered = sorted(findings, key=lambda f: (-_SEVERITY_ORDER.index(f.severity), -f.confidence))
     lines = [
         f"- **{f.severity}** {_format_location(f)} {inline_prose(f.title)} ({f.confidence:.0%}, `{f.id}`)"
-        for f in findings
+        for f in ordered
     ]
     return "\n".join(lines)
 
 
 def _describe_unread_and_skipped(review: Review) -> str:
-    lines = [f"- {code_span(u.path)}: {inline_prose(u.reason)}" for u in review.not_reviewed[:50]]
-    lines += [f"- {s.reviewer}: {inline_prose(s.reason)}" for s in review.skipped]
-    more = len(review.not_reviewed) - 50
-    lines += [f"- and {more} files more"] if more > 0 else []
-    return fold_details(f"Not read or not run: {len(lines)}", "\n".join(lines)) if lines else ""
+    """Two folds: what should have been reviewed and was not, and what the policy leaves out."""
+    parts = []
+    for title, by_policy in (("Not reviewed", False), ("Left out by policy", True)):
+        unread = [u for u in review.not_reviewed if u.by_policy is by_policy]
+        lines = [f"- {code_span(u.path)}: {inline_prose(u.reason)}" for u in unread[:50]]
+        lines += [f"- and {len(unread) - 50} files more"] if len(unread) > 50 else []
+        skipped = [s for s in review.skipped if s.by_policy is by_policy]
+        lines += [f"- {s.reviewer}: {inline_prose(s.reason)}" for s in skipped]
+        if lines:
+            parts.append(fold_details(f"{title}: {len(unread) + len(skipped)}", "\n".join(lines)))
+    return "\n\n".join(parts)
 
 
-def _format_cost(cost: Cost) -> str:
+def _format_cost(review: Review) -> str:
+    cost = review.cost
     if cost.calls == 0:
-        return "No model was asked."
+        no_model = any(s.reviewer == "model" and s.by_policy for s in review.skipped)
+        return (
+            "Model review is off: none is configured." if no_model else "No model call was needed."
+        )
     return f"{count_noun(cost.calls, 'model call')}, ${cost.usd:.3f}."
 
 
@@ -296,10 +393,8 @@ def _make_annotation(finding: Finding) -> Annotation:
         start_line=finding.start_line,
         end_line=finding.line,
         level=_ANNOTATION_LEVELS[finding.severity],
-        title=to_plain_line(finding.title, 250),
-        message="\n".join(
-            to_plain_line(row) for row in (finding.body.strip() or finding.title).split("\n")
-        ),
+        title=strip_markdown(finding.title)[:250],
+        message=strip_markdown(finding.body.strip() or finding.title),
     )
 
 
@@ -308,12 +403,17 @@ def _format_evidence(evidence: Evidence) -> str:
         return inline_prose(f"{evidence.excerpt.rstrip('.')}.")
     if evidence.kind == "model":
         return fold_details("What a second reader found", sanitize_markdown(evidence.excerpt))
+    excerpt = evidence.excerpt.strip()
+    if evidence.kind == "analyzer" and "\n" not in excerpt:
+        # the line stands right above the comment
+        tool = f" by {evidence.command}" if evidence.command else ""
+        return inline_prose(f"Reported{tool} on this change; before it: {evidence.base or 'not reported'}.")  # fmt: skip
     details = [evidence.command or ""]
     details += [f"on this change: {evidence.head}" if evidence.head else ""]
     details += [f"before it: {evidence.base}" if evidence.base else ""]
     title = f"Evidence ({evidence.kind}): " + "; ".join(s for s in details if s)
     title = title.removesuffix(": ")
-    if not evidence.excerpt.strip():
+    if not excerpt:
         return inline_prose(title)
     return fold_details(
         title, fence_code(evidence.excerpt, "python" if evidence.kind == "test" else "")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from regreen.bisect.report import render_markdown
 from regreen.bisect.result import Bisection
 from regreen.bot.messages.markup import (
+    add_verdict,
     code_span,
     count_noun,
     fence_code,
@@ -58,15 +59,15 @@ def fix_awaits_approval(report: str, *, by_button: bool = False) -> str:
 
 def repair_approval_check(head_sha: str, external_id: str, report: str) -> CheckRun:
     """A repair of a branch that needs approval, with the button for it."""
-    check = failed_repair_check(head_sha, external_id, report)
-    button = Button("Approve", "Open this patch as a draft PR", "approve")
-    return replace(check, title="A repair waits for approval", buttons=(button,))
+    title = "A repair waits for approval"
+    check = _make_repair_check(head_sha, external_id, title, report, "needs_approval")
+    return replace(check, buttons=(Button("Approve", "Open this patch as a draft PR", "approve"),))
 
 
 def approved_repair_check(head_sha: str, external_id: str, number: int) -> CheckRun:
     """Where the approved repair is."""
-    check = failed_repair_check(head_sha, external_id, fix_opened(number, "approved"))
-    return replace(check, title=f"The repair is in #{number}")
+    title, text = f"The repair is in #{number}", fix_opened(number, "approved")
+    return _make_repair_check(head_sha, external_id, title, text, "repaired", pull=number)
 
 
 def approval_too_early() -> str:
@@ -76,14 +77,14 @@ def approval_too_early() -> str:
 
 def failed_repair_check(head_sha: str, external_id: str, reason: str) -> CheckRun:
     """An automatic repair without a result, reported once on the commit."""
-    return CheckRun(
-        name=REPAIR_CHECK,
-        head_sha=head_sha,
-        external_id=external_id,
-        title="No repair was possible",
-        summary=reason,
-        conclusion="neutral",
-    )
+    return _make_repair_check(head_sha, external_id, "No repair was found", reason, "no_repair")
+
+
+def _make_repair_check(
+    head_sha: str, external_id: str, title: str, text: str, verdict: str, **facts: object
+) -> CheckRun:
+    check = CheckRun(REPAIR_CHECK, head_sha, external_id, title, text, "neutral")
+    return add_verdict(check, verdict, **facts)
 
 
 def approval_too_late(approved: str, head: str) -> str:

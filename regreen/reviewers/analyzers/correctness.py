@@ -392,7 +392,7 @@ class Pyright:
             return ReviewerReport()
         if not bundled_checkers.has_pyright():
             missing = "not installed, so calls that a change breaks were not looked for; pip install 'regreen[types]'"
-            return ReviewerReport(skipped=(SkippedReviewer(self.name, missing),))
+            return ReviewerReport(skipped=(SkippedReviewer(self.name, missing, by_policy=True),))
         files = dict(islice(every.items(), _MAX_CHECKED_FILES))
         left = f"only the {len(files)} riskiest of {len(every)} Python files were checked"
         skipped = (SkippedReviewer(self.name, left),) if len(files) < len(every) else ()

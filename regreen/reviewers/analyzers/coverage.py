@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from regreen.code.diff import FileChange
 from regreen.code.paths import is_test
@@ -10,6 +11,7 @@ from regreen.domain.languages import CoverageTool, MeasuredFile
 from regreen.domain.models import (
     CoverageReport,
     Evidence,
+    ReviewTestRun,
     RunResult,
     SkippedReviewer,
     UncoveredLines,
@@ -17,11 +19,13 @@ from regreen.domain.models import (
 from regreen.domain.ports import Box
 from regreen.environment.preparation import describe_start
 from regreen.languages.registry import LANGUAGES, find_language
+from regreen.logs.ci_log import read_failures
 from regreen.reviewers.context import Claim, DimensionScore, ReviewContext, ReviewerReport
 from regreen.runs.test_runs import CommandRun
 from regreen.runs.trial import Trial, open_box
 
 _REPORT_SECONDS = 120.0
+_MAX_FAILURES = 50
 
 
 class Coverage:
@@ -44,7 +48,8 @@ class Coverage:
             or context.tests is None
             or tool is None
         ):
-            return ReviewerReport(skipped=(SkippedReviewer(self.name, missing),))
+            by_policy = not (files and context.config.tests.command)
+            return ReviewerReport(skipped=(SkippedReviewer(self.name, missing, by_policy),))
         trial = context.tests
         context.report_progress("running the tests with coverage")
         with open_box(
@@ -54,11 +59,18 @@ class Coverage:
             env = tool.extend_environment(dict(trial.env), traced=True)
             ran = box.run(trial.command, timeout=trial.timeout, env=env, cancel=context.cancel)
             measured = _read_measurement(box, trial, tool) if ran.ended == "exit" else None
+        starts = ran.ended == "exit" and not describe_start(trial, CommandRun(ran))
+        tests = _describe_run(trial, ran) if starts else None
         if measured is None:
-            return ReviewerReport(
-                skipped=(SkippedReviewer(self.name, _explain_unmeasured(trial, ran)),)
-            )
-        return _make_report(files, measured, trial, ran)
+            by_policy = not context.config.tests.command
+            skipped = SkippedReviewer(self.name, _explain_unmeasured(trial, ran), by_policy)
+            return ReviewerReport(skipped=(skipped,), tests=tests)
+        return replace(_make_report(files, measured, trial, ran), tests=tests)
+
+
+def _describe_run(trial: Trial, ran: RunResult) -> ReviewTestRun:
+    failures = () if ran.passed else read_failures(f"{ran.stdout}\n{ran.stderr}")
+    return ReviewTestRun(trial.command_line, ran.exit_code, failures[:_MAX_FAILURES])
 
 
 def _choose_files(
@@ -138,7 +150,7 @@ def _make_report(
         return ReviewerReport(
             scores={"coverage": DimensionScore(None, "no new executable line")}, read="a run"
         )
-    state = "" if ran.passed else f"; the tests failed (exit {ran.exit_code})"
+    state = "" if ran.passed else f"; no score, because the tests failed (exit {ran.exit_code})"
     note = (
         f"{covered} of {total} new executable lines run by `{trial.command_line}`"
         f"{f', by {len(tests)} tests' if tests else ''}{state}"
@@ -146,7 +158,9 @@ def _make_report(
     return ReviewerReport(
         claims=tuple(claims),
         read=note,
-        scores={"coverage": DimensionScore(round(100 * covered / total), note)},
+        scores={
+            "coverage": DimensionScore(round(100 * covered / total) if ran.passed else None, note)
+        },
         coverage=CoverageReport(total, covered, tuple(uncovered)),
     )
 

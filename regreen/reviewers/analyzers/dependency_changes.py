@@ -165,7 +165,9 @@ class DependencyChanges:
             claims,
             read=f"dependencies in {files} manifests" if files else "",
             unread=unread,
-            skipped=(SkippedReviewer("package index", unasked),) if unasked else (),
+            skipped=(SkippedReviewer("package index", unasked, not self.calls_out(context)),)
+            if unasked
+            else (),
         )
 
 

@@ -50,7 +50,7 @@ class OwnLinters:
         tools = ", ".join(c.linter.name for c in wanted)
         if not context.run_tests or context.sandbox is None or context.tests is None:
             reason = f"{tools} is configured; it runs in the sandbox, with --run-tests"
-            return ReviewerReport(skipped=(SkippedReviewer(self.name, reason),))
+            return ReviewerReport(skipped=(SkippedReviewer(self.name, reason, by_policy=True),))
         groups: dict[Trial, list[ConfiguredLinter]] = defaultdict(list)
         for linter in wanted:
             groups[_make_trial(linter, context.tests, names)].append(linter)

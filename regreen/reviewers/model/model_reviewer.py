@@ -43,9 +43,8 @@ _MAX_ABOUT_CHARACTERS = 400
 _WORTH_ORDER: dict[ClaimWorth, int] = {"yes": 0, "unsaid": 1, "perhaps": 2, "no": 3}
 
 NO_MODEL = (
-    "no model: what the change means to do was not held against what it does, nor were edge cases, error paths, "
-    "callers' contracts and concurrency read, and no claim was tried by a generated test; set ANTHROPIC_API_KEY or "
-    "ANTHROPIC_BASE_URL for that"
+    "no model is configured: intent, edge cases, error paths and concurrency were not checked "
+    "(set ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL)"
 )
 
 
@@ -63,7 +62,7 @@ class ModelReviewer:
     def run(self, context: ReviewContext) -> ReviewerReport:
         """Read, merge, have each claim tried, and report what is left with its evidence."""
         if context.model is None:
-            return ReviewerReport(skipped=(SkippedReviewer(self.name, NO_MODEL),))
+            return ReviewerReport(skipped=(SkippedReviewer(self.name, NO_MODEL, by_policy=True),))
         portions, unread = context.run_isolated(make_portions, self.related)
         claims: list[Claim] = []
         left: list[UnreadFile] = list(unread)
