@@ -152,7 +152,7 @@ def render_headline(result: Bisection) -> str:
                 if likeliest
                 else ""
             )
-            return f"undecided after {result.tests} tests{hint}"
+            return f"undecided after {result.tests} runs{hint}"
 
 
 def _describe_older_failure(result: Bisection, sure: str) -> str:
@@ -160,8 +160,8 @@ def _describe_older_failure(result: Bisection, sure: str) -> str:
     if (result.signature or "").startswith(("ModuleNotFoundError", "ImportError")):
         return f"a module is missing at both ends {sure} ({result.signature}): let --setup install it, or see `regreen env`"
     if result.range.good:
-        return f"it failed before this range already {sure}; give an older --good"
-    return f"it failed at the oldest commit already {sure}: nothing in this history broke it"
+        return f"the command fails at the good end, too {sure}; give an older --good"
+    return f"the command fails at the oldest commit, too {sure}: no commit of this history broke it"
 
 
 def render_text(result: Bisection) -> str:
@@ -174,7 +174,7 @@ def render_text(result: Bisection) -> str:
     if result.dependency:
         lines += [f"  package  {_format_package(result.dependency)}"]
     if result.verified:
-        lines += [f"  proof    {result.verified.detail}"]
+        lines += [f"  verified {result.verified.detail}"]
     if result.outcome in {"narrowed", "undecided"}:
         lines += [
             f"  suspect  {suspect.sha[:12]} {suspect.probability:.1%}"
@@ -182,15 +182,15 @@ def render_text(result: Bisection) -> str:
         ]
         if len(result.credible_set) > _MAX_LISTED:
             lines += [f"           and {len(result.credible_set) - _MAX_LISTED} more"]
-    lines += [
-        f"  failing  {_format_rate(result.rates.fail_if_bad)} of runs with it, {_format_rate(result.rates.fail_if_good)} without"
-    ]
+    if result.culprit:
+        lines += [f"  failing  {_describe_rates(result)}"]
     if result.signature:
         lines += [f"  looks    {result.signature}"]
     good = result.range.good[:12] if result.range.good else "the beginning"
     lines += [
-        f"  range    {good}..{result.range.bad[:12]}: {_format_extent(result.range)}",
-        f"  cost     {result.tests} tests in {result.rounds} rounds, {result.builds} environment{'' if result.builds == 1 else 's'}, "
+        f"  range    {good}..{result.range.bad[:12]}"
+        + (f": {_format_extent(result.range)}" if result.range.commits else ""),
+        f"  cost     {result.tests} runs in {result.rounds} rounds, {result.builds} environment{'' if result.builds == 1 else 's'}, "
         f"{result.seconds:.0f} s" + (f", Python {result.python}" if result.python else ""),
     ]
     if result.untestable:
@@ -211,15 +211,15 @@ def render_markdown(result: Bisection) -> str:
     if result.dependency:
         lines += [f"- package: {_escape_markup(_format_package(result.dependency))}"]
     if result.verified:
-        lines += [f"- proof: {_escape_markup(result.verified.detail)}"]
+        lines += [f"- verified: {_escape_markup(result.verified.detail)}"]
     if result.outcome in {"narrowed", "undecided"}:
         lines += [
             f"- suspect `{suspect.sha[:12]}` {suspect.probability:.1%}"
             for suspect in result.credible_set[:_MAX_LISTED]
         ]
+    lines += [f"- estimated failure rate: {_describe_rates(result)}"] if result.culprit else []
     lines += [
-        f"- fails in {_format_rate(result.rates.fail_if_bad)} of runs with it, in {_format_rate(result.rates.fail_if_good)} without",
-        f"- {result.tests} tests over {_format_extent(result.range)}, "
+        f"- {result.tests} runs over {_format_extent(result.range)}, "
         f"{result.builds} environment{'' if result.builds == 1 else 's'}, {result.seconds:.0f} s",
     ]
     if result.untestable:
@@ -349,6 +349,11 @@ def _summarize_rates(rates: list[tuple[float, float]]) -> tuple[float, float, fl
 def _complement_rates(rates: tuple[float, float, float]) -> tuple[float, float, float]:
     mean, low, high = rates
     return round(1 - mean, 4), round(1 - high, 4), round(1 - low, 4)
+
+
+def _describe_rates(result: Bisection) -> str:
+    rates = result.rates
+    return f"{_format_rate(rates.fail_if_bad)} with this commit, {_format_rate(rates.fail_if_good)} without (90% interval)"
 
 
 def _format_rate(rates: tuple[float, float, float]) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from regreen.bot import feedback, messages, trust
 from regreen.bot.commands import (
+    COMMAND_HELP,
     COMMAND_NAMES,
     COMMAND_USAGE,
     RUNS_CODE,
@@ -160,7 +161,9 @@ class CommandHandler:
         if isinstance(event, ButtonPressed):
             if event.identifier in _BUTTON_COMMANDS and event.pulls:
                 reply = CommandReply(github, self._desk.store, event.pulls[0], None, record.id)
-                reply.post_text(messages.job_failed(reason, record.id))
+                reply.post_text(
+                    messages.job_failed(reason, record.id, self._desk.job_page_url(record.id))
+                )
             return
         # reading the configuration, which may set another prefix, may be what failed
         known = self._desk.store.find(CommandClaim, repo=event.where.repo, comment=event.comment_id)
@@ -168,7 +171,9 @@ class CommandHandler:
             ref = _comment_ref(event, _LAST_REPLY_LINE)
             reply = CommandReply(github, self._desk.store, event.number, ref, record.id)
             reply.show_reaction("confused")
-            reply.post_text(messages.job_failed(reason, record.id))
+            reply.post_text(
+                messages.job_failed(reason, record.id, self._desk.job_page_url(record.id))
+            )
 
     def _is_new(self, job: Job, event: CommentPosted, command: Command | UnclearCommand) -> bool:
         """Whether the command is new to its comment, which may be edited; a retried job runs its own commands again."""
@@ -258,7 +263,9 @@ class CommandHandler:
                 return self._show_statistics(context)
             case _:
                 prefix = context.loaded.config.commands.prefix
-                return messages.help_text((COMMAND_USAGE[n] for n in COMMAND_NAMES), prefix)
+                return messages.help_text(
+                    ((COMMAND_USAGE[n], COMMAND_HELP[n]) for n in COMMAND_NAMES), prefix
+                )
 
     def _order_work(
         self, context: _CommandContext, command: Command, reply: CommandReply, sha: str

@@ -50,6 +50,24 @@ COMMAND_USAGE: Mapping[CommandName, str] = MappingProxyType(
     }
 )
 
+COMMAND_HELP: Mapping[CommandName, str] = MappingProxyType(
+    {
+        "review": "review the newest commits; `full` reviews the whole pull request again",
+        "fix": "repair the failing check and open the patch as a draft; a hint in words helps the model",
+        "bisect": 'find the commit that broke a test, such as `test="pytest tests/test_x.py"`',
+        "test": "write a test for lines that no test runs (needs a model)",
+        "explain": "explain what the change does, or a finding in its thread (needs a model)",
+        "ask": "answer a question about the change (needs a model)",
+        "approve": "open the patch that is waiting, or let a fork's tests run at this commit",
+        "dismiss": "a finding is wrong: never raise it here again",
+        "cancel": "stop what is running or waiting here",
+        "retry": "run the last failed or cancelled job again",
+        "config": "show the effective configuration",
+        "stats": "show how often each rule was right in this repository",
+        "help": "show this list",
+    }
+)
+
 # The least permission for a command; where none is given, the repository's `commands.allow` decides.
 _MIN_PERMISSIONS: Mapping[CommandName, Permission] = MappingProxyType({"approve": "write"})
 RUNS_CODE: frozenset[CommandName] = frozenset({"fix", "bisect", "test", "approve"})
@@ -164,7 +182,7 @@ def _parse_command(text: str, prefix: str, line: int) -> Command | UnclearComman
     near = difflib.get_close_matches(lower, COMMAND_NAMES, n=1, cutoff=0.6)
     if near:
         return UnclearCommand(
-            text, f"there is no `{prefix}{word}`; did you mean `{prefix}{near[0]}`?", line
+            text, f"there is no `{prefix}{word}`. Did you mean `{prefix}{near[0]}`?", line
         )
     if lower in _FOREIGN_COMMANDS:
         return None

@@ -19,11 +19,28 @@ _WIDTH, _ROW_HEIGHT, _LEFT = 720, 16, 30
 
 @dataclass(frozen=True, slots=True)
 class ResultSummary:
-    """A result with one word and one line on what came out."""
+    """A result: a word for its badge, one line, and the pull request or issue that it opened."""
 
     document: ResultDocument
     verdict: str
     headline: str
+
+    @property
+    def title(self) -> str:
+        """What people call the subject: a pull request's title, or the branch or command."""
+        body = self.document.body
+        return str(body.get("title") or body.get("command") or "")[:200]
+
+    @property
+    def author(self) -> str:
+        """The pull request's author."""
+        return str(self.document.body.get("author") or "")
+
+    @property
+    def opened(self) -> int | None:
+        """The number of the pull request or issue that this work opened."""
+        number = self.document.body.get("opened")
+        return number if isinstance(number, int) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +72,10 @@ class ResultView:
 def summarize_result(document: ResultDocument) -> ResultSummary:
     """One word and one line on what came out."""
     body = document.body
-    verdict = str(body.get("outcome") or "done")
+    verdict = str(body.get("outcome") or "done").replace("_", " ")
     match document.kind:
         case "review":
-            verdict = str(body.get("risk") or "reviewed")
+            verdict = _name_review_verdict(body)
             return ResultSummary(document, verdict, _describe_review(body)[:300])
         case "fix":
             return ResultSummary(document, verdict, _describe_fix(body)[:300])
@@ -74,28 +91,44 @@ def view_result(document: ResultDocument) -> ResultView:
     return ResultView(
         summarize_result(document),
         whole=json.dumps(shown, indent=2, ensure_ascii=False),
-        likeliest=sorted(points, key=lambda p: -float(p.get("p") or 0))[:_MAX_LIKELY_COMMITS],
+        likeliest=[
+            point
+            for place, point in enumerate(sorted(points, key=lambda p: -float(p.get("p") or 0)))
+            if place < 3 or (place < _MAX_LIKELY_COMMITS and float(point.get("p") or 0) >= 0.005)
+        ],
         heatmap=_lay_out_heatmap(body),
         picture=b64encode(str(body.get("svg") or "").encode()).decode(),
     )
 
 
+def _name_review_verdict(body: Mapping[str, Any]) -> str:
+    tests = _as_mapping(body.get("tests"))
+    if tests and tests.get("exit_code") != 0:
+        return "tests fail"
+    if body.get("findings"):
+        return count_noun(len(body["findings"]), "finding")
+    left = [*(body.get("skipped") or ()), *(body.get("not_reviewed") or ())]
+    gaps = [e for e in left if isinstance(e, dict) and e.get("by_policy") is False]
+    return "not reviewed" if gaps else "no findings"
+
+
 def _describe_review(body: Mapping[str, Any]) -> str:
     withheld = len(body.get("withheld", ()))
-    held = f", {withheld} withheld" if withheld else ""
-    posted = count_noun(len(body.get("findings", ())), "finding")
-    return f"{posted}{held}: {body.get('summary', '')}"
+    held = f" {withheld} withheld." if withheld else ""
+    return str(body.get("summary", "")).partition("\n\n")[0] + held
 
 
 def _describe_fix(body: Mapping[str, Any]) -> str:
-    parts = (body.get("rung"), body.get("cause"), body.get("reason"))
-    return ": ".join(str(part) for part in parts if part)
+    parts = (body.get("cause"), body.get("reason"))
+    return " ".join(str(part) for part in parts if part)
 
 
 def _describe_bisection(body: Mapping[str, Any]) -> str:
     culprit, share = _as_mapping(body.get("culprit")), body.get("probability")
-    sure = f"{share:.1%} " if isinstance(share, float) and culprit else ""
-    return f"{sure}{str(culprit.get('sha', ''))[:12]} {culprit.get('subject', '')}"
+    if not culprit:
+        return str(body.get("command") or "")
+    sure = f" ({share:.1%})" if isinstance(share, float) else ""
+    return f"{str(culprit.get('sha', ''))[:12]} {culprit.get('subject', '')} by {culprit.get('author', '')}{sure}"
 
 
 def _lay_out_heatmap(body: Mapping[str, Any]) -> _Heatmap | None:

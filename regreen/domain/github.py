@@ -419,6 +419,10 @@ class GitHub(Protocol):
         """Close a pull request."""
         ...
 
+    def find_merged_pull(self, sha: str) -> PullRequest | None:
+        """The merged pull request that brought a commit."""
+        ...
+
     def post_issue(self, marker: str, title: str, body: str, labels: Sequence[str] = ()) -> Issue:
         """Open the issue that carries `marker`, or edit the open one that does."""
         ...

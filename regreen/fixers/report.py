@@ -12,13 +12,18 @@ from regreen.fixers.case import Attempt, FixResult
 
 _OUTCOME_TEXTS = {
     "fixed": "fixed",
-    "flaky": "flaky: the same commit is now green, now red",
+    "flaky": "flaky: the same commit sometimes passes and sometimes fails",
     "not_reproduced": "not reproduced",
-    "gave_up": "no honest fix found",
-    "needs_human": "a patch works, and needs a person's approval",
-    "denied": "a patch made it green, and the gate refused it",
-    "out_of_budget": "out of budget before a fix was found",
-    "already_green": "green already",
+    "gave_up": "no fix found",
+    "needs_human": "a patch works and needs a person's approval",
+    "denied": "a patch made the command pass, but the patch safety checks refused it",
+    "out_of_budget": "the budget was used up before a fix was found",
+    "already_green": "the command passes; nothing to fix",
+}
+_ATTEMPT_OUTCOMES = {
+    "still_red": "still fails",
+    "nothing_proposed": "no patch",
+    "needs_human": "needs approval",
 }
 _MAX_REPORT_CHARS = 60_000
 _MAX_FAILURES = 10
@@ -31,7 +36,7 @@ def format_text(result: FixResult) -> str:
 
 def _text_lines(result: FixResult) -> Iterator[str]:
     head = _OUTCOME_TEXTS[result.outcome]
-    yield f"{head} (by the {result.rung} rung)" if result.rung else head
+    yield f"{head} ({result.rung})" if result.rung else head
     if result.reason:
         yield f"  {result.reason}"
     yield f"command: {result.before.command} (exit {_format_exit_code(result.before.exit_code)})"
@@ -47,16 +52,19 @@ def _text_lines(result: FixResult) -> Iterator[str]:
             if result.after.kept
             else ""
         )
-        yield f"after: green in {result.after.reruns} fresh runs{kept}"
+        yield f"after: passes in {result.after.reruns} fresh runs{kept}"
     if result.gate:
-        yield f"gate: {result.gate.verdict}"
+        yield f"safety checks: {result.gate.verdict.replace('_', ' ')}"
         for reason in result.gate.reasons:
             yield f"  {reason.check}: {reason.detail}"
     for attempt in result.attempts:
-        yield f"tried {attempt.rung}: {attempt.summary}: {attempt.outcome} ({attempt.seconds:.0f} s)"
+        if result.outcome == "fixed" and attempt.patch != result.patch:
+            continue  # what did not help is in the JSON
+        yield f"tried {attempt.rung}: {attempt.summary}: {_describe_attempt(attempt)} ({attempt.seconds:.0f} s)"
     for hint in result.hints:
         yield f"hint: {hint}"
     if result.patch:
+        yield "apply it: run the same command with --apply, or `git apply` the patch below; undo it with `git apply -R`"
         yield ""
         yield result.patch.rstrip("\n")
 
@@ -79,9 +87,15 @@ def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
         (attempt for attempt in result.attempts if attempt.patch and attempt.patch == result.patch),
         None,
     )
-    how = f", by the *{result.rung}* rung" if result.rung else ""
     what = f": {_sanitize_text(accepted.summary)}" if accepted and accepted.summary else ""
-    yield f"**{_OUTCOME_TEXTS[result.outcome]}**{how}{what}"
+    how = f" ({result.rung})" if result.rung and not what else ""
+    yield f"**{_capitalize_sentence(_OUTCOME_TEXTS[result.outcome])}**{how}{what}"
+    if result.rung == "revert" and result.culprit:
+        subject = _sanitize_text(result.culprit.subject)
+        yield (
+            f"\nThis takes back {code_span(result.culprit.sha[:12])} ({subject}). If that change was meant, "
+            "close this and update the failing tests instead."
+        )
     if result.reason:
         yield f"\n{_sanitize_text(result.reason)}"
     if result.cause:
@@ -91,7 +105,7 @@ def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
     yield from _proof_table(result)
     yield from _gate_lines(result)
     if result.reflection:
-        yield f"\n**Looking back.** {_sanitize_text(result.reflection)}"
+        yield f"\n**Summary.** {_sanitize_text(result.reflection)}"
     if result.hints and result.outcome != "fixed":
         yield "\n**Hints.**"
         yield from (f"- {_sanitize_text(hint)}" for hint in result.hints[:10])
@@ -103,7 +117,8 @@ def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
     yield from _attempts_table(result.attempts)
     if result.patch:
         yield _make_details(
-            "Try it by hand", _make_code_block("\n".join(_manual_steps(result, branch)), "sh")
+            "Apply, check and undo it by hand",
+            _make_code_block("\n".join(_manual_steps(result, branch)), "sh"),
         )
         if branch is None:
             yield _make_details("The patch", _fence_patch(result.patch))
@@ -117,10 +132,10 @@ def _proof_table(result: FixResult) -> Iterator[str]:
     command = _escape_cell(code_span(lines[0] + (" …" if len(lines) > 1 else ""), 120))
     at = f" at {code_span(result.rev[:12])}" if result.rev else ""
     yield "\n| | exit | fails |\n| --- | --- | --- |"
-    yield f"| {command}{at} | {_format_exit_code(result.before.exit_code)} | {_list_failures(result.before.failures)} |"
+    yield f"| {command}{at} | {_format_exit_code(result.before.exit_code)} | {_list_failures(result.before.failures) if result.before.failures or result.before.exit_code else 'nothing'} |"
     if result.after is None:
         return
-    times = f"with the patch, {result.after.reruns} times, each in a fresh box"
+    times = f"with the patch, {result.after.reruns} times, each in a fresh sandbox"
     left = _list_failures(result.after.failures) if result.after.failures else "nothing"
     yield f"| {times} | {_format_exit_code(result.after.exit_code)} | {left} |"
     if result.after.kept:
@@ -146,9 +161,10 @@ def _list_failures(failures: Sequence[Failure]) -> str:
 
 
 _VERDICT_TEXTS = {
-    "allow": "**The gate** held the patch against what cheats do, and let it through.",
-    "needs_human": "**A person has to agree**, because:",
-    "deny": "**The gate** refused it, because:",
+    "allow": "**Patch safety checks passed:** the tests and their configuration are unchanged, none is skipped or weakened, "
+    "no exception is swallowed, and no sensitive file or new dependency is touched.",
+    "needs_human": "**This patch needs a person's approval:**",
+    "deny": "**Patch safety checks refused it:**",
 }
 
 
@@ -160,7 +176,7 @@ def _gate_lines(result: FixResult) -> Iterator[str]:
     notes = [reason for reason in result.gate.reasons if reason not in weighing]
     yield from (f"- {_capitalize_sentence(reason.detail)} ({reason.check})" for reason in weighing)
     if notes:
-        yield f"{'' if result.gate.verdict == 'allow' else chr(10)}To know:"
+        yield f"{'' if result.gate.verdict == 'allow' else chr(10)}Notes:"
         yield from (f"- {_capitalize_sentence(note.detail)} ({note.check})" for note in notes[:8])
 
 
@@ -175,22 +191,31 @@ def _manual_steps(result: FixResult, branch: str | None) -> Iterator[str]:
         else "git apply fix.patch  # the patch below, as a file"
     )
     yield f"{result.before.command.strip()}  # exit {_format_exit_code(result.after.exit_code if result.after else None)}"
+    yield (
+        "# after a merge, undo it: git revert -m 1 MERGE_COMMIT"
+        if branch
+        else "git apply -R fix.patch  # takes the patch back"
+    )
 
 
 def _attempts_table(attempts: Sequence[Attempt]) -> Iterator[str]:
     if attempts:
-        rows = ["| rung | what | outcome | seconds | $ |", "| --- | --- | --- | --- | --- |"]
+        rows = ["| strategy | what | outcome | seconds | $ |", "| --- | --- | --- | --- | --- |"]
         for attempt in attempts:
             why = (
                 f": {_escape_cell(markdown_sanitizer.escape_line(attempt.detail, 160))}"
                 if attempt.detail
                 else ""
             )
-            result = f"{attempt.outcome.replace('_', ' ')}{why}"
+            result = f"{_describe_attempt(attempt)}{why}"
             rows.append(
                 f"| {attempt.rung} | {_escape_cell(_sanitize_text(attempt.summary))} | {result} | {attempt.seconds:.0f} | {attempt.usd:.2f} |"
             )
         yield _make_details(f"What was tried ({len(attempts)})", "\n".join(rows))
+
+
+def _describe_attempt(attempt: Attempt) -> str:
+    return _ATTEMPT_OUTCOMES.get(attempt.outcome, attempt.outcome.replace("_", " "))
 
 
 def _make_details(title: str, inner: str) -> str:
@@ -232,4 +257,4 @@ def _fence_patch(patch: str) -> str:
 
 
 def _format_exit_code(code: int | None) -> str:
-    return "none" if code is None else str(code)
+    return "cut off" if code is None else str(code)

@@ -216,13 +216,13 @@ def test_a_schedule_opens_one_issue_and_closes_it_when_green(story: Story) -> No
     _night(story)
     (issue,) = story.issues
     assert issue.title == "main is red since “Make total faster”"
-    assert "This issue is closed by itself" in issue.body
+    assert "This issue closes automatically" in issue.body
     _night(story)
     assert len(story.issues) == 1
     story.commits({"shop/prices.py": _BROKEN.replace("[1:]", "")}, message="Repair total")
     _night(story)
     assert issue.state == "closed"
-    assert issue.comments[0].startswith("Green again at ")
+    assert issue.comments[0].startswith("Fixed: ")
 
 
 @pytest.mark.soak
@@ -247,7 +247,7 @@ def test_bisecting_between_nonsense_is_refused_in_one_sentence(story: Story) -> 
     issue = story.issue("Broken")
     story.says("alice", '/bisect good=v99 test="true"', on=issue)
     story.work()
-    assert issue.comments[0].startswith("That did not work: ")
+    assert issue.comments[0].startswith("The bisection failed: ")
     assert "v99" in issue.comments[0]
 
 
@@ -272,11 +272,11 @@ def test_a_proven_culprit_is_taken_back_in_one_draft(story: Story) -> None:
     assert patch.raw.draft
     assert patch.raw.head_ref == f"regreen/revert-{culprit[:12]}"
     assert patch.raw.issue.title == "Revert “Make total faster”"
-    assert f"#{patch.number} takes that commit back, as a draft" in issue.comments[0]
+    assert f"Draft #{patch.number} reverts that commit" in issue.comments[0]
     story.says("alice", f'/bisect test="{_PYTEST}"', on=issue)
     story.work()
     assert len(story.pulls) == 1
-    assert f"#{patch.number} takes that commit back" in issue.comments[1]
+    assert f"Draft #{patch.number} reverts that commit" in issue.comments[1]
     story.state.close(patch.raw)
     story.says("alice", f'/bisect test="{_PYTEST}" ', on=issue)
     story.work()

@@ -66,7 +66,7 @@ def test_a_draft_is_closed_when_its_workflow_passes_at_the_branchs_head_and_not_
     _passes(story, head)
     assert failed
     assert draft.state == "closed", "a job that broke off goes on where it was"
-    assert "is green again" in draft.comments[-1]
+    assert "passes again" in draft.comments[-1]
     assert len(draft.comments) == 1
 
 

@@ -66,8 +66,8 @@ def test_red_ci_becomes_a_verified_draft_and_is_not_doubled(story: Story) -> Non
     patch = story.pulls[-1]
     assert patch.raw.draft
     assert (patch.raw.head_ref, patch.raw.base_ref) == ("regreen/fix-1", "change")
-    assert "failed. This patch makes it pass; nothing was merged" in patch.body
-    assert "| with the patch, 3 times, each in a fresh box | 0 | nothing |" in patch.body
+    assert "fails. This patch makes it pass. Review and merge it if you agree" in patch.body
+    assert "| with the patch, 3 times, each in a fresh sandbox | 0 | nothing |" in patch.body
     assert f"git checkout {pull.raw.head_sha[:12]}" in patch.body
     assert "git fetch origin regreen/fix-1 && git checkout FETCH_HEAD" in patch.body
     (answer,) = pull.comments
@@ -155,7 +155,7 @@ def _misspelt(story: Story) -> SeenPull:
     pull = story.pull({"shop/bulk.py": "# recieve\n"}, draft=True)
     story.says("alice", "/fix", on=pull)
     story.work()
-    assert pull.comments[-1].startswith("A patch works, and needs your approval")
+    assert pull.comments[-1].startswith("This patch works but needs human approval")
     return pull
 
 
@@ -223,7 +223,9 @@ def test_a_repair_that_an_issue_asked_for_is_approved_there(story: Story) -> Non
     issue = story.issue("Main is red")
     story.says("alice", "/fix", on=issue)
     story.work()
-    assert issue.comments[0].startswith("A patch works, and needs your approval: `/approve` opens")
+    assert issue.comments[0].startswith(
+        "This patch works but needs human approval, so it was not pushed: `/approve` opens"
+    )
     story.says("alice", "/approve", on=issue)
     story.work()
     assert [patch.raw.base_ref for patch in story.pulls] == ["main"]

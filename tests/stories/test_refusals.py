@@ -83,7 +83,7 @@ def test_a_cancelled_review_is_tried_again_when_asked(story: Story) -> None:
     story.says("alice", "/retry", on=pull)
     story.work()
     assert list(pull.checks) == ["Regreen"]
-    assert pull.comments == ["Trying the review again."]
+    assert pull.comments == ["Running the review again."]
 
 
 def test_there_may_be_nothing_to_retry_or_to_cancel(story: Story) -> None:
@@ -92,8 +92,11 @@ def test_there_may_be_nothing_to_retry_or_to_cancel(story: Story) -> None:
     story.says("alice", "/retry\n/cancel", on=pull)
     story.work()
     (answer,) = pull.comments
-    assert answer.splitlines()[0] == "Nothing here has failed or was cancelled."
-    assert "othing" in answer.splitlines()[-1]
+    assert (
+        answer.splitlines()[0]
+        == "No job failed or was cancelled here, so there is nothing to retry."
+    )
+    assert "No job is running" in answer.splitlines()[-1]
 
 
 def test_another_title_alone_is_reviewed_once_and_says_nothing_twice(story: Story) -> None:
@@ -126,8 +129,8 @@ def test_a_command_that_breaks_down_is_answered_and_a_remark_is_not(
     said = story.says("alice", text, on=issue)
     story.state.when(lambda _, path: Fault(status=500) if "/contents/" in path else None)
     story.work()
-    told = ["That did not work: gave up after 5 attempts"] if is_answered else []
-    assert [one[:43] for one in issue.comments] == told
+    told = ["gave up after 5 attempts"] if is_answered else []
+    assert [one.partition("failed: ")[2][:24] for one in issue.comments] == told
     assert story.reactions(said) == ["confused"] * is_answered
 
 
@@ -139,7 +142,7 @@ def test_a_button_that_breaks_down_is_answered(story: Story) -> None:
     story.state.when(lambda _, path: Fault(status=500) if "/contents/" in path else None)
     story.work()
     (answer,) = pull.comments
-    assert answer.startswith("That did not work: gave up after 5 attempts")
+    assert "failed: gave up after 5 attempts" in answer
 
 
 def test_a_broken_configuration_is_shown_with_what_holds_instead(story: Story) -> None:

@@ -173,4 +173,4 @@ def test_without_outcomes_the_statistics_say_so(story: Story) -> None:
     pull = story.pull()
     story.says("alice", "/stats", on=pull)
     story.work()
-    assert pull.comments[-1].startswith("Nothing is known yet")
+    assert pull.comments[-1].startswith("No feedback yet")

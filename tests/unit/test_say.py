@@ -27,7 +27,7 @@ from regreen.domain.models import (
     WithheldFinding,
 )
 from regreen.domain.repo_config import RepoConfig, ReviewConfig
-from regreen.fixers.case import Attempt, FixResult, InitialFailure
+from regreen.fixers.case import Attempt, FixResult, GuiltyCommit, InitialFailure
 from regreen.fixers.report import format_markdown
 from tests.checkout import Checkout
 
@@ -325,10 +325,7 @@ def test_no_title_of_ours_turns_ci_off(wish: str, tmp_path: Path) -> None:
 
 def test_a_test_with_brackets_keeps_its_name() -> None:
     failed = InitialFailure("pytest", 1, (Failure("test_a[no-ssl]", "AssertionError", ""),))
-    assert (
-        messages.fix_title("test", FixResult("fixed", before=failed))
-        == "Make test_a[no-ssl] pass again"
-    )
+    assert messages.fix_title("test", FixResult("fixed", before=failed)) == "Fix test_a[no-ssl]"
 
 
 def test_refusals() -> None:
@@ -336,15 +333,15 @@ def test_refusals() -> None:
         "@mallory, only people with write access may do that."
     )
     assert messages.unknown_finding("F9", [("F1", "One @all"), ("F2", "Two")]) == snapshot("""\
-There is no finding `F9`. Here are:
+There is no finding `F9`. Findings here:
 
 - `F1` One @\u200ball
 - `F2` Two\
 """)
     assert messages.job_failed("no such thing\nas this", "fix/o/r/1") == snapshot(
-        "That did not work: no such thing as this. (job `fix/o/r/1`)"
+        "The repair failed: no such thing as this. (job `fix/o/r/1`)"
     )
-    assert messages.jobs_cancelled(0) == snapshot("Nothing is running or waiting here.")
+    assert messages.jobs_cancelled(0) == snapshot("No job is running or waiting here.")
     assert messages.jobs_cancelled(2) == snapshot("Stopped 2 jobs.")
 
 
@@ -353,10 +350,28 @@ def test_regressions() -> None:
         "main is red since “Make it @\u200bfast”"
     )
     assert messages.regression_over("nightly", "a" * 40) == snapshot(
-        "Green again at aaaaaaaaaaaa: the schedule `nightly` passes."
+        "Fixed: the schedule `nightly` passes again at aaaaaaaaaaaa."
     )
 
 
 def test_a_number_takes_its_noun() -> None:
     assert (count_noun(1, "test"), count_noun(2, "test")) == ("1 test", "2 tests")
     assert (count_noun(1, "box", "boxes"), count_noun(0, "box", "boxes")) == ("1 box", "0 boxes")
+
+
+def test_a_repair_is_titled_by_what_it_does() -> None:
+    failed = InitialFailure("pytest", 1, tuple(Failure(t, "AssertionError", "") for t in "abc"))
+    fix = FixResult("fixed", before=failed)
+    assert messages.fix_title("test", fix) == "Fix 3 tests: a, …"
+    culprit = GuiltyCommit("c" * 40, "Count income into budgets")
+    by_revert = replace(fix, rung="revert", culprit=culprit)
+    title = messages.fix_title("test", by_revert)
+    assert title == "Revert “Count income into budgets” (fixes 3 tests)"
+    body = messages.fix_body(by_revert, "test", "", format_markdown(by_revert), 2)
+    assert "`test` of #2 fails." in body
+    assert "If that change was meant" in body
+
+
+def test_the_list_of_commands_says_what_each_does() -> None:
+    text = messages.help_text([("review [full]", "review it")], "/")
+    assert text.endswith("- `/review [full]`: review it")

@@ -236,6 +236,12 @@ class RepositoryClient:
         items = self._wire.iterate_items(f"{self._at}/pulls", state="open", head=wanted)
         return [parse_pull(p) for p in items]
 
+    def find_merged_pull(self, sha: str) -> PullRequest | None:
+        """The merged pull request that brought a commit."""
+        items = self._wire.iterate_items(f"{self._at}/commits/{sha}/pulls")
+        number = next((p["number"] for p in items if p.get("merged_at")), None)
+        return self.pull(number) if number is not None else None
+
     def file(self, path: str, ref: str) -> bytes | None:
         """A file's bytes at a ref; None if it does not exist."""
         try:

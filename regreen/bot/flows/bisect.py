@@ -33,6 +33,7 @@ from regreen.domain.state_records import ScheduleState
 from regreen.environment.preparation import CompletedTrial
 from regreen.runs.trial import Trial, open_box
 
+_MAX_NAMED_COMMITS = 10
 _MIN_EDIT_SECONDS = 15.0
 _MAX_MINUTES = 120.0
 _SCHEDULED_MINUTES = 240.0
@@ -84,7 +85,7 @@ def bisect_on_request(desk: Services, job: Job, ask: BisectAsk) -> str:
         )
         bisection = _run_bisection(desk, job, git, task, _make_progress_reporter(desk, job, reply))
         bisection = replace(bisection, environment=tests.document)
-        _save_bisection(desk, job, repository, ask.number, bisection)
+        _save_bisection(desk, job, repository, bisection, git, number=ask.number)
         job.check_cancelled()
     except Cancelled:
         reply.post_text(messages.job_cancelled())
@@ -161,7 +162,7 @@ class _ScheduledBisect:
         if self._state.red == head:
             return "still red, and the issue says why"
         bisection = self._search_culprit(tests, git, head, fast)
-        _save_bisection(desk, job, self._repository, None, bisection)
+        _save_bisection(desk, job, self._repository, bisection, git)
         if bisection.outcome == "not_reproduced":
             return "failed once and not again: flaky" if fast is None else self._record_green(head)
         job.check_cancelled()
@@ -171,9 +172,10 @@ class _ScheduledBisect:
         offer = RevertOffer(
             desk, job, self._where, self._repository, git, self._schedule.branch, trial, suite, bisection
         )  # fmt: skip
-        return self._report_regression(
-            bisection, head, offer.open_draft() if config.bisect.revert_pr else None
-        )
+        opened = offer.open_draft() if config.bisect.revert_pr else None
+        told = self._report_regression(bisection, head, opened)
+        _save_bisection(desk, job, self._repository, bisection, git, opened=self._state.issue)
+        return told
 
     def _find_reference_commit(self, git: Mirror, head: str) -> str | None:
         """The commit whose time is the reference: older than the lookback, so that small slowdowns add up."""
@@ -253,8 +255,11 @@ class _ScheduledBisect:
         )
         page = self._desk.job_page_url(self._job.record.id)
         text = messages.bisection_body(bisection, opened.number if opened else None, page)
-        body = messages.regression_body(self._schedule.name, self._schedule.test, text)
-        issue = self._github.post_issue(mark, title, body)
+        if bisection.culprit and (merged := self._github.find_merged_pull(bisection.culprit.sha)):
+            text += "\n\n" + messages.describe_culprit_pull(merged.number, merged.author)
+        failure = bisection.signature or ""
+        body = messages.regression_body(self._schedule.name, self._schedule.test, text, failure)
+        issue = self._github.post_issue(mark, title, body, [messages.REGRESSION_LABEL])
         issues = tuple(sorted({*self._state.issues, issue.number}))
         self._save_state(replace(self._state, red=head, issue=issue.number, issues=issues))
         self._desk.log_action(
@@ -311,9 +316,24 @@ def _summarize_bisection(bisection: Bisection) -> str:
 
 
 def _save_bisection(
-    desk: Services, job: Job, repository: Repository, number: int | None, bisection: Bisection
+    desk: Services,
+    job: Job,
+    repository: Repository,
+    bisection: Bisection,
+    git: Mirror,
+    *,
+    number: int | None = None,
+    opened: int | None = None,
 ) -> None:
-    body: dict[str, Any] = {"version": 1, **asdict(bisection), "svg": report.render_svg(bisection)}
+    likeliest = sorted(bisection.posterior, key=lambda p: -p.p)[:_MAX_NAMED_COMMITS]
+    named = [git.commit(point.sha) for point in likeliest]
+    body: dict[str, Any] = {
+        "version": 1,
+        **asdict(bisection),
+        "svg": report.render_svg(bisection),
+        "commits": {c.sha: {"subject": c.subject, "author": c.author} for c in named},
+        "opened": opened,
+    }
     desk.store.save_document(
         ResultDocument(
             kind="bisect",

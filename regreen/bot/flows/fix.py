@@ -390,13 +390,14 @@ class _FixFlow:
         self._save_fix(fix)
         title = messages.fix_title(red.name, fix)
         report = format_markdown(fix, branch=self._target.fix_branch)
-        body = messages.fix_body(fix, red.step or red.name, red.url, report)
+        body = messages.fix_body(fix, red.step or red.name, red.url, report, self._target.number)
         is_quiet = fix.outcome in _QUIET_OUTCOMES
         if self._target.fork and fix.outcome in {"fixed", "needs_human"} and fix.patch:
             answer = messages.fix_for_fork(format_markdown(fix))
         elif fix.outcome == "fixed" and fix.patch:
             try:
-                answer = self.open_draft(fix.patch, title, body, fix.cause or "")[1]
+                draft, answer = self.open_draft(fix.patch, title, body, fix.cause or "")
+                self._save_fix(fix, draft.number)
             except branches.BranchTaken as error:
                 answer, is_quiet = messages.fix_withheld(str(error), format_markdown(fix)), False
         elif fix.outcome == "needs_human" and fix.patch:
@@ -475,7 +476,8 @@ class _FixFlow:
             )
         )
 
-    def _save_fix(self, fix: FixResult) -> None:
+    def _save_fix(self, fix: FixResult, opened: int | None = None) -> None:
+        pull = self._target.pull
         self._desk.store.save_document(
             ResultDocument(
                 kind="fix",
@@ -484,7 +486,13 @@ class _FixFlow:
                 subject=self._job.record.id,
                 job=self._job.record.id,
                 at=self._desk.clock.now(),
-                body={"version": 1, **asdict(fix)},
+                body={
+                    "version": 1,
+                    **asdict(fix),
+                    "title": pull.title if pull else self._target.branch,
+                    "author": pull.author if pull else "",
+                    "opened": opened,
+                },
             )
         )
 

@@ -376,9 +376,23 @@ class _ReviewFlow:
                 subject=f"{self._pull.number}@{review.head}",
                 job=self._job.record.id,
                 at=self._desk.clock.now(),
-                body=make_document(review),
+                body={
+                    **make_document(review),
+                    "title": self._pull.title,
+                    "author": self._pull.author,
+                    "snippets": {
+                        f.fingerprint: self._read_snippet(review, f) for f in review.findings
+                    },
+                },
             )
         )
+
+    def _read_snippet(self, review: Review, finding: Finding) -> str:
+        """The lines of a finding and two around them, numbered, for the dashboard."""
+        lines = (self._read_text(review, finding.path, finding.side) or "").split("\n")
+        first, last = max(1, finding.start_line - 2), min(len(lines), finding.line + 2)
+        rows = [f"{number:5}  {lines[number - 1][:300]}" for number in range(first, last + 1)[:20]]
+        return "\n".join(rows)
 
 
 def _review_from(data: dict[str, Any]) -> Review:

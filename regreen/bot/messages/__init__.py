@@ -36,12 +36,14 @@ from regreen.bot.messages.reviews import (
     skipped_review_check,
 )
 from regreen.bot.messages.work import (
+    REGRESSION_LABEL,
     REPAIR_CHECK,
     answer_body,
     approval_too_early,
     approval_too_late,
     approved_repair_check,
     bisection_body,
+    describe_culprit_pull,
     failed_repair_check,
     fix_awaits_approval,
     fix_body,
@@ -63,6 +65,7 @@ from regreen.bot.messages.work import (
 
 __all__ = [
     "CHECK_NAME",
+    "REGRESSION_LABEL",
     "REPAIR_CHECK",
     "QueuedPull",
     "add_verdict",
@@ -75,6 +78,7 @@ __all__ = [
     "command_refused",
     "command_unclear",
     "config_shown",
+    "describe_culprit_pull",
     "describe_unusable_config",
     "failed_repair_check",
     "fence_code",

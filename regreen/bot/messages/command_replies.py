@@ -10,6 +10,8 @@ from regreen.domain.errors import ConfigProblem
 from regreen.domain.repo_config import CONFIG_PATH
 from regreen.reviewers.learning import CalibrationBin, RuleStats
 
+_JOB_NAMES = {"review": "The review", "fix": "The repair", "bisect": "The bisection"}
+
 
 def command_refused(login: str, allow: str) -> str:
     """The author lacks the permission for the command."""
@@ -18,48 +20,44 @@ def command_refused(login: str, allow: str) -> str:
 
 def command_not_run(reason: str) -> str:
     """The command was understood and is not carried out."""
-    return f"That was not done: {inline_prose(reason)}."
+    return f"Not done: {inline_prose(reason)}."
 
 
 def too_many_commands(login: str) -> str:
     """The author has given too many commands."""
-    return f"@{login}, that is more than 30 commands in an hour; go on a little later."
+    return f"@{login}, you have given more than 30 commands in the last hour. Try again later."
 
 
 def command_unclear(problem: str) -> str:
     """The command cannot be parsed."""
-    return f"That is not clear: {problem}"
+    return f"Unclear command: {problem}"
 
 
-def help_text(usage: Iterable[str], prefix: str) -> str:
-    """The list of commands."""
-    lines = [f"- {code_span(prefix + u)}" for u in usage]
-    return "\n".join(["What I understand:", "", *lines])
+def help_text(usage: Iterable[tuple[str, str]], prefix: str) -> str:
+    """The list of commands, each with what it does."""
+    lines = [f"- {code_span(prefix + u)}: {what}" for u, what in usage]
+    head = "Available commands (write one at the start of a line):"
+    return "\n".join([head, "", *lines])
 
 
 def jobs_cancelled(count: int) -> str:
     """The result of `/cancel`."""
-    return (
-        f"Stopped {count_noun(count, 'job')}." if count else "Nothing is running or waiting here."
-    )
+    return f"Stopped {count_noun(count, 'job')}." if count else "No job is running or waiting here."
 
 
 def nothing_to_retry() -> str:
     """`/retry` without a failed job."""
-    return "Nothing here has failed or was cancelled."
+    return "No job failed or was cancelled here, so there is nothing to retry."
 
 
 def job_retried(kind: str) -> str:
     """`/retry` has restarted a job."""
-    return f"Trying the {kind} again."
+    return f"Running the {kind} again."
 
 
 def model_missing(request: str) -> str:
     """The command needs a model, and none is configured."""
-    return (
-        f"{request} needs a language model, and this Regreen has none: its operator has not set "
-        "`ANTHROPIC_API_KEY` or `ANTHROPIC_BASE_URL`. `/review`, `/fix` and `/bisect` work without."
-    )
+    return f"{request} needs a language model, and none is configured. `/review`, `/fix` and `/bisect` work without one."
 
 
 def finding_dismissed(title: str) -> str:
@@ -73,22 +71,24 @@ def unknown_finding(wanted: str, known: Sequence[tuple[str, str]]) -> str:
         return "There is no finding here to dismiss."
     question = f"There is no finding {code_span(wanted, 40)}." if wanted else "Which finding?"
     rows = [f"- {code_span(name, 40)} {inline_prose(title)}" for name, title in known[:20]]
-    return "\n".join([f"{question} Here are:", "", *rows])
+    return "\n".join([f"{question} Findings here:", "", *rows])
 
 
 def work_started(work: str) -> str:
     """The first text of a reply that will be edited."""
-    return f"On it: {work}."
+    return f"In progress: {work}."
 
 
-def job_failed(reason: str, job: str) -> str:
-    """A failed job in one sentence."""
-    return f"That did not work: {inline_prose(reason)}. (job `{job}`)"
+def job_failed(reason: str, job: str, page: str = "") -> str:
+    """A failed job in one sentence; `page` is the address of its page on the dashboard."""
+    kind = _JOB_NAMES.get(job.partition("/")[0], "The job")
+    details = f"[details]({page})" if page else f"job {code_span(job)}"
+    return f"{kind} failed: {inline_prose(reason)}. ({details})"
 
 
 def job_cancelled() -> str:
     """A cancelled job."""
-    return "Stopped."
+    return "Cancelled."
 
 
 def config_shown(yaml: str, source: str, problems: Sequence[ConfigProblem]) -> str:
@@ -99,20 +99,20 @@ def config_shown(yaml: str, source: str, problems: Sequence[ConfigProblem]) -> s
         "defaults": "the defaults; the repository has no file of its own",
         "last valid": "the last valid file; the present one cannot be read",
     }[source]
-    marked = "" if source == "defaults" else "; what is marked is a default that it does not name"
-    parts = [f"In force here, from {where}{marked}:", fence_code(yaml, "yaml", 20_000)]
+    marked = "" if source == "defaults" else "; `# default` marks what the file does not set"
+    parts = [f"Effective configuration, from {where}{marked}:", fence_code(yaml, "yaml", 20_000)]
     parts += [describe_unusable_config(problems)] if problems else []
     return "\n\n".join(parts)
 
 
 def nothing_to_approve() -> str:
     """`/approve` with nothing to approve."""
-    return "Nothing here waits for an approval."
+    return "Nothing here is waiting for approval."
 
 
 def fork_approved(sha: str) -> str:
     """`/approve` on a fork's pull request."""
-    return f"Approved: the tests of `{sha[:12]}` may be run in the sandbox. Reviewing again."
+    return f"Approved: the tests of `{sha[:12]}` may run in the sandbox. A new review has started."
 
 
 def statistics_report(
@@ -121,10 +121,10 @@ def statistics_report(
     """How often the findings of each rule were right here, and how well the confidence is calibrated."""
     if not rows:
         return (
-            "Nothing is known yet: no finding here was applied, mended, dismissed, resolved or voted on. "
-            f"Every rule needs {default:.2f}."
+            "No feedback yet: no finding here was applied, fixed, dismissed, resolved or voted on. "
+            f"All rules use the configured confidence threshold ({default:.2f})."
         )
-    table = ["| rule | outcomes | right | needs now |", "| --- | --- | --- | --- |"]
+    table = ["| rule | outcomes | right | threshold |", "| --- | --- | --- | --- |"]
     table += [
         f"| {code_span(r.rule)} | {r.count} | {r.right} | {r.threshold:.2f} |" for r in rows[:50]
     ]
@@ -133,5 +133,5 @@ def statistics_report(
         f"| {b.low:.2f} to {b.high:.2f} | {b.count} | {b.right} ({b.right / b.count:.0%}, stated {b.mean:.0%}) |"
         for b in bins
     ]
-    head = "What became of the findings in this repository:"
+    head = "Feedback on the findings in this repository:"
     return "\n\n".join([head, "\n".join(table), "\n".join(plot)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 
 from regreen.bisect.report import render_markdown
@@ -17,33 +18,57 @@ from regreen.bot.messages.markup import (
     to_plain_line,
 )
 from regreen.code.file_languages import language_of
+from regreen.code.markdown_sanitizer import defuse_ci_skips
 from regreen.domain.github import Button, CheckRun
 from regreen.domain.models import Cost
 from regreen.environment.preparation import render_environment
 from regreen.fixers.case import FixResult
 
 REPAIR_CHECK = "Regreen repair"
+REGRESSION_LABEL = "regression"
 
 
 def fix_title(check: str, fix: FixResult) -> str:
     """The title of a patch pull request, and its commit's subject: at most 72 characters."""
-    test = fix.before.failures[0].test if fix.before.failures else check
-    title = f"Make {to_plain_line(test) or 'the check'} pass again"
-    return title if len(title) <= 72 else title[:71] + "…"
+    tests = list(dict.fromkeys(f.test for f in fix.before.failures if f.test))
+    number = count_noun(len(tests), "test")
+    if fix.rung == "revert" and fix.culprit and fix.culprit.subject:
+        tail = f" (fixes {number})" if tests else ""
+        subject = to_plain_line(defuse_ci_skips(fix.culprit.subject))
+        return f"{_cut_line(f'Revert “{subject}', 71 - len(tail))}”{tail}"
+    if len(tests) > 1:
+        return _cut_line(f"Fix {number}: {to_plain_line(tests[0])}, …", 72)
+    return _cut_line(f"Fix {to_plain_line(tests[0] if tests else check) or 'the check'}", 72)
 
 
-def fix_body(fix: FixResult, step: str, url: str, report: str) -> str:
-    """The body of a patch pull request: the failure, the proof, and what to review."""
+def _cut_line(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def fix_body(fix: FixResult, step: str, url: str, report: str, origin: int | None = None) -> str:
+    """The body of a patch pull request: the failure, the proof, and what to review. `origin`: whose CI is red."""
     red = f"[{inline_prose(step)}]({url})" if url else code_span(step)
-    head = f"{red} failed. This patch makes it pass; nothing was merged, and a person decides."
-    return "\n\n".join([head, report, make_marker("fix", fix.rung or "none")])
+    where = f" of #{origin}" if origin is not None else ""
+    head = f"{red}{where} fails. This patch makes it pass. Review and merge it if you agree; it is a draft until then."
+    parts = [head, report, *_reproduce_fix(fix), make_marker("fix", fix.rung or "none")]
+    return "\n\n".join(parts)
+
+
+def _reproduce_fix(fix: FixResult) -> list[str]:
+    command = fix.before.command.strip()
+    if not fix.rev or not command or "\n" in command or len(command) > 300:
+        return []
+    setup = f" --setup {shlex.quote(fix.setup)}" if fix.setup and len(fix.setup) < 200 else ""
+    again = f"regreen fix --rev {fix.rev[:12]}{setup} -- sh -c {shlex.quote(command)}"
+    return [f"<sub>Reproduce: {code_span(again, 700)}</sub>"]
 
 
 def fix_opened(number: int, cause: str, *, is_edited: bool = False) -> str:
     """Where the patch is; `is_edited`: somebody changed the title or text, which stays."""
     tail = f" Cause: {inline_prose(cause)}" if cause else ""
     note = " Its title and text were edited, so they stay as they are." if is_edited else ""
-    return f"A verified patch is in #{number}, as a draft.{note}{tail}"
+    how = f"Review and merge #{number} if you agree, or close it."
+    return f"A verified patch is in #{number}, as a draft.{note}{tail} {how}"
 
 
 def fix_withheld(reason: str, report: str) -> str:
@@ -54,7 +79,7 @@ def fix_withheld(reason: str, report: str) -> str:
 def fix_awaits_approval(report: str, *, by_button: bool = False) -> str:
     """A patch that needs approval, by command or by the button of its check run."""
     how = "the button **Approve**" if by_button else "`/approve`"
-    return f"A patch works, and needs your approval: {how} opens it as a draft.\n\n{report}"
+    return f"This patch works but needs human approval, so it was not pushed: {how} opens it as a draft.\n\n{report}"
 
 
 def repair_approval_check(head_sha: str, external_id: str, report: str) -> CheckRun:
@@ -72,7 +97,7 @@ def approved_repair_check(head_sha: str, external_id: str, number: int) -> Check
 
 def approval_too_early() -> str:
     """`/approve` for a patch that another one has replaced meanwhile."""
-    return "Another patch was made after that approval was given: look at it, and approve it if it is right."
+    return "A newer patch was made after that approval. Review it, and approve it if it is right."
 
 
 def failed_repair_check(head_sha: str, external_id: str, reason: str) -> CheckRun:
@@ -98,14 +123,15 @@ def approval_too_late(approved: str, head: str) -> str:
 def fix_for_fork(report: str) -> str:
     """A patch for a branch that Regreen cannot push to."""
     return (
-        "A verified patch is below. The branch is a fork's, so nothing was pushed: who owns it can `git apply` it."
+        "A verified patch is below. This branch belongs to a fork, so nothing was pushed. "
+        "Its owner can apply the patch with `git apply`."
         f"\n\n{report}"
     )
 
 
 def fix_not_found(step: str, report: str) -> str:
     """No patch, and the reason."""
-    return f"No patch for {code_span(step)}.\n\n{report}"
+    return f"No patch for {code_span(step)} was made.\n\n{report}"
 
 
 def bisection_body(bisection: Bisection, revert: int | None = None, page: str = "") -> str:
@@ -114,10 +140,28 @@ def bisection_body(bisection: Bisection, revert: int | None = None, page: str = 
     if environment := render_environment(bisection.environment):
         parts.append(environment)
     if revert is not None:
-        parts.append(f"#{revert} takes that commit back, as a draft; a person decides.")
-    if page:
-        parts.append(f"<sub>[Every run, and the search as a picture]({page})</sub>")
+        parts.append(f"Draft #{revert} reverts that commit. Review and merge it if you agree.")
+    culprit = bisection.culprit
+    if culprit is not None and revert is None and bisection.outcome == "found":
+        parts.append(f"Revert it with `git revert {culprit.sha[:12]}`.")
+    links = [f"[every run and the plots]({page})"] if page else []
+    if again := _reproduce_bisection(bisection):
+        links.append(f"reproduce: {code_span(again, 700)}")
+    parts += [f"<sub>{' · '.join(links)}</sub>"] if links else []
     return "\n\n".join(parts)
+
+
+def _reproduce_bisection(bisection: Bisection) -> str:
+    command, span = bisection.command.strip(), bisection.range
+    if not command or "\n" in command or len(command) > 300:
+        return ""
+    good = f" --good {span.good[:12]}" if span.good else ""
+    return f"regreen bisect{good} --bad {span.bad[:12]} -- sh -c {shlex.quote(command)}"
+
+
+def describe_culprit_pull(number: int, author: str) -> str:
+    """Which pull request brought the culprit, and whose it is."""
+    return f"The commit came with #{number} by @{author}."
 
 
 def revert_title(subject: str) -> str:
@@ -128,7 +172,7 @@ def revert_title(subject: str) -> str:
 
 def revert_body(command: str, report: str) -> str:
     """Why a commit is reverted, and what was run on the result."""
-    head = "This takes back the commit that broke a test. On the branch with this revert it passes:"
+    head = "This reverts the commit that broke a test. With the revert on this branch the command passes:"
     return "\n\n".join([head, fence_code(command, "sh"), report])
 
 
@@ -139,21 +183,25 @@ def regression_title(branch: str, subject: str | None) -> str:
     return f"{to_plain_line(branch)} is red since “{to_plain_line(subject, 120)}”"
 
 
-def regression_body(schedule: str, test: str, report: str) -> str:
-    """A regression's issue: what failed, and the commit that broke it."""
-    head = f"The schedule {code_span(schedule)} found this test failing:"
-    tail = "This issue is closed by itself when the test passes again."
-    return "\n\n".join([head, fence_code(test, "sh"), report, tail])
+def regression_body(schedule: str, test: str, report: str, failure: str = "") -> str:
+    """A regression's issue: what failed and how, and the commit that broke it."""
+    parts = [
+        f"The schedule {code_span(schedule)} found that this command fails:",
+        fence_code(test, "sh"),
+    ]
+    parts += [f"It fails with {code_span(failure)}."] if failure else []
+    tail = "This issue closes automatically when the command passes again."
+    return "\n\n".join([*parts, report, tail])
 
 
 def regression_over(schedule: str, sha: str) -> str:
     """The regression is fixed."""
-    return f"Green again at {sha[:12]}: the schedule {code_span(schedule)} passes."
+    return f"Fixed: the schedule {code_span(schedule)} passes again at {sha[:12]}."
 
 
 def needless_fix(branch: str, sha: str) -> str:
     """A draft of ours that is not needed any more."""
-    return f"{code_span(branch)} is green again at {sha[:12]} without this patch: closing it."
+    return f"{code_span(branch)} passes again at {sha[:12]} without this patch, so it is closed."
 
 
 def answer_body(text: str, cost: Cost, *, code: bool) -> str:
@@ -164,7 +212,7 @@ def answer_body(text: str, cost: Cost, *, code: bool) -> str:
 
 def proposed_test(path: str, source: str, why: str, command: str) -> str:
     """A generated test that was run."""
-    parts = [f"A test for this change: {inline_prose(why)}", f"{code_span(path)}:"]
+    parts = [f"Proposed test for this change: {inline_prose(why)}", f"{code_span(path)}:"]
     parts += [
         fence_code(source, language_of(path) or "", 20_000),
         f"It was run in the sandbox and passes: {code_span(command)}.",
@@ -174,4 +222,4 @@ def proposed_test(path: str, source: str, why: str, command: str) -> str:
 
 def test_not_found(rounds: int) -> str:
     """No test was generated."""
-    return f"No test came out of {count_noun(rounds, 'attempt')} that passes on this change."
+    return f"No test was found that passes on this change ({count_noun(rounds, 'attempt')})."
