@@ -23,6 +23,12 @@ _OUTCOME_COLOURS = {
     "infra": "#9e9e9e",
 }
 _GREY, _BLUE = "#616161", "#1565c0"
+_THEME = (
+    "<style>@media (prefers-color-scheme: dark) { "
+    'rect[fill="#ffffff"] { fill: #1a2027 } text { fill: #e4e9ee } [fill="#616161"] { fill: #a3adb8 } '
+    '[stroke="#616161"] { stroke: #a3adb8 } [stroke="#e0e0e0"] { stroke: #39424c } [fill="#1565c0"] { fill: #7cb8ff } }</style>'
+)
+"""In a dark page the picture has dark ground and light letters."""
 _AXIS_SCALES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 
 
@@ -39,6 +45,7 @@ def render_plot(result: Bisection, title: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img" '
         'font-family="system-ui, sans-serif" font-size="12">',
         f"<title>{escape(title)}</title>",
+        _THEME,
         f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
         f'<text x="{_LEFT}" y="24" font-size="16" font-weight="600">{escape(_shorten_text(head, _TITLE))}</text>',
         f'<text x="{_LEFT}" y="44" fill="{_GREY}">{escape(_shorten_text(subject or _format_subtitle(result), _SUBJECT))}</text>',

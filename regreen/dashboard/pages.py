@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from math import sqrt
 from typing import Any, get_args
@@ -26,7 +26,7 @@ from regreen.dashboard.rendering import (
     render_message,
     render_page,
 )
-from regreen.dashboard.results import summarize_result, view_result
+from regreen.dashboard.results import ResultSummary, summarize_result, view_result
 from regreen.domain.errors import ConfigError, UserError
 from regreen.domain.github import SignIn
 from regreen.domain.list_queries import (
@@ -49,8 +49,11 @@ from regreen.domain.records import (
 from regreen.domain.repo_config import BudgetConfig, RepoConfig
 from regreen.domain.settings import Settings
 from regreen.domain.state_records import (
+    Dismissal,
     FindingOutcome,
     LastValidConfig,
+    OpenRepair,
+    PendingPatch,
     ScheduleState,
     ServiceState,
 )
@@ -91,8 +94,80 @@ class _RepositoryLine:
     regressions: list[_Regression]
 
 
-def show_overview(shelf: DashboardStore, reader: Viewer, now: datetime, web_url: str) -> Response:
-    """Every repository on one line, above them what the operator has to know, below them what goes on now."""
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Something that a person has to do: a state for its colour, what it is, where to go, since when if known."""
+
+    state: str
+    text: str
+    repo: str
+    number: int | None = None
+    job: str = ""
+    since: datetime | None = None
+
+
+_MAX_TASKS = 12
+_RECENT_FAILURES = timedelta(days=3)
+MAINTENANCE_KINDS: tuple[JobKind, ...] = ("care", "comment")
+"""Jobs that people did not ask for, or that only hand work on; lists hide them until they are asked for."""
+
+
+def _list_tasks(
+    shelf: DashboardStore, reader: Viewer, now: datetime, repo: str = ""
+) -> list[_Task]:
+    """What needs a person, the most urgent first: red branches, patches to approve, drafts, failed jobs."""
+
+    def is_shown(name: str) -> bool:
+        return reader.may_see(name) and repo in {"", name}
+
+    tasks = [
+        _describe_red_branch(shelf, s)
+        for s in shelf.find_all(ScheduleState)
+        if s.red and is_shown(s.repo)
+    ]
+    for patch in shelf.find_all(PendingPatch):
+        if is_shown(patch.repo):
+            number = int(patch.place) if patch.place.isdecimal() else None
+            at = datetime.fromtimestamp(patch.at, UTC)
+            text = f"A patch for {patch.branch} waits for /approve: {patch.title}"
+            tasks.append(_Task("waiting", text, patch.repo, number, since=at))
+    tasks += [
+        _Task("fixed", f"Review the draft that repairs {d.branch}", d.repo, d.number)
+        for d in shelf.find_all(OpenRepair)
+        if is_shown(d.repo)
+    ]
+    failed = shelf.list_jobs(
+        ListQuery(repos=reader.repos, repo=repo, state="failed", limit=6, hidden=MAINTENANCE_KINDS)
+    )
+    for job in failed.rows:
+        if now - job.created < _RECENT_FAILURES:
+            text = f"{_KIND_TITLES[job.kind].split()[0]} failed: {job.note[:160]}"
+            tasks.append(_Task("failed", text, job.repo, job.number, job.id, job.created))
+    return tasks[:_MAX_TASKS]
+
+
+def _describe_red_branch(shelf: DashboardStore, state: ScheduleState) -> _Task:
+    """A schedule that fails: since when, and whose commit it was, by its bisection."""
+    found = shelf.list_documents(ListQuery(repo=state.repo, kind="bisect", limit=10)).rows
+    document = next((d for d in found if d.body.get("opened") == state.issue), None)
+    culprit = (document.body.get("culprit") if document else None) or {}
+    text = f"The schedule {state.schedule} fails at {state.red[:12]}"
+    if culprit:
+        share = document.body.get("probability") if document else None
+        sure = f", {share:.1%}" if isinstance(share, float) else ""
+        text += f" since {culprit['sha'][:12]} “{culprit['subject']}” by {culprit['author']}{sure}"
+    job, at = (document.job, document.at) if document else ("", None)
+    return _Task("red", text, state.repo, state.issue, job, at)
+
+
+def _list_activity(shelf: DashboardStore, reader: Viewer, repo: str = "") -> list[ResultSummary]:
+    page = shelf.list_documents(ListQuery(repos=reader.repos, repo=repo, limit=15))
+    return [summarize_result(document) for document in page.rows]
+
+
+def _list_repositories(
+    shelf: DashboardStore, reader: Viewer, now: datetime, web_url: str
+) -> list[_RepositoryLine]:
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     months = shelf.months(today.replace(day=1), today)
     months = [m for m in months if m.repo and reader.may_see(m.repo)]
@@ -106,6 +181,20 @@ def show_overview(shelf: DashboardStore, reader: Viewer, now: datetime, web_url:
             regressions.setdefault(state.repo, []).append(_describe_regression(state, web_url))
     known = {repo: RepositoryMonth(repo) for repo in looks} | {m.repo: m for m in months}
     configs = {known.repo: known.text for known in shelf.find_all(LastValidConfig)}
+    return [
+        _RepositoryLine(
+            month,
+            _parse_config(configs.get(repo)).budget,
+            looks.get(repo, [])[:_MAX_HEALTH_MARKS][::-1],
+            regressions.get(repo, []),
+        )
+        for repo, month in sorted(known.items())
+    ]
+
+
+def show_overview(shelf: DashboardStore, reader: Viewer, now: datetime, web_url: str) -> Response:
+    """What needs a person, what happened lately, every repository on one line, and what runs now."""
+    repositories = _list_repositories(shelf, reader, now, web_url)
     sandbox = shelf.find(ServiceState, name="sandbox")
     running = shelf.list_jobs(ListQuery(repos=reader.repos, state="running", limit=20)).rows
     waiting = shelf.list_jobs(ListQuery(repos=reader.repos, state="waiting", limit=20)).rows
@@ -113,19 +202,31 @@ def show_overview(shelf: DashboardStore, reader: Viewer, now: datetime, web_url:
         "overview.html",
         "Overview",
         reader,
-        repositories=[
-            _RepositoryLine(
-                month,
-                _parse_config(configs.get(repo)).budget,
-                looks.get(repo, [])[:_MAX_HEALTH_MARKS][::-1],
-                regressions.get(repo, []),
-            )
-            for repo, month in sorted(known.items())
-        ],
-        total=sum(m.usd for m in months) if months else None,
+        tasks=_list_tasks(shelf, reader, now),
+        activity=_list_activity(shelf, reader),
+        repositories=repositories,
+        total=sum(line.month.usd for line in repositories) if repositories else None,
         current_jobs=[*running, *waiting],
         sandbox_problem=sandbox.value if sandbox else None,
-        web_url=web_url,
+    )
+
+
+def show_repository(
+    shelf: DashboardStore, reader: Viewer, repo: str, now: datetime, web_url: str
+) -> Response | None:
+    """A repository's page: its health, what needs a person, what happened, what it cost; None where there is none."""
+    lines = [x for x in _list_repositories(shelf, reader, now, web_url) if x.month.repo == repo]
+    activity = _list_activity(shelf, reader, repo) if reader.may_see(repo) else []
+    if not lines and not activity:
+        return None
+    tasks = _list_tasks(shelf, reader, now, repo)
+    return render_page(
+        "repository.html",
+        repo,
+        reader,
+        line=lines[0] if lines else _RepositoryLine(RepositoryMonth(repo), BudgetConfig(), [], []),
+        tasks=tasks,
+        activity=activity,
     )
 
 
@@ -217,7 +318,7 @@ def _plot_bin(bin_: CalibrationBin) -> _PlottedBin:
     )
 
 
-_HINT, _RESULTS_HINT = "in the newest 5,000", "in the newest 2,000"
+_HINT, _RESULTS_HINT = "searches the newest 5,000", "searches the newest 2,000"
 _QUERY_FIELDS = ("repo", "number", "kind", "state", "q", "after")
 _TEXT: tuple[str, ...] = ()  # a filter without options
 
@@ -231,13 +332,25 @@ class RecordList:
     fields: Mapping[str, tuple[str, ...]]
     read: Callable[[DashboardStore, ListQuery], Page[Any]]
     hint: str = _HINT
+    empty: str = "Nothing yet."
 
     def show(self, shelf: DashboardStore, reader: Viewer) -> Response:
         """The page, within what the reader may see."""
         page = self.read(shelf, _query_from_address(reader))
+        unknown = sorted(set(request.args) - {*self.fields, "after"})
         is_narrowed = any(request.args.values())
-        empty = "Nothing fits these filters." if is_narrowed else "Nothing yet."
+        empty = "No entry matches these filters." if is_narrowed else self.empty
+        if unknown:
+            empty = f"Unknown filter {', '.join(unknown)[:80]}; known: {', '.join(self.fields)}."
+            page = Page([])
         return render_page(self.template, self.title, reader, list=self, page=page, empty=empty)
+
+
+_EMPTY_LISTS = {
+    "review": "No review yet. Open a pull request in an installed repository, or comment /review on one.",
+    "fix": "No repair yet. One starts when CI fails on a pull request, or with the comment /fix.",
+    "bisect": "No bisection yet. Comment /bisect on an issue, or set bisect.schedules in .github/regreen.yml.",
+}
 
 
 def _list_results(title: str, kind: str) -> RecordList:
@@ -246,7 +359,7 @@ def _list_results(title: str, kind: str) -> RecordList:
         return Page([summarize_result(document) for document in page.rows], page.after)
 
     fields = {"q": _TEXT, "repo": _TEXT, "number": _TEXT}
-    return RecordList(title, "results.html", fields, read, _RESULTS_HINT)
+    return RecordList(title, "results.html", fields, read, _RESULTS_HINT, _EMPTY_LISTS[kind])
 
 
 _SUBJECT_FIELDS = {"q": _TEXT, "repo": _TEXT, "number": _TEXT, "kind": _TEXT}
@@ -255,7 +368,8 @@ RECORD_LISTS = {
         "Jobs",
         "jobs.html",
         {**_SUBJECT_FIELDS, "kind": get_args(JobKind), "state": get_args(JobState)},
-        lambda shelf, query: shelf.list_jobs(query),
+        lambda shelf, query: shelf.list_jobs(replace(query, hidden=MAINTENANCE_KINDS)),
+        empty="No job yet. One starts with the next pull request, failing check or command.",
     ),
     "/reviews": _list_results("Reviews", "review"),
     "/fixes": _list_results("Fixes", "fix"),
@@ -292,11 +406,11 @@ def _query_from_address(reader: Viewer) -> ListQuery:
 
 _KIND_TITLES: dict[JobKind, str] = {
     "review": "Review of",
-    "fix": "Repair of",
-    "bisect": "Bisection of",
+    "fix": "Fix for",
+    "bisect": "Bisection in",
     "comment": "Answer in",
-    "tick": "Schedule of",
-    "care": "Upkeep",
+    "tick": "Scheduled run in",
+    "care": "Maintenance",
 }
 
 
@@ -309,7 +423,8 @@ def show_job(shelf: DashboardStore, reader: Viewer, job_id: str, web_url: str) -
         if not documents:
             return None
         title = format_subject(documents[0].repo, documents[0].number)
-        return render_page("job.html", title, reader, results=results)
+        dismissed = _list_dismissed(shelf, documents)
+        return render_page("job.html", title, reader, results=results, dismissed=dismissed)
     if not reader.may_see(job.repo):
         return None
     took = (job.ended - job.started).total_seconds() if job.ended and job.started else None
@@ -324,9 +439,20 @@ def show_job(shelf: DashboardStore, reader: Viewer, job_id: str, web_url: str) -
         steps=shelf.list_job_progress(job_id),
         links=_list_github_links(job, documents, web_url),
         results=results,
+        dismissed=_list_dismissed(shelf, documents),
         calls=shelf.list_ledger(ListQuery(job=job_id)).rows,
         actions=shelf.list_actions(ListQuery(job=job_id)).rows,
     )
+
+
+def _list_dismissed(shelf: DashboardStore, documents: list[ResultDocument]) -> set[str]:
+    """The fingerprints of the findings in these results that somebody dismissed."""
+    return {
+        dismissal.fingerprint
+        for d in documents
+        if d.kind == "review" and d.number is not None
+        for dismissal in shelf.find_all(Dismissal, repo=d.repo, number=d.number)
+    }
 
 
 def _list_github_links(
@@ -341,6 +467,8 @@ def _list_github_links(
         # GitHub sends an issue's address on to the pull request where it is one
         links.append((f"{base}/issues/{job.number}", f"#{job.number}"))
     for document in documents:
+        if isinstance(opened := document.body.get("opened"), int):
+            links.append((f"{base}/issues/{opened}", f"opened #{opened}"))
         culprit = document.body.get("culprit") or {}
         sha = str(culprit.get("sha") or document.body.get("head") or "")
         if sha.isalnum():
@@ -410,12 +538,21 @@ def make_dashboard(
 
     add("/", "Overview", lambda reader: show_overview(shelf, reader, clock.now(), web_url))
     add("/calibration", "Calibration", lambda reader: show_calibration(shelf, reader))
+    pages.before_request(lambda: g.__setattr__("web_url", web_url))
+
+    @pages.get("/repositories/<owner>/<name>")
+    def repository(owner: str, name: str) -> Response:
+        page = show_repository(shelf, g.reader, f"{owner}/{name}", clock.now(), web_url)
+        if page is None:
+            abort(404)
+        return page
+
     for path, records in RECORD_LISTS.items():
         add(path, records.title, partial(records.show, shelf))
     actions = _PageActions(shelf, clock, order)
     _add_job_routes(pages, actions, web_url)
     _add_delivery_routes(pages, actions)
-    pages.register_error_handler(404, _show_not_found)
+    pages.app_errorhandler(404)(_show_not_found)
     return pages
 
 
@@ -476,5 +613,5 @@ def _require_may_act(repo: str | None, *, is_there: bool) -> None:
 
 
 def _show_not_found(_error: object) -> Response:
-    message = f"There is nothing at {request.path}, or it is not for you to see."
+    message = f"Page not found, or you do not have access: {request.path}"
     return render_message("Not found", message, g.get("reader"), status=404, link=("/", "Overview"))

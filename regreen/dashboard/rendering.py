@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from importlib import resources
 from urllib.parse import urlencode
 
-from flask import Response, request
+from flask import Response, g, request
 from jinja2 import ChainableUndefined, Environment, PackageLoader
 from markupsafe import Markup
 
@@ -79,7 +79,11 @@ def render_page(
 ) -> Response:
     """A whole page from a template. Without a reader (nobody has signed in) it has no menu."""
     page = _ENVIRONMENT.get_template(template).render(
-        title=title, reader=reader, here=request.path, arguments=request.args, **values
+        title=title,
+        reader=reader,
+        here=request.path,
+        arguments=request.args,
+        **{"web_url": g.get("web_url", ""), **values},
     )
     return add_security_headers(Response(page, status, mimetype="text/html"))
 

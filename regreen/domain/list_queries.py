@@ -25,7 +25,8 @@ PAGE_SIZE = 50
 class ListQuery:
     """A query for rows of a list. Empty fields do not restrict it.
 
-    `repos` are those that the reader may see, None for all; `after` is the end of the previous page.
+    `repos` are those that the reader may see, None for all; `after` is the end of the previous page. Rows of a kind in
+    `hidden` are left out, unless `kind` asks for it.
     """
 
     repos: tuple[str, ...] | None = None
@@ -37,6 +38,7 @@ class ListQuery:
     job: str = ""
     after: str = ""
     limit: int = PAGE_SIZE
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,7 @@ def test_a_bisection_is_followed_while_it_runs(scene: Scene) -> None:
     assert scene.browser.run("return window.isTheSame") is True
     scene.picture("bisection-live")
     worker.join(timeout=120)
-    scene.browser.sees("How it narrowed")
+    scene.browser.sees("Search progress")
     scene.browser.sees(culprit[:12])
     assert scene.browser.run("return document.querySelector('main img').naturalWidth") > 0
     scene.picture("bisection", whole=True)
@@ -216,7 +216,7 @@ def test_a_repair_is_read_on_a_phone(scene: Scene) -> None:
     scene.browser.size(PHONE)
     scene.sign_in()
     scene.browser.go(f"{scene.url}/jobs/{job}")
-    scene.browser.sees("Rung by rung")
+    scene.browser.sees("Strategies tried")
     widths = scene.browser.run("return [document.documentElement.scrollWidth, innerWidth]")
     assert widths[0] <= widths[1]
     scene.browser.run("document.querySelectorAll('details').forEach(d => d.open = true)")

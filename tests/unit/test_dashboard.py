@@ -33,9 +33,12 @@ from regreen.domain.records import (
 from regreen.domain.settings import Settings
 from regreen.domain.state_records import (
     DashboardSession,
+    Dismissal,
     FindingOutcome,
     LastValidConfig,
+    OpenRepair,
     OutcomeKind,
+    PendingPatch,
     ScheduleState,
 )
 from regreen.secrets.redaction import redact_secrets
@@ -170,7 +173,7 @@ def test_nothing_from_outside_becomes_markup(store: Database, page: str) -> None
 def test_a_job_shows_everything_behind_its_results(store: Database) -> None:
     fill_with_hostile_words(store, "o/r")
     shown = _operator(store).get(f"/jobs/fix/o/r/1/{HOSTILE}").text
-    for part in ("Withheld", "Evidence: ", "Rung by rung", "Each step (1)", "Gate ", "How it narrowed", "Each run", "Model calls", "Audit", "The order", "Step by step"):  # fmt: skip
+    for part in ("Withheld", "Evidence: ", "Strategies tried", "Each step (1)", "Patch safety checks", "Search progress", "Test runs", "Model calls", "Audit", "Job input", "Step by step"):  # fmt: skip
         assert part in shown
     assert "https://hub.example/o/r/issues/1" in shown
     assert 'href="https://hub.example/o/r/commit/' not in shown  # that was no commit
@@ -236,12 +239,15 @@ def test_results_outlive_the_job_that_found_them(store: Database) -> None:
     assert store.job(job) is None
     shown = _operator(store).get(f"/jobs/{job}")
     assert shown.status_code == 200
-    assert "Rung by rung" in shown.text
+    assert "Strategies tried" in shown.text
 
 
 def test_empty_pages_and_unknown_jobs(store: Database) -> None:
     client = _operator(store)
-    assert all("Nothing yet." in client.get(page).text for page in _LISTS)
+    assert all('<p class="none">No' in client.get(page).text for page in _LISTS)
+    assert "Unknown filter words" in client.get("/jobs?words=x").text
+    lost = client.get("/no-such-page")
+    assert (lost.status_code, "Page not found" in lost.text) == (404, True)
     assert "No repository yet." in client.get("/").text
     assert client.get("/jobs/none").status_code == 404
 
@@ -259,6 +265,54 @@ def test_the_first_page_sums_up_each_repository(store: Database) -> None:
     assert "$0.50 of $300.00" in _operator(store).get("/").text
 
 
+def test_the_first_page_says_what_needs_a_person(store: Database) -> None:
+    store.save(ScheduleState("o/r", "nightly", red="f" * 40, issue=7, issues=(7,)))
+    culprit = {"sha": "c" * 40, "subject": "Count income", "author": "Emi"}
+    body = {"outcome": "found", "culprit": culprit, "probability": 0.997, "opened": 7}
+    store.save_document(ResultDocument("bisect", "o/r", None, "s", "tick/o/r/-/1", _NOW, body))
+    store.save(OpenRepair("o/r", "quarters", 3))
+    store.save(PendingPatch("o/r", "9", 0.0, "+x", "main", "a" * 40, "Fix it", "", False))
+    failed = _order(name="77")
+    store.store_orders([failed])
+    store.end(failed.id, "failed", "no such revision")
+    for shown in (_operator(store).get(page).text for page in ("/", "/repositories/o/r")):
+        assert "The schedule nightly fails at ffffffffffff since cccccccccccc" in shown
+        assert "Count income” by Emi, 99.7%" in shown
+        assert "Review the draft that repairs quarters" in shown
+        assert 'href="https://hub.example/o/r/issues/3"' in shown
+        assert "A patch for main waits for /approve: Fix it" in shown
+        assert "failed: no such revision" in shown
+
+
+def test_a_repository_of_others_is_not_there(store: Database) -> None:
+    fill_with_hostile_words(store, "o/secret")
+    client = _signed_in(_app(store, "x", _Hub({"ann": {"o/r": "write"}})), "ann")
+    assert client.get("/repositories/o/secret").status_code == 404
+    assert "o/secret" not in client.get("/").text
+
+
+def test_a_dismissed_finding_is_marked_and_maintenance_is_hidden(store: Database) -> None:
+    job = fill_with_hostile_words(store, "o/r", "words")
+    finding = {
+        "title": "t",
+        "fingerprint": "f1",
+        "severity": "high",
+        "path": "a.py",
+        "line": 3,
+        "side": "RIGHT",
+    }
+    body = {"findings": [finding], "head": "a" * 40, "snippets": {"f1": "    3  eval(x)"}}
+    store.save_document(ResultDocument("review", "o/r", 1, "s", job, _NOW, body))
+    store.save(Dismissal("o/r", 1, "f1", "ann", ""))
+    shown = _operator(store).get(f"/jobs/{job}").text
+    assert ">dismissed</span>" in shown
+    assert f'href="https://hub.example/o/r/blob/{"a" * 40}/a.py#L3"' in shown
+    assert "eval(x)" in shown
+    store.store_orders([Order("care/x", "care", "", None, 1, "work", "", 1, "{}")])
+    assert "care/x" not in _operator(store).get("/jobs").text
+    assert "care/x" in _operator(store).get("/jobs?kind=care").text
+
+
 def test_a_list_goes_on_where_the_page_before_ended(store: Database) -> None:
     store.store_orders([_order(name=f"{n:03}") for n in range(120)])
     client, seen, at = _operator(store), [], "/jobs?repo=o/r&state=waiting"
@@ -268,7 +322,7 @@ def test_a_list_goes_on_where_the_page_before_ended(store: Database) -> None:
         older = re.search(r'href="([^"]+)" rel="next"', shown)
         at = older[1].replace("&amp;", "&") if older else ""
     assert seen == [f"{n:03}" for n in reversed(range(120))]
-    assert "Nothing fits these filters." in client.get("/jobs?q=nowhere").text
+    assert "No entry matches these filters." in client.get("/jobs?q=nowhere").text
     assert client.get("/jobs?after=x,y&number=x").status_code == 200
 
 

@@ -57,6 +57,7 @@ class PageRows(StoreRows):
         where = [
             *_matches_query(c, query),
             *_equals_wanted(c, kind=query.kind, state=query.state),
+            *([c.kind.not_in(query.hidden)] if query.hidden and not query.kind else ()),
         ]
         rows, after = self._fetch_page(
             t.jobs, where, query, (c.created, c.id), (c.id, c.note, c.progress)

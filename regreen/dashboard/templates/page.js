@@ -3,8 +3,12 @@
 const local = (root) => root.querySelectorAll("time").forEach((each) => {
   const at = new Date(each.dateTime);
   if (isNaN(at)) return;
-  each.textContent = at.toLocaleString(undefined, {dateStyle: "medium", timeStyle: "medium"});
-  each.title = each.dateTime;
+  const exact = at.toLocaleString(undefined, {dateStyle: "medium", timeStyle: "short"});
+  const seconds = (at - Date.now()) / 1000, past = Math.abs(seconds);
+  const [size, unit] = past < 60 ? [1, "second"] : past < 3600 ? [60, "minute"] : past < 86400 ? [3600, "hour"] : [86400, "day"];
+  const near = new Intl.RelativeTimeFormat(undefined, {numeric: "auto"}).format(Math.round(seconds / size), unit);
+  each.textContent = past < 14 * 86400 ? near : exact;
+  each.title = `${exact} (${each.dateTime})`;
 });
 local(document);
 const follow = async () => {
