@@ -19,6 +19,7 @@ Trust = Literal["default_branch", "pull_request", "local"]
 ClaimVerdict = Literal["holds", "as_before", "unsure", "refuted", "unread"]
 """What a second reader says of a claim; `as_before`: it is true, and was so before the change."""
 ProofStatus = Literal["proven", "red_on_head", "not_run", "disproven"]
+ClaimReach = Literal["usual", "sometimes", "rare"]
 ClaimWorth = Literal["yes", "perhaps", "no", "unsaid"]
 
 DIMENSIONS: tuple[Dimension, ...] = ("correctness", "security", "style", "coverage")
@@ -66,6 +67,7 @@ class Signals:
         sure: the claimants' own, 0 to 1; it has little weight because it has little value.
         proof: the result of a test.
         worth: whether the second reader thinks that the maintainers would change the code for a true claim.
+        reach: how often those who use the code meet the defect, as the readers say; "" for what was stored before.
     """
 
     readers: int
@@ -75,6 +77,7 @@ class Signals:
     sure: float = 0.5
     proof: ProofStatus = "not_run"
     worth: ClaimWorth = "unsaid"
+    reach: ClaimReach | Literal[""] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ PRIOR_WEIGHTS: Weights = (
 )
 _PRIOR_SPREAD: Weights = (0.5, 0.5, 0.3, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
 """How far each weight may move on little evidence (the standard deviation of its prior)."""
+_AGREED_DOUBT = 0.6
+"""How much "perhaps they would act" counts where two readings agree on what is not rare: most of those were mended later."""
 _LOWEST, _HIGHEST = 0.01, 0.99
 _MAX_NEWTON_STEPS = 25
 _MIN_STEP = 1e-6
@@ -50,6 +52,7 @@ def estimate_confidence(signals: Signals, weights: Weights = PRIOR_WEIGHTS) -> f
 def extract_features(signals: Signals) -> Weights:
     """The model's features. A verdict weighs by its reader's certainty: nothing at .5, fully at .9 and above."""
     weight = min(1.0, max(0.0, (signals.certainty - 0.5) / 0.4))
+    agreed = signals.readers >= 2 and signals.reach != "rare"
     return (
         1.0,
         float(signals.readers >= 2),
@@ -62,7 +65,9 @@ def extract_features(signals: Signals) -> Weights:
         float(signals.proof == "proven"),
         float(signals.proof == "red_on_head"),
         float(signals.proof == "disproven"),
-        float(signals.worth == "perhaps"),
+        _AGREED_DOUBT
+        if agreed and signals.worth == "perhaps"
+        else float(signals.worth == "perhaps"),
         float(signals.worth == "no"),
     )
 

@@ -117,10 +117,12 @@ def _is_blocking(severity: Severity, policy: RankingPolicy) -> bool:
     )
 
 
-def _sort_key(finding: Finding) -> tuple[bool, int, float, bool, float, str, int]:
-    """More severe findings first; among equals, loud failures, which people meet at once."""
+def _sort_key(finding: Finding) -> tuple[bool, bool, int, float, bool, float, str, int]:
+    """What people would act on first, then the more severe; among equals, loud failures, which people meet at once."""
+    worth = finding.signals.worth if finding.signals is not None else "yes"
     return (
         not finding.blocking,
+        worth in {"perhaps", "no"},
         SEVERITIES.index(finding.severity),
         -round(finding.confidence, 1),
         finding.rule not in _LOUD_RULES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import time
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import resources
 
@@ -92,8 +92,17 @@ class TaintAnalysis:
     unread: dict[str, str]
 
 
-def analyse_program(program: Program, paths: Iterable[str], seconds: float = 60.0) -> TaintAnalysis:
-    """Analyse every function of these files, and what they call anywhere in the program."""
+def analyse_program(
+    program: Program,
+    paths: Iterable[str],
+    seconds: float = 60.0,
+    is_wanted: Callable[[str, int, bool], bool] = lambda _path, _line, _begins: True,
+) -> TaintAnalysis:
+    """Analyse the functions of these files, and what they call anywhere in the program.
+
+    `is_wanted` says by path, first line, and whether untrusted values may enter there or in what is called, which
+    functions are analysed by themselves.
+    """
     run = AnalysisRun(program, time.process_time() + seconds, ProgramInterpreter)
     unread: dict[str, str] = {}
     for path in paths:
@@ -105,7 +114,7 @@ def analyse_program(program: Program, paths: Iterable[str], seconds: float = 60.
             unread[path] = program.unread.get(path, "not readable")
             continue
         try:
-            _walk_module(run, path)
+            _walk_module(run, path, is_wanted)
         except RecursionError:
             unread[path] = "nested too deeply"
     for path in run.unfinished & set(paths):
@@ -115,14 +124,19 @@ def analyse_program(program: Program, paths: Iterable[str], seconds: float = 60.
     return TaintAnalysis(tuple(flows), unread)
 
 
-def _walk_module(run: AnalysisRun, path: str) -> None:
+def _walk_module(run: AnalysisRun, path: str, is_wanted: Callable[[str, int, bool], bool]) -> None:
     run.left = NODES_PER_ROOT
     namespaces.module_environment(run, path)
     wanted = [item for item in run.pending if item[0].module == path]
     run.pending = [item for item in run.pending if item[0].module != path]
     while wanted:
         function, owner = wanted.pop(0)
-        _walk_root(run, function, owner)
+        begins = (
+            run.may_bring_taint(function)
+            or entry_points.find_entry_point(run, function, owner) is not None
+        )
+        if is_wanted(path, function.node.lineno, begins):
+            _walk_root(run, function, owner)
         wanted += [item for item in run.pending if item[0].module == path]
         run.pending = [item for item in run.pending if item[0].module != path]
 

@@ -135,9 +135,9 @@ def test_what_the_second_reader_refutes_stays_below_every_threshold(change: Chan
 
 
 @pytest.mark.parametrize(
-    ("acts", "posted"), [("yes", True), ("perhaps", False), ("no", False), ("shrug", True)]
+    ("acts", "posted"), [("yes", True), ("perhaps", True), ("no", False), ("shrug", True)]
 )
-def test_what_is_true_and_perhaps_not_worth_a_change_is_withheld(
+def test_what_is_true_and_not_worth_a_change_is_withheld(
     change: Change, acts: str, posted: bool
 ) -> None:
     said = {"claim": 1, "traced": "x", "verdict": "holds", "certainty": 0.95, "acts": acts}
@@ -466,3 +466,30 @@ def test_proof_outweighs_opinion() -> None:
     assert estimate_confidence(Signals(2, 3)) == pytest.approx(0.62, abs=0.05)
     assert estimate_confidence(Signals(1, 3, proof="proven")) > 0.95
     assert estimate_confidence(Signals(3, 3, "holds", 0.95, 0.9, "disproven")) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("readers", "reach", "posted"),
+    [(2, "usual", True), (2, "sometimes", True), (2, "rare", False), (1, "usual", False)],
+)
+def test_doubt_about_worth_silences_what_is_rare_or_seen_once(
+    readers: int, reach: Literal["usual", "sometimes", "rare"], posted: bool
+) -> None:
+    signals = Signals(readers, 2, "holds", 0.95, 0.6, "not_run", "perhaps", reach)
+    assert (estimate_confidence(signals) >= 0.8) is posted
+
+
+def test_a_defect_whose_consequence_was_told_wrongly_stays_with_the_right_one(
+    change: Callable[[Answers], tuple[ReviewContext, Scripted]],
+) -> None:
+    def answer(request: ModelRequest) -> dict[str, object]:
+        if request.purpose != "review/second-reader":
+            return {"about": "", "findings": [finding()]}
+        row = {"claim": 1, "verdict": "holds otherwise", "happens": "it raises TypeError"}
+        return {"verdicts": [row | {"certainty": 0.9, "acts": "yes", "before": "right"}]}
+
+    context, _ = change(answer)
+    (claim,) = ModelReviewer().run(context).claims
+    assert "Happens: it raises TypeError" in claim.body
+    assert "returns True for curls" not in claim.body
+    assert claim.confidence >= 0.8

@@ -120,8 +120,8 @@ def new_diagnostics(
         for h in head_hits
         if sure(h) and not _touches_change(context, h) and _is_changed(context, h)
     ]
-    if not touched and not beside:
-        return []
+    if not beside and not find_base_files(context, touched):
+        return touched
     before = Counter(_diagnostic_key(h, context.base_text(h.path)) for h in base_hits())
     untouched = Counter(
         _diagnostic_key(h, context.head_text(h.path))
@@ -143,6 +143,18 @@ def new_diagnostics(
             caused[key] -= 1
             new.append(hit)
     return new
+
+
+def find_base_files(context: ReviewContext, hits: Sequence[Diagnostic]) -> set[str]:
+    """The changed files that had the code of one of these hits; no other file of the base can have such a hit."""
+    codes = {_diagnostic_key(hit, context.head_text(hit.path))[1] for hit in hits}
+    before = {f.old_path for f in context.change.files if f.status != "added"} if codes else set()
+    texts = {
+        path: normalise_code(text)
+        for path in before
+        if (text := context.base_text(path)) is not None
+    }
+    return {path for path, text in texts.items() if any(code in text for code in codes)}
 
 
 def _is_changed(context: ReviewContext, hit: Diagnostic) -> bool:

@@ -205,7 +205,8 @@ def _run_command(options: Sequence[str], root: Path) -> bytes:
     environment = {
         "PATH": "/nonexistent",
         "HOME": str(root),
-        "NODE_OPTIONS": f"--max-old-space-size={_NODE_HEAP_MIB}",
+        # a large young generation spares a short run most of its garbage collections
+        "NODE_OPTIONS": f"--max-old-space-size={_NODE_HEAP_MIB} --max-semi-space-size=64",
     }
     try:
         done = subprocess.run(

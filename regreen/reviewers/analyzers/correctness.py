@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, islice
@@ -25,6 +25,7 @@ from regreen.reviewers.analyzers.baseline import (
     AnalyzerRule,
     Diagnostic,
     commentable_range,
+    find_base_files,
     make_analyzer_claim,
     new_diagnostics,
     rule_confidence,
@@ -39,16 +40,18 @@ _UNKNOWN_ATTRIBUTE = re.compile(r'Cannot access attribute "(\w+)" for class')
 _CLASS_CALL = re.compile(r"\b([A-Z]\w{0,100})\(")
 _KNOWN_DECORATOR = re.compile(r"@(?:dataclasses\.)?dataclass\b|@(?:typing\.)?(?:final|runtime_checkable)\b|@(?:functools\.)?total_ordering\b")  # fmt: skip
 """Decorators that leave the constructor alone, or that the type checker knows."""
+_GIVES_VALUE = re.compile(r"\b(?:return|yield|await|async)\b")
 _LAZY_VALUE = re.compile(r"\b(?:Coroutine\w*|(?:Async)?Generator)\b")
 _TUPLE_SIZE_MISMATCH = "Tuple size mismatch"
 
 
 def find_dependents(context: ReviewContext) -> dict[str, str]:
-    """Unchanged Python files, with their text, that import a module of which the change edits what was there.
+    """Unchanged Python files, with their text, that import an edited module and name a definition that is edited there.
 
     New definitions break no caller, so nothing is read for them. At most 40 files, tests last.
     """
-    edited = {f.path for f in context.files if is_module(f.path) and any(_find_edits(f, context))}
+    edits = [e for f in context.files if is_module(f.path) for e in _find_edits(f, context)]
+    edited = {e.path for e in edits}
     if context.git is None or not edited:
         return {}
     python = [e.path for e in context.head_tree if is_module(e.path)]
@@ -58,8 +61,17 @@ def find_dependents(context: ReviewContext) -> dict[str, str]:
     if packages:  # they re-export what they import
         found |= _find_importers(context, packages, modules)
     own = context.change.by_path.keys()
-    near = sorted((is_test(p), p) for p in found if p not in own)[:_MAX_DEPENDENTS]
+    near = sorted(
+        (is_test(p), p)
+        for p, text in found.items()
+        if p not in own and _can_break(edits, set(_WORD.findall(text)))
+    )[:_MAX_DEPENDENTS]
     return {p: found[p] for _, p in near}
+
+
+def _can_break(edits: Sequence[_DefinitionEdit], words: Set[str]) -> bool:
+    """Whether a file with these words can meet an edit: it names what has another shape, or what lost a word of its own."""
+    return any(e.name in words and (e.reshaped or not e.gone.isdisjoint(words)) for e in edits)
 
 
 def _find_importers(context: ReviewContext, wanted: set[str], modules: ModuleMap) -> dict[str, str]:
@@ -107,27 +119,37 @@ def calls_of_generated_classes(
 def find_broken_dependents(
     context: ReviewContext,
     head: Iterable[Diagnostic],
-    base: Sequence[Diagnostic],
+    base: Callable[[], Sequence[Diagnostic]],
     texts: Mapping[str, str],
 ) -> list[Claim]:
-    """One claim for each changed definition that breaks unchanged files; `texts` are theirs."""
-    known = {(h.path, h.line) for h in base}
+    """One claim for each changed definition that breaks unchanged files; `texts` are theirs.
+
+    `base` is only called where the change could have caused a hit.
+    """
     edits = [e for f in context.files if is_module(f.path) for e in _find_edits(f, context)]
     blamed: dict[_DefinitionEdit, list[Diagnostic]] = {}
     for hit in head:
-        if (hit.path, hit.line) in known or hit.path not in texts:
+        if hit.path not in texts:
             continue
         rows = texts[hit.path].split("\n")[hit.line - 1 : hit.end_line]
         named = set(_WORD.findall("\n".join(rows)))
         causes = [e for e in edits if e.name in named and e.explains_error(hit)]
         if causes:
             blamed.setdefault(min(causes, key=lambda e: e.end - e.start), []).append(hit)
-    return [_make_dependents_claim(edit, hits, texts) for edit, hits in blamed.items()]
+    known = {(h.path, h.line) for h in base()} if blamed else set()
+    fresh = {
+        edit: [h for h in hits if (h.path, h.line) not in known] for edit, hits in blamed.items()
+    }
+    return [_make_dependents_claim(edit, hits, texts) for edit, hits in fresh.items() if hits]
 
 
 @dataclass(frozen=True, slots=True)
 class _DefinitionEdit:
-    """A definition whose lines the change touches: its span, the line for a comment, the words it lost."""
+    """A definition whose lines the change touches: its span, the line for a comment, the words it lost.
+
+    `gone` are those that the new file does not have at all. `reshaped`: the edit may change how it is called or what kind
+    of value it gives, and not only what it does.
+    """
 
     path: str
     name: str
@@ -136,6 +158,8 @@ class _DefinitionEdit:
     line: int
     side: Side
     lost: frozenset[str]
+    gone: frozenset[str]
+    reshaped: bool
 
     def explains_error(self, hit: Diagnostic) -> bool:
         """Whether this edit certainly causes an error elsewhere, and not a type that is only inferred differently."""
@@ -162,6 +186,8 @@ def _find_edits(file: FileChange, context: ReviewContext) -> Iterator[_Definitio
     old, new = _read_definitions(file.old_path, before), _read_definitions(file.path, after)
     remaining = {d.short_name for d in new}
     removed = {x.old: x.text for h in file.hunks for x in h.lines if x.kind == "-" and x.old}
+    here, old_rows, new_rows = set(_WORD.findall(after)), before.split("\n"), after.split("\n")
+    old_shape, new_shape = _find_shape_lines(old, old_rows), _find_shape_lines(new, new_rows)
     for d in old:
         taken = [n for n in removed if d.start <= n <= d.end]
         still = next((n for n in new if n.name == d.name), None)
@@ -169,13 +195,53 @@ def _find_edits(file: FileChange, context: ReviewContext) -> Iterator[_Definitio
         if not taken and not added:
             continue
         words = frozenset(w for n in taken for w in _WORD.findall(removed[n])) - remaining
-        line, side = (added[0], "RIGHT") if added else (min(taken), "LEFT")
-        yield _DefinitionEdit(file.path, d.short_name, d.start, d.end, line, side, words)  # type: ignore[arg-type]
+        line = added[0] if added else min(taken)
+        side: Side = "RIGHT" if added else "LEFT"
+        reshaped = (
+            still is None
+            or not old_shape[d.name].isdisjoint(taken)
+            or not new_shape[still.name].isdisjoint(added)
+        )
+        yield _DefinitionEdit(
+            file.path,
+            d.short_name,
+            d.start,
+            d.end,
+            line,
+            side,
+            words,
+            words - here,
+            reshaped,
+        )
 
 
 def _read_definitions(path: str, text: str) -> list[Definition]:
     found = read_outline(path, text.encode("utf-8", "surrogateescape")).definitions
     return [d for d in found if d.kind != "constant"]
+
+
+def _find_shape_lines(
+    definitions: Sequence[Definition], rows: Sequence[str]
+) -> dict[str, frozenset[int]]:
+    """By definition, its lines that say how it is used: a function's header and what it returns, a class without its methods' bodies."""
+    found: dict[str, frozenset[int]] = {}
+    for d in definitions:
+        span = range(d.start, d.end + 1)
+        if d.kind == "class":
+            inner = [
+                x for x in definitions if x.kind != "class" and x.name.startswith(f"{d.name}.")
+            ]
+            bodies = {
+                n
+                for x in inner
+                if not x.short_name.startswith("__")
+                for n in range(x.start, x.end + 1)
+            }
+            found[d.name] = frozenset(n for n in span if n not in bodies)
+            continue
+        body = next((n for n in span if rows[n - 1].split("#")[0].rstrip().endswith(":")), d.end)
+        found[d.name] = frozenset(n for n in span if n <= body or _GIVES_VALUE.search(rows[n - 1]))
+    return found
 
 
 def _make_dependents_claim(
@@ -403,7 +469,10 @@ class Pyright:
         @cache
         def base() -> list[Diagnostic]:
             around = _surrounding_files(context, context.merge_base, old | relying)
-            return _split_unread(bundled_checkers.run_pyright(around, (*old, *relying), rules))[0]
+            targets = {h.path for h in found} & relying.keys() | find_base_files(
+                context, found
+            ) & old.keys()
+            return _split_unread(bundled_checkers.run_pyright(around, sorted(targets), rules))[0]
 
         around = _surrounding_files(context, context.head, files | relying)
         found, lost = _split_unread(bundled_checkers.run_pyright(around, (*files, *relying), rules))
@@ -421,7 +490,7 @@ class Pyright:
         ]
         unseen = calls_of_generated_classes(context, calls, relying)
         broken = [h for h in found if h.path in relying and h not in unseen]
-        claims = find_broken_dependents(context, broken, base(), relying) if broken else []
+        claims = find_broken_dependents(context, broken, base, relying)
         return ReviewerReport(
             claims=(
                 *(

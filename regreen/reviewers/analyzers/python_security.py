@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from regreen.code.paths import is_example, is_test
 from regreen.code.python_calls import is_module, module_stem
-from regreen.code.symbols import read_sources
+from regreen.code.symbols import Definition, read_outline, read_sources
 from regreen.domain.models import UnreadFile
 from regreen.reviewers.analyzers import bundled_checkers
 from regreen.reviewers.analyzers.baseline import (
@@ -24,6 +24,7 @@ from regreen.taint.interpreter import TaintFlow
 from regreen.taint.program import Program, may_begin
 
 _MAX_CALLERS = 40
+_MAX_CALLER_STEPS = 3
 _ANALYSIS_SECONDS = 15.0
 _TOOL_NAME = "regreen taint analysis"
 
@@ -42,8 +43,17 @@ class PythonSecurity:
             return ReviewerReport()
         context.report_progress(f"following untrusted values through {len(changed)} files")
         around = _find_callers(context, changed)
+        # tests and examples do dangerous things on purpose: nothing that is followed there is ever sure enough to be said
+        followed = [*(path for path in changed if not _is_demonstration(path)), *around]
+        spans = _find_affected_functions(context, followed)
         head = analyse_program(
-            _make_program(context, head=True), [*changed, *around], _ANALYSIS_SECONDS
+            _make_program(context, head=True),
+            followed,
+            _ANALYSIS_SECONDS,
+            lambda path, line, begins: any(
+                first <= line <= last and (begins or touched)
+                for first, last, touched in spans[path]
+            ),
         )
         claims = [_make_claim(flow, context) for flow in _find_new_flows(context, head, around)]
         claims += _find_ruff_claims(context, changed)
@@ -89,6 +99,57 @@ def _find_callers(context: ReviewContext, changed: Mapping[str, str]) -> list[st
     return sorted(found, key=lambda path: (path.rpartition("/")[0] not in near, path))[
         :_MAX_CALLERS
     ]
+
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_STORED_NAME = re.compile(
+    r"(?:\.[ \t]*|^)([A-Za-z_]\w*)[ \t]*(?::[^=\n]{1,80})?=(?!=)|[\"']([A-Za-z_]\w{2,40})[\"']"
+)
+"""What a line sets for code elsewhere: an attribute, a name of the module, or a value under a key."""
+
+
+def _find_affected_functions(
+    context: ReviewContext, paths: Sequence[str]
+) -> dict[str, list[tuple[int, int, bool]]]:
+    """By file, the lines of the functions that lead to the change by any name, and whether it touches them.
+
+    A flow that the change brings has a step on an added line: its walk begins in that function, or in one that names it,
+    its class, or what it stores.
+    """
+    units: list[tuple[str, Definition, str, set[str]]] = []
+    names: set[str] = set()
+    for path in paths:
+        text = context.head_text(path) or ""
+        rows = text.split("\n")
+        file = context.change.by_path.get(path)
+        for number in file.added_lines if file else ():
+            names |= {
+                n for found in _STORED_NAME.findall(rows[number - 1][:1000]) for n in found if n
+            }
+        for definition in read_outline(path, text.encode("utf-8", "surrogateescape")).definitions:
+            if definition.kind == "constant":
+                continue
+            is_class = definition.kind == "class"
+            body = rows[definition.start - 1 : definition.start + 2 if is_class else definition.end]
+            words = set(_WORD.findall("\n".join(body))) - {definition.short_name}
+            units.append((path, definition, _called_name(definition), words))
+            if not is_class and file and file.touches_lines(definition.start, definition.end):
+                names |= {definition.short_name, _called_name(definition)}
+    for _ in range(_MAX_CALLER_STEPS):
+        names |= {called for _, _, called, words in units if not words.isdisjoint(names)}
+    spans: dict[str, list[tuple[int, int, bool]]] = {path: [] for path in paths}
+    for path, definition, called, words in units:
+        if definition.kind != "class" and (called in names or not words.isdisjoint(names)):
+            file = context.change.by_path.get(path)
+            touched = file is not None and file.touches_lines(definition.start, definition.end)
+            spans[path].append((definition.start, definition.end, touched))
+    return spans
+
+
+def _called_name(definition: Definition) -> str:
+    """The name by which code elsewhere leads to a definition: the class of a special method."""
+    owner, _, name = definition.name.rpartition(".")
+    return owner.rpartition(".")[2] if owner and name.startswith("__") else name
 
 
 def _find_new_flows(
@@ -164,7 +225,6 @@ def _make_claim(flow: TaintFlow, context: ReviewContext) -> Claim:
 
 def _flow_confidence(flow: TaintFlow) -> float:
     prior = flow_confidence(flow.rule, flow.origin, certain=flow.certain)
-    # Tests and examples do dangerous things on purpose.
     return prior * 0.5 if _is_demonstration(flow.path) else prior
 
 

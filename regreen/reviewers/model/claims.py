@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard, TypeVar, get_args
 
 from regreen.code.diff import FileChange
-from regreen.domain.models import Dimension, Severity, Side
+from regreen.domain.models import ClaimReach, Dimension, Severity, Side
 from regreen.domain.text_limits import shorten_text
 from regreen.reviewers.anchoring import (
     Anchor,
@@ -18,7 +18,7 @@ from regreen.reviewers.anchoring import (
     parse_cause,
     show_line,
 )
-from regreen.reviewers.model.review_prompts import ClaimKind, ClaimReach
+from regreen.reviewers.model.review_prompts import ClaimKind
 
 T = TypeVar("T")
 CLAIM_KINDS: tuple[ClaimKind, ...] = get_args(ClaimKind)

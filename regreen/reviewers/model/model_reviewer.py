@@ -209,6 +209,7 @@ def _make_claim(
         claim.sure,
         shown.proof,
         tried.worth,
+        claim.reach,
     )
     evidence = [
         Evidence(

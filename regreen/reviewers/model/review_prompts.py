@@ -10,7 +10,6 @@ from regreen.domain.models import Tool
 ClaimKind = Literal[
     "wrong-result", "crash", "data-loss", "hang", "leak", "race", "broken-caller", "security"
 ]
-ClaimReach = Literal["usual", "sometimes", "rare"]
 
 TEST_PATH = "test_regreen_claim.py"
 
@@ -232,8 +231,13 @@ VERDICTS_TOOL = Tool(
                         },
                         "verdict": {
                             "type": "string",
-                            "enum": ["holds", "refuted", "unsure"],
-                            "description": "Whether what is claimed to happen does happen; not whether it matters.",
+                            "enum": ["holds", "holds otherwise", "refuted", "unsure"],
+                            "description": "Whether what is claimed to happen does happen; not whether it matters. 'holds "
+                            "otherwise': the code is wrong there, but what follows is described wrongly.",
+                        },
+                        "happens": {
+                            "type": "string",
+                            "description": "Where it 'holds otherwise': what does happen, with which input.",
                         },
                         "certainty": {
                             "type": "number",

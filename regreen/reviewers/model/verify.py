@@ -38,6 +38,8 @@ from regreen.reviewers.model.review_prompts import (
 VERDICT_WORDS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 WORTH_WORDS: tuple[ClaimWorth, ...] = get_args(ClaimWorth)
 _MAX_EARLIER_FINDINGS = 20
+_HOLDS_OTHERWISE = "holds otherwise"
+_MAX_HAPPENS = 1500
 _ALREADY_WRONG = "as wrong"
 _NEW_AGAIN_ANSWERS = frozenset({"as wrong, said to be mended", "as wrong, written anew"})
 
@@ -177,6 +179,10 @@ def _tool_input(answer: ModelAnswer, wanted: ModelRequest) -> dict[str, object] 
 def _make_verified_claim(claim: ModelClaim, row: dict[str, object] | None) -> VerifiedClaim:
     if row is None:
         return VerifiedClaim(claim, "unread", 0.5, "no verdict was given")
+    happens = row.get("happens")
+    if row.get("verdict") == _HOLDS_OTHERWISE and isinstance(happens, str) and happens.strip():
+        claim = replace(claim, happens=shorten_text(happens.strip(), _MAX_HAPPENS), others=())
+        row = {**row, "verdict": "holds"}
     verdict: ClaimVerdict = next((v for v in VERDICT_WORDS if v == row.get("verdict")), "unsure")
     if verdict == "holds" and row.get("before") == _ALREADY_WRONG:
         verdict = "as_before"  # true of the code, and not this change's doing
