@@ -13,7 +13,7 @@ from typing import NoReturn
 import click
 
 from regreen import __version__
-from regreen.cli.terminal import strip_control_characters
+from regreen.cli.terminal import end_progress, strip_control_characters
 from regreen.domain.errors import NoSandbox, NotARepository, OutsideError, UserError
 
 COMMANDS = {
@@ -82,6 +82,13 @@ class _LazyGroup(click.Group):
         if command is not None and name is not None and not wants_help:
             ctx.default_map = {name: _load_defaults(name, command)}
         return name, command, rest
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; its last stage ends with it."""
+        try:
+            return super().invoke(ctx)
+        finally:
+            end_progress()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

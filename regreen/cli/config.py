@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from regreen.cli.options import COMMANDS_WITH_DEFAULTS, DEFAULT_KEYS, format_option
-from regreen.cli.terminal import report_progress
+from regreen.cli.terminal import report_note
 from regreen.code.repo_config_file import config_schema, parse_repo_config
 from regreen.domain.errors import ConfigError, UserError
 from regreen.domain.repo_config import CONFIG_PATH
@@ -42,7 +42,7 @@ def check(file: Path, fmt: str) -> int:
             )
         else:
             for p in error.problems:
-                report_progress(f"{file}:{p.line}: {p.key + ': ' if p.key else ''}{p.message}")
+                report_note(f"{file}:{p.line}: {p.key + ': ' if p.key else ''}{p.message}")
         return 2
     if fmt == "json":
         document = {

@@ -1,4 +1,4 @@
-"""`regreen doctor`: checks this machine line by line, and attacks its sandbox."""
+"""`regreen doctor`: checks this machine, and shows the dated result of attacking its sandbox."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, get_args
 
 import click
 
+from regreen import __version__
 from regreen.cli.options import (
     config_option,
     defaults_file,
@@ -31,6 +33,8 @@ from regreen.domain.repo_config import CONFIG_PATH
 from regreen.domain.settings import Settings
 
 CheckGroup = Literal["sandbox", "database", "github", "model", "config", "git"]
+_PROOF_AGE = timedelta(days=30)
+_MAX_PROOF_CHARS = 1_000_000
 _MIN_GIT_VERSION = (2, 38)  # `git merge-tree --write-tree`
 
 
@@ -42,25 +46,37 @@ _MIN_GIT_VERSION = (2, 38)  # `git merge-tree --write-tree`
     type=click.Choice(get_args(CheckGroup)),
     help="Only this group of checks; may be given again.",
 )
+@click.option(
+    "--attack", is_flag=True, help="Attack the sandbox again instead of showing the last result."
+)
+@click.option("-v", "--verbose", is_flag=True, help="Every check, each attack included.")
 @sandbox_option("kind", default=None)
 @config_option()
-def command(form: str, only: tuple[CheckGroup, ...], kind: str | None, config: Path | None) -> int:
-    """Check this machine, and attack its sandbox. Exit 0 when all that is required holds."""
+def command(
+    form: str,
+    only: tuple[CheckGroup, ...],
+    *,
+    attack: bool,
+    verbose: bool,
+    kind: str | None,
+    config: Path | None,
+) -> int:
+    """Check this machine. The sandbox is attacked the first time, and again with --attack. Exit 0 when all that is required holds."""
     settings, problems = _check_settings(config)
     checks = list(problems)
-    for group, check in _make_check_groups(settings, kind).items():
+    for group, check in _make_check_groups(settings, kind, attack=attack).items():
         if not only or group in only:
             click.echo(f"{group} ...", err=True)
             checks += check()
     if form == "json":
         click.echo(json.dumps({"version": 1, "checks": [asdict(check) for check in checks]}))
     else:
-        _print_checks(checks)
+        _print_checks(checks, verbose=verbose)
     return 0 if all(check.ok or not check.required for check in checks) else 1
 
 
 def _make_check_groups(
-    settings: Settings, kind: str | None
+    settings: Settings, kind: str | None, *, attack: bool
 ) -> dict[CheckGroup, Callable[[], Sequence[DoctorCheck]]]:
     return {
         "git": _check_git,
@@ -68,9 +84,7 @@ def _make_check_groups(
         "database": lambda: _check_database(settings),
         "github": lambda: _check_github(settings),
         "model": lambda: _check_model_settings(settings),
-        "sandbox": lambda: _check_sandbox(
-            kind or settings.sandbox, settings.sandbox_runtime, settings.setup_hosts
-        ),
+        "sandbox": lambda: _check_sandbox(settings, kind or settings.sandbox, attack=attack),
     }
 
 
@@ -231,11 +245,11 @@ def check_wsl(release: str) -> list[DoctorCheck]:
     return [DoctorCheck("Windows Subsystem for Linux", "sandbox", False, False, detail, remedy)]
 
 
-def _check_sandbox(kind: str, runtime: str | None, setup_hosts: str) -> list[DoctorCheck]:
+def _check_sandbox(settings: Settings, kind: str, *, attack: bool) -> list[DoctorCheck]:
     from regreen.adapters.sandbox.selection import choose_sandbox
 
     try:
-        sandbox = choose_sandbox(kind, runtime, setup_hosts)
+        sandbox = choose_sandbox(kind, settings.sandbox_runtime, settings.setup_hosts)
     except (NoSandbox, OutsideError) as error:
         reason, _, remedy = str(error).rpartition("; ")
         failed = DoctorCheck("a sandbox works", "sandbox", False, True, reason or remedy, remedy)
@@ -244,14 +258,66 @@ def _check_sandbox(kind: str, runtime: str | None, setup_hosts: str) -> list[Doc
     works = DoctorCheck(
         "a sandbox works", "sandbox", True, True, f"{sandbox.name}, Python {pythons}"
     )
-    return [*check_wsl(platform.release()), works, *sandbox.doctor()]
+    proof = settings.home / "sandbox-proof.json"
+    key = [__version__, sandbox.name, platform.release(), settings.sandbox_runtime]
+    attacks = [] if attack else read_proof(proof, key, datetime.now(UTC))
+    if not attacks:
+        click.echo("  attacking the sandbox, about a minute ...", err=True)
+        attacks = sandbox.doctor()
+        write_proof(proof, key, attacks, datetime.now(UTC))
+    return [*check_wsl(platform.release()), works, *attacks]
 
 
-def _print_checks(checks: Iterable[DoctorCheck]) -> None:
-    for check in checks:
+def read_proof(path: Path, key: Sequence[str | None], now: datetime) -> list[DoctorCheck]:
+    """The attacks that this sandbox withstood within the last month, the summary with its date; none without a proof."""
+    try:
+        kept = json.loads(path.read_text("utf-8")[:_MAX_PROOF_CHARS])
+        at = datetime.fromisoformat(kept["at"])
+        checks = [DoctorCheck(**check) for check in kept["checks"]]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []
+    if kept.get("key") != list(key) or not timedelta() <= now - at < _PROOF_AGE or not checks:
+        return []
+    summary = f"{sum(c.ok for c in checks)} of {len(checks)} held at {at:%Y-%m-%d %H:%M} UTC"
+    return [DoctorCheck("attacks", "sandbox", True, True, summary), *checks]
+
+
+def write_proof(
+    path: Path, key: Sequence[str | None], checks: Sequence[DoctorCheck], now: datetime
+) -> None:
+    """Keep a result in which every required attack was withstood; any other is forgotten."""
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+        if checks and all(check.ok or not check.required for check in checks):
+            make_private(path.parent)
+            body = {"at": now.isoformat(), "key": list(key), "checks": [asdict(c) for c in checks]}
+            path.write_text(json.dumps(body), "utf-8")
+
+
+def _print_checks(checks: Sequence[DoctorCheck], *, verbose: bool) -> None:
+    """A line for each group, and for what fails or is missing; every check with `verbose`."""
+    for check in checks if verbose else _choose_lines(checks):
         sign = "ok  " if check.ok else ("FAIL" if check.required else "-   ")
         print_answer(f"{sign} {check.group:<8} {check.name}: {check.detail}")
         if check.remedy and not check.ok:
             print_answer(f"              {check.remedy}")
     failed = sum(1 for check in checks if check.required and not check.ok)
     click.echo(f"{failed} of the required checks failed" if failed else "all required checks hold")
+
+
+def _choose_lines(checks: Sequence[DoctorCheck]) -> Iterable[DoctorCheck]:
+    for group in get_args(CheckGroup):
+        own = [check for check in checks if check.group == group]
+        bad = [check for check in own if check.required and not check.ok]
+        weak = [check for check in own if not check.ok][:1]
+        if bad or not own:
+            yield from bad
+        elif group == "sandbox" and len(own) > 1:
+            works = next((c for c in own if c.name == "a sandbox works"), own[0])
+            dated = next((c.detail for c in own if c.name == "attacks"), "")
+            attacks = sum(c.ok for c in own if c is not works)
+            held = dated or f"{attacks} of {len(own) - 1} attacks held just now"
+            yield replace(works, detail=f"{works.detail}; attacks: {held}")
+            yield from weak
+        else:
+            yield (weak or own)[0]

@@ -22,7 +22,7 @@ from regreen.cli.options import (
     resolve_revision,
     sandbox_option,
 )
-from regreen.cli.terminal import print_answer, report_progress
+from regreen.cli.terminal import print_answer, report_note, report_progress
 from regreen.domain.errors import UserError
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def init_command(*, repo: Path, kind: str, max_minutes: float) -> int:
     trial = Trial((), timeout=_TEST_SECONDS)
     document = _try_environment(trial, rev, git, choose_sandbox(kind), max_minutes)
     if not document["works"]:
-        report_progress(f"nothing was written: {document['reason']}")
+        report_note(f"nothing was written: {document['reason']}")
         return 1
     # a JSON string is a YAML scalar, whatever it holds
     rows = [f"# Inferred from {document['source']} at {rev[:12]}.", "tests:"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -17,6 +19,8 @@ from regreen.app.settings_loader import read_settings
 from regreen.cli.options import format_option
 from regreen.cli.terminal import print_answer
 from regreen.domain.errors import UserError
+
+_MAX_NAMES = 4
 
 
 @click.command(help="Say how a workflow file would be reproduced.")
@@ -51,7 +55,7 @@ def command(workflow: Path, job: str | None, event: str, shape: str) -> int:
     if shape == "json":
         click.echo(json.dumps({"version": 1, "jobs": [job_plan_document(one) for one in jobs]}))
     else:
-        print_answer("\n".join(_format_job(one) for one in jobs))
+        print_answer(format_plans(jobs))
     return 0
 
 
@@ -78,17 +82,35 @@ def _read_below(root: Path, path: str) -> bytes | None:
     return target.read_bytes()
 
 
-def _format_job(job: JobPlan) -> str:
+def format_plans(jobs: Sequence[JobPlan]) -> str:
+    """The plans for a terminal; entries of a matrix that would run alike stand together."""
+    supported = sum(job.supported for job in jobs)
+    groups: dict[tuple[str, ...], list[JobPlan]] = {}
+    for job in jobs:
+        groups.setdefault((job.id, *_describe_job(job)), []).append(job)
+    lines = [f"{supported} of {len(jobs)} jobs can be reproduced"]
+    for alike in groups.values():
+        names = [job.name for job in alike]
+        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+        lines += ["", f"{', '.join(names[:_MAX_NAMES])}{more}: {_describe_job(alike[0])[0]}"]
+        lines += _describe_job(alike[0])[1:]
+    return "\n".join(lines)
+
+
+def _describe_job(job: JobPlan) -> list[str]:
+    """Whether it can be reproduced, what blocks it, and its steps."""
     state = "can be reproduced" if job.supported else "cannot be reproduced"
-    lines = [
-        f"{job.name}: {state}{' (its own condition is false for this event)' if job.skipped else ''}"
-    ]
-    lines += [f"  in the way: {one.what}: {one.why}" for one in job.unsupported]
+    lines = [f"{state}{' (its own condition is false for this event)' if job.skipped else ''}"]
+    lines += [f"  blocked by: {one.what}: {one.why}" for one in job.unsupported]
     lines += [
-        f"  {step.number:3} {step.kind:5} {step.name}{_format_step_note(step)}"
+        f"  {step.number:3} {step.kind:5} {_shorten_commits(step.name)}{_format_step_note(step)}"
         for step in job.steps
     ]
-    return "\n".join(lines)
+    return lines
+
+
+def _shorten_commits(text: str) -> str:
+    return re.sub(r"@([0-9a-f]{12})[0-9a-f]{28}\b", r"@\1", text)
 
 
 def _format_step_note(step: PlannedStep) -> str:

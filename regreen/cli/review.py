@@ -25,7 +25,7 @@ from regreen.cli.options import (
     resolve_revision,
     sandbox_option,
 )
-from regreen.cli.terminal import print_answer, report_progress
+from regreen.cli.terminal import print_answer, report_note, report_progress
 from regreen.domain.errors import NoSandbox, UserError
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ def _choose_range(git: GitRepository, where: Path, head: str) -> tuple[str, str]
     """
     base = _default_base(git, head)
     if base is not None and (git.merge_base(base, head) or base) != head:
-        report_progress(f"reviewing the commits since {base[:12]}, the default branch")
+        report_note(f"reviewing the commits since {base[:12]}, the default branch")
         resolve_revision(git, where, "HEAD")
         return base, head
     try:
@@ -308,16 +308,14 @@ def _choose_range(git: GitRepository, where: Path, head: str) -> tuple[str, str]
     except UserError:  # no working tree, as in a bare repository
         standing = head
     if git.tree_id(standing) != git.tree_id(head):
-        report_progress(f"reviewing the uncommitted changes against HEAD {head[:12]}")
+        report_note(f"reviewing the uncommitted changes against HEAD {head[:12]}")
         return head, standing
     parents = git.commit(head).parents
     if not parents:
         raise UserError(
             "the history has one commit, and nothing is uncommitted: there is no change to review; name one with --base and --head, or pass a patch with --diff"
         )
-    report_progress(
-        f"reviewing the last commit {head[:12]}: nothing is newer than the default branch"
-    )
+    report_note(f"reviewing the last commit {head[:12]}: nothing is newer than the default branch")
     return parents[0], head
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from threading import Event
+import time
+from threading import Event, Lock, Thread
 from typing import TextIO
 
 import click
@@ -36,10 +37,62 @@ def strip_control_characters(text: str) -> str:
     return _CONTROL_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def report_progress(line: str) -> None:
-    """One line of progress on standard error, unless the user wants none."""
+def report_note(line: str) -> None:
+    """One line on standard error that is no stage of the work, unless the user wants none."""
     if not _silenced.is_set():
         click.echo(strip_control_characters(line), err=True)
+
+
+def report_progress(line: str) -> None:
+    """One line of progress on standard error with the time since the first, unless the user wants none.
+
+    A stage that lasts says so every ten seconds, until the next one or the answer.
+    """
+    if _silenced.is_set():
+        return
+    with _stage.lock:
+        _stage.begin(strip_control_characters(line))
+
+
+class _Stage:
+    """What the command does now, said again while it lasts."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self._started = time.monotonic()
+        self._stopped: Event | None = None
+
+    def begin(self, line: str) -> None:
+        """Say what begins, with the seconds that the command has taken."""
+        self.end()
+        if self._stopped is None:
+            self._started = time.monotonic()
+        click.echo(self._stamp(line), err=True)
+        self._stopped = Event()
+        Thread(target=self._repeat, args=(line, self._stopped), daemon=True).start()
+
+    def end(self) -> None:
+        """Say nothing more of the stage."""
+        if self._stopped is not None:
+            self._stopped.set()
+
+    def _repeat(self, line: str, stopped: Event) -> None:
+        while not stopped.wait(_SECONDS_BETWEEN_LINES):
+            click.echo(self._stamp(f"... still {line}"), err=True)
+
+    def _stamp(self, line: str) -> str:
+        seconds = time.monotonic() - self._started
+        return f"[{seconds:3.0f} s] {line}" if seconds >= 1 else line
+
+
+def end_progress() -> None:
+    """Report nothing more of the stage that was reported last."""
+    with _stage.lock:
+        _stage.end()
+
+
+_SECONDS_BETWEEN_LINES = 10.0
+_stage = _Stage()
 
 
 def shows_live_progress() -> bool:
@@ -49,6 +102,7 @@ def shows_live_progress() -> bool:
 
 def print_answer(words: str, *, headline: bool = False) -> None:
     """What was asked for, on standard output; coloured where a person looks at it, its first line bold if it is one."""
+    end_progress()
     words = strip_control_characters(words).rstrip("\n")
     if is_capable_terminal(sys.stdout) and not os.environ.get("NO_COLOR"):  # https://no-color.org
         words = _colour_text(words, headline=headline)

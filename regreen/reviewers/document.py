@@ -23,7 +23,8 @@ def make_document(review: Review) -> dict[str, Any]:
 
 def format_text(review: Review) -> str:
     """The review for a terminal."""
-    lines = [review.summary, "", f"Risk: {review.risk}.", *_score_lines(review), ""]
+    lines = [review.summary, "", f"Risk: {review.risk}. Scores:"]
+    lines += [*(f"  {row}" for row in _score_lines(review)), ""]
     for finding in review.findings:
         lines += _finding_lines(finding)
     if review.coverage:

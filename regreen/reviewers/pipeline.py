@@ -349,7 +349,7 @@ def _run_analyzers(reviewers: list[Reviewer], context: ReviewContext) -> list[Re
     """The reports of the analyzers, each from a child process; all are skipped if their parent failed."""
     if not reviewers:
         return []
-    context.report_progress("reading: " + ", ".join(r.name for r in reviewers))
+    context.report_progress(f"reading {len(context.files)} files with {len(reviewers)} analyzers")
     first = _try_analyzers(reviewers, context)
     failed = [
         r

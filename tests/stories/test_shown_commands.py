@@ -24,24 +24,24 @@ _FORM = re.compile(r"\[-|\[[A-Z]|\.\.\.|\w\|\w|\b(?:DIR|FILE|COMMAND|NAME|DELIVE
 
 # In the package with tests: the command, how it may end, and words of its answer.
 _QUICK = {
-    "regreen review": (0, "2 files changed"),
-    "regreen review --head WORKTREE": (0, "files changed"),
-    "git diff main | regreen review --diff -": (0, "files changed"),
-    "git diff main | regreen review --diff - --repo . --base main": (0, "files changed"),
+    "regreen review": (0, "Reviewed 1 of 1 file"),
+    "regreen review --head WORKTREE": (0, "Reviewed "),
+    "git diff main | regreen review --diff -": (0, "Reviewed "),
+    "git diff main | regreen review --diff - --repo . --base main": (0, "Reviewed "),
     "regreen ci-log JOB.log": (0, "tests/test_api.py::test_paging"),
     "regreen ci-log JOB.log --format json": (0, '"tests/test_api.py::test_paging"'),
     "regreen doctor --only model": (0, "a model can be asked"),
     "regreen --help": (0, "finds the commit"),
 }
 _SLOW = {
-    'regreen fix --setup "pip install -e .[test]" -- python -m pytest -q': (0, "fixed (by"),
-    'regreen fix --repo . --setup "pip install -e .[test]" -- pytest -q': (0, "fixed (by"),
-    'regreen fix --repo . --base origin/main --setup "pip install -e .[test]" --apply -- pytest -q tests/test_parser.py': (0, "fixed (by"),
-    "regreen fix --repo . --workflow .github/workflows/ci.yml --job test --log job.log": (0, "fixed (by"),
-    'regreen fix --repo . --setup "pip install -e .[test]" --overlay spec/test_new.py:tests/test_new.py -- pytest -q tests/test_new.py': (0, "fixed (by"),
+    'regreen fix --setup "pip install -e .[test]" -- python -m pytest -q': (0, "fixed ("),
+    'regreen fix --repo . --setup "pip install -e .[test]" -- pytest -q': (0, "fixed ("),
+    'regreen fix --repo . --base origin/main --setup "pip install -e .[test]" --apply -- pytest -q tests/test_parser.py': (0, "fixed ("),
+    "regreen fix --repo . --workflow .github/workflows/ci.yml --job test --log job.log": (0, "fixed ("),
+    'regreen fix --repo . --setup "pip install -e .[test]" --overlay spec/test_new.py:tests/test_new.py -- pytest -q tests/test_new.py': (0, "fixed ("),
     'regreen bisect --good v1.2 --setup "pip install -e .[test]" -- python -m pytest -q tests/test_api.py': (0, "broke it"),
     'regreen bisect --good v1.4 --setup "pip install -e .[test]" -- pytest -q tests/test_api.py::test_paging': (0, "broke it"),
-    'regreen review --run-tests --setup "pip install -e .[test]"': (0, "files changed"),
+    'regreen review --run-tests --setup "pip install -e .[test]"': (0, "Reviewed "),
 }  # fmt: skip
 _ELSEWHERE = {
     "regreen review --base main": "test_the_review_in_the_readme_is_what_comes_out",
@@ -148,7 +148,7 @@ def test_the_review_in_the_readme_is_what_comes_out(tmp_path: Path) -> None:
     said = _type("regreen review --base main", place, tmp_path / "home").stdout
     findings, rest = said.split("\n\nwithheld: ")
     assert _in_order(_blocks("README.md")[0], findings)
-    assert "skipped: model: no model" in rest
+    assert "left out by policy: model: no model" in rest
 
 
 @needs_sandbox

@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -16,7 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from regreen.cli import COMMANDS, cli, main
-from regreen.cli.doctor import check_wsl
+from regreen.cli.doctor import check_wsl, read_proof, write_proof
+from regreen.domain.models import DoctorCheck
 
 
 def regreen(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -228,3 +231,31 @@ def test_the_doctor_says_that_wsl_is_untried(release: str, is_told: bool) -> Non
     rows = check_wsl(release)
     assert [(row.ok, row.required) for row in rows] == [(False, False)] * is_told
     assert all(release in row.detail and "not been tried" in row.detail for row in rows)
+
+
+def test_the_doctor_keeps_a_dated_proof_of_what_was_withstood(tmp_path: Path) -> None:
+    proof, now, key = tmp_path / "proof.json", datetime(2026, 11, 1, tzinfo=UTC), ["1", "docker"]
+    held = DoctorCheck("reads /etc/shadow", "sandbox", True, True, "held")
+    write_proof(proof, key, [held], now)
+    summary = read_proof(proof, key, now + timedelta(days=2))[0]
+    assert (summary.ok, summary.detail) == (True, "1 of 1 held at 2026-11-01 00:00 UTC")
+    assert read_proof(proof, ["2", "docker"], now) == [], "another version proves nothing"
+    assert read_proof(proof, key, now + timedelta(days=31)) == [], "it is too old"
+    assert read_proof(proof, key, now - timedelta(days=1)) == [], "it is from the future"
+    write_proof(proof, key, [held, replace(held, ok=False)], now)
+    assert read_proof(proof, key, now) == [], "an attack got through"
+    proof.write_text("[1]")
+    assert read_proof(proof, key, now) == []
+
+
+def test_a_plan_begins_with_how_much_can_be_reproduced(tmp_path: Path) -> None:
+    workflow = tmp_path / "ci.yml"
+    workflow.write_text(
+        "on: push\njobs:\n  test:\n    runs-on: ubuntu-latest\n    strategy: {matrix: {n: [1, 2, 3, 4, 5]}}\n"
+        "    steps: [{run: pytest}]\n  other:\n    runs-on: windows-latest\n    steps: [{run: dir}]\n"
+    )
+    said = regreen("plan", str(workflow)).stdout
+    assert said.startswith("5 of 6 jobs can be reproduced\n")
+    assert "test (1), test (2), test (3), test (4) and 1 more: can be reproduced" in said
+    assert said.count("pytest") == 1
+    assert "  blocked by: " in said
