@@ -18,7 +18,6 @@ from typing import TypeVar
 
 from regreen.adapters.git.repository import GitRepository
 from regreen.code.symbol_index import CallGraph, SqliteOutlineStore, build_index
-from regreen.reviewers.model.related_code import retrieve_chunks
 from regreen.reviewers.pipeline import ReviewJob, review_change
 
 T = TypeVar("T")
@@ -114,11 +113,6 @@ def main() -> None:
         graph = CallGraph(index.outlines)
         timed("callers of one definition, first", lambda: graph.find_callers(touched[0], "added_0"))
         timed("callers of one definition, again", lambda: graph.find_callers(touched[0], "added_0"))
-        found, _ = timed(
-            "retrieve 8,000 tokens, BM25",
-            lambda: retrieve_chunks(repo, head, query="parse request header encoding", budget=8000),
-        )
-        print(f"    chunks: {len(found)}, tokens: {sum(c.token_count for c in found)}")
         ruff = Path(sys.executable).parent / "ruff"
         command = [str(ruff), "check", "--isolated", "--no-cache", "--exit-zero", "-q", "."]
         git(root, "checkout", "-q", heads["500 lines in 10 files"][1])

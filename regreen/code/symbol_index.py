@@ -151,18 +151,13 @@ def _read_blobs(
             yield path, data
 
 
-_MAX_SAME_NAMES = 12
-"""A name defined in more places than this says nothing about which one is meant."""
-
-
 @dataclass(frozen=True, slots=True)
 class CallLink:
-    """A definition at one end of a call. `sure` when an import or the same file ties the two together."""
+    """A definition at one end of a call; an import or the same file ties the two together."""
 
     path: str
     definition: Definition | None
     line: int
-    sure: bool
 
 
 @dataclass(frozen=True)
@@ -172,31 +167,31 @@ class CallGraph:
     outlines: Mapping[str, Outline]
 
     def find_callers(self, path: str, name: str) -> list[CallLink]:
-        """Places that call a definition (`name` dotted, as its outline has it), the sure ones first."""
-        short = name.rpartition(".")[2]
-        others = len(self._definitions.get(short, ()))
+        """Places that call a definition (`name` dotted, as its outline has it), in files that are or import its own."""
         links = [
-            CallLink(p, self._enclosing_definition(p, call), call.line, sure)
-            for p, call in self._calls.get(short, ())
+            CallLink(p, self._enclosing_definition(p, call), call.line)
+            for p, call in self._calls.get(name.rpartition(".")[2], ())
             if language_family(p) == language_family(path)
-            and ((sure := self.are_files_linked(p, path)) or others <= _MAX_SAME_NAMES)
+            and self.are_files_linked(p, path)
             and not (p == path and call.inside == name)
         ]
-        return sorted(links, key=lambda x: (not x.sure, x.path != path, x.path, x.line))
+        return sorted(links, key=lambda x: (x.path != path, x.path, x.line))
+
+    def is_called(self, name: str) -> bool:
+        """Whether anything anywhere is called by this short name."""
+        return name in self._calls
 
     def find_definitions(self, name: str) -> list[tuple[str, Definition]]:
         """Every definition of this short name, constants left out, with its file."""
         return self._definitions.get(name, [])
 
     def resolve_call(self, path: str, call: CallSite) -> Iterator[tuple[str, Definition]]:
-        """The definitions that a call in a file can mean."""
-        found = [
-            t
-            for t in self._definitions.get(call.name, ())
-            if language_family(t[0]) == language_family(path)
-        ]
-        near = [t for t in found if self.are_files_linked(path, t[0])]
-        yield from near or (found if len(found) <= 2 else ())
+        """The definitions that a call in a file can mean: in the file itself, or in what it imports."""
+        for target, definition in self._definitions.get(call.name, ()):
+            if language_family(target) == language_family(path) and self.are_files_linked(
+                path, target
+            ):
+                yield target, definition
 
     def _enclosing_definition(self, path: str, call: CallSite) -> Definition | None:
         return next((d for d in self.outlines[path].definitions if d.name == call.inside), None)
@@ -206,7 +201,10 @@ class CallGraph:
         if user == used:
             return True
         pure, row = PurePosixPath(used), language_row(used)
-        if row.package_folders and PurePosixPath(user).parent == pure.parent:
+        folders = [
+            str(PurePosixPath(p).parent).replace("src/test/", "src/main/") for p in (user, used)
+        ]
+        if row.package_folders and folders[0] == folders[1]:
             return True
         by_folder = row.folder_imports or pure.stem in row.folder_modules
         return (pure.parent.name if by_folder else pure.stem) in self._import_words[user]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
@@ -98,23 +97,6 @@ def _is_slow_to_query(root: tree_sitter.Node) -> bool:
             return True
         waiting += [(c, depth + 1) for c in node.children if c.descendant_count + depth > MAX_DEPTH]
     return False
-
-
-def count_words(text: str) -> Counter[str]:
-    """The words of a text as a search sees them: identifiers whole and in their parts, lower case."""
-    found: Counter[str] = Counter()
-    for name, times in Counter(_NAME.findall(text)).items():
-        found[name.lower()] += times
-        parts = _NAME_PART.findall(name)
-        if len(parts) > 1:
-            for part in parts:
-                if len(part) > 2:
-                    found[part.lower()] += times
-    return found
-
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,60}")
-_NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)

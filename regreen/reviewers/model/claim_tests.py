@@ -290,7 +290,7 @@ def _find_tests_of_change(context: ReviewContext) -> list[str]:
     counted = Counter({f.path: 1000 for f in context.change.files if f.status != "deleted"})
     for path, name in changed_definitions(context, context.files) if graph else ():
         callers = graph.find_callers(path, name.removesuffix(".__init__")) if graph else ()
-        counted.update({link.path for link in callers if link.sure})
+        counted.update({link.path for link in callers})
     found = (p for p, _ in counted.most_common() if is_test(p) and PYTHON_TESTS.is_collected(p))
     return [p for p, _ in zip(found, range(_MAX_EXISTING_TESTS), strict=False)]
 

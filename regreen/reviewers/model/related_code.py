@@ -2,47 +2,22 @@
 
 from __future__ import annotations
 
-import heapq
 import io
 import math
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from regreen.code.diff import FileChange
-from regreen.code.file_languages import has_outline, is_prose, language_of
+from regreen.code.file_languages import has_outline, is_prose
 from regreen.code.paths import is_test
 from regreen.code.symbol_index import CallGraph
-from regreen.code.symbols import Definition, count_words, read_outline, read_sources
-from regreen.domain.ports import Git
+from regreen.code.symbols import CallSite, Definition, read_outline
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.model.surrounding_code import heading_lines
 
 CHARACTERS_PER_TOKEN = 3.5
-_MAX_TERMS = 24
-_MAX_RETRIEVED_FILES = 60
-_MAX_CHUNK_LINES = 120
-_WINDOW, _STEP = 40, 30
-_K1, _B = 1.2, 0.75
-_SMALL_CONFIG = 6000
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A stretch of a file (1-based lines) and why it is worth reading."""
-
-    path: str
-    start: int
-    end: int
-    text: str
-    why: str
-
-    @property
-    def token_count(self) -> int:
-        """About how many tokens it costs."""
-        return estimate_tokens(self.text)
 
 
 def estimate_tokens(text: str) -> int:
@@ -50,141 +25,11 @@ def estimate_tokens(text: str) -> int:
     return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
-def retrieve_chunks(
-    git: Git,
-    rev: str,
-    *,
-    query: str,
-    budget: int,
-    skip: Callable[[str], bool] = lambda _path: False,
-) -> tuple[Chunk, ...]:
-    """Chunks of a revision that bear on a task, best first, together at most `budget` tokens.
-
-    Args:
-        git: the repository.
-        rev: the revision to read.
-        query: what the task is about: changed lines, title, body.
-        budget: tokens.
-        skip: paths that are not wanted (those the reader already has, generated ones).
-    """
-    chosen: list[Chunk] = []
-    left = budget
-    for chunk in _rank_chunks(git, rev, query, skip):
-        if left < 40:
-            break
-        if chunk.token_count <= left and not _overlaps_chosen(chunk, chosen):
-            chosen.append(chunk)
-            left -= chunk.token_count
-    return tuple(chosen)
-
-
-def chunk_ranges(path: str, text: str) -> Iterator[tuple[int, int]]:
-    """Line ranges of a file's chunks: its functions, small configuration whole, else overlapping windows."""
-    count = text.count("\n") + 1
-    if language_of(path) == "config" and len(text) <= _SMALL_CONFIG:
-        yield 1, count
-        return
-    if has_outline(path):
-        spans = [
-            (d.start, d.end)
-            for d in read_outline(path, text.encode("utf-8", "surrogateescape")).definitions
-            if d.kind != "class" or d.end - d.start < _WINDOW
-        ]
-        outer = 0
-        for start, end in spans:
-            if end <= outer:
-                continue  # inside the one before
-            outer = end
-            for at in range(start, end + 1, _MAX_CHUNK_LINES):
-                yield at, min(end, at + _MAX_CHUNK_LINES - 1)
-        if spans:
-            return
-    for at in range(1, max(2, count - (_WINDOW - _STEP) + 1), _STEP):
-        yield at, min(count, at + _WINDOW - 1)
-
-
-def query_terms(query: str) -> tuple[str, ...]:
-    """The words of a query worth searching for: identifiers before common words, the most frequent first."""
-    counted = count_words(query)
-    for word in _STOP_WORDS & counted.keys():
-        del counted[word]
-    return tuple(w for w, _ in counted.most_common(_MAX_TERMS))
-
-
-def _rank_chunks(git: Git, rev: str, query: str, skip: Callable[[str], bool]) -> Iterator[Chunk]:
-    """BM25 in two steps: files by the terms they hold, then the chunks of the best files."""
-    asked = query_terms(query)
-    if not asked:
-        return
-    files, known, frequency = _best_files(git, rev, asked, skip)
-    weights = {t: math.log(1 + (known - n + 0.5) / (n + 0.5)) for t, n in frequency.items()}
-    found: list[tuple[float, Chunk]] = []
-    for path, text in files:
-        rows = text.split("\n")
-        for start, end in chunk_ranges(path, text):
-            body = "\n".join(rows[start - 1 : end])
-            value = _score_chunk(count_words(body), weights)
-            if value > 0:
-                found.append((value, Chunk(path, start, end, body, "speaks of the same things")))
-    found.sort(key=lambda row: (-row[0], row[1].path, row[1].start))
-    for _, chunk in found:
-        yield chunk
-
-
-def _best_files(
-    git: Git, rev: str, asked: Sequence[str], skip: Callable[[str], bool]
-) -> tuple[list[tuple[str, str]], int, Counter[str]]:
-    """The files with the most words of the query; only those are kept in memory."""
-    needles = [(t, t.encode()) for t in asked]
-    frequency: Counter[str] = Counter()
-    best: list[tuple[float, str, bytes]] = []
-    known = 0
-    for path, data in read_sources(git, rev, lambda p: language_of(p) is not None and not skip(p)):
-        known += 1
-        lower = data.lower()
-        held = [t for t, needle in needles if needle in lower]
-        frequency.update(held)
-        # rarity is not known yet: long words stand in for rare ones
-        value = sum(len(t) for t in held) / (1 + math.log1p(len(data) / 4000))
-        if held:
-            heapq.heappush(best, (value, path, data))
-            if len(best) > _MAX_RETRIEVED_FILES:
-                heapq.heappop(best)
-    return [(p, d.decode("utf-8", "replace")) for _, p, d in best], known, frequency
-
-
-def _score_chunk(counted: Counter[str], weights: dict[str, float]) -> float:
-    length = sum(counted.values())
-    return sum(
-        weight * counted[t] * (_K1 + 1) / (counted[t] + _K1 * (1 - _B + _B * length / 150))
-        for t, weight in weights.items()
-        if counted[t]
-    )
-
-
-def _overlaps_chosen(chunk: Chunk, chosen: Iterable[Chunk]) -> bool:
-    return any(
-        c.path == chunk.path and c.start <= chunk.end and chunk.start <= c.end for c in chosen
-    )
-
-
-_STOP_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """self cls def return import from class none true false and not for while with the this that
-        else elif try except raise pass print str int list dict set len name value data path file test assert
-        function const let var new null undefined public private static void string func err nil end use get
-        add fix update when was are has have can does into only""",
-    )
-)
-
-
 _MAX_EXCERPT_LINES = 40
 _MAX_HEAD_LINES = 14
 _CALLER_CONTEXT_LINES = 4
 _MAX_CALLERS = 4
 _MAX_USERS = 8
-_SIMILAR_CODE_TOKENS = 700
 _DOCUMENT_TOKENS = 400
 
 _CALLED_NAME = re.compile(r"\b([A-Za-z_]\w{2,60})\(")
@@ -201,15 +46,13 @@ EVERYDAY_NAMES = frozenset(
 def find_related_code(context: ReviewContext, files: Sequence[FileChange], budget: int) -> str:
     """Code that the change newly calls, uses of names that it removes, callers of what it changes; "" without any.
 
-    `budget` is in tokens. Code with similar words is shown only if the call graph finds nothing.
+    `budget` is in tokens. What no import and no file ties to the change brings nothing.
     """
     if context.git is None:
         return ""
     graph = context.call_graph
     pieces = _find_linked_code(context, graph, files) if graph is not None else iter(())
     shown = fit_budget(pieces, budget)
-    if graph is None or not any(has_outline(f.path) for f in files):
-        shown = _find_similar_code(context, files, min(budget, _SIMILAR_CODE_TOKENS))
     left = budget - sum(map(estimate_tokens, shown))
     shown += fit_budget(find_passages(context, files), min(left, _DOCUMENT_TOKENS))
     return "\n\n".join(shown)
@@ -270,10 +113,24 @@ def _find_callees(
     shape = graph.outlines.get(file.path)
     calls = [c for c in shape.calls if c.line in added] if shape else []
     before = {n for h in file.hunks for x in h.lines if x.kind == "-" for n in _CALLED_NAME.findall(x.text)}  # fmt: skip
+    rows = _read_rows(context, file.path)
     for call in sorted(calls, key=lambda c: c.name in before):
         for path, definition in graph.resolve_call(file.path, call):
-            if path not in own and not is_test(path):
+            if path not in own and not is_test(path) and _may_mean(rows, call, path):
                 yield format_excerpt(context, path, definition, f"{file.path} calls it")
+
+
+def _may_mean(rows: Sequence[str], call: CallSite, path: str) -> bool:
+    """Whether a call by a name that built-in types have too is one of the repository's: by its receiver."""
+    if call.name not in EVERYDAY_NAMES:
+        return True
+    row = rows[call.line - 1] if call.line <= len(rows) else ""
+    found = re.search(rf"([\w)]{{1,80}})\.{re.escape(call.name)}\(", row[:2000])
+    return (
+        found is None
+        or found[1] in {"self", "cls", "super", ")", PurePosixPath(path).stem}
+        or found[1][0].isupper()
+    )
 
 
 def _find_removed_imports(
@@ -303,12 +160,11 @@ def _find_callers(
     """The lines around calls of a changed function, the program's own before one of its tests."""
     path, name = changed
     short = name.rpartition(".")[2]
-    telling = len(graph.find_definitions(short)) == 1 and short not in EVERYDAY_NAMES
-    elsewhere = [
-        x for x in graph.find_callers(path, name) if x.path not in own and (x.sure or telling)
-    ]
+    elsewhere = [x for x in graph.find_callers(path, name) if x.path not in own]
     program = [x for x in elsewhere if not is_test(x.path)][:_MAX_CALLERS]
-    tests = [x for x in elsewhere if is_test(x.path) and x.sure][:1]
+    tests = [x for x in elsewhere if is_test(x.path)][:1]
+    if not graph.is_called(short):
+        yield f"--- {path}: nothing in this repository calls {name} by its name"
     for link in (*program, *tests):
         rows = _read_rows(context, link.path)
         around = link.definition
@@ -316,9 +172,8 @@ def _find_callers(
         last = min(around.end if around else len(rows), link.line + _CALLER_CONTEXT_LINES)
         head = [rows[n - 1] for n in heading_lines(rows, around) if n < first] if around else []
         text = "\n".join([*head, *(["    ..."] if head else []), *rows[first - 1 : last]])
-        sure = "calls" if link.sure else "perhaps calls"
         if rows:
-            yield f"--- {link.path} lines {first}-{last} ({sure} {short})\n{text}"
+            yield f"--- {link.path} lines {first}-{last} (calls {short})\n{text}"
 
 
 def format_excerpt(
@@ -380,22 +235,6 @@ def _docstring_end(rows: Sequence[str], first: int, end: int) -> int:
     if rows[first - 1].count(opened[1]) > 1:
         return first
     return next((n for n in range(first + 1, end + 1) if opened[1] in rows[n - 1]), first)
-
-
-def _find_similar_code(
-    context: ReviewContext, files: Sequence[FileChange], budget: int
-) -> list[str]:
-    assert context.git is not None  # noqa: S101 - `related` has looked
-    own = {f.path for f in files}
-    lines = [x.text for f in files for h in f.hunks for x in h.lines if x.kind != " "]
-    found = retrieve_chunks(
-        context.git,
-        context.head,
-        query="\n".join((context.title, context.title, context.body[:2000], *lines))[:60_000],
-        budget=budget,
-        skip=lambda p: p in own or is_prose(p) or is_test(p),
-    )
-    return [f"--- {c.path} lines {c.start}-{c.end} ({c.why})\n{c.text}" for c in found]
 
 
 def _read_rows(context: ReviewContext, path: str) -> list[str]:
