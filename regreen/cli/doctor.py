@@ -219,7 +219,7 @@ def _check_private_key(settings: Settings) -> DoctorCheck:
 
 def _check_model_settings(settings: Settings) -> list[DoctorCheck]:
     if not settings.has_model:
-        detail = "no key: reviewers and rungs that need a model are left out"
+        detail = "no key: what needs a model is left out"
         remedy = "set ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL or REGREEN_MODEL_PROVIDER"
         return [DoctorCheck("a model can be asked", "model", False, False, detail, remedy)]
     from regreen.adapters.model.endpoints import ModelEndpoint
@@ -240,7 +240,7 @@ def check_wsl(release: str) -> list[DoctorCheck]:
     """A line where the kernel of this name is that of the Windows Subsystem for Linux."""
     if "microsoft" not in release.lower():
         return []
-    detail = f"{release}: Regreen has not been tried here; the attacks below say what its boxes withstand"
+    detail = f"{release}: Regreen has not been tried here; the attacks below say what its sandbox withstands"
     remedy = "expect version 2 with Docker or bubblewrap inside to work, and version 1 not to"
     return [DoctorCheck("Windows Subsystem for Linux", "sandbox", False, False, detail, remedy)]
 

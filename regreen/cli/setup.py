@@ -17,7 +17,13 @@ from regreen.cli.options import config_option
     help="Where GitHub reaches this server: https://HOST.",
 )
 @click.option("--name", default="Regreen", help="The App's name on GitHub.")
-@click.option("--organisation", default=None, help="Register it for an organisation.")
+@click.option(
+    "--organisation",
+    "--organization",
+    "organisation",
+    default=None,
+    help="Register it for an organisation.",
+)
 @click.option(
     "--port",
     default=0,

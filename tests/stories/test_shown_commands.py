@@ -70,6 +70,10 @@ _CANNOT = {
     "make image": "it builds an image, which takes a base that the engine has or can pull",
     "docker build --network none --build-arg BASE=IMAGE -t regreen .": "IMAGE is the reader's own",
     "docker run --env-file /etc/regreen/env -p 127.0.0.1:8000:8000 -v regreen:/var/lib/regreen -v /var/run/docker.sock:/var/run/docker.sock --group-add $(stat -c %g /var/run/docker.sock) --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges:true regreen": "it takes the built image and a registered App",
+    "docker compose -f packaging/compose.yml -f packaging/compose.proxy.yml up -d": "it takes the built image, a public host name and a registered App",
+    "regreen setup --public-url https://ADDRESS": "the address is the reader's tunnel; stories/test_setup.py runs it against the playground",
+    "regreen serve --port 8080": "it takes a registered App; soak/test_day.py starts it",
+    "regreen doctor -v": "it attacks the sandbox for a minute; unit/test_cli.py tests what it prints",
     "regreen doctor --sandbox e2b": "it needs an account at the service",
     "python3 -m venv /opt/regreen && /opt/regreen/bin/pip install '.[app]'": "it installs from an index, outside of the checkout",
 }  # fmt: skip
