@@ -67,6 +67,19 @@ def test_failing_tests_are_said_beside_the_score(story: Story, sandbox: Sandbox)
 
 
 @pytest.mark.sandbox
+def test_failing_tests_are_the_first_thing_said(story: Story, sandbox: Sandbox) -> None:
+    test = "import unittest\nfrom shop.price import price\n\nclass PriceTest(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(price(2), 2)\n"
+    before: Files = {**BEFORE, "tests/__init__.py": "", "tests/test_price.py": test}
+    story.change(before, {"shop/price.py": AFTER.replace("return n\n", "return n + 1\n")})
+    command = ("python3", "-m", "unittest", "discover", "-s", "tests", "-t", ".")
+    result = story.review(sandbox=sandbox, tests=Trial(command, timeout=120), run_tests=True)
+    assert result.tests is not None
+    assert [f.test for f in result.tests.failures] == ["tests.test_price.PriceTest.test_it"]
+    assert result.summary.startswith("The tests fail (1 test: tests.test_price.PriceTest.test_it).")
+    assert (result.risk, result.scores["correctness"]) == ("high", 40)
+
+
+@pytest.mark.sandbox
 def test_tests_that_never_start_python_leave_no_score(story: Story, sandbox: Sandbox) -> None:
     story.change(BEFORE, {"shop/price.py": AFTER})
     result = story.review(sandbox=sandbox, tests=Trial(("true",), timeout=60), run_tests=True)

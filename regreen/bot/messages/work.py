@@ -65,7 +65,7 @@ def _reproduce_fix(fix: FixResult) -> list[str]:
 
 def fix_opened(number: int, cause: str, *, is_edited: bool = False) -> str:
     """Where the patch is; `is_edited`: somebody changed the title or text, which stays."""
-    tail = f" Cause: {inline_prose(cause)}" if cause else ""
+    tail = f" Cause: {inline_prose(cause.rstrip('.'))}." if cause else ""
     note = " Its title and text were edited, so they stay as they are." if is_edited else ""
     how = f"Review and merge #{number} if you agree, or close it."
     return f"A verified patch is in #{number}, as a draft.{note}{tail} {how}"

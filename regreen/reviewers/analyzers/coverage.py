@@ -59,8 +59,7 @@ class Coverage:
             env = tool.extend_environment(dict(trial.env), traced=True)
             ran = box.run(trial.command, timeout=trial.timeout, env=env, cancel=context.cancel)
             measured = _read_measurement(box, trial, tool) if ran.ended == "exit" else None
-        starts = ran.ended == "exit" and not describe_start(trial, CommandRun(ran))
-        tests = _describe_run(trial, ran) if starts else None
+        tests = _describe_run(trial, ran, measured or {})
         if measured is None:
             by_policy = not context.config.tests.command
             skipped = SkippedReviewer(self.name, _explain_unmeasured(trial, ran), by_policy)
@@ -68,8 +67,14 @@ class Coverage:
         return replace(_make_report(files, measured, trial, ran), tests=tests)
 
 
-def _describe_run(trial: Trial, ran: RunResult) -> ReviewTestRun:
+def _describe_run(
+    trial: Trial, ran: RunResult, measured: Mapping[str, MeasuredFile]
+) -> ReviewTestRun | None:
+    """How the tests ended; None where none was reached: that says nothing of the change."""
     failures = () if ran.passed else read_failures(f"{ran.stdout}\n{ran.stderr}")
+    reached = any(file.tests for file in measured.values())
+    if ran.ended != "exit" or not (reached or not describe_start(trial, CommandRun(ran, failures))):
+        return None
     return ReviewTestRun(trial.command_line, ran.exit_code, failures[:_MAX_FAILURES])
 
 
