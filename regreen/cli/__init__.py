@@ -22,6 +22,7 @@ COMMANDS = {
     "fix": "makes a failing command pass, with proof",
     "env": "says how the repository is set up and tested, and tries it",
     "init": "writes .github/regreen.yml from what env says",
+    "prove": "says whether a change's tests prove it",
     "gate": "judges a patch: allow, needs_human or deny",
     "plan": "says how a workflow file would be reproduced",
     "ci-log": "reads the failures out of a CI job's log",
@@ -29,7 +30,7 @@ COMMANDS = {
     "doctor": "checks this machine and attacks its sandbox",
     "clean": "shows and empties what Regreen keeps here",
     "config": "checks .github/regreen.yml, prints its schema",
-    "mcp": "serves review, fix, bisect and gate to agents",
+    "mcp": "serves review, fix, bisect, gate and prove",
     "serve": "runs the App: webhooks, dashboard, workers",
     "worker": "runs one more worker on the same database",
     "setup": "registers the GitHub App",
@@ -41,11 +42,17 @@ COMMANDS = {
 
 
 # Commands that share another one's module, where they are called NAME_command.
-_SHARED_MODULES = {"worker": "serve", "redeliver": "serve", "init": "env", "playground": "demo"}
+_SHARED_MODULES = {
+    "worker": "serve",
+    "redeliver": "serve",
+    "init": "env",
+    "ci-log": "plan",
+    "playground": "demo",
+}
 
 
 # Commands that use the caches, which `clean` leaves alone while they run.
-_CACHE_USERS = frozenset({"review", "bisect", "fix", "env", "init", "gate", "sandbox", "doctor", "serve", "worker", "redeliver"})  # fmt: skip
+_CACHE_USERS = frozenset({"review", "bisect", "fix", "env", "init", "gate", "prove", "sandbox", "doctor", "serve", "worker", "redeliver"})  # fmt: skip
 
 
 class _LazyGroup(click.Group):
@@ -58,8 +65,8 @@ class _LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        module = importlib.import_module(f"regreen.cli.{_SHARED_MODULES.get(name, name)}")
-        command = getattr(module, f"{name}_command" if name in _SHARED_MODULES else "command")
+        module = importlib.import_module(f"regreen.cli.{_SHARED_MODULES.get(cmd_name, name)}")
+        command = getattr(module, f"{name}_command" if cmd_name in _SHARED_MODULES else "command")
         assert isinstance(command, click.Command)  # noqa: S101 - narrows importlib's Any
         command.epilog = command.epilog or format_examples(cmd_name)
         return command
@@ -175,6 +182,10 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
     "gate": (
         "regreen gate --base HEAD --patch fix.patch",
         "git diff | regreen gate --base HEAD --patch - --format json",
+    ),
+    "prove": (
+        "regreen prove                           # this branch against the default branch",
+        'regreen prove --base main --title "Fix #7" --format json',
     ),
     "env": ("regreen env", "regreen env --rev WORKTREE --format json", "regreen env --no-try"),
     "init": ("regreen init",),

@@ -1,4 +1,4 @@
-"""`regreen mcp`: review, fix, bisect and gate as tools for agents, over the Model Context Protocol.
+"""`regreen mcp`: review, fix, bisect, gate and prove as tools for agents, over the Model Context Protocol.
 
 Each call runs the command of that name in a process of its own and returns its JSON document, so tools and commands
 cannot differ. The repository and the limits are fixed by whoever starts the server; docs/mcp.md has the threats.
@@ -199,6 +199,17 @@ def _make_server(runner: CommandRunner) -> Any:
             raise UserError("the patch is larger than 4 MiB")
         options = ("--base", _check_revision(base), *runner.sandbox_options, *_setup_options(setup))
         return await runner.run_command("gate", *options, "--patch", "-", stdin=patch)
+
+    @server.tool()
+    async def prove(
+        base: str = "", head: str = "HEAD", title: str = "", setup: str = ""
+    ) -> dict[str, Any]:
+        """Say whether the new and changed tests of `head` fail without the change, and which faults they miss."""
+        start = ("--base", _check_revision(base)) if base else ()
+        options = (*start, "--head", _check_revision(head), "--title=" + title[:500])
+        return await runner.run_command(
+            "prove", *options, *runner.sandbox_options, *_setup_options(setup)
+        )
 
     return server
 

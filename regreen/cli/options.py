@@ -301,7 +301,7 @@ DEFAULT_KEYS: dict[str, click.ParamType[Any]] = {
     "min-confidence": click.FloatRange(0, 1),
     "max-comments": click.IntRange(min=0),
 }
-COMMANDS_WITH_DEFAULTS = ("review", "bisect", "fix", "env", "init", "gate", "sandbox", "doctor", "plan", "ci-log")  # fmt: skip
+COMMANDS_WITH_DEFAULTS = ("review", "bisect", "fix", "env", "init", "gate", "prove", "sandbox", "doctor", "plan", "ci-log")  # fmt: skip
 
 
 def defaults_file() -> Path:

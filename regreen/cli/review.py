@@ -135,7 +135,7 @@ def command(
     post_finished = _prepare_posting() if post else None
     diff = _read_diff(diff_file) if diff_file is not None else None
     git = _open_repository(repo, needed=diff is None)
-    base_sha, head_sha = _resolve_revisions(git, repo or Path.cwd(), base, head, diff)
+    base_sha, head_sha = resolve_change(git, repo or Path.cwd(), base, head, diff)
     config = load_config_at(git, base_sha) if git else RepoConfig()
     if git and config.paths:
         config = select_tests(config, find_changed_paths(git, base_sha, head_sha))
@@ -263,7 +263,7 @@ def _open_repository(repo: Path | None, *, needed: bool) -> GitRepository | None
     return GitRepository.open(repo or Path.cwd())
 
 
-def _resolve_revisions(
+def resolve_change(
     git: GitRepository | None, where: Path, base: str | None, head: str | None, diff: str | None
 ) -> tuple[str, str]:
     """The two commits to compare. A patch over a repository is applied onto the base."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -88,6 +88,13 @@ class PatchedFile:
             if tag != "equal"
             for number in range(start, stop)
         )
+
+    def take_back_places(self) -> Iterator[tuple[int, str]]:
+        """The text after the change with one changed place as it was before, for each place: its line, and the text."""
+        old, new = ((text or "").splitlines(keepends=True) for text in (self.old, self.new))
+        for tag, a, b, c, d in self._opcodes:
+            if tag != "equal":
+                yield c + 1, "".join([*new[:c], *old[a:b], *new[d:]])
 
     @cached_property
     def added_text(self) -> str:

@@ -89,6 +89,15 @@ class FixConfig(_ConfigSection):
     """A larger patch waits for `/approve`."""
 
 
+class ProveConfig(_ConfigSection):
+    """How `regreen prove` asks whether a change's tests prove it."""
+
+    mutants: int = Field(40, ge=0, le=1000)
+    """How many faults are put into the changed lines at most."""
+    minutes: float = Field(5, gt=0, le=120)
+    """How long these faults may take."""
+
+
 class Schedule(_ConfigSection):
     """One regular run on a branch."""
 
@@ -205,6 +214,8 @@ class RepoConfig(_ConfigSection):
     """How the tests are run."""
     fix: FixConfig = FixConfig()
     """How failing CI is repaired."""
+    prove: ProveConfig = ProveConfig()
+    """How the tests of a pull request are judged."""
     bisect: BisectConfig = BisectConfig()
     """How regressions are searched for."""
     commands: CommandsConfig = CommandsConfig()

@@ -75,7 +75,7 @@ def read_text(result: CallToolResult) -> str:
 def test_an_agent_reviews_and_judges_through_the_protocol(tmp_path: Path) -> None:
     async def use(client: ClientSession) -> None:
         tools = (await client.list_tools()).tools
-        assert {tool.name for tool in tools} == {"review", "fix", "bisect", "gate"}
+        assert {tool.name for tool in tools} == {"review", "fix", "bisect", "gate", "prove"}
         review = read_document(await client.call_tool("review", {}))
         assert [finding["rule"] for finding in review["findings"]] == ["ruff/F821"]
         gate = read_document(await client.call_tool("gate", {"patch": PATCH}))

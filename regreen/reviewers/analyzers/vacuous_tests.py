@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from regreen.code.diff import FileChange
 from regreen.code.paths import is_test
@@ -23,6 +24,7 @@ _CHECK_WORDS = (
     "fail",
     "ensure",
 )
+_MAX_ATOMS = 8
 _SWALLOWING_TYPES = {"AssertionError", "Exception", "BaseException"}
 
 
@@ -165,6 +167,91 @@ def _find_checks(test: FunctionNode) -> Iterator[ast.stmt | ast.expr]:
             name = _last_name(node.func).lower()
             if any(word in name for word in _CHECK_WORDS):
                 yield node
+
+
+def explain_hollow(test: FunctionNode, helpers: Collection[str]) -> str:
+    """Why no assertion of a test can fail; "" where one can. `helpers` are functions known to assert something."""
+    values = {
+        target.id: node.value
+        for node in ast.walk(test)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    swallowed = {
+        id(inner)
+        for node in ast.walk(test)
+        if isinstance(node, ast.Try) and any(map(_swallows_failure, node.handlers))
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    checks = [node for node in _find_checks(test) if not isinstance(node, ast.Raise)]
+    calls = (node for node in ast.walk(test) if isinstance(node, ast.Call))
+    checks += [node for node in calls if _last_name(node.func) in helpers]
+    if not checks:
+        return "it asserts nothing"
+    left = [node for node in checks if id(node) not in swallowed]
+    if not left:
+        return "what its assertions raise is caught"
+    if any(not _compares_nothing(node, values) for node in left):
+        return ""
+    return "its assertions are true whatever the code does"
+
+
+def _compares_nothing(check: ast.stmt | ast.expr, values: Mapping[str, ast.expr]) -> bool:
+    """Whether a check holds for every value: of constants only, or of one expression with itself."""
+    match check:
+        case ast.Assert(test=test):
+            return _explain_always_true(test) is not None or _is_trivial(test, values)
+        case ast.Call(func=ast.Attribute(attr="assertTrue" | "assertIsNotNone"), args=[test, *_]):
+            return _is_trivial(test, values)
+        case ast.Call(
+            func=ast.Attribute(attr="assertEqual" | "assertEquals" | "assertIs"),
+            args=[left, right, *_],
+        ):
+            return _spell_out(left, values) == _spell_out(right, values)
+        case _:
+            return False
+
+
+def _is_trivial(test: ast.expr, values: Mapping[str, ast.expr]) -> bool:
+    """Whether a condition is true whatever its comparisons give: all that they may give is tried."""
+    atoms: dict[str, bool] = {}
+    _evaluate(test, values, atoms)
+    if len(atoms) > _MAX_ATOMS:
+        return False
+    worlds = itertools.product((True, False), repeat=len(atoms))
+    return all(_evaluate(test, values, dict(zip(atoms, world, strict=True))) for world in worlds)
+
+
+def _evaluate(test: ast.expr, values: Mapping[str, ast.expr], atoms: dict[str, bool]) -> bool:
+    """A condition where each comparison has the value of `atoms`; those that are missing are added."""
+    match test:
+        case ast.Constant(value=value):
+            holds = bool(value)
+        case ast.BoolOp(op=op, values=parts):
+            found = [_evaluate(part, values, atoms) for part in parts]
+            holds = any(found) if isinstance(op, ast.Or) else all(found)
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            holds = not _evaluate(inner, values, atoms)
+        case ast.Call(func=ast.Name(id="bool"), args=[inner], keywords=[]):
+            holds = _evaluate(inner, values, atoms)
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, ast.Name(id="object")]):
+            holds = True
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            one, other = _spell_out(left, values), _spell_out(right, values)
+            same = one == other and isinstance(op, ast.Eq | ast.Is | ast.LtE | ast.GtE)
+            name = type(op).__name__
+            atom = f"{one} {name.replace('Not', '')} {other}"
+            holds = same or atoms.setdefault(atom, True) is not ("Not" in name)
+        case _:
+            holds = atoms.setdefault(_spell_out(test, values), True)
+    return holds
+
+
+def _spell_out(node: ast.expr, values: Mapping[str, ast.expr]) -> str:
+    """An expression with the value that a bare name was given."""
+    return ast.unparse(values.get(node.id, node) if isinstance(node, ast.Name) else node)
 
 
 def _find_early_return(test: FunctionNode) -> ast.stmt | None:

@@ -1,0 +1,97 @@
+"""`regreen prove`: whether the new and altered tests of a change prove it."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regreen.cli.env import complete_local_trial
+from regreen.cli.options import (
+    TrialOptions,
+    format_option,
+    load_config_at,
+    quiet_option,
+    repo_option,
+    sandbox_option,
+    trial_options,
+)
+from regreen.cli.review import resolve_change
+from regreen.cli.terminal import print_answer, report_progress
+from regreen.packages.python_version import choose_python_version
+
+if TYPE_CHECKING:
+    from regreen.proofs.prove import ProofResult
+
+
+@click.command("prove")
+@repo_option()
+@click.option("--base", metavar="REV", help="What it is compared with; default: as for review.")
+@click.option("--head", metavar="REV", help="The change; WORKTREE: the files as they stand.")
+@click.option("--title", default="", help="The pull request's title, whose claims are checked.")
+@click.option("--body", default="", help="Its description.")
+@click.option(
+    "--mutants", type=click.IntRange(0, 1000), metavar="N", help="Faults that are put into the changed lines; default: prove.mutants."
+)  # fmt: skip
+@trial_options()
+@click.option(
+    "--max-minutes", type=click.FloatRange(min=0.1), default=20.0, metavar="N", help="Stop after so long."
+)  # fmt: skip
+@sandbox_option("kind")
+@format_option("form", "text", "json")
+@quiet_option()
+def command(
+    *,
+    repo: Path,
+    base: str | None,
+    head: str | None,
+    title: str,
+    body: str,
+    mutants: int | None,
+    options: TrialOptions,
+    max_minutes: float,
+    kind: str,
+    form: str,
+) -> int:
+    """Run a change's new and altered tests with and without it: do they prove it?"""
+    from regreen.adapters.git.repository import GitRepository
+    from regreen.adapters.sandbox.selection import choose_sandbox
+    from regreen.bot.messages.proofs import format_proof
+    from regreen.proofs.prove import ProofJob, prove_change
+
+    git = GitRepository.open(repo)
+    named, at = resolve_change(git, repo, base, head, None)
+    origin = git.merge_base(named, at) or named
+    settings = load_config_at(git, origin).prove
+    sandbox = choose_sandbox(kind)
+    started = time.monotonic()
+    done = complete_local_trial(
+        options.make_trial(()), at, git=git, sandbox=sandbox, minutes=max_minutes / 2
+    )
+    python = done.trial.python or choose_python_version(git, at, sandbox.pythons())
+    spent = time.monotonic() - started
+    job = ProofJob(
+        replace(done.trial, python=python),
+        origin,
+        at,
+        title,
+        body,
+        settings.mutants if mutants is None else mutants,
+        min(settings.minutes, max(0.1, max_minutes - spent / 60)),
+    )
+    result = prove_change(job, git=git, sandbox=sandbox, say=report_progress)
+    result = replace(result, seconds={"environment": spent, **result.seconds})
+    if form == "json":
+        click.echo(json.dumps(make_document(result, done.document), indent=2))
+    else:
+        print_answer(format_proof(result), headline=True)
+    return 0 if result.verdict in {"proven", "nothing_to_prove"} else 1
+
+
+def make_document(result: ProofResult, environment: dict[str, object]) -> dict[str, object]:
+    """The JSON document of a proof."""
+    return {"version": 1, **asdict(result), "environment": environment or None}

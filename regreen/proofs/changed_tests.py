@@ -1,0 +1,169 @@
+"""Which tests a change adds or alters, and what of the change belongs to them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from regreen.code.file_change import PatchedFile, is_layout_only
+from regreen.code.paths import is_lock_file, is_source, is_test, is_test_config
+from regreen.code.python_calls import FunctionNode
+from regreen.domain.ports import Git
+from regreen.gate.facts import walk_functions
+from regreen.gate.judge import changed_files
+from regreen.gate.words import name_set
+from regreen.languages.registry import find_mutation, find_test_tools
+from regreen.packages.manifests_and_locks import is_manifest
+from regreen.reviewers.analyzers.vacuous_tests import explain_hollow
+
+_WORD = re.compile(r"[A-Za-z_]\w{0,100}")
+_MAX_DATA_USERS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedTest:
+    """A test function that is new or altered; `hollow` says why none of its assertions can fail, "" where one can."""
+
+    test: str
+    path: str
+    function: str
+    hollow: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeParts:
+    """A change, taken apart.
+
+    `tests` are new or altered; `support` are the paths that go with them (test files, their data and configuration,
+    manifests); `sources` are the changed files of the product that can be mutated, `other_sources` those that cannot.
+    `new_names` are the identifiers that the product's files have only after the change.
+    """
+
+    tests: tuple[ChangedTest, ...]
+    support: tuple[str, ...]
+    sources: tuple[PatchedFile, ...]
+    other_sources: tuple[str, ...]
+    new_names: frozenset[str]
+
+    @property
+    def changes_source(self) -> bool:
+        """Whether anything of the product changes."""
+        return bool(self.sources or self.other_sources)
+
+
+def divide_change(git: Git, base: str, head: str) -> ChangeParts:
+    """Take a change apart. It parses files of the repository: call it in a child process."""
+    files = [file for file in changed_files(git, base, head) if not is_layout_only(file)]
+    support = [file for file in files if _is_support(file.path)]
+    product = [file for file in files if is_source(file.path) and not _is_support(file.path)]
+    product = [file for file in product if not file.path.startswith(".")]
+    sources = tuple(file for file in product if find_mutation(file.path) and file.new is not None)
+    tests = [test for file in support for test in _find_changed(file)]
+    data = [
+        file.path
+        for file in support
+        if is_test(file.path) and not file.has_syntax_tree and file.new is not None
+    ]
+    if data and not tests:
+        tests = list(_find_data_users(git, head, data))
+    old = {word for file in product for word in _WORD.findall(file.old or "")}
+    new = {word for file in sources for word in _WORD.findall(file.added_text)}
+    new |= {word for file in sources for word in file.path.removesuffix(file.suffix).split("/") if file.old is None}  # fmt: skip
+    return ChangeParts(
+        tuple(tests),
+        tuple(file.path for file in support if file.new is not None),
+        sources,
+        tuple(file.path for file in product if file not in sources),
+        frozenset(new - old),
+    )
+
+
+def _is_support(path: str) -> bool:
+    return is_test(path) or is_test_config(path) or is_manifest(path) or is_lock_file(path)
+
+
+def _find_changed(file: PatchedFile) -> Iterator[ChangedTest]:
+    """The test functions of a file that are new, read otherwise, or use something of the file that is."""
+    tools = find_test_tools(file.path)
+    if tools is None or file.new_tree is None or not tools.is_collected(file.path):
+        return
+    before, after = _definitions(file.old_tree), _definitions(file.new_tree)
+    altered = {name for name in after if before.get(name) != after[name]}
+    # What a test uses by its bare name: fixtures, helpers, constants, and attributes of its own class.
+    touched = {name.rsplit(".", 1)[-1] for name in altered}
+    functions = dict(walk_functions(file.new_tree))
+    helpers = {
+        name: node for name, node in functions.items() if not _short(name).startswith("test")
+    }
+    for _ in helpers:
+        more = {_short(name) for name, node in helpers.items() if _uses(node) & touched}
+        if more <= touched:
+            break
+        touched |= more
+    checking = {_short(name) for name, node in helpers.items() if not explain_hollow(node, set())}
+    for name, node in functions.items():
+        if not _short(name).startswith("test"):
+            continue
+        around = name.rpartition(".")[0]
+        prepared = {around, *(f"{around}.{setup}" for setup in name_set("setup_functions"))}
+        if name in altered or _uses(node) & touched or (around and prepared & altered):
+            yield ChangedTest(
+                tools.name_test(file.path, name),
+                file.path,
+                node.name,
+                explain_hollow(node, checking),
+            )
+
+
+def _short(name: str) -> str:
+    return name.rsplit(".", 1)[-1]
+
+
+def _uses(node: FunctionNode) -> set[str]:
+    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    names |= {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+    own = (one for one in ast.walk(node) if isinstance(one, ast.Attribute))
+    return names | {
+        one.attr for one in own if isinstance(one.value, ast.Name) and one.value.id == "self"
+    }
+
+
+def _definitions(tree: ast.Module | None) -> dict[str, str]:
+    """Functions, class headers with their fields, and constants of a module, by dotted name, as dumps."""
+    found: dict[str, str] = {}
+
+    def visit(body: Sequence[ast.stmt], prefix: str) -> None:
+        for node in body:
+            match node:
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    found[f"{prefix}{node.name}"] = ast.dump(node)
+                case ast.ClassDef():
+                    heads = [*node.bases, *node.keywords, *node.decorator_list]
+                    found[f"{prefix}{node.name}"] = repr([ast.dump(head) for head in heads])
+                    visit(node.body, f"{prefix}{node.name}.")
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)])
+                    | ast.AnnAssign(target=ast.Name(id=name))
+                ):
+                    found[f"{prefix}{name}"] = ast.dump(node)
+                case _:
+                    pass
+
+    visit(tree.body if tree else [], "")
+    return found
+
+
+def _find_data_users(git: Git, head: str, data: Sequence[str]) -> Iterator[ChangedTest]:
+    """All tests of the few files that name changed test data, or the folder that it lies in."""
+    words = {part for path in data for part in (path.split("/")[-1], *path.split("/")[-2:-1])}
+    words -= {"tests", "test"}
+    left = _MAX_DATA_USERS
+    for entry in git.tree(head):
+        tools = find_test_tools(entry.path)
+        if left and tools is not None and tools.is_collected(entry.path):
+            text = (git.show(head, entry.path) or b"").decode("utf-8", "replace")
+            if any(word in text for word in words):
+                left -= 1
+                yield from _find_changed(PatchedFile(entry.path, None, text))

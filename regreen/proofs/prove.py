@@ -1,0 +1,554 @@
+"""Runs the tests of a change with and without it, and says what they prove."""
+
+from __future__ import annotations
+
+import ast
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from threading import Event
+from typing import Literal
+
+from regreen import isolation
+from regreen.code.file_change import CheckReason, PatchedFile
+from regreen.code.paths import is_test
+from regreen.code.python_calls import parse_python
+from regreen.domain.job_control import ContextThreadPool, StopCondition
+from regreen.domain.models import Failure
+from regreen.domain.ports import Git, Sandbox
+from regreen.fixers.case import FixJob, InitialFailure, RepairCase
+from regreen.fixers.warm_engine import Candidate, WarmEngine
+from regreen.gate.facts import find_functions
+from regreen.languages.registry import TEST_LISTENERS, find_mutation, find_warm_language
+from regreen.proofs.changed_tests import ChangedTest, ChangeParts, divide_change
+from regreen.proofs.claims import ProofClaim, find_weakened_tests, read_intent
+from regreen.runs.test_runs import CommandRun, find_regressed_tests, run_fresh
+from regreen.runs.trial import Trial
+
+ProofVerdict = Literal[
+    "proven", "not_discriminating", "inconclusive", "nothing_to_prove", "refused"
+]
+_MAX_NAMED_TESTS = 40
+_MAX_DIRECT_FAULTS = 6
+_MAX_CONFIRMED_MUTANTS = 4
+_MAX_ENGINE_PASSES = 3
+_MUTANTS_A_CALL = 12
+_ASSERTING_KIND = re.compile(r"(?:\w*AssertionError|Failed|\w*ComparisonFailure|MultipleFailures)$")
+_LACKS_NAME = re.compile(
+    r"unexpected keyword argument|positional arguments?\b.{0,40}\bgiven|cannot import name|No module named"
+    r"|has no attribute|is not defined|does not have the attribute|takes no arguments|fixture '"
+)
+_QUOTED = re.compile(r"['\"`]([\w.]{1,200})['\"`]")
+
+
+@dataclass(frozen=True)
+class ProofJob:
+    """A change whose tests are to prove it.
+
+    `trial` is how the tests of the repository run; `base` is the merge base. `mutants` and `minutes` bound the faults
+    that are put into the changed lines.
+    """
+
+    trial: Trial
+    base: str
+    head: str
+    title: str = ""
+    body: str = ""
+    mutants: int = 40
+    minutes: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class TestProof:
+    """How one new or altered test ends without and with the change; the keys are those of the JSON document."""
+
+    __test__ = False
+    test: str
+    base: Literal["fail", "pass", "error", "missing"]
+    head: Literal["pass", "fail"]
+    verdict: ProofVerdict
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TriedMutant:
+    """A fault in a changed line, and the first test that notices it."""
+
+    path: str
+    line: int
+    change: str
+    killed_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProofResult:
+    """What the tests of a change prove."""
+
+    verdict: ProofVerdict
+    reason: str
+    tests: tuple[TestProof, ...] = ()
+    mutants: tuple[TriedMutant, ...] = ()
+    claims: tuple[ProofClaim, ...] = ()
+    census: tuple[CheckReason, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _SidedRuns:
+    """One run on the head and one on the base."""
+
+    head: CommandRun
+    base: CommandRun
+
+
+@dataclass(frozen=True, slots=True)
+class _Red:
+    """How a test fails without the change; `kind` "lacks" means that it needs something that the change adds."""
+
+    kind: Literal["assertion", "crash", "lacks", "other"]
+    text: str
+
+
+def prove_change(
+    job: ProofJob,
+    *,
+    git: Git,
+    sandbox: Sandbox,
+    say: Callable[[str], None] = lambda _: None,
+    cancel: Event | None = None,
+) -> ProofResult:
+    """Say what the new and altered tests of a change prove.
+
+    Raises:
+        UserError: the change cannot be read, or its environment cannot be set up.
+        Cancelled: `cancel` was set.
+        OutsideError: the sandbox engine failed.
+    """
+    with isolation.name_failed_input("the change"):
+        parts = isolation.run_in_child(divide_change, git, job.base, job.head, cancel=cancel)
+        census = isolation.run_in_child(find_weakened_tests, git, job.base, job.head, cancel=cancel)
+    proof = _Proof(job, parts, git, sandbox)
+    proof.say, proof.cancel = say, cancel
+    return proof.finish(census)
+
+
+class _Proof:
+    """One proof while it is made."""
+
+    def __init__(self, job: ProofJob, parts: ChangeParts, git: Git, sandbox: Sandbox) -> None:
+        self.job, self.parts, self.git, self.sandbox = job, parts, git, sandbox
+        self.say: Callable[[str], None] = lambda _: None
+        self.cancel: Event | None = None
+        self.intent = read_intent(job.title, job.body)
+        self.overlay = {
+            path: data for path in parts.support if (data := git.show(job.head, path)) is not None
+        }
+        self.seconds = {"tests": 0.0, "proof": 0.0, "mutants": 0.0}
+        self.done: dict[str, TestProof] = {}
+        self._candidates: list[tuple[TriedMutant, Candidate]] = []
+        self.mutants: tuple[TriedMutant, ...] = ()
+        self.noticed: set[str] = set()
+
+    def finish(self, census: tuple[CheckReason, ...]) -> ProofResult:
+        started = time.monotonic()
+        tests: tuple[TestProof, ...] = ()
+        if self.parts.tests and self.parts.changes_source:
+            tests = self._prove_tests()
+        self.seconds["proof"] = time.monotonic() - started - self.seconds["mutants"]
+        verdict, reason = self._conclude(tests)
+        refused = next((one for one in census if one.level == "deny"), None)
+        if refused is not None:
+            verdict, reason = "refused", refused.detail
+        claims = (*self._check_closes(tests, verdict), *self._check_keeps(tests))
+        return ProofResult(verdict, reason, tests, self.mutants, claims, census, self.seconds)
+
+    def _conclude(self, tests: Sequence[TestProof]) -> tuple[ProofVerdict, str]:
+        if not self.parts.changes_source:
+            return "nothing_to_prove", "the change alters no source of the product"
+        if not self.parts.tests:
+            return "nothing_to_prove", "no test is new or altered"
+        for verdict in ("proven", "not_discriminating", "inconclusive"):
+            found = [test for test in tests if test.verdict == verdict]
+            if found:
+                more = f" ({len(found)} of {len(tests)} tests)" if len(tests) > 1 else ""
+                return found[0].verdict, f"{found[0].test}: {found[0].reason}{more}"
+        return (
+            "nothing_to_prove",
+            "the tests pass with and without the change, as they are meant to",
+        )
+
+    # -- runs ----------------------------------------------------------------------------------------------------
+
+    def _run(self, rev: str, tests: Sequence[ChangedTest], overlay: Mapping[str, bytes]) -> CommandRun:  # fmt: skip
+        trial = replace(
+            self.job.trial,
+            command=self._command(tests),
+            overlay={**self.job.trial.overlay, **overlay},
+            title=None,
+        )
+        return run_fresh(
+            trial, rev, git=self.git, sandbox=self.sandbox, listeners=TEST_LISTENERS, cancel=self.cancel
+        )  # fmt: skip
+
+    def _command(self, tests: Sequence[ChangedTest]) -> tuple[str, ...]:
+        """Pytest on the files of some tests, cut down to names like theirs: a node id that a base lacks stops it."""
+        language = find_warm_language(self.job.trial)
+        driver = language.warm_driver if language is not None else None
+        python = driver.find_interpreter(self.job.trial.command) if driver else None
+        functions = list(dict.fromkeys(test.function for test in tests))
+        named = ("-k", " or ".join(functions)) if len(functions) <= _MAX_NAMED_TESTS else ()
+        options = ("-q", "--tb=short", "--maxfail=0", "--continue-on-collection-errors", "-p", "no:cacheprovider")  # fmt: skip
+        paths = dict.fromkeys(test.path for test in tests)
+        return (*(python or ("python",)), "-m", "pytest", *options, *named, *paths)
+
+    def _run_both(self, tests: Sequence[ChangedTest]) -> _SidedRuns:
+        with ContextThreadPool(2) as pool:
+            head: Future[CommandRun] = pool.submit(self._run, self.job.head, tests, {})
+            base: Future[CommandRun] = pool.submit(self._run, self.job.base, tests, self.overlay)
+            return _SidedRuns(head.result(), base.result())
+
+    def _prove_tests(self) -> tuple[TestProof, ...]:
+        tests = self.parts.tests
+        self.say(f"running {len(tests)} new or altered tests with and without the change")
+        first = self._run_both(tests)
+        if not first.head.tests:
+            why = f"no test ran with the change: {_describe_end(first.head)}"
+            return tuple(
+                TestProof(test.test, "error", "fail", "inconclusive", why) for test in tests
+            )
+        self.seconds["tests"] = first.head.result.seconds
+        compared = {test.test: self._compare(test, first) for test in tests}
+        self.done = {name: one for name, one in compared.items() if isinstance(one, TestProof)}
+        reds = {name: one for name, one in compared.items() if isinstance(one, _Red)}
+        self._repeat(first, [test for test in tests if test.test in reds])
+        lacking: list[ChangedTest] = []
+        for test in tests:
+            if test.test in reds and test.test not in self.done:
+                if reds[test.test].kind == "lacks":
+                    lacking.append(test)
+                else:
+                    self.done[test.test] = self._judge_red(test, reds[test.test])
+        self._show_by_faults(lacking, self._make_direct_faults() if lacking else ())
+        self._try_mutants(first.head)
+        left = [test for test in lacking if test.test not in self.done]
+        if left and not self.intent.keeps:
+            killed = [(mutant, text) for mutant, text in self._candidates if mutant.killed_by]
+            faults = [(f"{one.path}:{one.line}: {one.change}", text) for one, text in killed]
+            self._show_by_faults(left, faults[:_MAX_CONFIRMED_MUTANTS])
+        proven = any(proof.verdict == "proven" for proof in self.done.values())
+        for test in tests:
+            if test.test not in self.done:
+                red = reds.get(test.test)
+                self.done[test.test] = (
+                    self._judge_unshown(test, red) if red else self._judge_green(test, proven=proven)
+                )  # fmt: skip
+        return tuple(self.done[test.test] for test in tests)
+
+    def _compare(self, test: ChangedTest, runs: _SidedRuns) -> TestProof | _Red | None:
+        """The verdict where one run on each side settles it, else how the base is red; None where both are green."""
+        head = _select(test, runs.head.tests)
+        passing = {name for name, word in head.items() if word == "passed"}
+        why = ""
+        if "failed" in head.values() or not head:
+            why = f"it {'fails' if head else 'did not run'} with the change, so it proves nothing"
+            return TestProof(test.test, "error", "fail", "inconclusive", why)
+        if not passing:
+            why = "it is skipped here, or expected to fail"
+        elif runs.base.result.ended != "exit":
+            why = f"the tests did not end without the change ({runs.base.result.ended})"
+        if why:
+            return TestProof(test.test, "error", "pass", "inconclusive", why)
+        return self._read_red(test, passing, runs.base)
+
+    def _read_red(self, test: ChangedTest, passing: set[str], run: CommandRun) -> _Red | None:
+        """How what passes with the change fails without it; None where it does not."""
+        base = _select(test, run.tests)
+        failed = [name for name in passing if base.get(name) == "failed"]
+        found = [_classify_failure(one, self.parts.new_names) for one in run.failures if one.test in failed]  # fmt: skip
+        for kind in ("assertion", "crash", "lacks", "other"):
+            if red := next((red for red in found if red.kind == kind), None):
+                return red
+        if failed:
+            return _Red("other", "how it fails could not be read")
+        if not passing - base.keys():
+            return None
+        uncollected = [one for one in run.failures if one.test.partition("::")[0] == test.path]
+        told = uncollected[0].message if uncollected else "it is not collected without the change"
+        return _Red("lacks", told.partition("\n")[0][:200])
+
+    def _repeat(self, first: _SidedRuns, tests: Sequence[ChangedTest]) -> None:
+        """Run what is red on the base once more on both sides: what ends otherwise is a flake."""
+        if not tests:
+            return
+        second = self._run_both(tests)
+        for test in tests:
+            before, after = (_select(test, runs.head.tests) for runs in (first, second))
+            if before.keys() - after.keys() or not isinstance(self._compare(test, second), _Red):
+                why = "it ends otherwise when it is run again"
+                self.done[test.test] = TestProof(test.test, "error", "pass", "inconclusive", why)
+
+    # -- verdicts ------------------------------------------------------------------------------------------------
+
+    def _judge_red(self, test: ChangedTest, red: _Red) -> TestProof:
+        if red.kind == "other":
+            return TestProof(test.test, "error", "pass", "inconclusive", f"without the change it ends with an error of another kind: {red.text}")  # fmt: skip
+        if red.kind == "crash" and test.hollow:
+            why = f"without the change it stops with {red.text}, but {test.hollow}"
+            return TestProof(test.test, "error", "pass", "inconclusive", why)
+        return TestProof(test.test, "fail", "pass", "proven", f"without the change: {red.text}")
+
+    def _judge_unshown(self, test: ChangedTest, red: _Red) -> TestProof:
+        if self.intent.keeps:
+            why = f"the change is said to keep behaviour; without it: {red.text}"
+            return TestProof(test.test, "missing", "pass", "nothing_to_prove", why)
+        if test.hollow:
+            return TestProof(test.test, "missing", "pass", "not_discriminating", test.hollow)
+        why = f"it needs what the change adds ({red.text}), and no fault that was tried in it makes an assertion fail"
+        return TestProof(test.test, "missing", "pass", "inconclusive", why)
+
+    def _judge_green(self, test: ChangedTest, *, proven: bool) -> TestProof:
+        both = "it passes with and without the change"
+        if test.hollow:
+            return TestProof(test.test, "pass", "pass", "not_discriminating", f"{both}: {test.hollow}")  # fmt: skip
+        if proven or self.intent.keeps:
+            return TestProof(test.test, "pass", "pass", "nothing_to_prove", f"{both}; it guards what stays")  # fmt: skip
+        if test.test in self.noticed:
+            verdict: ProofVerdict = "inconclusive" if self.intent.fixes else "nothing_to_prove"
+            return TestProof(test.test, "pass", "pass", verdict, f"{both}, and notices faults in the changed lines")  # fmt: skip
+        lived = next((mutant for mutant in self.mutants if not mutant.killed_by), None)
+        if lived is None:
+            return TestProof(test.test, "pass", "pass", "inconclusive", f"{both}, and no fault could be put into the changed lines")  # fmt: skip
+        why = f"{both}, and with {lived.change!r} in {lived.path}:{lived.line} too"
+        return TestProof(test.test, "pass", "pass", "not_discriminating", why)
+
+    # -- faults --------------------------------------------------------------------------------------------------
+
+    def _make_direct_faults(self) -> list[tuple[str, Candidate]]:
+        """New functions that return nothing, then single places taken back."""
+        if self.intent.keeps:
+            return []
+        return isolation.run_in_child(_list_direct_faults, self.parts.sources, cancel=self.cancel)
+
+    def _show_by_faults(
+        self, tests: Sequence[ChangedTest], faults: Sequence[tuple[str, Candidate]]
+    ) -> None:
+        """Run tests that need the new code on the head with a fault in it; those whose assertions fail are proven."""
+        left = [test for test in tests if not test.hollow]
+        for what, candidate in faults:
+            if not left:
+                return
+            files = {
+                path: text.encode("utf-8", "surrogateescape") for path, text in candidate.items()
+            }
+            run = self._run(self.job.head, left, files)
+            for test in list(left):
+                failed = _select(test, run.tests)
+                seen = [_classify_failure(one, frozenset()) for one in run.failures if one.test in failed]  # fmt: skip
+                shown = next((red for red in seen if red.kind in {"assertion", "crash"}), None)
+                if shown is not None:
+                    left.remove(test)
+                    why = f"it needs what the change adds; with {what}: {shown.text}"
+                    self.done[test.test] = TestProof(test.test, "missing", "pass", "proven", why)
+
+    def _try_mutants(self, head: CommandRun) -> None:
+        """Put faults into the changed lines, and see which of them a test of the changed test files notices."""
+        started = time.monotonic()
+        deadline = started + 60 * self.job.minutes
+        faults = list(self._make_mutants())
+        own = {
+            name: test.test
+            for test in self.parts.tests
+            for name, word in _select(test, head.tests).items()
+            if word == "passed"
+        }
+        if faults and own and self.job.mutants > 0:
+            self.say(f"putting {len(faults)} faults into the changed lines")
+            self._candidates = self._kill(faults, own, deadline)
+        self.mutants = tuple(mutant for mutant, _ in self._candidates)
+        self.seconds["mutants"] = time.monotonic() - started
+
+    def _kill(
+        self, faults: list[tuple[TriedMutant, Candidate]], own: Mapping[str, str], deadline: float
+    ) -> list[tuple[TriedMutant, Candidate]]:  # fmt: skip
+        stop = StopCondition(deadline, self.cancel)
+        tried: list[tuple[TriedMutant, Candidate]] = []
+        asked = dict(own)
+        others: dict[str, str] = {}
+        for number in range(_MAX_ENGINE_PASSES):
+            if not asked or stop.left < 1:
+                break
+            engine = self._make_engine({**others, **dict.fromkeys(asked, "failed")}, stop)
+            if number == 0:
+                timed = engine.run_baseline(sorted({name.split("::")[0] for name in asked}), stop.left / 3)  # fmt: skip
+                others = {name: "passed" for name, one in timed.items() if one.outcome == "passed" and name not in own}  # fmt: skip
+                engine = self._make_engine({**others, **dict.fromkeys(asked, "failed")}, stop)
+                engine.set_limits(timed)
+            verdicts = engine.try_all([candidate for _, candidate in faults], seconds=stop.left)
+            seen: set[str] = set()
+            rows: list[tuple[TriedMutant, Candidate]] = []
+            for (mutant, candidate), verdict in zip(faults, verdicts, strict=False):
+                if verdict.how != "untried":
+                    killer = verdict.failed[0] if verdict.failed else "the tests"
+                    rows.append((replace(mutant, killed_by=None if verdict.green else killer), candidate))  # fmt: skip
+                    seen |= {own[killer]} if not verdict.green and killer in own else set()
+            tried = tried or rows
+            self.noticed |= seen
+            if not seen:
+                break
+            others = {}  # asked once; what follows is whether each of the other new tests notices something
+            asked = {name: test for name, test in asked.items() if test not in self.noticed}
+        return tried
+
+    def _make_engine(self, words: Mapping[str, str], stop: StopCondition) -> WarmEngine:
+        trial = replace(self.job.trial, command=self._command(self.parts.tests), title=None)
+        before = InitialFailure(trial.command_line, 0)
+        job = FixJob(trial, self.job.head)
+        return WarmEngine(
+            RepairCase(job, self.job.head, before, words, self.git, self.sandbox, stop)
+        )
+
+    def _make_mutants(self) -> Iterator[tuple[TriedMutant, Candidate]]:
+        sources = self.parts.sources
+        share = max(1, self.job.mutants // max(1, len(sources)))
+        left = self.job.mutants
+        for file in sources:
+            made = isolation.run_in_child(_mutate_file, file, share)
+            for mutant, text in made[: max(0, left)]:
+                left -= 1
+                yield mutant, {file.path: text}
+
+    # -- claims --------------------------------------------------------------------------------------------------
+
+    def _check_closes(
+        self, tests: Sequence[TestProof], verdict: ProofVerdict
+    ) -> Iterator[ProofClaim]:
+        proven = [test.test for test in tests if test.verdict == "proven"]
+        for text in self.intent.closes:
+            if proven:
+                yield ProofClaim(text, True, f"{proven[0]} fails without the change")
+            elif not self.parts.changes_source:
+                yield ProofClaim(text, None, "no source of the product changes")
+            elif verdict == "inconclusive":
+                yield ProofClaim(text, None, "the tests could not show it")
+            else:
+                yield ProofClaim(text, False, "no test of this change fails without it")
+
+    def _check_keeps(self, tests: Sequence[TestProof]) -> Iterator[ProofClaim]:
+        """Compare the project's tests before and after a change that is said to keep behaviour."""
+        if not self.intent.keeps:
+            return
+        text = self.intent.keeps
+        red = next((test for test in tests if test.base == "fail"), None)
+        if red is not None:
+            yield ProofClaim(text, False, f"{red.test} fails without the change")
+            return
+        if not self.parts.changes_source or not self.job.trial.command:
+            yield ProofClaim(
+                text, None if self.parts.changes_source else True, "nothing was compared"
+            )
+            return
+        self.say("running the project's tests before and after the change")
+        trial = replace(self.job.trial, timeout=min(self.job.trial.timeout, 60 * self.job.minutes))
+        old, new = (
+            run_fresh(trial, rev, git=self.git, sandbox=self.sandbox, listeners=TEST_LISTENERS, seconds=trial.timeout / 2, cancel=self.cancel)
+            for rev in (self.job.base, self.job.head)
+        )  # fmt: skip
+        if not old.tests or not new.tests or old.stopped or new.stopped:
+            yield ProofClaim(text, None, "the project's tests did not run to their end")
+            return
+        gone = find_regressed_tests(old.tests, new.tests)
+        failed = [test for test, word in gone.items() if word == "failed"]
+        kept = sum(word == "passed" and old.tests.get(test) == "passed" for test, word in new.tests.items())  # fmt: skip
+        why = f"{failed[0]} passed before and fails now" if failed else f"{kept} tests pass before and after"  # fmt: skip
+        yield ProofClaim(text, not failed, why)
+
+
+def _describe_end(run: CommandRun) -> str:
+    """Why nothing ran: the first line that pytest marks as an error, else its last."""
+    lines = [line.strip() for line in run.output.splitlines() if line.strip()]
+    marked = (line[1:].strip() for line in lines if line.startswith("E  "))
+    return next(marked, lines[-1] if lines else run.result.ended)[:200]
+
+
+def _select(test: ChangedTest, tests: Mapping[str, str]) -> dict[str, str]:
+    """The outcomes of one test function: all its cases, and those of the classes that inherit it."""
+    own = {name: word for name, word in tests.items() if name.split("[", 1)[0] == test.test}
+    return own or {
+        name: word
+        for name, word in tests.items()
+        if name.startswith(f"{test.path}::")
+        and name.split("[", 1)[0].endswith(f"::{test.function}")
+    }
+
+
+def _classify_failure(failure: Failure, new_names: frozenset[str]) -> _Red:
+    """What a failure without the change says; `new_names` are the identifiers that only the change brings."""
+    line = next(iter(failure.message.splitlines()), "")[:200]
+    text = line if line.startswith(failure.kind) else f"{failure.kind}: {line}"
+    place = failure.path or failure.test.partition("::")[0]
+    if _ASSERTING_KIND.fullmatch(failure.kind) and is_test(place):
+        return _Red("assertion", text)
+    if failure.kind in {"SyntaxError", "IndentationError", "ImportError", "ModuleNotFoundError", "NameError"}:  # fmt: skip
+        return _Red("lacks", text)
+    if _LACKS_NAME.search(failure.message[:2000]):
+        quoted = {part for name in _QUOTED.findall(failure.message[:2000]) for part in name.split(".")}  # fmt: skip
+        about_calls = "argument" in failure.message[:2000]
+        if "fixture '" in failure.message[:2000]:
+            return _Red("other", text)
+        if quoted & new_names or about_calls:
+            return _Red("lacks", text)
+    if not failure.kind or failure.kind == "error":
+        return _Red("other", text)
+    return _Red("crash", text)
+
+
+def _list_direct_faults(sources: Sequence[PatchedFile]) -> list[tuple[str, Candidate]]:
+    stubs = [fault for file in sources for fault in _stub_new_functions(file)]
+    back = [fault for file in sources for fault in _take_back_places(file)]
+    chosen = stubs[: max(_MAX_DIRECT_FAULTS // 2, _MAX_DIRECT_FAULTS - len(back))]
+    return [*chosen, *back][:_MAX_DIRECT_FAULTS]
+
+
+def _stub_new_functions(file: PatchedFile) -> Iterator[tuple[str, Candidate]]:
+    """The file with one of its new functions made to return nothing."""
+    text, known = file.new or "", find_functions(file.old_tree)
+    lines = text.splitlines(keepends=True)
+    for name, node in find_functions(file.new_tree).items():
+        start, end = node.body[0].lineno, node.end_lineno or node.lineno
+        if name in known or start <= node.lineno or name.endswith("__init__"):
+            continue
+        indent = " " * node.body[0].col_offset
+        stubbed = "".join([*lines[: start - 1], f"{indent}return None\n", *lines[end:]])
+        if parse_python(stubbed) is not None:
+            yield f"{name} returning nothing", {file.path: stubbed}
+
+
+def _take_back_places(file: PatchedFile) -> Iterator[tuple[str, Candidate]]:
+    """The file with one changed place as it was before."""
+    if file.old is None or file.new is None:
+        return
+    for number, text in file.take_back_places():
+        if parse_python(text) is not None:
+            yield f"{file.path}:{number} as it was", {file.path: text}
+
+
+def _mutate_file(file: PatchedFile, most: int) -> list[tuple[TriedMutant, str]]:
+    """Faults in the changed lines of a file, spread over them. Call it in a child process."""
+    make_mutants, text = find_mutation(file.path), file.new or ""
+    numbers = [number for number, line in file.added_lines if line.strip()]
+    if make_mutants is None or not numbers:
+        return []
+    size = max(1, len(numbers) * _MUTANTS_A_CALL // max(_MUTANTS_A_CALL, most))
+    groups = [numbers[at : at + size] for at in range(0, len(numbers), size)]
+    found: list[tuple[TriedMutant, str]] = []
+    for group in groups:
+        for edit in make_mutants(text, group)[:_MUTANTS_A_CALL]:
+            changed = edit.apply_to(text)
+            line = changed.splitlines()[edit.line - 1].strip()[:120]
+            if isinstance(parse_python(changed), ast.Module):
+                found.append((TriedMutant(file.path, edit.line, line, None), changed))
+        if len(found) >= most:
+            break
+    return found[:most]

@@ -1,0 +1,82 @@
+"""What a developer sees who types `regreen prove`, in a real repository with a real sandbox."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from regreen.cli import cli
+from tests.unit.repairs import SETUP, Repository, sandbox_or_skip
+
+pytestmark = pytest.mark.sandbox
+BEFORE = "def divide(a, b):\n    return a // b\n\n\ndef half(a):\n    return a / 2\n"
+AFTER = """\
+def divide(a, b):
+    if b == 0:
+        return None
+    return a / b
+
+
+def third(a):
+    return a / 3
+
+
+def half(a):
+    return a / 2
+"""
+TESTS = """\
+import calc
+
+
+def test_divide():
+    assert calc.divide(1, 2) == 0.5
+
+
+def test_zero():
+    assert calc.divide(1, 0) is None
+
+
+def test_zero_hollow():
+    assert calc.divide(1, 0) == calc.divide(1, 0)
+
+
+def test_swallowed():
+    try:
+        assert calc.divide(1, 2) == 0.5
+    except Exception:
+        pass
+
+
+def test_third():
+    assert calc.third(9) == 3
+
+
+def test_red():
+    assert calc.divide(1, 2) == 1
+"""
+
+
+def test_each_new_test_is_judged_by_how_it_ends_without_the_change(tmp_path: Path) -> None:
+    sandbox_or_skip()
+    made = Repository(tmp_path / "repo")
+    base = made.commit("base", {"calc.py": BEFORE, "conftest.py": ""})
+    made.commit("divide", {"calc.py": AFTER, "tests/test_calc.py": TESTS})
+    options = ("--repo", str(made.path), "--base", base, "--head", "HEAD", "--setup", SETUP, "--format", "json")  # fmt: skip
+    done = CliRunner().invoke(cli, ["prove", *options, "--title", "Fix #7"], standalone_mode=False, catch_exceptions=False)  # fmt: skip
+    document = json.loads(done.stdout)
+    seen = {test["test"].partition("::")[2]: (test["base"], test["head"], test["verdict"]) for test in document["tests"]}  # fmt: skip
+    assert seen == {
+        "test_divide": ("fail", "pass", "proven"),
+        "test_zero": ("fail", "pass", "proven"),
+        "test_zero_hollow": ("error", "pass", "inconclusive"),
+        "test_swallowed": ("pass", "pass", "not_discriminating"),
+        "test_third": ("missing", "pass", "proven"),
+        "test_red": ("error", "fail", "inconclusive"),
+    }
+    assert (document["verdict"], done.return_value) == ("proven", 0)
+    assert [(claim["text"], claim["holds"]) for claim in document["claims"]] == [("Fix #7", True)]
+    assert {mutant["path"] for mutant in document["mutants"]} == {"calc.py"}
+    assert any(mutant["killed_by"] for mutant in document["mutants"])

@@ -1,0 +1,162 @@
+"""Which tests a change alters, which of them cannot fail, and what its words and its diff say."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from regreen.code.file_change import PatchedFile
+from regreen.domain.models import Failure
+from regreen.proofs.changed_tests import divide_change
+from regreen.proofs.claims import check_weakening, read_intent
+from regreen.proofs.prove import _classify_failure
+from regreen.reviewers.analyzers.vacuous_tests import explain_hollow
+from tests.unit.repairs import Repository
+
+HELPED = """\
+import calc
+
+LIMIT = {limit}
+
+
+def double(a):
+    return {double}
+
+
+class TestSum:
+    def setup_method(self):
+        self.start = {start}
+
+    def test_start(self):
+        assert calc.add(self.start, 1) == 2
+
+
+def test_limit():
+    assert calc.add(LIMIT, 1) == 2
+
+
+def test_double():
+    assert double(2) == calc.add(2, 2)
+
+
+def test_other():
+    assert calc.add(1, 1) == 2{comment}
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "altered"),
+    [
+        ({"comment": "  # plain"}, set()),
+        ({"limit": "2"}, {"test_limit"}),
+        ({"double": "a + a"}, {"test_double"}),
+        ({"start": "0"}, {"TestSum::test_start"}),
+        ({"comment": " + 0"}, {"test_other"}),
+    ],
+)  # fmt: skip
+def test_what_a_test_uses_alters_it(values: dict[str, str], altered: set[str], tmp_path: Path) -> None:  # fmt: skip
+    plain = {"limit": "1", "double": "2 * a", "start": "1", "comment": ""}
+    made = Repository(tmp_path / "repo")
+    base = made.commit("base", {"calc.py": "def add(a, b):\n    return a + b\n", "tests/test_calc.py": HELPED.format(**plain)})  # fmt: skip
+    head = made.commit("head", {"calc.py": "def add(a, b):\n    return b + a\n", "tests/test_calc.py": HELPED.format(**plain | values)})  # fmt: skip
+    parts = divide_change(made.open(), base, head)
+    assert {test.test.partition("::")[2] for test in parts.tests} == altered
+    assert [file.path for file in parts.sources] == ["calc.py"]
+
+
+def test_what_goes_with_the_tests_and_what_is_new(tmp_path: Path) -> None:
+    made = Repository(tmp_path / "repo")
+    base = made.commit("base", {"calc.py": "def add(a, b):\n    return a + b\n"})
+    head = made.commit("head", {
+        "calc.py": "def add(a, b):\n    return a + b\n\n\ndef third(c):\n    return c / 3\n",
+        "tests/conftest.py": "x = 1\n", "tests/data/a.json": "{}\n", "README.md": "hello\n", "pyproject.toml": "",
+        "tests/test_calc.py": "import calc\n\n\ndef test_third():\n    assert calc.third(3) == 1\n",
+    })  # fmt: skip
+    parts = divide_change(made.open(), base, head)
+    assert set(parts.support) == {"tests/conftest.py", "tests/data/a.json", "tests/test_calc.py", "pyproject.toml"}  # fmt: skip
+    assert {"third", "c"} <= parts.new_names
+    assert "add" not in parts.new_names
+
+
+@pytest.mark.parametrize(
+    ("body", "is_hollow"),
+    [
+        ("assert f(1) == 2", False),
+        ("with pytest.raises(ValueError):\n        f(1)", False),
+        ("self.assertEqual(f(1), 2)", False),
+        ("compare(f(1), 2)", False),  # a helper that asserts
+        ("try:\n        f(1)\n    except ValueError:\n        assert f(2) == 3", False),
+        ("f(1)", True),
+        ("assert True", True),
+        ("assert f(1) == f(1)", True),
+        ("expected = f(1)\n    assert f(1) == expected", True),
+        ("assert f(1) == 2 or True", True),
+        ("assert bool(f(1)) or not bool(f(1))", True),
+        ("assert isinstance(f(1), object)", True),
+        ("assert bool(1 not in f(1)) or not (1 not in f(1))", True),
+        ("x = f(1)\n    assert x is None or x is not None", True),
+        ("assert f(1) or not f(2)", False),
+        ("self.assertEqual(f(1), f(1))", True),
+        ("try:\n        assert f(1) == 2\n    except AssertionError:\n        pass", True),
+    ],
+)
+def test_a_test_without_an_assertion_that_can_fail(body: str, is_hollow: bool) -> None:
+    function = ast.parse(f"def test_it(self):\n    {body}\n").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    assert bool(explain_hollow(function, {"compare"})) is is_hollow
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "place", "seen"),
+    [
+        ("AssertionError", "AssertionError: assert 1 == 2", "tests/test_a.py", "assertion"),
+        ("Failed", "Failed: DID NOT RAISE ValueError", "tests/test_a.py", "assertion"),
+        ("AssertionError", "AssertionError", "pkg/a.py", "crash"),
+        ("ZeroDivisionError", "ZeroDivisionError: division by zero", "pkg/a.py", "crash"),
+        ("ImportError", "ImportError: cannot import name 'x'", "tests/test_a.py", "lacks"),
+        ("AttributeError", "AttributeError: module 'pkg' has no attribute 'fresh'", "tests/test_a.py", "lacks"),
+        ("AttributeError", "AttributeError: 'NoneType' object has no attribute 'start'", "tests/test_a.py", "crash"),
+        ("TypeError", "TypeError: f() got an unexpected keyword argument 'b'", "tests/test_a.py", "lacks"),
+        ("error", "fixture 'client' not found", "tests/test_a.py", "other"),
+    ],
+)  # fmt: skip
+def test_how_a_failure_without_the_change_is_read(kind: str, message: str, place: str, seen: str) -> None:  # fmt: skip
+    failure = Failure("tests/test_a.py::test_it", kind, message, place, 3)
+    assert _classify_failure(failure, frozenset({"fresh"})).kind == seen
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "closes", "fixes", "keeps"),
+    [
+        ("Fix crash of empty lists", "Closes #12", ("Closes #12",), True, False),
+        ("Add a page", "fixes owner/name#3 and resolves #4", ("fixes owner/name#3", "resolves #4"), True, False),
+        ("Refactor the parser", "", (), False, True),
+        ("Move the reader", "There are no behaviour changes.", (), False, True),
+        ("Prefix names", "see #7", (), False, False),
+    ],
+)  # fmt: skip
+def test_what_is_promised(title: str, body: str, closes: tuple[str, ...], fixes: bool, keeps: bool) -> None:  # fmt: skip
+    intent = read_intent(title, body)
+    assert (intent.closes, bool(intent.fixes), bool(intent.keeps)) == (closes, fixes, keeps)
+
+
+TEST = "def test_a():\n    assert f(1) == 2\n    assert f(2) == 3\n\n\ndef test_b():\n    assert f(3) == 4\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "refused"),
+    [
+        ("tests/test_a.py", TEST, TEST.replace("    assert f(2) == 3\n", ""), True),
+        ("tests/test_a.py", TEST, "import pytest\n\n\n@pytest.mark.skip\n" + TEST, True),
+        ("tests/test_a.py", "def test_a():\n    assert f(1) == approx(2, rel_tol=0.1)\n", "def test_a():\n    assert f(1) == approx(2, rel_tol=0.5)\n", True),
+        (".github/workflows/ci.yml", "- run: pytest\n", "- run: pytest || true\n", True),
+        (".github/workflows/ci.yml", "- run: pytest\n", "- run: pytest -q\n", False),
+        ("tests/test_a.py", TEST, TEST + "\n\ndef test_c():\n    assert f(4) == 5\n", False),
+        ("tests/test_a.py", TEST, TEST.replace("== 4", "== 5"), False),
+    ],
+)  # fmt: skip
+def test_a_change_that_weakens_the_tests(path: str, old: str, new: str, refused: bool) -> None:
+    found = check_weakening([PatchedFile(path, old, new)])
+    assert any(reason.level == "deny" for reason in found) is refused, found
