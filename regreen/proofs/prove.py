@@ -21,6 +21,7 @@ from regreen.domain.ports import Git, Sandbox
 from regreen.fixers.case import FixJob, InitialFailure, RepairCase
 from regreen.fixers.warm_engine import Candidate, WarmEngine
 from regreen.gate.facts import find_functions
+from regreen.languages.python.test_tools import PYTHON_TESTS
 from regreen.languages.registry import TEST_LISTENERS, find_mutation, find_warm_language
 from regreen.proofs.changed_tests import ChangedTest, ChangeParts, divide_change
 from regreen.proofs.claims import ProofClaim, find_weakened_tests, read_intent
@@ -193,15 +194,14 @@ class _Proof:
         )  # fmt: skip
 
     def _command(self, tests: Sequence[ChangedTest]) -> tuple[str, ...]:
-        """Pytest on the files of some tests, cut down to names like theirs: a node id that a base lacks stops it."""
+        """What runs some tests, with the Python that the repository's own command names."""
         language = find_warm_language(self.job.trial)
         driver = language.warm_driver if language is not None else None
         python = driver.find_interpreter(self.job.trial.command) if driver else None
         functions = list(dict.fromkeys(test.function for test in tests))
-        named = ("-k", " or ".join(functions)) if len(functions) <= _MAX_NAMED_TESTS else ()
-        options = ("-q", "--tb=short", "--maxfail=0", "--continue-on-collection-errors", "-p", "no:cacheprovider")  # fmt: skip
-        paths = dict.fromkeys(test.path for test in tests)
-        return (*(python or ("python",)), "-m", "pytest", *options, *named, *paths)
+        named = functions if len(functions) <= _MAX_NAMED_TESTS else ()
+        paths = list(dict.fromkeys(test.path for test in tests))
+        return PYTHON_TESTS.run_functions(python or ("python",), named, paths)
 
     def _run_both(self, tests: Sequence[ChangedTest]) -> _SidedRuns:
         with ContextThreadPool(2) as pool:

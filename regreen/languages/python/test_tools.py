@@ -130,6 +130,17 @@ class PythonTestTools:
         options = by_node if any("::" in test for test in tests) else ("-m", "unittest")
         return ("sh", "-c", _OWN_PYTHON, "sh", *options, *tests)
 
+    def run_functions(
+        self, python: Sequence[str], functions: Sequence[str], paths: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Pytest on some files, cut down to functions named like these; all where none is named.
+
+        Not by node id: one that does not exist ends the run, and a file that cannot be read must not.
+        """
+        named = ("-k", " or ".join(functions)) if functions else ()
+        options = ("--tb=short", "--maxfail=0", "--continue-on-collection-errors")
+        return (*python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, *named, *paths)
+
     def name_test(self, path: str, name: str) -> str:
         """The node id of a test."""
         return "::".join((path, *name.split(".")))
