@@ -218,7 +218,7 @@ def test_an_approval_may_name_its_commit(story: Story) -> None:
     head = pull.raw.head_sha
     story.says("alice", f"/approve {head[:12]}", on=pull)
     story.work()
-    assert f"the tests of `{head[:12]}` may be run" in pull.comments[-1]
+    assert f"the tests of `{head[:12]}` may run" in pull.comments[-1]
     story.says("alice", f"/approve {'0' * 12}", on=pull)
     story.work()
     assert "was given for 000000000000" in pull.comments[-1]
