@@ -201,7 +201,7 @@ class _Proof:
         functions = list(dict.fromkeys(test.function for test in tests))
         named = functions if len(functions) <= _MAX_NAMED_TESTS else ()
         paths = list(dict.fromkeys(test.path for test in tests))
-        return PYTHON_TESTS.run_functions(python or ("python",), named, paths)
+        return PYTHON_TESTS.run_functions(python or (), named, paths)
 
     def _run_both(self, tests: Sequence[ChangedTest]) -> _SidedRuns:
         with ContextThreadPool(2) as pool:

@@ -139,7 +139,8 @@ class PythonTestTools:
         """
         named = ("-k", " or ".join(functions)) if functions else ()
         options = ("--tb=short", "--maxfail=0", "--continue-on-collection-errors")
-        return (*python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, *named, *paths)
+        plain = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+        return (*(python or ("python",)), *plain, *options, *named, *paths)
 
     def name_test(self, path: str, name: str) -> str:
         """The node id of a test."""
