@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import traceback
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Map, RuleFactory
 
 from regreen_playground import graphql, pages, signin, smarthttp
 from regreen_playground.routes import (
@@ -28,11 +30,37 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'"
 ROOMS = (apps, people, repositories, gitdata, pulls, reviews, issues, checks, actions)
 
 
+class _SharedRoutes(Map):
+    """The routes of every world, which are the same: compiling them takes half a second, so once in a process."""
+
+    is_complete = False
+
+    def add(self, rulefactory: RuleFactory) -> None:
+        if not self.is_complete:
+            super().add(rulefactory)
+
+
+_ROUTES = _SharedRoutes(strict_slashes=False)
+_BUILDING = threading.Lock()
+
+
 def build(world: World) -> Flask:
     """Make the application over one world."""
     app = Flask(__name__, static_folder=None)
-    app.url_map.strict_slashes = False
+    app.url_map = _ROUTES
     app.config["PROPAGATE_EXCEPTIONS"] = False
+    with _BUILDING:
+        _add_routes(app, world)
+        _ROUTES.is_complete = True
+    app.before_request(lambda: _faulty(world))
+    app.after_request(lambda response: _stamp(world, response))
+    app.register_error_handler(Refused, refusal)
+    app.register_error_handler(HTTPException, lambda error: _no_route(world, error))
+    app.register_error_handler(Exception, lambda error: _crash(world, error))
+    return app
+
+
+def _add_routes(app: Flask, world: World) -> None:
     for room in ROOMS:
         blueprint = room.routes(world).blueprint
         app.register_blueprint(blueprint)
@@ -42,12 +70,6 @@ def build(world: World) -> Flask:
     app.register_blueprint(smarthttp.routes(world))
     app.register_blueprint(signin.routes(world))
     app.register_blueprint(pages.routes(world))
-    app.before_request(lambda: _faulty(world))
-    app.after_request(lambda response: _stamp(world, response))
-    app.register_error_handler(Refused, refusal)
-    app.register_error_handler(HTTPException, lambda error: _no_route(world, error))
-    app.register_error_handler(Exception, lambda error: _crash(world, error))
-    return app
 
 
 def is_api(path: str) -> bool:
