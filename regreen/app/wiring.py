@@ -40,6 +40,7 @@ from regreen.domain.records import LedgerLine, Order, Store
 from regreen.domain.repo_config import RepoConfig
 from regreen.domain.settings import Settings
 from regreen.domain.state_records import ServiceState
+from regreen.reviewers.reviewer_table import REVIEWERS, ReviewerTable
 from regreen.secrets.redaction import CleanText, hide_values
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def build_app(
     clock: Clock | None = None,
     github: GitHubSide | None = None,
     sandbox: SandboxProvider | None = None,
+    reviewers: ReviewerTable = REVIEWERS,
 ) -> Application:
     """Wire the App.
 
@@ -64,6 +66,7 @@ def build_app(
         clock: the time, for tests.
         github: the App on GitHub; default: by the settings.
         sandbox: the sandbox; default: by the settings, and only if it holds against its own attacks.
+        reviewers: what reads a change.
 
     Raises:
         UserError: a setting is missing or wrong.
@@ -97,6 +100,7 @@ def build_app(
         mirrors=GitMirrors(settings.home / "mirrors", traces),
         sandbox=boxes.with_tracing(lambda inner: TracedSandbox(inner, traces, meters.count_box)),
         model=JobModelFactory(settings, store, clock, traces),
+        reviewers=reviewers,
     )
     return Application(desk, store, worker=worker, traces=traces, meters=meters)
 

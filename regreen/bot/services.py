@@ -17,6 +17,7 @@ from regreen.domain.ports import Clock, Model, Sandbox
 from regreen.domain.records import AuditEntry, Store
 from regreen.domain.repo_config import RepoConfig
 from regreen.domain.settings import Settings
+from regreen.reviewers.reviewer_table import REVIEWERS, ReviewerTable
 from regreen.secrets.redaction import redact_secrets
 
 
@@ -44,6 +45,7 @@ class Services:
     mirrors: Mirrors
     sandbox: SandboxProvider
     model: ModelFactory
+    reviewers: ReviewerTable = REVIEWERS
 
     def github_client(self, where: RepositoryRef, scope: TokenScope) -> GitHub:
         """A client for the event's repository."""

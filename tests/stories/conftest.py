@@ -82,7 +82,11 @@ class Tell(Protocol):
     """Begins a story with a scripted model (or none), on another sandbox than this machine's where one is given."""
 
     def __call__(
-        self, answers: Script | list[Answer] | None, sandbox: SandboxProvider | None = None
+        self,
+        answers: Script | list[Answer] | None,
+        sandbox: SandboxProvider | None = None,
+        *,
+        types: bool = False,
     ) -> Story: ...
 
 
@@ -93,9 +97,13 @@ def tell(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Tell]:
     usual = None if request.node.get_closest_marker("sandbox") else missing_sandbox()
 
     def begin(
-        answers: Script | list[Answer] | None, sandbox: SandboxProvider | None = None
+        answers: Script | list[Answer] | None,
+        sandbox: SandboxProvider | None = None,
+        *,
+        types: bool = False,
     ) -> Story:
-        told.append(Story(tmp_path, checked(log), answers, app_key(), sandbox or usual))
+        boxes = sandbox or usual
+        told.append(Story(tmp_path, checked(log), answers, app_key(), boxes, types=types))
         return told[-1]
 
     yield begin

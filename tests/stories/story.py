@@ -25,6 +25,8 @@ from regreen.bot.sandbox_trust import SandboxProvider
 from regreen.domain.errors import NoSandbox
 from regreen.domain.ports import Sandbox
 from regreen.domain.settings import Settings
+from regreen.reviewers.analyzers.correctness import Pyright
+from regreen.reviewers.reviewer_table import REVIEWERS
 
 DASHBOARD_TOKEN = "the operator's word"
 REPO = "acme/shop"
@@ -52,7 +54,7 @@ UNTESTED: Files = {"tests/test_prices.py": None, "tests/__init__.py": None}
 @cache
 def proven_sandbox() -> SandboxProvider:
     """This machine's sandbox, attacked once for all stories."""
-    return SandboxProvider(choose_sandbox, self_test, SystemClock())
+    return SandboxProvider(lambda: choose_sandbox("bwrap"), self_test, SystemClock())
 
 
 def _refuse_sandbox() -> Sandbox:
@@ -186,7 +188,9 @@ class Story:
         sandbox: SandboxProvider | None = None,
         *,
         collector: str | None = None,
+        types: bool = False,
     ) -> None:
+        """`types` lets the type checker read too: two seconds of CPU for each review."""
         self.clock = StoryClock()
         self.playground: Playground = serve(
             root=home / "github", clock=self.clock, deliver=False, wrap=wrap
@@ -213,12 +217,15 @@ class Story:
             otlp_endpoint=collector,
         )
         self._sandbox = sandbox or proven_sandbox()
+        self._reviewers = tuple(r for r in REVIEWERS if types or not isinstance(r[1], Pyright))
         self.regreen: RegreenApp = self._build()
         self.state.install(self.app, REPO)
         self._deliver_to(self.regreen)
 
     def _build(self) -> RegreenApp:
-        return build_app(self._settings, clock=self.clock, sandbox=self._sandbox)
+        return build_app(
+            self._settings, clock=self.clock, sandbox=self._sandbox, reviewers=self._reviewers
+        )
 
     def _deliver_to(self, regreen: RegreenApp) -> None:
         regreen.wsgi.testing = True

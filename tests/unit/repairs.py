@@ -92,7 +92,7 @@ class Repository:
 
 def sandbox_or_skip() -> Sandbox:
     try:
-        return choose_sandbox()
+        return choose_sandbox("bwrap")
     except NoSandbox as error:
         pytest.skip(f"no sandbox here: {error}")
 

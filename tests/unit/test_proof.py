@@ -34,7 +34,7 @@ def sandbox() -> Sandbox:
     from regreen.adapters.sandbox.selection import choose_sandbox
 
     try:
-        return choose_sandbox()
+        return choose_sandbox("bwrap")
     except NoSandbox as error:
         pytest.skip(str(error))
 

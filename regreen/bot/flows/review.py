@@ -248,6 +248,7 @@ class _ReviewFlow:
             memory=memory,
             progress=job.report_progress,
             cancel=job.cancel,
+            reviewers=desk.reviewers,
         )
         review = replace(review, environment=tests.document if tests else None)
         return replace(review, cost=model[1]()) if model else review
