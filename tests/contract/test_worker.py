@@ -109,12 +109,13 @@ def test_a_chore_that_fails_keeps_no_other_from_its_turn(store: Database, tmp_pa
 
         return chore
 
+    clock = FastClock(5)
     runner = JobRunner(
-        store=store, clock=SystemClock(), handle=_Hand(), failed=lambda *_: None, worker="one",
+        store=store, clock=clock, handle=_Hand(), failed=lambda *_: None, worker="one",
         hand_over=fails("hand over"),
     )  # fmt: skip
     worker = JobWorker(
-        store=store, runner=runner, clock=SystemClock(), home=tmp_path,
+        store=store, runner=runner, clock=clock, home=tmp_path,
         dispatch=lambda: None, tick=fails("tick"),
     )  # fmt: skip
     worker.start()
