@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from regreen.cli.terminal import report_note, silence_progress
+from regreen.cli.terminal import report_warning, silence_progress
 from regreen.domain.errors import ConfigError, UserError
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ def resolve_revision(git: GitRepository, repo: Path, rev: str) -> str:
         return standing
     number = len(git.changed_paths(standing))
     files = "1 uncommitted file is" if number == 1 else f"{number} uncommitted files are"
-    report_note(f"{files} not included; commit them, or name {WORKTREE} as the revision")
+    report_warning(f"{files} not included; commit them, or name {WORKTREE} as the revision")
     return head
 
 

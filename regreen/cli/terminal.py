@@ -43,6 +43,11 @@ def report_note(line: str) -> None:
         click.echo(strip_control_characters(line), err=True)
 
 
+def report_warning(line: str) -> None:
+    """One line on standard error that changes what the answer means: shown also where the user wants no progress."""
+    click.echo(strip_control_characters(line), err=True)
+
+
 def report_progress(line: str) -> None:
     """One line of progress on standard error with the time since the first, unless the user wants none.
 

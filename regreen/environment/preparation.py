@@ -259,7 +259,9 @@ def complete_trial(
     unused = ""
     if change is not None:
         committed = git.commit(rev).date.date()
-        unused = _find_difference(found, git, change, pythons=pythons, today=today, command=command, committed=committed)  # fmt: skip
+        unused = _find_difference(
+            found, git, change, trial, pythons=pythons, today=today, committed=committed
+        )
     if not trial.command and found and found[0].test is not None:
         trial = replace(trial, command=("bash", "-c", found[0].test.value))
     if source or not found:
@@ -317,16 +319,18 @@ def _find_difference(
     found: Sequence[Environment],
     git: Git,
     change: str,
+    trial: Trial,
     *,
     pythons: Sequence[str],
     today: date,
-    command: str,
     committed: date,
 ) -> str:
-    """The place where a change says something else about its environment; "" where it says the same.
+    """The place where a change says something else about its environment than `found`; "" where it says the same.
 
-    `committed`: the day of both commits, because the author of a change chooses the date of theirs.
+    What `trial` holds is used whatever the files say, and is not compared. `committed` is the day of both commits,
+    because the author of a change chooses the date of theirs.
     """
+    command = trial.command_line if trial.command else ""
     try:
         own = infer_environments(
             git, change, pythons=pythons, today=today, command=command, committed=committed
@@ -334,8 +338,8 @@ def _find_difference(
     except AnalysisFailed:
         return "its manifests cannot be read"
     before, after = (one[0].make_document() if one else {} for one in (found, own))
-    compared = ("setup", "interpreter", "image") if command else ("setup", "test", "interpreter", "image")  # fmt: skip
-    names = (name for name in compared if before.get(name) != after.get(name))
+    fixed = {"setup": trial.setup, "test": command, "interpreter": trial.python, "image": trial.image}  # fmt: skip
+    names = (name for name in fixed if not fixed[name] and before.get(name) != after.get(name))
     places = {**before.get("sources", {}), **after.get("sources", {})}
     return next((places[name] for name in names), "")
 

@@ -296,14 +296,18 @@ def _whole(git: Git, rev: str, path: str) -> bytes:
 
 
 def _digest_inputs(setup: str, overlay: Mapping[str, bytes], rev: str, git: Git) -> str:
-    """A digest of what the setup sees of the tree, with the overlay laid over it."""
+    """A digest of what the setup sees of the tree, through its symbolic links, with the overlay laid over it."""
     tree = {entry.path: entry for entry in git.tree(rev)}
+    seen, _ = _make_tree(rev, git)
+    for path, sha in seen.files.items():
+        if path not in tree or tree[path].mode == "120000":
+            tree[path] = TreeEntry(path, "100644", sha, None)
     for path, content in overlay.items():
         tree[path] = TreeEntry(path, "100644", sha256(content).hexdigest(), len(content))
     return setup_inputs(
         setup,
         list(tree.values()),
-        lambda path: overlay[path] if path in overlay else git.show(rev, path),
+        lambda path: overlay[path] if path in overlay else seen.read(path),
     )
 
 

@@ -86,12 +86,12 @@ def test_the_doctor_names_the_file_and_a_relative_folder_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write_defaults(tmp_path, "quiet = true\n", monkeypatch)
-    assert f"the user's defaults: {file}" in regreen("doctor", "--only", "config").stdout
+    assert f"the user's defaults: {file}" in regreen("doctor", "--only", "config", "-v").stdout
     # a repository that is worked in must not be able to bring one along
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", ".")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert "/home/.config/regreen/defaults.toml is not there" in regreen("doctor", "--only", "config").stdout  # fmt: skip
+    assert "/home/.config/regreen/defaults.toml is not there" in regreen("doctor", "--only", "config", "-v").stdout  # fmt: skip
 
 
 @pytest.fixture
@@ -106,15 +106,21 @@ def test_quiet_review_says_what_was_found_and_no_more(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     argv = ("review", "--repo", str(repository.path), "--no-model")
-    assert "reading:" in regreen(*argv).stderr
+    assert "reading 0 files" in regreen(*argv).stderr
     quiet = regreen(*argv, "--quiet")
     assert (quiet.stderr, bool(quiet.stdout)) == ("", True)
-    assert "reading:" in regreen(*argv).stderr
+    assert "reading 0 files" in regreen(*argv).stderr
     write_defaults(tmp_path, "quiet = true\n", monkeypatch)
     assert regreen(*argv).stderr == ""
-    assert "reading:" in regreen(*argv, "--no-quiet").stderr
+    assert "reading 0 files" in regreen(*argv, "--no-quiet").stderr
     with pytest.raises(UserError, match="nowhere"):
         regreen(*argv, "--quiet", "--base", "nowhere")
+
+
+def test_quiet_still_says_what_the_answer_leaves_out(repository: Repository) -> None:
+    (repository.path / "README.md").write_text("not committed\n")
+    argv = ("env", "--repo", str(repository.path), "--quiet", "--format", "json")
+    assert "1 uncommitted file is not included" in regreen(*argv).stderr
 
 
 @pytest.mark.sandbox

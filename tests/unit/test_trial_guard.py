@@ -240,3 +240,29 @@ def test_links_that_were_there_or_lead_to_harmless_files_are_no_hindrance(shop: 
         asked = replace(TRIAL, setup=f"pip install -r {path}", base=base)
         with pytest.raises(SetupFailed, match="reqeusts"):
             prepare_environment(asked, worse, git=git, sandbox=sandbox)
+
+
+def test_the_configured_image_makes_another_image_in_a_change_harmless(shop: Checkout) -> None:
+    base = shop.commit("base", **{"README.md": "# Shop", "run.sh": "exit 0"})
+    head = shop.commit("head", Dockerfile="FROM python:3.9")
+    git, ledger = GitRepository.open(shop.root), Ledger()
+    for image, unused in ((None, "Dockerfile:1"), ("ghcr.io/ours/pinned:1", "")):
+        done = complete_trial(
+            Trial(("sh", "run.sh")), base, tests=repo_config.TestsConfig(image=image), git=git, sandbox=ledger,
+            minutes=1, today=date(2026, 1, 1), say=lambda _: None, change=head,
+        )  # fmt: skip
+        assert done.unused == unused
+
+
+def test_a_changed_target_of_a_linked_manifest_is_a_changed_environment(shop: Checkout) -> None:
+    (shop.root / "requirements.txt").symlink_to("notes/list")
+    revs = [
+        shop.commit("one", **{"notes/list": "attrs\n"}),
+        shop.commit("two", **{"README.md": "a shop\n"}),
+        shop.commit("three", **{"notes/list": "attrs\nidna\n"}),
+    ]
+    sandbox = Ledger()
+    for rev in revs:
+        prepare_environment(replace(TRIAL, setup="pip install -r requirements.txt"), rev, git=GitRepository.open(shop.root), sandbox=sandbox)  # fmt: skip
+    first, second, third = (one.inputs for one in sandbox.asked)
+    assert first == second != third
