@@ -102,6 +102,11 @@ def is_script(path: str) -> bool:
     return language_family(path) == "javascript"
 
 
+def is_typed_script(path: str) -> bool:
+    """Whether a file is TypeScript, whose types its author has declared."""
+    return is_script(path) and language_of(path) != "javascript"
+
+
 def parse_script_module(path: str, data: bytes) -> ScriptModule | None:
     """Read a module; None where it is no JavaScript or TypeScript, or has errors in its syntax."""
     language = language_of(path)

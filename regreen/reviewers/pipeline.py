@@ -64,6 +64,7 @@ _LIMITS_BY_REVIEWER = {
     "security": ChildLimits(cpu=40, seconds=240, memory=400),
     # Node reserves some 600 MiB that it does not use; its heap has its own limit.
     "basedpyright": ChildLimits(cpu=45, seconds=240, memory=1536),
+    "oxlint": ChildLimits(cpu=45, seconds=240, memory=1536),
 }
 _ALL_ANALYZERS_LIMITS = ChildLimits(cpu=20, seconds=600, memory=512, result=256)
 _ANALYZERS_AT_ONCE = 2

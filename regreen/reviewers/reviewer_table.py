@@ -12,6 +12,7 @@ from regreen.reviewers.analyzers.dependency_changes import DependencyChanges
 from regreen.reviewers.analyzers.own_linters import OwnLinters
 from regreen.reviewers.analyzers.python_contracts import PythonContracts
 from regreen.reviewers.analyzers.python_security import PythonSecurity
+from regreen.reviewers.analyzers.script_checkers import ScriptCheckers
 from regreen.reviewers.analyzers.style import Conventions
 from regreen.reviewers.analyzers.syntax import BrokenSyntax
 from regreen.reviewers.analyzers.vacuous_tests import VacuousTests
@@ -30,6 +31,7 @@ REVIEWERS: ReviewerTable = (
     ("correctness", PythonContracts()),
     ("correctness", ScriptContracts()),
     ("correctness", GoContracts()),
+    ("correctness", ScriptCheckers()),
     ("correctness", VacuousTests()),
     ("correctness", ModelReviewer(related=find_related_code)),
     ("security", PythonSecurity()),

@@ -41,6 +41,7 @@ def _load_rules() -> dict[str, Mapping[str, AnalyzerRule]]:
 _RULES = _load_rules()
 RUFF_RULES, PYRIGHT_RULES = _RULES["ruff"], _RULES["basedpyright"]
 RUFF_SECURITY_RULES = _RULES["ruff_security"]
+SCRIPT_RULES = {tool: _RULES[tool] for tool in ("tsc", "untyped", "oxlint")}
 
 _BUILT_IN = r"(?:Literal\[[^\]\n]{1,80}\]|int|str|bytes|float|bool|list\[[^\"\n]{1,80}\]|dict\[[^\"\n]{1,80}\]|set\[[^\"\n]{1,80}\])"
 _PLAIN_TYPES = re.compile(rf'not supported for types "{_BUILT_IN}" and "{_BUILT_IN}"')

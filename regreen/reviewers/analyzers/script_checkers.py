@@ -1,0 +1,398 @@
+"""Correctness of JavaScript and TypeScript: the compiler's errors and oxlint's sure rules that a change causes.
+
+oxlint and its type-aware half, tsgolint, are native programs of the operator. They read a revision's files as data, with
+our configuration and without installed packages: what a package offers is of any type, and they are silent there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from regreen.code.paths import is_test
+from regreen.code.symbols import read_outline, read_sources
+from regreen.domain.errors import OutsideError
+from regreen.domain.models import Side, SkippedReviewer
+from regreen.languages.script import is_script, is_typed_script
+from regreen.languages.script_config import read_compiler_options, read_workspace_paths
+from regreen.reviewers.analyzers.baseline import (
+    SCRIPT_RULES,
+    AnalyzerRule,
+    Diagnostic,
+    commentable_range,
+    make_analyzer_claim,
+    new_diagnostics,
+)
+from regreen.reviewers.analyzers.bundled_checkers import check_out
+from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+
+_SECONDS = 120
+_MAX_FILES = 300
+_MAX_IMPORTERS = 200
+_MIN_SURE_CONFIDENCE = 0.85
+_MAX_SPAN = 3
+_GLOBALS = "regreen-globals.d.ts"
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_REEXPORT = re.compile(rb"^\s*export\b[^\n;]{0,300}\bfrom\b", re.MULTILINE)
+_UNKNOWN_NAME = re.compile(r"Cannot find (?:name|namespace) '([\w$]+)'")
+_FORGOTTEN_AWAIT = re.compile(r"\bPromise<")
+
+
+class ScriptCheckers:
+    """Holds the type errors and bug patterns of changed modules and their importers against the merge base."""
+
+    name = "oxlint"
+
+    def run(self, context: ReviewContext) -> ReviewerReport:
+        """Report what is new against the merge base."""
+        files = [
+            f.path
+            for f in context.files
+            if is_script(f.path) and f.status != "deleted" and not _is_foreign(f.path)
+        ][:_MAX_FILES]
+        gone = any(is_script(f.old_path) and f.status == "deleted" for f in context.files)
+        if not files and not gone:
+            return ReviewerReport()
+        if find_program("oxlint") is None:
+            missing = "not installed, so bug patterns of JavaScript and TypeScript were not looked for; npm install -g oxlint oxlint-tsgolint"
+            return ReviewerReport(skipped=(SkippedReviewer(self.name, missing, by_policy=True),))
+        if context.git is None:
+            reason = "needs the repository, not a patch alone"
+            return ReviewerReport(skipped=(SkippedReviewer(self.name, reason),))
+        typed = find_program("tsgolint") is not None
+        relying = _find_importers(context) if typed else []
+
+        @cache
+        def base() -> list[Diagnostic]:
+            old = [f.old_path for f in context.change.files if is_script(f.old_path)]
+            return _check(context, context.merge_base, [*old, *relying])
+
+        found = _check(context, context.head, [*files, *relying])
+        own = [h for h in found if h.path not in relying]
+        sure = new_diagnostics(
+            context, own, base, sure=lambda h: _rule_of(h).confidence >= _MIN_SURE_CONFIDENCE
+        )
+        claims = [_make_claim(h, context) for h in _without_known_names(sure, own, base)]
+        broken = [h for h in found if h.path in relying and _is_compiler_error(h)]
+        if broken:
+            known = {(h.path, h.line, h.rule) for h in base()}
+            broken = [h for h in broken if (h.path, h.line, h.rule) not in known]
+        claims += _make_importer_claims(broken, context)
+        what = "the TypeScript compiler and oxlint" if typed else "oxlint"
+        skipped: tuple[SkippedReviewer, ...] = ()
+        if not typed:
+            lacks = "tsgolint is not installed, so types and promises were not checked; npm install -g oxlint-tsgolint"
+            skipped = (SkippedReviewer(self.name, lacks, by_policy=True),)
+        return ReviewerReport(
+            claims=tuple(claims),
+            read=f"{what} on {len(files)} JavaScript and TypeScript files",
+            skipped=skipped,
+        )
+
+
+def find_program(name: str) -> str | None:
+    """A program of the operator's: beside our interpreter, or on the PATH."""
+    beside = Path(sys.executable).parent / name
+    return str(beside) if beside.is_file() else shutil.which(name)
+
+
+def _is_foreign(path: str) -> bool:
+    """Installed packages and configuration of the linter itself, which would be run: never laid out."""
+    name = posixpath.basename(path)
+    return "node_modules" in path.split("/") or name.startswith(("oxlint.config", ".oxlintrc"))
+
+
+def _rule_of(hit: Diagnostic) -> AnalyzerRule:
+    """The hit's row, as sure as its words are: a promise that is taken for its value leaves no doubt."""
+    rule = SCRIPT_RULES["tsc"].get(hit.rule) or SCRIPT_RULES["oxlint"][hit.rule]
+    if not _is_compiler_error(hit):
+        return rule
+    if _FORGOTTEN_AWAIT.search(hit.message):
+        return replace(rule, confidence=max(rule.confidence, 0.9))
+    if is_typed_script(hit.path):
+        return rule
+    return SCRIPT_RULES["untyped"].get(hit.rule) or replace(rule, confidence=0.4)
+
+
+def _is_compiler_error(hit: Diagnostic) -> bool:
+    return hit.rule.startswith("TS")
+
+
+def _check(context: ReviewContext, rev: str, targets: Sequence[str]) -> list[Diagnostic]:
+    assert context.git is not None  # noqa: S101 - `run` has looked
+    tree = context.head_tree if rev == context.head else context.base_tree
+    read = context.head_text if rev == context.head else context.base_text
+    paths = {e.path for e in tree}
+    configs: dict[str, str | bytes] = {_GLOBALS: _read_globals()}
+    workspace = read_workspace_paths(paths, read)
+    for path in [
+        *(p for p in paths if posixpath.basename(p) == "tsconfig.json" and not _is_foreign(p)),
+        "tsconfig.json",
+    ]:
+        options = read_compiler_options(path, read, workspace)
+        up = "../" * path.count("/")
+        configs[path] = json.dumps({"compilerOptions": options, "include": ["**/*", up + _GLOBALS]})
+    sources = read_sources(context.git, rev, lambda p: is_script(p) and not _is_foreign(p))
+    return run_oxlint([*configs.items(), *sources], [p for p in targets if p in paths])
+
+
+@cache
+def _read_globals() -> str:
+    return (
+        resources.files("regreen.reviewers.analyzers")
+        .joinpath("script_globals.d.ts")
+        .read_text("utf-8")
+    )
+
+
+def run_oxlint(
+    files: Iterable[tuple[str, str | bytes]], targets: Sequence[str]
+) -> list[Diagnostic]:
+    """What the trusted rules find in `targets`, with all of `files` there to be imported.
+
+    Raises:
+        OutsideError: oxlint failed, or took too long.
+    """
+    program, types = find_program("oxlint"), find_program("tsgolint")
+    if not targets or program is None:
+        return []
+    with check_out(files) as laid, check_out({"rules.json": _make_config()}) as own:
+        wanted = [f"./{p}" for p in sorted({*targets} & {*laid.paths.values()})]
+        if not wanted:
+            return []
+        command = [
+            program,
+            "-c",
+            str(own.root / "rules.json"),
+            "--disable-nested-config",
+            "--no-ignore",
+        ]
+        command += [
+            "--threads=2",
+            "-f",
+            "json",
+            *(("--type-aware", "--type-check") if types else ()),
+        ]
+        env = {
+            "PATH": os.environ.get("PATH", ""),
+            "HOME": str(own.root),
+            "GOMEMLIMIT": "1GiB",
+            "GOMAXPROCS": "2",
+        }
+        if types:
+            env["OXLINT_TSGOLINT_PATH"] = types
+        try:
+            done = subprocess.run([*command, "--", *wanted], cwd=laid.root, env=env, capture_output=True, timeout=_SECONDS, check=False)  # fmt: skip
+        except subprocess.TimeoutExpired:
+            message = f"oxlint took more than {_SECONDS} s"
+            raise OutsideError(message) from None
+        try:
+            rows = json.loads(done.stdout)["diagnostics"]
+        except (ValueError, KeyError, TypeError):
+            said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-300:]
+            message = f"oxlint failed: {said}"
+            raise OutsideError(message) from None
+        return [hit for row in rows if (hit := _parse_diagnostic(row, laid.root))]
+
+
+def _make_config() -> str:
+    rules: dict[str, object] = dict.fromkeys(SCRIPT_RULES["oxlint"], "error")
+    rules["typescript/return-await"] = ["error", "error-handling-correctness-only"]
+    plugins = sorted({name.split("/", maxsplit=1)[0] for name in rules})
+    return json.dumps({"plugins": plugins, "categories": {"correctness": "off"}, "rules": rules})
+
+
+_CODE = re.compile(r"([\w-]{1,40})\(([\w/-]{1,80})\)")
+
+
+def _parse_diagnostic(row: Mapping[str, Any], root: Path) -> Diagnostic | None:
+    named = _CODE.fullmatch(str(row.get("code", "")))
+    spans = [s for x in row.get("labels") or () if (s := x.get("span"))]
+    if named is None or not spans:
+        return None
+    plugin = named[1].removeprefix("eslint-plugin-").removesuffix("-eslint")
+    rule = (
+        named[2]
+        if named[2].startswith("TS")
+        else f"{plugin.replace('react-hooks', 'react')}/{named[2]}"
+    )
+    if rule not in SCRIPT_RULES["tsc"] and rule not in SCRIPT_RULES["oxlint"]:
+        return None
+    if '"*"' in str(row["message"]):  # the module that stands for every package
+        return None
+    path, line = posixpath.normpath(str(row["filename"])), int(spans[0]["line"])
+    try:
+        text = (root / path).read_bytes()
+    except OSError:
+        return None
+    start = int(spans[0]["offset"])
+    more = text[start : start + int(spans[0]["length"])].count(b"\n")
+    return Diagnostic(
+        rule, path, line, line + (more if more < _MAX_SPAN else 0), str(row["message"])
+    )
+
+
+def _without_known_names(
+    new: Sequence[Diagnostic], every: Sequence[Diagnostic], base: Any
+) -> Iterator[Diagnostic]:
+    """Without names that code before the change uses undefined as well: something outside the files defines them."""
+    fresh = {*new}
+    unknown = [h for h in new if _UNKNOWN_NAME.search(h.message)]
+    before = [*base(), *(h for h in every if h not in fresh)] if unknown else []
+    known = {m[1] for h in before if (m := _UNKNOWN_NAME.search(h.message))}
+    for hit in new:
+        name = _UNKNOWN_NAME.search(hit.message)
+        if name is None or name[1] not in known:
+            yield hit
+
+
+def _make_claim(hit: Diagnostic, context: ReviewContext) -> Claim:
+    rule = _rule_of(hit)
+    rows = (context.head_text(hit.path) or "").split("\n")
+    place = commentable_range(context, hit)
+    message = _first_sentence(hit)
+    tool = "tsc" if _is_compiler_error(hit) else "oxlint"
+    at = "" if place == (hit.line, hit.end_line) else f" (in line {hit.line})"
+    return make_analyzer_claim(
+        f"{tool}/{hit.rule}",
+        rule.severity,
+        hit.path,
+        place,
+        title=message + at,
+        body=rule.why,
+        confidence=rule.confidence * (0.9 if is_test(hit.path) else 1),
+        excerpt="\n".join(rows[hit.line - 1 : hit.end_line])[:500],
+        source=f"{tool} ({hit.rule})",
+        head=message,
+        base="not reported",
+        anywhere=True,
+    )
+
+
+def _first_sentence(hit: Diagnostic) -> str:
+    return (
+        " ".join(hit.message.split("\n", maxsplit=1)[0].split()).rstrip(".").replace("'", "`")[:200]
+    )
+
+
+# Unchanged files that a change breaks: found by their imports, blamed on the changed line that shares most names.
+
+
+def _find_importers(context: ReviewContext) -> list[str]:
+    """Unchanged files that may import a changed module, by its name, its folder's or its package's; at most 200."""
+    assert context.git is not None  # noqa: S101 - `run` has looked
+    changed = {p for f in context.change.files for p in (f.path, f.old_path) if is_script(p)}
+    packages = [e.path for e in context.head_tree if posixpath.basename(e.path) == "package.json"]
+    stems = {_import_stem(p) for p in changed}
+    for path in packages:
+        folder = posixpath.dirname(path)
+        if folder and any(p.startswith(f"{folder}/") for p in changed):
+            try:
+                stems.add(str(json.loads(context.head_text(path) or "{}").get("name") or ""))
+            except (ValueError, AttributeError, RecursionError):
+                continue
+    others = dict(
+        read_sources(
+            context.git,
+            context.head,
+            lambda p: is_script(p) and p not in changed and not _is_foreign(p),
+        )
+    )
+    found: dict[str, None] = {}
+    for _ in range(2):
+        words = b"|".join(re.escape(s.encode()) for s in sorted(stems) if s)
+        names = re.compile(rb"(?:from|import|require)\b[^\n]{0,80}['\"/](?:" + words + rb")(?:\.\w+)?['\"/]") if words else None  # fmt: skip
+        new = [p for p, data in others.items() if names and p not in found and names.search(data)]
+        found |= dict.fromkeys(new)
+        stems = {_import_stem(p) for p in new if _REEXPORT.search(others[p])}
+    return sorted(found, key=lambda p: (is_test(p), p))[:_MAX_IMPORTERS]
+
+
+def _import_stem(path: str) -> str:
+    stem = posixpath.basename(path).split(".", maxsplit=1)[0]
+    return posixpath.basename(posixpath.dirname(path)) if stem == "index" else stem
+
+
+def _make_importer_claims(broken: Sequence[Diagnostic], context: ReviewContext) -> Iterator[Claim]:
+    blamed: dict[tuple[str, int, Side, str], list[Diagnostic]] = {}
+    for hit in broken:
+        if _rule_of(hit).confidence >= 0.8 and (place := _find_cause(hit, context)):
+            blamed.setdefault(place, []).append(hit)
+    for (path, line, side, name), hits in blamed.items():
+        first = min(hits, key=lambda h: (is_test(h.path), h.path, h.line))
+        rows = (context.head_text(first.path) or "").split("\n")
+        code, why = rows[first.line - 1].strip()[:160], _first_sentence(first)
+        more = f" ({len(hits)} places in all)" if len(hits) > 1 else ""
+        # what the exact readers of imports and calls name as well becomes one finding by its rule
+        calls = first.rule in {"TS2554", "TS2555"}
+        kind = (
+            "removed-still-used" if side == "LEFT" else "broken-caller" if calls else "broken-user"
+        )
+        yield make_analyzer_claim(
+            f"contracts/{kind}",
+            "high",
+            path,
+            (line, line),
+            side=side,
+            title=f"This change{f' of `{name}`' if name else ''} breaks {first.path}, which it leaves alone",
+            body=f"`{code}` in {first.path}:{first.line}{more} no longer fits: {why}.",
+            confidence=0.85 if all(is_test(h.path) for h in hits) else 0.9,
+            excerpt="\n".join(f"{h.path}:{h.line}: {_first_sentence(h)}" for h in hits[:3]),
+            source=f"tsc ({first.rule})",
+            head=why,
+            base="not reported",
+            symbol=name,
+            code=name,
+            anywhere=True,
+        )
+
+
+def _find_cause(hit: Diagnostic, context: ReviewContext) -> tuple[str, int, Side, str] | None:
+    """The changed line that shares most names with the error, and the definition around it."""
+    rows = (context.head_text(hit.path) or "").split("\n")
+    used = {
+        *_WORD.findall(rows[hit.line - 1][:2000] if hit.line <= len(rows) else ""),
+        *_WORD.findall(hit.message),
+    }
+    best: tuple[int, tuple[str, int, Side, str]] | None = None
+    files = [f for f in context.files if is_script(f.path)]
+    imports = [row for row in rows if "from" in row or "require" in row or "import" in row]
+    named = [f for f in files if any(_import_stem(f.old_path) in row for row in imports)]
+    for file in named or files:
+        for side, path, read in (
+            ("RIGHT", file.path, context.head_text),
+            ("LEFT", file.old_path, context.base_text),
+        ):
+            text = read(path)
+            lines = file.added_lines if side == "RIGHT" else file.removed_lines
+            if text is None or not lines:
+                continue
+            code = text.split("\n")
+            outline = read_outline(path, text.encode("utf-8", "surrogateescape")).definitions
+            for number in list(lines)[:2000]:
+                around = [d for d in outline if d.start <= number <= d.end]
+                inner = min(around, key=lambda d: d.end - d.start, default=None)
+                name = inner.short_name if inner else ""
+                shared = used & {*_WORD.findall(code[number - 1][:2000])}
+                score = (
+                    2 * len(shared)
+                    + (5 if name in used else 0)
+                    + (inner is not None and number == inner.start)
+                )
+                if best is None or score > best[0]:
+                    best = (
+                        score,
+                        (file.path, number, "RIGHT" if side == "RIGHT" else "LEFT", name),
+                    )
+    return best[1] if best else None

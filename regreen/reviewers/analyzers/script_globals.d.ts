@@ -1,0 +1,19 @@
+// What programs find outside their imports, where the packages that declare it are not at hand: of any type.
+declare module "*";
+declare var process: any, Buffer: any, require: any, module: any, exports: any, global: any;
+declare var __dirname: string, __filename: string, setImmediate: any, clearImmediate: any;
+declare var describe: any, it: any, test: any, expect: any, suite: any, before: any, after: any;
+declare var beforeEach: any, afterEach: any, beforeAll: any, afterAll: any, jest: any, vi: any;
+declare var React: any, Deno: any, Bun: any, chrome: any, browser: any;
+type Buffer = any;
+declare namespace NodeJS {
+  type Timeout = any; type Timer = any; type Immediate = any; type ErrnoException = any; type ProcessEnv = any;
+  type ReadableStream = any; type WritableStream = any; type Signals = any; type Platform = any; type Dict<T> = any;
+}
+declare namespace JSX {
+  type Element = any; type ElementType = any;
+  interface ElementChildrenAttribute { children: {} }
+  interface IntrinsicAttributes { key?: any; ref?: any }
+  interface IntrinsicElements { [name: string]: any }
+}
+interface ImportMeta { [name: string]: any }

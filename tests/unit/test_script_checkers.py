@@ -1,0 +1,161 @@
+"""Bug patterns of JavaScript and TypeScript: what the checkers are given to read, and what is said of their hits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regreen.languages.script_config import load_jsonc, read_compiler_options, read_workspace_paths
+from regreen.reviewers.analyzers.script_checkers import ScriptCheckers, find_program, run_oxlint
+from regreen.reviewers.context import Claim
+from tests.unit.changes import Files, Story
+
+# It says which of the files it was given, and which program it would start for types.
+LISTING = """#!/bin/sh
+listed=$(find . -type f | sort | tr '\\n' ' ')
+printf '{"diagnostics": [{"code": "eslint(no-debugger)", "filename": "a.ts", "message": "%s",
+  "labels": [{"span": {"line": 1, "offset": 0, "length": 1}}]}]}' "$listed $OXLINT_TSGOLINT_PATH"
+"""
+
+typed = pytest.mark.skipif(
+    find_program("oxlint") is None or find_program("tsgolint") is None,
+    reason="oxlint and tsgolint are not installed",
+)
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    return Story(tmp_path / "repo")
+
+
+def claims(story: Story, before: Files, after: Files) -> list[Claim]:
+    story.change(before, after)
+    return list(ScriptCheckers().run(story.context()).claims)
+
+
+def test_nothing_that_a_repository_brings_is_started(
+    story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("oxlint", "tsgolint"):
+        place = tmp_path / "bin" / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(LISTING)
+        place.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    if Path(str(find_program("oxlint"))).parent != tmp_path / "bin":
+        pytest.skip("another oxlint stands beside the interpreter")
+    hostile = {
+        "node_modules/.bin/tsgolint.js": "steal()",
+        "oxlint.config.ts": "steal()",
+        ".oxlintrc.js": "steal()",
+    }
+    (claim,) = claims(story, {"b.ts": "\n"}, hostile | {"a.ts": "let a = 1;\n"})
+    assert "./a.ts" in claim.title
+    assert "node_modules" not in claim.title
+    assert "oxlint" not in claim.title.replace(str(tmp_path), "")
+    assert str(tmp_path / "bin" / "tsgolint") in claim.title.replace("`", "")
+
+
+CONFIGS = {
+    "tsconfig.json": '{"extends": "./base", "compilerOptions": {"paths": {"@/*": ["src/*"]}}} // end',
+    "base.json": '{"compilerOptions": {"strict": true, "plugins": [{"name": "x"}], /* a */ "lib": ["es2020"],},}',
+    "web/tsconfig.json": '{"extends": "@company/tsconfig", "compilerOptions": {"baseUrl": "src"}}',
+    "core/package.json": '{"name": "@shop/core", "main": "dist/index.js", "types": "api.d.ts"}',
+    "node_modules/x/package.json": '{"name": "x"}',
+    "core/api.d.ts": "",
+}
+
+
+def test_options_are_read_with_what_they_extend_and_without_plugins() -> None:
+    options = read_compiler_options("tsconfig.json", CONFIGS.get, {"@shop/core": ["core/index"]})
+    assert options["strict"] is True
+    assert options["lib"] == ["es2020"]
+    assert "plugins" not in options
+    assert options["paths"] == {"@/*": ["./src/*"], "@shop/core": ["./core/index"]}
+
+
+def test_a_configuration_of_an_installed_package_counts_as_strict() -> None:
+    options = read_compiler_options("web/tsconfig.json", CONFIGS.get, {"c": ["core/index"]})
+    assert options["strict"] is True
+    assert options["paths"] == {"*": ["./src/*"], "c": ["../core/index"]}
+    assert read_compiler_options("none/tsconfig.json", CONFIGS.get, {})["strict"] is False
+
+
+def test_packages_of_a_workspace_are_found_by_their_manifests() -> None:
+    assert read_workspace_paths(CONFIGS.keys(), CONFIGS.get) == {
+        "@shop/core": ["core/api.d.ts", "core/src/index", "core/index"],
+        "@shop/core/*": ["core/src/*", "core/*"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": "// no comment", "b": [1, 2,],}', {"a": "// no comment", "b": [1, 2]}),
+        ('{"a": 1, // last\n}', {"a": 1}),
+        ("[1]", {}),
+        ("{" * 100_000, {}),
+        ('{"a": "' + "\\" * 50_000, {}),
+    ],
+)
+def test_json_with_comments(text: str, value: object) -> None:
+    assert load_jsonc(text) == value
+
+
+STRICT = json.dumps({"compilerOptions": {"strict": True}})
+STORE = (
+    "export async function save(n: number): Promise<number> { return n; }\nexport const gone = 1;\n"
+)
+USER = 'import { save, gone } from "./store";\nexport async function run() { await save(gone); }\n'
+PROJECT: Files = {"tsconfig.json": STRICT, "src/store.ts": STORE, "src/use.ts": USER}
+
+
+@typed
+@pytest.mark.parametrize(
+    ("path", "old", "new", "rule"),
+    [
+        ("src/use.ts", "await save", "save", "oxlint/typescript/no-floating-promises"),
+        ("src/use.ts", "await save(gone)", "if (save(gone)) return", "tsc/TS2801"),
+        ("src/use.ts", "save(gone)", "save('1')", "tsc/TS2345"),
+        ("src/store.ts", "n: number)", "n: number, m: string)", "contracts/broken-caller"),
+        ("src/store.ts", "export const gone = 1;", "", "contracts/removed-still-used"),
+    ],
+)
+def test_what_a_change_breaks_is_said_where_it_was_changed(
+    story: Story, path: str, old: str, new: str, rule: str
+) -> None:
+    found = claims(story, PROJECT, {path: str(PROJECT[path]).replace(old, new)})
+    assert (rule, path) in {(c.rule, c.path) for c in found}
+    assert {c.path for c in found} == {path}
+
+
+@typed
+@pytest.mark.parametrize(
+    "added",
+    [
+        "import express from 'express';\nexpress().get('/', (q: express.Request) => q.body.a.b);\n",
+        "process.exit(Buffer.from('a').length);\n",
+        "export const wait = () => { void Promise.resolve(1); };\n",
+        "myOwnGlobal();\n",
+    ],
+)
+def test_what_cannot_be_known_is_not_said(story: Story, added: str) -> None:
+    before: Files = {**PROJECT, "src/old.ts": "myOwnGlobal();\n"}
+    assert claims(story, before, {"src/old.ts": "myOwnGlobal();\n" + added}) == []
+
+
+def test_without_the_programs_the_review_says_so(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent:/usr/bin")
+    if find_program("oxlint"):
+        pytest.skip("oxlint is installed for everybody")
+    monkeypatch.undo()
+    story.change({"a.ts": "\n"}, {"a.ts": "debugger;\n"})
+    context = story.context()
+    monkeypatch.setenv("PATH", "/nonexistent")
+    (skipped,) = ScriptCheckers().run(context).skipped
+    assert "npm install -g oxlint oxlint-tsgolint" in skipped.reason
+    assert run_oxlint([("a.ts", "debugger;")], ["a.ts"]) == []
