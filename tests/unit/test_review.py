@@ -243,7 +243,7 @@ def test_a_language_that_only_a_model_would_read_is_named(story: Story) -> None:
 @pytest.mark.parametrize(
     ("after", "reasons"),
     [
-        ({"a.ts": "let x = 2;\n", "c.go": "package c\n", "d.py": GOOD}, ["not followed in TypeScript and Go"]),
+        ({"a.ts": "let x = 2;\n", "c.go": "package c\n", "d.py": GOOD}, ["not followed in Go"]),
         ({"a.test.ts": "let x = 2;\n", "d.py": GOOD}, []),
     ],
 )  # fmt: skip

@@ -46,6 +46,10 @@ _GLOBALS = "regreen-globals.d.ts"
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _REEXPORT = re.compile(rb"^\s*export\b[^\n;]{0,300}\bfrom\b", re.MULTILINE)
 _UNKNOWN_NAME = re.compile(r"Cannot find (?:name|namespace) '([\w$]+)'")
+_PACKAGE_EXPORT = re.compile(
+    r"[\"'](?![./])[^\"'\n]{1,200}\"?'? has no (?:exported member|default export)"
+)
+"""A name of a package of this repository, which may pass on what an installed one exports."""
 _FORGOTTEN_AWAIT = re.compile(r"\bPromise<")
 
 
@@ -236,6 +240,11 @@ def _parse_diagnostic(row: Mapping[str, Any], root: Path) -> Diagnostic | None:
         text = (root / path).read_bytes()
     except OSError:
         return None
+    row_text = text.split(b"\n")[line - 1 : line]
+    if row_text and row_text[0].lstrip().startswith(
+        (b"*", b"/*", b"//")
+    ):  # types that only a comment names
+        return None
     start = int(spans[0]["offset"])
     more = text[start : start + int(spans[0]["length"])].count(b"\n")
     return Diagnostic(
@@ -246,14 +255,14 @@ def _parse_diagnostic(row: Mapping[str, Any], root: Path) -> Diagnostic | None:
 def _without_known_names(
     new: Sequence[Diagnostic], every: Sequence[Diagnostic], base: Any
 ) -> Iterator[Diagnostic]:
-    """Without names that code before the change uses undefined as well: something outside the files defines them."""
+    """Without names that something outside the files defines: those that the code before the change uses undefined as well."""
     fresh = {*new}
     unknown = [h for h in new if _UNKNOWN_NAME.search(h.message)]
     before = [*base(), *(h for h in every if h not in fresh)] if unknown else []
     known = {m[1] for h in before if (m := _UNKNOWN_NAME.search(h.message))}
     for hit in new:
         name = _UNKNOWN_NAME.search(hit.message)
-        if name is None or name[1] not in known:
+        if (name is None or name[1] not in known) and not _PACKAGE_EXPORT.search(hit.message):
             yield hit
 
 

@@ -1,0 +1,3 @@
+const { exec } = require('child_process');
+app.post('/', (req, res) => { exec('convert ' + req.body.file, () => res.end());
+});

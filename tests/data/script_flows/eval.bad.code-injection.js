@@ -1,0 +1,2 @@
+router.post('/x', (req, res) => { res.json(eval(req.body.expr));
+});

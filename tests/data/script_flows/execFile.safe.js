@@ -1,0 +1,3 @@
+const { execFile } = require('child_process');
+app.post('/', (req, res) => { execFile('convert', [req.body.file], () => res.end());
+});

@@ -1,0 +1,2 @@
+app.get('/', (req,res)=>{ res.send({q: req.query.q});
+});

@@ -1,0 +1,3 @@
+app.get('/', async (req, res) => { const id = Number(req.query.id);
+const r = await db.query(`SELECT * FROM t WHERE id = ${id}`);
+});

@@ -1,0 +1,2 @@
+app.get('/', (req,res)=>{ res.redirect(`/user/${req.query.next}`);
+});

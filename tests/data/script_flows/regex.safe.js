@@ -1,0 +1,4 @@
+const cp=require('child_process');
+app.get('/', (req,res)=>{ const m = /a(b)/.exec(req.query.url);
+res.json(m);
+});

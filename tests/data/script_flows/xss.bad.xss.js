@@ -1,0 +1,2 @@
+app.get('/', (req,res)=>{ res.send(`<h1>${req.query.q}</h1>`);
+});
