@@ -185,7 +185,7 @@ def test_it_never_worked(history: History, find: Callable[..., Bisection]) -> No
     found = find()
     assert (found.outcome, found.culprit) == ("before", None)
     assert found.tests <= 8
-    assert "failed at the oldest commit already" in report.render_text(found)
+    assert "fails at the oldest commit, too" in report.render_text(found)
 
 
 def test_what_does_not_fail_is_not_reproduced(

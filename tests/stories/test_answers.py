@@ -53,7 +53,7 @@ def test_the_button_explains_what_the_review_found(tell: Tell) -> None:
     story = tell(obeying({"a name": {}}))
     pull = story.pull({"shop/attack.py": source_of(["a name"])})
     story.work()
-    assert [button["label"] for button in pull.check.actions] == ["Fix", "Explain", "Dismiss"]
+    assert [button["label"] for button in pull.check.actions] == ["Explain"]
     story.state.press(pull.check, "explain", by="alice")
     story.work()
     assert story.model is not None
@@ -127,7 +127,7 @@ def test_a_test_is_proposed_once_it_passes(tell: Tell) -> None:
     story.says("alice", "/test shop/bulk.py", on=pull)
     story.work()
     (answer,) = pull.comments
-    assert "A test for this change: how many" in answer
+    assert "Proposed test for this change: how many" in answer
     assert "assert BULK == 100" in answer
     assert "It was run in the sandbox and passes" in answer
     assert story.model is not None

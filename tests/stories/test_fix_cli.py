@@ -413,7 +413,7 @@ def test_what_was_red_from_the_first_commit_on_ends_with_a_reason(
     spec = ("--overlay", str(tmp_path / "spec.py"))
     code, document = fixed(repository, *spec, "--rungs", "revert", "--", "python", "spec.py")
     assert (code, document["outcome"], document["patch"]) == (1, "gave_up", None)
-    assert "failed at the oldest commit already" in json.dumps(document["attempts"])
+    assert "fails at the oldest commit, too" in json.dumps(document["attempts"])
 
 
 def test_a_command_whose_tool_is_not_installed_is_told_so(repository: Repository) -> None:

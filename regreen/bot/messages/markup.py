@@ -64,7 +64,10 @@ _LIST_NUMBER = re.compile(r"^\s{0,8}(?:\d{1,3}[.)]|[-*+]|#{1,6}|>)\s+")
 def strip_markdown(text: str) -> str:
     """Text for where GitHub renders no Markdown (titles, annotations): no code marks, emphasis, bullets or fences."""
     rows = [row for row in text.split("\n") if not row.lstrip().startswith("```")]
-    plain = (_LIST_NUMBER.sub("", row).replace("`", "").replace("**", "") for row in rows)
+    plain = (
+        _LIST_NUMBER.sub("", row).replace("`", "").replace("**", "").replace("](", "] (")
+        for row in rows
+    )
     return "\n".join(to_plain_line(row) for row in plain).strip()
 
 
