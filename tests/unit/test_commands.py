@@ -79,8 +79,8 @@ def test_bisect_takes_shell_quoting() -> None:
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        ("/reviw", "there is no `/reviw`; did you mean `/review`?"),
-        ("/bisct", "there is no `/bisct`; did you mean `/bisect`?"),
+        ("/reviw", "there is no `/reviw`. Did you mean `/review`?"),
+        ("/bisct", "there is no `/bisct`. Did you mean `/bisect`?"),
         ("/frobnicate", "there is no `/frobnicate`; `/help` lists what there is"),
         ("/ask", "what is the question? `/ask QUESTION`"),
         ("/review everything", "`everything` is not understood; it goes `/review [full]`"),

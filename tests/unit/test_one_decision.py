@@ -42,7 +42,7 @@ TEXTS = {
             "actions/driver.py", "actions/phases.py", "actions/steps.py", "actions/known/",
             "fixers/recipes/task_runners.py",  # pre-commit's word for a hook
             # the interpreter of a box
-            "adapters/sandbox/docker/", "bisect/verdict_memory.py",
+            "adapters/sandbox/docker/", "bisect/verdict_memory.py", "runs/capsule.py",
             # the fence around a generated test
             "bot/messages/", "reviewers/document.py",
         },

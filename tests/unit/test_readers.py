@@ -174,7 +174,7 @@ def test_without_a_model_the_report_says_what_is_left_out(change: Change) -> Non
 
 def test_an_answer_that_is_no_report_is_a_missing_reading_and_no_crash(change: Change) -> None:
     context, _ = change(
-        lambda r: "I would rather not" if r.purpose == "review/trace" else {"findings": "none"}
+        lambda r: "I would rather not" if r.purpose == "review/trace" else {"findings": []}
     )
     report = ModelReviewer().run(context)
     assert report.claims == ()

@@ -182,6 +182,8 @@ def _ask_reading(model: Model, portion: ChangePortion, lens: str) -> dict[str, o
             portion, f"review/{lens}", READING_PROMPTS[lens], REPORT_TOOL, _ANSWER_TOKENS
         ),
     )
+    if isinstance(given, dict) and not isinstance(given.get("findings"), list):
+        given = "the answer holds no list of findings"
     return f"the reading '{lens}' is missing: {given}" if isinstance(given, str) else given
 
 
