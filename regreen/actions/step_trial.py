@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import sha256
 
 from packaging.utils import canonicalize_name
 
@@ -19,7 +18,7 @@ from regreen.domain.errors import UserError
 from regreen.domain.models import Trust
 from regreen.logs.ci_log import CiLog
 from regreen.packages.setup_guard import is_installer_variable
-from regreen.runs.trial import Trial
+from regreen.runs.trial import Trial, make_constraint_variables, make_constraints_file
 
 JOB_LIMITS = BoxLimits(
     memory=4 * 1024**3, disk=3 * 1024**3, tmp=1024**3, pids=1024, output=512 * 1024
@@ -135,7 +134,7 @@ def make_step_trial(
         note += f"\n# with a network, for a later step installs: {', '.join(cut.early)}"
     minutes = chosen.timeout_minutes or job.timeout_minutes
     seconds = timeout if timeout is not None else min((minutes or 30.0) * 60, 3600.0)
-    held = _make_constraints_file(constraints)
+    held = make_constraints_file(constraints)
     beside = tuple(job.services)
     plain = _plain_command(cut) if not beside else None
     command = plain if plain is not None else _command_script(cut, chosen.number, beside)
@@ -145,7 +144,7 @@ def make_step_trial(
         asked=_requested_script(cut),
         env=(
             *_runner_env(cut.command[-1] if plain is not None else None),
-            *_constraint_variables(held),
+            *make_constraint_variables(held),
             *variables,
         ),
         overlay=held,
@@ -265,22 +264,6 @@ def _project_names(files: Files) -> set[str]:
 
 
 _PROJECT_NAME = re.compile(r"^[ \t]*name[ \t]*=[ \t]*[\"']?([A-Za-z0-9][\w.-]*)", re.MULTILINE)
-
-
-def _make_constraints_file(constraints: Sequence[str]) -> dict[str, bytes]:
-    """The versions of the day as a file; its name contains a digest, because it identifies the environment."""
-    if not constraints:
-        return {}
-    content = "\n".join(constraints).encode() + b"\n"
-    return {f".regreen-constraints-{sha256(content).hexdigest()[:12]}.txt": content}
-
-
-def _constraint_variables(held: Mapping[str, bytes]) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (name, f"{WORKSPACE}/{path}")
-        for path in held
-        for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT")
-    )
 
 
 def _choose_python(job: JobPlan, until: int, available: Sequence[str]) -> str | None:

@@ -23,6 +23,8 @@ COMMANDS = {
     "env": "says how the repository is set up and tested, and tries it",
     "init": "writes .github/regreen.yml from what env says",
     "prove": "says whether a change's tests prove it",
+    "why": "says who caused a failure: the change, main, a flake, a package",
+    "replay": "repeats what a capsule holds: same, different or missing",
     "gate": "judges a patch: allow, needs_human or deny",
     "plan": "says how a workflow file would be reproduced",
     "ci-log": "reads the failures out of a CI job's log",
@@ -48,11 +50,13 @@ _SHARED_MODULES = {
     "init": "env",
     "ci-log": "plan",
     "playground": "demo",
+    "replay": "why",
+    "completion": "config",
 }
 
 
 # Commands that use the caches, which `clean` leaves alone while they run.
-_CACHE_USERS = frozenset({"review", "bisect", "fix", "env", "init", "gate", "prove", "sandbox", "doctor", "serve", "worker", "redeliver"})  # fmt: skip
+_CACHE_USERS = frozenset({"review", "why", "replay", "prove", "bisect", "fix", "env", "init", "gate", "sandbox", "doctor", "serve", "worker", "redeliver"})  # fmt: skip
 
 
 class _LazyGroup(click.Group):
@@ -168,6 +172,14 @@ def _exit_with_message(code: int, message: str) -> NoReturn:
 # What `--help` shows below the options: commands to start from.
 
 _EXAMPLES: dict[str, tuple[str, ...]] = {
+    "why": (
+        "regreen why --base main -- pytest -q",
+        "regreen why --log red.log --green-log green.log -- pytest -q",
+    ),
+    "replay": (
+        "regreen replay capsule.json",
+        "regreen replay capsule.json --repo ../clone --offline",
+    ),
     "review": (
         "regreen review                          # this branch against the default branch",
         "regreen review --head WORKTREE          # files as they stand",

@@ -1,4 +1,4 @@
-"""`regreen config check` and `regreen config schema`."""
+"""`regreen config`: checks a configuration, prints its schema; `regreen completion`: the words of this command line."""
 
 from __future__ import annotations
 
@@ -125,3 +125,19 @@ def _render_table(section: dict[str, Any]) -> str:
         default = f"`{json.dumps(about['default'])}`" if "default" in about else "required"
         rows.append(f"| `{key}` | {default} | {about['description']} |\n")
     return "".join(rows)
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion_command(shell: str) -> int:
+    """Print what makes SHELL complete commands and options."""
+    from click.shell_completion import get_completion_class
+
+    from regreen.cli import cli
+
+    kind = get_completion_class(shell)
+    if kind is None:
+        message = f"click knows no completion for {shell}"
+        raise UserError(message)
+    click.echo(kind(cli, {}, "regreen", "_REGREEN_COMPLETE").source())
+    return 0

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from regreen.domain.box_limits import BoxLimits
-from regreen.domain.errors import UserError
-from regreen.domain.ports import Git, Sandbox
+from regreen.domain.errors import SetupFailed, UserError
+from regreen.domain.ports import Box, Git, Sandbox
 from regreen.domain.private_folders import make_private, write_private
 from regreen.logs import failure_signature
 from regreen.logs.failure_signature import FailureSignature
-from regreen.runs.test_runs import CommandRun
-from regreen.runs.trial import Trial, make_env_spec, open_box
+from regreen.runs.test_runs import CommandRun, run_fresh
+from regreen.runs.trial import Trial, hold_versions, make_env_spec, open_box
 from regreen.secrets.redaction import redact_all, redact_secrets
 
 CapsuleKind = Literal["why", "prove", "fix", "bisect", "claim", "flaky"]
@@ -387,3 +387,115 @@ def _optional(value: object) -> str | None:
 def _canonical(value: object) -> bytes:
     """The same value as the same bytes, always: sorted keys, no blanks, ASCII."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()  # fmt: skip
+
+
+# Repeating it.
+
+_INSTALLERS = frozenset({"pip", "setuptools", "wheel", "uv"})  # they follow the machine
+_OFFLINE_VARIABLES = (("PIP_NO_INDEX", "1"), ("UV_OFFLINE", "1"), ("npm_config_offline", "true"), ("GOPROXY", "off"))  # fmt: skip
+_MAX_REPEATS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What became of a capsule here: `missing` and `seen` name what there is not, and what there is instead."""
+
+    verdict: Literal["same", "different", "missing"]
+    seen: dict[str, Any] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+
+
+def replay_capsule(
+    capsule: Capsule,
+    *,
+    git: Git,
+    sandbox: Sandbox,
+    offline: bool = False,
+    attach: Callable[[Box, Trial], None] | None = None,
+) -> Replay:
+    """Repeat a capsule in the sandbox, and compare the ingredients and the outcome with what it says.
+
+    Args:
+        capsule: what to repeat; untrusted.
+        git: a repository that has the commit.
+        sandbox: where it runs.
+        offline: the setup may reach no package index: what it installs has to lie in the tree.
+        attach: receives the box before the command, which is then not run.
+
+    Raises:
+        OutsideError: the sandbox engine failed.
+    """
+    if found := _check_ingredients(capsule, git, sandbox):
+        return found
+    pins = [word for word in capsule.environment.versions if word.partition("==")[0] not in _INSTALLERS]  # fmt: skip
+    trial = hold_versions(capsule.make_trial(), pins) if capsule.recipe.setup else capsule.make_trial()  # fmt: skip
+    if offline:
+        trial = replace(trial, env=(*trial.env, *_OFFLINE_VARIABLES))
+    try:
+        present = observe_environment(trial, capsule.commit, git=git, sandbox=sandbox)
+    except SetupFailed as error:
+        return Replay("missing", missing=(f"what its setup installs: {str(error)[:500]}",))
+    if differences := _compare_environments(capsule.environment, present):
+        return Replay("different", {"changed": ["environment"], "differences": differences})
+    if attach is not None:
+        with open_box(trial, capsule.commit, git=git, sandbox=sandbox) as box:
+            attach(box, trial)
+        return Replay("same", {"detail": "the box was opened; the command was not run"})
+    return _repeat_command(capsule, trial, git=git, sandbox=sandbox)
+
+
+def _check_ingredients(capsule: Capsule, git: Git, sandbox: Sandbox) -> Replay | None:
+    """What cannot be the same before anything has run; None where all is there."""
+    held = dict(capsule.expected.seen_with)
+    altered = [name for name, digest in capsule.digest_ingredients().items() if held.get(name) != digest]  # fmt: skip
+    if altered:
+        return Replay("different", {"changed": altered, "detail": "the outcome was seen with other ingredients"})  # fmt: skip
+    if hidden := find_hidden(capsule):
+        return Replay("missing", missing=tuple(hidden))
+    if capsule.recipe.python is not None and capsule.recipe.python not in sandbox.pythons():
+        return Replay("missing", missing=(f"Python {capsule.recipe.python}",))
+    try:
+        tree = git.tree_id(git.resolve(capsule.commit))
+    except UserError:
+        return Replay("missing", missing=(f"the commit {capsule.commit}; fetch it into this repository",))  # fmt: skip
+    if tree != capsule.tree:
+        return Replay("different", {"changed": ["tree"], "tree": tree})
+    return None
+
+
+def _repeat_command(capsule: Capsule, trial: Trial, *, git: Git, sandbox: Sandbox) -> Replay:
+    """Run once where every run ended alike; otherwise until the recorded outcome is seen."""
+    expected = capsule.expected
+    most = 1 if expected.times == expected.runs else min(_MAX_REPEATS, 2 * expected.runs + 2)
+    seen: dict[str, Any] = {}
+    for number in range(1, most + 1):
+        run = run_fresh(trial, capsule.commit, git=git, sandbox=sandbox)
+        outcome = find_outcome(run)
+        signature = failure_signature.read_signature(run.result) if outcome == "fail" else None
+        seen = {"outcome": outcome, "runs": number, "signature": redact_secrets(signature.text) if signature else None}  # fmt: skip
+        if outcome == "infra" and expected.outcome != "infra":
+            return Replay("missing", seen, (f"a sandbox that runs it: {run.result.detail or run.result.ended}",))  # fmt: skip
+        alike = not (signature and expected.signature) or failure_signature.matches_any(signature, [expected.signature])  # fmt: skip
+        if outcome == expected.outcome and alike:
+            return Replay("same", seen)
+    return Replay("different", {"changed": ["outcome"], **seen})
+
+
+def _compare_environments(expected: SeenEnvironment, present: SeenEnvironment) -> list[str]:
+    """What differs, in words; installers are not compared."""
+    found = [
+        f"{name} {getattr(present, field_name) or 'none'} instead of {getattr(expected, field_name) or 'none'}"
+        for name, field_name in (("Python", "python"), ("machine", "machine"))
+        if getattr(present, field_name) != getattr(expected, field_name)
+    ]
+    before, after = (
+        {word.partition("==")[0]: (word, digest) for word, digest in zip(one.versions, one.digests, strict=False)}
+        for one in (expected, present)
+    )  # fmt: skip
+    for name in sorted((before.keys() | after.keys()) - _INSTALLERS):
+        old, new = before.get(name, ("none", "")), after.get(name, ("none", ""))
+        if old[0] != new[0]:
+            found.append(f"{new[0]} instead of {old[0]}")
+        elif old[1] != new[1]:
+            found.append(f"{name} has other files")
+    return found[:50]

@@ -7,7 +7,7 @@ import re
 import shlex
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from threading import Event
 from typing import TypeVar, TypeVarTuple
@@ -317,3 +317,25 @@ def open_box(
     """A fresh box with `rev` and the overlay at /work, prepared; run `trial.command` in it with `trial.env`."""
     env = prepare_environment(trial, rev, git=git, sandbox=sandbox, cancel=cancel)
     return sandbox.open(env, git.archive(rev, trial.read_overlay(rev, git)), trial.limits)
+
+
+def hold_versions(trial: Trial, versions: Sequence[str]) -> Trial:
+    """The trial whose setup may install these packages (`name==version`) in these versions only, by pip and uv."""
+    held = make_constraints_file(versions)
+    overlay = {**trial.overlay, **held}
+    return replace(trial, overlay=overlay, env=(*trial.env, *make_constraint_variables(held)))
+
+
+def make_constraints_file(constraints: Sequence[str]) -> dict[str, bytes]:
+    """The versions as a file; its name contains a digest, because it identifies the environment."""
+    if not constraints:
+        return {}
+    content = "\n".join(constraints).encode() + b"\n"
+    return {f".regreen-constraints-{sha256(content).hexdigest()[:12]}.txt": content}
+
+
+def make_constraint_variables(held: Mapping[str, bytes]) -> tuple[tuple[str, str], ...]:
+    """The variables by which pip and uv find the file of `make_constraints_file`."""
+    return tuple(
+        (name, f"/work/{path}") for path in held for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT")
+    )

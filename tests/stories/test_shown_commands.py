@@ -44,6 +44,7 @@ _SLOW = {
     'regreen review --run-tests --setup "pip install -e .[test]"': (0, "Reviewed "),
 }  # fmt: skip
 _ELSEWHERE = {
+    'regreen why --base main --setup "pip install -e .[test]" -- pytest -q': "stories/test_who_caused_it.py, on a change of its own",
     'regreen prove --base main --title "Fix #7: empty lists"': "stories/test_prove_cli.py, on a change of its own",
     "regreen review --base main": "test_the_review_in_the_readme_is_what_comes_out",
     "regreen bisect --good HEAD~29 --overlay check_slug.py -- python check_slug.py": "test_the_bisection_in_the_readme",

@@ -1,0 +1,444 @@
+"""Who caused a failure: runs the failing tests on head, on the merge base and with older packages, until it is clear."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from regreen.bisect.bisection import BisectJob, run_bisection
+from regreen.causes.posterior import Cause, CausePosterior, Circumstances, Place
+from regreen.code.path_settings import find_changed_paths
+from regreen.code.paths import is_document, is_source
+from regreen.domain.errors import AnalysisFailed, SetupFailed, UserError
+from regreen.domain.job_control import StopCondition
+from regreen.domain.ports import Git, Sandbox
+from regreen.languages.registry import (
+    find_listeners,
+    find_tools_of_test,
+    is_plain_test_call,
+    split_test_name,
+)
+from regreen.logs import failure_signature
+from regreen.logs.ci_log import CiLog
+from regreen.logs.failure_signature import FailureSignature
+from regreen.runs.capsule import Capsule, find_outcome, make_capsule, observe_environment
+from regreen.runs.test_runs import CommandRun, run_fresh
+from regreen.runs.trial import Trial, find_missing_tool, hold_versions
+
+RedVerdict = Literal["change", "main", "flaky", "world", "infrastructure", "neighbour", "unknown"]
+RunPlace = Literal["head", "base", "head_old_versions"]
+Advice = Literal["fix", "rebase", "rerun", "wait", "look"]
+
+_WHOLE = ""  # the name of the command itself, where no test has one
+_MAX_TESTS = 30
+_MAX_QUIET_RUNS = 3
+_MAX_SINGLE_PACKAGES = 4
+_SEARCH_TESTS = 12
+_LEAST_SEARCH_SECONDS = 30.0
+_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
+_NOT_FOUND = re.compile(r"ERROR: (?:file or directory )?not found: ", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class RedRun:
+    """One run of the failing tests: where, how it ended, and how it failed."""
+
+    where: RunPlace
+    run: CommandRun
+
+    @property
+    def signature(self) -> FailureSignature | None:
+        """How it failed; None where it did not."""
+        return failure_signature.read_signature(self.run.result) if self.run.failed else None
+
+
+@dataclass(frozen=True, slots=True)
+class BlamedPackage:
+    """A package whose newer version fails where the older passes."""
+
+    name: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class RedCause:
+    """Whose failure it is, with the evidence. `rate` is (mean, low, high) of a flaky test's failures."""
+
+    verdict: RedVerdict
+    reason: str
+    do: Advice
+    runs: tuple[RedRun, ...] = ()
+    since: str | None = None
+    rate: tuple[float, float, float] | None = None
+    package: BlamedPackage | None = None
+    capsule: Capsule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RedCase:
+    """What failed: `trial` is the command, `base` the merge base; the logs are of the failing and the last green run."""
+
+    trial: Trial
+    head: str
+    base: str
+    log: CiLog | None = None
+    green_versions: tuple[str, ...] = ()
+    max_runs: int = 12
+
+
+@dataclass
+class _Watched:
+    """One failing test: its posterior, and how it failed on head and on base."""
+
+    posterior: CausePosterior = field(default_factory=CausePosterior)
+    head: FailureSignature | None = None
+    other_on_base: str = ""
+
+
+class Investigation:
+    """Runs one case's failing tests until their causes are known."""
+
+    def __init__(
+        self,
+        case: RedCase,
+        *,
+        git: Git,
+        sandbox: Sandbox,
+        stop: StopCondition,
+        say: Callable[[str], None],
+    ) -> None:
+        self._case, self._git, self._sandbox, self._stop, self._say = case, git, sandbox, stop, say
+        self._trial = case.trial
+        self._runs: list[RedRun] = []
+        self._tests: dict[str, _Watched] = {}
+
+    def find_cause(self) -> RedCause:
+        """The verdict; `unknown` with the reason where the runs do not tell.
+
+        Raises:
+            Cancelled: the caller stopped the work.
+            OutsideError: the sandbox engine failed.
+        """
+        try:
+            first = self._run("head")
+        except SetupFailed as error:
+            return self._judge_setup_failure(error)
+        if tool := find_missing_tool(self._trial.command, first.result):
+            return self._conclude("unknown", f"{tool} is not installed here; --setup says what installs it", "look")  # fmt: skip
+        if not first.is_conclusive:
+            return self._conclude("unknown", f"the sandbox could not run it: {first.result.detail or first.result.ended}", "look")  # fmt: skip
+        self._watch_tests(first)
+        self._narrow_to_tests()
+        self._count("head", first)
+        if not any(one.posterior.failed["head"] for one in self._tests.values()):
+            return self._judge_quiet()
+        try:
+            self._run_until_clear()
+        except SetupFailed as error:
+            return self._conclude("unknown", f"the environment cannot be made on the base: {error}", "look")  # fmt: skip
+        return self._judge()
+
+    def _run(self, where: RunPlace, trial: Trial | None = None) -> CommandRun:
+        self._stop.check_cancelled()
+        rev = self._case.base if where == "base" else self._case.head
+        trial = trial or self._trial
+        seconds = max(1.0, min(trial.timeout, self._stop.left))
+        listeners = find_listeners(trial, self._runs[0].run.output if self._runs else "")
+        trial = replace(trial, timeout=seconds)
+
+        def run_once() -> CommandRun:
+            return run_fresh(trial, rev, git=self._git, sandbox=self._sandbox, listeners=listeners, cancel=self._stop.cancel)  # fmt: skip
+
+        run = run_once()
+        if run.result.ended == "infra":
+            run = run_once()
+        self._runs.append(RedRun(where, run))
+        self._say(f"{where.replace('_', ' ')}: {find_outcome(run)} ({run.result.seconds:.1f} s)")
+        return run
+
+    def _watch_tests(self, first: CommandRun) -> None:
+        """Choose what is watched: the tests that fail here, else those of the log, else the whole command."""
+        ended = first.result.ended == "exit"
+        names = sorted(first.failing - {_WHOLE}) if first.failed and ended else []
+        if not names and not first.failed and self._case.log is not None:
+            names = sorted({failure.test for failure in self._case.log.failures if failure.test} & set(first.tests))  # fmt: skip
+        try:
+            changed = set(find_changed_paths(self._git, self._case.base, self._case.head))
+        except AnalysisFailed:
+            changed = set()
+        signature = failure_signature.read_signature(first.result) if first.failed else None
+        paths = set(signature.paths if signature else ()) | {f.path for f in first.failures if f.path}  # fmt: skip
+        paths |= {frame.path for failure in first.failures for frame in failure.frames}
+        documents = bool(changed) and all(is_document(path) for path in changed)
+        for name in names[:_MAX_TESTS] or [_WHOLE]:
+            known = Circumstances(
+                touches=bool(changed & {path.removeprefix("/work/") for path in paths})
+                or self._names_changed_file(name, changed),
+                documents_only=documents,
+                together=len(names) or 1,
+                is_new=name != _WHOLE and not self._has_test(name),
+            )
+            self._tests[name] = _Watched(CausePosterior(known))
+
+    def _has_test(self, name: str) -> bool:
+        """Whether the base has a test of this name; True where that cannot be told."""
+        path, short = split_test_name(name)
+        if not path:
+            return True
+        text = self._git.show(self._case.base, path, 1024 * 1024)
+        if text is None:
+            return self._git.tree_id(self._case.base, path) is not None
+        return re.split(r"[\[ ]", short, maxsplit=1)[0].encode() in text
+
+    def _names_changed_file(self, name: str, changed: Iterable[str]) -> bool:
+        """Whether the test's file holds the name of a changed source file, as an import does."""
+        path, _ = split_test_name(name)
+        text = (self._git.show(self._case.head, path, 1024 * 1024) or b"") if path else b""
+        words = set(re.findall(rb"[\w-]+", text))
+        stems = (one.rpartition("/")[2].partition(".")[0] for one in changed if is_source(one))
+        return any(stem.encode() in words for stem in stems)
+
+    def _narrow_to_tests(self) -> None:
+        """Run the failing tests alone from now on, where the command is a plain call of a runner that can."""
+        names = [name for name in self._tests if name != _WHOLE]
+        if not names or len(names) != len(self._tests) or not is_plain_test_call(self._trial):
+            return
+        tools = [find_tools_of_test(name, split_test_name(name)[0]) for name in names]
+        if tools[0] is not None and all(one is not None for one in tools):
+            self._trial = replace(self._trial, command=tools[0].run_tests(names), title=None)
+
+    def _trial_at(self, place: Place) -> Trial:
+        """The trial for a place: on the base without the tests that it does not have, which would stop all others."""
+        new = {name for name, one in self._tests.items() if one.posterior.known.is_new}
+        if place == "head" or not new or self._trial is self._case.trial:
+            return self._trial
+        names = [name for name in self._tests if name not in new]
+        tools = find_tools_of_test(names[0], split_test_name(names[0])[0]) if names else None
+        return replace(self._trial, command=tools.run_tests(names)) if tools else self._trial
+
+    def _count(self, place: Place, run: CommandRun) -> None:
+        """Count a run for each watched test; on the base a failure counts only where it is the one seen on head."""
+        for name, one in self._tests.items():
+            signature = _read_test_signature(name, run)
+            outcome = _find_test_outcome(name, run)
+            if outcome is None:
+                continue
+            failed = outcome == "fail"
+            if place == "head":
+                one.head = one.head or (signature if failed else None)
+            elif failed and signature and one.head and not failure_signature.matches_any(signature, [one.head]):  # fmt: skip
+                one.other_on_base = signature.text
+                failed = False
+            one.posterior.observe_outcome(place, failed=failed)
+
+    def _run_until_clear(self) -> None:
+        narrowed = self._trial is not self._case.trial
+        while len(self._runs) < self._case.max_runs and self._stop.left > 1:
+            unclear = [one.posterior for one in self._tests.values() if one.posterior.find_cause() is None]  # fmt: skip
+            if not unclear:
+                return
+            place = _choose_place(unclear)
+            run = self._run(place, self._trial_at(place))
+            if not run.is_conclusive:
+                continue
+            if narrowed and place == "head" and run.is_green:
+                # alone they pass: the other tests may be the cause, so all run together from now on
+                narrowed, self._trial = False, self._case.trial
+                for one in self._tests.values():
+                    one.posterior.passed["base"] = 0
+                continue
+            if place == "base" and _NOT_FOUND.search(run.output) and not run.tests:
+                self._trial, narrowed = self._case.trial, False
+                continue
+            self._count(place, run)
+
+    def _judge(self) -> RedCause:
+        by_cause: dict[Cause | None, list[str]] = {}
+        for name, one in self._tests.items():
+            by_cause.setdefault(one.posterior.find_cause(), []).append(name)
+        flakes = f"; flaky beside it: {_list_tests(by_cause['flaky'])}" if "flaky" in by_cause and len(by_cause) > 1 else ""  # fmt: skip
+        if names := by_cause.get("change"):
+            one = self._tests[names[0]]
+            words = "does not exist there" if one.posterior.known.is_new else f"passes on the base in {one.posterior.passed['base']}"  # fmt: skip
+            if one.other_on_base:
+                words = f"fails differently on the base ({one.other_on_base[:200]})"
+            reason = f"{_list_tests(names)} fails on head in {one.posterior.failed['head']} of {_count_runs(one, 'head')} runs and {words}"  # fmt: skip
+            return self._conclude("change", reason + flakes, "fix")
+        if names := by_cause.get("main"):
+            return self._judge_main(names, flakes)
+        if names := by_cause.get("flaky"):
+            one = self._tests[names[0]]
+            rate = one.posterior.estimate_rate()
+            reason = f"{_list_tests(names)} failed in {sum(one.posterior.failed.values())} of {_count_runs(one, 'head', 'base')} runs of unchanged code"  # fmt: skip
+            return replace(self._conclude("flaky", reason, "rerun"), rate=rate)
+        return self._conclude("unknown", f"{len(self._runs)} runs did not tell the causes apart; more with --runs", "look")  # fmt: skip
+
+    def _judge_main(self, names: Sequence[str], flakes: str) -> RedCause:
+        if self._case.green_versions and (found := self._try_old_versions()):
+            return found
+        since = self._find_first_commit()
+        reason = f"{_list_tests(names)} fails on the base {self._case.base[:12]} in the same way"
+        reason += f", since {since[:12]}" if since else ""
+        return replace(self._conclude("main", reason + flakes, "wait"), since=since)
+
+    def _judge_quiet(self) -> RedCause:
+        """Nothing failed here so far: run it a few times more."""
+        self._trial = self._case.trial
+        while len(self._runs) < min(_MAX_QUIET_RUNS, self._case.max_runs):
+            run = self._run("head")
+            self._count("head", run)
+            if run.failed:
+                self._watch_failures(run)
+                return self._judge()
+        log = self._case.log
+        runs = len(self._runs)
+        if log is not None and log.kind == "infra":
+            return self._conclude("infrastructure", f"the log shows a failing runner; it passes here in {runs} of {runs} runs", "rerun")  # fmt: skip
+        if log is not None and log.kind == "test" and log.failures:
+            tests = _list_tests(failure.test for failure in log.failures)
+            posterior = CausePosterior(failed={"head": 1, "base": 0}, passed={"head": runs, "base": 0})  # fmt: skip
+            reason = (
+                f"{tests} failed in CI and passes here in {runs} of {runs} runs of the same commit"
+            )
+            return replace(self._conclude("flaky", reason, "rerun"), rate=posterior.estimate_rate())
+        return self._conclude("unknown", f"it does not fail here in {runs} runs; the failing run's --log would say what failed", "rerun")  # fmt: skip
+
+    def _watch_failures(self, run: CommandRun) -> None:
+        """Both outcomes were seen at one commit: what failed in this run passed in the others."""
+        names = sorted(run.failing - {_WHOLE}) or [_WHOLE]
+        passed = sum(not one.run.failed for one in self._runs)
+        self._tests = {}
+        for name in names[:_MAX_TESTS]:
+            one = CausePosterior(failed={"head": 1, "base": 0}, passed={"head": passed, "base": 0})
+            self._tests[name] = _Watched(one)
+
+    def _try_old_versions(self) -> RedCause | None:
+        """`world`, where head passes with the packages of the last green run."""
+        trial = hold_versions(self._trial, self._case.green_versions)
+        try:
+            run = self._run("head_old_versions", trial)
+            now = observe_environment(self._trial, self._case.head, git=self._git, sandbox=self._sandbox)  # fmt: skip
+        except SetupFailed as error:
+            self._say(f"the packages of the last green run cannot be installed: {error}")
+            return None
+        if not run.is_green:
+            return None
+        old = dict(_split_requirement(word) for word in self._case.green_versions)
+        new = dict(_split_requirement(word) for word in now.versions)
+        moved = [BlamedPackage(name, old[name], new[name]) for name in old if new.get(name, old[name]) != old[name]]  # fmt: skip
+        package = self._find_package(moved)
+        what = f"{package.name} {package.old} to {package.new}" if package else f"one of {', '.join(one.name for one in moved[:5])}"  # fmt: skip
+        reason = (
+            f"the same sources pass with the packages of the last green run; what changed is {what}"
+        )
+        return replace(self._conclude("world", reason, "look"), package=package)
+
+    def _find_package(self, moved: Sequence[BlamedPackage]) -> BlamedPackage | None:
+        """The one package with whose older version alone head passes; those that the failure names come first."""
+        if len(moved) == 1:
+            return moved[0]
+        output = self._runs[0].run.output.lower()
+        likely = sorted(moved, key=lambda one: one.name.replace("-", "_") not in output)
+        for one in likely[:_MAX_SINGLE_PACKAGES]:
+            try:
+                trial = hold_versions(self._trial, [f"{one.name}=={one.old}"])
+                if self._stop.left > 1 and self._run("head_old_versions", trial).is_green:
+                    return one
+            except SetupFailed:
+                continue
+        return None
+
+    def _find_first_commit(self) -> str | None:
+        """The commit on main since which it fails, where a short search finds it."""
+        if self._stop.left < _LEAST_SEARCH_SECONDS:
+            return None
+        job = BisectJob(self._trial, bad=self._case.base, max_tests=_SEARCH_TESTS, max_minutes=self._stop.left / 60, verify=False, confidence=0.95)  # fmt: skip
+        try:
+            found = run_bisection(job, git=self._git, sandbox=self._sandbox, progress=self._say, cancel=self._stop.cancel)  # fmt: skip
+        except UserError as error:
+            self._say(f"the commit on main was not found: {error}")
+            return None
+        return found.culprit.sha if found.outcome == "found" and found.culprit else None
+
+    def _judge_setup_failure(self, error: SetupFailed) -> RedCause:
+        """The setup failed on head: the change's fault only where it succeeds on the base."""
+        try:
+            self._run("base")
+        except SetupFailed:
+            reason = f"the environment cannot be made, on the base neither: {error}"
+            return self._conclude("unknown", reason, "look")
+        try:
+            self._run("head")
+        except SetupFailed as again:
+            return self._conclude("change", f"the setup fails on head, twice, and succeeds on the base: {again}", "fix")  # fmt: skip
+        return self._conclude("infrastructure", f"the setup failed once and then succeeded: {error}", "rerun")  # fmt: skip
+
+    def _conclude(self, verdict: RedVerdict, reason: str, do: Advice) -> RedCause:
+        capsule = None
+        narrowed = self._trial is not self._case.trial and len(self._runs) > 1
+        shown = [one.run for one in self._runs[narrowed:] if one.where == "head"]
+        if shown and verdict not in {"unknown", "infrastructure"}:
+            shown.sort(key=lambda run: run.failed)
+            try:
+                seen = observe_environment(self._trial, self._case.head, git=self._git, sandbox=self._sandbox)  # fmt: skip
+                capsule = make_capsule("why", self._trial, self._case.head, shown, git=self._git, environment=seen)  # fmt: skip
+            except UserError as error:
+                self._say(f"no capsule was made: {error}")
+        return RedCause(verdict, reason, do, tuple(self._runs), capsule=capsule)
+
+
+def _choose_place(unclear: Sequence[CausePosterior]) -> Place:
+    """Where the undecided tests ran less often; head where the base does not have them."""
+    if all(one.known.is_new for one in unclear):
+        return "head"
+    counts = {place: sum(one.failed[place] + one.passed[place] for one in unclear) for place in ("head", "base")}  # fmt: skip
+    return "base" if counts["base"] < counts["head"] else "head"
+
+
+def _find_test_outcome(name: str, run: CommandRun) -> str | None:
+    """How a test ended in a run: "fail", "pass", or None where it did not run."""
+    if not run.is_conclusive:
+        return None
+    if name == _WHOLE or run.result.ended != "exit":
+        return "fail" if run.failed else "pass"
+    if name in run.failing:
+        return "fail"
+    if name in run.tests or run.is_green:
+        return "pass"
+    heads = {test.partition("::")[0] for test in run.failing}
+    if name.partition("::")[0] in run.failing:  # its file could not be collected
+        return "fail"
+    heard = any(test.startswith(f"{name}::") for test in run.tests)
+    return "pass" if heard or (run.failing and not run.tests and name.partition("::")[0] not in heads) else None  # fmt: skip
+
+
+def _read_test_signature(name: str, run: CommandRun) -> FailureSignature | None:
+    """How one test failed; the whole run's signature where no failure has its name."""
+    if not run.failed:
+        return None
+    whole = failure_signature.read_signature(run.result)
+    if name == _WHOLE or run.result.ended != "exit":
+        return whole
+    for failure in run.failures:
+        if failure.test in {name, name.partition("::")[0]}:
+            message = _NUMBERS.sub("#", failure.message.partition("\n")[0])
+            return FailureSignature("exit", 1, (name,), failure.kind, message)
+    return replace(whole, tests=(name,), says=())
+
+
+def _split_requirement(word: str) -> tuple[str, str]:
+    name, _, version = word.partition("==")
+    return name, version
+
+
+def _list_tests(names: Iterable[str]) -> str:
+    shown = [name or "the command" for name in names]
+    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
+    return ", ".join(shown[:3]) + more
+
+
+def _count_runs(one: _Watched, *places: Place) -> int:
+    return sum(one.posterior.failed[place] + one.posterior.passed[place] for place in places)

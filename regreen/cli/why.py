@@ -1,0 +1,232 @@
+"""`regreen why`: who caused a failure, decided by running it; and `regreen replay`: repeat what a capsule holds."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regreen.cli.env import complete_local_trial
+from regreen.cli.options import (
+    TrialOptions,
+    format_option,
+    quiet_option,
+    repo_option,
+    resolve_revision,
+    sandbox_option,
+    trial_options,
+)
+from regreen.cli.terminal import print_answer, report_progress
+from regreen.domain.errors import UserError
+
+if TYPE_CHECKING:
+    from regreen.causes.investigation import RedCause
+    from regreen.domain.ports import Box, Git
+    from regreen.logs.ci_log import CiLog
+    from regreen.runs.capsule import Capsule
+    from regreen.runs.trial import Trial
+
+_DEFAULT_BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+_DOWNLOAD_SECONDS = 30.0
+_LOG = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command("why")
+@repo_option()
+@click.option("--base", metavar="REV", help="The branch that the change is for; left out: the default branch.")  # fmt: skip
+@click.option("--head", default="HEAD", metavar="REV", help="Where it fails; WORKTREE: the files as they stand.")  # fmt: skip
+@click.option("--log", type=_LOG, metavar="FILE", help="The CI log of the failing run.")
+@click.option("--green-log", type=_LOG, metavar="FILE", help="The CI log of the last green run: its package versions are tried.")  # fmt: skip
+@click.option("--runs", type=click.IntRange(2, 100), default=12, metavar="N", help="Stop after so many runs.")  # fmt: skip
+@trial_options()
+@click.option("--max-minutes", type=click.FloatRange(min=0.1), default=20.0, metavar="N", help="Stop after so long.")  # fmt: skip
+@sandbox_option("kind")
+@format_option("form", "text", "json")
+@quiet_option()
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND...")
+def command(
+    *,
+    repo: Path,
+    base: str | None,
+    head: str,
+    log: Path | None,
+    green_log: Path | None,
+    runs: int,
+    options: TrialOptions,
+    max_minutes: float,
+    kind: str,
+    form: str,
+    argv: tuple[str, ...],
+) -> int:
+    """Say who caused a failure of COMMAND: the change, main, a flaky test, a package, or the infrastructure.
+
+    The failing tests run alone on head and on the merge base, as often as it takes to tell. Exit code 0: the cause was
+    found; 1: it is not known, and the reason is given.
+    """
+    from regreen.actions.step_trial import select_constraints
+    from regreen.adapters.git.repository import GitRepository
+    from regreen.adapters.sandbox.selection import choose_sandbox
+    from regreen.app.settings_loader import read_settings
+    from regreen.causes.investigation import Investigation, RedCase
+    from regreen.domain.job_control import StopCondition
+    from regreen.runs.capsule import write_capsule
+
+    git = GitRepository.open(repo)
+    at = resolve_revision(git, repo, head)
+    merge_base = _find_merge_base(git, base, at)
+    deadline = time.monotonic() + max_minutes * 60
+    sandbox = choose_sandbox(kind)
+    failed, green = _read_log(log), _read_log(green_log)
+    done = complete_local_trial(options.make_trial(argv), at, git=git, sandbox=sandbox, minutes=max_minutes)  # fmt: skip
+    versions = select_constraints(green.installed, lambda path: git.show(at, path)) if green else ()
+    case = RedCase(done.trial, at, merge_base, failed, tuple(versions), runs)
+    found = Investigation(case, git=git, sandbox=sandbox, stop=StopCondition(deadline), say=report_progress).find_cause()  # fmt: skip
+    place = write_capsule(found.capsule, read_settings().home / "capsules") if found.capsule else None  # fmt: skip
+    if form == "json":
+        click.echo(json.dumps({**render_document(found, place), "environment": done.document}, indent=2))  # fmt: skip
+    else:
+        print_answer(_format_text(found, place), headline=True)
+    return 1 if found.verdict == "unknown" else 0
+
+
+def _find_merge_base(git: Git, base: str | None, head: str) -> str:
+    for name in (base,) if base else _DEFAULT_BASES:
+        try:
+            branch = git.resolve(name)
+        except UserError:
+            if base:
+                raise
+            continue
+        if (found := git.merge_base(branch, head)) is None:
+            message = f"{name} and {head[:12]} have no common history; name another --base"
+            raise UserError(message)
+        return found
+    raise UserError("there is no default branch to compare with; name it with --base")
+
+
+def _read_log(path: Path | None) -> CiLog | None:
+    from regreen.logs.ci_log import read_log
+
+    if path is None:
+        return None
+    with path.open("rb") as file:
+        return read_log(file)
+
+
+def render_document(found: RedCause, capsule: Path | None) -> dict[str, object]:
+    """The JSON document of a cause."""
+    from regreen.runs.capsule import find_outcome
+
+    package = found.package
+    return {
+        "version": 1,
+        "verdict": found.verdict,
+        "reason": found.reason,
+        "since": {"sha": found.since} if found.since else None,
+        "rate": [round(value, 4) for value in found.rate] if found.rate else None,
+        "package": {"name": package.name, "from": package.old, "to": package.new} if package else None,
+        "do": found.do,
+        "runs": [
+            {"where": one.where, "outcome": find_outcome(one.run), "signature": one.signature.text if one.signature else None}
+            for one in found.runs
+        ],
+        "capsule": str(capsule) if capsule else None,
+    }  # fmt: skip
+
+
+def _format_text(found: RedCause, capsule: Path | None) -> str:
+    lines = [f"{found.verdict}: {found.reason}", f"  do: {found.do}"]
+    if found.rate:
+        mean, low, high = found.rate
+        lines.append(f"  fails in about {mean:.0%} of its runs (90 %: {low:.0%} to {high:.0%})")
+    lines += [f"  ran on {one.where.replace('_', ' ')}: {one.signature.text if one.signature else 'pass' if one.run.is_green else one.run.result.ended}" for one in found.runs]  # fmt: skip
+    return "\n".join([*lines, *([f"  repeat it: regreen replay {capsule}"] if capsule else [])])
+
+
+@click.command("replay")
+@click.argument("source", metavar="CAPSULE|URL")
+@repo_option()
+@click.option("--shell", "opens_shell", is_flag=True, help="Stop in the box before the command.")
+@click.option("--offline", is_flag=True, help="The setup may reach no package index.")
+@sandbox_option("kind")
+@format_option("form", "text", "json")
+@quiet_option()
+def replay_command(
+    *, source: str, repo: Path, opens_shell: bool, offline: bool, kind: str, form: str
+) -> int:
+    """Repeat a capsule in the sandbox: same, different, or what is missing.
+
+    Reads no settings file. A capsule is untrusted: its digest must match, and what it names runs in the sandbox only.
+    """
+    from regreen.adapters.git.repository import GitRepository
+    from regreen.adapters.sandbox.selection import choose_sandbox
+    from regreen.runs.capsule import decode_capsule, load_capsule, replay_capsule
+
+    is_url = source.startswith(("https://", "http://127.0.0.1:", "http://localhost:"))
+    capsule = decode_capsule(_download(source)) if is_url else load_capsule(Path(source))
+    git = GitRepository.open(repo)
+    report_progress(f"repeating {capsule.digest[:12]} ({capsule.kind}) at {capsule.commit[:12]}")
+    result = replay_capsule(
+        capsule,
+        git=git,
+        sandbox=choose_sandbox(kind),
+        offline=offline,
+        attach=_serve_shell if opens_shell else None,
+    )
+    document = {"version": 1, "verdict": result.verdict, "expected": _describe(capsule), "seen": result.seen, "missing": list(result.missing)}  # fmt: skip
+    if form == "json":
+        click.echo(json.dumps(document, indent=2))
+    else:
+        lines = [result.verdict, *(f"  missing: {word}" for word in result.missing)]
+        lines += [f"  {name}: {value}" for name, value in result.seen.items()]
+        print_answer("\n".join(lines), headline=True)
+    return 0 if result.verdict == "same" else 1
+
+
+def _describe(capsule: Capsule) -> dict[str, object]:
+    expected = capsule.expected
+    return {
+        "outcome": expected.outcome,
+        "times": expected.times,
+        "runs": expected.runs,
+        "signature": expected.signature.text if expected.signature else None,
+        "commit": capsule.commit,
+        "tree": capsule.tree,
+        "environment": asdict(capsule.environment),
+    }
+
+
+def _download(url: str) -> bytes:
+    """The first bytes that a URL gives, with no credential.
+
+    Raises:
+        UserError: it cannot be had.
+    """
+    from regreen.runs.capsule import MAX_CAPSULE_BYTES
+
+    try:
+        with urllib.request.urlopen(url, timeout=_DOWNLOAD_SECONDS) as answer:  # noqa: S310 - https, or the own machine
+            return bytes(answer.read(MAX_CAPSULE_BYTES + 1))
+    except (OSError, ValueError) as error:
+        message = f"cannot get {url}: {error}; download the capsule and name its file"
+        raise UserError(message) from error
+
+
+def _serve_shell(box: Box, trial: Trial) -> None:
+    """Run the lines of standard input in the box, each in a shell of its own, until the input ends."""
+    click.echo(f"the command is: {trial.command_line}\nin the box at /work; end with Ctrl-D", err=True)  # fmt: skip
+    while True:
+        try:
+            line = click.prompt("regreen", prompt_suffix="$ ", default="", show_default=False, err=True)  # fmt: skip
+        except click.Abort:
+            return
+        done = box.run(("sh", "-c", line), timeout=trial.timeout, env=dict(trial.env))
+        print_answer(f"{done.stdout}{done.stderr}")
+        if done.ended != "exit":
+            report_progress(f"the box was ended: {done.ended}")
+            return

@@ -1,0 +1,86 @@
+"""`regreen why` and `regreen replay`: a failure's cause, and its evidence repeated elsewhere."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from regreen.cli import main
+from regreen.domain.box_limits import BoxLimits
+from regreen.runs.capsule import (
+    Capsule,
+    ExpectedOutcome,
+    encode_capsule,
+    find_hidden,
+    load_capsule,
+)
+from tests.checkout import Checkout
+
+pytestmark = pytest.mark.sandbox
+TEST = "from calc import add\nassert add(1, 2) == 3, 'the sum is wrong'\n"
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def run(*words: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, object]]:
+    with pytest.raises(SystemExit) as ended:
+        main([*words])
+    document: dict[str, object] = json.loads(capsys.readouterr().out)
+    return int(ended.value.code or 0), document
+
+
+def test_the_change_is_blamed_and_its_capsule_repeats_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    mine = Checkout(tmp_path / "mine")
+    mine.commit("base", calc_py="def add(a, b):\n    return a + b\n", check_py=TEST)
+    mine.git("checkout", "-q", "-b", "change")
+    mine.commit("change", calc_py="def add(a, b):\n    return a - b\n")
+    words = ("--setup", "true", "--env", f"API_TOKEN={TOKEN}", "--format", "json", "--", "python", "check.py")  # fmt: skip
+    code, found = run("why", "--repo", str(mine.root), "--base", "main", *words, capsys=capsys)
+    assert (code, found["verdict"], found["do"]) == (0, "change", "fix")
+    place = Path(str(found["capsule"]))
+    assert TOKEN not in place.read_text()
+    capsule = load_capsule(place)
+    assert find_hidden(capsule) == ["the value of the variable API_TOKEN"]
+
+    shown = replace(capsule, recipe=replace(capsule.recipe, variables=()))
+    theirs = tmp_path / "theirs"
+    mine.git("clone", "-q", "--bare", str(mine.root), str(theirs))
+    assert replay(bind(shown), theirs, tmp_path, capsys) == (0, "same")
+    assert replay(shown, theirs, tmp_path, capsys) == (
+        1,
+        "different",
+    )  # the outcome is bound to what it was seen with
+    tampered = [
+        replace(shown, tree="0" * 40),
+        replace(shown, commit="1" * 40),
+        replace(shown, environment=replace(shown.environment, python="3.0.1")),
+        replace(shown, environment=replace(shown.environment, versions=("nothing==9.9",), digests=("0",))),
+    ]  # fmt: skip
+    verdicts = {replay(bind(one), theirs, tmp_path, capsys)[1] for one in tampered}
+    assert verdicts <= {"different", "missing"}
+    assert replay(replace(bind(shown), limits=BoxLimits(pids=77)), theirs, tmp_path, capsys)[1] == "different"  # fmt: skip
+    passing = replace(shown.expected, outcome="pass", signature=None)
+    assert replay(bind(replace(shown, expected=passing)), theirs, tmp_path, capsys)[1] == "different"  # fmt: skip
+
+
+def bind(capsule: Capsule) -> Capsule:
+    """The capsule with digests of its ingredients that are right."""
+    expected: ExpectedOutcome = capsule.expected
+    bound = tuple(sorted(capsule.digest_ingredients().items()))
+    return replace(capsule, expected=replace(expected, seen_with=bound))
+
+
+def replay(
+    capsule: Capsule, repo: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, object]:
+    place = folder / "capsule.json"
+    place.write_bytes(encode_capsule(capsule))
+    code, document = run(
+        "replay", str(place), "--repo", str(repo), "--format", "json", capsys=capsys
+    )
+    return code, document["verdict"]
