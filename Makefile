@@ -57,7 +57,7 @@ layers: setup
 # Without a restart limit of none, a test that kills its worker makes the run stand still. With REPEAT=1, tests that
 # failed (status 1: nothing else went wrong) run once more, alone: a machine under load fails what it should not.
 tests: setup
-	$(BIN)/pytest -m "$(TESTS)" -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(ARGS) || \
+	$(BIN)/pytest -m "$(TESTS)" -n 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(ARGS) || \
 	{ [ $$? = 1 ] && [ -n "$(REPEAT)" ] && echo "=== once more, alone: what failed ===" && \
 	$(BIN)/pytest -m "$(TESTS)" -p no:xdist --last-failed --last-failed-no-failures none; }
 
