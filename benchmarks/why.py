@@ -1,17 +1,19 @@
-"""Measures `regreen why` on made scenes: real projects' trees with a planted cause, whose label is known.
+"""Measures `regreen why` on made scenes: released projects' own code and tests with a planted cause, whose label is known.
 
-    python benchmarks/why.py [--scenes N] [--seed S] [--kinds change,main,...] [--minutes M]
+    python benchmarks/why.py [--scenes N] [--seed S] [--kinds change,main,...] [--minutes M] [--sdists DIR]
 
-Each scene is a repository with a base and a change on a released project's tree (fetched with pip as an sdist). Prints one JSON line
-a scene and a summary. A verdict is right where it is the label; a vanished failure may be flaky or unknown.
+Each scene is a repository with a base and a change. The planted fault is run once in the sandbox: one that no test notices
+is replaced, and its output is the log of CI. Prints one JSON line a scene and a summary. `--sdists` keeps what was fetched.
 """  # fmt: skip
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -22,18 +24,16 @@ from collections import Counter
 from pathlib import Path
 from tempfile import mkdtemp
 
-PROJECTS = ("toolz==1.0.0", "inflection==0.5.1", "iniconfig==2.0.0", "sortedcontainers==2.4.0")
-KINDS = (
-    "change",
-    "main",
-    "flaky",
-    "world",
-    "memory",
-    "timeout",
-    "pair",
-    "vanished",
-    "other_failure",
-    "new_test",
+# release, module, the tests of that module
+PROJECTS = (
+    ("inflection==0.5.1", "inflection/__init__.py", "test_inflection.py"),
+    ("toolz==1.0.0", "toolz/itertoolz.py", "toolz/tests/test_itertoolz.py"),
+    ("boltons==24.0.0", "boltons/iterutils.py", "tests/test_iterutils.py"),
+    ("more-itertools==10.5.0", "more_itertools/recipes.py", "tests/test_recipes.py"),
+    ("sqlparse==0.5.1", "sqlparse/sql.py", "tests/test_parse.py"),
+    ("wcwidth==0.2.13", "wcwidth/wcwidth.py", "tests/test_core.py"),
+    ("toolz==1.0.0", "toolz/dicttoolz.py", "toolz/tests/test_dicttoolz.py"),
+    ("boltons==24.0.0", "boltons/strutils.py", "tests/test_strutils.py"),
 )
 RIGHT = {
     "change": {"change"},
@@ -42,154 +42,190 @@ RIGHT = {
     "world": {"world"},
     "memory": {"change"},
     "timeout": {"change"},
-    "pair": {"change"},
+    "pair": {"change"},  # a fault of the change beside a flaky test
+    "main_pair": {"main"},  # a fault of the base beside a flaky test
     "vanished": {"flaky", "unknown", "infrastructure"},
     "other_failure": {"change"},
     "new_test": {"change"},
 }
-REAL = {"change", "main", "world", "memory", "timeout", "pair", "other_failure", "new_test"}
-TEST = "from scene_part import compute\n\n\ndef test_compute():\n    assert compute(20) == 42\n\n\ndef test_zero():\n    assert compute(-1) == 0\n"
-GOOD = "def compute(value):\n    return 2 * (value + 1)\n"
+KINDS = tuple(RIGHT)
+REAL = set(KINDS) - {"flaky", "vanished"}
+SETUP = "pip install -q pytest"
+WHEELS = f"{SETUP} && pip install -q --no-index --find-links wheels scenedep"
+PYTEST = (
+    "python",
+    "-m",
+    "pytest",
+    "-q",
+    "-o",
+    "addopts=",
+)  # a project's own options ask for plugins
+FAULTS = ("raise KeyError('scene')", "return None", "return 17", "raise ValueError('wrong')")
+MEMORY = "return len([bytearray(64 * 1024**2).replace(b'0', b'1') for _ in range(128)])"
 
 
-def fetch(folder: Path) -> list[Path]:
-    trees = []
-    for name in PROJECTS:
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pip",
-                "download",
-                "-q",
-                "--no-deps",
-                "--no-binary",
-                ":all:",
-                "--no-build-isolation",
-                "-d",
-                str(folder),
-                name,
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        found = sorted(folder.glob(f"{name.partition('==')[0]}-*.tar.gz"))
-        if not found:
-            print(f"not fetched: {name}: {done.stderr[-200:]}", file=sys.stderr)
-            continue
-        with tarfile.open(found[0]) as archive:
-            archive.extractall(folder / "trees", filter="data")
-        trees.append(folder / "trees" / found[0].name.removesuffix(".tar.gz"))
+def fetch(folder: Path, work: Path) -> dict[str, Path]:
+    """The trees of the releases, by requirement, below `work`; `folder` holds what was fetched."""
+    pip = shutil.which("pip")  # a virtual environment need not have one of its own
+    trees = {}
+    for name in sorted({project for project, _, _ in PROJECTS}):
+        stem = name.replace("==", "-")
+        if not (folder / f"{stem}.tar.gz").exists():
+            words = [pip or "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", str(folder), name]  # fmt: skip
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            if done.returncode:
+                print(f"not fetched: {name}: {done.stderr[-200:]}", file=sys.stderr)
+                continue
+        with tarfile.open(folder / f"{stem}.tar.gz") as archive:
+            archive.extractall(work / "trees", filter="data")
+        trees[name] = work / "trees" / stem
+    if not trees:
+        sys.exit("no release could be fetched: pip has to reach a package index")
     return trees
 
 
 def git(repo: Path, *words: str) -> None:
-    subprocess.run(
-        ["git", "-C", str(repo), "-c", "user.name=A", "-c", "user.email=a@b", *words],
-        check=True,
-        capture_output=True,
-    )
+    identity = ("-c", "user.name=A", "-c", "user.email=a@b")
+    subprocess.run(["git", "-C", str(repo), *identity, *words], check=True, capture_output=True)
 
 
-def write(repo: Path, files: dict[str, str]) -> None:
+def commit(repo: Path, files: dict[str, str], message: str) -> None:
     for name, text in files.items():
         (repo / name).parent.mkdir(parents=True, exist_ok=True)
         (repo / name).write_text(text)
+    git(repo, "add", "-A", "-f")
+    git(repo, "commit", "-qm", message)
 
 
-def wheel(folder: Path, version: str, factor: int) -> None:
+def make_wheel(folder: Path, version: str, factor: int) -> None:
     folder.mkdir(exist_ok=True)
     info = f"scenedep-{version}.dist-info"
     with zipfile.ZipFile(folder / f"scenedep-{version}-py3-none-any.whl", "w") as archive:
         archive.writestr("scenedep.py", f"FACTOR = {factor}\n")
-        archive.writestr(
-            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: scenedep\nVersion: {version}\n"
-        )
-        archive.writestr(
-            f"{info}/WHEEL",
-            "Wheel-Version: 1.0\nGenerator: scene\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        )
-        archive.writestr(
-            f"{info}/RECORD", f"scenedep.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n"
-        )
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: scenedep\nVersion: {version}\n")  # fmt: skip
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: scene\nRoot-Is-Purelib: true\nTag: py3-none-any\n")  # fmt: skip
+        archive.writestr(f"{info}/RECORD", f"scenedep.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")  # fmt: skip
 
 
-def flake(rate: float) -> str:
-    return f"import random\n\n\ndef test_sometimes():\n    assert random.SystemRandom().random() >= {rate}\n"
+def plant(text: str, line: str, dice: random.Random, names: set[str] | None = None) -> str:
+    """The module with `line` as the first statement of one function; `names`: one of these."""
+    found = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef) and (names is None or node.name in names)
+        if node.body[-1].lineno > node.lineno and not node.name.startswith("__")
+    ]
+    node = dice.choice(sorted(found, key=lambda one: one.lineno))
+    first = node.body[1] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body[0]  # fmt: skip
+    lines = text.splitlines(keepends=True)
+    lines.insert(first.lineno - 1, f"{' ' * first.col_offset}{line}\n")
+    return "".join(lines)
 
 
-def make(kind: str, tree: Path, place: Path, dice: random.Random) -> list[str]:
+def run_tests(tree: Path, tests: str, setup: str, home: dict[str, str]) -> tuple[str, bool]:
+    """The output of the tests of a tree in the sandbox, and whether they failed."""
+    words = ["sandbox", "--tree", str(tree), "--setup", setup, "--timeout", "60", "--format", "json"]  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "regreen", *words, "--", *PYTEST, tests], capture_output=True, text=True, check=False, env=home)  # fmt: skip
+    answer = json.loads(done.stdout)
+    return answer["stdout"], answer["exit_code"] == 1
+
+
+def make(  # noqa: C901, PLR0912, PLR0915, PLR0917 - one case a kind of scene
+    kind: str, project: tuple[str, str, str], tree: Path, place: Path, dice: random.Random, home: dict[str, str]
+) -> list[str]:  # fmt: skip
     """Make the scene's repository; returns further options."""
+    _, module, tests = project
     repo = place / "repo"
-    shutil.copytree(tree, repo)
-    git(repo, "init", "-q", "-b", "main")
-    bad = dice.choice(
-        [
-            "def compute(value):\n    return 2 * (value + 2)\n",
-            "def compute(value):\n    raise KeyError('scene')\n",
-            "def compute(value):\n    return value.missing\n",
-        ]
-    )
+    good, checks = (tree / module).read_text(), (tree / tests).read_text()
+    used = set(re.findall(r"\w+", checks))
     rate = dice.choice([0.05, 0.1, 0.2, 0.3, 0.4, 0.5])
-    setup, more = "pip install -q pytest", []
-    base = {
-        "scene_part.py": GOOD,
-        "scene_tests/test_scene.py": TEST,
-        "conftest.py": "",
-        "scene_notes.md": "one\n",
-    }
-    change = {"scene_notes.md": "two\n"}
-    match kind:
-        case "change":
-            change = {"scene_part.py": bad}
-        case "main":
-            base["scene_part.py"] = bad
-            change["scene_other.py"] = "X = 1\n"
-        case "flaky":
-            base["scene_tests/test_more.py"] = flake(rate)
-            change["scene_other.py"] = "X = 1\n"
-        case "world":
-            wheel(repo / "wheels", "1.2", 2)
-            wheel(repo / "wheels", "1.3", 3)
-            base["scene_part.py"] = (
-                "import scenedep\n\n\ndef compute(value):\n    return scenedep.FACTOR * (value + 1)\n"
-            )
-            setup = (
-                "pip install -q pytest && pip install -q --no-index --find-links wheels scenedep"
-            )
-            (place / "green.log").write_text("Successfully installed scenedep-1.2\n")
-            more = ["--green-log", str(place / "green.log")]
-        case "memory":
-            change = {
-                "scene_part.py": "def compute(value):\n    return len(bytearray(b'x' * (6 * 1024**3)))\n"
-            }
-        case "timeout":
-            change = {"scene_part.py": "def compute(value):\n    while True:\n        pass\n"}
-            more = ["--timeout", "8"]
-        case "pair":
-            base["scene_tests/test_more.py"] = flake(rate)
-            change = {"scene_part.py": bad}
-        case "vanished":
-            (place / "red.log").write_text(
-                "scene_tests/test_scene.py::test_compute FAILED\n=== short test summary info ===\nFAILED scene_tests/test_scene.py::test_compute - AssertionError: assert 1 == 42\n=== 1 failed, 1 passed in 0.10s ===\n"
-            )
-            more = ["--log", str(place / "red.log")]
-        case "other_failure":
-            base["scene_part.py"] = "def compute(value):\n    raise OSError('the base is red')\n"
-            change = {"scene_part.py": "def compute(value):\n    return 2 * (value + 2)\n"}
-        case "new_test":
-            change = {
-                "scene_tests/test_new.py": "from scene_part import compute\n\n\ndef test_new():\n    assert compute(3) == 9\n"
-            }
-    write(repo, base)
-    git(repo, "add", "-A", "-f")
-    git(repo, "commit", "-qm", "base")
-    git(repo, "checkout", "-q", "-b", "change")
-    write(repo, change)
-    git(repo, "add", "-A", "-f")
-    git(repo, "commit", "-qm", "change")
-    return ["--base", "main", "--setup", setup, *more]
+    fault, other = dice.sample(FAULTS, 2)
+    setup, more = SETUP, []
+
+    def spoil(line: str, text: str = good) -> str:
+        return plant(text, line, dice, used)
+
+    def make_flaky(chance: float) -> str:
+        line = f"import random; assert random.SystemRandom().random() >= {chance}"
+        return plant(checks, line, dice, {name for name in used if name.startswith("test")})
+
+    state = dice.getstate()
+    for _ in range(8):
+        base: dict[str, str] = {"scene_notes.md": "one\n"}
+        change: dict[str, str] = {"scene_notes.md": "two\n"}
+        red: dict[str, str] = {}  # what makes the log of CI red; default: the change
+        match kind:
+            case "change":
+                change = {module: spoil(fault)}
+            case "main":
+                base[module], change = spoil(fault), {"scene_other.py": "X = 1\n"}
+            case "flaky":
+                state = dice.getstate()
+                base[tests], change = make_flaky(rate), {"scene_other.py": "X = 1\n"}
+                dice.setstate(state)
+                red = {tests: make_flaky(1.0)}
+            case "world":
+                for version, factor in (("1.2", 2), ("1.3", 3)):
+                    make_wheel(place / "wheels", version, factor)
+                setup = WHEELS
+                base[module] = spoil("import scenedep; assert scenedep.FACTOR == 2")
+            case "memory":
+                change = {module: spoil(MEMORY)}
+            case "timeout":
+                change, more = {module: spoil("import time; time.sleep(10_000)")}, ["--timeout", "20"]  # fmt: skip
+            case "pair":
+                base[tests], change = make_flaky(rate), {module: spoil(fault)}
+            case "main_pair":
+                base |= {tests: make_flaky(rate), module: spoil(fault)}
+            case "vanished":
+                red = {module: spoil(fault)}
+            case "other_failure":
+                state = dice.getstate()
+                base[module] = spoil("raise OSError('the base is red')")
+                dice.setstate(state)
+                change = {module: spoil(other)}
+            case "new_test":
+                change = {"tests_new/test_new.py": "def test_new():\n    assert 1 + 1 == 3\n"}
+        shutil.rmtree(repo, ignore_errors=True)
+        shutil.copytree(tree, repo)
+        if kind == "world":
+            shutil.copytree(place / "wheels", repo / "wheels")
+        git(repo, "init", "-q", "-b", "main")
+        commit(repo, base, "base")
+        git(repo, "checkout", "-q", "-b", "change")
+        commit(repo, change, "change")
+        if kind in {"memory", "timeout"}:
+            return ["--base", "main", "--setup", setup, *more]
+        trial = place / "ci"
+        shutil.rmtree(trial, ignore_errors=True)
+        shutil.copytree(repo, trial, ignore=shutil.ignore_patterns(".git"))
+        for name, text in red.items():
+            (trial / name).write_text(text)
+        output, failed = run_tests(trial, "tests_new" if kind == "new_test" else tests, setup, home)
+        shutil.rmtree(trial)
+        if failed and (kind != "flaky" or re.search(r"(?m)^=* ?1 failed", output)):
+            (place / "red.log").write_text(output)
+            if kind == "world":
+                (place / "green.log").write_text("Successfully installed scenedep-1.2\n")
+                more = ["--green-log", str(place / "green.log")]
+            return ["--base", "main", "--setup", setup, "--log", str(place / "red.log"), *more]
+    message = f"no test of {module} notices a fault"
+    raise RuntimeError(message)
+
+
+def summarize(rows: list[dict[str, object]]) -> dict[str, object]:
+    decided = [row for row in rows if row["verdict"] not in {"unknown", "error"}]
+    real = [row for row in rows if row["kind"] in REAL]
+    return {
+        "scenes": len(rows),
+        "decided": round(len(decided) / len(rows), 3),
+        "right_of_decided": round(sum(bool(row["right"]) for row in decided) / max(1, len(decided)), 3),
+        "real_called_flaky": f"{sum(row['verdict'] == 'flaky' for row in real)} of {len(real)}",
+        "flakes_blamed": f"{sum(row['kind'] == 'flaky' and row['verdict'] in {'change', 'main'} for row in rows)} of {sum(row['kind'] == 'flaky' for row in rows)}",
+        "median_runs": sorted(int(str(row["runs"])) for row in rows)[len(rows) // 2],
+        "median_seconds": sorted(float(str(row["seconds"])) for row in rows)[len(rows) // 2],
+        "by_kind": {kind: Counter(str(row["verdict"]) for row in rows if row["kind"] == kind) for kind in KINDS},
+    }  # fmt: skip
 
 
 def main() -> None:
@@ -198,52 +234,36 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--sdists", type=Path)
     options = parser.parse_args()
-    dice, folder, end = (
-        random.Random(options.seed),
-        Path(mkdtemp(prefix="why-")),
-        time.monotonic() + 60 * options.minutes,
-    )
-    trees, kinds = fetch(folder), options.kinds.split(",")
-    rows = []
+    dice, folder, end = random.Random(options.seed), Path(mkdtemp(prefix="why-")), time.monotonic() + 60 * options.minutes  # fmt: skip
+    trees, kinds = fetch(options.sdists or folder, folder), options.kinds.split(",")
+    home, rows = os.environ | {"REGREEN_HOME": str(folder / "home")}, []
+    projects = []
+    for project in PROJECTS:
+        if project[0] in trees:
+            output, _ = run_tests(trees[project[0]], project[2], SETUP, home)
+            green = re.search(r"(?m)^=* ?\d+ passed", output) and " failed" not in output
+            projects += [project] if green else []
+            print(f"{project[1]}: {'used' if green else 'red as it is: ' + output[-200:]}", file=sys.stderr)  # fmt: skip
     for number in range(options.scenes):
         if time.monotonic() > end:
             break
         kind, place = kinds[number % len(kinds)], folder / str(number)
+        project = projects[dice.randrange(len(projects))]
         place.mkdir()
-        words = make(kind, trees[number % len(trees)], place, dice)
+        words = make(kind, project, trees[project[0]], place, dice, home)
+        tests = ["tests_new", project[2]] if kind == "new_test" else [project[2]]
         started = time.monotonic()
-        command = [
-            sys.executable,
-            "-m",
-            "regreen",
-            "why",
-            "--repo",
-            str(place / "repo"),
-            "--format",
-            "json",
-            "-q",
-            *words,
-            "--",
-            "python",
-            "-m",
-            "pytest",
-            "-q",
-            "scene_tests",
-        ]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=os.environ | {"REGREEN_HOME": str(folder / "home")},
-        )
+        command = [sys.executable, "-m", "regreen", "why", "--repo", str(place / "repo"), "--format", "json", "-q", *words, "--", *PYTEST, *tests]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=home)
         try:
             answer = json.loads(done.stdout)
         except ValueError:
             answer = {"verdict": "error", "reason": done.stderr[-300:], "runs": []}
         row = {
             "kind": kind,
+            "module": project[1],
             "verdict": answer["verdict"],
             "right": answer["verdict"] in RIGHT[kind],
             "runs": len(answer["runs"]),
@@ -253,28 +273,8 @@ def main() -> None:
         }
         rows.append(row)
         print(json.dumps(row), flush=True)
-        shutil.rmtree(place / "repo")
-    decided = [row for row in rows if row["verdict"] not in {"unknown", "error"}]
-    real = [row for row in rows if row["kind"] in REAL]
-    print(
-        json.dumps(
-            {
-                "scenes": len(rows),
-                "decided": len(decided) / len(rows),
-                "right_of_decided": sum(row["right"] for row in decided) / max(1, len(decided)),
-                "real_called_flaky": sum(row["verdict"] == "flaky" for row in real)
-                / max(1, len(real)),
-                "flakes_blamed_on_change": sum(
-                    row["kind"] == "flaky" and row["verdict"] == "change" for row in rows
-                ),
-                "median_runs": sorted(row["runs"] for row in rows)[len(rows) // 2],
-                "by_kind": {
-                    kind: Counter(row["verdict"] for row in rows if row["kind"] == kind)
-                    for kind in kinds
-                },
-            }
-        )
-    )
+        shutil.rmtree(place)
+    print(json.dumps(summarize(rows)))
     shutil.rmtree(folder, ignore_errors=True)
 
 

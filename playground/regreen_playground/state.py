@@ -35,7 +35,7 @@ from regreen_playground.world import World, comment_of, thread_of
 
 Files = Mapping[str, bytes | str | None]
 PERMISSIONS = {
-    "actions": "read",
+    "actions": "write",
     "checks": "write",
     "contents": "write",
     "issues": "write",
@@ -305,6 +305,16 @@ class State(World):
             sha = pulls.merge(self, pull, who, sha=None, message=None, squash=False)
             pushes.moved(self, pull.base, before, who)
             return sha
+
+    def report_status(
+        self, full_name: str, sha: str, context: str, state: str, *, by: str = "octocat"
+    ) -> None:
+        """Another CI system reports a commit status."""
+        with self.lock:
+            repository = self.repository(full_name)
+            checks.report_status(
+                self, repository, sha, context=context, state=state, sender=self.add_user(by)
+            )
 
     def press(self, run: CheckRun, identifier: str, *, by: str = "octocat") -> None:
         """Press a button of a check run."""

@@ -17,13 +17,14 @@ from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.private_folders import make_private, write_private
 
 APP_PERMISSIONS = {
-    "actions": "read",
+    "actions": "write",
     "checks": "write",
     "contents": "write",
     "issues": "write",
     "metadata": "read",
     "pull_requests": "write",
     "security_events": "write",
+    "statuses": "read",
 }
 APP_EVENTS = (
     "check_run",
@@ -35,6 +36,7 @@ APP_EVENTS = (
     "pull_request_review_thread",
     "push",
     "repository",
+    "status",
     "workflow_run",
 )
 

@@ -32,10 +32,12 @@ from regreen.domain.errors import UserError
 from regreen.domain.events import (
     BisectRequest,
     ButtonPressed,
+    CauseRequest,
     CommentPosted,
     CommentRef,
     FixRequest,
     NewTestRequest,
+    ProofRequest,
     QuestionRequest,
     RepositoryRef,
     ReviewRequest,
@@ -299,7 +301,9 @@ class CommandHandler:
         past = self._desk.store.jobs(
             states=("failed", "cancelled"), repo=event.where.repo, number=event.number
         )
-        last = next((j for j in past if j.kind in {"review", "fix", "bisect"}), None)
+        last = next(
+            (j for j in past if j.kind in {"review", "fix", "bisect", "why", "prove"}), None
+        )
         if last is None:
             return messages.nothing_to_retry()
         self._order(make_orders(deserialize_work(last.event), f"retry/{job.record.id}"))
@@ -400,6 +404,8 @@ _PROGRESS_TEXTS: dict[str, str] = {
     "review": "reading the change",
     "fix": "reproducing what is red",
     "bisect": "looking for the commit that broke it",
+    "why": "running what failed on this change and on its base",
+    "prove": "running the tests with and without this change",
     "test": "writing a test",
     "explain": "reading the change",
     "ask": "looking it up",
@@ -444,6 +450,10 @@ def _make_request(  # noqa: PLR0911 - a return for each command
             good, bad, test = o.get("good"), o.get("bad"), o.get("test")
             slower = float(o["slower"]) if "slower" in o else None
             return BisectRequest(where, number, good, bad, test, login, ref, sha, slower)
+        case "why" if event.on_pull:
+            return CauseRequest(where, number, sha, login, ref)
+        case "prove" if event.on_pull:
+            return ProofRequest(where, number, login, ref, sha)
         case "test" if event.on_pull:
             return NewTestRequest(where, number, command.text, login, ref, sha)
         case "explain":

@@ -19,6 +19,8 @@ CommandName = Literal[
     "review",
     "fix",
     "bisect",
+    "why",
+    "prove",
     "test",
     "explain",
     "ask",
@@ -37,6 +39,8 @@ COMMAND_USAGE: Mapping[CommandName, str] = MappingProxyType(
         "review": "review [full]",
         "fix": "fix [hint]",
         "bisect": 'bisect [good=REV] [bad=REV] [test="CMD"] [slower=X]',
+        "why": "why",
+        "prove": "prove",
         "test": "test [path]",
         "explain": "explain",
         "ask": "ask QUESTION",
@@ -55,6 +59,8 @@ COMMAND_HELP: Mapping[CommandName, str] = MappingProxyType(
         "review": "review the newest commits; `full` reviews the whole pull request again",
         "fix": "repair the failing check and open the patch as a draft; a hint in words helps the model",
         "bisect": 'find the commit that broke a test, such as `test="pytest tests/test_x.py"`',
+        "why": "say who caused the failing check: this change, main, a flaky test, a package",
+        "prove": "say whether the tests of this change prove it, by running them without it",
         "test": "write a test for lines that no test runs (needs a model)",
         "explain": "explain what the change does, or a finding in its thread (needs a model)",
         "ask": "answer a question about the change (needs a model)",
@@ -70,7 +76,7 @@ COMMAND_HELP: Mapping[CommandName, str] = MappingProxyType(
 
 # The least permission for a command; where none is given, the repository's `commands.allow` decides.
 _MIN_PERMISSIONS: Mapping[CommandName, Permission] = MappingProxyType({"approve": "write"})
-RUNS_CODE: frozenset[CommandName] = frozenset({"fix", "bisect", "test", "approve"})
+RUNS_CODE: frozenset[CommandName] = frozenset({"fix", "bisect", "why", "prove", "test", "approve"})
 """What has a pull request's code run: on a fork's it takes write access, whatever `commands.allow` says."""
 _COMMANDS_FOR_ANYONE: frozenset[CommandName] = frozenset({"help"})
 
@@ -213,7 +219,7 @@ def _arguments_fit(name: CommandName, rest: str) -> bool:
             return not (rest.startswith("/") or ".." in rest.split("/") or " " in rest)
         case "approve":
             return not rest or _SHA_PATTERN.fullmatch(rest) is not None
-        case "explain" | "cancel" | "retry" | "config" | "stats" | "help":
+        case "why" | "prove" | "explain" | "cancel" | "retry" | "config" | "stats" | "help":
             return not rest
 
 

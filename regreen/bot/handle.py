@@ -18,12 +18,14 @@ from regreen.bot.flows.fix import (
     report_broken_repair,
 )
 from regreen.bot.flows.merge_queue import check_merge_group, report_unchecked_group
+from regreen.bot.flows.prove import prove_on_request
 from regreen.bot.flows.review import (
     refresh_check,
     report_failed_review,
     report_stopped_review,
     review_pull,
 )
+from regreen.bot.flows.why import answer_failed_check
 from regreen.bot.jobs.runner import Job
 from regreen.bot.jobs.serialization import deserialize_work
 from regreen.bot.replies import CommandReply
@@ -31,6 +33,7 @@ from regreen.bot.services import Services
 from regreen.domain.events import (
     BisectRequest,
     ButtonPressed,
+    CauseRequest,
     CheckFailed,
     CheckPassed,
     CheckRerequested,
@@ -42,6 +45,7 @@ from regreen.domain.events import (
     MergeGroupRequested,
     NewTestRequest,
     Pinged,
+    ProofRequest,
     PullRequestChanged,
     Pushed,
     QuestionRequest,
@@ -99,6 +103,10 @@ class EventHandler:
                 return close_needless_fix(desk, job, event)
             case BisectRequest() as ask:
                 return bisect_on_request(desk, job, ask)
+            case CauseRequest() as ask:
+                return answer_failed_check(desk, job, ask)
+            case ProofRequest() as ask:
+                return prove_on_request(desk, job, ask)
             case Tick() as event:
                 return run_schedule(desk, job, event)
             case QuestionRequest() as ask:
@@ -145,7 +153,16 @@ class EventHandler:
                 report_unchecked_group(self._desk, event, messages.job_failed(reason, record.id))
             case CheckFailed() as event:
                 report_broken_repair(self._desk, record, event, reason)
-            case FixRequest() | BisectRequest() | NewTestRequest() | QuestionRequest() as ask:
+            case CauseRequest(asked_by=""):
+                pass  # the failed check stays without an answer
+            case (
+                FixRequest()
+                | BisectRequest()
+                | CauseRequest()
+                | ProofRequest()
+                | NewTestRequest()
+                | QuestionRequest() as ask
+            ):
                 github = self._desk.github_client(ask.where, COMMENT_SCOPE)
                 reply = CommandReply(github, self._desk.store, ask.number, ask.comment, record.id)
                 reply.post_text(messages.job_failed(reason, record.id))
@@ -175,7 +192,16 @@ class EventHandler:
                 report_stopped_review(
                     self._desk, record, ask.where, github.pull(ask.number).head_sha
                 )
-            case FixRequest() | BisectRequest() | NewTestRequest() | QuestionRequest() as ask:
+            case CauseRequest(asked_by=""):
+                pass  # it posts nothing before its end
+            case (
+                FixRequest()
+                | BisectRequest()
+                | CauseRequest()
+                | ProofRequest()
+                | NewTestRequest()
+                | QuestionRequest() as ask
+            ):
                 github = self._desk.github_client(ask.where, COMMENT_SCOPE)
                 reply = CommandReply(github, self._desk.store, ask.number, ask.comment, record.id)
                 reply.post_text(messages.job_cancelled())

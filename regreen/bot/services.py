@@ -17,7 +17,9 @@ from regreen.domain.ports import Clock, Model, Sandbox
 from regreen.domain.records import AuditEntry, Store
 from regreen.domain.repo_config import RepoConfig
 from regreen.domain.settings import Settings
+from regreen.domain.state_records import StoredCapsule
 from regreen.reviewers.reviewer_table import REVIEWERS, ReviewerTable
+from regreen.runs.capsule import Capsule, encode_capsule
 from regreen.secrets.redaction import redact_secrets
 
 
@@ -86,6 +88,12 @@ class Services:
                 detail=redact_secrets(detail)[:2000],
             )
         )
+
+    def store_capsule(self, repository: Repository, capsule: Capsule) -> str:
+        """Keep a capsule for those who may read the repository; the command that repeats it, "" without an address."""
+        text, base = encode_capsule(capsule).decode(), self.settings.public_url
+        self.store.add(StoredCapsule(repository.full_name, capsule.digest, text, not repository.private))  # fmt: skip
+        return f"regreen replay {base.rstrip('/')}/capsules/{capsule.digest}.json" if base else ""
 
     def job_page_url(self, job: str) -> str:
         """The address of a job's page, empty if the dashboard has no public address."""

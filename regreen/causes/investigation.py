@@ -79,7 +79,10 @@ class RedCause:
 
 @dataclass(frozen=True, slots=True)
 class RedCase:
-    """What failed: `trial` is the command, `base` the merge base; the logs are of the failing and the last green run."""
+    """What failed: `trial` is the command, `base` the merge base; `log` is of the failing run.
+
+    `green_versions` are the packages of the last green run, `tip` the branch that the change is for as it is now.
+    """
 
     trial: Trial
     head: str
@@ -87,6 +90,7 @@ class RedCase:
     log: CiLog | None = None
     green_versions: tuple[str, ...] = ()
     max_runs: int = 12
+    tip: str | None = None
 
 
 @dataclass
@@ -127,7 +131,7 @@ class Investigation:
         except SetupFailed as error:
             return self._judge_setup_failure(error)
         if tool := find_missing_tool(self._trial.command, first.result):
-            return self._conclude("unknown", f"{tool} is not installed here; --setup says what installs it", "look")  # fmt: skip
+            return self._conclude("unknown", f"{tool} is not installed here: the setup has to install it", "look")  # fmt: skip
         if not first.is_conclusive:
             return self._conclude("unknown", f"the sandbox could not run it: {first.result.detail or first.result.ended}", "look")  # fmt: skip
         self._watch_tests(first)
@@ -143,8 +147,12 @@ class Investigation:
 
     def _run(self, where: RunPlace, trial: Trial | None = None) -> CommandRun:
         self._stop.check_cancelled()
-        rev = self._case.base if where == "base" else self._case.head
-        trial = trial or self._trial
+        run = self._run_at(self._case.base if where == "base" else self._case.head, trial or self._trial)  # fmt: skip
+        self._runs.append(RedRun(where, run))
+        self._say(f"{where.replace('_', ' ')}: {find_outcome(run)} ({run.result.seconds:.1f} s)")
+        return run
+
+    def _run_at(self, rev: str, trial: Trial) -> CommandRun:
         seconds = max(1.0, min(trial.timeout, self._stop.left))
         listeners = find_listeners(trial, self._runs[0].run.output if self._runs else "")
         trial = replace(trial, timeout=seconds)
@@ -153,11 +161,7 @@ class Investigation:
             return run_fresh(trial, rev, git=self._git, sandbox=self._sandbox, listeners=listeners, cancel=self._stop.cancel)  # fmt: skip
 
         run = run_once()
-        if run.result.ended == "infra":
-            run = run_once()
-        self._runs.append(RedRun(where, run))
-        self._say(f"{where.replace('_', ' ')}: {find_outcome(run)} ({run.result.seconds:.1f} s)")
-        return run
+        return run_once() if run.result.ended == "infra" else run
 
     def _watch_tests(self, first: CommandRun) -> None:
         """Choose what is watched: the tests that fail here, else those of the log, else the whole command."""
@@ -244,8 +248,9 @@ class Investigation:
             run = self._run(place, self._trial_at(place))
             if not run.is_conclusive:
                 continue
-            if narrowed and place == "head" and run.is_green:
-                # alone they pass: the other tests may be the cause, so all run together from now on
+            heard = any(_find_test_outcome(name, run) for name in self._tests)
+            if narrowed and place == "head" and (run.is_green or not heard):
+                # alone they pass, or cannot start: so all run together from now on
                 narrowed, self._trial = False, self._case.trial
                 for one in self._tests.values():
                     one.posterior.passed["base"] = 0
@@ -274,15 +279,28 @@ class Investigation:
             rate = one.posterior.estimate_rate()
             reason = f"{_list_tests(names)} failed in {sum(one.posterior.failed.values())} of {_count_runs(one, 'head', 'base')} runs of unchanged code"  # fmt: skip
             return replace(self._conclude("flaky", reason, "rerun"), rate=rate)
-        return self._conclude("unknown", f"{len(self._runs)} runs did not tell the causes apart; more with --runs", "look")  # fmt: skip
+        return self._conclude("unknown", f"{len(self._runs)} runs did not tell the causes apart", "look")  # fmt: skip
 
     def _judge_main(self, names: Sequence[str], flakes: str) -> RedCause:
         if self._case.green_versions and (found := self._try_old_versions()):
             return found
+        if self._passes_on_tip():
+            reason = f"{_list_tests(names)} fails on the base {self._case.base[:12]} in the same way, and passes on the branch that it is for as it is now"
+            return self._conclude("main", reason + flakes, "rebase")
         since = self._find_first_commit()
         reason = f"{_list_tests(names)} fails on the base {self._case.base[:12]} in the same way"
         reason += f", since {since[:12]}" if since else ""
         return replace(self._conclude("main", reason + flakes, "wait"), since=since)
+
+    def _passes_on_tip(self) -> bool:
+        """Whether what fails on the base passes on its branch as it is now."""
+        tip = self._case.tip
+        if tip is None or tip == self._case.base or self._stop.left <= 1:
+            return False
+        try:
+            return self._run_at(tip, self._trial_at("base")).is_green
+        except SetupFailed:
+            return False
 
     def _judge_quiet(self) -> RedCause:
         """Nothing failed here so far: run it a few times more."""
@@ -304,7 +322,7 @@ class Investigation:
                 f"{tests} failed in CI and passes here in {runs} of {runs} runs of the same commit"
             )
             return replace(self._conclude("flaky", reason, "rerun"), rate=posterior.estimate_rate())
-        return self._conclude("unknown", f"it does not fail here in {runs} runs; the failing run's --log would say what failed", "rerun")  # fmt: skip
+        return self._conclude("unknown", f"it does not fail here in {runs} runs; the log of the failing run would say what failed", "rerun")  # fmt: skip
 
     def _watch_failures(self, run: CommandRun) -> None:
         """Both outcomes were seen at one commit: what failed in this run passed in the others."""
@@ -408,11 +426,13 @@ def _find_test_outcome(name: str, run: CommandRun) -> str | None:
         return "fail"
     if name in run.tests or run.is_green:
         return "pass"
-    heads = {test.partition("::")[0] for test in run.failing}
+    # a run that could not begin has one word for a name
+    named = {test for test in run.failing if test and not test.isidentifier()}
+    heads = {test.partition("::")[0] for test in named}
     if name.partition("::")[0] in run.failing:  # its file could not be collected
         return "fail"
     heard = any(test.startswith(f"{name}::") for test in run.tests)
-    return "pass" if heard or (run.failing and not run.tests and name.partition("::")[0] not in heads) else None  # fmt: skip
+    return "pass" if heard or (named and not run.tests and name.partition("::")[0] not in heads) else None  # fmt: skip
 
 
 def _read_test_signature(name: str, run: CommandRun) -> FailureSignature | None:

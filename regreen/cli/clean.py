@@ -69,6 +69,7 @@ KINDS = {
     "repositories": "patched commits beside your repositories",
     "runs": "runs that bisect and fix remember",
     "answers": "answers of the model, which cost money to ask for again",
+    "capsules": "evidence of `why` and `prove`, for `regreen replay`",
     "index": "outlines of source files",
     "temporary": "leftovers of killed commands, a day old",
 }
@@ -180,6 +181,7 @@ def _find_caches() -> list[_Cache]:
         _find_folders("repositories", views, views.glob("*")),
         _find_databases("runs", home / "bisect.db"),
         _find_databases("answers", home / "answers.sqlite"),
+        _find_folders("capsules", home / "capsules", (home / "capsules").glob("*.json")),
         _find_databases("index", home / "index.sqlite"),
         _find_folders("temporary", Path(tempfile.gettempdir()), find_leftovers()),
     ]

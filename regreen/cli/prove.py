@@ -60,8 +60,10 @@ def command(
     """Run a change's new and altered tests with and without it: do they prove it?"""
     from regreen.adapters.git.repository import GitRepository
     from regreen.adapters.sandbox.selection import choose_sandbox
+    from regreen.app.settings_loader import read_settings
     from regreen.bot.messages.proofs import format_proof
     from regreen.proofs.prove import ProofJob, prove_change
+    from regreen.runs.capsule import write_capsule
 
     git = GitRepository.open(repo)
     named, at = resolve_change(git, repo, base, head, None)
@@ -84,14 +86,19 @@ def command(
         min(settings.minutes, max(0.1, max_minutes - spent / 60)),
     )
     result = prove_change(job, git=git, sandbox=sandbox, say=report_progress)
-    result = replace(result, seconds={"environment": spent, **result.seconds})
+    place = write_capsule(result.capsule, read_settings().home / "capsules") if result.capsule else None  # fmt: skip
+    result = replace(result, seconds={"environment": spent, **result.seconds}, capsule=None)
     if form == "json":
-        click.echo(json.dumps(make_document(result, done.document), indent=2))
+        click.echo(json.dumps(make_document(result, done.document, place), indent=2))
     else:
-        print_answer(format_proof(result), headline=True)
+        again = f"\nrepeat it: regreen replay {place}" if place else ""
+        print_answer(format_proof(result) + again, headline=True)
     return 0 if result.verdict in {"proven", "nothing_to_prove"} else 1
 
 
-def make_document(result: ProofResult, environment: dict[str, object]) -> dict[str, object]:
+def make_document(
+    result: ProofResult, environment: dict[str, object], capsule: Path | None
+) -> dict[str, object]:
     """The JSON document of a proof."""
-    return {"version": 1, **asdict(result), "environment": environment or None}
+    told = {"environment": environment or None, "capsule": str(capsule) if capsule else None}
+    return {"version": 1, **asdict(result), **told}

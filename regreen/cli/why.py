@@ -25,7 +25,6 @@ from regreen.cli.terminal import print_answer, report_progress
 from regreen.domain.errors import UserError
 
 if TYPE_CHECKING:
-    from regreen.causes.investigation import RedCause
     from regreen.domain.ports import Box, Git
     from regreen.logs.ci_log import CiLog
     from regreen.runs.capsule import Capsule
@@ -72,29 +71,32 @@ def command(
     from regreen.adapters.git.repository import GitRepository
     from regreen.adapters.sandbox.selection import choose_sandbox
     from regreen.app.settings_loader import read_settings
+    from regreen.bot.messages.causes import format_cause, make_cause_document
     from regreen.causes.investigation import Investigation, RedCase
     from regreen.domain.job_control import StopCondition
     from regreen.runs.capsule import write_capsule
 
     git = GitRepository.open(repo)
     at = resolve_revision(git, repo, head)
-    merge_base = _find_merge_base(git, base, at)
+    tip, merge_base = _find_merge_base(git, base, at)
     deadline = time.monotonic() + max_minutes * 60
     sandbox = choose_sandbox(kind)
     failed, green = _read_log(log), _read_log(green_log)
     done = complete_local_trial(options.make_trial(argv), at, git=git, sandbox=sandbox, minutes=max_minutes)  # fmt: skip
     versions = select_constraints(green.installed, lambda path: git.show(at, path)) if green else ()
-    case = RedCase(done.trial, at, merge_base, failed, tuple(versions), runs)
+    case = RedCase(done.trial, at, merge_base, failed, tuple(versions), runs, tip)
     found = Investigation(case, git=git, sandbox=sandbox, stop=StopCondition(deadline), say=report_progress).find_cause()  # fmt: skip
     place = write_capsule(found.capsule, read_settings().home / "capsules") if found.capsule else None  # fmt: skip
+    document = make_cause_document(found, str(place) if place else None)
     if form == "json":
-        click.echo(json.dumps({**render_document(found, place), "environment": done.document}, indent=2))  # fmt: skip
+        click.echo(json.dumps({**document, "environment": done.document}, indent=2))
     else:
-        print_answer(_format_text(found, place), headline=True)
+        print_answer(format_cause(document), headline=True)
     return 1 if found.verdict == "unknown" else 0
 
 
-def _find_merge_base(git: Git, base: str | None, head: str) -> str:
+def _find_merge_base(git: Git, base: str | None, head: str) -> tuple[str, str]:
+    """The branch that the change is for, and where the change left it."""
     for name in (base,) if base else _DEFAULT_BASES:
         try:
             branch = git.resolve(name)
@@ -105,7 +107,7 @@ def _find_merge_base(git: Git, base: str | None, head: str) -> str:
         if (found := git.merge_base(branch, head)) is None:
             message = f"{name} and {head[:12]} have no common history; name another --base"
             raise UserError(message)
-        return found
+        return branch, found
     raise UserError("there is no default branch to compare with; name it with --base")
 
 
@@ -116,36 +118,6 @@ def _read_log(path: Path | None) -> CiLog | None:
         return None
     with path.open("rb") as file:
         return read_log(file)
-
-
-def render_document(found: RedCause, capsule: Path | None) -> dict[str, object]:
-    """The JSON document of a cause."""
-    from regreen.runs.capsule import find_outcome
-
-    package = found.package
-    return {
-        "version": 1,
-        "verdict": found.verdict,
-        "reason": found.reason,
-        "since": {"sha": found.since} if found.since else None,
-        "rate": [round(value, 4) for value in found.rate] if found.rate else None,
-        "package": {"name": package.name, "from": package.old, "to": package.new} if package else None,
-        "do": found.do,
-        "runs": [
-            {"where": one.where, "outcome": find_outcome(one.run), "signature": one.signature.text if one.signature else None}
-            for one in found.runs
-        ],
-        "capsule": str(capsule) if capsule else None,
-    }  # fmt: skip
-
-
-def _format_text(found: RedCause, capsule: Path | None) -> str:
-    lines = [f"{found.verdict}: {found.reason}", f"  do: {found.do}"]
-    if found.rate:
-        mean, low, high = found.rate
-        lines.append(f"  fails in about {mean:.0%} of its runs (90 %: {low:.0%} to {high:.0%})")
-    lines += [f"  ran on {one.where.replace('_', ' ')}: {one.signature.text if one.signature else 'pass' if one.run.is_green else one.run.result.ended}" for one in found.runs]  # fmt: skip
-    return "\n".join([*lines, *([f"  repeat it: regreen replay {capsule}"] if capsule else [])])
 
 
 @click.command("replay")

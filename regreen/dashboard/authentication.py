@@ -28,12 +28,13 @@ from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.github import PERMISSION_LEVELS, SignIn
 from regreen.domain.ports import Clock
 from regreen.domain.records import AuditEntry, Store
-from regreen.domain.state_records import DashboardSession, ServiceState
+from regreen.domain.state_records import DashboardSession, ServiceState, StoredCapsule
 
 SESSION_COOKIE = "regreen"
 _STATE_COOKIE = "regreen-state"
 _SESSION_LIFETIME = timedelta(hours=1)
 _PUBLIC_PATHS = frozenset({"/sign-in", "/signed-in"})
+CAPSULES_PATH = "/capsules/"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Authenticator:
             if request.path in _PUBLIC_PATHS:
                 return None
             reader = self.identify_viewer(request)
+            if reader is None and self._is_public_capsule(request.path):
+                reader = Viewer("", b"", frozenset())
             if reader is None:
                 return self._show_sign_in()
             g.reader = reader
@@ -74,6 +77,13 @@ class Authenticator:
         if self.sign_in is not None:
             return self._viewer_from_session(asked)
         return None
+
+    def _is_public_capsule(self, path: str) -> bool:
+        """Whether anybody may fetch what lies there: it was made of a public repository."""
+        digest = path.removeprefix(CAPSULES_PATH).removesuffix(".json")
+        return path.startswith(CAPSULES_PATH) and any(
+            one.public for one in self.store.find_all(StoredCapsule, digest=digest)
+        )
 
     def _operator_viewer(self) -> Viewer:
         secret = self.store.find(ServiceState, name="form secret")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from math import sqrt
+from statistics import median
 from typing import Any, get_args
 from urllib.parse import quote
 
@@ -18,7 +20,7 @@ from regreen.bot.feedback import OutcomeStore
 from regreen.bot.jobs.event_jobs import make_orders
 from regreen.bot.jobs.serialization import deserialize_work
 from regreen.code.repo_config_file import parse_repo_config
-from regreen.dashboard.authentication import Authenticator
+from regreen.dashboard.authentication import CAPSULES_PATH, Authenticator
 from regreen.dashboard.rendering import (
     Viewer,
     format_json,
@@ -56,6 +58,7 @@ from regreen.domain.state_records import (
     PendingPatch,
     ScheduleState,
     ServiceState,
+    StoredCapsule,
 )
 from regreen.reviewers.learning import (
     CalibrationBin,
@@ -66,6 +69,7 @@ from regreen.reviewers.learning import (
 
 _HEALTH_PERIOD = timedelta(days=30)
 _MAX_HEALTH_MARKS = 14
+_MAX_CAUSES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +196,18 @@ def _list_repositories(
     ]
 
 
+def _summarize_causes(shelf: DashboardStore, reader: Viewer, now: datetime, repo: str = "") -> str:
+    """Whose this month's failed checks were, and how long their answers took; "" without any."""
+    page = shelf.list_documents(ListQuery(repos=reader.repos, repo=repo, kind="why", limit=_MAX_CAUSES))  # fmt: skip
+    month = [d.body for d in page.rows if (d.at.year, d.at.month) == (now.year, now.month)]
+    if not month:
+        return ""
+    counts = Counter(str(cause["verdict"]) for body in month for cause in body["causes"])
+    whose = ", ".join(f"{verdict} {count}" for verdict, count in counts.most_common())
+    minutes = median(float(body["seconds"]) for body in month) / 60
+    return f"Whose this month's failed checks were: {whose}; answered after {minutes:.1f} min (median)."  # fmt: skip
+
+
 def show_overview(shelf: DashboardStore, reader: Viewer, now: datetime, web_url: str) -> Response:
     """What needs a person, what happened lately, every repository on one line, and what runs now."""
     repositories = _list_repositories(shelf, reader, now, web_url)
@@ -208,6 +224,7 @@ def show_overview(shelf: DashboardStore, reader: Viewer, now: datetime, web_url:
         total=sum(line.month.usd for line in repositories) if repositories else None,
         current_jobs=[*running, *waiting],
         sandbox_problem=sandbox.value if sandbox else None,
+        causes=_summarize_causes(shelf, reader, now),
     )
 
 
@@ -227,6 +244,7 @@ def show_repository(
         line=lines[0] if lines else _RepositoryLine(RepositoryMonth(repo), BudgetConfig(), [], []),
         tasks=tasks,
         activity=activity,
+        causes=_summarize_causes(shelf, reader, now, repo),
     )
 
 
@@ -350,6 +368,8 @@ _EMPTY_LISTS = {
     "review": "No review yet. Open a pull request in an installed repository, or comment /review on one.",
     "fix": "No repair yet. One starts when CI fails on a pull request, or with the comment /fix.",
     "bisect": "No bisection yet. Comment /bisect on an issue, or set bisect.schedules in .github/regreen.yml.",
+    "why": "No failed check was answered yet. The first that fails on a pull request is, or comment /why on one.",
+    "prove": "No tests were judged yet. Those of the next pull request that changes tests are, or comment /prove on one.",
 }
 
 
@@ -374,6 +394,8 @@ RECORD_LISTS = {
     "/reviews": _list_results("Reviews", "review"),
     "/fixes": _list_results("Fixes", "fix"),
     "/bisections": _list_results("Bisections", "bisect"),
+    "/causes": _list_results("Red checks", "why"),
+    "/proofs": _list_results("Proofs", "prove"),
     "/deliveries": RecordList(
         "Deliveries",
         "deliveries.html",
@@ -408,6 +430,8 @@ _KIND_TITLES: dict[JobKind, str] = {
     "review": "Review of",
     "fix": "Fix for",
     "bisect": "Bisection in",
+    "why": "Cause of failed checks in",
+    "prove": "Proof of",
     "comment": "Answer in",
     "tick": "Scheduled run in",
     "care": "Maintenance",
@@ -546,6 +570,14 @@ def make_dashboard(
         if page is None:
             abort(404)
         return page
+
+    @pages.get(f"{CAPSULES_PATH}<digest>.json")
+    def capsule(digest: str) -> AnyResponse:
+        kept = shelf.find_all(StoredCapsule, digest=digest)
+        found = next((one for one in kept if one.public or g.reader.may_see(one.repo)), None)
+        if found is None:
+            abort(404)
+        return AnyResponse(found.text, mimetype="application/json")
 
     for path, records in RECORD_LISTS.items():
         add(path, records.title, partial(records.show, shelf))

@@ -81,6 +81,9 @@ def summarize_result(document: ResultDocument) -> ResultSummary:
             return ResultSummary(document, verdict, _describe_fix(body)[:300])
         case "bisect":
             return ResultSummary(document, verdict, _describe_bisection(body)[:300])
+        case "why" | "prove":
+            verdict = str(body.get("verdict") or "unknown").replace("_", " ")
+            return ResultSummary(document, verdict, str(body.get("reason") or "")[:300])
 
 
 def view_result(document: ResultDocument) -> ResultView:

@@ -87,7 +87,10 @@ class ThreadChanged:
 
 @dataclass(frozen=True, slots=True)
 class CheckFailed:
-    """CI failed. `run_id` is the workflow run, None for a check run of another CI system, which is the App `app`."""
+    """CI failed. `run_id` is the workflow run, None for a check run of another CI system, which is the App `app`.
+
+    `is_status`: it is a commit status, which has neither a log nor a pull request.
+    """
 
     where: RepositoryRef
     actor: Actor
@@ -99,6 +102,7 @@ class CheckFailed:
     pulls: tuple[int, ...]
     fork: bool = False
     app: str = ""
+    is_status: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +295,35 @@ class QuestionRequest:
     thread: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CauseRequest:
+    """Say who caused the failure of a commit's checks; `asked_by` is empty where the check `name` failed and nobody asked.
+
+    `number` is 0 where the event names no pull request. `run_id` is the failed workflow run, None for another CI system,
+    which is the App `app`.
+    """
+
+    where: RepositoryRef
+    number: int
+    sha: str
+    asked_by: str = ""
+    comment: CommentRef | None = None
+    name: str = ""
+    run_id: int | None = None
+    app: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProofRequest:
+    """Say whether the tests of a pull request at its head `sha` prove its change."""
+
+    where: RepositoryRef
+    number: int
+    asked_by: str
+    comment: CommentRef | None = None
+    sha: str = ""
+
+
 MaintenanceTask = Literal["sandbox", "redeliver", "branches", "prune", "schedules"]
 
 
@@ -302,6 +335,13 @@ class Maintenance:
 
 
 WorkRequest = (
-    ReviewRequest | FixRequest | BisectRequest | NewTestRequest | QuestionRequest | Maintenance
+    ReviewRequest
+    | FixRequest
+    | BisectRequest
+    | CauseRequest
+    | ProofRequest
+    | NewTestRequest
+    | QuestionRequest
+    | Maintenance
 )
 Work = Event | WorkRequest

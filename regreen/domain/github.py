@@ -48,6 +48,17 @@ FIX_SCOPE: TokenScope = MappingProxyType(
         "checks": "write",
     }
 )
+CAUSE_SCOPE: TokenScope = MappingProxyType(
+    {
+        "contents": "read",
+        "metadata": "read",
+        "issues": "write",
+        "pull_requests": "write",
+        "actions": "read",
+        "checks": "write",
+    }
+)
+RERUN_SCOPE: TokenScope = MappingProxyType({"metadata": "read", "actions": "write"})
 BISECT_SCOPE: TokenScope = MappingProxyType(
     {
         "contents": "read",
@@ -403,6 +414,14 @@ class GitHub(Protocol):
 
     def runs(self, branch: str, path: str | None = None, limit: int = 50) -> list[WorkflowRun]:
         """The completed workflow runs of a branch, newest first."""
+        ...
+
+    def rerun_failed_jobs(self, run_id: int) -> None:
+        """Run the failed jobs of a completed workflow run once more.
+
+        Raises:
+            NotAllowed: the installation has not accepted `actions: write`, or the run cannot be repeated.
+        """
         ...
 
     def open_pull(

@@ -12,7 +12,7 @@ from regreen.domain.state_records import StateRecord
 
 Record = TypeVar("Record", bound=StateRecord)
 
-JobKind = Literal["review", "fix", "bisect", "comment", "tick", "care"]
+JobKind = Literal["review", "fix", "bisect", "why", "prove", "comment", "tick", "care"]
 JobState = Literal["waiting", "running", "done", "failed", "cancelled", "superseded"]
 SUSPECT_ATTEMPTS = 2
 """After so many attempts, a job whose worker died runs alone among its like."""
@@ -112,9 +112,9 @@ class LedgerLine:
 
 @dataclass(frozen=True, slots=True)
 class ResultDocument:
-    """A result to show again: a review, a fix or a bisection, as the JSON of docs/interface.md."""
+    """A result to show again, as the JSON of docs/interface.md."""
 
-    kind: Literal["review", "fix", "bisect"]
+    kind: Literal["review", "fix", "bisect", "why", "prove"]
     repo: str
     number: int | None
     subject: str

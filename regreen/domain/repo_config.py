@@ -89,9 +89,22 @@ class FixConfig(_ConfigSection):
     """A larger patch waits for `/approve`."""
 
 
-class ProveConfig(_ConfigSection):
-    """How `regreen prove` asks whether a change's tests prove it."""
+class WhyConfig(_ConfigSection):
+    """How failed checks of pull requests are answered: whose failure it is."""
 
+    enabled: bool = True
+    """Answer failed checks unasked; `/why` works all the same."""
+    rerun: Literal["once", "never"] = "once"
+    """Whether failed jobs of GitHub Actions run again when a flaky test or the infrastructure was the cause."""
+
+
+class ProveConfig(_ConfigSection):
+    """How it is asked whether a change's tests prove it."""
+
+    enabled: bool = True
+    """Judge the tests of every pull request that is reviewed; `/prove` works all the same."""
+    required: bool = False
+    """Let the check run fail where the tests do not discriminate or were weakened, and post one for every pull request."""
     mutants: int = Field(40, ge=0, le=1000)
     """How many faults are put into the changed lines at most."""
     minutes: float = Field(5, gt=0, le=120)
@@ -214,6 +227,8 @@ class RepoConfig(_ConfigSection):
     """How the tests are run."""
     fix: FixConfig = FixConfig()
     """How failing CI is repaired."""
+    why: WhyConfig = WhyConfig()
+    """How failed checks are answered."""
     prove: ProveConfig = ProveConfig()
     """How the tests of a pull request are judged."""
     bisect: BisectConfig = BisectConfig()

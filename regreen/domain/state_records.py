@@ -137,13 +137,25 @@ class UploadedReview(StateRecord):
 
 @dataclass(frozen=True, slots=True)
 class FinishedWork(StateRecord):
-    """A finished review or repair as JSON, so that a second attempt only publishes it; `id` is of the review or job."""
+    """A finished piece of work as JSON, so that a second attempt only publishes it; `id` is of the job or its input."""
 
     KEY = ("kind", "id")
     TEMPORARY = True
-    kind: Literal["review", "fix"]
+    kind: Literal["review", "fix", "prove"]
     id: str
     body: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCapsule(StateRecord):
+    """A capsule's file for those who may read the repository; `public`: everybody may."""
+
+    KEY = ("repo", "digest")
+    TEMPORARY = True
+    repo: str
+    digest: str
+    text: str
+    public: bool
 
 
 # Approvals and repairs
@@ -449,7 +461,7 @@ class DashboardSession(StateRecord):
 
 STATE_RECORDS: tuple[type[StateRecord], ...] = (
     PostedFinding, Dismissal, UnresolvedThread, FindingOutcome, ReviewedHead, UploadedReview, FinishedWork,
-    Approval, PendingPatch, OpenRepair, RepairTry, RepairAttempt, UnclaimedBranch, PushedCommits, Revert, RevertTry,
+    StoredCapsule, Approval, PendingPatch, OpenRepair, RepairTry, RepairAttempt, UnclaimedBranch, PushedCommits, Revert, RevertTry,
     RevertProof, LastValidConfig, MissingOrganisationConfig, RepositorySchedules, ScheduleState, RenamedRepository,
     ReadRepository, CommandClaim, ReplyPart, CommandTimes, LastRefusal, UnreportedFailure, ServiceState, RateLimit,
     DashboardSession,

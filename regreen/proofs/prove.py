@@ -15,6 +15,7 @@ from regreen import isolation
 from regreen.code.file_change import CheckReason, PatchedFile
 from regreen.code.paths import is_test
 from regreen.code.python_calls import parse_python
+from regreen.domain.errors import UserError
 from regreen.domain.job_control import ContextThreadPool, StopCondition
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git, Sandbox
@@ -25,6 +26,7 @@ from regreen.languages.python.test_tools import PYTHON_TESTS
 from regreen.languages.registry import TEST_LISTENERS, find_mutation, find_warm_language
 from regreen.proofs.changed_tests import ChangedTest, ChangeParts, divide_change
 from regreen.proofs.claims import ProofClaim, find_weakened_tests, read_intent
+from regreen.runs.capsule import Capsule, make_capsule, observe_environment
 from regreen.runs.test_runs import CommandRun, find_regressed_tests, run_fresh
 from regreen.runs.trial import Trial
 
@@ -85,7 +87,7 @@ class TriedMutant:
 
 @dataclass(frozen=True, slots=True)
 class ProofResult:
-    """What the tests of a change prove."""
+    """What the tests of a change prove; `capsule` repeats what is red without the change, None where nothing is proven."""
 
     verdict: ProofVerdict
     reason: str
@@ -94,6 +96,7 @@ class ProofResult:
     claims: tuple[ProofClaim, ...] = ()
     census: tuple[CheckReason, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    capsule: Capsule | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,7 @@ class _Proof:
         self._candidates: list[tuple[TriedMutant, Candidate]] = []
         self.mutants: tuple[TriedMutant, ...] = ()
         self.noticed: set[str] = set()
+        self._without_change: list[CommandRun] = []
 
     def finish(self, census: tuple[CheckReason, ...]) -> ProofResult:
         started = time.monotonic()
@@ -163,7 +167,7 @@ class _Proof:
         if refused is not None:
             verdict, reason = "refused", refused.detail
         claims = (*self._check_closes(tests, verdict), *self._check_keeps(tests))
-        return ProofResult(verdict, reason, tests, self.mutants, claims, census, self.seconds)
+        return ProofResult(verdict, reason, tests, self.mutants, claims, census, self.seconds, self._make_capsule(tests))  # fmt: skip
 
     def _conclude(self, tests: Sequence[TestProof]) -> tuple[ProofVerdict, str]:
         if not self.parts.changes_source:
@@ -180,18 +184,29 @@ class _Proof:
             "the tests pass with and without the change, as they are meant to",
         )
 
+    def _make_capsule(self, tests: Sequence[TestProof]) -> Capsule | None:
+        """The runs without the change, where they are what proves it."""
+        runs = [run for run in self._without_change if run.failed]
+        if not runs or not any(one.verdict == "proven" and one.base == "fail" for one in tests):
+            return None
+        trial = self._make_trial(self.parts.tests, self.overlay)
+        seen = observe_environment(trial, self.job.base, git=self.git, sandbox=self.sandbox)
+        try:
+            return make_capsule("prove", trial, self.job.base, runs, git=self.git, environment=seen)
+        except UserError as error:
+            self.say(f"no capsule was made: {error}")
+            return None
+
     # -- runs ----------------------------------------------------------------------------------------------------
 
     def _run(self, rev: str, tests: Sequence[ChangedTest], overlay: Mapping[str, bytes]) -> CommandRun:  # fmt: skip
-        trial = replace(
-            self.job.trial,
-            command=self._command(tests),
-            overlay={**self.job.trial.overlay, **overlay},
-            title=None,
-        )
         return run_fresh(
-            trial, rev, git=self.git, sandbox=self.sandbox, listeners=TEST_LISTENERS, cancel=self.cancel
+            self._make_trial(tests, overlay), rev, git=self.git, sandbox=self.sandbox, listeners=TEST_LISTENERS, cancel=self.cancel
         )  # fmt: skip
+
+    def _make_trial(self, tests: Sequence[ChangedTest], overlay: Mapping[str, bytes]) -> Trial:
+        laid = {**self.job.trial.overlay, **overlay}
+        return replace(self.job.trial, command=self._command(tests), overlay=laid, title=None)
 
     def _command(self, tests: Sequence[ChangedTest]) -> tuple[str, ...]:
         """What runs some tests, with the Python that the repository's own command names."""
@@ -213,6 +228,7 @@ class _Proof:
         tests = self.parts.tests
         self.say(f"running {len(tests)} new or altered tests with and without the change")
         first = self._run_both(tests)
+        self._without_change.append(first.base)
         if not first.head.tests:
             why = f"no test ran with the change: {_describe_end(first.head)}"
             return tuple(
@@ -283,6 +299,8 @@ class _Proof:
         if not tests:
             return
         second = self._run_both(tests)
+        if len(tests) == len(self.parts.tests):
+            self._without_change.append(second.base)
         for test in tests:
             before, after = (_select(test, runs.head.tests) for runs in (first, second))
             if before.keys() - after.keys() or not isinstance(self._compare(test, second), _Red):

@@ -344,6 +344,24 @@ def _parse_check_suite(root: _JsonObject) -> Event | None:
     )
 
 
+def _parse_status(root: _JsonObject) -> Event | None:
+    """A commit status; its sender is whoever reports CI, and it names branches but no pull request."""
+    if root.read_text("state") not in {"failure", "error"}:
+        return None
+    branches = root.read_nodes("branches")
+    return CheckFailed(
+        where=_parse_repository_ref(root),
+        actor=_parse_actor(root.read_node_or_none("sender")),
+        name=root.read_text_or("context"),
+        head_sha=_parse_sha(root, "sha"),
+        head_branch=branches[0].read_text("name") if len(branches) == 1 else "",
+        run_id=None,
+        attempt=1,
+        pulls=(),
+        is_status=True,
+    )
+
+
 def _parse_merge_group(root: _JsonObject) -> Event | None:
     if root.read_text("action") != "checks_requested":
         return None
@@ -417,6 +435,7 @@ _EVENT_PARSERS: Mapping[str, Callable[[_JsonObject], Event | None]] = MappingPro
         "check_run": _parse_check_run,
         "check_suite": _parse_check_suite,
         "merge_group": _parse_merge_group,
+        "status": _parse_status,
         "push": _parse_push,
         "installation": _parse_installation,
         "installation_repositories": _parse_installation,

@@ -249,7 +249,7 @@ def test_a_forks_patch_comes_in_a_comment_and_nothing_is_pushed(story: Story) ->
     story.says("alice", "/fix", on=pull)
     story.work()
     (answer,) = pull.comments
-    assert answer.startswith("A verified patch is below. The branch is a fork's")
+    assert answer.startswith("A verified patch is below. This branch belongs to a fork")
     assert "-import os" in answer
     assert len(story.pulls) == 1
 

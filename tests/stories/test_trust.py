@@ -19,7 +19,7 @@ from tests.stories.story import REPO, UNTESTED, SeenPull, Story, proven_sandbox
 from tests.stories.test_fixes import needs_sandbox
 from tests.stories.test_reviews import FAULT
 
-TESTS = 'tests: {command: "python -m unittest"}\n'
+TESTS = 'prove: {enabled: false}\ntests: {command: "python -m unittest"}\n'
 _RAN = "Test coverage of new lines: 1 of 1."
 _RED = (JobReport("lint", (("Lint", "failure"),), b"F401\n"),)
 TESTED = {
@@ -156,7 +156,9 @@ def test_a_strangers_commit_is_not_run_from_an_issue_either(tell: Tell) -> None:
 # Who may
 
 
-@pytest.mark.parametrize("command", ["/fix", '/bisect test="true"', "/test", "/approve"])
+@pytest.mark.parametrize(
+    "command", ["/fix", "/why", "/prove", '/bisect test="true"', "/test", "/approve"]
+)
 def test_on_a_forks_pull_request_running_code_takes_write_access(tell: Tell, command: str) -> None:
     story, prepared = _watched(tell)
     story.configures(TESTS + "commands: {allow: read}\n")

@@ -18,6 +18,7 @@ from regreen.runs.capsule import (
     load_capsule,
 )
 from tests.checkout import Checkout
+from tests.unit.repairs import SETUP
 
 pytestmark = pytest.mark.sandbox
 TEST = "from calc import add\nassert add(1, 2) == 3, 'the sum is wrong'\n"
@@ -84,3 +85,16 @@ def replay(
         "replay", str(place), "--repo", str(repo), "--format", "json", capsys=capsys
     )
     return code, document["verdict"]
+
+
+def test_a_test_that_cannot_be_run_alone_is_not_called_flaky(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    mine = Checkout(tmp_path / "mine")
+    mine.commit("base", calc_py="", pytest_ini="[pytest]\naddopts = --needs-a-plugin\n")
+    mine.git("checkout", "-q", "-b", "change")
+    mine.commit("change", test_new_py="def test_new():\n    assert 1 + 1 == 3\n")
+    words = ("--setup", SETUP, "--format", "json", "--", "python", "-m", "pytest", "-q", "-o", "addopts=")  # fmt: skip
+    _, found = run("why", "--repo", str(mine.root), "--base", "main", *words, "test_new.py", capsys=capsys)  # fmt: skip
+    assert (found["verdict"], found["do"]) == ("change", "fix")

@@ -40,13 +40,24 @@ from regreen.domain.state_records import (
     OutcomeKind,
     PendingPatch,
     ScheduleState,
+    StoredCapsule,
 )
 from regreen.secrets.redaction import redact_secrets
 from tests.jobs import accept
 
 _NOW = datetime.now(UTC)
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
-_LISTS = ["/jobs", "/reviews", "/fixes", "/bisections", "/deliveries", "/ledger", "/audit"]
+_LISTS = [
+    "/jobs",
+    "/reviews",
+    "/fixes",
+    "/bisections",
+    "/causes",
+    "/proofs",
+    "/deliveries",
+    "/ledger",
+    "/audit",
+]
 _PAGES = ["/", *_LISTS, "/calibration"]
 
 
@@ -129,8 +140,13 @@ def fill_with_hostile_words(store: Database, repo: str = HOSTILE, words: str = H
         "observations": [{"sha": words, "outcome": "fail", "reason": words}],
         "narrowing": [{"sha": words, "outcome": words, "best": words, "probability": 0.9, "left": 2, "columns": [0.9, 0.1]}],
     }  # fmt: skip
-    for kind in ("review", "fix", "bisect"):
+    run = {"where": words, "outcome": words, "signature": words}
+    cause = {"verdict": words, "reason": words, "checks": [words], "action": words, "repeat": words, "runs": [run]}  # fmt: skip
+    test = dict.fromkeys(("test", "base", "head", "verdict", "reason"), words)
+    body |= {"causes": [cause], "seconds": 90.0, "verdict": words, "reason": words}
+    for kind in ("review", "fix", "bisect", "why"):
         store.save_document(ResultDocument(kind, repo, 1, "s", order.id, _NOW, body))
+    store.save_document(ResultDocument("prove", repo, 1, "s", order.id, _NOW, body | {"tests": [test]}))  # fmt: skip
     store.save(ScheduleState(repo, "nightly", red="1", issue=7, issues=(7,)))
     OutcomeStore(store).record_outcome(
         FindingOutcome(repo, 1, "f", words, 0.9, "up", _NOW.isoformat())
@@ -261,6 +277,7 @@ def test_the_first_page_sums_up_each_repository(store: Database) -> None:
     assert 'href="https://hub.example/o/r/issues/7"' in shown
     assert "$0.50 of $20.00" in shown
     assert ">red<" in shown
+    assert "answered after 1.5 min (median)" in shown
     store.save(LastValidConfig("o/r", "budget: {usd_per_month: 300}"))
     assert "$0.50 of $300.00" in _operator(store).get("/").text
 
@@ -383,6 +400,16 @@ def test_nobody_gets_anything_out_of_any_address_that_is_not_theirs(store: Datab
     assert kept is not None
     assert kept.state == "waiting"
     assert [a.action for a in store.actions() if a.asked_by == "eve"] == ["signed in"]
+
+
+def test_a_capsule_is_for_those_who_may_read_its_repository(store: Database) -> None:
+    store.save(StoredCapsule("o/private", "aa", "{}", public=False))
+    store.save(StoredCapsule("o/public", "bb", "{}", public=True))
+    app = _app(store, hub=_Hub({"ann": {"o/private": "read"}, "eve": {"o/eves": "admin"}}))
+    stranger, ann, eve = app.test_client(), _signed_in(app, "ann"), _signed_in(app, "eve")
+    private, public = "/capsules/aa.json", "/capsules/bb.json"
+    assert [who.get(private).status_code for who in (stranger, ann, eve)] == [401, 200, 404]
+    assert [who.get(public).status_code for who in (stranger, ann, eve)] == [200, 200, 200]
 
 
 @pytest.mark.parametrize(

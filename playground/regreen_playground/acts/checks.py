@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from regreen_playground.events import emit
 from regreen_playground.shape import checks as shape
-from regreen_playground.things import App, CheckRun, CheckSuite, Json, Repository, User
+from regreen_playground.shape.commits import api, commit
+from regreen_playground.things import (
+    App,
+    CheckRun,
+    CheckSuite,
+    Json,
+    Repository,
+    Status,
+    User,
+)
 from regreen_playground.world import Refused, World
 
 PER_CALL = 50
@@ -38,6 +47,27 @@ def request_suites(
         if installation.permissions.get("checks") == "write":
             made = suite_for(world, repository, installation.app, sha, branch=branch, before=before)
             tell_suite(world, repository, made, "requested", sender, only=installation.app)
+
+
+def report_status(
+    world: World, repository: Repository, sha: str, *, context: str, state: str, sender: User
+) -> Status:
+    """Set a commit status, and emit its event."""
+    made = Status(world.new_id(), sha, context, state, None, None, sender, world.now())
+    repository.statuses.append(made)
+    git = repository.git
+    tips = [(name.removeprefix("refs/heads/"), tip) for name, tip in git.refs("refs/heads/").items()]  # fmt: skip
+    base = api(world, repository)
+    shown = shape.status(world, repository, made)
+    payload: Json = {
+        **{key: shown[key] for key in ("id", "state", "description", "target_url", "context", "avatar_url", "created_at", "updated_at")},
+        "sha": sha,
+        "name": repository.full_name,
+        "commit": commit(world, repository, git.commit(sha)),
+        "branches": [{"name": name, "commit": {"sha": tip, "url": f"{base}/commits/{tip}"}, "protected": False} for name, tip in tips if tip == sha],
+    }  # fmt: skip
+    emit(world, repository, "status", None, payload, sender)
+    return made
 
 
 def tell_suite(

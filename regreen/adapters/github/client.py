@@ -339,6 +339,10 @@ class RepositoryClient:
         runs = [parse_workflow_run(r) for r in data["workflow_runs"]]
         return [r for r in runs if path is None or r.path == path]
 
+    def rerun_failed_jobs(self, run_id: int) -> None:
+        """Run the failed jobs of a completed workflow run once more."""
+        self._wire.post(f"{self._at}/actions/runs/{run_id}/rerun-failed-jobs", {})
+
     def find_issue(self, marker: str) -> Issue | None:
         """The open issue that carries `marker`."""
         items = self._wire.iterate_items(f"{self._at}/issues", state="open", creator=self._login)

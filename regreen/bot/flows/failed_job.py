@@ -13,6 +13,7 @@ from regreen.actions.step_trial import (
     find_default_step,
     find_failed_step,
     make_failed_step_trial,
+    select_constraints,
 )
 from regreen.actions.workflow import plan_workflow
 from regreen.bisect.verdict_memory import CommitRun
@@ -46,6 +47,7 @@ class FailedJob:
     trial: Trial | None
     failures: tuple[Failure, ...] = ()
     reason: str = ""
+    log: CiLog | None = None
 
 
 def find_failed_jobs(
@@ -77,7 +79,7 @@ def _read_failed_job(
     here = _PlanningContext(git, github.repo, github.server, scope, trust, tuple(pythons))
     try:
         log = read_log(text, step or None)
-        red = replace(red, step=step or log.step, failures=log.failures)
+        red = replace(red, step=step or log.step, failures=log.failures, log=log)
         with isolation.name_failed_input("the workflow"):
             return isolation.run_in_child(_plan_trial, red, run, job, log, here)
     except UserError as error:
@@ -126,6 +128,21 @@ def _plan_trial(
         chosen, step, log, files, trust=here.trust, scope=here.scope, pythons=here.pythons
     )
     return replace(red, trial=trial)
+
+
+def find_green_versions(
+    github: GitHub, git: Git, run: WorkflowRun, job: str, *, branch: str
+) -> tuple[str, ...]:
+    """The packages that the job had in the last green run of its workflow on a branch; () where no log says so."""
+    green = next((one for one in github.runs(branch, run.path) if one.conclusion == "success"), None)  # fmt: skip
+    named = next((one for one in github.jobs(green.id) if one.name == job), None) if green else None
+    if named is None:
+        return ()
+    try:
+        installed = read_log(_download_log(github, named)).installed
+    except UserError:
+        return ()
+    return select_constraints(installed, partial(git.show, run.head_sha))
 
 
 def _download_log(github: GitHub, job: WorkflowJob) -> bytes:

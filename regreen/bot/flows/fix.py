@@ -11,6 +11,7 @@ from regreen.bot import messages
 from regreen.bot.flows import branches
 from regreen.bot.flows.failed_job import FailedJob, find_failed_jobs
 from regreen.bot.flows.trials import complete_tests, make_suite_trial, rules_from_config
+from regreen.bot.flows.why import explain_needless_repair
 from regreen.bot.jobs.event_jobs import BRANCH_PREFIX
 from regreen.bot.jobs.runner import Job
 from regreen.bot.replies import CommandReply
@@ -80,8 +81,11 @@ def fix_failed_check(desk: Services, job: Job, event: CheckFailed) -> str:
         return "the branch has moved on"
     if target.fork or event.fork:
         return "a fork: nothing can be pushed there"
-    if _tried_too_often(desk, repository, target):
-        return f"tried {_MAX_ATTEMPTS_PER_DAY} times today already"
+    reason = explain_needless_repair(desk.store, repository.full_name, target.number, target.sha)
+    if not reason and _tried_too_often(desk, repository, target):
+        reason = f"tried {_MAX_ATTEMPTS_PER_DAY} times today already"
+    if reason:
+        return reason
     flow = _FixFlow(desk, job, github=github, repository=repository, loaded=loaded, target=target)
     run = github.workflow_run(event.run_id) if event.run_id is not None else None
     return flow.run(run, asked_by="", hint="", reply=flow.own_reply())

@@ -15,6 +15,7 @@ from typing import Any
 
 from regreen.bot import feedback, messages
 from regreen.bot.feedback import OutcomeStore
+from regreen.bot.flows.prove import prove_reviewed
 from regreen.bot.flows.trials import complete_tests, select_config
 from regreen.bot.jobs.runner import Job
 from regreen.bot.posted_findings import PostedFindings
@@ -78,10 +79,12 @@ def review_pull(
     if loaded.problems and loaded.source == "defaults":
         return flow.report_broken_config()
     try:
-        return flow.run(asked_by, full=full)
+        note = flow.run(asked_by, full=full)
     except Cancelled:
         flow.report_cancelled()
         raise
+    flow.judge_tests(asked_by)
+    return note
 
 
 def report_failed_review(
@@ -176,6 +179,7 @@ class _ReviewFlow:
         self._pull = pull
         self._loaded = loaded
         self._external_id = _external_id(job.record)
+        self._found_tests: tuple[CompletedTrial | None, str] | None = None
         self._remembered = PostedFindings(desk.store, repository.full_name, pull.number)
 
     def report_broken_config(self) -> str:
@@ -214,6 +218,17 @@ class _ReviewFlow:
         self._publish_review(review, asked_by or self._pull.author)
         return f"{count_noun(len(review.findings), 'finding')}, {len(review.withheld)} withheld"
 
+    def judge_tests(self, asked_by: str) -> None:
+        """Say whether the tests of the pull request prove it."""
+        prove_reviewed(
+            self._desk, self._job, self._git, github=self._github, repository=self._repository, pull=self._pull,
+            config=self._loaded.config, find_tests=lambda: self._choose_tests(asked_by=asked_by),
+        )  # fmt: skip
+
+    def _choose_tests(self, *, asked_by: str) -> CompletedTrial | None:
+        tests, no_tests = self._found_tests or self._find_tests(asked_by=asked_by)
+        return None if no_tests else tests
+
     def _review_pull(self, *, full: bool, asked_by: str) -> Review:
         desk, job, pull, config = self._desk, self._job, self._pull, self._loaded.config
         model = desk.model(job, self._repository.full_name, pull.number, config, fork=pull.fork)
@@ -222,7 +237,8 @@ class _ReviewFlow:
             self._repository.full_name, config.review.min_confidence
         )
         memory = replace(self._remembered.review_memory(full=full), thresholds=needed)
-        tests, no_tests = self._find_tests(asked_by=asked_by)
+        self._found_tests = self._find_tests(asked_by=asked_by)
+        tests, no_tests = self._found_tests
         runs = tests is not None and not no_tests
         limit = config.review.max_comments_per_push if memory.posted else config.review.max_comments
         work = ReviewJob(

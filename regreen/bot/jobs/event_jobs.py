@@ -13,6 +13,7 @@ from regreen.bot.jobs.serialization import serialize_work
 from regreen.domain.events import (
     BisectRequest,
     ButtonPressed,
+    CauseRequest,
     CheckFailed,
     CheckPassed,
     CheckRerequested,
@@ -23,6 +24,7 @@ from regreen.domain.events import (
     MergeGroupRequested,
     NewTestRequest,
     Pinged,
+    ProofRequest,
     PullRequestChanged,
     Pushed,
     QuestionRequest,
@@ -67,7 +69,13 @@ def make_orders(  # noqa: C901, PLR0911, PLR0912 - one case a kind of event, eac
             replaces = f"fix/{work.where.repo}/{work.head_branch or work.head_sha}/{work.name}"
             # GitHub numbers the runs of a workflow and their attempts in order
             rank = (work.run_id or 0) * 1000 + work.attempt
-            return (_make_order(work, source, "fix", number, PUSHED, replaces=replaces, rank=rank),)
+            fix = _make_order(work, source, "fix", number, PUSHED, replaces=replaces, rank=rank)
+            if not (work.pulls or work.fork) and work.head_branch == work.where.default_branch:
+                return (fix,)
+            why = CauseRequest(work.where, number or 0, work.head_sha, name=work.name, run_id=work.run_id, app=work.app)  # fmt: skip
+            # first: both share a lane, and no repair is tried of a failure that is not the change's
+            first = _make_order(why, source, "why", number, PUSHED)
+            return (first,) if work.is_status else (first, fix)
         case CheckPassed():
             return (_make_order(work, source, "comment", None, PUSHED),)
         case CheckRerequested() | ButtonPressed() | ThreadChanged():
@@ -96,6 +104,10 @@ def make_orders(  # noqa: C901, PLR0911, PLR0912 - one case a kind of event, eac
             return (_make_order(work, source, "fix", work.number, ASKED),)
         case BisectRequest():
             return (_make_order(work, source, "bisect", work.number, ASKED),)
+        case CauseRequest():
+            return (_make_order(work, source, "why", work.number or None, ASKED),)
+        case ProofRequest():
+            return (_make_order(work, source, "prove", work.number, ASKED),)
         case NewTestRequest() | QuestionRequest():
             return (_make_order(work, source, "review", work.number, ASKED),)
         case Maintenance():
@@ -107,6 +119,8 @@ _QUEUE_BY_KIND: dict[JobKind, str] = {
     "review": "review",
     "fix": "work",
     "bisect": "work",
+    "why": "work",
+    "prove": "review",
     "tick": "work",
     "care": "care",
 }
@@ -125,7 +139,7 @@ def _make_order(
 ) -> Order:
     assert not isinstance(work, InstallationChanged | Pinged | Maintenance)  # noqa: S101 - narrows
     where: RepositoryRef = work.where
-    per_pull = kind in {"review", "comment"} and number is not None
+    per_pull = kind in {"review", "prove", "comment"} and number is not None
     return Order(
         id=f"{kind}/{where.repo}/{number if number is not None else '-'}/{_shorten_source(source)}",
         kind=kind,

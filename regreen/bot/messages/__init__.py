@@ -1,5 +1,12 @@
 """Every text that people read on GitHub: pure functions from results to Markdown."""
 
+from regreen.bot.messages.causes import (
+    cause_check,
+    make_cause_document,
+    order_causes,
+    reproduce_cause,
+    rerun_note,
+)
 from regreen.bot.messages.command_replies import (
     command_not_run,
     command_refused,
@@ -21,6 +28,7 @@ from regreen.bot.messages.command_replies import (
     work_started,
 )
 from regreen.bot.messages.markup import add_verdict, fence_code, make_marker
+from regreen.bot.messages.proofs import proof_check, unproven_check
 from regreen.bot.messages.reviews import (
     CHECK_NAME,
     QueuedPull,
@@ -74,6 +82,7 @@ __all__ = [
     "approval_too_late",
     "approved_repair_check",
     "bisection_body",
+    "cause_check",
     "command_not_run",
     "command_refused",
     "command_unclear",
@@ -98,18 +107,23 @@ __all__ = [
     "job_failed",
     "job_retried",
     "jobs_cancelled",
+    "make_cause_document",
     "make_marker",
     "merge_group_check",
     "model_missing",
     "needless_fix",
     "nothing_to_approve",
     "nothing_to_retry",
+    "order_causes",
+    "proof_check",
     "proposed_test",
     "regression_body",
     "regression_over",
     "regression_title",
     "repair_approval_check",
+    "reproduce_cause",
     "reproduce_review",
+    "rerun_note",
     "revert_body",
     "revert_title",
     "review_body",
@@ -121,5 +135,6 @@ __all__ = [
     "test_not_found",
     "too_many_commands",
     "unknown_finding",
+    "unproven_check",
     "work_started",
 ]

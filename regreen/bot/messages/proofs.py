@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from regreen.bot.messages.causes import describe_repetition
+from regreen.bot.messages.markup import add_verdict, code_span, inline_prose, to_plain_line
+from regreen.domain.github import CheckRun, Conclusion
 from regreen.proofs.prove import ProofResult
+
+PROOF_CHECK = "regreen/prove"
+_MAX_TITLE_CHARS = 140
+_MAX_ROWS = 20
 
 _WORDS = {
     "proven": "proven",
@@ -42,3 +49,32 @@ def format_proof(result: ProofResult) -> str:
     lines += [f"  {reason.check}: {reason.detail}" for reason in result.census]
     spent = ", ".join(f"{name} {value:.1f} s" for name, value in result.seconds.items())
     return "\n".join([*lines, "", spent])
+
+
+def proof_check(head_sha: str, result: ProofResult, *, required: bool, repeat: str = "", page: str = "") -> CheckRun:  # fmt: skip
+    """The verdict on a pull request's tests; it fails only where it is `required` and they do not hold."""
+    held: Conclusion = "success" if result.verdict in {"proven", "nothing_to_prove"} else "neutral"
+    failed = required and result.verdict in {"not_discriminating", "refused"}
+    title = to_plain_line(f"{_WORDS[result.verdict]}: {result.reason}", _MAX_TITLE_CHARS)
+    rows = [f"- {code_span(test.test, 200)}: **{_WORDS[test.verdict]}**, {inline_prose(test.reason[:500])}" for test in result.tests[:_MAX_ROWS]]  # fmt: skip
+    parts = [f"**{_WORDS[result.verdict]}**: {inline_prose(result.reason[:1000])}", "\n".join(rows)]  # fmt: skip
+    if told := describe_mutants(result):
+        lived = [f"- {code_span(f'{one.path}:{one.line}', 200)}: {code_span(one.change, 150)}" for one in result.mutants if one.killed_by is None]  # fmt: skip
+        parts.append("\n".join([inline_prose(f"Of the faults that were put into the changed lines: {told}."), "", *lived[:_MAX_ROWS]]))  # fmt: skip
+    holds = {True: "holds", False: "does not hold", None: "not known"}
+    parts += ["\n".join(f"- {code_span(claim.text, 100)}: {holds[claim.holds]}, {inline_prose(claim.reason[:300])}" for claim in result.claims[:_MAX_ROWS])]  # fmt: skip
+    parts += ["\n".join(f"- {inline_prose(one.detail[:300])}" for one in result.census[:_MAX_ROWS])]
+    summary = "\n\n".join([*(part for part in parts if part), *describe_repetition(repeat)])
+    check = CheckRun(PROOF_CHECK, head_sha, _make_id(head_sha), title, summary, "failure" if failed else held, details_url=page)  # fmt: skip
+    return add_verdict(check, result.verdict, tests=len(result.tests))
+
+
+def unproven_check(head_sha: str, reason: str) -> CheckRun:
+    """The tests could not be judged, and why."""
+    title = to_plain_line(f"inconclusive: {reason}", _MAX_TITLE_CHARS)
+    check = CheckRun(PROOF_CHECK, head_sha, _make_id(head_sha), title, inline_prose(reason), "neutral")  # fmt: skip
+    return add_verdict(check, "inconclusive")
+
+
+def _make_id(head_sha: str) -> str:
+    return f"prove-{head_sha[:24]}"

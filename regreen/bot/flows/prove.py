@@ -1,0 +1,143 @@
+"""Says whether the tests of a pull request prove its change: unasked with a review, or by `/prove`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+
+from pydantic import TypeAdapter
+
+from regreen.bot import messages
+from regreen.bot.flows.trials import complete_tests
+from regreen.bot.jobs.runner import Job
+from regreen.bot.replies import CommandReply
+from regreen.bot.services import Services
+from regreen.bot.trust import refuse_if_moved, require_clearance
+from regreen.code.path_settings import find_changed_paths
+from regreen.code.paths import is_document, is_test
+from regreen.domain.errors import AnalysisFailed, Cancelled, NoSandbox, OutsideError, UserError
+from regreen.domain.events import ProofRequest
+from regreen.domain.github import (
+    COMMENT_SCOPE,
+    CheckRun,
+    GitHub,
+    PullRequest,
+    RateLimited,
+    Repository,
+)
+from regreen.domain.ports import Mirror
+from regreen.domain.records import ResultDocument
+from regreen.domain.repo_config import RepoConfig
+from regreen.domain.state_records import FinishedWork
+from regreen.environment.preparation import CompletedTrial
+from regreen.packages.python_version import choose_python_version
+from regreen.proofs.prove import ProofJob, ProofResult, prove_change
+
+
+def prove_on_request(desk: Services, job: Job, ask: ProofRequest) -> str:
+    """Carry out `/prove`."""
+    github = desk.github_client(ask.where, COMMENT_SCOPE)
+    repository = github.repository()
+    config = desk.load_repo_config(ask.where, github, repository).config
+    pull = github.pull(ask.number)
+    refuse_if_moved("prove", ask.sha, pull)
+    reply = CommandReply(github, desk.store, ask.number, ask.comment, job.record.id)
+    git = desk.mirrors.fetch(github, repository, [f"refs/pull/{pull.number}/head"], job.cancel)
+    try:
+        check = _ProofFlow(desk, job, github, repository, config, pull, git).judge_tests(asked_by=ask.asked_by)  # fmt: skip
+    except Cancelled:
+        reply.post_text(messages.job_cancelled())
+        raise
+    reply.post_text(check.summary)
+    reply.show_reaction("rocket")
+    return check.title
+
+
+def prove_reviewed(
+    desk: Services, job: Job, git: Mirror, *, github: GitHub, repository: Repository, pull: PullRequest,
+    config: RepoConfig, find_tests: Callable[[], CompletedTrial | None],
+) -> None:  # fmt: skip
+    """Judge the tests of a pull request that was reviewed, where it changes any, or where the check run is required.
+
+    `find_tests` gives how they ran in the review; None: they could not.
+    """
+    settings = config.prove
+    if not settings.enabled:
+        return
+    try:
+        changed = find_changed_paths(git, pull.base_sha, pull.head_sha)
+    except AnalysisFailed:
+        return
+    tests = find_tests() if settings.required or any(is_test(path) for path in changed) else None
+    if settings.required or tests is not None:
+        _ProofFlow(desk, job, github, repository, config, pull, git).judge_tests(tests)
+
+
+@dataclass(frozen=True)
+class _ProofFlow:
+    """One pull request whose tests are judged."""
+
+    desk: Services
+    job: Job
+    github: GitHub
+    repository: Repository
+    config: RepoConfig
+    pull: PullRequest
+    git: Mirror
+
+    def judge_tests(self, tests: CompletedTrial | None = None, *, asked_by: str = "") -> CheckRun:
+        """Post the check run, and return it. What a push does not change is not run again."""
+        head = self.pull.head_sha
+        try:
+            result, repeat = self._find_proof(tests, asked_by)
+            page = self.desk.job_page_url(self.job.record.id)
+            check = messages.proof_check(head, result, required=self.config.prove.required, repeat=repeat, page=page)  # fmt: skip
+        except NoSandbox:
+            check = messages.unproven_check(head, "no sandbox works here, and nothing runs outside of one")  # fmt: skip
+        except RateLimited:
+            raise
+        except (UserError, OutsideError) as error:
+            check = messages.unproven_check(head, str(error))
+        self.job.check_cancelled()
+        self.github.post_check_run(check)
+        return check
+
+    def _find_proof(self, tests: CompletedTrial | None, asked_by: str) -> tuple[ProofResult, str]:
+        """The result, and the command that repeats it."""
+        desk, job, git, pull = self.desk, self.job, self.git, self.pull
+        cleared = require_clearance(desk.store, git, self.repository, pull, pull.head_sha)
+        base = git.merge_base(pull.base_sha, pull.head_sha)
+        if base is None:
+            message = f"it has no common history with {pull.base_ref}"
+            raise UserError(message)
+        tests = tests or complete_tests(
+            desk, job, git, self.config, cleared, github=self.github, rev=pull.head_sha, base=pull.base_sha, asked_by=asked_by
+        )  # fmt: skip
+        if tests.reason_unproven:
+            raise UserError(tests.reason_unproven)
+        python = tests.trial.python or choose_python_version(git, pull.head_sha, desk.sandbox().pythons())  # fmt: skip
+        settings = self.config.prove
+        work = ProofJob(replace(tests.trial, python=python), base, pull.head_sha, pull.title, pull.body, settings.mutants, settings.minutes)  # fmt: skip
+        key = _digest_inputs(git, work)
+        if stored := desk.store.find(FinishedWork, kind="prove", id=key):
+            data = json.loads(stored.body)
+            return TypeAdapter(ProofResult).validate_python(data["result"]), data["repeat"]
+        job.report_progress("running the tests with and without the change")
+        result = prove_change(work, git=git, sandbox=desk.sandbox(), say=job.report_progress, cancel=job.cancel)  # fmt: skip
+        repeat = desk.store_capsule(self.repository, result.capsule) if result.capsule else ""
+        result = replace(result, capsule=None)
+        desk.store.save(FinishedWork("prove", key, json.dumps({"result": asdict(result), "repeat": repeat})))  # fmt: skip
+        body = {"version": 1, **asdict(result), "head": pull.head_sha, "title": pull.title, "author": pull.author}  # fmt: skip
+        desk.store.save_document(ResultDocument("prove", self.repository.full_name, pull.number, pull.head_sha, job.record.id, desk.clock.now(), body))  # fmt: skip
+        return result, repeat
+
+
+def _digest_inputs(git: Mirror, work: ProofJob) -> str:
+    """The same for heads of one base that differ in nothing but documents."""
+    changed = find_changed_paths(git, work.base, work.head)
+    trees = [(path, git.tree_id(work.head, path)) for path in sorted(changed) if not is_document(path)]  # fmt: skip
+    trial = work.trial
+    parts = [work.base, trees, work.title, work.body, work.mutants, work.minutes, trial.command, trial.setup, trial.python, trial.image]  # fmt: skip
+    return hashlib.sha256(json.dumps(parts).encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,281 @@
+"""Answers the failed checks of a pull request: whose failure it is, decided by running it, and what to do."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from regreen.bot import messages
+from regreen.bot.flows.failed_job import FailedJob, find_failed_jobs, find_green_versions
+from regreen.bot.flows.trials import complete_tests, rules_from_config
+from regreen.bot.jobs.runner import Job
+from regreen.bot.replies import CommandReply
+from regreen.bot.repository_settings import LoadedConfig
+from regreen.bot.services import Services
+from regreen.bot.trust import Clearance, NotCleared, refuse_if_moved, require_clearance
+from regreen.causes.investigation import Investigation, RedCase, RedCause
+from regreen.domain.errors import Cancelled, NoSandbox, UserError
+from regreen.domain.events import CauseRequest
+from regreen.domain.github import (
+    CAUSE_SCOPE,
+    RERUN_SCOPE,
+    CheckRun,
+    GitHub,
+    NotAllowed,
+    PullRequest,
+    Repository,
+    ValidationFailed,
+    WorkflowRun,
+)
+from regreen.domain.job_control import StopCondition
+from regreen.domain.ports import Mirror
+from regreen.domain.records import ResultDocument, Store
+from regreen.environment.preparation import CompletedTrial
+from regreen.runs.trial import Trial
+
+_MAX_MINUTES = 20.0
+_MAX_FAILED_RUNS = 10
+_MAX_CAUSES = 3
+_FAILED = frozenset({"failure", "timed_out", "startup_failure"})
+_NOT_OF_CHANGE = frozenset({"flaky", "infrastructure", "main"})
+
+
+def answer_failed_check(desk: Services, job: Job, ask: CauseRequest) -> str:
+    """Post one answer for all failed checks of a commit, or bring the posted one up to date; return its title."""
+    if ask.app == desk.app.slug:
+        return "our own check: what it found is said already"
+    github = desk.github_client(ask.where, CAUSE_SCOPE)
+    repository = github.repository()
+    loaded = desk.load_repo_config(ask.where, github, repository)
+    if not ask.asked_by and (not loaded.config.why.enabled or repository.archived):
+        return "answers to failed checks are switched off"
+    pulls = [github.pull(ask.number)] if ask.number else github.pulls(head_sha=ask.sha)
+    pull = next((one for one in pulls if one.state == "open" and (ask.asked_by or one.head_sha == ask.sha)), None)  # fmt: skip
+    if pull is None:
+        return "no open pull request has this head"
+    if ask.asked_by:
+        refuse_if_moved("why", ask.sha, pull)
+    elif pull.draft:
+        return "a draft"
+    flow = _WhyFlow(desk, job, ask, github=github, repository=repository, loaded=loaded, pull=pull)
+    reply = CommandReply(github, desk.store, pull.number, ask.comment, job.record.id)
+    try:
+        check = flow.answer()
+    except Cancelled:
+        if ask.asked_by:
+            reply.post_text(messages.job_cancelled())
+        raise
+    if ask.asked_by:
+        reply.post_text(check.summary)
+        reply.show_reaction("rocket")
+    return check.title
+
+
+def explain_needless_repair(store: Store, repo: str, number: int | None, sha: str) -> str:
+    """Why a failing check is not to be repaired in its pull request; "" where it may be."""
+    known = _read_answer(store, repo, number, sha)
+    verdicts = [cause["verdict"] for cause in known]
+    if verdicts and all(verdict in _NOT_OF_CHANGE for verdict in verdicts):
+        return f"not the change's: {verdicts[0]}, {known[0]['reason']}"
+    return ""
+
+
+def _read_answer(store: Store, repo: str, number: int | None, sha: str) -> list[dict[str, Any]]:
+    known = store.documents(kind="why", repo=repo, number=number, limit=20) if number else []
+    return next((list(one.body["causes"]) for one in known if one.subject == sha), [])
+
+
+@dataclass(frozen=True)
+class _RedCheck:
+    """A failed job, and its run where GitHub Actions ran it."""
+
+    job: FailedJob
+    run: WorkflowRun | None
+
+    @property
+    def key(self) -> str:
+        """The same for checks that fail alike: what ran, and what failed in it."""
+        failed = sorted({failure.test or failure.message[:200] for failure in self.job.failures})
+        command = self.job.trial.command_line if self.job.trial else ""
+        return hashlib.sha256("\n".join([command, *failed]).encode("utf-8", "replace")).hexdigest()[:24]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _WhyFlow:
+    desk: Services
+    job: Job
+    ask: CauseRequest
+    github: GitHub
+    repository: Repository
+    loaded: LoadedConfig
+    pull: PullRequest
+
+    @cached_property
+    def _stop(self) -> StopCondition:
+        return StopCondition(time.monotonic() + _MAX_MINUTES * 60, self.job.cancel)
+
+    @cached_property
+    def _git(self) -> Mirror:
+        refs = [f"refs/pull/{self.pull.number}/head"]
+        return self.desk.mirrors.fetch(self.github, self.repository, refs, self.job.cancel)
+
+    @property
+    def _sha(self) -> str:
+        return self.pull.head_sha
+
+    def answer(self) -> CheckRun:
+        """Find the causes that are not known yet, act on them, and post the answer."""
+        desk, store, repo = self.desk, self.desk.store, self.repository.full_name
+        known = _read_answer(store, repo, self.pull.number, self._sha)
+        known = [cause for cause in known if cause["key"]]  # the others were no answer
+        try:
+            cleared = require_clearance(store, self._git, self.repository, self.pull, self._sha)
+            causes = self._find_causes(cleared, known)
+        except NotCleared:
+            reason = "fork not approved; `/why` of somebody with write access who has read the commit has it run"
+            causes = [*known, self._give_up(reason)]
+        except NoSandbox:
+            causes = [
+                *known,
+                self._give_up("no sandbox works here, and nothing runs outside of one"),
+            ]
+        check = messages.cause_check(self._sha, causes, desk.job_page_url(self.job.record.id))
+        self.job.check_cancelled()
+        self.github.post_check_run(check)
+        first = messages.order_causes(causes)[0]
+        now = desk.clock.now()
+        body = {**first, "head": self._sha, "causes": causes, "title": self.pull.title, "author": self.pull.author}  # fmt: skip
+        body["seconds"] = (now - self.job.record.created).total_seconds()
+        store.save_document(ResultDocument("why", repo, self.pull.number, self._sha, self.job.record.id, now, body))  # fmt: skip
+        desk.log_action(self.job, self.ask.asked_by, "why", check.title)
+        return check
+
+    def _give_up(self, reason: str) -> dict[str, Any]:
+        document = messages.make_cause_document(RedCause("unknown", reason, "look"))
+        return {**document, "key": "", "checks": [self.ask.name or "the checks"], "action": "", "repeat": ""}  # fmt: skip
+
+    def _find_causes(self, cleared: Clearance, known: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The causes of all failed checks, each examined once."""
+        checks = self._find_red_checks(cleared)
+        groups: dict[str, list[_RedCheck]] = {}
+        for check in checks:
+            groups.setdefault(check.key, []).append(check)
+        causes = {cause["key"]: cause for cause in known}
+        for key, group in groups.items():
+            names = [one.job.name for one in group]
+            if key in causes:
+                names = list(dict.fromkeys([*causes[key]["checks"], *names]))
+                causes[key] = {**causes[key], "checks": names}
+            elif len(causes) >= _MAX_CAUSES:
+                reason = f"{_MAX_CAUSES} other causes were examined, this one was not"
+                causes[key] = {**self._give_up(reason), "key": key, "checks": names}
+            else:
+                self.job.report_progress(f"looking for the cause of {names[0]}")
+                causes[key] = {**self._examine(group[0], cleared), "key": key, "checks": names}
+        self._rerun(groups, causes)
+        return list(causes.values())
+
+    def _find_red_checks(self, cleared: Clearance) -> list[_RedCheck]:
+        """The failed jobs of this commit; the check that the event names, or the tests, where GitHub Actions has none."""
+        try:
+            runs = [run for run in self.github.runs(self.pull.head_ref) if run.head_sha == self._sha]  # fmt: skip
+            if self.ask.run_id is not None and all(run.id != self.ask.run_id for run in runs):
+                runs.append(self.github.workflow_run(self.ask.run_id))  # the list may lag behind
+        except NotAllowed:
+            runs = []
+        found = [
+            _RedCheck(job, run)
+            for run in [run for run in runs if run.conclusion in _FAILED][:_MAX_FAILED_RUNS]
+            for job in find_failed_jobs(
+                self.github, self._git, run,
+                scope=cleared.scope, trust=cleared.trust, pythons=self.desk.sandbox().pythons(),
+            )
+        ]  # fmt: skip
+        if self.ask.run_id is None and (self.ask.name or not found):
+            reason = "its log cannot be read: it is no job of GitHub Actions"
+            if not self.ask.name:
+                reason = "no run of GitHub Actions failed at this commit" if runs else "no CI ran on this commit"  # fmt: skip
+            found.append(_RedCheck(FailedJob(self.ask.name or "the tests", "", "", None, reason=reason), None))  # fmt: skip
+        return found or [_RedCheck(FailedJob(self.ask.name, "", "", None, reason="none of its jobs failed"), None)]  # fmt: skip
+
+    def _examine(self, check: _RedCheck, cleared: Clearance) -> dict[str, Any]:
+        """Run what failed until its cause is known."""
+        git, red = self._git, check.job
+        base = git.merge_base(self.pull.base_sha, self._sha)
+        if base is None:
+            return self._give_up(f"it has no common history with {self.pull.base_ref}")
+        try:
+            tests = None if red.trial else self._complete_tests(cleared)
+            trial, log = self._choose_trial(red, tests), red.log
+            versions: tuple[str, ...] = ()
+            if tests is not None and log is not None and log.kind != "infra":
+                log = None  # what passes in another environment than CI's is no flake
+            elif check.run is not None:
+                versions = find_green_versions(self.github, git, check.run, red.name, branch=self.pull.base_ref)  # fmt: skip
+            if not trial.command:
+                return self._give_up(f"{red.reason}, and neither tests.command nor a file says how the tests run")  # fmt: skip
+            tip = git.resolve(f"refs/heads/{self.pull.base_ref}")
+            case = RedCase(trial, self._sha, base, log, versions, tip=tip)
+            found = Investigation(case, git=git, sandbox=self.desk.sandbox(), stop=self._stop, say=self.job.report_progress).find_cause()  # fmt: skip
+        except NoSandbox:
+            raise
+        except UserError as error:
+            return self._give_up(str(error))
+        if tests is not None and tests.reason_unproven and found.verdict == "change":
+            found = replace(found, verdict="unknown", do="look", reason=tests.reason_unproven)
+        if tests is not None:
+            found = replace(found, reason=f"{found.reason} (the repository's tests ran: {red.reason})")  # fmt: skip
+        repeat = self.desk.store_capsule(self.repository, found.capsule) if found.capsule else ""
+        document = messages.make_cause_document(found, found.capsule.digest if found.capsule else None)  # fmt: skip
+        repeat = repeat or messages.reproduce_cause(base, self._sha, trial.setup, trial.command)
+        return {**document, "action": "", "repeat": repeat}
+
+    def _choose_trial(self, red: FailedJob, tests: CompletedTrial | None) -> Trial:
+        if red.trial is None:
+            assert tests is not None  # noqa: S101 - the caller completes them
+            return tests.trial
+        # the workflow file belongs to the tree, so its commands are judged as the tree is
+        rules = rules_from_config(self.loaded.config, trusts_command=False)
+        return replace(red.trial, base=self.pull.base_sha, rules=rules)
+
+    def _complete_tests(self, cleared: Clearance) -> CompletedTrial:
+        return complete_tests(
+            self.desk, self.job, self._git, self.loaded.config, cleared, github=self.github,
+            rev=self._sha, base=self.pull.base_sha, minutes=_MAX_MINUTES, asked_by=self.ask.asked_by,
+        )  # fmt: skip
+
+    def _rerun(self, groups: dict[str, list[_RedCheck]], causes: dict[str, dict[str, Any]]) -> None:
+        """Run the failed jobs of a run again, once, where nothing that failed in it is the change's or main's."""
+        by_run: dict[int, WorkflowRun] = {}
+        keys: dict[int, list[str]] = {}
+        for key, group in groups.items():
+            for check in group:
+                run = check.run
+                keys.setdefault(run.id if run else 0, []).append(key)
+                if run is not None:
+                    by_run[run.id] = run
+        for number, its in keys.items():
+            if {causes[key]["verdict"] for key in its} <= {"flaky", "infrastructure"}:
+                note = self._rerun_failed_jobs(by_run.get(number))
+                for key in its:
+                    causes[key] = {**causes[key], "action": note}
+
+    def _rerun_failed_jobs(self, run: WorkflowRun | None) -> str:
+        if run is None:
+            return messages.rerun_note("elsewhere")
+        if self.loaded.config.why.rerun == "never":
+            return messages.rerun_note("off")
+        run = self.github.workflow_run(
+            run.id
+        )  # an attempt of this job that was killed may have asked already
+        if run.attempt > 1:
+            return messages.rerun_note("again", run.attempt)
+        self.job.check_cancelled()
+        try:
+            self.desk.github_client(self.ask.where, RERUN_SCOPE).rerun_failed_jobs(run.id)
+        except (NotAllowed, ValidationFailed):
+            return messages.rerun_note("refused")
+        return messages.rerun_note("asked")

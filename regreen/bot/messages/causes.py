@@ -1,0 +1,114 @@
+"""What people read of a failure's cause: the JSON document, the text on the terminal, the check run."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from regreen.bot.messages.markup import add_verdict, code_span, inline_prose, to_plain_line
+from regreen.causes.investigation import RedCause
+from regreen.domain.github import CheckRun
+from regreen.runs.capsule import find_outcome
+
+CAUSE_CHECK = "regreen/why"
+_MAX_TITLE_CHARS = 140
+_MAX_SHOWN_RUNS = 12
+_MAX_COMMAND_CHARS = 300
+# the cause that an answer is named after, where the failing checks have several
+_GRAVITY = ("change", "main", "world", "unknown", "neighbour", "infrastructure", "flaky")
+_ADVICE = {
+    "fix": "The change causes it: it has to be repaired here.",
+    "rebase": "It is repaired already where the change goes: rebase on it.",
+    "wait": "The change is not the cause: it goes away when the branch that the change is for is repaired.",
+    "rerun": "The change is not the cause: run the failed jobs again.",
+    "look": "Somebody has to look at it.",
+}
+
+
+def make_cause_document(found: RedCause, capsule: str | None = None) -> dict[str, Any]:
+    """The JSON document of a cause; `capsule` is where its capsule is."""
+    package = found.package
+    return {
+        "version": 1,
+        "verdict": found.verdict,
+        "reason": found.reason,
+        "since": {"sha": found.since} if found.since else None,
+        "rate": [round(value, 4) for value in found.rate] if found.rate else None,
+        "package": {"name": package.name, "from": package.old, "to": package.new} if package else None,
+        "do": found.do,
+        "runs": [
+            {"where": one.where, "outcome": find_outcome(one.run), "signature": one.signature.text if one.signature else None}
+            for one in found.runs
+        ],
+        "capsule": capsule,
+    }  # fmt: skip
+
+
+def format_cause(document: Mapping[str, Any]) -> str:
+    """The text on the terminal."""
+    lines = [f"{document['verdict']}: {document['reason']}", f"  do: {document['do']}"]
+    lines += [f"  {text}" for text in (_describe_rate(document),) if text]
+    lines += [f"  ran on {run['where'].replace('_', ' ')}: {run['signature'] or run['outcome']}" for run in document["runs"]]  # fmt: skip
+    capsule = document["capsule"]
+    return "\n".join([*lines, *([f"  repeat it: regreen replay {capsule}"] if capsule else [])])
+
+
+def reproduce_cause(base: str, head: str, setup: str | None, command: Sequence[str]) -> str:
+    """The command that asks for a cause again on another machine; "" where it is too long for one."""
+    given = f" --setup {shlex.quote(setup)}" if setup else ""
+    text = f"regreen why --base {base[:12]} --head {head[:12]}{given} -- {shlex.join(command)}"
+    return text if len(text) <= _MAX_COMMAND_CHARS and "\n" not in text else ""
+
+
+def order_causes(causes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The causes, the one that an answer is named after first."""
+    return sorted(causes, key=lambda one: _GRAVITY.index(one["verdict"]))
+
+
+def cause_check(head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = "") -> CheckRun:
+    """The answer to the failed checks of a commit: one line, and a card for each cause.
+
+    A cause is its JSON document with `checks` (the names of the checks that it failed), `action` (what was done about it)
+    and `repeat` (a command).
+    """
+    ordered = order_causes(causes)
+    first, more = ordered[0], f" (and {len(causes) - 1} more)" if len(causes) > 1 else ""
+    title = to_plain_line(f"{first['verdict']}: {first['reason']}", _MAX_TITLE_CHARS - len(more)) + more  # fmt: skip
+    summary = "\n\n".join(_format_card(one) for one in ordered)
+    check = CheckRun(CAUSE_CHECK, head_sha, f"why-{head_sha[:24]}", title, summary, "neutral", details_url=page)  # fmt: skip
+    facts = [{key: one[key] for key in ("verdict", "do", "since", "rate", "package", "checks")} for one in ordered]  # fmt: skip
+    return add_verdict(check, first["verdict"], causes=facts)
+
+
+def _format_card(cause: Mapping[str, Any]) -> str:
+    checks = ", ".join(code_span(name, 100) for name in cause["checks"][:5])
+    more = f" and {len(cause['checks']) - 5} more" if len(cause["checks"]) > 5 else ""
+    parts = [f"**{cause['verdict']}**: {inline_prose(cause['reason'][:1000])}", f"Failed: {checks}{more}. {_ADVICE[cause['do']]}"]  # fmt: skip
+    parts += [text for text in (_describe_rate(cause), inline_prose(cause["action"])) if text]
+    runs = [f"- {run['where'].replace('_', ' ')}: {run['outcome']}" + (f", {code_span(run['signature'], 200)}" if run["signature"] else "") for run in cause["runs"][:_MAX_SHOWN_RUNS]]  # fmt: skip
+    parts += ["What ran, each in a fresh box:\n\n" + "\n".join(runs)] if runs else []
+    return "\n\n".join([*parts, *describe_repetition(cause["repeat"])])
+
+
+def describe_repetition(command: str) -> list[str]:
+    """The line that says how a result is repeated; nothing where there is no command for it."""
+    return [f"<sub>Repeat it: {code_span(command, 700)}</sub>"] if command else []
+
+
+def _describe_rate(cause: Mapping[str, Any]) -> str:
+    if not cause["rate"]:
+        return ""
+    mean, low, high = cause["rate"]
+    return f"fails in about {mean:.0%} of its runs (90 %: {low:.0%} to {high:.0%})"
+
+
+def rerun_note(outcome: str, attempt: int = 1) -> str:
+    """What became of running failed jobs again: "asked", "off", "again", or "refused"."""
+    return {
+        "asked": "The failed jobs were asked to run once more.",
+        "off": "They were not run again: why.rerun is never.",
+        "again": f"They were not run again: this was attempt {attempt} already.",
+        "refused": "They could not be run again: GitHub refused it. Where this installation has not accepted the permission actions: write, an owner accepts it on its page in GitHub's settings.",
+        "elsewhere": "This CI is not GitHub Actions: run it again where it runs.",
+    }[outcome]  # fmt: skip

@@ -1,0 +1,123 @@
+"""A pull request's checks fail: who caused it. And whether the tests of a change prove it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stories.conftest import Tell
+from tests.stories.story import REPO, SeenPull, Story, proven_sandbox
+from tests.stories.test_fixes import needs_sandbox
+from tests.stories.test_trust import Prepared
+
+pytestmark = [needs_sandbox, pytest.mark.sandbox]
+
+_QUIET = "review: {enabled: false}\nfix: {enabled: false}\n"
+_WORKFLOW = """\
+on: [push, pull_request]
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with: {python-version: "3.11"}
+      - run: python -m unittest -q
+"""
+_STEPS = ["Run actions/checkout@v4", "Run actions/setup-python@v5", "Run python -m unittest -q"]
+_LOG = """\
+##[group]Run python -m unittest -q
+##[endgroup]
+======================================================================
+FAIL: test_sum (tests.test_prices.TotalTest.test_sum)
+----------------------------------------------------------------------
+Traceback (most recent call last):
+  File "/home/runner/work/shop/shop/tests/test_prices.py", line 8, in test_sum
+    self.assertEqual(total([1, 2, 3]), 6)
+AssertionError: 5 != 6
+
+----------------------------------------------------------------------
+Ran 1 test in 0.001s
+
+FAILED (failures=1)
+##[error]Process completed with exit code 1.
+"""
+_BROKEN = {"shop/prices.py": "def total(prices):\n    return sum(prices) - 1\n"}
+
+
+def _ci_fails(story: Story, pull: SeenPull, workflow: str = ".github/workflows/ci.yml") -> None:
+    story.ci_fails(pull.raw.head_sha, job="test", steps=_STEPS, failed=_STEPS[-1], log=_LOG, workflow=workflow)  # fmt: skip
+
+
+def _answer(story: Story, pull: SeenPull) -> tuple[str, str]:
+    """The title and the text of the answer on the head."""
+    checks = story.state.checks_on(REPO, pull.raw.head_sha)
+    (found,) = [check for check in checks if check.name == "regreen/why"]
+    return found.title or "", found.summary or ""
+
+
+def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once(
+    story: Story,
+) -> None:
+    story.configures(_QUIET)
+    story.commits({".github/workflows/ci.yml": _WORKFLOW, ".github/workflows/more.yml": _WORKFLOW})
+    (granted,) = story.state.installations.values()
+    granted.permissions["actions"] = "read"
+    refused = story.pull({"README.md": "# Our shop\n"}, branch="refused")
+    _ci_fails(story, refused)
+    story.work()
+    assert "has not accepted the permission actions: write" in _answer(story, refused)[1]
+    granted.permissions["actions"] = "write"
+    broken = story.pull(_BROKEN, branch="broken")
+    _ci_fails(story, broken)
+    _ci_fails(story, broken, ".github/workflows/more.yml")
+    sound = story.pull({"README.md": "# The shop\n"}, branch="sound")
+    _ci_fails(story, sound)
+    story.work()
+    title, text = _answer(story, broken)
+    assert title.startswith("change: ")
+    assert text.count("**change**") == 1
+    assert "Repeat it: `regreen why --base" in text
+    title, text = _answer(story, sound)
+    assert title.startswith("flaky: ")
+    assert "were asked to run once more" in text
+    assert [run.attempt for run in story.state.repository(REPO).runs] == [1, 1, 1, 2]
+    assert {job.state for job in story.regreen.store.jobs(kind="why")} == {"done"}
+
+
+def test_nothing_of_a_fork_runs_before_somebody_asks_why(tell: Tell) -> None:
+    prepared: list[tuple[str, str]] = []
+    watched = proven_sandbox().with_tracing(lambda sandbox: Prepared(sandbox, prepared))
+    story = tell(None, watched)
+    story.configures(_QUIET + 'tests: {setup: "true", command: "python -m unittest -q"}\n')
+    pull = story.fork_pull(_BROKEN)
+    story.work()
+    story.state.report_status(REPO, pull.raw.head_sha, "ci/other", "failure")
+    story.work()
+    assert _answer(story, pull)[0].startswith("unknown: fork not approved")
+    assert prepared == []
+    said = story.says("alice", "/why", on=pull)
+    story.work()
+    assert _answer(story, pull)[0].startswith("change: ")
+    assert "**change**" in pull.comments[-1]
+    assert story.reactions(said) == ["eyes", "rocket"]
+    assert {scope for _, scope in prepared} == {f"{REPO}/fork/{pull.number}"}
+
+
+def test_the_tests_of_a_change_are_judged_once(
+    tell: Tell,
+) -> None:
+    prepared: list[tuple[str, str]] = []
+    watched = proven_sandbox().with_tracing(lambda sandbox: Prepared(sandbox, prepared))
+    story = tell(None, watched)
+    story.configures("why: {enabled: false}\nprove: {mutants: 0, required: true}\n" + 'tests: {setup: "pip install -q pytest", command: "python -m pytest -q"}\n')  # fmt: skip
+    tests = "from shop.prices import total\n\n\ndef test_none():\n    assert total(None) == 0\n"
+    source = "def total(prices):\n    return sum(prices or ())\n"
+    pull = story.pull({"shop/prices.py": source, "tests/test_none.py": tests})
+    story.work()
+    assert pull.checks["regreen/prove"] == "success"
+    assert "`tests/test_none.py::test_none`: **proven**" in (pull.check.summary or "")
+    before = len(prepared)
+    story.says("alice", "/prove", on=pull)
+    story.work()
+    assert "**proven**" in pull.comments[-1]
+    assert len(prepared) == before
