@@ -254,8 +254,12 @@ class DependencyTools(Protocol):
         """Requirements that the tests lack by their output; not what the product itself lacks."""
         ...
 
-    def install(self, requirements: Sequence[str]) -> str:
-        """The shell line that installs requirements."""
+    def install(self, requirements: Sequence[str], setup: str = "") -> str:
+        """The shell line that installs what can be had of the requirements after `setup`."""
+        ...
+
+    def find_uninstalled(self, output: str, setup: str) -> tuple[str, ...]:
+        """The requirements of `setup` that its output says it went on without."""
         ...
 
     @property

@@ -27,7 +27,8 @@ from regreen.domain.languages import DependencyTools, Language
 from regreen.domain.ports import Git, Sandbox
 from regreen.domain.repo_config import CONFIG_PATH, TestsConfig
 from regreen.environment.inference import infer_environments
-from regreen.languages.registry import find_collection, find_plain_test_call
+from regreen.languages.registry import DEPENDENCIES, find_collection, find_plain_test_call
+from regreen.languages.toolchains import find_debian_packages
 from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import (
     Trial,
@@ -37,9 +38,9 @@ from regreen.runs.trial import (
     read_changed_inputs,
 )
 
-_SETUP_SHARE = (
-    0.5  # of the time that is left, so that a setup that hangs leaves time for the next one
-)
+# Of the time that is left: a setup that hangs leaves time for the next one, the last one and one that has worked for tests.
+_SETUP_SHARE = 0.5
+_LAST_SETUP_SHARE = 0.8
 _PROBE_SECONDS = 120.0
 _MAX_COMPLETIONS = 6
 
@@ -59,10 +60,12 @@ class PreparedTrial:
 
 def fill_trial(trial: Trial, environment: Environment) -> Trial:
     """The trial with what was inferred for all that it does not say itself."""
+    test = ("bash", "-c", environment.test.value) if environment.test else ()
     setup = environment.setup.value if environment.setup else None
     image = environment.image.value if environment.image else None
     return replace(
         trial,
+        command=trial.command or test,
         setup=trial.setup or setup,
         python=trial.python or environment.python,
         image=trial.image or image,
@@ -83,7 +86,7 @@ class EnvironmentTrier:
     def prepare_first(self, environments: Sequence[Environment]) -> PreparedTrial:
         """The first environment whose setup succeeds and in which the command starts.
 
-        A setup that takes longer than half of the time that is left is killed. What the tests import and no manifest
+        A setup that takes longer than half of the time that is left, the last one than four fifths, is killed. What the tests import and no manifest
         declares is added, where it is a package that many projects use.
 
         Raises:
@@ -92,12 +95,12 @@ class EnvironmentTrier:
         """
         notes: list[str] = []
         second_best: PreparedTrial | None = None
-        for environment in environments:
+        for number, environment in enumerate(environments, 1):
             if environment.is_fallback and second_best is not None:
                 break
             place = environment.setup.source if environment.setup else "nothing"
             self.say(f"setting up as inferred from {place}")
-            tried = self._complete(environment, notes)
+            tried = self._complete(environment, notes, is_last=number == len(environments))
             if tried is None:
                 continue
             if tried.starts:
@@ -105,7 +108,9 @@ class EnvironmentTrier:
             second_best = second_best or tried
         return replace(second_best or PreparedTrial(self.trial, None, starts=False), notes=tuple(notes))  # fmt: skip
 
-    def _complete(self, environment: Environment, notes: list[str]) -> PreparedTrial | None:
+    def _complete(
+        self, environment: Environment, notes: list[str], *, is_last: bool
+    ) -> PreparedTrial | None:
         """Prepare one environment, and add what its tests lack; None where it cannot be set up here."""
         first = environment.setup or environment.image
         place = first.source if first else "nothing"
@@ -113,7 +118,8 @@ class EnvironmentTrier:
         while True:
             trial = fill_trial(self.trial, environment)
             try:
-                self._prepare(trial)
+                self._prepare(trial, notes, _LAST_SETUP_SHARE if is_last else _SETUP_SHARE)
+                is_last = True  # it can be set up: the same once more, with what is missing
                 language, run = self._probe(trial)
             except (Cancelled, NoSandbox, OutOfBudget):
                 raise
@@ -132,22 +138,28 @@ class EnvironmentTrier:
                 self._note(notes, f"the command cannot start as inferred from {place}: {reason}")
                 return PreparedTrial(trial, environment, starts=False)
             self._note(notes, f"added to the setup, for no manifest declares it: {', '.join(added)}")  # fmt: skip
-            setup = Inferred(f"{environment.setup.value}\n{needs.install(added)}", place)
+            setup = Inferred(
+                f"{environment.setup.value}\n{needs.install(added, environment.setup.value)}", place
+            )
             environment = replace(environment, setup=setup)
 
     def _note(self, notes: list[str], text: str) -> None:
-        notes.append(text)
-        self.say(text)
+        if text not in notes:
+            notes.append(text)
+            self.say(text)
 
-    def _prepare(self, trial: Trial) -> None:
+    def _prepare(self, trial: Trial, notes: list[str], share: float) -> None:
         self.stop.check_cancelled()
-        limit = min(trial.setup_timeout, self.stop.left * _SETUP_SHARE)
+        limit = min(trial.setup_timeout, self.stop.left * share)
         if limit < 1:
             raise SetupFailed("there was no time left for it", "")
         limited = replace(trial, setup_timeout=limit)
-        prepare_environment(
+        done = prepare_environment(
             limited, self.rev, git=self.git, sandbox=self.sandbox, cancel=self.stop.cancel
         )
+        for tools in DEPENDENCIES:
+            if left_out := tools.find_uninstalled(done.setup_output, trial.setup or ""):
+                self._note(notes, f"left out of the setup, for it cannot be installed as asked: {', '.join(left_out)[:500]}")  # fmt: skip
 
     def _probe(self, trial: Trial) -> tuple[Language | None, CommandRun | None]:
         """Collect the tests without running them; None where nothing can be collected alone."""
@@ -262,9 +274,9 @@ def complete_trial(
         unused = _find_difference(
             found, git, change, trial, pythons=pythons, today=today, committed=committed
         )
-    if not trial.command and found and found[0].test is not None:
-        trial = replace(trial, command=("bash", "-c", found[0].test.value))
     if source or not found:
+        if not trial.command and found and found[0].test is not None:
+            trial = replace(trial, command=("bash", "-c", found[0].test.value))
         document = _describe_given(trial, source or "nothing")
         works = bool(source and trial.command)
         return CompletedTrial(trial, document, works, stop.left / 60, unused)
@@ -282,7 +294,11 @@ def complete_trial(
         except AnalysisFailed:
             altered = "manifests that cannot be read"
     left = stop.left / 60
-    return CompletedTrial(prepared.trial, document, prepared.starts, left, unused, altered)
+    if prepared.environment:
+        trial = prepared.trial
+    else:
+        trial = replace(trial, command=fill_trial(trial, shown).command)
+    return CompletedTrial(trial, document, prepared.starts, left, unused, altered)
 
 
 def render_environment(document: Mapping[str, Any] | None) -> str:
@@ -359,18 +375,33 @@ def describe_start(trial: Trial, run: CommandRun) -> str | None:
         return describe_missing_tool(tool, setup=trial.setup)
     if _COUNTED.search(run.output) or (run.failures and find_plain_test_call(trial) is None):
         return None
-    return _first_telling_line(run.output) or f"it exits with {result.exit_code} before any test"
+    telling = _find_telling_line(run.output)
+    return f"it exits with {result.exit_code} before any test: {telling or 'it printed nothing'}"
 
 
 def describe_failure(error: UserError) -> str:
-    """Why a setup failed: the first line that tells, beside the last one printed."""
-    telling = _first_telling_line(error.output) if isinstance(error, SetupFailed) else ""
+    """Why a setup failed: the first line that tells, beside the last one printed; or which program is not here."""
+    output = error.output if isinstance(error, SetupFailed) else ""
+    for program in _NO_PROGRAM.findall(f"{output}\n{error}"):
+        if packages := find_debian_packages(program):
+            return (
+                f"{program} is not installed in the sandbox: install it on this machine (on Debian: apt-get install "
+                f"{packages}), or name an image that has it as tests.image"
+            )
+    telling = _find_telling_line(output)
     return f"{str(error)[:200]} ({telling})" if telling and telling not in str(error) else str(error)[:300]  # fmt: skip
 
 
-def _first_telling_line(output: str) -> str:
+_NO_PROGRAM = re.compile(r"\b([\w.+-]{1,60}): (?:command )?not found\b")
+_RAISED = re.compile(r"(?:E\s+)?(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception)\b: \S")
+_SOURCE = re.compile(r"raise |return |except\b|File \"|\d+│|hint:|\w+(?:Error|Exception)$|\w+ = ")
+
+
+def _find_telling_line(output: str) -> str:
+    """What was raised and ended the command, else the first line that names a fault, else the last one printed."""
     lines = [line.strip(" \t×╰─▶├│") for line in output.splitlines() if len(line) < 2000]
-    raised = (
-        line[1:].strip() for line in lines if re.match(r"E\s+[\w.]*(?:Error|Exception)\b", line)
-    )
-    return next(iter((*raised, *filter(_TELLING_LINE.search, lines), "")))[:200]
+    lines = [line for line in lines if re.search(r"\w", line)]
+    raised = [line for line in lines if _RAISED.match(line)]
+    shown = [line.removeprefix("E").strip() for line in raised if line.startswith("E ")]
+    faults = (line for line in lines if _TELLING_LINE.search(line) and not _SOURCE.match(line))
+    return next(iter((*shown, *raised[-1:], *faults, *lines[-1:])), "")[:200]

@@ -66,6 +66,11 @@ class TableProjects:
         return next((way for way in ways if way.file in files.paths), None)
 
 
+def find_debian_packages(program: str) -> str:
+    """The packages of Debian that bring a language's own tool; "" for any other program."""
+    return str(_load_table()["debian"].get(program, ""))
+
+
 @cache
 def _load_table() -> dict[str, Any]:
     return tomllib.loads((package_files(__package__) / "toolchains.toml").read_text("utf-8"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -10,11 +12,16 @@ from time import process_time
 import pytest
 
 from regreen.domain.environments import Environment, RepositoryFiles
-from regreen.domain.errors import AnalysisFailed
+from regreen.domain.errors import AnalysisFailed, SetupFailed
+from regreen.domain.models import RunResult
 from regreen.environment.inference import infer_environments
+from regreen.environment.preparation import describe_failure, describe_start
+from regreen.languages.python.dependencies import PythonDependencies
 from regreen.languages.python.project_setup import infer_python_setups
 from regreen.packages.setup_command import find_needs
 from regreen.packages.setup_guard import SourceTree, find_refusals
+from regreen.runs.test_runs import CommandRun
+from regreen.runs.trial import Trial
 from tests.unit.repairs import Repository
 
 HERE = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
@@ -199,3 +206,119 @@ def test_requirements_files_that_include_each_other_too_often_are_a_clear_answer
 ) -> None:
     with pytest.raises(AnalysisFailed, match="more than 200 requirements files include each other"):
         infer(tmp_path, chain(1_100))
+
+
+STUBS = {
+    "python": "#!/bin/sh\nexit 0\n",
+    "uv": '#!/bin/sh\ncase "$*" in *gone*|*-e*.\\[*|*bounded==*) exit 1;; esac\necho "$*" >> installed\n',
+}
+
+
+def test_a_requirement_that_cannot_be_had_is_left_out_alone_and_named(tmp_path: Path) -> None:
+    for name, text in STUBS.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    wanted = EXTRAS.replace('["freezegun"]', '["freezegun", "gone==1", "bounded==2"]')
+    files = {"pyproject.toml": wanted, "tox.ini": "[testenv]\ndeps =\n  mock\n  gone-too>1\n"}
+    for setup in infer_python_setups(tree(files), "3.11", None):
+        done = subprocess.run(
+            ["bash", "-c", setup.value],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        left_out = PythonDependencies().find_uninstalled(done.stdout, setup.value)
+        assert {"gone==1", "gone-too>1"} <= set(left_out)
+        installed = (tmp_path / "installed").read_text().split()
+        assert {"freezegun", "mock", "bounded"} <= set(installed)
+        (tmp_path / "installed").unlink()
+    assert (
+        PythonDependencies().find_uninstalled("not installed: rm -rf x", "uv pip install y") == ()
+    )
+
+
+def tree(files: Mapping[str, str]) -> RepositoryFiles:
+    return RepositoryFiles(frozenset(files), lambda path: files.get(path, ""))
+
+
+@pytest.mark.parametrize(
+    ("run", "test"),
+    [
+        ("pytest -x tests", "pytest -x tests"),
+        ("coverage run -m pytest --cov=shop tests", "python -m pytest -q tests"),
+        ("poetry run pytest docs tests/", "python -m pytest -q tests/"),
+        ("|\n          pytest -n auto\n          coverage xml", "python -m pytest -q"),
+        ("|\n          cd tests\n          pytest -n auto", "cd tests\npytest -n auto"),
+        ("A=1 coverage run -m pytest", "A=1 coverage run -m pytest"),
+    ],
+)
+def test_the_test_call_of_a_workflow_is_taken_without_what_wraps_it(
+    tmp_path: Path, run: str, test: str
+) -> None:
+    workflow = WORKFLOW.replace("pytest -x tests", run)
+    first = infer(tmp_path, {**TEST, "docs/a.md": "", ".github/workflows/ci.yml": workflow})[0]
+    assert first.test is not None
+    assert first.test.value.removeprefix("set -e\n").strip() == test
+
+
+def test_a_task_runners_folder_without_tests_is_not_tested_alone(tmp_path: Path) -> None:
+    tox = "[testenv]\ncommands =\n  pytest --doctest-modules shop/ {posargs}\n"
+    first = infer(tmp_path, {**TEST, "shop/__init__.py": "", "tox.ini": tox})[0]
+    assert first.test is not None
+    assert first.test.value == "python -m pytest -q"
+
+
+@pytest.mark.parametrize(("version", "bound"), [("2.1", "'poetry' install"), ("1.1", "'poetry<2' install")])  # fmt: skip
+def test_an_old_lock_file_is_read_by_a_version_that_still_can(version: str, bound: str) -> None:
+    files = {"pyproject.toml": EXTRAS, "poetry.lock": f'[metadata]\nlock-version = "{version}"\n'}
+    first = next(infer_python_setups(tree(files), "3.11", None))
+    assert bound in first.value
+
+
+def test_all_that_the_tests_import_and_nothing_declares_is_added_at_once() -> None:
+    text = "import os\nimport yaml\nfrom click import x\nimport helpers\nimport freezegun\n  import six\n"
+    files = {"pyproject.toml": EXTRAS, "tests/test_a.py": text, "tests/helpers.py": ""}
+    output = "E   ModuleNotFoundError: No module named 'yaml'\n"
+    found = PythonDependencies().find_undeclared(output, tree(files))
+    assert found == ("PyYAML",)
+    more = {**files, "tests/test_b.py": "import attr\n"}
+    assert PythonDependencies().find_undeclared(output, tree(more)) == ("PyYAML", "attrs")
+    assert PythonDependencies().find_undeclared("1 failed", tree(more)) == ()
+
+
+def test_what_is_added_has_the_versions_of_the_setups_day() -> None:
+    install = PythonDependencies().install
+    assert install(["attrs"], "export UV_EXCLUDE_NEWER=2020-01-01\nuv pip install -q x").startswith("uv pip install")  # fmt: skip
+    assert install(["attrs"], "pip install x").startswith("python -m pip install")
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ("bash: line 1: go: command not found", "go is not installed in the sandbox: install it on this machine (on Debian: apt-get install golang-go)"),
+        ("sh: 1: mvn: not found", "apt-get install maven"),
+        ("noise\nerror: No solution found", "error: No solution found"),
+        ("Installing\n\n  RuntimeError\n\n  77│ chosen = max(links)\n\nUnable to find a candidate for x\n", "Unable to find a candidate for x"),
+        ("it stopped here\n\n", "it stopped here"),
+    ],
+)  # fmt: skip
+def test_a_setup_that_failed_has_a_reason(output: str, reason: str) -> None:
+    assert reason in describe_failure(SetupFailed("the setup exited with 1: x", output))
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ("Traceback\n    raise Plugin(\npluggy.PluginValidationError: unknown hook 'x'\n", "pluggy.PluginValidationError: unknown hook 'x'"),
+        ("E   ModuleNotFoundError: No module named 'a'\nE   ValueError: b\n", "ModuleNotFoundError: No module named 'a'"),
+        ("no tests ran in 0.01s", "it exits with 5 before any test: no tests ran in 0.01s"),
+        ("", "it exits with 5 before any test: it printed nothing"),
+    ],
+)  # fmt: skip
+def test_a_command_that_cannot_start_has_a_reason(output: str, reason: str) -> None:
+    result = RunResult("exit", 5, output, "", False, 1.0)
+    run = CommandRun(result, ())
+    assert reason in (describe_start(Trial(("python", "-m", "pytest")), run) or "")

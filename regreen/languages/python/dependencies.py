@@ -29,11 +29,18 @@ from regreen.isolation import ChildLimits, run_in_child
 from regreen.languages.python.edits import ParsedSource
 from regreen.languages.python.missing_modules import (
     MissingDistribution,
+    find_imports_of_tests,
     find_missing_distributions,
     is_imported_by_product,
     is_own_module,
 )
-from regreen.languages.python.project_setup import PIP_INSTALL, make_test_setup
+from regreen.languages.python.project_setup import (
+    NOT_INSTALLED,
+    PIP_INSTALL,
+    list_test_requirements,
+    make_install_line,
+    make_test_setup,
+)
 from regreen.packages.dependency import get_table
 from regreen.packages.manifests_and_locks import read_declared_versions
 from regreen.packages.popular_names import is_popular
@@ -640,18 +647,33 @@ class PythonDependencies:
             return self.install_test_runner
 
     def find_undeclared(self, output: str, files: RepositoryFiles) -> tuple[str, ...]:
-        """What the tests import, many projects use and the product does not import: that would be its own fault."""
+        """What the tests import, many projects use and the product does not import: that would be its own fault.
+
+        Where one module is missing, all that tests import and no manifest declares: a run names but the first of each file.
+        """
         paths = sorted(files.paths)
+        missing = {one.distribution: one for one in find_missing_distributions(output, paths)}
+        if any(f"No module named '{one.module}" in output for one in missing.values()):
+            declared = list_test_requirements(files)
+            for one in find_imports_of_tests(files):
+                if canonicalize_name(one.distribution) not in declared:
+                    missing.setdefault(one.distribution, one)
         return tuple(
             one.requirement
-            for one in find_missing_distributions(output, paths)
+            for one in missing.values()
             if is_popular("pypi", one.distribution)
             and not is_imported_by_product(one.module, paths, files.read, always=True)
         )
 
-    def install(self, requirements: Sequence[str]) -> str:
-        """The shell line that installs requirements."""
-        return f"{PIP_INSTALL} {shlex.join(requirements)}"
+    def install(self, requirements: Sequence[str], setup: str = "") -> str:
+        """The shell line that installs what can be had of the requirements after `setup`."""
+        return make_install_line(requirements, setup)
+
+    def find_uninstalled(self, output: str, setup: str) -> tuple[str, ...]:
+        """The requirements of `setup` that its output says it went on without."""
+        lines = (line.strip() for line in output.splitlines())
+        found = (line.removeprefix(NOT_INSTALLED) for line in lines if line.startswith(NOT_INSTALLED))  # fmt: skip
+        return tuple(dict.fromkeys(one for one in found if one and one in setup))
 
     def find_unneeded_by_product(
         self, output: str, paths: Sequence[str], read: ReadText

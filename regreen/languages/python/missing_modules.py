@@ -8,14 +8,15 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from importlib.resources import files as package_files
+from pathlib import PurePosixPath
 from typing import Any
 
 from packaging.utils import canonicalize_name
 
 from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module
-from regreen.domain.environments import ReadText
+from regreen.domain.environments import ReadText, RepositoryFiles
 from regreen.languages.python.imports import top_module
 
 _MISSING_MODULE = re.compile(
@@ -31,6 +32,8 @@ _INSTALL_HINT = re.compile(
 )
 _ERROR_WORDS = re.compile(r"Error|error|not installed|required|missing|hint|note:", re.IGNORECASE)
 _UNKNOWN_MARK = re.compile(r"Unknown pytest\.mark\.(\w{1,40})|'(\w{1,40})' not found in `markers`")
+_TOP_IMPORT = re.compile(r"^(?:import|from) ([A-Za-z_]\w{0,100})", re.MULTILINE)
+_MAX_TEST_FILES = 500
 _MISSING_FIXTURE = re.compile(r"fixture '(\w{1,60})' not found")
 _UNKNOWN_OPTIONS = re.compile(r"unrecognized arguments: (-[^\n]{1,400})")
 _MISSING_PLUGINS = re.compile(r"Missing required plugins: ([^\n]{1,400})")
@@ -41,7 +44,7 @@ _UNKNOWN_SETTING = re.compile(r"Unknown config option: (\w{1,60})")
 @cache
 def _load_tables() -> dict[str, Any]:
     """Which distribution brings a module, a mark, a fixture, a setting or an option of pytest."""
-    return tomllib.loads((files(__package__) / "distributions.toml").read_text())
+    return tomllib.loads((package_files(__package__) / "distributions.toml").read_text())
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,16 @@ def _find_missing_modules(output: str, paths: Sequence[str]) -> Iterator[Missing
         elif top not in sys.stdlib_module_names:
             bound = tables["last_versions"].get(top, "")
             yield MissingDistribution(find_distribution(match[1]), top, bound=bound)
+
+
+def find_imports_of_tests(files: RepositoryFiles) -> tuple[MissingDistribution, ...]:
+    """The distributions of what test files import under no condition, without the repository's own modules."""
+    names = {PurePosixPath(part).stem for path in files.paths for part in path.split("/")}
+    tops: dict[str, None] = {}
+    for path in [path for path in sorted(files.paths) if is_module(path) and is_test(path)][:_MAX_TEST_FILES]:  # fmt: skip
+        tops |= dict.fromkeys(_TOP_IMPORT.findall(files.read(path)))
+    foreign = (top for top in tops if top not in names and top not in sys.stdlib_module_names)
+    return tuple(MissingDistribution(find_distribution(top), top) for top in foreign)
 
 
 def find_distribution(module: str) -> str:

@@ -18,6 +18,7 @@ from functools import cache
 from importlib.resources import files as package_files
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from regreen.code.config_loaders import load_toml
 from regreen.code.paths import is_test
@@ -61,6 +62,10 @@ _REQUIREMENTS_FILES = tuple(
 PIP_INSTALL = "python -m pip install -q --prefer-binary"  # building takes minutes, and compilers
 _UV_INSTALL = "uv pip install -q"
 _FIRST_WITH_UV = (3, 8)
+NOT_INSTALLED = (
+    "not installed: "  # what a setup prints before a requirement that it goes on without
+)
+_IMPORT_FROM_SRC = """python -c 'import site; open(site.getsitepackages()[0] + "/regreen-src.pth", "w").write("/work/src")'"""
 # The newest version that a box's own repository is tagged with; see `runs.git_in_box`.
 _PRETENDED_VERSION = "999.0.0"
 
@@ -77,6 +82,7 @@ class _Knowledge:
     editable_from: Mapping[str, date]
     locks: Mapping[str, Sequence[str]]
     lock_options: Mapping[str, Sequence[str]]
+    lock_versions: Mapping[str, Mapping[str, str]]
 
 
 @cache
@@ -91,6 +97,7 @@ def _load_knowledge() -> _Knowledge:
         table["editable_from"],
         table["locks"],
         table["lock_options"],
+        table["lock_versions"],
     )
 
 
@@ -140,11 +147,24 @@ class PythonProjects:
             setup = f"export PIP_UPLOADED_PRIOR_TO={day} UV_EXCLUDE_NEWER={day}\n{setup}"
         if _names_collector(commit.command) and not _names_collector(job.test):
             setup = f"{setup}\npython -m pip install -q pytest"
-        setup_from, test = Inferred(setup, job.source), Inferred(job.test, job.source)
+        setup_from = Inferred(setup, job.source)
+        test = Inferred(_reduce_test_script(job.test, commit.files), job.source)
         if job.version and job.version in commit.versions:
             interpreter = Inferred(job.version, job.source)
             plain = replace(plain, interpreter=interpreter, python=job.version)
         return replace(plain, setup=setup_from, test=test)
+
+
+def _reduce_test_script(script: str, files: RepositoryFiles) -> str:
+    """The test call alone of a script that wraps it or does more, where neither folder nor variables are changed."""
+    commands = list(find_commands(script))
+    calls = [one.arguments for one in commands if _is_test_call(one.arguments)]
+    if not calls or re.search(r"(?m)(?:^|[;&(])\s*(?:cd|pushd|export|\w+=)", script):
+        return script
+    words = _without_coverage(split_runner(calls[0])[1])
+    if len(commands) == 1 and words == list(calls[0]):
+        return script
+    return _plain_test_call(words, files)
 
 
 def _names_collector(command: str) -> bool:
@@ -204,11 +224,17 @@ def _plain_test_call(words: list[str], files: RepositoryFiles) -> str:
     """The call without options of plugins that may be missing: which files it names is what counts."""
     name, arguments = identify_tool(words)
     if name in COLLECTORS:
-        folders = {path.partition("/")[0] for path in files.paths}
-        named = [word for word in arguments if word.strip("/").partition("/")[0] in folders]
+        named = [word for word in arguments if _holds_tests(word, files)]
         return shlex.join([*_PYTEST_COMMAND.split(), *named])
     program = _PYTHON
     return shlex.join(words if words[0] == program else [program, "-m", *words])
+
+
+def _holds_tests(word: str, files: RepositoryFiles) -> bool:
+    """Whether a word of a command names a file or folder in which the tree has tests."""
+    place = word.removeprefix("./").partition("::")[0].rstrip("/")
+    inside = (path for path in files.paths if path == place or path.startswith(f"{place}/"))
+    return bool(place) and any(is_module(path) and is_test(path) for path in inside)
 
 
 def _read_targets(files: RepositoryFiles) -> Iterator[tuple[str, str]]:
@@ -253,6 +279,13 @@ def make_test_setup(git: Git, rev: str) -> str:
     return "\n".join(_requirement_lines((*project.own, *project.requirements), PIP_INSTALL))
 
 
+def list_test_requirements(files: RepositoryFiles) -> frozenset[str]:
+    """The canonical names of what the manifests declare for the project and its tests, and pytest."""
+    project = _read_project(files)
+    words = (re.split(r"[^\w.-]", word, maxsplit=1)[0] for word, _ in (*project.own, *project.requirements))  # fmt: skip
+    return frozenset({"pytest", *map(canonicalize_name, words)})
+
+
 def infer_python_setups(
     files: RepositoryFiles, python: str | None, before: date | None
 ) -> Iterator[Inferred]:
@@ -274,13 +307,15 @@ def infer_python_setups(
         start.append(f"export UV_EXCLUDE_NEWER={before.isoformat()}")
     start += versions
     if project.is_installable:
-        lines = [*start, _install_project(project.extras, install, before)]
+        lines = [*start, _install_project(project, install, before)]
         lines += _requirement_lines(project.requirements, install)
         yield Inferred(
             "\n".join(["set -e", *lines]), _list_places(project.requirements, project.place)
         )
     wanted = (*project.own, *project.requirements)
     lines = [*start, *_requirement_lines(wanted, install)]
+    if any(path.startswith("src/") and path.endswith("/__init__.py") for path in files.paths):
+        lines.append(_IMPORT_FROM_SRC)
     yield Inferred("\n".join(["set -e", *lines]), _list_places(wanted, "") or "the command")
 
 
@@ -292,22 +327,37 @@ def _list_places(requirements: Iterable[tuple[str, str]], first: str) -> str:
     return ", ".join(place for place in places.values() if place)
 
 
-def _install_project(extras: Sequence[str], install: str, before: date | None) -> str:
-    """The project in place; without its extras where they cannot be had, and by pip where uv cannot build it."""
-    place = shlex.quote(f".[{','.join(extras)}]") if extras else "."
+def _install_project(project: _PythonProject, install: str, before: date | None) -> str:
+    """The project in place; by pip where uv cannot build it, and with as many requirements of its extras as can be had."""
     days = _load_knowledge().editable_from.items() if before and install == _UV_INSTALL else ()
     newer = "".join(f" --exclude-newer-package {name}={day}" for name, day in days if before and day > before)  # fmt: skip
-    ways = [f"{install}{newer} -e {place}", f"{install}{newer} -e .", f"{PIP_INSTALL} -e ."]
-    return " || ".join(dict.fromkeys(ways))
+    plain = " || ".join(dict.fromkeys((f"{install}{newer} -e .", f"{PIP_INSTALL} -e .")))
+    if not project.extras:
+        return plain
+    place = f".[{','.join(project.extras)}]"
+    singly = " ".join(_install_singly(word, install) for word, _ in project.own)
+    note = shlex.join(["echo", f"{NOT_INSTALLED}{place}"])
+    return f"{install}{newer} -e {shlex.quote(place)} || {{ {note}; {plain}; {singly} }}"
+
+
+def make_install_line(requirements: Sequence[str], setup: str = "") -> str:
+    """The shell line that installs what can be had of the requirements after `setup`, as of the day that it says."""
+    install = _UV_INSTALL if _UV_INSTALL in setup else PIP_INSTALL
+    singly = " ".join(_install_singly(word, install) for word in requirements)
+    return f"{install} {shlex.join(requirements)} || {{ {singly} }}"
+
+
+def _install_singly(requirement: str, install: str) -> str:
+    """One requirement, else without its bounds, else a line that says so."""
+    name = re.match(r"[\w.-]*(?:\[[\w,. -]*\])?", requirement)
+    words = dict.fromkeys((requirement, name[0] if name else requirement))
+    ways = [f"{install} {shlex.quote(word)}" for word in words]
+    return f"{' || '.join(ways)} || {shlex.join(['echo', NOT_INSTALLED + requirement])};"
 
 
 def _requirement_lines(requirements: Iterable[tuple[str, str]], install: str) -> list[str]:
-    lines = [f"{install} pytest"]
-    words = [shlex.quote(word) for word, _ in requirements]
-    if words:
-        singly = " ".join(f"{install} {word};" for word in words)
-        lines.append(f"{install} {' '.join(words)} || {{ {singly} true; }}")
-    return lines
+    words = [word for word, _ in requirements]
+    return [f"{install} pytest", *([make_install_line(words, install)] if words else [])]
 
 
 def _lock_setups(
@@ -319,8 +369,11 @@ def _lock_setups(
             extra, group = knowledge.lock_options[name]
             words = [f" {extra} {word}" for word in project.extras]
             words += [f" {group} {word}" for word in project.groups]
+            newer = knowledge.lock_versions.get(name)
+            bound = newer["before"] if newer and newer["mark"] not in files.read(name) else ""
             text = "\n".join(["set -e", lines[0], *versions, *lines[1:]])
-            yield Inferred(text.replace("{groups}", "".join(words)), f"{name}:1")
+            text = text.replace("{groups}", "".join(words)).replace("{bound}", bound)
+            yield Inferred(text, f"{name}:1")
 
 
 def _version_lines(files: RepositoryFiles) -> list[str]:
