@@ -249,7 +249,7 @@ class Investigation:
             if not run.is_conclusive:
                 continue
             heard = any(_find_test_outcome(name, run) for name in self._tests)
-            if narrowed and place == "head" and (run.is_green or not heard):
+            if narrowed and (not heard or (place == "head" and run.is_green)):
                 # alone they pass, or cannot start: so all run together from now on
                 narrowed, self._trial = False, self._case.trial
                 for one in self._tests.values():

@@ -70,6 +70,8 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     broken = story.pull(_BROKEN, branch="broken")
     _ci_fails(story, broken)
     _ci_fails(story, broken, ".github/workflows/more.yml")
+    story.work()
+    story.configures("review: {enabled: false}\n")
     sound = story.pull({"README.md": "# The shop\n"}, branch="sound")
     _ci_fails(story, sound)
     story.work()
@@ -81,6 +83,8 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     assert title.startswith("flaky: ")
     assert "were asked to run once more" in text
     assert [run.attempt for run in story.state.repository(REPO).runs] == [1, 1, 1, 2]
+    notes = [job.note for job in story.regreen.store.jobs(kind="fix")]
+    assert any(note.startswith("not the change's: flaky") for note in notes)
     assert {job.state for job in story.regreen.store.jobs(kind="why")} == {"done"}
 
 

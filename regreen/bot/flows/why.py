@@ -130,7 +130,8 @@ class _WhyFlow:
         """Find the causes that are not known yet, act on them, and post the answer."""
         desk, store, repo = self.desk, self.desk.store, self.repository.full_name
         known = _read_answer(store, repo, self.pull.number, self._sha)
-        known = [cause for cause in known if cause["key"]]  # the others were no answer
+        asked = bool(self.ask.asked_by)  # then what is not known is looked for once more
+        known = [one for one in known if one["key"] and not (asked and one["verdict"] == "unknown")]
         try:
             cleared = require_clearance(store, self._git, self.repository, self.pull, self._sha)
             causes = self._find_causes(cleared, known)
@@ -160,6 +161,8 @@ class _WhyFlow:
     def _find_causes(self, cleared: Clearance, known: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The causes of all failed checks, each examined once."""
         checks = self._find_red_checks(cleared)
+        if not checks and not known:
+            return [self._give_up("none of its jobs failed: the workflow could not start, or ran again meanwhile")]  # fmt: skip
         groups: dict[str, list[_RedCheck]] = {}
         for check in checks:
             groups.setdefault(check.key, []).append(check)
@@ -199,7 +202,7 @@ class _WhyFlow:
             if not self.ask.name:
                 reason = "no run of GitHub Actions failed at this commit" if runs else "no CI ran on this commit"  # fmt: skip
             found.append(_RedCheck(FailedJob(self.ask.name or "the tests", "", "", None, reason=reason), None))  # fmt: skip
-        return found or [_RedCheck(FailedJob(self.ask.name, "", "", None, reason="none of its jobs failed"), None)]  # fmt: skip
+        return found
 
     def _examine(self, check: _RedCheck, cleared: Clearance) -> dict[str, Any]:
         """Run what failed until its cause is known."""
