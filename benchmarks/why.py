@@ -64,6 +64,10 @@ FAULTS = ("raise KeyError('scene')", "return None", "return 17", "raise ValueErr
 MEMORY = "return len([bytearray(64 * 1024**2).replace(b'0', b'1') for _ in range(128)])"
 
 
+class NoScene(Exception):
+    """A project's tests notice none of the faults that were tried."""
+
+
 def fetch(folder: Path, work: Path) -> dict[str, Path]:
     """The trees of the releases, by requirement, below `work`; `folder` holds what was fetched."""
     pip = shutil.which("pip")  # a virtual environment need not have one of its own
@@ -210,7 +214,7 @@ def make(  # noqa: C901, PLR0912, PLR0915, PLR0917 - one case a kind of scene
                 more = ["--green-log", str(place / "green.log")]
             return ["--base", "main", "--setup", setup, "--log", str(place / "red.log"), *more]
     message = f"no test of {module} notices a fault"
-    raise RuntimeError(message)
+    raise NoScene(message)
 
 
 def summarize(rows: list[dict[str, object]]) -> dict[str, object]:
@@ -250,9 +254,13 @@ def main() -> None:
         if time.monotonic() > end:
             break
         kind, place = kinds[number % len(kinds)], folder / str(number)
-        project = projects[dice.randrange(len(projects))]
         place.mkdir()
-        words = make(kind, project, trees[project[0]], place, dice, home)
+        for project in dice.sample(projects, len(projects)):
+            try:
+                words = make(kind, project, trees[project[0]], place, dice, home)
+                break
+            except NoScene as error:
+                print(error, file=sys.stderr)
         tests = ["tests_new", project[2]] if kind == "new_test" else [project[2]]
         started = time.monotonic()
         command = [sys.executable, "-m", "regreen", "why", "--repo", str(place / "repo"), "--format", "json", "-q", *words, "--", *PYTEST, *tests]  # fmt: skip

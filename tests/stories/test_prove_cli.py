@@ -59,8 +59,11 @@ def test_red():
 """
 
 
-def test_each_new_test_is_judged_by_how_it_ends_without_the_change(tmp_path: Path) -> None:
+def test_each_new_test_is_judged_by_how_it_ends_without_the_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sandbox_or_skip()
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
     made = Repository(tmp_path / "repo")
     base = made.commit("base", {"calc.py": BEFORE, "conftest.py": ""})
     made.commit("divide", {"calc.py": AFTER, "tests/test_calc.py": TESTS})
@@ -80,3 +83,6 @@ def test_each_new_test_is_judged_by_how_it_ends_without_the_change(tmp_path: Pat
     assert [(claim["text"], claim["holds"]) for claim in document["claims"]] == [("Fix #7", True)]
     assert {mutant["path"] for mutant in document["mutants"]} == {"calc.py"}
     assert any(mutant["killed_by"] for mutant in document["mutants"])
+    words = ["replay", document["capsule"], "--repo", str(made.path)]
+    again = CliRunner().invoke(cli, words, standalone_mode=False, catch_exceptions=False)
+    assert (again.stdout.split()[0], again.return_value) == ("same", 0)

@@ -33,6 +33,7 @@ from regreen.domain.github import (
 from regreen.domain.job_control import StopCondition
 from regreen.domain.ports import Mirror
 from regreen.domain.records import ResultDocument, Store
+from regreen.domain.state_records import ScheduleState
 from regreen.environment.preparation import CompletedTrial
 from regreen.runs.trial import Trial
 
@@ -234,7 +235,15 @@ class _WhyFlow:
         repeat = self.desk.store_capsule(self.repository, found.capsule) if found.capsule else ""
         document = messages.make_cause_document(found, found.capsule.digest if found.capsule else None)  # fmt: skip
         repeat = repeat or messages.reproduce_cause(base, self._sha, trial.setup, trial.command)
-        return {**document, "action": "", "repeat": repeat}
+        action = self._name_open_issue() if found.verdict == "main" else ""
+        return {**document, "action": action, "repeat": repeat}
+
+    def _name_open_issue(self) -> str:
+        """The issue about a schedule that found the base branch red."""
+        branches = {one.name: one.branch for one in self.loaded.config.bisect.schedules}
+        states = self.desk.store.find_all(ScheduleState, repo=self.repository.full_name)
+        red = next((one for one in states if one.red and one.issue and branches.get(one.schedule) == self.pull.base_ref), None)  # fmt: skip
+        return messages.regression_note(red.schedule, red.issue) if red and red.issue else ""
 
     def _choose_trial(self, red: FailedJob, tests: CompletedTrial | None) -> Trial:
         if red.trial is None:

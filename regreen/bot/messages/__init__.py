@@ -4,6 +4,7 @@ from regreen.bot.messages.causes import (
     cause_check,
     make_cause_document,
     order_causes,
+    regression_note,
     reproduce_cause,
     rerun_note,
 )
@@ -118,6 +119,7 @@ __all__ = [
     "proof_check",
     "proposed_test",
     "regression_body",
+    "regression_note",
     "regression_over",
     "regression_title",
     "repair_approval_check",

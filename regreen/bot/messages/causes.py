@@ -103,6 +103,11 @@ def _describe_rate(cause: Mapping[str, Any]) -> str:
     return f"fails in about {mean:.0%} of its runs (90 %: {low:.0%} to {high:.0%})"
 
 
+def regression_note(schedule: str, issue: int) -> str:
+    """The open issue about the base branch that may be about this failure."""
+    return f"The schedule {schedule} fails too: #{issue}."
+
+
 def rerun_note(outcome: str, attempt: int = 1) -> str:
     """What became of running failed jobs again: "asked", "off", "again", or "refused"."""
     return {
