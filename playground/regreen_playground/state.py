@@ -35,7 +35,7 @@ from regreen_playground.world import World, comment_of, thread_of
 
 Files = Mapping[str, bytes | str | None]
 PERMISSIONS = {
-    "actions": "write",
+    "actions": "read",
     "checks": "write",
     "contents": "write",
     "issues": "write",

@@ -40,6 +40,7 @@ from regreen.domain.state_records import (
     ReplyPart,
     RepositorySchedules,
     ScheduleState,
+    StoredCapsule,
 )
 
 RELEASE = Path(__file__).parents[1] / "data" / "databases" / "release-0.1.0.sql"
@@ -103,7 +104,9 @@ def test_typed_tables_take_over_every_value_of_the_schema_before(tmp_path: Path)
     store = _opened(_database(tmp_path, SCHEMA_0003))
     assert _differences(store) == []
     empty = {kind for kind in STATE_RECORDS if not store.find_all(kind)}
-    assert empty == {MissingOrganisationConfig, RateLimit}, "both are read again within minutes"
+    assert empty == {MissingOrganisationConfig, RateLimit, StoredCapsule}, (
+        "the rest is read again within minutes"
+    )
     repo, topic, commit = "acme/shop", "topic", "c" * 40
     assert store.find(OpenRepair, branch=topic) == OpenRepair(
         repo, topic, 12, True, "f" * 64, ".github/workflows/ci.yml"

@@ -61,7 +61,6 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     story.configures(_QUIET)
     story.commits({".github/workflows/ci.yml": _WORKFLOW, ".github/workflows/more.yml": _WORKFLOW})
     (granted,) = story.state.installations.values()
-    granted.permissions["actions"] = "read"
     refused = story.pull({"README.md": "# Our shop\n"}, branch="refused")
     _ci_fails(story, refused)
     story.work()
