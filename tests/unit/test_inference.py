@@ -322,3 +322,21 @@ def test_a_command_that_cannot_start_has_a_reason(output: str, reason: str) -> N
     result = RunResult("exit", 5, output, "", False, 1.0)
     run = CommandRun(result, ())
     assert reason in (describe_start(Trial(("python", "-m", "pytest")), run) or "")
+
+
+@pytest.mark.parametrize(
+    "files",
+    [{"tox.ini": "[testenv]\ndeps =\n    .[docs]\n    mock\n"}, {"requirements.txt": "-e .[docs]\nmock\n"}],
+)  # fmt: skip
+def test_the_extras_that_a_test_run_asks_for_are_installed(files: dict[str, str]) -> None:
+    first = next(infer_python_setups(tree({"pyproject.toml": EXTRAS, **files}), "3.11", None))
+    assert "-e '.[docs,tests]'" in first.value
+    assert "--no-deps -e ." in first.value.splitlines()[-1]
+
+
+def test_what_the_product_imports_is_added_only_where_a_manifest_names_it() -> None:
+    files = {"pyproject.toml": EXTRAS, "shop.py": "import yaml\n"}
+    output = "E   ModuleNotFoundError: No module named 'yaml'\n"
+    find = PythonDependencies().find_undeclared
+    assert find(output, tree(files)) == ()
+    assert find(output, tree({**files, "setup.cfg": "yaml = pyyaml>=5\n"})) == ("PyYAML",)

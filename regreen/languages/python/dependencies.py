@@ -37,6 +37,7 @@ from regreen.languages.python.missing_modules import (
 from regreen.languages.python.project_setup import (
     NOT_INSTALLED,
     PIP_INSTALL,
+    is_named_in_manifests,
     list_test_requirements,
     make_install_line,
     make_test_setup,
@@ -647,7 +648,7 @@ class PythonDependencies:
             return self.install_test_runner
 
     def find_undeclared(self, output: str, files: RepositoryFiles) -> tuple[str, ...]:
-        """What the tests import, many projects use and the product does not import: that would be its own fault.
+        """What the tests lack and many projects use; not what the product imports and no manifest names: its own fault.
 
         Where one module is missing, all that tests import and no manifest declares: a run names but the first of each file.
         """
@@ -662,7 +663,10 @@ class PythonDependencies:
             one.requirement
             for one in missing.values()
             if is_popular("pypi", one.distribution)
-            and not is_imported_by_product(one.module, paths, files.read, always=True)
+            and (
+                is_named_in_manifests(one.distribution, files)
+                or not is_imported_by_product(one.module, paths, files.read, always=True)
+            )
         )
 
     def install(self, requirements: Sequence[str], setup: str = "") -> str:

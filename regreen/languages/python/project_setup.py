@@ -59,6 +59,7 @@ _REQUIREMENTS_FILES = tuple(
     )
     for word in ("test", "dev")
 )
+_OWN_EXTRAS = re.compile(r"(?m)^\s*(?:-e\s*)?(?:\.|\{toxinidir\})\[([\w., -]{1,200})\]")
 PIP_INSTALL = "python -m pip install -q --prefer-binary"  # building takes minutes, and compilers
 _UV_INSTALL = "uv pip install -q"
 _FIRST_WITH_UV = (3, 8)
@@ -279,6 +280,13 @@ def make_test_setup(git: Git, rev: str) -> str:
     return "\n".join(_requirement_lines((*project.own, *project.requirements), PIP_INSTALL))
 
 
+def is_named_in_manifests(distribution: str, files: RepositoryFiles) -> bool:
+    """Whether a manifest names a distribution at all, if only for what is optional."""
+    loose = re.sub(r"[-_.]+", "[-_.]", canonicalize_name(distribution))
+    name = re.compile(rf"(?<![\w.-]){loose}(?![\w-])", re.IGNORECASE)
+    return any(name.search(files.read(path)) for path in _MANIFESTS)
+
+
 def list_test_requirements(files: RepositoryFiles) -> frozenset[str]:
     """The canonical names of what the manifests declare for the project and its tests, and pytest."""
     project = _read_project(files)
@@ -309,6 +317,8 @@ def infer_python_setups(
     if project.is_installable:
         lines = [*start, _install_project(project, install, before)]
         lines += _requirement_lines(project.requirements, install)
+        if has_uv:  # what needs the project itself may have brought another version of it along
+            lines.append(f"{install} --no-deps -e . || true")
         yield Inferred(
             "\n".join(["set -e", *lines]), _list_places(project.requirements, project.place)
         )
@@ -446,7 +456,11 @@ def _read_groups(
     groups = [*get_table(pyproject, "dependency-groups"), *get_table(poetry, "group")]
     groups += get_table(get_table(get_table(pyproject, "tool"), "pdm"), "dev-dependencies")
     testenv = read_section(files.read("tox.ini"), "testenv")
-    named = {word for key in ("extras", "dependency_groups") for word in re.findall(r"[\w.-]+", testenv.get(key, ""))}  # fmt: skip
+    keys = ("extras", "dependency_groups")
+    texts = [testenv.get("deps", ""), *map(files.read, _find_requirements_files(files))]
+    listed = [testenv.get(key, "") for key in keys]
+    listed += [found for text in texts for found in _OWN_EXTRAS.findall(text)]
+    named = {word for text in listed for word in re.findall(r"[\w.-]+", text)}
     return _select_groups(extras, named), _select_groups(groups, named)
 
 
@@ -461,10 +475,8 @@ def _find_requirements(
     files: RepositoryFiles, pyproject: dict[str, object]
 ) -> Iterator[tuple[str, str]]:
     """Requirements as they are written, with the place of each."""
-    paths = sorted(path for path in files.paths if not _is_compiled(path, files.paths))
-    found = ([path for path in paths if kind.fullmatch(path)] for kind in _REQUIREMENTS_FILES)
     seen: set[str] = set()
-    for path in [*next((listed for listed in found if listed), []), "requirements.txt"]:
+    for path in _find_requirements_files(files):
         yield from _find_listed(files, path, seen)
     text = files.read("pyproject.toml")
     for written in _pyproject_groups(pyproject):
@@ -477,6 +489,13 @@ def _find_requirements(
     for written in _read_setup_py(text)[1]:
         yield written, f"setup.py:{find_line(text, written)}"
     yield from _declared_requirements(files, "Pipfile")
+
+
+def _find_requirements_files(files: RepositoryFiles) -> list[str]:
+    """The requirements files for tests, else for development, and the one at the root."""
+    paths = sorted(path for path in files.paths if not _is_compiled(path, files.paths))
+    found = ([path for path in paths if kind.fullmatch(path)] for kind in _REQUIREMENTS_FILES)
+    return [*next((listed for listed in found if listed), []), "requirements.txt"]
 
 
 def _own_requirements(
