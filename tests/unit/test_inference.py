@@ -279,7 +279,7 @@ def test_an_old_lock_file_is_read_by_a_version_that_still_can(version: str, boun
 
 
 def test_all_that_the_tests_import_and_nothing_declares_is_added_at_once() -> None:
-    text = "import os\nimport yaml\nfrom click import x\nimport helpers\nimport freezegun\n  import six\n"
+    text = "import os\nimport yaml\nfrom click import x\nimport helpers\nimport freezegun\nif x:\n  import six\nSAMPLE = '''\\nimport numpy\\n'''\n"
     files = {"pyproject.toml": EXTRAS, "tests/test_a.py": text, "tests/helpers.py": ""}
     output = "E   ModuleNotFoundError: No module named 'yaml'\n"
     found = PythonDependencies().find_undeclared(output, tree(files))

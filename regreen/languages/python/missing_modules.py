@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 import tomllib
@@ -16,6 +17,7 @@ from packaging.utils import canonicalize_name
 
 from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module
+from regreen.code.python_compat import UnparsableSource, parse_python_or_explain
 from regreen.domain.environments import ReadText, RepositoryFiles
 from regreen.languages.python.imports import top_module
 
@@ -32,7 +34,6 @@ _INSTALL_HINT = re.compile(
 )
 _ERROR_WORDS = re.compile(r"Error|error|not installed|required|missing|hint|note:", re.IGNORECASE)
 _UNKNOWN_MARK = re.compile(r"Unknown pytest\.mark\.(\w{1,40})|'(\w{1,40})' not found in `markers`")
-_TOP_IMPORT = re.compile(r"^(?:import|from) ([A-Za-z_]\w{0,100})", re.MULTILINE)
 _MAX_TEST_FILES = 500
 _MISSING_FIXTURE = re.compile(r"fixture '(\w{1,60})' not found")
 _UNKNOWN_OPTIONS = re.compile(r"unrecognized arguments: (-[^\n]{1,400})")
@@ -97,9 +98,21 @@ def find_imports_of_tests(files: RepositoryFiles) -> tuple[MissingDistribution, 
     names = {PurePosixPath(part).stem for path in files.paths for part in path.split("/")}
     tops: dict[str, None] = {}
     for path in [path for path in sorted(files.paths) if is_module(path) and is_test(path)][:_MAX_TEST_FILES]:  # fmt: skip
-        tops |= dict.fromkeys(_TOP_IMPORT.findall(files.read(path)))
+        tops |= dict.fromkeys(_list_top_imports(files.read(path)))
     foreign = (top for top in tops if top not in names and top not in sys.stdlib_module_names)
     return tuple(MissingDistribution(find_distribution(top), top) for top in foreign)
+
+
+def _list_top_imports(text: str) -> Iterator[str]:
+    try:
+        tree = parse_python_or_explain(text)
+    except (UnparsableSource, RecursionError, ValueError):
+        return
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
 
 
 def find_distribution(module: str) -> str:
