@@ -50,6 +50,8 @@ def _command_needs(
             needs = _node_needs(arguments, paths, read)
         case "uv" | "poetry" | "pdm" | "pipenv":
             needs = _project_tool_needs(arguments, read)
+        case "uvx":
+            needs = _runner_needs(arguments, read)
         case "bundle" | "cargo" | "go":
             needs = _fetcher_needs(name, arguments)
         case "cd":
@@ -66,6 +68,13 @@ def _project_tool_needs(arguments: Sequence[str], read: ReadFile | None) -> Setu
     if verb not in {"install", "sync"} or "--no-editable" in arguments:
         return NEEDS_EVERYTHING
     return editable_needs("", read)
+
+
+def _runner_needs(arguments: Sequence[str], read: ReadFile | None) -> SetupNeeds:
+    """`uvx -q 'poetry<2' install` needs what `poetry install` does."""
+    tool, *rest = arguments[1:] if arguments[:1] == ["-q"] else arguments or [""]
+    is_project_tool = re.fullmatch(r"(?:poetry|pdm)(?:[<>=~!][\w.<>=~!,]*)?", tool) is not None
+    return _project_tool_needs(rest, read) if is_project_tool else NEEDS_EVERYTHING
 
 
 def _fetcher_needs(name: str, arguments: Sequence[str]) -> SetupNeeds:

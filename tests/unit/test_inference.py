@@ -19,7 +19,7 @@ from regreen.environment.preparation import describe_failure, describe_start
 from regreen.languages.python.dependencies import PythonDependencies
 from regreen.languages.python.project_setup import infer_python_setups
 from regreen.packages.setup_command import find_needs
-from regreen.packages.setup_guard import SourceTree, find_refusals
+from regreen.packages.setup_guard import InstallPolicy, SourceTree, find_refusals
 from regreen.runs.test_runs import CommandRun
 from regreen.runs.trial import Trial
 from tests.unit.repairs import Repository
@@ -142,6 +142,20 @@ def test_the_guard_judges_an_inferred_setup_like_any_other(tmp_path: Path) -> No
     assert not find_needs(last.setup.value, files, lambda path: files[path].encode()).everything
 
 
+@pytest.mark.parametrize("lock", ["poetry.lock", "pdm.lock", "uv.lock"])
+def test_what_a_lock_files_tool_installs_is_judged_and_identifies_the_environment(
+    lock: str,
+) -> None:
+    manifest = EXTRAS.replace("freezegun", "freezgun-helper-x")
+    files = {"pyproject.toml": manifest, lock: "", "shop.py": ""}
+    setup = next(infer_python_setups(tree(files), "3.11", None)).value
+    shown = SourceTree(dict.fromkeys(files, "1"), lambda path: files.get(path, "").encode())
+    base = SourceTree({}, lambda _: None)
+    refused = find_refusals(setup, (), shown, base, InstallPolicy(trusts_command=False))
+    assert "freezgun-helper-x" in str(refused)
+    assert not find_needs(setup, files, lambda path: files.get(path, "").encode()).everything
+
+
 def test_a_commit_of_the_future_is_not_old(tmp_path: Path) -> None:
     first = infer(tmp_path, {**TEST, "pyproject.toml": EXTRAS}, days=-30)[0]
     assert first.setup is not None
@@ -262,6 +276,26 @@ def test_the_test_call_of_a_workflow_is_taken_without_what_wraps_it(
     first = infer(tmp_path, {**TEST, "docs/a.md": "", ".github/workflows/ci.yml": workflow})[0]
     assert first.test is not None
     assert first.test.value.removeprefix("set -e\n").strip() == test
+
+
+@pytest.mark.parametrize(
+    ("paths", "more"),
+    [
+        (("test.py", "setup.py"), " test.py"),
+        (("shop/tests/a_tests.py", "shop/tests/b_tests.py"), " shop/tests/a_tests.py shop/tests/b_tests.py"),
+        (("test.py", "tests/test_a.py"), ""),
+        (("test.py", "pytest.ini"), ""),
+    ],
+)  # fmt: skip
+def test_tests_that_pytest_would_not_collect_are_named(
+    tmp_path: Path, paths: tuple[str, ...], more: str
+) -> None:
+    files = {**dict.fromkeys(paths, ""), "requirements.txt": "mock\n"}
+    if "pytest.ini" in paths:
+        files["pytest.ini"] = "[pytest]\npython_files = *.py\n"
+    first = infer(tmp_path, files)[0]
+    assert first.test is not None
+    assert first.test.value == f"python -m pytest -q{more}"
 
 
 def test_a_task_runners_folder_without_tests_is_not_tested_alone(tmp_path: Path) -> None:

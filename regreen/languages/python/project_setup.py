@@ -50,6 +50,8 @@ _SLACK = timedelta(days=7)  # a commit may need what came out a few days after i
 _MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini")
 _PYTHON = "python"
 _PYTEST_COMMAND = "python -m pytest -q"
+_COLLECTED = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
+_MAX_TEST_FILES = 50
 _MAX_REQUIREMENTS = 40
 _MAX_INCLUDED_FILES = 200
 _REQUIREMENTS_FILES = tuple(
@@ -218,7 +220,7 @@ def _infer_test(files: RepositoryFiles) -> Inferred | None:
                 source = f"{path}:{find_line(files.read(path), words[0])}"
                 return Inferred(_plain_test_call(words, files), source)
     tests = sorted(path for path in files.paths if is_module(path) and is_test(path))
-    return Inferred(_PYTEST_COMMAND, tests[0]) if tests else None
+    return Inferred(_plain_test_call(["pytest"], files), tests[0]) if tests else None
 
 
 def _plain_test_call(words: list[str], files: RepositoryFiles) -> str:
@@ -226,9 +228,18 @@ def _plain_test_call(words: list[str], files: RepositoryFiles) -> str:
     name, arguments = identify_tool(words)
     if name in COLLECTORS:
         named = [word for word in arguments if _holds_tests(word, files)]
-        return shlex.join([*_PYTEST_COMMAND.split(), *named])
+        return shlex.join([*_PYTEST_COMMAND.split(), *(named or _find_uncollected(files))])
     program = _PYTHON
     return shlex.join(words if words[0] == program else [program, "-m", *words])
+
+
+def _find_uncollected(files: RepositoryFiles) -> list[str]:
+    """The test files where pytest would collect none by itself, because all have other names than it looks for."""
+    tests = sorted(path for path in files.paths if is_module(path) and is_test(path))
+    configured = any("python_files" in files.read(path) for path in (*_MANIFESTS, "pytest.ini"))
+    if configured or any(map(_COLLECTED.fullmatch, tests)):
+        return []
+    return [path for path in tests if path.endswith(("test.py", "tests.py"))][:_MAX_TEST_FILES]
 
 
 def _holds_tests(word: str, files: RepositoryFiles) -> bool:
