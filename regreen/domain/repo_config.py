@@ -173,7 +173,7 @@ class CommandsConfig(_ConfigSection):
 
 
 class BudgetConfig(_ConfigSection):
-    """What the model may cost, in US dollars. Hard limits."""
+    """What the model may cost, in US dollars, for the repository as a whole: a path has no budget of its own. Hard limits."""
 
     usd_per_pull_request: float = Field(1.0, ge=0)
     """For one pull request."""

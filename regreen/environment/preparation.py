@@ -394,7 +394,9 @@ def describe_failure(error: UserError) -> str:
 
 _NO_PROGRAM = re.compile(r"\b([\w.+-]{1,60}): (?:command )?not found\b")
 _RAISED = re.compile(r"(?:E\s+)?(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception)\b: \S")
-_SOURCE = re.compile(r"raise |return |except\b|File \"|\d+│|hint:|\w+(?:Error|Exception)$|\w+ = ")
+_SOURCE = re.compile(
+    r"[_=]{3}|raise |return |except\b|File \"|\d+│|hint:|\w+(?:Error|Exception)$|\w+ = "
+)
 
 
 def _find_telling_line(output: str) -> str:
@@ -402,6 +404,7 @@ def _find_telling_line(output: str) -> str:
     lines = [line.strip(" \t×╰─▶├│") for line in output.splitlines() if len(line) < 2000]
     lines = [line for line in lines if re.search(r"\w", line)]
     raised = [line for line in lines if _RAISED.match(line)]
-    shown = [line.removeprefix("E").strip() for line in raised if line.startswith("E ")]
+    shown = [line for line in raised if line.startswith("E ")]
+    shown = [line[1:].strip() for line in (shown or lines) if line.startswith("E ")]
     faults = (line for line in lines if _TELLING_LINE.search(line) and not _SOURCE.match(line))
     return next(iter((*shown, *raised[-1:], *faults, *lines[-1:])), "")[:200]

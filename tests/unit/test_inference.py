@@ -348,6 +348,8 @@ def test_a_setup_that_failed_has_a_reason(output: str, reason: str) -> None:
     [
         ("Traceback\n    raise Plugin(\npluggy.PluginValidationError: unknown hook 'x'\n", "pluggy.PluginValidationError: unknown hook 'x'"),
         ("E   ModuleNotFoundError: No module named 'a'\nE   ValueError: b\n", "ModuleNotFoundError: No module named 'a'"),
+        ("____ ERROR collecting a.py ____\nE   Exit: no suite\n", "Exit: no suite"),
+        ("____ ERROR collecting a.py ____\nSuite not found\n", "Suite not found"),
         ("no tests ran in 0.01s", "it exits with 5 before any test: no tests ran in 0.01s"),
         ("", "it exits with 5 before any test: it printed nothing"),
     ],

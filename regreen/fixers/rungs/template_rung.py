@@ -41,7 +41,8 @@ class TemplateRung:
         engine.calibrate_limits()
         plausible, exhausted = search_edits(case, engine)
         if not plausible:
-            return RungResult(note="no one-line edit turns the tests green")
+            rest = "" if exhausted else "; not all could be tried"
+            return RungResult(note=f"none of the one-line edits tried turns the tests green{rest}")
         hints = tuple(_format_hint(case, edit) for edit in plausible[:_MAX_HINTS])
         path, edit, text = plausible[0]
         if (
