@@ -1,6 +1,6 @@
 """What `regreen fix` publishes by itself on red default branches, and whether that was right.
 
-    python -m benchmarks.repair_choices [--only NAME,NAME] [--sandbox bwrap] > results.jsonl
+    python -m benchmarks.repair_choices [--set mechanical-held-back] [--only NAME,NAME] [--sandbox bwrap] > results.jsonl
 
 A case is wrong where a patch is published without a person's word and the tree with it lacks what the case keeps, or
 the failing command is still red there. Packages come from their index in the setup; the command has no network.
@@ -18,12 +18,20 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from benchmarks import mechanical_cases
 from benchmarks.repair_choice_cases import CASES, START, Choice, Files
 from benchmarks.repair_choice_fresh import FRESH
+
+SETS = {
+    "choices": (*CASES, *FRESH),
+    "mechanical": tuple(one for one in mechanical_cases.CASES if one.name not in mechanical_cases.HELD_BACK),
+    "mechanical-held-back": tuple(one for one in mechanical_cases.CASES if one.name in mechanical_cases.HELD_BACK),
+}  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--set", choices=SETS, default="choices")
     parser.add_argument("--only", default="")
     parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--minutes", default="8")
@@ -32,7 +40,7 @@ def main() -> None:
     given = parser.parse_args()
     at, of = (int(number) for number in given.part.split("/"))
     totals: Counter[str] = Counter()
-    for case in (*CASES, *FRESH)[at::of]:
+    for case in SETS[given.set][at::of]:
         if not given.only or case.name in given.only.split(","):
             row = run(case, given)
             totals[f"{row['kind']}: {row['verdict']}"] += 1

@@ -143,7 +143,7 @@ def _make_writing_remedy(call: ShellCommand) -> Remedy | None:
         return None
     kept = _keep_flags(flags, tool)
     renames = tool.rename
-    kept = [renames.get(word, word) if word == sub else word for word in kept]
+    kept = [renames.get(word, word) if word in flags[:3] else word for word in kept]
     where = kept.index(renames.get(sub, sub)) + 1 if " " in key and sub else 0
     added = [flag for flag in tool.add if flag not in kept]
     kept[where:where] = added

@@ -35,6 +35,10 @@ from regreen.shell.fixing_tools import find_remedies
         ("./gradlew spotlessCheck", "./gradlew spotlessApply"),
         ("mvn -B spotless:check", "mvn -B spotless:apply"),
         ("mix format --check-formatted", "mix format"),
+        ("gofmt -s -l cmd", "gofmt -w -s cmd"),
+        ("go mod tidy -diff", "go mod tidy"),
+        ("tombi format --offline --check a.toml", "tombi format --offline a.toml"),
+        ("license-eye header check -c x.yaml", "license-eye header fix -c x.yaml"),
     ],
 )
 def test_a_call_that_checks_becomes_a_call_that_writes(command: str, script: str) -> None:
