@@ -353,11 +353,18 @@ def _find_difference(
         )
     except AnalysisFailed:
         return "its manifests cannot be read"
-    before, after = (one[0].make_document() if one else {} for one in (found, own))
+    before, after = (_list_first_ways(one[0]) if one else {} for one in (found, own))
     fixed = {"setup": trial.setup, "test": command, "interpreter": trial.python, "image": trial.image}  # fmt: skip
     names = (name for name in fixed if not fixed[name] and before.get(name) != after.get(name))
     places = {**before.get("sources", {}), **after.get("sources", {})}
     return next((places[name] for name in names), "")
+
+
+def _list_first_ways(environment: Environment) -> dict[str, Any]:
+    """The document without what is tried where a line fails: that follows from manifests, which are compared as files."""
+    document = environment.make_document()
+    lines = str(document["setup"] or "").splitlines()
+    return {**document, "setup": "\n".join(line.partition(" || ")[0] for line in lines)}
 
 
 _COUNTED = re.compile(r"\b\d+ (?:passed|failed|tests? collected|skipped|tests? ran)|/\d+ tests collected|^\S+::\S+|^\S+\.py: \d+$|<(?:Function|TestCaseFunction|DoctestItem) ", re.MULTILINE)  # fmt: skip
