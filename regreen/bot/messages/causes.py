@@ -22,7 +22,7 @@ _ADVICE = {
     "rebase": "It is repaired already where the change goes: rebase on it.",
     "wait": "The change is not the cause: it goes away when the branch that the change is for is repaired.",
     "rerun": "The change is not the cause: run the failed jobs again.",
-    "look": "Somebody has to look at it.",
+    "look": "A person has to look at it.",
 }
 
 
@@ -87,7 +87,7 @@ def _format_card(cause: Mapping[str, Any]) -> str:
     parts = [f"**{cause['verdict']}**: {inline_prose(cause['reason'][:1000])}", f"Failed: {checks}{more}. {_ADVICE[cause['do']]}"]  # fmt: skip
     parts += [text for text in (_describe_rate(cause), inline_prose(cause["action"])) if text]
     runs = [f"- {run['where'].replace('_', ' ')}: {run['outcome']}" + (f", {code_span(run['signature'], 200)}" if run["signature"] else "") for run in cause["runs"][:_MAX_SHOWN_RUNS]]  # fmt: skip
-    parts += ["What ran, each in a fresh box:\n\n" + "\n".join(runs)] if runs else []
+    parts += ["What ran, each in a fresh sandbox:\n\n" + "\n".join(runs)] if runs else []
     return "\n\n".join([*parts, *describe_repetition(cause["repeat"])])
 
 
