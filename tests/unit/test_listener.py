@@ -120,6 +120,13 @@ def test_pytest_reading_its_own_settings_is_no_tests_doing(project: Path) -> Non
     assert touched["tests/test_a.py::A::test_fails"] == ["data.json"]
 
 
+def test_a_document_that_pytest_collects_is_only_its_own_examples_doing(project: Path) -> None:
+    (project / "testing.txt").write_text(">>> 1 + 1\n3\n")
+    _, touched = heard(project, "-m", "pytest")
+    assert touched["tests/test_a.py::A::test_fails"] == ["data.json"]
+    assert touched["testing.txt::testing.txt"] == ["data.json", "testing.txt"]
+
+
 def test_a_runner_that_knows_unittest_itself_leaves_the_word_to_its_pytest(project: Path) -> None:
     start = "import subprocess, sys, unittest; subprocess.run([sys.executable, '-m', 'pytest'])"
     ends, _ = heard(project, "-c", start)

@@ -15,6 +15,7 @@ _SESSION = []
 _EARLY = []
 _TOUCHED = []
 _OTHER = set()
+_COLLECTING = []
 _MOST = 2000
 # Modules that read sources to load or to show them; installed packages are left out by their path.
 _MACHINERY = {
@@ -56,10 +57,26 @@ def _is_read():
     return False
 
 
+def _runs_project_code():
+    """Whether the project's own code is what opens a file: while tests are collected, pytest itself opens others."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        path = os.path.abspath(name)
+        if path.startswith(os.path.dirname(_HERE) + os.sep) and not (
+            name.startswith("<") or path.startswith(_HERE + os.sep) or "-packages" in path
+        ):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _touch(event, given):
     if len(_TOUCHED) >= _MOST:
         return
     if event == "open" and isinstance(given[0], str) and not (given[2] or 0) & 3:
+        if _COLLECTING and not _runs_project_code():
+            return
         if not given[0].endswith((".py", ".pyc")) or (given[0].endswith(".py") and _is_read()):
             _TOUCHED.append(os.path.relpath(os.path.realpath(given[0]), os.path.dirname(_HERE)))
     elif event in ("subprocess.Popen", "os.system", "os.posix_spawn", "os.exec"):
@@ -85,6 +102,7 @@ pytest_configure.pytest_impl = {"tryfirst": True}
 def pytest_sessionstart(session):
     _SESSION[:] = [session]
     _TOUCHED[:] = _EARLY  # without the settings of plugins
+    _COLLECTING[:] = [session]
 
 
 def pytest_collectreport(report):
@@ -101,6 +119,7 @@ def pytest_collection_modifyitems(items):
 
 def pytest_collection_finish(session):
     _EARLY[:] = _TOUCHED  # test data may be read when its module is imported
+    del _COLLECTING[:]
 
 
 def pytest_runtest_logstart(nodeid, location):
@@ -116,7 +135,9 @@ def pytest_runtest_logfinish(nodeid):
 def pytest_runtest_logreport(report):
     # xdist's controller sets `node`: the test ran in a worker, and that process records what it read
     if report.failed and not hasattr(report, "node") and hasattr(sys, "addaudithook"):
-        touched = _TOUCHED + ["no test function"] * (report.nodeid in _OTHER)
+        written = report.nodeid.partition("::")[0]
+        touched = _TOUCHED + [written] * (not written.endswith(".py"))  # as a document's examples
+        touched += ["no test function"] * (report.nodeid in _OTHER)
         _record("touched", report.nodeid, json.dumps(touched))
     if not _MINE or "PYTEST_XDIST_WORKER" in os.environ:
         return
