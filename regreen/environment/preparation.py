@@ -364,7 +364,7 @@ def _list_first_ways(environment: Environment) -> dict[str, Any]:
     """The document without what is tried where a line fails: that follows from manifests, which are compared as files."""
     document = environment.make_document()
     lines = str(document["setup"] or "").splitlines()
-    return {**document, "setup": "\n".join(line.partition(" || ")[0] for line in lines)}
+    return {**document, "setup": "\n".join(line.partition(" || ")[0] for line in lines) or None}
 
 
 _COUNTED = re.compile(r"\b\d+ (?:passed|failed|tests? collected|skipped|tests? ran)|/\d+ tests collected|^\S+::\S+|^\S+\.py: \d+$|<(?:Function|TestCaseFunction|DoctestItem) ", re.MULTILINE)  # fmt: skip
