@@ -273,12 +273,16 @@ JudgeProposal = Callable[[Proposal], PatchVerdict]
 
 
 def find_best_patch(proposals: Iterable[Proposal], judge: JudgeProposal) -> PatchVerdict | None:
-    """The verdict on the first accepted proposal, else on the first that a person may accept."""
+    """The verdict on the first accepted proposal, else on the smallest that a person may accept."""
     best: PatchVerdict | None = None
     for proposal in proposals:
         verdict = judge(proposal)
         if verdict.outcome == "accepted":
             return verdict
-        if verdict.is_accepted and best is None:
+        if verdict.is_accepted and (best is None or _count_lines(verdict) < _count_lines(best)):
             best = verdict
     return best
+
+
+def _count_lines(verdict: PatchVerdict) -> int:
+    return sum(line.startswith(("+", "-")) for line in verdict.proposal.patch.splitlines())

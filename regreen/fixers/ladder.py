@@ -182,8 +182,11 @@ class _Ladder:
                 self._record_skip(name, "no time left")
                 continue
             standing = self.standing
-            if name == "model" and standing is not None and standing.proposal.rung == "recipe":
-                self._record_skip(name, "a recipe mends it, once a person agrees")
+            if standing is not None and (name != "model" or standing.proposal.rung == "recipe"):
+                # what the tool itself offers, or a part of the culprit: no guess may be published past it
+                self._record_skip(
+                    name, f"a {standing.proposal.rung} mends it, once a person agrees"
+                )
                 continue
             if name in {*TAKES_BACK, "template"} and self._checks_form():
                 self._record_skip(name, "a check of form is not answered by other behaviour")
@@ -194,8 +197,8 @@ class _Ladder:
                 ended = result.outcome
             if judgement is not None and judgement.outcome == "accepted":
                 return self._make_result("fixed", judgement)
-            if judgement is not None and judgement.is_accepted and standing is None:
-                self.standing = judgement
+            if judgement is not None and judgement.is_accepted:
+                self.standing = standing or judgement
         if self.standing is not None:
             return self._make_result("needs_human", self.standing)
         self._minimize_failure()

@@ -239,7 +239,8 @@ def _collect_facts(
     start, end, shas = _reverted_range(case, proposal) if proposal and takes_back else ("", "", ())
     try:
         is_layout, lost = run_in_child(
-            _read_change, case.git, applied.commit or case.rev, applied.files, (start, end), takes_back, limits=_GATE_LIMITS,
+            _read_change, case.git, applied.commit or case.rev, applied.files, (start, end), takes_back,
+            "\n".join(failure.message for failure in case.before.failures), limits=_GATE_LIMITS,
             cancel=case.stop.cancel,
         )  # fmt: skip
     except AnalysisFailed as error:
@@ -259,14 +260,19 @@ def _collect_facts(
 
 
 def _read_change(
-    git: Git, rev: str, files: Sequence[PatchedFile], span: tuple[str, str], takes_back: bool
+    git: Git,
+    rev: str,
+    files: Sequence[PatchedFile],
+    span: tuple[str, str],
+    takes_back: bool,
+    said: str,
 ) -> tuple[bool, tuple[str, ...]]:
     """Whether the patch changes no behaviour, and, if it reverts a range, what is lost."""
     is_layout = all(map(_is_inert_text, files))
     if not takes_back:
         return is_layout, ()
     came_with = changed_files(git, *span) if span[0] else ()
-    return is_layout, find_losses(files, came_with, *_elsewhere(git, rev, files))
+    return is_layout, find_losses(files, came_with, *_elsewhere(git, rev, files), said)
 
 
 def _is_inert_text(file: PatchedFile) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -142,19 +143,22 @@ def find_losses(
     came_with: Sequence[PatchedFile],
     used: Collection[str],
     documents: Mapping[str, str] = MappingProxyType({}),
+    said: str = "",
 ) -> tuple[str, ...]:
-    """The public names, options and documented features that reverting a change removes.
+    """The public names, options, values and documented features that reverting a change removes.
 
     Args:
         files: what the patch does.
         came_with: what the change did.
         used: words that stand elsewhere in the repository.
         documents: the repository's documents as they are now.
+        said: what the failing tests say.
     """
     described = [f"what {file.path} says of it" for file in came_with if is_document(file.path)]
     came = {file.path: file for file in came_with}
     for file in files:
         described += [*_outdated(file, came.get(file.path)), *_find_lost_names(file, used)]
+        described += _find_lost_values(file, said)
     gone = {word for file in files for word in _gone(file)}.difference(used)
     for path, text in documents.items():
         spoken = {word for code in _CODE.findall(text) for word in _NAME.findall(code)}
@@ -203,6 +207,40 @@ def _find_lost_names(file: PatchedFile, used: Collection[str]) -> Iterator[str]:
         offered |= _parameter_names(node) | _named(node, ast.Store)
     for name in sorted((_named(file.old_tree) - _named(file.new_tree)) & offered):
         yield f"what {file.path} does with {name}"
+
+
+def _find_lost_values(file: PatchedFile, said: str) -> Iterator[str]:
+    """Values that the change wrote down: a test that does not expect them may be older than they are.
+
+    Texts and entries of lists that nothing replaces, and whatever stands in the failure itself.
+    """
+    if is_test(file.path):
+        return
+    old, new = _written_values(file.old_tree), _written_values(file.new_tree)
+    gone, put = old - new, new - old
+    for value, is_entry in gone:
+        word = value.strip("'\"")
+        is_seen = len(value) > 1 and word in said
+        if _OPTION_NAME.fullmatch(word) or _VARIABLE_NAME.fullmatch(word):
+            continue  # a promise, and named as one
+        if is_seen or (is_entry and gone.total() > put.total()):
+            yield f"the value {value[:100]} of {file.path}"
+
+
+def _written_values(tree: ast.Module | None) -> Counter[tuple[str, bool]]:
+    """Texts, numbers, and entries of lists, as they are written; numbers elsewhere are no entries."""
+    documentation = {id(node.value) for node in find_nodes(tree, ast.Expr)}
+    found = {
+        id(node): (ast.unparse(node), isinstance(node.value, str))
+        for node in find_nodes(tree, ast.Constant)
+        if isinstance(node.value, str | int | float) and id(node) not in documentation
+    }
+    for listing in find_nodes(tree, ast.List, ast.Tuple, ast.Set, ast.Dict):
+        entries = listing.keys if isinstance(listing, ast.Dict) else listing.elts
+        for node in filter(None, entries):
+            is_plain = isinstance(node, ast.Constant | ast.Name | ast.Attribute)
+            found[id(node)] = (ast.unparse(node), is_plain)
+    return Counter(found.values())
 
 
 def _defined_names(path: str, text: str | None) -> set[str]:

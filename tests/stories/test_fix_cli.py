@@ -333,10 +333,8 @@ def test_the_gate_alone_only_looks(repository: Repository, tmp_path: Path) -> No
 @pytest.mark.soak
 def test_with_failures_the_gate_runs_the_command(repository: Repository, tmp_path: Path) -> None:
     repository.commit("faster sums", {"pkg/calc.py": BROKEN})
-    assert judged(repository, tmp_path, GOOD, run=True) == (
-        0,
-        {"version": 1, "verdict": "allow", "reasons": []},
-    )
+    code, document = judged(repository, tmp_path, GOOD, run=True)
+    assert (code, document["verdict"], document["reasons"]) == (0, "allow", [])
     code, document = judged(repository, tmp_path, GOOD.replace("+=", "-="), run=True)
     assert (code, document["verdict"]) == (1, "deny")
     assert document["reasons"][0]["detail"].startswith(

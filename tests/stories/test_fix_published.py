@@ -60,8 +60,23 @@ def test_a_revert_that_loses_an_option_waits(repository: Repository) -> None:
     repository.commit("print plainly", {"pkg/calc.py": NO_GUARD + option, "CHANGES.md": "`--plain`\n"})  # fmt: skip
     document = fixed(repository, "pytest", "-q", rungs="revert")
     assert document["outcome"] == "needs_human"
-    assert "this would be lost: what CHANGES.md says of it; " in waiting_for(document)
-    assert "--plain of pkg/calc.py" in waiting_for(document)
+    assert "this would be lost: what CHANGES.md says of it" in waiting_for(document)
+    whole = next(one["gate"] for one in document["attempts"] if "reverted" in one["summary"])
+    assert "--plain of pkg/calc.py" in str(whole["reasons"])
+    assert "OPTIONS" not in document["patch"]  # the smallest that works is offered
+
+
+@pytest.mark.slow
+def test_taking_back_a_value_that_a_test_did_not_expect_waits(repository: Repository) -> None:
+    stock = "def lines():\n    return ['apple', 'pear']\n"
+    test = "import unittest\n\nfrom pkg.stock import lines\n\n\nclass TestLines(unittest.TestCase):\n    def test_lines(self):\n        self.assertEqual('\\n'.join(lines()), 'apple\\npear')\n"
+    repository.commit("count", {"pkg/stock.py": stock, "tests/test_stock.py": test})
+    repository.commit("more", {"pkg/stock.py": stock.replace("'pear'", "'plum'")})
+    document = fixed(repository, "python", "-m", "pytest", "-q", rungs="revert,shrink,template")
+    assert document["outcome"] == "needs_human"
+    assert waiting_for(document) == "this would be lost: the value 'plum' of pkg/stock.py"
+    ends = [(one["rung"], one["outcome"]) for one in document["attempts"][-2:]]
+    assert ends == [("shrink", "skipped"), ("template", "skipped")]
 
 
 @pytest.mark.slow

@@ -139,6 +139,29 @@ def test_a_constant_that_stays_may_be_read_by_others() -> None:
     assert find_losses([PatchedFile("tax.py", rate, rate.replace("* RATE", "* 19"))], [], ()) == ()
 
 
+LINES = "def lines(n):\n    return ['apple', 'pear', 'plum'][:n]\n"
+PLUM = "the value 'plum' of lines.py"
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "said", "lost"),
+    [
+        (LINES, LINES.replace(", 'plum'", ""), "AssertionError: 3 != 2", (PLUM,)),
+        (LINES, LINES.replace("'plum'", "'plums'"), "assert 'plum' == 'plums'", (PLUM,)),
+        (LINES, LINES.replace("'plum'", "'plums'"), "assert 3 == 2", ()),
+        ("ALL = [one, two]\n", "ALL = [one]\n", "", ("the value two of lines.py",)),
+        ("ALL = {1: one, 2: two}\n", "ALL = {1: one}\n", "", ("the value 2 of lines.py",)),
+        ("RATE = 16\n", "RATE = 19\n", "assert 16 == 19", ("the value 16 of lines.py",)),
+        ("print(range(1, n))\n", "print(range(n))\n", "assert 1 == 0", ()),
+        ("log('off')\n", "pass\n", "", ("the value 'off' of lines.py",)),
+    ],
+)
+def test_a_value_that_the_change_wrote_down_is_missed(
+    now: str, then: str, said: str, lost: tuple[str, ...]
+) -> None:
+    assert find_losses([PatchedFile("lines.py", now, then)], [], (), {}, said) == lost
+
+
 def test_what_came_with_documents_is_known() -> None:
     change = PatchedFile("cli.py", CLI, CLI.replace("// 2", "// 3"))
     came = [PatchedFile("cli.py", "", CLI), PatchedFile("CHANGELOG.md", "", "Runs.\n")]
@@ -171,7 +194,7 @@ def test_what_a_later_document_speaks_of_is_missed() -> None:
     change = PatchedFile("rows.py", rows, rows.replace("given.get('page_size', 20)", "20"))
     docs = {"docs/rows.md": "Set `page_size = 50` for long pages.\n", "README.md": "given rows\n"}
     assert find_losses([change], [], (), docs) == (
-        "what rows.py does with given", "page_size, of which docs/rows.md speaks",
+        "what rows.py does with given", "the value 'page_size' of rows.py", "page_size, of which docs/rows.md speaks",
     )  # fmt: skip
 
 
