@@ -237,10 +237,10 @@ def _collect_facts(
     blind = case.setup_failed and not runs_all(case.trial, {})
     takes_back = proposal is not None and proposal.rung in TAKES_BACK
     start, end, shas = _reverted_range(case, proposal) if proposal and takes_back else ("", "", ())
+    said = "\n".join(failure.message for failure in case.before.failures) if takes_back else None
     try:
         is_layout, lost = run_in_child(
-            _read_change, case.git, applied.commit or case.rev, applied.files, (start, end), takes_back,
-            "\n".join(failure.message for failure in case.before.failures), limits=_GATE_LIMITS,
+            _read_change, case.git, applied.commit or case.rev, applied.files, (start, end), said, limits=_GATE_LIMITS,
             cancel=case.stop.cancel,
         )  # fmt: skip
     except AnalysisFailed as error:
@@ -260,16 +260,11 @@ def _collect_facts(
 
 
 def _read_change(
-    git: Git,
-    rev: str,
-    files: Sequence[PatchedFile],
-    span: tuple[str, str],
-    takes_back: bool,
-    said: str,
+    git: Git, rev: str, files: Sequence[PatchedFile], span: tuple[str, str], said: str | None
 ) -> tuple[bool, tuple[str, ...]]:
-    """Whether the patch changes no behaviour, and, if it reverts a range, what is lost."""
+    """Whether the patch changes no behaviour, and what is lost if it reverts a range; `said` is what failed then."""
     is_layout = all(map(_is_inert_text, files))
-    if not takes_back:
+    if said is None:
         return is_layout, ()
     came_with = changed_files(git, *span) if span[0] else ()
     return is_layout, find_losses(files, came_with, *_elsewhere(git, rev, files), said)

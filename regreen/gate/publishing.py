@@ -235,8 +235,12 @@ def _written_values(tree: ast.Module | None) -> Counter[tuple[str, bool]]:
         for node in find_nodes(tree, ast.Constant)
         if isinstance(node.value, str | int | float) and id(node) not in documentation
     }
-    for listing in find_nodes(tree, ast.List, ast.Tuple, ast.Set, ast.Dict):
-        entries = listing.keys if isinstance(listing, ast.Dict) else listing.elts
+    for listing in find_nodes(tree, ast.expr):
+        entries: Sequence[ast.expr | None] = ()
+        if isinstance(listing, ast.Dict):
+            entries = listing.keys
+        elif isinstance(listing, ast.List | ast.Tuple | ast.Set):
+            entries = listing.elts
         for node in filter(None, entries):
             is_plain = isinstance(node, ast.Constant | ast.Name | ast.Attribute)
             found[id(node)] = (ast.unparse(node), is_plain)
