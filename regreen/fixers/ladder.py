@@ -205,14 +205,8 @@ class _Ladder:
         return self._make_result(self._failed_outcome(ended), None)
 
     def _checks_form(self) -> bool:
-        """Whether the command checks form only; then the remedies of its own tool become hints."""
-        if self.case.setup_failed or self.case.check[0] != "form":
-            return False
-        from regreen.fixers.rungs.recipe_rung import describe_remedies
-
-        hints = describe_remedies(self.case)
-        self.hints += [hint for hint in hints if hint not in self.hints]
-        return True
+        """Whether the command checks form only."""
+        return not self.case.setup_failed and self.case.check[0] == "form"
 
     def _minimize_failure(self) -> None:
         """Add a minimized failure to the hints once, for the model or for a person."""

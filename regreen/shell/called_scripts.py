@@ -29,13 +29,13 @@ def read_called_scripts(script: str, directory: str, files: ReadFile, depth: int
     found: list[str] = []
     for command in find_commands(script):
         _, words = split_wrappers(command.arguments)
-        text = read_called_text(words, directory, files) if words else ""
+        text = _read_called_text(words, directory, files) if words else ""
         if text:
             found += [text, read_called_scripts(text, directory, files, depth + 1)]
     return "\n".join(part for part in found if part)
 
 
-def read_called_text(words: list[str], directory: str, files: ReadFile) -> str:
+def _read_called_text(words: list[str], directory: str, files: ReadFile) -> str:
     """What one simple command, taken apart into words, runs in the tree; "" where that is nothing, or cannot be read."""
     name, arguments = words[0], words[1:]
     match name:

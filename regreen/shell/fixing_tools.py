@@ -48,6 +48,14 @@ def find_remedies(*scripts: str) -> tuple[Remedy, ...]:
     return tuple(first.values())
 
 
+def find_recorded_remedies(calls: Sequence[str]) -> Iterator[Remedy]:
+    """The remedies for calls of checkers that were seen, all of them at once; what needs a person is added last."""
+    each = [list(_remedies_for_script(call)) for call in calls]
+    for of_all in ([[one for one in of_one if not one.approval] for of_one in each], each):
+        found = [of_one for of_one in of_all if of_one]
+        yield from found[0] if len(found) == 1 else _combine_remedies(found)
+
+
 def _combine_remedies(each: Sequence[Sequence[Remedy]]) -> Iterator[Remedy]:
     """The widest remedy of every script, one after the other, where there are several scripts."""
     widest = [max(of_one, key=lambda remedy: len(remedy.script)) for of_one in each if of_one]

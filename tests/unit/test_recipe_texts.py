@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from regreen.domain.models import Failure
-from regreen.fixers.recipes.task_runners import expand_command
 from regreen.fixers.recipes.tool_output import (
     find_suggested_commands,
     make_lock_remedies,
@@ -24,45 +23,7 @@ from regreen.languages.python.dependencies import (
 from regreen.languages.python.missing_modules import MissingDistribution, find_missing_distributions
 from regreen.logs.ci_log import failures_in
 from regreen.runs.test_runs import asks_git
-from regreen.shell.fixing_tools import find_remedies, fixes_files_itself
-
-MAKEFILE = """SRC = pkg tests
-check: style types
-\t@echo done
-style:
-\t@ruff format --check $(SRC)
-types:
-\tmypy pkg
-"""
-PACKAGE = '{"scripts": {"lint": "npm run lint:js", "lint:js": "eslint src", "test": "jest"}}'
-TOX = "[testenv]\ndeps = x\n\n[testenv:lint]\ncommands =\n    black --check pkg\n    isort -c pkg\n"
-
-
-@pytest.mark.parametrize(
-    ("command", "files", "script"),
-    [
-        ("make check", {"Makefile": MAKEFILE}, "ruff format pkg tests"),
-        ("make", {"Makefile": MAKEFILE}, "ruff format pkg tests"),
-        ("npm run lint", {"package.json": PACKAGE}, "eslint --fix src"),
-        ("yarn lint", {"package.json": PACKAGE}, "eslint --fix src"),
-        ("tox -e lint", {"tox.ini": TOX}, "black pkg"),
-        ("bash ci/lint.sh", {"ci/lint.sh": "set -e\nblack --check .\n"}, "black ."),
-        ('test -z "$(gofmt -l .)"', {}, "gofmt -w ."),
-        ("black --check $(git ls-files '*.py')", {}, "black $(git ls-files '*.py')"),
-        ("npx prettier --check src/**/*.ts", {}, "npx prettier --write src/**/*.ts"),
-        ("cog --check README.md", {}, "cog -r README.md"),
-    ],
-)
-def test_the_checker_behind_a_script_is_found(
-    command: str, files: dict[str, str], script: str
-) -> None:
-    found = find_remedies(*expand_command(command, files.get))
-    assert script in [one.script for one in found]
-
-
-def test_scripts_that_call_each_other_come_to_an_end() -> None:
-    files = {"package.json": '{"scripts": {"a": "npm run b", "b": "npm run a"}}'}
-    assert "\n".join(expand_command("npm run a", files.get)).count("npm run") < 10
+from regreen.shell.fixing_tools import fixes_files_itself
 
 
 @pytest.mark.parametrize(

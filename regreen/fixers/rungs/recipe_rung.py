@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 from regreen.code.file_change import PatchedFile, is_layout_only
@@ -25,7 +26,7 @@ from regreen.fixers.case import (
     RungName,
     RungResult,
 )
-from regreen.fixers.recipes.task_runners import expand_command
+from regreen.fixers.recipes.recorded_calls import record_calls
 from regreen.fixers.recipes.tool_output import (
     add_unsafe_fixes,
     find_remedies_in_output,
@@ -42,6 +43,7 @@ from regreen.shell.fixing_tools import (
     Remedy,
     asks_for_new_files,
     find_generator_remedies,
+    find_recorded_remedies,
     find_remedies,
     fixes_files_itself,
     split_folder,
@@ -195,6 +197,7 @@ class RecipeRung:
     def __init__(self) -> None:
         self.troubles: list[str] = []
         self._found = False
+        self._scripts: tuple[str, ...] = ()
 
     def propose_fix(self, case: RepairCase, judge: JudgeProposal) -> RungResult:
         """Try each remedy that the failure suggests."""
@@ -210,7 +213,16 @@ class RecipeRung:
         if best is not None:
             return RungResult(best, outcome=best.outcome)
         none = "; ".join(self.troubles)[:400] or "no recipe knows this failure"
-        return RungResult(note="" if tried else none)
+        is_form = not case.setup_failed and case.check[0] == "form"
+        hints = _describe_remedies(case, self._list_scripts(case)) if is_form else ()
+        return RungResult(hints=hints, note="" if tried else none)
+
+    def _list_scripts(self, case: RepairCase) -> tuple[str, ...]:
+        """The command, then what it comes to call; tests of behaviour call nothing that writes files."""
+        if not self._scripts:
+            calls = [] if case.check[0] == "behaviour" else record_calls(case)
+            self._scripts = (case.trial.command_line, *calls)
+        return self._scripts
 
     def _unique_proposals(self, case: RepairCase) -> Iterator[Proposal]:
         proposed: set[str] = set()
@@ -222,7 +234,7 @@ class RecipeRung:
     def _all_proposals(self, case: RepairCase) -> Iterator[Proposal]:
         files = [entry.path for entry in case.git.tree(case.rev)]
         read = _make_reader(case)
-        for remedy in _find_remedies(case, files, read):
+        for remedy in _find_remedies(case, files, read, partial(self._list_scripts, case)):
             try:
                 changed = run_remedy(case, remedy)
             except SetupFailed as error:
@@ -336,23 +348,25 @@ class RecipeRung:
         )
 
 
-def describe_remedies(case: RepairCase) -> list[str]:
+def _describe_remedies(case: RepairCase, scripts: Sequence[str]) -> tuple[str, ...]:
     """Descriptions of the remedies that the tool offers; its complaint if it offers none."""
-    read = _make_reader(case)
     calls = [
-        *find_remedies(*expand_command(case.trial.command_line, read)),
+        *find_remedies(*scripts),
         *find_remedies_in_output(case.output, case.before.failures),
+        *find_suggested_commands(_command_script(case), case.output),
     ]
-    calls += find_suggested_commands(_command_script(case), case.output)
-    offered = [f"{call.cause}: run {_describe_remedy(case, call)}" for call in calls[:3]]
-    messages = [
+    offered = tuple(f"{call.cause}: run {_describe_remedy(case, call)}" for call in calls[:3])
+    messages = tuple(
         f"{failure.path or failure.test}: {failure.message[:200]}"
         for failure in case.before.failures[:3]
-    ]
-    return offered or messages or [f"it says: {' '.join(case.output.splitlines()[-3:])[-300:]}"]
+    )
+    said = f"it says: {' '.join(case.output.splitlines()[-3:])[-300:]}"
+    return offered or messages or (said,)
 
 
-def _find_remedies(case: RepairCase, files: list[str], read: ReadText) -> Iterator[Remedy]:
+def _find_remedies(
+    case: RepairCase, files: list[str], read: ReadText, list_scripts: Callable[[], Sequence[str]]
+) -> Iterator[Remedy]:
     """The remedies, cheapest and most certain first; each is run only if those before did not help."""
     script = _command_script(case)
     folder, _ = split_folder(case.trial.command_line)
@@ -361,15 +375,17 @@ def _find_remedies(case: RepairCase, files: list[str], read: ReadText) -> Iterat
     if case.setup_failed:
         yield from locks
         return
-    scripts = expand_command(case.trial.command_line, read)
+    direct = find_remedies(case.trial.command_line)
+    yield from direct
+    yield from locks
+    scripts = list_scripts()
     whole = "\n".join(scripts)
-    checkers = find_remedies(*scripts)
-    yield from checkers
+    checkers = (*direct, *find_recorded_remedies(scripts[1:]))
+    yield from (one for one in checkers[len(direct) :] if one not in direct)
     for remedy in find_remedies_in_output(case.output, case.before.failures):
         yield remedy
         if folder:
             yield replace(remedy, script=f"cd {shlex.quote(folder)}\n{remedy.script}")
-    yield from locks
     if style := make_style_remedy(whole, case.before.failures):
         yield style
     if blanks := make_whitespace_remedy(case.before.failures):
@@ -396,7 +412,8 @@ def _describe_remedy(case: RepairCase, remedy: Remedy) -> str:
     whole = case.trial.command_line if remedy.script == _command_script(case) else remedy.script
     folder, rest = split_folder(whole)
     line = remedy.title or next((line for line in rest.splitlines() if line.strip(" ()")), rest)
-    return f"{line.strip()} in {folder.rstrip('/')}" if folder else line.strip()
+    line = re.sub(r"/work/\.\w+/[^/\s]+/bin/", "", line.strip())  # a task runner's own environment
+    return f"{line} in {folder.rstrip('/')}" if folder else line
 
 
 def _command_script(case: RepairCase) -> str:
