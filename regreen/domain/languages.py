@@ -289,6 +289,14 @@ class DependencyTools(Protocol):
         """Changed manifests that declare what the output says is missing, the likeliest first, each with its cause."""
         ...
 
+    def make_search_script(self, output: str, paths: Sequence[str], read: ReadText) -> str:
+        """The script that prints where names that cannot be imported any more are now; empty if there are none."""
+        ...
+
+    def move_imports(self, listed: str, paths: Sequence[str], read: ReadText) -> dict[str, str]:
+        """The files that import such names, importing them from where that script found them."""
+        ...
+
     def find_derived_locks(
         self, path: str, paths: Collection[str], read: ReadText, setup: str
     ) -> Iterable[tuple[str, str]]:

@@ -210,3 +210,19 @@ def test_a_formatter_needs_no_tests(repository: Repository) -> None:
             "--format", "json", "--", "ruff format --check pkg"]  # fmt: skip
     document = json.loads(CliRunner().invoke(cli, argv, standalone_mode=False).stdout)
     assert (document["outcome"], waiting_for(document)) == ("fixed", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["tests/test_old.py", "pkg/old.py"])
+def test_the_name_that_an_error_gives_is_published_unless_tests_change(
+    repository: Repository, place: str
+) -> None:
+    warn = "import warnings\n\n\ndef dated():\n    warnings.warn('`dated` was renamed, use `fresh` instead', DeprecationWarning, stacklevel=2)\n    return 1\n\n\ndef fresh():\n    return 1\n"
+    use = "from pkg import names\n\n\ndef test_one():\n    assert names.dated() == 1\n"
+    call = "from pkg.old import test_one  # noqa: F401\n" if place == "pkg/old.py" else ""
+    files = {"pkg/names.py": warn, place: use, **({"tests/test_old.py": call} if call else {})}
+    repository.commit("use names", files)
+    document = fixed(repository, "python", "-W", "error", "-m", "pytest", "-q", rungs="recipe")
+    assert "names.fresh() == 1" in document["patch"]
+    assert document["outcome"] == ("fixed" if call else "needs_human")
+    assert ("tests are written otherwise" in waiting_for(document)) == (not call)

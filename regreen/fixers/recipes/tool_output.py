@@ -107,9 +107,9 @@ _STYLE_CHECKER = re.compile(
 _LAYOUT_CODES = re.compile(
     r"E(?:1(?:01|1[1-7]|2[1-9]|3[13])|2\d\d|30[1-6]|401|501|502|70[1-4]|71[1-4])|W(?:191|29[1-3]|391|60[1-6])"
 )
-_OF_PLUGINS = re.compile(r"(?:Q|C4|C8|SIM|PT|PIE|RET|RSE|UP|D)\d{2,3}")
+_OF_PLUGINS = re.compile(r"F541|(?:Q|C4|C8|SIM|PT|PIE|RET|RSE|UP|D)\d{2,3}")
 _IMPORT_ORDER_CODES = re.compile(r"I00[1-5]|I1\d\d|I20[12]|C041[12]")
-_OF_PYLINT = {"W0611": "F401", "W0612": "F841", "C0303": "W291", "C0304": "W292", "C0305": "W391", "C0410": "E401", "W0301": "E703", "C0301": "E501"}  # fmt: skip
+_OF_PYLINT = {"W0611": "F401", "W0612": "F841", "C0303": "W291", "C0304": "W292", "C0305": "W391", "C0410": "E401", "W0301": "E703", "C0301": "E501", "W1309": "F541"}  # fmt: skip
 _UNUSED_CODES = re.compile(r"F(?:401|841)")
 _LINE_LENGTH = re.compile(r"\(\d+ > (\d{2,3}) characters\)")
 _VENV_PATH = "/tmp/regreen-style"  # noqa: S108 - inside the box
@@ -296,7 +296,7 @@ _OFFERED_FLAG = re.compile(
     r"(?i:\bwith|\buse|\bpass|\badd|\brun|\busing|\bpytest) [`'\"]?(?:pytest )?(--[\w-]{0,30}(?:update|regen|accept|record|bless|overwrite|rewrite|refresh|snapshot)[\w-]{0,30}(?:=\w+)?)"
 )
 _OFFERED_VARIABLE = re.compile(
-    r"(?i:\bset|\bwith|\bexport|\brun|\buse) [`'\"]?([A-Z][A-Z0-9_]{0,30}(?:UPDATE|REGEN|ACCEPT|RECORD|BLESS|OVERWRITE|REWRITE|REFRESH)[A-Z0-9_]{0,30}|(?:UPDATE|REGEN|ACCEPT|RECORD|BLESS|OVERWRITE|REWRITE|REFRESH)[A-Z0-9_]{0,30})(?:=(\w{1,10}))?"
+    r"(?i:\bset|\bwith|\bexport|\brun|\buse)(?i: (?:the )?env(?:ironment)?[ -]?var(?:iable)?)? [`'\"]?([A-Z][A-Z0-9_]{0,30}(?:UPDATE|REGEN|ACCEPT|RECORD|BLESS|OVERWRITE|REWRITE|REFRESH)[A-Z0-9_]{0,30}|(?:UPDATE|REGEN|ACCEPT|RECORD|BLESS|OVERWRITE|REWRITE|REFRESH)[A-Z0-9_]{0,30})(?:=(\w{1,10}))?"
 )
 _UNHASHED_REQUIREMENT = re.compile(
     r"In --require-hashes mode, all requirements must have their versions pinned"
@@ -305,6 +305,7 @@ _JEST_SNAPSHOT = re.compile(
     r"obsolete snapshot|\d snapshots? failed from|› \d{1,9} snapshots? failed|toMatch(?:Inline)?Snapshot"
 )
 _VITEST_SNAPSHOT = re.compile(r"Snapshots\s+\d+ failed|Snapshot `[^`\n]{1,200}` mismatched")
+_TOX_PASSES = "TOX_OVERRIDE=testenv.pass_env+="  # else it keeps variables from its commands
 _SNAPSHOT_APPROVAL = "snapshots were written anew: look whether the new output is the wanted one"
 _NODE_MODULE = re.compile(
     r"Cannot find (?:module|package) '((?:@[\w.-]{1,60}/)?[A-Za-z0-9][\w.-]{0,80})(?:/[^'\n]{0,200})?'"
@@ -397,8 +398,12 @@ def _make_snapshot_remedies(command: str, output: str, folder: str) -> Iterator[
         for flag in dict.fromkeys([*known, *_OFFERED_FLAG.findall(output)]):
             yield _remedy_with_flag(flag, command, cause)
     if variable := _OFFERED_VARIABLE.search(output):
-        script = f"export {variable[1]}={variable[2] or 1}\n{command}"
-        yield Remedy("snapshots", script, cause, approval=_SNAPSHOT_APPROVAL, untracked=True)
+        setting = f"{variable[1]}={variable[2] or 1}"
+        script = f"export {setting} {_TOX_PASSES}{variable[1]}\n{command}"
+        title = f"the command with {setting}"
+        yield Remedy(
+            "snapshots", script, cause, approval=_SNAPSHOT_APPROVAL, untracked=True, title=title
+        )
     there = f"cd {shlex.quote(folder)}\n" if folder else ""
     if _VITEST_SNAPSHOT.search(output):
         script = f"{there}npx --no-install vitest run -u"
@@ -409,7 +414,9 @@ def _make_snapshot_remedies(command: str, output: str, folder: str) -> Iterator[
 
 
 def _remedy_with_flag(flag: str, command: str, cause: str) -> Remedy:
-    script = f'export PYTEST_ADDOPTS="$PYTEST_ADDOPTS {flag}"\n{command}'
+    script = (
+        f'export PYTEST_ADDOPTS="$PYTEST_ADDOPTS {flag}" {_TOX_PASSES}PYTEST_ADDOPTS\n{command}'
+    )
     return Remedy(
         "snapshots", script, cause, approval=_SNAPSHOT_APPROVAL, title=f"the command with {flag}"
     )

@@ -26,6 +26,7 @@ from regreen.fixers.case import (
     RungName,
     RungResult,
 )
+from regreen.fixers.recipes.named_edits import propose_named_edits
 from regreen.fixers.recipes.recorded_calls import record_calls
 from regreen.fixers.recipes.tool_output import (
     add_unsafe_fixes,
@@ -251,12 +252,40 @@ class RecipeRung:
             yield Proposal(
                 self.name, _make_patch(case, _encode_texts(unused)), "removed them", words
             )
+        yield from self._propose_other_names(case, files, read)
         for tools in DEPENDENCIES:
             yield from self._propose_declarations(case, files, read, tools)
             if case.setup_failed:
                 yield from self._propose_moved_pins(case, files, read, tools)
             else:
                 yield from self._propose_version_caps(case, files, read, tools)
+
+    def _propose_other_names(
+        self, case: RepairCase, files: list[str], read: ReadText
+    ) -> Iterator[Proposal]:
+        """Write the names that the error gives, or import names from where they are now."""
+        for edited in propose_named_edits(case.output, case.before.failures, set(files), read):
+            asks = None
+            if any(one.is_guess for one in edited.edits):
+                asks = "the name is the nearest that is there: look whether it is meant"
+            words = ", ".join(f"{one.new} instead of {one.old}" for one in edited.edits)
+            cause = "a name is no longer there, and the error says which one stands for it"
+            yield self._rename(case, edited.texts, f"wrote {words}"[:200], cause, asks)
+        for tools in () if case.setup_failed else DEPENDENCIES:
+            search = tools.make_search_script(case.output, files, read)
+            listed = run_script_in_box(case, search) if search else ""
+            if moved := tools.move_imports(listed, files, read):
+                cause = "a package no longer offers a name where it is imported from"
+                words = "imported it from where it is now"
+                yield self._rename(case, moved, words, cause, None)
+
+    def _rename(
+        self, case: RepairCase, texts: Mapping[str, str], summary: str, cause: str, asks: str | None
+    ) -> Proposal:
+        if any(map(is_test, texts)):
+            asks = "tests are written otherwise: look whether they still ask for the same"
+        patch = _make_patch(case, _encode_texts(texts))
+        return Proposal(self.name, patch, summary, cause, approval=asks)
 
     def _propose_declarations(
         self, case: RepairCase, files: list[str], read: ReadText, tools: DependencyTools

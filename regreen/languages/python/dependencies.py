@@ -34,6 +34,7 @@ from regreen.languages.python.missing_modules import (
     is_imported_by_product,
     is_own_module,
 )
+from regreen.languages.python.moved_names import make_search_script, move_imports
 from regreen.languages.python.project_setup import (
     NOT_INSTALLED,
     PIP_INSTALL,
@@ -634,6 +635,8 @@ class PythonDependencies:
     versions_path = VERSIONS_PATH
     list_versions_script = FREEZE_SCRIPT
     list_modules_script = LIST_SCRIPT
+    make_search_script = staticmethod(make_search_script)
+    move_imports = staticmethod(move_imports)
 
     install_test_runner = f"{PIP_INSTALL} pytest"
 

@@ -1,0 +1,82 @@
+"""Edits that the error names, in the lines that it names first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from regreen.fixers.recipes.named_edits import propose_named_edits
+from regreen.languages.python.moved_names import make_search_script, move_imports
+
+
+@pytest.mark.parametrize(
+    ("said", "line", "after", "is_guess"),
+    [
+        ("AttributeError: `np.float_` was removed in the NumPy 2.0 release. Use `np.float64` instead.", "x(np.float_)", "x(np.float64)", False),
+        ("AttributeError: `np.float_` was removed in the NumPy 2.0 release. Use `np.float64` instead.", "x(numpy.float_)", "x(numpy.float64)", False),
+        ("DeprecationWarning: Please use assertEqual instead.", "self.assertEquals(1, 1)", "self.assertEqual(1, 1)", False),
+        ("The `dict` method is deprecated; use `model_dump` instead.", "dict(x.dict())", "dict(x.model_dump())", False),
+        ("FutureWarning: applymap() is deprecated, please use map instead", "t.applymap(str)", "t.map(str)", False),
+        ("The ``base()`` function is now available as lib.orm.base().", "from lib.ext import base", "from lib.orm import base", False),
+        ("error TS2551: Property 'namex' does not exist on type 'Item'. Did you mean 'name'?", "item.namex", "item.name", True),
+        ("AttributeError: 'Item' object has no attribute 'namex'. Did you mean: 'name'?", "item.namex", "item.name", True),
+        ("NameError: name 'totl' is not defined. Did you mean: 'total'?", "print(totl, x.totl_)", "print(total, x.totl_)", True),
+    ],
+)  # fmt: skip
+def test_the_name_that_the_error_gives_is_written(
+    said: str, line: str, after: str, *, is_guess: bool
+) -> None:
+    texts = {"a.py": f"{line}\npass\n"}
+    found = list(propose_named_edits(f"a.py:1: in f\nE  {said}\n", (), texts, texts.get))
+    assert [dict(one.texts) for one in found] == [{"a.py": f"{after}\npass\n"}]
+    assert all(one.is_guess == is_guess for one in found[0].edits)
+
+
+def test_the_rest_of_the_file_is_changed_only_after_the_line() -> None:
+    texts = {"a.ts": "import { rows } from './b'\nrows()\n", "b.ts": "rows\n"}
+    said = "a.ts(1,10): error TS2724: '\"./b\"' has no exported member named 'rows'. Did you mean 'rowz'?"
+    found = [dict(one.texts) for one in propose_named_edits(said, (), texts, texts.get)]
+    assert found == [
+        {"a.ts": "import { rowz } from './b'\nrows()\n"},
+        {"a.ts": "import { rowz } from './b'\nrowz()\n"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "a.py:1: something else",
+        "Did you mean: 'zzz'?",
+        "b.py:1: `x` was removed. Use `y` instead.",
+        "a.py:99999: `x` was removed. Use `y` instead.",
+    ],
+)
+def test_what_names_nothing_changes_nothing(said: str) -> None:
+    texts = {"a.py": "x = 1\n"}
+    assert list(propose_named_edits(said, (), texts, texts.get)) == []
+
+
+MOVED = "import os\n\nfrom collections import (\n    Mapping,\n    OrderedDict as Ordered,\n)\n\n\ndef f():\n    from collections import Iterable\n    return Iterable, os\n"
+
+
+def test_an_import_follows_the_name_to_where_it_is_now() -> None:
+    texts = {"a.py": MOVED, "b.py": "from collections import deque, Mapping; deque()\n"}
+    said = "ImportError: cannot import name 'Mapping' from 'collections' (/usr/lib/python3/collections/__init__.py)"
+    script = make_search_script(said, texts, texts.get)
+    line, _, program = script.partition("\n")
+    assert line == "python - <<'REGREEN_END'"
+    listed = subprocess.run(
+        [sys.executable, "-c", program.removesuffix("REGREEN_END")],
+        capture_output=True, text=True, check=True, env={"PYTHONWARNINGS": "ignore"},
+    ).stdout  # fmt: skip
+    assert move_imports(listed, texts, texts.get) == {
+        "a.py": "import os\n\nfrom collections import OrderedDict as Ordered\nfrom collections.abc import Mapping\n\n\ndef f():\n    from collections.abc import Iterable\n    return Iterable, os\n"
+    }
+
+
+def test_a_failure_of_another_kind_starts_no_search() -> None:
+    texts = {"a.py": MOVED}
+    assert make_search_script("cannot import name 'x' from 'nothing'", texts, texts.get) == ""
+    assert move_imports("rm -rf\na b\n", texts, texts.get) == {}
