@@ -18,11 +18,12 @@ FILES = {
     "web/a.sh": "",
     "web/node_modules/.bin/prettier": "#!/bin/sh\nexit 1\n",
     ".tox/lint/bin/ssort": "#!/bin/sh\nexit 1\n",
+    "env/bin/yapf": "raise SystemExit(1)\n",
     "tool.sh": "#!/bin/sh\nPATH=/work/.tox/lint/bin:$PATH ssort --check pkg\n",
 }
 COMMAND = (
     "make -s all && sh ci/each.sh && printf 'x.c\\0y.c\\0' | xargs -0 clang-format --dry-run && (cd web && ./node_modules/.bin/prettier -c .)"
-    " && sh tool.sh && test -z \"$(gofmt -l cmd)\" && git ls-files > /dev/null && biome --version; echo over >> seen; nbqa black --check n"
+    " && sh tool.sh && python env/bin/yapf -d pkg && test -z \"$(gofmt -l cmd)\" && git ls-files > /dev/null && biome --version; echo over >> seen; nbqa black --check n"
 )  # fmt: skip
 
 
@@ -43,6 +44,7 @@ def test_each_call_is_seen_however_it_is_made(tmp_path: Path) -> None:
         "clang-format --dry-run x.c y.c",
         "cd web\nprettier -c .",
         "/work/.tox/lint/bin/ssort --check pkg",
+        "yapf -d pkg",
         "gofmt -l cmd",
         "git ls-files",
         "biome --version",

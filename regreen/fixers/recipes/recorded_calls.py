@@ -27,18 +27,25 @@ case "${0##*/} $sub" in @CALLS@) exit 0;; esac
 real=$(PATH=$(printf %s "$PATH" | tr : '\n' | grep -vxF "$REGREEN_STAND_INS" | tr '\n' ':') command -v "${0##*/}") || exit 127
 exec "$real" "$@"
 """
-# No program is looked up for `python -m black`, and none for the repository's own modules and scripts.
+# No program is looked up for `python -m black`, for the tools of an environment that a runner puts first, and for the
+# repository's own modules and scripts.
 _SITE = r"""import os, sys
 words = list(getattr(sys, "orig_argv", ()))
 at = next((at for at, word in enumerate(words) if at and (word == "-m" or word[:1] != "-")), len(words))
-tool = words[at + 1].replace("_", "-") if words[at : at + 1] == ["-m"] and words[at + 1 :] else ""
-sub = next((word for word in words[at + 2 :] if word[:1] != "-"), "")
 script = os.path.realpath(words[at]) if at < len(words) else ""
-if tool or (script.startswith("/work/") and os.path.isfile(script) and not {"bin", "site-packages"} & set(script.split("/"))):
-    call = "\x1f".join([os.getcwd(), os.environ.get("PATH", ""), "python", *words[1:], "."])
+own, call = script.startswith("/work/") and os.path.isfile(script), ["python", *words[1:]]
+tool, rest = "", words[at + 1 :]
+if words[at : at + 1] == ["-m"] and rest:
+    own, tool, rest = True, rest[0].replace("_", "-"), rest[1:]
+elif os.path.basename(os.path.dirname(script)) == "bin":
+    own, tool = False, os.path.basename(script)
+    call = [tool, *rest]
+sub = next((word for word in rest if word[:1] != "-"), "")
+is_known = bool({tool, f"{tool} {sub}"} & set(@KEYS@))
+if is_known or own:
     with open("/work/@LOG@", "a") as log:
-        log.write(call + "\x1e")
-    if {tool, f"{tool} {sub}"} & set(@KEYS@):
+        log.write("\x1f".join([os.getcwd(), os.environ.get("PATH", ""), *call, "."]) + "\x1e")
+    if is_known:
         os._exit(0)
 """
 # Environments of task runners, which put their own programs first and do not read PYTHONPATH.

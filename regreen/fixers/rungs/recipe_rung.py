@@ -61,6 +61,7 @@ _UNTRACKED_SCRIPT = (
     "(git -c core.quotePath=false diff --name-only --diff-filter=A HEAD; "
     "git -c core.quotePath=false ls-files --others --exclude-standard) 2>/dev/null"
 )
+_BACKUP_ENDINGS = (".bak", ".orig", ".rej", "~")
 # Also finds tools in the environments of the job's runners, after those of the environment; the first two in
 # the folder in which a remedy runs.
 _PATH_PREFIX = (
@@ -129,7 +130,8 @@ def _read_changed_files(
     if result.ended != "exit":
         return {}
     sums, _, untracked = result.stdout.partition(_CHANGED_MARKER)[2].partition(_CHANGED_MARKER)
-    wanted = tracked | set(untracked.splitlines() if remedy.untracked else ())
+    new = untracked.splitlines() if remedy.untracked else ()
+    wanted = tracked | {path for path in new if not path.endswith(_BACKUP_ENDINGS)}
     changed: dict[str, bytes] = {}
     for line in sums.splitlines():
         path = line[40:].strip().removeprefix("./")
