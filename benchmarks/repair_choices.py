@@ -26,6 +26,7 @@ SETS = {
     "choices": (*CASES, *FRESH),
     "mechanical": tuple(one for one in mechanical_cases.CASES if one.name not in mechanical_cases.HELD_BACK),
     "mechanical-held-back": tuple(one for one in mechanical_cases.CASES if one.name in mechanical_cases.HELD_BACK),
+    "mechanical-fresh": mechanical_cases.FRESH,
 }  # fmt: skip
 
 
