@@ -570,12 +570,11 @@ class GitRepository:
             yield {"GIT_INDEX_FILE": str(folder / "index")}
 
     def _commit_tree(self, tree: str, message: str, parents: Iterable[str]) -> str:
+        parents = tuple(parents)
         flags = [flag for parent in parents for flag in ("-p", parent)]
-        # With a fixed date the same patch on the same commit always gives the same commit.
-        when = {
-            "GIT_AUTHOR_DATE": "2000-01-01T00:00:00Z",
-            "GIT_COMMITTER_DATE": "2000-01-01T00:00:00Z",
-        }
+        # The same patch on the same commit always gives the same commit, whose day is that of its dependencies.
+        day = self.commit(parents[0]).date.isoformat() if parents else "2000-01-01T00:00:00Z"
+        when = {"GIT_AUTHOR_DATE": day, "GIT_COMMITTER_DATE": day}
         text = defuse_ci_skips(message).encode()
         done = self._run_git(["commit-tree", tree, *flags], stdin=text, env=when)
         return decode_text(done.stdout).strip()

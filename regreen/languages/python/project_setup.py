@@ -378,7 +378,8 @@ def _install_singly(requirement: str, install: str) -> str:
 
 def _requirement_lines(requirements: Iterable[tuple[str, str]], install: str) -> list[str]:
     words = [word for word, _ in requirements]
-    return [f"{install} pytest", *([make_install_line(words, install)] if words else [])]
+    runner = [] if "pytest" in words else [f"{install} pytest"]
+    return [*runner, *([make_install_line(words, install)] if words else [])]
 
 
 def _lock_setups(
