@@ -365,6 +365,8 @@ def make_install_line(requirements: Sequence[str], setup: str = "") -> str:
     """The shell line that installs what can be had of the requirements after `setup`, as of the day that it says."""
     install = _UV_INSTALL if _UV_INSTALL in setup else PIP_INSTALL
     singly = " ".join(_install_singly(word, install) for word in requirements)
+    if len(requirements) == 1:
+        return singly
     return f"{install} {shlex.join(requirements)} || {{ {singly} }}"
 
 
@@ -377,9 +379,8 @@ def _install_singly(requirement: str, install: str) -> str:
 
 
 def _requirement_lines(requirements: Iterable[tuple[str, str]], install: str) -> list[str]:
-    words = [word for word, _ in requirements]
-    runner = [] if "pytest" in words else [f"{install} pytest"]
-    return [*runner, *([make_install_line(words, install)] if words else [])]
+    words = [word for word, _ in requirements if word != "pytest"]
+    return [f"{install} pytest", *([make_install_line(words, install)] if words else [])]
 
 
 def _lock_setups(
