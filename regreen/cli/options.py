@@ -260,8 +260,12 @@ def resolve_revision(git: GitRepository, repo: Path, rev: str) -> str:
     if rev == WORKTREE:
         return standing
     number = len(git.changed_paths(standing))
-    files = "1 uncommitted file is" if number == 1 else f"{number} uncommitted files are"
-    report_warning(f"{files} not included; commit them, or name {WORKTREE} as the revision")
+    files, them = (
+        ("1 uncommitted file is", "it")
+        if number == 1
+        else (f"{number} uncommitted files are", "them")
+    )
+    report_warning(f"{files} not included; commit {them}, or name {WORKTREE} as the revision")
     return head
 
 

@@ -117,7 +117,9 @@ def test_a_working_tree_is_snapshotted_and_left_alone(checkout: Checkout, tmp_pa
     assert git.show(snapshot, "new") == b"n\n"
     assert checkout.git("status", "--porcelain") == "M a\n?? new"
     assert git.resolve(snapshot) == snapshot
-    assert git.commit(snapshot).date == git.commit(head).date  # inferred dependencies are of this day
+    assert (
+        git.commit(snapshot).date == git.commit(head).date
+    )  # inferred dependencies are of this day
     checkout.git("checkout", "-q", "a")
     (checkout.root / "new").unlink()
     assert git.commit_work_tree(checkout.root, head) == head
