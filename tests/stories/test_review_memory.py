@@ -107,7 +107,7 @@ def test_a_blocking_finding_goes_on_blocking(story: Story) -> None:
     assert pull.checks == {"Regreen": "failure"}
     story.pushes(pull, {PATH: MENDED})
     story.work()
-    assert pull.checks == {"Regreen": "neutral"}
+    assert pull.checks == {"Regreen": "success"}
 
 
 def thread_of(pull: SeenPull, wanted: str) -> ReviewComment:
@@ -127,7 +127,7 @@ def test_a_thumb_down_turns_a_finding_down_for_good_and_teaches(story: Story) ->
     assert not [text for _, _, text in pull.remarks[said:] if wanted in text]
     story.says("alice", "/stats", on=pull)
     story.work()
-    assert "| outcomes | right | needs now |" in pull.comments[-1]
+    assert "| outcomes | right | threshold |" in pull.comments[-1]
 
 
 @pytest.mark.slow
