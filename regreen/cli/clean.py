@@ -159,9 +159,22 @@ def _format_text(caches: Sequence[_Cache], document: dict[str, object], *, asked
 
 def _format_cache(cache: _Cache) -> str:
     shown = cache.describe()
-    ages = f", last used {shown['newest_days']} to {shown['oldest_days']} days ago" if cache.entries else ""  # fmt: skip
+    ages = ""
+    if cache.entries:
+        newest, oldest = _format_age(shown["newest_days"]), _format_age(shown["oldest_days"])
+        ages = f", last used {newest} ago" + (
+            "" if newest == oldest else f", the oldest {oldest} ago"
+        )
     size = _format_size(sum(entry.size for entry in cache.entries))
     return f"{cache.kind:<13} {len(cache.entries):>4} {size:>11}  {cache.about}{ages}; {cache.path}"
+
+
+def _format_age(days: object) -> str:
+    assert isinstance(days, int | float)  # noqa: S101 - narrows the document
+    for number, unit in ((int(days), "day"), (int(days * 24), "hour")):
+        if number:
+            return f"{number} {unit}" + ("" if number == 1 else "s")
+    return "less than an hour"
 
 
 def _format_size(size: int) -> str:

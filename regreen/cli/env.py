@@ -6,6 +6,7 @@ import json
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -133,6 +134,9 @@ def command(
 )  # fmt: skip
 def init_command(*, repo: Path, kind: str, max_minutes: float) -> int:
     """Write .github/regreen.yml with the setup and the test command that were inferred, once they work."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.scalarstring import LiteralScalarString
+
     from regreen.adapters.git.repository import GitRepository
     from regreen.adapters.sandbox.selection import choose_sandbox
     from regreen.code.repo_config_file import parse_repo_config
@@ -150,10 +154,16 @@ def init_command(*, repo: Path, kind: str, max_minutes: float) -> int:
     if not document["works"]:
         report_note(f"nothing was written: {document['reason']}")
         return 1
-    # a JSON string is a YAML scalar, whatever it holds
-    rows = [f"# Inferred from {document['source']} at {rev[:12]}.", "tests:"]
-    rows += [f"  {key}: {json.dumps(document[name])}" for key, name in (("setup", "setup"), ("command", "test")) if document[name]]  # fmt: skip
-    text = "\n".join(rows) + "\n"
+    named = {"setup": str(document["setup"] or ""), "command": str(document["test"])}
+    tests = {
+        key: LiteralScalarString(text) if "\n" in text else text
+        for key, text in named.items()
+        if text
+    }
+    out, yaml = StringIO(), YAML()
+    yaml.width = 4096  # one command, one line
+    yaml.dump({"tests": tests}, out)
+    text = f"# Inferred from {document['source']} at {rev[:12]}.\n{out.getvalue()}"
     parse_repo_config(text)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text, encoding="utf-8")

@@ -139,6 +139,7 @@ def test_init_writes_a_configuration_that_works_and_overwrites_none(repository: 
     done = CliRunner().invoke(cli, args, standalone_mode=False, catch_exceptions=False)
     assert done.return_value == 0
     text = (repository.path / ".github/regreen.yml").read_text()
+    assert "\\n" not in text, "a setup of many lines is written as lines"
     repository.commit("configure", {".github/regreen.yml": text})
     code, document, _ = regreen(repository, "fix", "--no-model")
     assert (code, document["outcome"]) == (0, "already_green")
