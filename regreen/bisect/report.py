@@ -158,7 +158,7 @@ def render_headline(result: Bisection) -> str:
 def _describe_older_failure(result: Bisection, sure: str) -> str:
     """Why the search has no culprit where the older end fails, too, and what to do about it."""
     if (result.signature or "").startswith(("ModuleNotFoundError", "ImportError")):
-        return f"a module is missing at both ends {sure} ({result.signature}): let --setup install it, or see `regreen env`"
+        return f"a module is missing at both ends {sure} ({result.signature}): check its name, let --setup install it, or see `regreen env`"
     if result.range.good:
         return f"the command fails at the good end, too {sure}; give an older --good"
     return f"the command fails at the oldest commit, too {sure}: no commit of this history broke it"

@@ -25,6 +25,8 @@ _FAILING_TEST_LINES = (
     re.compile(r"^not ok \d{1,9} -? ?(.{1,200})$"),  # TAP
 )
 _FRAME = re.compile(r'^\s{0,40}File "([^"]{1,300})", line \d{1,9}, in (\S{1,120})')
+# What `python -m` says of a module that it cannot find; nothing is raised.
+_MODULE_NOT_FOUND = re.compile(r"^\S{0,200}python[\d.]*: (No module named) ([\w.]{1,100})$")
 _PLACE = re.compile(r"^([\w./+-]{1,300}\.\w{1,5}):\d{1,9}: ")  # pytest: where a traceback passes
 _MAX_PATHS = 8
 _VARYING_TEXT = re.compile(r"0x[0-9a-fA-F]+|\d+|/(?:tmp|work|env|home)/[^\s'\",:)]{0,300}")
@@ -213,6 +215,9 @@ def _find_exception(lines: Sequence[str]) -> tuple[str, str]:
         for line in reversed(lines):
             if match := pattern.match(line):
                 return match[1].rsplit(".", 1)[-1], (match[2] or "")
+    for line in reversed(lines):
+        if match := _MODULE_NOT_FOUND.match(line):
+            return "ModuleNotFoundError", f"{match[1]} '{match[2]}'"
     return "", ""
 
 

@@ -49,6 +49,13 @@ def test_a_traceback_is_read() -> None:
     )
 
 
+def test_a_module_that_python_cannot_run_is_a_missing_module() -> None:
+    seen = read_signature(failure(stderr="/usr/bin/python3.11: No module named pytst\n"))
+    assert seen.text == "ModuleNotFoundError: No module named 'pytst'"
+    package = "/usr/bin/python3.11: No module named shop.__main__; 'shop' is a package and cannot be run\n"
+    assert read_signature(failure(stderr=package)).text == "exit 1"
+
+
 @pytest.mark.parametrize(
     ("one", "other", "alike"),
     [
