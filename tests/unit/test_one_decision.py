@@ -65,6 +65,7 @@ IMPORTS = {
             "code/workflow_document.py",
             "code/repo_config_file.py",
             "bot/repository_settings.py",  # writes it
+            "cli/env.py",  # writes it
             "reviewers/findings.py",  # compares the values of two texts
             "reviewers/analyzers/syntax.py",  # parses to find a fault, makes no values
         },
