@@ -161,7 +161,7 @@ class FixResult:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A patch that a rung proposes. `cause` is one sentence; `culprit` is set if a commit was found guilty."""
+    """A patch that a rung proposes, with its cause and who is guilty; `completes`: it carries a change on to its callers."""
 
     rung: RungName
     patch: str
@@ -172,6 +172,7 @@ class Proposal:
     reflection: str | None = None
     approval: str | None = None
     trail: tuple[str, ...] = ()
+    completes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from regreen.code.diff import parse
 from regreen.code.file_change import CheckReason, PatchedFile, is_layout_only
+from regreen.code.hunks import apply_pieces, split_pieces
 from regreen.code.paths import is_document, is_source, is_test, is_test_config
 from regreen.code.python_calls import is_module, parse_python
 from regreen.domain.errors import AnalysisFailed, SetupFailed, UserError
@@ -214,6 +215,8 @@ def run_patch(case: RepairCase, applied: AppliedPatch, proposal: Proposal | None
         held = case.suite.compare_patch(applied.commit, trial.overlay, taken_back)
     if facts and held:
         facts = replace(facts, alone=held.why, is_whole=not held.why and not held.is_part)
+    if facts and proposal and proposal.completes and not (held and held.broken):
+        facts = replace(facts, unnoticed=_find_unnoticed_pieces(case, applied))
     after = PatchedRuns(
         run.result.exit_code if run else None,
         green,
@@ -450,6 +453,20 @@ def _find_untested_lines(case: RepairCase, applied: AppliedPatch) -> tuple[str, 
                 if number not in run.get(file.path, set())
             ]
     return tuple(missed)
+
+
+def _find_unnoticed_pieces(case: RepairCase, applied: AppliedPatch) -> tuple[str, ...]:
+    """The places of the patch that can be undone, each alone, while every test stays green."""
+    code = [file for file in applied.files if file.has_syntax_tree and file.old is not None]
+    now = {file.path: file.new or "" for file in code}
+    then = {file.path: file.old or "" for file in code}
+    pieces = split_pieces(now, then)
+    engine = WarmEngine(replace(case, rev=applied.commit or case.rev))
+    undone = [{**now, **apply_pieces(now, then, [piece])} for piece in pieces]
+    noticed = [not verdict.green for verdict in engine.try_all(undone, seconds=60)]
+    noticed += [False] * (len(pieces) - len(noticed))  # not tried in time
+    both = zip(pieces, noticed, strict=True)
+    return tuple(f"{piece.path}:{piece.i1 + 1}" for piece, is_noticed in both if not is_noticed)
 
 
 def find_failing_sources(

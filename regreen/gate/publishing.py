@@ -30,7 +30,7 @@ class PatchFacts:
     `passed_before`: what fails passed before the culprit; that costs a run, and is looked up last. `alone` says why
     the failing step alone was held against the patch, `is_whole` that all the project's tests ran before and after;
     `ran` says in words what ran. `is_layout`: a tool wrote the same otherwise. `lost` is what the patch takes away;
-    `mended` is the line of the culprit's message that says that it mended something.
+    `unnoticed` are places of a followed rename or signature that may be undone without a test noticing; `mended` is the line of the culprit's message that says that it mended something.
     """
 
     rung: str | None
@@ -43,6 +43,7 @@ class PatchFacts:
     is_layout: bool = False
     lost: tuple[str, ...] = ()
     mended: str = ""
+    unnoticed: tuple[str, ...] = ()
 
 
 def find_reasons_to_wait(facts: PatchFacts) -> list[CheckReason]:
@@ -51,6 +52,9 @@ def find_reasons_to_wait(facts: PatchFacts) -> list[CheckReason]:
     if facts.alone and not facts.is_layout:
         words = f"only the failing step was held against it: {facts.alone}; run with the patch: {facts.ran}"
         reasons.append(CheckReason("suite", words))
+    if facts.unnoticed:
+        words = f"no test notices what was changed at {', '.join(facts.unnoticed[:5])}"
+        reasons.append(CheckReason("evidence", words))
     if facts.rung not in TAKES_BACK:
         return reasons
     if not facts.alone and not facts.is_whole:

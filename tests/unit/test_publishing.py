@@ -35,6 +35,7 @@ REVERT = PatchFacts("revert", "pytest -q (2 tests: a, b)", "behaviour", is_whole
         (PatchFacts("model", "make check", is_whole=True), ""),
         (PatchFacts("recipe", "make check", is_whole=True), ""),
         (PatchFacts(None, "make check", is_whole=True), ""),
+        (PatchFacts("recipe", "make check", is_whole=True, unnoticed=("a.py:3",)), "no test notices what was changed at a.py:3"),
         (PatchFacts("model", "make check", alone="no tests"), "only the failing step"),
         (PatchFacts("recipe", "make check", alone="no tests"), "only the failing step"),
         (PatchFacts("template", "make check", alone="no tests"), "only the failing step"),

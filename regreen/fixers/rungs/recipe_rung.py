@@ -15,10 +15,11 @@ from regreen.code.file_change import PatchedFile, is_layout_only
 from regreen.code.hunks import diff_files
 from regreen.code.paths import is_test
 from regreen.domain.environments import ReadText
-from regreen.domain.errors import SetupFailed
+from regreen.domain.errors import AnalysisFailed, SetupFailed
 from regreen.domain.languages import DependencyTools
 from regreen.domain.ports import Box
 from regreen.fixers.case import (
+    GuiltyCommit,
     JudgeProposal,
     PatchVerdict,
     Proposal,
@@ -37,6 +38,8 @@ from regreen.fixers.recipes.tool_output import (
     make_whitespace_remedy,
     remove_unused_suppressions,
 )
+from regreen.isolation import run_in_child
+from regreen.languages.python.forgotten_callers import complete_change
 from regreen.languages.registry import DEPENDENCIES, names_each_test
 from regreen.runs.test_runs import asks_git, wrap_in_repository
 from regreen.runs.trial import Trial, make_env_spec
@@ -237,6 +240,7 @@ class RecipeRung:
     def _all_proposals(self, case: RepairCase) -> Iterator[Proposal]:
         files = [entry.path for entry in case.git.tree(case.rev)]
         read = _make_reader(case)
+        yield from self._propose_completions(case)
         for remedy in _find_remedies(case, files, read, partial(self._list_scripts, case)):
             try:
                 changed = run_remedy(case, remedy)
@@ -261,6 +265,21 @@ class RecipeRung:
                 yield from self._propose_moved_pins(case, files, read, tools)
             else:
                 yield from self._propose_version_caps(case, files, read, tools)
+
+    def _propose_completions(self, case: RepairCase) -> Iterator[Proposal]:
+        """Follow what a commit renamed, moved or gave other arguments to the callers that it forgot."""
+        try:
+            made = run_in_child(complete_change, case.git, case.rev, case.base, case.output)
+        except AnalysisFailed as error:
+            self.troubles.append(f"callers could not be looked for: {error}")
+            return
+        if made is not None:
+            culprit = GuiltyCommit(made.culprit, case.git.commit(made.culprit).subject)
+            asks = "another reading is possible: look whether this is what the change means"
+            cause = f"{made.culprit[:12]} ({culprit.subject}) left callers as they were"
+            words = f"followed it to its callers: {made.summary}"
+            proposal = self._rename(case, made.texts, words, cause, asks if made.is_guess else None)
+            yield replace(proposal, culprit=culprit, completes=True)
 
     def _propose_other_names(
         self, case: RepairCase, files: list[str], read: ReadText

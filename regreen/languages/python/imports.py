@@ -100,7 +100,7 @@ class _UseFinder:
         self.path = path
         self.modules = modules
         self.guarded = _guarded_nodes(tree)
-        self.stores = _count_bindings(tree)
+        self.stores = count_bindings(tree)
         self.members, self.aliases = self._local_imports()
         self.own = {
             n.name for n in tree.body if isinstance(n, FunctionNode | ast.ClassDef)
@@ -219,7 +219,7 @@ def imported_files(text: str | bytes, path: str, modules: ModuleMap) -> Iterator
                     yield found
 
 
-def _count_bindings(tree: ast.Module) -> dict[str, int]:
+def count_bindings(tree: ast.Module) -> dict[str, int]:
     """Names bound anywhere in the file by something else than one import or one definition at the top."""
     found: dict[str, int] = {}
     tops = {id(n) for n in tree.body}
