@@ -1,6 +1,6 @@
 """Draw pull requests with a known bug, and clean ones, from public histories, by program and blind.
 
-python benchmarks/draw_prs.py REPO.git ... --bugs N --clean N --seed S --out DIR
+python benchmarks/draw_prs.py REPO.git ... --bugs N --clean N --seed S [--since YEAR] --out DIR
     writes DIR/bug.jsonl.gz and DIR/clean.jsonl.gz for `read_prs.py` and prints how many, so that who reads them
     afterwards knows nothing of them. Ids are hashes; the same histories and seed give the same cases.
 
@@ -83,8 +83,9 @@ class Commit:
 class History:
     """One repository's commits, as a bare git directory holds them."""
 
-    def __init__(self, git_dir: Path) -> None:
+    def __init__(self, git_dir: Path, since: int = 1970) -> None:
         self._git_dir = git_dir
+        self._since = since
         folder = git_dir.resolve()
         self.name = (folder.parent if folder.name == "repo" else folder).name.removesuffix(".git").replace("+", "/")  # fmt: skip
         self.commits = {c.sha: c for c in self._log()}
@@ -123,7 +124,7 @@ class History:
         return self.git("rev-list", "-1", "--first-parent", f"--before={commit.time + YEAR}", "HEAD").strip()  # fmt: skip
 
     def _log(self) -> Iterator[Commit]:
-        log = self.git("log", "--no-merges", "--min-parents=1", "--no-renames", "--numstat", "--format=%x01%H%x02%ct%x02%s")  # fmt: skip
+        log = self.git("log", f"--since={self._since}-01-01", "--no-merges", "--min-parents=1", "--no-renames", "--numstat", "--format=%x01%H%x02%ct%x02%s")  # fmt: skip
         for entry in log.split("\x01")[1:]:
             head, _, rest = entry.partition("\n")
             sha, time, subject = head.split("\x02", 2)
@@ -138,9 +139,10 @@ def main() -> None:
     parser.add_argument("--bugs", type=int, default=12)
     parser.add_argument("--clean", type=int, default=8)
     parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--since", type=int, default=1970, metavar="YEAR")
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
-    histories = [History(path) for path in args.repositories]
+    histories = [History(path, args.since) for path in args.repositories]
     anything = Counter(dict.fromkeys(SIZES, args.bugs))
     bugs = draw(histories, draw_bugs, args.seed, args.bugs, anything)
     sizes = Counter(_size(case["changed"]) for case in bugs)

@@ -1,7 +1,8 @@
 """Have a model read the PR sets, case after case, and score what the whole review would post. Figures: review.md.
 
-python benchmarks/read_prs.py run OUT [--cases IDS.txt] [--only-model] [--setup CMD] [BUGS CLEAN]
-    The endpoint comes from ANTHROPIC_BASE_URL (and REGREEN_SECOND_URL, where the second reader is somebody else).
+python benchmarks/read_prs.py run OUT [--cases IDS.txt] [--only-model] [--repositories DIR [--claims]] [BUGS CLEAN]
+    With --repositories the cases are read in their whole repositories (DIR/owner+name/repo); with --claims their
+    claims are run as `regreen review` runs them, in an inferred environment. The endpoint comes from ANTHROPIC_BASE_URL (and REGREEN_SECOND_URL, where the second reader is somebody else).
     Answers are kept in OUT/answers by the hash of their question: a run that broke off, or a changed ranking, asks
     nothing twice. The model sees a repository without name or history; cases come in an order that tells nothing.
 python benchmarks/read_prs.py score OUT [--cases IDS.txt] [BUGS CLEAN]
@@ -21,6 +22,7 @@ import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from statistics import mean
@@ -31,8 +33,11 @@ from review import SHARED, cases, repository
 from regreen.adapters.git.repository import GitRepository
 from regreen.adapters.model.anthropic_client import AnthropicModel, LedgerEntry
 from regreen.adapters.model.endpoints import ModelEndpoint
+from regreen.bot.flows.trials import rules_from_config
+from regreen.cli.review import LocalTests
 from regreen.domain.models import ModelAnswer, ModelRequest, Signals
-from regreen.domain.ports import Model, Sandbox
+from regreen.domain.ports import Model
+from regreen.domain.repo_config import RepoConfig
 from regreen.reviewers.calibration import (
     PRIOR_WEIGHTS,
     calibration_gap,
@@ -89,7 +94,9 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--cases", type=Path, help="a file of case ids; default: all")
     parser.add_argument("--only-model", action="store_true", help="without the static reviewers")
-    parser.add_argument("--setup", help="install command: with it claims are tried in the sandbox")
+    parser.add_argument("--repositories", type=Path, help="folder of the cases' repositories")
+    parser.add_argument("--claims", action="store_true", help="run the claims in the sandbox")
+    parser.add_argument("--parallel", type=int, default=1, help="cases at once")
     parser.add_argument("sets", nargs="*", type=Path)
     # the sets may stand behind options, as the usage shows them
     args = parser.parse_intermixed_args()
@@ -105,45 +112,53 @@ def main() -> None:
 
 
 def run(args: argparse.Namespace, chosen: Sequence[Mapping[str, Any]]) -> None:
+    for folder in ("reviews", "transcripts"):
+        (args.out / folder).mkdir(exist_ok=True)
+    with ThreadPoolExecutor(args.parallel) as pool:
+        list(pool.map(lambda case: _read_case(args, case), chosen))
+
+
+def _read_case(args: argparse.Namespace, case: Mapping[str, Any]) -> None:
+    name, ledger = _name(case["id"]), list[LedgerEntry]()
     kept = Answers(args.out / "answers")
-    ledger: list[LedgerEntry] = []
     first = _model(os.environ.get("ANTHROPIC_BASE_URL"), kept, ledger)
-    second = _model(os.environ.get("REGREEN_SECOND_URL"), kept, ledger) if os.environ.get("REGREEN_SECOND_URL") else first  # fmt: skip
-    sandbox = _sandbox() if args.setup else None
-    (args.out / "reviews").mkdir(exist_ok=True)
-    (args.out / "transcripts").mkdir(exist_ok=True)
-    for number, case in enumerate(chosen, 1):
-        name = _name(case["id"])
-        print(f"case {number} of {len(chosen)} ({name})", flush=True)
-        ledger.clear()
-        model = Exchange(first, second, args.out / "transcripts" / f"{name}.jsonl")
-        done = _review(case, model, sandbox, args)
-        gaps = [s["reason"] for s in done["skipped"] if s["reviewer"].startswith("model")]
-        if gaps:
-            print(f"  not finished: {gaps[0]}; run again", flush=True)
-            continue
+    other = os.environ.get("REGREEN_SECOND_URL")
+    second = _model(other, kept, ledger) if other else first
+    model = Exchange(first, second, args.out / "transcripts" / f"{name}.jsonl")
+    done = _review(case, model, args)
+    gaps = [s["reason"] for s in done["skipped"] if s["reviewer"].startswith("model")]
+    print(f"{name}: {gaps[0] if gaps else 'read'}", flush=True)
+    if not gaps or done["findings"] or all("claims were not tested" in g for g in gaps):
         done["calls"] = [e.purpose for e in ledger]
         (args.out / "reviews" / f"{name}.json").write_text(json.dumps(done, indent=1))
 
 
-def _review(
-    case: Mapping[str, Any], model: Model, sandbox: Sandbox | None, args: argparse.Namespace
-) -> dict[str, Any]:
+def _review(case: Mapping[str, Any], model: Model, args: argparse.Namespace) -> dict[str, Any]:
+    table = tuple(r for r in REVIEWERS if r[1].name == "model") if args.only_model else REVIEWERS
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder) / "project"
-        root.mkdir()
-        base, head = repository(dict(case), root)
+        if args.repositories:
+            root = args.repositories / case["repo"].replace("/", "+") / "repo"
+            base, head = case["base_commit"], case["head_commit"]
+        else:
+            root = Path(folder) / "project"
+            root.mkdir()
+            base, head = repository(dict(case), root)
+        git = GitRepository.open(root, Path(folder) / "view")
+        tests = None
+        if args.claims:
+            trial = Trial((), base=base, rules=rules_from_config(RepoConfig()))
+            tests = LocalTests(git, RepoConfig(), trial, head, None, exact=False, asked=True)
         job = ReviewJob(
             base=base,
             head=head,
             title=case["title"],
             body=case["body"] or "",
             max_comments=MOST_COMMENTS,
-            tests=Trial(("python", "-m", "pytest", "-q"), setup=args.setup) if sandbox else None,
+            find_claim_tests=tests.find_claim_tests if tests else None,
         )
-        table = tuple(r for r in REVIEWERS if r[1].name == "model") if args.only_model else REVIEWERS  # fmt: skip
-        found = review_change(job, git=GitRepository.open(root, Path(folder) / "view"), sandbox=sandbox, model=model, reviewers=table)  # fmt: skip
-    return make_document(found)
+        return make_document(
+            review_change(job, git=git, sandbox=None, model=model, reviewers=table)
+        )
 
 
 def _model(url: str | None, kept: Answers, ledger: list[LedgerEntry]) -> AnthropicModel:
@@ -159,14 +174,6 @@ def _model(url: str | None, kept: Answers, ledger: list[LedgerEntry]) -> Anthrop
         timeout=MOST_WAIT,
         max_retries=0,
     )
-
-
-def _sandbox() -> Sandbox:
-    from regreen.adapters.sandbox.selection import (
-        choose_sandbox,  # only where claims are to be tried
-    )
-
-    return choose_sandbox("auto")
 
 
 def score(out: Path, chosen: Mapping[str, tuple[str, Mapping[str, Any]]]) -> None:

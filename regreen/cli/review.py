@@ -148,7 +148,7 @@ def command(
         trial = replace(
             _make_trial(config, setup, environment), base=base_sha, rules=rules_from_config(config)
         )
-        tests = _LocalTests(
+        tests = LocalTests(
             git,
             config,
             trial,
@@ -347,7 +347,7 @@ def _make_trial(
 
 
 @dataclass
-class _LocalTests:
+class LocalTests:
     """The tests of the repository under review, prepared when they are first asked for.
 
     `exact`: refuse a sandbox with approximate limits, for other people's code. `asked`: somebody asked for test runs.

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from regreen.taint import namespaces
 from regreen.taint.interpreter import Interpreter
+from regreen.taint.models import sources
 from regreen.taint.state import MAX_ITEMS, AbstractState, HeapObject
 from regreen.taint.values import (
     BOTTOM,
@@ -34,7 +35,8 @@ def loop_element(interp: Interpreter, node: ast.AST, value: AbstractValue) -> Ab
     keyed = [h for h in interp.state.find_objects(value) if h.kind == "dict"]
     if keyed and not value.taints:
         return TOP
-    found = interp.state.any_element(value)
+    received = (sources.received_message(interp, n, node) for n in value.external_names())
+    found = join_values(interp.state.any_element(value), *(r for r in received if r is not None))
     line = getattr(node, "lineno", 1)
     return (
         add_step(found, TrailStep(interp.frame.path, line, "an element of it"))

@@ -112,7 +112,7 @@ def _all_folders(paths: Iterable[str]) -> Iterable[str]:
 
 _SOURCE_NAMES = (
     r"request|argv|environ|getenv|input|stdin|recv\w*|random|get_\w{0,100}argument\w{0,100}|urlopen|ArgumentParser|requests|httpx|"
-    r"urllib3|StreamReader|hashlib|md5|sha1"
+    r"urllib3|StreamReader|websockets?|WebSocketResponse|hashlib|md5|sha1"
 )
 _IN_TEXT = re.compile(rf"\b(?:{_SOURCE_NAMES})\b")
 _SOURCE_NAME = re.compile(_SOURCE_NAMES)

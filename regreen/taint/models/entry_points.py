@@ -126,7 +126,9 @@ _CONVERTED_PARAMETER = re.compile(
     r"<(?:(int|float|uuid|bool)(?:\([^)]{0,200}\))?:)?(?:\w{1,200}(?:\([^)]{0,200}\))?:)?(\w{1,200})>|\{(\w+)(?::(\w+))?\}"
 )
 _RULE_METHODS = frozenset({"add_url_rule", "add_api_route"})
-_REGISTRATION_CALL = re.compile(r"\.(?:add_url_rule|add_api_route|register_function)\(")
+_REGISTRATION_CALL = re.compile(
+    r"\.(?:add_url_rule|add_api_route|register_function)\(|\bwebsockets\b"
+)
 _ERROR_DECORATORS = frozenset({"errorhandler", "app_errorhandler"})
 
 _CHOICE_MARK = re.compile(r"<any\(")  # one of a few words
@@ -142,10 +144,12 @@ _VIEW_HOOKS = frozenset(
 _VIEW_METHODS = frozenset(
     {"get", "post", "put", "patch", "delete", "head", "options", "dispatch", "get_queryset"}
 )
+_HTTP_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"})
 _HANDLER_CLASSES = re.compile(
     r"\b(?:Base|SimpleHTTP|CGIHTTP|BaseHTTP|Stream|Datagram|SimpleXMLRPC)RequestHandler\b"
 )
 _RESPONDER_NAME = re.compile(r"on_(?:get|post|put|patch|delete|head|options|websocket)")
+_MESSAGE_CLASS = re.compile(rf"({'|'.join(sources.MESSAGE_METHODS)})\b")
 _VIEW_CLASSES = (
     (re.compile("HTTPEndpoint"), EntryPoint("web", html=False)),
     (re.compile("RequestHandler"), EntryPoint("tornado", html=False)),
@@ -180,14 +184,19 @@ def find_entry_point(
         return replace(found, html=True) if found and _answers_html(node) else found
     if _answers_errors(node) and "flask" in text:
         return EntryPoint("flask", routes=("",))
-    exposed = any(ast.unparse(decorator) == "cherrypy.expose" for decorator in node.decorator_list)
-    if exposed or owner is not None:
-        return EntryPoint("cherrypy") if exposed or owner is None else _view_class(owner, node)
-    if module is not None and _REGISTRATION_CALL.search(text):
-        given = _registered_entry(module.tree, node.name)
-        if given is not None:
-            return replace(given, html=given.html and _is_flask(text))
+    if _is_exposed(node) or (owner and _is_exposed(owner) and node.name in _HTTP_METHODS):
+        return EntryPoint("cherrypy")
+    found = _view_class(owner, node) if owner is not None else None
+    if found is None and module is not None and _REGISTRATION_CALL.search(text):
+        given = _registered_entry(module.tree, node.name, is_method=owner is not None)
+        found = given and replace(given, html=given.html and _is_flask(text))
+    if found is not None or owner is not None:
+        return found
     return _command_entry(node, text) or _view_function(node, text, function.module)
+
+
+def _is_exposed(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(ast.unparse(decorator) == "cherrypy.expose" for decorator in node.decorator_list)
 
 
 def _command_entry(node: ast.FunctionDef | ast.AsyncFunctionDef, text: str) -> EntryPoint | None:
@@ -221,13 +230,24 @@ def _option_value(interp: Interpreter, argument: ast.arg, annotation: str) -> Ab
     return sources.make_source(interp, argument, "argv", mark, what)
 
 
-def _registered_entry(tree: ast.Module, name: str) -> EntryPoint | None:
+def _is_named(value: ast.expr, name: str, *, is_method: bool) -> bool:
+    """Whether a value is the function, or the method of some object, of this name."""
+    if is_method:
+        return isinstance(value, ast.Attribute) and value.attr == name
+    return isinstance(value, ast.Name) and value.id == name
+
+
+def _registered_entry(tree: ast.Module, name: str, *, is_method: bool) -> EntryPoint | None:
     """The entry point of a function that is registered by a call: `app.add_url_rule("/x", view_func=x)`, `register_function(x)`."""
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute | ast.Name):
             continue
         handed = [*node.args, *(k.value for k in node.keywords)]
-        if not any(isinstance(value, ast.Name) and value.id == name for value in handed):
+        if not any(_is_named(value, name, is_method=is_method) for value in handed):
+            continue
+        if ast.unparse(node.func) in sources.CONNECTION_SERVERS:
+            return EntryPoint("connection", html=False)
+        if isinstance(node.func, ast.Name):
             continue
         if node.func.attr == "register_function":
             return EntryPoint("rpc", html=False)
@@ -300,6 +320,10 @@ def _view_class(
         return EntryPoint("falcon", html=False)
     if _HANDLER_CLASSES.search(bases) and (node.name == "handle" or node.name.startswith("do_")):
         return EntryPoint("server", html=False)
+    if any(
+        node.name in sources.MESSAGE_METHODS.get(kind, ()) for kind in _MESSAGE_CLASS.findall(bases)
+    ):
+        return EntryPoint("message", html=False)
     if node.name in _VIEW_HOOKS and re.search(r"View(?:Set)?\b", bases):
         return EntryPoint("web", html=False)
     if node.name not in _VIEW_METHODS:
@@ -384,12 +408,14 @@ def _external_parameter(
     }:
         return make_external("web.request")
     match entry.framework:
-        case "tornado" | "rpc":
-            free = True
+        case "tornado" | "rpc" | "message":
+            free = argument.arg != "websocket"
         case "falcon":
             free = argument.arg not in {"resp", "ws"}
         case "command":
             return _option_value(interp, argument, annotation)
+        case "connection":
+            return make_external("websockets.connection")
         case "stream":
             return make_external("asyncio.StreamReader()") if _is_reader(argument) else TOP
         case "web":

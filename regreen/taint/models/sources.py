@@ -124,6 +124,10 @@ _NAMED_SOURCES: dict[str, str] = {
 _METHOD_SOURCES: dict[str, str] = {
     name: kind for kind, names in LIBRARIES["source_methods"].items() for name in names
 }
+_CONNECTIONS = frozenset[str](LIBRARIES["connections"]["objects"])
+_CONNECTION_METHODS = frozenset[str](LIBRARIES["connections"]["methods"])
+MESSAGE_METHODS: dict[str, list[str]] = LIBRARIES["message_methods"]
+CONNECTION_SERVERS = frozenset[str](LIBRARIES["connections"]["servers"])
 _RESPONSE_PREFIXES = tuple[str, ...](LIBRARIES["responses"]["prefixes"])
 _RESPONSE_PARTS = frozenset[str](LIBRARIES["responses"]["parts"])
 WEAK_RANDOM = frozenset(
@@ -162,6 +166,8 @@ def source_of_call(interp: Interpreter, name: str, node: ast.Call) -> AbstractVa
     owner, _, attr = name.rpartition(".")
     if owner in REQUEST_OBJECTS and attr in _WHOLE_REQUEST:
         return _request_part(interp, node, owner, attr, f"{attr}()")
+    if owner in _CONNECTIONS and attr in _CONNECTION_METHODS:
+        return received_message(interp, owner, node)
     mark = (dotted, interp.frame.path, node.lineno)
     kind = _NAMED_SOURCES.get(dotted)
     if kind is not None:
@@ -184,6 +190,14 @@ def _request_part(
 ) -> AbstractValue:
     found = make_source(interp, node, "web", (name, attr), f"`request.{shown}`")
     return mark_safe(found, frozenset({"open-redirect", "ssrf"})) if attr in _OWN_ADDRESS else found
+
+
+def received_message(interp: Interpreter, name: str, node: ast.AST) -> AbstractValue | None:
+    """What comes over a connection of a client; None where the name is no such connection's."""
+    if name not in _CONNECTIONS:
+        return None
+    mark = (name, interp.frame.path, getattr(node, "lineno", 1))
+    return make_source(interp, node, "web", mark, "a message of the client")
 
 
 def wrapped_request(interp: Interpreter, name: str, node: ast.Call) -> AbstractValue:
