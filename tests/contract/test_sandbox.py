@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -100,6 +101,19 @@ def test_home_and_tmp_can_be_written_and_shells_and_git_are_there(box: Box) -> N
         box,
         "echo 1 > $HOME/x; echo 2 > $TMPDIR/y; cat $HOME/x $TMPDIR/y; git init -q . && ls .git/HEAD",
     )
+
+
+@pytest.mark.parametrize(
+    "call", ["go version", "cargo --version", "java -version", "javac -version"]
+)
+def test_this_machines_toolchains_start(local_sandbox: Sandbox, call: str) -> None:
+    if shutil.which(call.split(maxsplit=1)[0]) is None:
+        pytest.skip(f"{call.split(maxsplit=1)[0]} is not installed here")
+    spec = EnvSpec(host_programs=True)
+    with local_sandbox.open(local_sandbox.prepare(spec, tree({})), tree({})) as box:
+        done = box.run(call.split(), timeout=60)
+        assert done.passed, done
+        assert sh(box, "ls /etc/maven/settings.xml 2>/dev/null; true") == ""
 
 
 def test_files_are_read_and_written(box: Box) -> None:

@@ -43,6 +43,7 @@ TEXTS = {
             "fixers/recipes/task_runners.py",  # pre-commit's word for a hook
             # the interpreter of a box
             "adapters/sandbox/docker/", "bisect/verdict_memory.py", "runs/capsule.py",
+            "adapters/sandbox/host.py",  # programs of this machine
             # the fence around a generated test
             "bot/messages/", "reviewers/document.py",
         },

@@ -9,8 +9,11 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
+import stat
 import sys
 import tarfile
+import tomllib
 from collections.abc import Iterator, Mapping
 from configparser import ConfigParser
 from configparser import Error as ConfigError
@@ -18,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from regreen.adapters.sandbox.layout import DEFAULT_PATH, PROGRAMS_DIR
 from regreen.secrets.redaction import is_random
 
 CERTIFICATES_DIR = Path("/etc/ssl/certs")
@@ -45,6 +49,14 @@ _ETC_FILES = (
     "shells",
     "debian_version",
 )
+# Debian's Java and Maven read their settings from /etc. Maven's settings.xml may hold passwords of repositories.
+_ETC_OF_TOOLCHAINS = ("java-*/**/*", "maven/**/*")
+_PRIVATE = frozenset({"settings.xml", "settings-security.xml", "jmxremote.password"})
+_TOOLCHAIN_PROGRAMS = (
+    "cargo", "rustc", "rustdoc", "rustfmt", "cargo-fmt", "cargo-clippy", "clippy-driver", "cargo-nextest",
+    "cargo-llvm-cov", "go", "gofmt", "staticcheck", "java", "javac", "jar", "mvn", "gradle", "node", "npm", "npx",
+    "pnpm", "yarn", "bun", "deno",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +105,9 @@ def skeleton_tar() -> bytes:
                 tar.addfile(_tar_entry(name, tarfile.SYMTYPE, link=f"usr/{name}"))
         for name, link in _etc_links():
             tar.addfile(_tar_entry(name, tarfile.SYMTYPE, link=link))
+        for program, path in _find_programs().items():
+            name = f"{PROGRAMS_DIR[1:]}/{program}"
+            tar.addfile(_tar_entry(name, tarfile.SYMTYPE, link=str(path)))
         for name, content in _etc_files():
             entry = _tar_entry(name, tarfile.REGTYPE, mode=0o644)
             entry.size = len(content)
@@ -109,7 +124,40 @@ def skeleton_mounts(python: HostPython | None) -> tuple[str, ...]:
         mounts.append(str(CERTIFICATES_DIR))
     if python is not None and not python.root.is_relative_to("/usr"):
         mounts.append(str(python.root))
+    roots = {path.parent.parent for path in _find_programs().values()}
+    mounts += sorted(str(root) for root in roots if not root.is_relative_to("/usr"))
     return tuple(mounts)
+
+
+def _find_programs() -> dict[str, Path]:
+    """The programs of toolchains that are not on the PATH of a box, by name: those of rustup, of version managers, of /opt."""
+    found: dict[str, Path] = {}
+    for name in _TOOLCHAIN_PROGRAMS:
+        path = shutil.which(name)
+        if path is None or str(Path(path).parent) in DEFAULT_PATH.split(":"):
+            continue
+        real = Path(path).resolve()
+        if real.name == "rustup":  # one program stands for all: the toolchain has the real ones
+            real = _default_rust_toolchain() / "bin" / name
+        if real.is_file() and real.parent.name == "bin" and _holds_a_toolchain(real.parent.parent):
+            found[name] = real
+    return found
+
+
+def _holds_a_toolchain(root: Path) -> bool:
+    """Whether a directory holds one toolchain and nothing of its user's."""
+    home = Path.home()
+    return not home.is_relative_to(root) and not (root.parent == home and root.name.startswith("."))
+
+
+def _default_rust_toolchain() -> Path:
+    home = Path(os.environ.get("RUSTUP_HOME") or Path.home() / ".rustup")
+    try:
+        settings = tomllib.loads((home / "settings.toml").read_text("utf-8"))
+    except (OSError, ValueError):
+        return home
+    name = os.environ.get("RUSTUP_TOOLCHAIN") or settings.get("default_toolchain")
+    return (home / "toolchains" / str(name)).resolve()
 
 
 def ca_bundle(environ: Mapping[str, str] = os.environ) -> Path | None:
@@ -176,7 +224,17 @@ def _configured_index() -> str:
 _SKELETON_DIRECTORIES: tuple[tuple[str, int, int], ...] = (
     *(
         (name, 0o755, 0)
-        for name in ("etc", "etc/alternatives", "etc/ssl", "etc/ssl/certs", "home", "sbin", "usr")
+        for name in (
+            "etc",
+            "etc/alternatives",
+            "etc/regreen",
+            PROGRAMS_DIR[1:],
+            "etc/ssl",
+            "etc/ssl/certs",
+            "home",
+            "sbin",
+            "usr",
+        )
     ),
     *((name, 0o755, 0) for name in ("dev", "proc", "sys", "run", "var", "opt", "root", "mnt")),
     ("tmp", 0o1777, 0),
@@ -208,6 +266,10 @@ def _etc_files() -> Iterator[tuple[str, bytes]]:
         path = Path("/etc", name)
         if path.is_file():
             yield f"etc/{name}", path.read_bytes()
+    for pattern in _ETC_OF_TOOLCHAINS:
+        for path in sorted(Path("/etc").glob(pattern)):
+            if path.is_file() and path.stat().st_mode & stat.S_IROTH and path.name not in _PRIVATE:
+                yield str(path)[1:], path.read_bytes()
 
 
 def _etc_links() -> Iterator[tuple[str, str]]:

@@ -17,7 +17,9 @@ from regreen.domain.errors import UserError
 from regreen.domain.models import RunEnding, RunResult
 from regreen.domain.private_folders import temporary_folder
 
-DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PROGRAMS_DIR = "/etc/regreen/bin"
+"""Links to this machine's toolchains that lie outside /usr."""
+DEFAULT_PATH = f"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{PROGRAMS_DIR}"
 HELPER_TIMEOUT_S = 120.0
 MiB = 1024**2
 # Below these limits no program starts, and the engine's own message would not say why.
