@@ -99,7 +99,7 @@ def play(
             for number in acts:
                 _act(stage, number)
             if left_out:
-                say(f"\n{left_out} Install Docker or bubblewrap, and run it again.")
+                say(f"\n{left_out} `regreen doctor` says what a sandbox needs here.")
             _close(stage, keep=keep)
         except (KeyboardInterrupt, SystemExit):
             _stop(stage.process)
@@ -120,13 +120,14 @@ def _choose_acts(acts: Sequence[int], say: Say) -> tuple[Sequence[int], str]:
     Raises:
         NoSandbox: none of them can.
     """
-    from regreen.adapters.sandbox.attacks.attack import self_test
+    from regreen.adapters.sandbox.attacks.attack import is_approximate, self_test
     from regreen.adapters.sandbox.selection import choose_sandbox
 
     try:
-        sandbox = choose_sandbox(os.environ.get("REGREEN_SANDBOX") or "auto", os.environ.get("REGREEN_SANDBOX_RUNTIME"), exact=True)  # fmt: skip
+        sandbox = choose_sandbox(os.environ.get("REGREEN_SANDBOX") or "auto", os.environ.get("REGREEN_SANDBOX_RUNTIME"))  # fmt: skip
         if not (unfit := self_test(sandbox)):
-            say(f"Sandbox: {sandbox.name}")
+            approximate = " (with approximate limits)" if is_approximate(sandbox) else ""
+            say(f"Sandbox: {sandbox.name}{approximate}")
             return acts, ""
     except NoSandbox as error:
         unfit = str(error)
@@ -174,6 +175,7 @@ def _start(
         "REGREEN_HOME": str(home),
         "REGREEN_PUBLIC_URL": f"http://127.0.0.1:{port}",
         "REGREEN_REVIEW_DELAY_S": "1",
+        "REGREEN_SANDBOX_APPROXIMATE": "1",  # all code here is the playground's own
         **{
             name: os.environ[name]
             for name in ("REGREEN_MODEL", "REGREEN_SANDBOX", "REGREEN_SANDBOX_RUNTIME")

@@ -78,7 +78,10 @@ def build_app(
     traces, meters = make_traces(settings.otlp_endpoint), MetricCounters(store)
     boxes = sandbox or SandboxProvider(
         lambda: choose_sandbox(
-            settings.sandbox, settings.sandbox_runtime, settings.setup_hosts, exact=True
+            settings.sandbox,
+            settings.sandbox_runtime,
+            settings.setup_hosts,
+            exact=settings.needs_exact_sandbox,
         ),
         self_test,
         clock,

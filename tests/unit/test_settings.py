@@ -117,3 +117,20 @@ def test_the_operators_settings_come_from_the_environment(monkeypatch: pytest.Mo
     settings = Settings(_env_file=None)
     assert (settings.app_id, settings.review_delay_s, settings.has_model) == (7, 0, True)
     assert settings.database.startswith("sqlite:///")
+
+
+@pytest.mark.parametrize(
+    ("api", "accepts", "exact"),
+    [
+        ("http://127.0.0.1:8090/api/v3", True, False),
+        ("http://localhost:8090", True, False),
+        ("http://127.0.0.1:8090/api/v3", False, True),
+        ("https://api.github.com", True, True),
+        ("https://127.0.0.1.example/api/v3", True, True),
+    ],
+)
+def test_approximate_limits_are_accepted_only_for_a_github_on_loopback(
+    api: str, accepts: bool, exact: bool
+) -> None:
+    settings = Settings(github_api_url=api, sandbox_approximate=accepts)
+    assert settings.needs_exact_sandbox is exact
