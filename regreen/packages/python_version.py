@@ -129,17 +129,29 @@ def _read_toml_ranges(text: str) -> list[str]:
     poetry = tool.get("poetry") if isinstance(tool, dict) else None
     dependencies = poetry.get("dependencies") if isinstance(poetry, dict) else None
     wanted = dependencies.get("python") if isinstance(dependencies, dict) else None
-    return [_convert_caret(wanted)] if isinstance(wanted, str) else []
+    return [convert_poetry_bounds(wanted)] if isinstance(wanted, str) else []
 
 
-def _convert_caret(wanted: str) -> str:
-    """Poetry's `^3.8` and `~3.8` as specifiers of the packaging standard."""
-    match = re.fullmatch(r"\s*([\^~])\s*(\d++)(?:\.(\d++))?[\d.]*+\s*", wanted)
+def convert_poetry_bounds(wanted: str) -> str:
+    """Poetry's `^3.8`, `~3.8`, `3.8` and `*` as specifiers of the packaging standard; "" where there is no bound."""
+    if "|" in wanted:
+        return ""
+    return ",".join(filter(None, map(_convert_poetry_bound, wanted.split(","))))
+
+
+def _convert_poetry_bound(wanted: str) -> str:
+    match = re.fullmatch(r"\s*([\^~]?)\s*(\d++(?:\.\d++)*+)(\.\*)?\s*", wanted)
     if match is None:
-        return wanted
-    sign, major, minor = match[1], int(match[2]), int(match[3] or 0)
-    end = f"{major + 1}" if sign == "^" else f"{major}.{minor + 1}"
-    return f">={major}.{minor},<{end}"
+        return "" if wanted.strip() == "*" else wanted.strip()
+    sign, version, rest = match.groups(default="")
+    if not sign:
+        return f"=={version}{rest}"
+    numbers = [int(part) for part in version.split(".")]
+    # a caret allows what keeps the first number that is not 0, a tilde what keeps the second one
+    telling = (at for at, number in enumerate(numbers) if number)
+    last = next(telling, len(numbers) - 1) if sign == "^" else min(1, len(numbers) - 1)
+    end = [*numbers[:last], numbers[last] + 1]
+    return f">={version},<{'.'.join(map(str, end))}"
 
 
 def _allows_version(allowed: SpecifierSet, version: str) -> bool:

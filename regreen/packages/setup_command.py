@@ -50,8 +50,6 @@ def _command_needs(
             needs = _node_needs(arguments, paths, read)
         case "uv" | "poetry" | "pdm" | "pipenv":
             needs = _project_tool_needs(arguments, read)
-        case "uvx":
-            needs = _runner_needs(arguments, read)
         case "bundle" | "cargo" | "go":
             needs = _fetcher_needs(name, arguments)
         case "cd":
@@ -70,20 +68,25 @@ def _project_tool_needs(arguments: Sequence[str], read: ReadFile | None) -> Setu
     return editable_needs("", read)
 
 
-def _runner_needs(arguments: Sequence[str], read: ReadFile | None) -> SetupNeeds:
-    """`uvx -q 'poetry<2' install` needs what `poetry install` does."""
-    tool, *rest = arguments[1:] if arguments[:1] == ["-q"] else arguments or [""]
-    is_project_tool = re.fullmatch(r"(?:poetry|pdm)(?:[<>=~!][\w.<>=~!,]*)?", tool) is not None
-    return _project_tool_needs(rest, read) if is_project_tool else NEEDS_EVERYTHING
-
-
 def _fetcher_needs(name: str, arguments: Sequence[str]) -> SetupNeeds:
     """Tools that download the packages of a manifest and build nothing of the tree."""
     verbs, patterns = _FETCH_COMMANDS[name]
     return SetupNeeds(patterns=patterns) if tuple(arguments) in verbs else NEEDS_EVERYTHING
 
 
+# Writes the versions of a lock file of Poetry or PDM as constraints. A package that it lists in several versions, each
+# for a platform, stays free.
+WRITE_PINS = (
+    "import re, sys; lock, pins = sys.argv[1:]; "
+    r"""found = set(re.findall(r"(?m)^name = .(.+).\nversion = .(.+).$", open(lock, encoding="utf-8").read())); """
+    "names = [name for name, _ in found]; "
+    r"""open(pins, "w").writelines(f"{name}=={version}\n" for name, version in found if names.count(name) == 1)"""
+)
+
+
 def _python_needs(arguments: Sequence[str], read: ReadFile | None) -> SetupNeeds:
+    if list(arguments[:2]) == ["-c", WRITE_PINS]:
+        return SetupNeeds(paths=frozenset(arguments[2:3]))
     if list(arguments[:2]) == ["setup.py", "develop"]:
         return editable_needs("", read)
     return NEEDS_NOTHING if list(arguments) in (["-V"], ["--version"]) else NEEDS_EVERYTHING

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
+import sys
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +20,7 @@ from regreen.environment.inference import infer_environments
 from regreen.environment.preparation import describe_failure, describe_start
 from regreen.languages.python.dependencies import PythonDependencies
 from regreen.languages.python.project_setup import infer_python_setups
+from regreen.packages.python_version import convert_poetry_bounds
 from regreen.packages.setup_command import find_needs
 from regreen.packages.setup_guard import InstallPolicy, SourceTree, find_refusals
 from regreen.runs.test_runs import CommandRun
@@ -95,7 +98,7 @@ def test_an_old_commit_gets_the_versions_and_the_interpreter_of_its_day(tmp_path
         ({"go.mod": "module a\n"}, "go", "go mod download", "go test ./..."),
         ({"Cargo.toml": '[package]\nname = "a"\n'}, "rust", "cargo fetch", "cargo test"),
         ({"pom.xml": "<project/>"}, "java", "mvn", "mvn"),
-        ({**TEST, "uv.lock": "", "pyproject.toml": '[project]\nname = "a"\n[dependency-groups]\ntest = []\n'}, "python", "python -m pip install -q uv\nuv sync -q --active --frozen --group test", "python -m pytest -q"),
+        ({**TEST, "uv.lock": "", "pyproject.toml": '[project]\nname = "a"\n[dependency-groups]\ntest = []\n'}, "python", "python -m pip install -q --ignore-requires-python uv\nuv sync -q --active --frozen --group test", "python -m pytest -q"),
         ({**TEST, "tox.ini": "[testenv]\ndeps =\n  mock\n  old: six\ncommands = python -m unittest discover {posargs}\n"}, "python", "python -m pip install", "python -m unittest discover"),
         ({**TEST, "Makefile": "test: build\n\tpython -m pytest tests --cov\n"}, "python", "python -m pip install", "python -m pytest -q tests"),
         ({".devcontainer.json": '{\n// box\n"image": "a/b:1",\n"postCreateCommand": "make deps"}'}, "", "make deps", None),
@@ -305,11 +308,52 @@ def test_a_task_runners_folder_without_tests_is_not_tested_alone(tmp_path: Path)
     assert first.test.value == "python -m pytest -q"
 
 
-@pytest.mark.parametrize(("version", "bound"), [("2.1", "'poetry' install"), ("1.1", "'poetry<2' install")])  # fmt: skip
-def test_an_old_lock_file_is_read_by_a_version_that_still_can(version: str, bound: str) -> None:
-    files = {"pyproject.toml": EXTRAS, "poetry.lock": f'[metadata]\nlock-version = "{version}"\n'}
+LOCK = """
+[[package]]
+name = "click"
+version = "8.1.3"
+
+[[package]]
+name = "numpy"
+version = "1.26.0"
+
+[[package]]
+name = "numpy"
+version = "2.0.0"
+"""
+
+
+@pytest.mark.parametrize("lock", ["poetry.lock", "pdm.lock"])
+def test_a_lock_bounds_what_the_manifests_ask_for_without_its_tool(
+    lock: str, tmp_path: Path
+) -> None:
+    (tmp_path / lock).write_text(LOCK)
+    files = {"pyproject.toml": EXTRAS, lock: LOCK}
     first = next(infer_python_setups(tree(files), "3.11", None))
-    assert bound in first.value
+    line = next(line for line in first.value.splitlines() if line.endswith(" /tmp/pins.txt"))
+    words = [sys.executable, *shlex.split(line)[1:-1], "pins"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    assert "UV_CONSTRAINT=/tmp/pins.txt" in first.value
+    assert (tmp_path / "pins").read_text() == "click==8.1.3\n", (
+        "numpy has a version for each platform"
+    )
+    assert not find_refusals(first.value, (), SourceTree({}, lambda _: b""), SourceTree({}, lambda _: b""), InstallPolicy(trusts_command=False))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("written", "bounds"),
+    [("^1.2.3", ">=1.2.3,<2"), ("^0.2.3", ">=0.2.3,<0.3"), ("^0.0.3", ">=0.0.3,<0.0.4"), ("~1.2.3", ">=1.2.3,<1.3"),
+     ("~1", ">=1,<2"), ("^0", ">=0,<1"), ("*", ""), ("1.2", "==1.2"), ("1.2.*", "==1.2.*"), (">=1,<2", ">=1,<2"),
+     ("^2 || ^3", ""), ("^3.8,<3.12", ">=3.8,<4,<3.12")],
+)  # fmt: skip
+def test_poetrys_bounds_are_those_of_the_packaging_standard(written: str, bounds: str) -> None:
+    assert convert_poetry_bounds(written) == bounds
+
+
+def test_requirements_of_poetrys_groups_keep_their_bounds_and_extras() -> None:
+    manifest = '[tool.poetry]\nname = "shop"\n[tool.poetry.dev-dependencies]\npytest-cov = "^2.8"\nmoto = {version = "~3.1", extras = ["s3"]}\n[build-system]\nrequires = ["poetry-core"]\n'
+    *_, last = infer_python_setups(tree({"pyproject.toml": manifest}), "3.8", None)
+    assert "'pytest-cov>=2.8,<3' 'moto[s3]>=3.1,<3.2'" in last.value
 
 
 def test_all_that_the_tests_import_and_nothing_declares_is_added_at_once() -> None:

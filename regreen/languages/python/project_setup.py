@@ -36,9 +36,10 @@ from regreen.domain.ports import Git
 from regreen.languages.python.test_tools import COLLECTORS
 from regreen.packages.dependency import find_line, get_list, get_table
 from regreen.packages.manifests_and_locks import read_declared
-from regreen.packages.python_version import choose_python_version
+from regreen.packages.python_version import choose_python_version, convert_poetry_bounds
 from regreen.packages.requirement_file import read_lines
 from regreen.packages.runner_installs import read_runner_file
+from regreen.packages.setup_command import WRITE_PINS
 from regreen.packages.setup_inputs import path_in_tree
 from regreen.shell.called_scripts import expand_rules
 from regreen.shell.parse import find_commands
@@ -64,7 +65,9 @@ _REQUIREMENTS_FILES = tuple(
 _OWN_EXTRAS = re.compile(r"(?m)^\s*(?:-e\s*)?(?:\.|\{toxinidir\})\[([\w., -]{1,200})\]")
 PIP_INSTALL = "python -m pip install -q --prefer-binary"  # building takes minutes, and compilers
 _UV_INSTALL = "uv pip install -q"
-_FIRST_WITH_UV = (3, 8)
+# uv's program serves older Pythons than its package says; Python 3.6 comes with a pip that does not find the package.
+_GET_UV = "python -m pip install -q --ignore-requires-python uv"
+_GET_UV_FOR_3_6 = "python -m pip install -q 'pip<22'"
 NOT_INSTALLED = (
     "not installed: "  # what a setup prints before a requirement that it goes on without
 )
@@ -83,9 +86,7 @@ class _Knowledge:
     not_for_tests: re.Pattern[str]
     version_variables: Mapping[str, str]
     editable_from: Mapping[str, date]
-    locks: Mapping[str, Sequence[str]]
-    lock_options: Mapping[str, Sequence[str]]
-    lock_versions: Mapping[str, Mapping[str, str]]
+    pinning_locks: Sequence[str]
 
 
 @cache
@@ -98,9 +99,7 @@ def _load_knowledge() -> _Knowledge:
         re.compile("|".join(table["not_for_tests"]), re.IGNORECASE),
         table["version_variables"],
         table["editable_from"],
-        table["locks"],
-        table["lock_options"],
-        table["lock_versions"],
+        table["pinning_locks"],
     )
 
 
@@ -308,7 +307,7 @@ def list_test_requirements(files: RepositoryFiles) -> frozenset[str]:
 def infer_python_setups(
     files: RepositoryFiles, python: str | None, before: date | None
 ) -> Iterator[Inferred]:
-    """Setups from the manifests, the most faithful first: the lock file's, the project with its extras, its requirements.
+    """Setups from the manifests, the most faithful first: with a lock file, the project with its extras, its requirements.
 
     Args:
         files: the commit's tree.
@@ -316,28 +315,39 @@ def infer_python_setups(
         before: versions are those of this day, where the commit is old.
     """
     project = _read_project(files)
-    versions = _version_lines(files)
-    yield from _lock_setups(files, project, versions)
-    has_uv = python is None or _version_number(python) >= _FIRST_WITH_UV
-    install = _UV_INSTALL if has_uv else PIP_INSTALL
+    start = ["set -e", *([_GET_UV_FOR_3_6] if python == "3.6" else []), _GET_UV]
+    start += _version_lines(files)
+    if "uv.lock" in files.paths and "pyproject.toml" in files.paths:
+        words = [f" --extra {word}" for word in project.extras]
+        words += [f" --group {word}" for word in project.groups]
+        sync = f"uv sync -q --active --frozen{''.join(words)}"
+        yield Inferred("\n".join([*start, sync]), "uv.lock:1")
     # bytecode as pip leaves it: else a suite that makes warnings errors fails over its dependencies' sources
-    start = ["python -m pip install -q uv", "export UV_COMPILE_BYTECODE=1"] if has_uv else []
-    if before is not None and has_uv:
+    start.append("export UV_COMPILE_BYTECODE=1")
+    if before is not None:
         start.append(f"export UV_EXCLUDE_NEWER={before.isoformat()}")
-    start += versions
     if project.is_installable:
-        lines = [*start, _install_project(project, install, before)]
-        lines += _requirement_lines(project.requirements, install)
-        if has_uv:  # what needs the project itself may have brought another version of it along
-            lines.append(f"{install} --no-deps -e . || true")
-        yield Inferred(
-            "\n".join(["set -e", *lines]), _list_places(project.requirements, project.place)
-        )
+        lines = [_install_project(project, before), *_requirement_lines(project.requirements)]
+        # what needs the project itself may have brought another version of it along
+        lines.append(f"{_UV_INSTALL} --no-deps -e . || true")
+        places = _list_places(project.requirements, project.place)
+        for lock in filter(files.paths.__contains__, _load_knowledge().pinning_locks):
+            pinned = [*start, *_pin_versions(lock), *lines]
+            yield Inferred("\n".join(pinned), f"{lock}:1, {places}")
+        yield Inferred("\n".join([*start, *lines]), places)
     wanted = (*project.own, *project.requirements)
-    lines = [*start, *_requirement_lines(wanted, install)]
+    lines = [*start, *_requirement_lines(wanted)]
     if any(path.startswith("src/") and path.endswith("/__init__.py") for path in files.paths):
         lines.append(_IMPORT_FROM_SRC)
-    yield Inferred("\n".join(["set -e", *lines]), _list_places(wanted, "") or "the command")
+    yield Inferred("\n".join(lines), _list_places(wanted, "") or "the command")
+
+
+def _pin_versions(lock: str) -> list[str]:
+    """Makes the versions of a lock file count for what is installed after it, without the tool that wrote it."""
+    return [
+        shlex.join([_PYTHON, "-c", WRITE_PINS, lock, "/tmp/pins.txt"]),  # noqa: S108 - in the box
+        "export UV_CONSTRAINT=/tmp/pins.txt PIP_CONSTRAINT=/tmp/pins.txt",
+    ]
 
 
 def _list_places(requirements: Iterable[tuple[str, str]], first: str) -> str:
@@ -348,17 +358,17 @@ def _list_places(requirements: Iterable[tuple[str, str]], first: str) -> str:
     return ", ".join(place for place in places.values() if place)
 
 
-def _install_project(project: _PythonProject, install: str, before: date | None) -> str:
+def _install_project(project: _PythonProject, before: date | None) -> str:
     """The project in place; by pip where uv cannot build it, and with as many requirements of its extras as can be had."""
-    days = _load_knowledge().editable_from.items() if before and install == _UV_INSTALL else ()
+    days = _load_knowledge().editable_from.items() if before else ()
     newer = "".join(f" --exclude-newer-package {name}={day}" for name, day in days if before and day > before)  # fmt: skip
-    plain = " || ".join(dict.fromkeys((f"{install}{newer} -e .", f"{PIP_INSTALL} -e .")))
+    plain = f"{_UV_INSTALL}{newer} -e . || {PIP_INSTALL} -e ."
     if not project.extras:
         return plain
     place = f".[{','.join(project.extras)}]"
-    singly = " ".join(_install_singly(word, install) for word, _ in project.own)
+    singly = " ".join(_install_singly(word, _UV_INSTALL) for word, _ in project.own)
     note = shlex.join(["echo", f"{NOT_INSTALLED}{place}"])
-    return f"{install}{newer} -e {shlex.quote(place)} || {{ {note}; {plain}; {singly} }}"
+    return f"{_UV_INSTALL}{newer} -e {shlex.quote(place)} || {{ {note}; {plain}; {singly} }}"
 
 
 def make_install_line(requirements: Sequence[str], setup: str = "") -> str:
@@ -378,25 +388,11 @@ def _install_singly(requirement: str, install: str) -> str:
     return f"{' || '.join(ways)} || {shlex.join(['echo', NOT_INSTALLED + requirement])};"
 
 
-def _requirement_lines(requirements: Iterable[tuple[str, str]], install: str) -> list[str]:
+def _requirement_lines(
+    requirements: Iterable[tuple[str, str]], install: str = _UV_INSTALL
+) -> list[str]:
     words = [word for word, _ in requirements if word != "pytest"]
     return [f"{install} pytest", *([make_install_line(words, install)] if words else [])]
-
-
-def _lock_setups(
-    files: RepositoryFiles, project: _PythonProject, versions: Sequence[str]
-) -> Iterator[Inferred]:
-    knowledge = _load_knowledge()
-    for name, lines in knowledge.locks.items():
-        if name in files.paths and "pyproject.toml" in files.paths:
-            extra, group = knowledge.lock_options[name]
-            words = [f" {extra} {word}" for word in project.extras]
-            words += [f" {group} {word}" for word in project.groups]
-            newer = knowledge.lock_versions.get(name)
-            bound = newer["before"] if newer and newer["mark"] not in files.read(name) else ""
-            text = "\n".join(["set -e", lines[0], *versions, *lines[1:]])
-            text = text.replace("{groups}", "".join(words)).replace("{bound}", bound)
-            yield Inferred(text, f"{name}:1")
 
 
 def _version_lines(files: RepositoryFiles) -> list[str]:
@@ -520,7 +516,7 @@ def _own_requirements(
     written = [*get_list(project, "dependencies")]
     for name in _select_groups(get_table(project, "optional-dependencies")):
         written += get_list(get_table(project, "optional-dependencies"), name)
-    written += [name for name in get_table(poetry, "dependencies") if name != _PYTHON]
+    written += _poetry_requirements(get_table(poetry, "dependencies"))
     text = files.read("pyproject.toml")
     for item in written:
         if isinstance(item, str):
@@ -601,10 +597,21 @@ def _pyproject_groups(pyproject: dict[str, object]) -> Iterator[str]:
     for env in get_table(get_table(tool, "hatch"), "envs").values():
         for key in ("dependencies", "extra-dependencies"):
             written += get_list(env, key) if isinstance(env, dict) else []
-    written += get_table(poetry, "dev-dependencies")
+    written += _poetry_requirements(get_table(poetry, "dev-dependencies"))
     for name in _select_groups(get_table(poetry, "group")):
-        written += get_table(get_table(get_table(poetry, "group"), name), "dependencies")
+        group = get_table(get_table(poetry, "group"), name)
+        written += _poetry_requirements(get_table(group, "dependencies"))
     yield from (item for item in written if isinstance(item, str))
+
+
+def _poetry_requirements(table: Mapping[str, object]) -> Iterator[str]:
+    """The rows of a table of Poetry's as requirements; what is not had from an index has no bound."""
+    for name, row in table.items():
+        version = row.get("version") if isinstance(row, dict) else row
+        extras = ",".join(map(str, get_list(row, "extras"))) if isinstance(row, dict) else ""
+        if name != _PYTHON:
+            bounds = convert_poetry_bounds(version) if isinstance(version, str) else ""
+            yield f"{name}{f'[{extras}]' if extras else ''}{bounds}"
 
 
 def _read_setup_py(text: str) -> tuple[list[str], list[str]]:
@@ -652,7 +659,3 @@ def _load_toml(text: str) -> dict[str, object]:
         return load_toml(text)
     except tomllib.TOMLDecodeError:
         return {}
-
-
-def _version_number(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
