@@ -350,6 +350,16 @@ def test_poetrys_bounds_are_those_of_the_packaging_standard(written: str, bounds
     assert convert_poetry_bounds(written) == bounds
 
 
+def test_of_noxs_sessions_those_count_that_run_tests() -> None:
+    noxfile = (
+        "import nox\n@nox.session\ndef tests(session):\n    session.install('attrs')\n    session.run('pytest', *session.posargs)\n"
+        "@nox.session\ndef docs(session):\n    session.install('pdm', 'install', '-G', 'doc')\n    session.run('make', 'html')\n"
+    )
+    *_, last = infer_python_setups(tree({"noxfile.py": noxfile}), "3.11", None)
+    assert "attrs" in last.value
+    assert "doc" not in last.value
+
+
 def test_requirements_of_poetrys_groups_keep_their_bounds_and_extras() -> None:
     manifest = '[tool.poetry]\nname = "shop"\n[tool.poetry.dev-dependencies]\npytest-cov = "^2.8"\nmoto = {version = "~3.1", extras = ["s3"]}\n[build-system]\nrequires = ["poetry-core"]\n'
     *_, last = infer_python_setups(tree({"pyproject.toml": manifest}), "3.8", None)

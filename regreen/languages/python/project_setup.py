@@ -491,13 +491,34 @@ def _find_requirements(
     for written in _pyproject_groups(pyproject):
         yield written, f"pyproject.toml:{find_line(text, written[:40])}"
     yield from _tox_requirements(files, seen)
-    for package in read_runner_file("noxfile.py", files.read("noxfile.py")).dependencies:
-        if package.source == "index":
+    text = files.read("noxfile.py")
+    sessions = _find_test_sessions(text)
+    for package in read_runner_file("noxfile.py", text).dependencies:
+        tests = not sessions or any(package.line in lines for lines in sessions)
+        if package.source == "index" and tests:
             yield f"{package.name}{package.spec}", f"noxfile.py:{package.line}"
     text = files.read("setup.py")
     for written in _read_setup_py(text)[1]:
         yield written, f"setup.py:{find_line(text, written)}"
     yield from _declared_requirements(files, "Pipfile")
+
+
+def _find_test_sessions(noxfile: str) -> list[range]:
+    """The lines of each session of nox that runs tests."""
+    try:
+        nodes = list(ast.walk(parse_python_or_explain(noxfile)))
+    except (UnparsableSource, RecursionError, ValueError):
+        return []
+    sessions = (node for node in nodes if isinstance(node, ast.FunctionDef))
+    return [
+        range(session.lineno, (session.end_lineno or 0) + 1)
+        for session in sessions
+        if any(
+            _is_test_call(_literal_strings(call.args))
+            for call in ast.walk(session)
+            if isinstance(call, ast.Call)
+        )
+    ]
 
 
 def _find_requirements_files(files: RepositoryFiles) -> list[str]:
