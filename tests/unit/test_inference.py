@@ -360,6 +360,17 @@ def test_of_noxs_sessions_those_count_that_run_tests() -> None:
     assert "doc" not in last.value
 
 
+@pytest.mark.parametrize("lock", ["uv.lock", "poetry.lock", "none"])
+def test_what_tests_import_and_an_extra_of_the_product_names_is_installed(lock: str) -> None:
+    manifest = EXTRAS + 'yaml = ["PyYAML"]\nlint = ["ruff"]\n'
+    source = "import yaml\nimport click\nimport shop\nimport attr\n"
+    files = {"pyproject.toml": manifest, "shop.py": "", "tests/test_a.py": source, lock: LOCK}
+    setup = next(infer_python_setups(tree(files), "3.11", None)).value
+    assert "uv pip install -q PyYAML" in setup.replace("freezegun ", "")
+    assert "attrs" not in setup, "no manifest names it"
+    assert "ruff" not in setup
+
+
 def test_requirements_of_poetrys_groups_keep_their_bounds_and_extras() -> None:
     manifest = '[tool.poetry]\nname = "shop"\n[tool.poetry.dev-dependencies]\npytest-cov = "^2.8"\nmoto = {version = "~3.1", extras = ["s3"]}\n[build-system]\nrequires = ["poetry-core"]\n'
     *_, last = infer_python_setups(tree({"pyproject.toml": manifest}), "3.8", None)

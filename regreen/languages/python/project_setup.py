@@ -33,6 +33,7 @@ from regreen.domain.environments import (
 )
 from regreen.domain.errors import AnalysisFailed
 from regreen.domain.ports import Git
+from regreen.languages.python.missing_modules import find_imports_of_tests
 from regreen.languages.python.test_tools import COLLECTORS
 from regreen.packages.dependency import find_line, get_list, get_table
 from regreen.packages.manifests_and_locks import read_declared
@@ -292,9 +293,13 @@ def make_test_setup(git: Git, rev: str) -> str:
 
 def is_named_in_manifests(distribution: str, files: RepositoryFiles) -> bool:
     """Whether a manifest names a distribution at all, if only for what is optional."""
+    return bool(_find_naming_manifest(distribution, files))
+
+
+def _find_naming_manifest(distribution: str, files: RepositoryFiles) -> str:
     loose = re.sub(r"[-_.]+", "[-_.]", canonicalize_name(distribution))
     name = re.compile(rf"(?<![\w.-]){loose}(?![\w-])", re.IGNORECASE)
-    return any(name.search(files.read(path)) for path in _MANIFESTS)
+    return next((path for path in _MANIFESTS if name.search(files.read(path))), "")
 
 
 def list_test_requirements(files: RepositoryFiles) -> frozenset[str]:
@@ -315,13 +320,19 @@ def infer_python_setups(
         before: versions are those of this day, where the commit is old.
     """
     project = _read_project(files)
+    named = _find_named_imports(files, project)
     start = ["set -e", *([_GET_UV_FOR_3_6] if python == "3.6" else []), _GET_UV]
     start += _version_lines(files)
     if "uv.lock" in files.paths and "pyproject.toml" in files.paths:
         words = [f" --extra {word}" for word in project.extras]
         words += [f" --group {word}" for word in project.groups]
         sync = f"uv sync -q --active --frozen{''.join(words)}"
-        yield Inferred("\n".join([*start, sync]), "uv.lock:1")
+        more = [
+            *_pin_versions("uv.lock"),
+            make_install_line([word for word, _ in named], _UV_INSTALL),
+        ]
+        yield Inferred("\n".join([*start, sync, *(more if named else [])]), "uv.lock:1")
+    project = replace(project, requirements=(*project.requirements, *named))
     # bytecode as pip leaves it: else a suite that makes warnings errors fails over its dependencies' sources
     start.append("export UV_COMPILE_BYTECODE=1")
     if before is not None:
@@ -425,6 +436,19 @@ def _read_project(files: RepositoryFiles) -> _PythonProject:
     return _PythonProject(
         is_installable, f"{place}:{line}" if place else "", extras, groups, own, wanted
     )
+
+
+def _find_named_imports(
+    files: RepositoryFiles, project: _PythonProject
+) -> tuple[tuple[str, str], ...]:
+    """What the tests import and a manifest names somewhere, in an extra of the product say."""
+    named = (
+        (one.distribution, _find_naming_manifest(one.distribution, files))
+        for one in find_imports_of_tests(files)
+    )
+    have = (re.split(r"[^\w.-]", word, maxsplit=1)[0] for word, _ in (*project.own, *project.requirements))  # fmt: skip
+    known = {name.lower().replace("-", "_") for name in have}
+    return _select_requirements([(name, place) for name, place in named if place], known)
 
 
 def _select_requirements(
