@@ -174,6 +174,13 @@ def _receiver_type(node: tree_sitter.Node) -> str:
     return names[-1] if names else ""
 
 
+SCRIPT_FUNCTIONS = frozenset(
+    {"function_declaration", "function_expression", "arrow_function", "method_definition", "generator_function_declaration",
+     "generator_function"}
+)  # fmt: skip
+"""The nodes of functions in the syntax trees of JavaScript and TypeScript."""
+
+
 def node_text(node: tree_sitter.Node | None) -> str:
     """The text of a node of a syntax tree, "" where there is none."""
     return (node.text or b"").decode("utf-8", "replace") if node is not None else ""

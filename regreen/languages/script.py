@@ -1,6 +1,6 @@
 """JavaScript and TypeScript: their adapters, and one module read exactly: exports, imports, calls.
 
-Only ES modules; a file that also speaks CommonJS may offer more than is seen, and is `open`.
+ES modules and CommonJS; a file that may offer more than is seen is `open`.
 """
 
 from __future__ import annotations
@@ -214,15 +214,66 @@ class _ModuleReader:
 
     def _read_nested(self, node: Node) -> None:
         kind = node.type
-        if kind == "identifier" and _is_binding(node):
+        if (
+            kind == "identifier" and _is_binding(node)
+        ) or kind == "shorthand_property_identifier_pattern":
             self.bound[node_text(node)] += 1
         elif kind in _DECLARATION_NODES and (name := node.child_by_field_name("name")) is not None:
             self.bound[node_text(name)] += name.type != "identifier"
         elif kind == "call_expression":
             self._read_call(node)
         elif kind == "assignment_expression":
-            left = node_text(node.child_by_field_name("left"))
-            self.open |= left.startswith(("module.exports", "exports."))
+            self._read_assigned_export(node)
+        elif kind == "variable_declarator":
+            self._read_require(node)
+
+    def _read_assigned_export(self, node: Node) -> None:
+        """`module.exports = {a, b}` and `exports.a = ...` at the top of a module; any other form leaves it open."""
+        left = node_text(node.child_by_field_name("left"))
+        if not left.startswith(("module.exports", "exports.")):
+            return
+        right, statement = node.child_by_field_name("right"), node.parent
+        name = left.removeprefix("module.").removeprefix("exports").removeprefix(".")
+        if statement is None or statement.parent is None or statement.parent.type != "program":
+            self.open = True
+        elif name:
+            self.open |= not name.isidentifier()
+            self.exports[name] = node.start_point[0] + 1
+        elif right is not None and right.type == "object":
+            for part in right.named_children:
+                key = part.child_by_field_name("key") or part.child_by_field_name("name") or part
+                self.open |= "identifier" not in key.type and part.type != "comment"
+                self.exports[node_text(key)] = part.start_point[0] + 1
+        else:
+            self.open = True
+
+    def _read_require(self, node: Node) -> None:
+        """The names that `const {a, b: c} = require(...)` binds, or `const a = require(...)`."""
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        member = ""
+        if value is not None and value.type == "member_expression":
+            member = node_text(value.child_by_field_name("property"))
+            value = value.child_by_field_name("object")
+        if (
+            name is None
+            or value is None
+            or node_text(value.child_by_field_name("function")) != "require"
+        ):
+            return
+        given = value.child_by_field_name("arguments")
+        source = _string_value(given.named_children[0]) if given and given.named_children else ""
+        if source and name.type == "identifier":
+            line = name.start_point[0] + 1
+            self.imports.append(ScriptImport(node_text(name), member or "*", source, line))
+        for part in (
+            name.named_children if source and name.type == "object_pattern" and not member else ()
+        ):
+            key, local = part.child_by_field_name("key") or part, part.child_by_field_name("value")
+            if "identifier" in key.type and (local is None or local.type == "identifier"):
+                line = part.start_point[0] + 1
+                self.imports.append(
+                    ScriptImport(node_text(local or key), node_text(key), source, line)
+                )
 
     def _read_call(self, node: Node) -> None:
         function = node.child_by_field_name("function")
@@ -230,6 +281,7 @@ class _ModuleReader:
         if function is None or arguments is None:
             return
         given = [c for c in arguments.named_children if c.type != "comment"]
+        self.open |= any(node_text(c) in {"exports", "module.exports"} for c in given)
         first = _string_value(given[0]) if given else ""
         if function.type == "import" or node_text(function) == "require":
             if first:

@@ -13,6 +13,7 @@ from regreen.reviewers.analyzers.own_linters import OwnLinters
 from regreen.reviewers.analyzers.python_contracts import PythonContracts
 from regreen.reviewers.analyzers.python_security import PythonSecurity
 from regreen.reviewers.analyzers.script_checkers import ScriptCheckers
+from regreen.reviewers.analyzers.script_names import ScriptNames
 from regreen.reviewers.analyzers.script_security import ScriptSecurity
 from regreen.reviewers.analyzers.style import Conventions
 from regreen.reviewers.analyzers.syntax import BrokenSyntax
@@ -33,6 +34,7 @@ REVIEWERS: ReviewerTable = (
     ("correctness", ScriptContracts()),
     ("correctness", GoContracts()),
     ("correctness", ScriptCheckers()),
+    ("correctness", ScriptNames()),
     ("correctness", VacuousTests()),
     ("correctness", ModelReviewer(related=find_related_code)),
     ("security", PythonSecurity()),

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from regreen.code.file_languages import language_of, parser_for
-from regreen.code.symbols import node_text, walk_nodes
+from regreen.code.symbols import SCRIPT_FUNCTIONS, node_text, walk_nodes
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -29,10 +29,6 @@ _STATEMENT = re.compile(
     re.DOTALL,
 )
 _TAG = re.compile(r"<[a-zA-Z!/]")
-_FUNCTIONS = frozenset(
-    {"function_declaration", "function_expression", "arrow_function", "method_definition", "generator_function_declaration",
-     "generator_function"}
-)  # fmt: skip
 _JOINING = frozenset(
     {"template_string", "template_substitution", "parenthesized_expression", "await_expression", "as_expression",
      "non_null_expression", "satisfies_expression", "array", "object", "pair", "spread_element", "subscript_expression",
@@ -98,10 +94,10 @@ def _find_flows(path: str, text: str) -> list[ScriptFlow] | None:
         return None
     reader = _FlowReader(text)
     for node in walk_nodes(root):
-        if node.type in _FUNCTIONS and (name := _function_name(node)):
+        if node.type in SCRIPT_FUNCTIONS and (name := _function_name(node)):
             reader.functions[name] = None if name in reader.functions else node
     for node in walk_nodes(root):
-        if node.type in _FUNCTIONS:
+        if node.type in SCRIPT_FUNCTIONS:
             reader.read_function(node, _request_values(node), 0)
     return sorted(reader.flows.values(), key=lambda f: (f.line, f.rule))
 
@@ -174,7 +170,7 @@ class _FlowReader:
         self.steps += 1
         if self.steps > _MAX_STEPS:
             return
-        if node.type in _FUNCTIONS:
+        if node.type in SCRIPT_FUNCTIONS:
             inner = {n for p in _parameters(node) for n in _bound_names(p)}
             env = {k: v for k, v in env.items() if k not in inner}
             requests -= (

@@ -1,0 +1,650 @@
+"""What names tell of a change of JavaScript or TypeScript where the compiler knows no types.
+
+Calls are held against the function of their name that they must mean: one that the module imports, or the only one of the
+repository. Everything is said of changed lines, or of callers that a changed signature leaves behind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from regreen.code.diff import FileChange
+from regreen.code.file_languages import language_of, parser_for
+from regreen.code.paths import is_test
+from regreen.code.symbols import SCRIPT_FUNCTIONS, node_text, read_sources, walk_nodes
+from regreen.languages.script import (
+    ScriptModule,
+    is_script,
+    is_typed_script,
+    parse_script_module,
+    resolve_import,
+)
+from regreen.reviewers.analyzers.baseline import (
+    BrokenUse,
+    broken_caller_claim,
+    make_analyzer_claim,
+    removed_name_claim,
+    require_repository,
+)
+from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_MAX_FILES = 300
+_MAX_PARSED = 250
+_MIN_WORD = 6
+_TOKEN = re.compile(r"[A-Za-z_$][\w$]*")
+_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_PROMISE_USERS = re.compile(r"(?:^|\.)(?:push|all|allSettled|race|any|add|resolve|set|waitUntil|unshift|then|catch|finally)$")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A function of the repository. A parameter without a name of its own is ""."""
+
+    path: str
+    name: str
+    line: int
+    parameters: tuple[str, ...]
+    needed: frozenset[str]
+    open: bool
+    is_async: bool
+    overloaded: bool
+    shown: str
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call: the called name, what stands before its dot ("" for a plain name) and the arguments."""
+
+    name: str
+    receiver: str
+    arguments: tuple[Node, ...]
+    node: Node
+
+    @property
+    def line(self) -> int:
+        return self.node.start_point[0] + 1
+
+
+@dataclass
+class _File:
+    path: str
+    text: str
+
+    @cached_property
+    def root(self) -> Node | None:
+        language = language_of(self.path)
+        if language is None:
+            return None
+        root = parser_for(language).parse(self.text.encode("utf-8", "surrogateescape")).root_node
+        return None if root.has_error else root
+
+    @cached_property
+    def rows(self) -> list[str]:
+        return self.text.split("\n")
+
+    @cached_property
+    def functions(self) -> list[_Function]:
+        nodes = walk_nodes(self.root) if self.root else ()
+        return [
+            f for n in nodes if n.type in SCRIPT_FUNCTIONS and (f := _read_function(self.path, n))
+        ]
+
+    @cached_property
+    def calls(self) -> list[_Call]:
+        nodes = walk_nodes(self.root) if self.root else ()
+        kinds = {"call_expression", "new_expression"}
+        return [c for n in nodes if n.type in kinds and (c := _read_call(n))]
+
+    @cached_property
+    def module(self) -> ScriptModule | None:
+        return parse_script_module(self.path, self.text.encode("utf-8", "surrogateescape"))
+
+    @cached_property
+    def bindings(self) -> Counter[str]:
+        """How often the file binds each name, imports aside."""
+        if self.module is None:
+            return Counter()
+        return self.module.bound - Counter(x.local for x in self.module.imports if x.local)
+
+    @cached_property
+    def imports(self) -> dict[str, tuple[str, str]]:
+        """The source and the imported name of each local name that is bound once."""
+        module = self.module
+        if module is None:
+            return {}
+        return {
+            x.local: (x.source, x.name)
+            for x in module.imports
+            if x.local and module.bound[x.local] == 1
+        }
+
+
+@dataclass
+class _Program:
+    """The repository's scripts at the head, each parsed at most once and only where a name is looked for."""
+
+    context: ReviewContext
+    parsed: dict[str, _File] = field(default_factory=dict)
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        git = self.context.git
+        assert git is not None  # noqa: S101 - `run` has looked
+        sources = read_sources(git, self.context.head, _is_read)
+        return {p: d.decode("utf-8", "surrogateescape") for p, d in sources}
+
+    @cached_property
+    def words(self) -> Counter[str]:
+        return Counter(w for text in self.texts.values() for w in _TOKEN.findall(text))
+
+    @cached_property
+    def paths(self) -> set[str]:
+        return {e.path for e in self.context.head_tree}
+
+    def files_with(self, name: str) -> Iterator[_File]:
+        for path, text in self.texts.items():
+            if name in text and (path in self.parsed or len(self.parsed) < _MAX_PARSED):
+                yield self.parsed.setdefault(path, _File(path, text))
+
+    def find_functions(self, name: str) -> list[_Function]:
+        return [f for file in self.files_with(name) for f in file.functions if f.name == name]
+
+    def find_target(self, call: _Call, file: _File) -> _Function | None:
+        """The function that a call means, None where that is not certain."""
+        local = call.receiver if call.receiver and call.receiver in file.imports else call.name
+        if local in file.imports and (local != call.name or not call.receiver):
+            source, name = file.imports[local]
+            place = resolve_import(source, file.path, self.paths)
+            wanted = call.name if call.receiver or name in {"*", "default"} else name
+            found = [f for f in self.find_functions(wanted) if f.path == place]
+            return found[0] if len(found) == 1 else None
+        found = self.find_functions(call.name)
+        if len(found) != 1:
+            return None
+        if not call.receiver or call.receiver == "this":
+            return found[0] if found[0].path == file.path else None
+        return found[0] if len(_split_words(call.name)) > 1 and len(call.name) >= 8 else None
+
+    def declares(self, name: str) -> bool:
+        """Whether any script has the name other than as a property that is read."""
+        pattern = re.compile(rf"(?<![.\w$]){re.escape(name)}(?![\w$])|\.{re.escape(name)}\s*[-+*/|&?]{{0,3}}=(?![=>])")  # fmt: skip
+        return any(name in text and pattern.search(text) for text in self.texts.values())
+
+
+class ScriptNames:
+    """Holds calls, awaited calls and property names of changed scripts against what the repository defines."""
+
+    name = "names in JavaScript and TypeScript"
+
+    def run(self, context: ReviewContext) -> ReviewerReport:
+        """Report what a change breaks by the names alone."""
+        files = [f for f in context.files if _is_read(f.path) and f.status != "deleted"]
+        if not files:
+            return ReviewerReport()
+        if context.git is None:
+            return require_repository(self.name)
+        program = _Program(context)
+        claims: list[Claim] = []
+        for change in files[:_MAX_FILES]:
+            text, old = context.head_text(change.path), context.base_text(change.old_path)
+            if text is None or not (head := _File(change.path, text)).root:
+                continue
+            base = _File(change.old_path, old) if old is not None else None
+            claims += _find_misspelt_properties(change, head, base, program)
+            claims += _find_swapped_arguments(change, head, base, program)
+            claims += _find_uncalled_conditions(change, head, program)
+            if base is not None and base.root:
+                claims += _find_dropped_awaits(change, head, base, program)
+                claims += _find_broken_callers(change, head, base, program)
+                claims += _find_removed_members(change, head, base, program)
+        return ReviewerReport(tuple(claims), read=f"names in {len(files)} scripts")
+
+
+def _is_read(path: str) -> bool:
+    return is_script(path) and not path.endswith(".d.ts") and "node_modules" not in path.split("/")
+
+
+def _read_function(path: str, node: Node) -> _Function | None:
+    name = _function_name(node)
+    listed = node.child_by_field_name("parameters")
+    if not name or listed is None:
+        return None
+    body = node_text(node.child_by_field_name("body"))
+    parameters = [c for c in listed.named_children if c.type not in {"comment", "decorator"}]
+    names = [_parameter_name(p) for p in parameters]
+    most = any("..." in node_text(p)[:4] for p in parameters) or "arguments" in body
+    needed = frozenset(n for n, p in zip(names, parameters, strict=True) if n and _default_of(p) is None and _is_dereferenced(n, body))  # fmt: skip
+    shown = f"{name}{' '.join(node_text(listed).split())}"[:160]
+    is_async = any(c.type == "async" for c in node.children)
+    line = node.start_point[0] + 1
+    said = "|".join(re.escape(n) for n in names if n)
+    asked = (
+        rf"(?:typeof\s+|Array\.isArray\()(?:{said})(?![\w$])|(?<![\w$.])(?:{said})\s+instanceof\b"
+    )
+    overloaded = bool(said) and re.search(asked, body) is not None
+    return _Function(path, name, line, tuple(names), needed, most, is_async, overloaded, shown)
+
+
+def _function_name(node: Node) -> str:
+    """A function's own name, or that of the variable, property or field that it is the value of."""
+    named, parent = node.child_by_field_name("name"), node.parent
+    if named is None and parent is not None:
+        place = {"variable_declarator": "name", "pair": "key", "assignment_expression": "left", "public_field_definition": "name", "field_definition": "property"}  # fmt: skip
+        named = parent.child_by_field_name(place[parent.type]) if parent.type in place else None
+        if named is not None and named.type == "member_expression":
+            named = named.child_by_field_name("property")
+    return node_text(named) if named is not None and "identifier" in named.type else ""
+
+
+def _default_of(node: Node) -> Node | None:
+    return node.child_by_field_name("value") or node.child_by_field_name("right")
+
+
+def _parameter_name(node: Node) -> str:
+    inner = node.child_by_field_name("pattern") or node.child_by_field_name("left") or node
+    return node_text(inner) if inner.type == "identifier" else ""
+
+
+def _is_dereferenced(name: str, body: str) -> bool:
+    """Whether a function fails without this argument: it is dereferenced and never looked at first."""
+    word = rf"(?<![.\w$]){re.escape(name)}(?![\w$])"
+    if not re.search(rf"{word}(?:\.[A-Za-z_$]|\[)", body):
+        return False
+    looked_at = rf"{word}\s*(?:&&|\|\||\?|[!=]==?|[-+*/|&]?=(?!>))|(?:typeof|!)\s*\(?\s*{word}|(?:if|while)\s*\(\s*{word}\s*[)&|]|\binstanceof\b|\bin\s+{word}"  # fmt: skip
+    return not re.search(looked_at, body)
+
+
+def _read_call(node: Node) -> _Call | None:
+    function = node.child_by_field_name("function") or node.child_by_field_name("constructor")
+    arguments = node.child_by_field_name("arguments")
+    if function is None or arguments is None or arguments.type != "arguments":
+        return None
+    given = tuple(c for c in arguments.named_children if c.type != "comment")
+    if function.type == "identifier":
+        return _Call(node_text(function), "", given, node)
+    if function.type != "member_expression":
+        return None
+    receiver = node_text(function.child_by_field_name("object"))
+    return _Call(node_text(function.child_by_field_name("property")), receiver, given, node)
+
+
+def _split_words(name: str) -> set[str]:
+    return {w.lower() for w in _PARTS.findall(name)}
+
+
+# Properties that nothing defines, one slip of the keys away from one that the repository has.
+
+
+def _find_misspelt_properties(
+    change: FileChange, head: _File, base: _File | None, program: _Program
+) -> Iterator[Claim]:
+    known = {*_TOKEN.findall(base.text)} if base else set()
+    added = set(change.added_lines)
+    read: dict[str, Node] = {}
+    for node in walk_nodes(head.root) if head.root else ():
+        if node.type == "property_identifier" and node.start_point[0] + 1 in added:
+            name = node_text(node)
+            parent = node.parent
+            if len(name) >= _MIN_WORD and name not in known and parent is not None and parent.type == "member_expression":  # fmt: skip
+                read.setdefault(name, node)
+    for name, node in read.items():
+        if program.words[name] > 2 or program.declares(name):
+            continue
+        line = node.start_point[0] + 1
+        removed = {w for n in change.removed_lines if base for w in _TOKEN.findall(base.rows[n - 1])}  # fmt: skip
+        meant = next((w for w in sorted(removed) if w != name and is_slip(name, w, loose=True)), "")
+        meant = meant or next((w for w, count in program.words.items() if count > 2 and is_slip(name, w)), "")  # fmt: skip
+        if meant and program.words[meant]:
+            yield make_analyzer_claim(
+                "script/misspelt-property",
+                "high",
+                change.path,
+                (line, line),
+                title=f"Nothing defines `{name}`: `{meant}` is meant",
+                body=f"`{name}` is read here and stands nowhere else in the repository; `{meant}` is one slip away.",
+                confidence=0.88 if meant in removed else 0.84,
+                excerpt=head.rows[line - 1][:300],
+                source="names in the repository",
+                head=f"`{name}` is not defined",
+                symbol="",
+                code=name,
+            )
+
+
+def is_slip(wrong: str, right: str, *, loose: bool = False) -> bool:
+    """Whether one slip of the keys makes `right` `wrong`: two letters exchanged; `loose`: one too many, too few or another.
+
+    The last letter does not count: it makes plurals and forms of verbs.
+    """
+    if wrong == right or wrong[0] != right[0] or abs(len(wrong) - len(right)) > 1:
+        return False
+    if wrong.lower() == right.lower() or any(c.isdigit() for c in wrong + right):
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(wrong, right, strict=False)) if a != b), min(len(wrong), len(right)))  # fmt: skip
+    tail_wrong, tail_right = wrong[start:], right[start:]
+    if len(wrong) == len(right):
+        if tail_wrong[:2].lower() == tail_right[:2][::-1].lower() and tail_wrong[2:] == tail_right[2:]:  # fmt: skip
+            return len(tail_wrong) >= 2
+        return loose and len(tail_wrong) > 1 and tail_wrong[1:] == tail_right[1:]
+    long, short = sorted((tail_wrong, tail_right), key=len, reverse=True)
+    return loose and len(short) > 0 and long[1:] == short
+
+
+# Conditions that name a function and do not call it.
+
+
+def _find_uncalled_conditions(
+    change: FileChange, head: _File, program: _Program
+) -> Iterator[Claim]:
+    for node in walk_nodes(head.root) if head.root else ():
+        if node.type not in {"if_statement", "while_statement", "ternary_expression"}:
+            continue
+        condition = node.child_by_field_name("condition")
+        inner = condition.named_children[0] if condition is not None and condition.type == "parenthesized_expression" else condition  # fmt: skip
+        if inner is None or not change.touches_lines(inner.start_point[0] + 1, inner.end_point[0] + 1):  # fmt: skip
+            continue
+        for part in _split_condition(inner):
+            call = _Call(node_text(part), "", (), part)
+            if part.type == "member_expression":
+                receiver = node_text(part.child_by_field_name("object"))
+                call = _Call(node_text(part.child_by_field_name("property")), receiver, (), part)
+            target = program.find_target(call, head)
+            if target is None or target.parameters == () or not _is_always_there(call, head):  # fmt: skip
+                continue
+            word = rf"(?<![\w$]){re.escape(call.name)}(?![\w$])"
+            if len(re.findall(word, node_text(node))) > 1:
+                continue  # it asks whether the function is there
+            yield make_analyzer_claim(
+                "script/uncalled-function",
+                "high",
+                change.path,
+                (call.line, call.line),
+                title=f"`{call.name}` is a function and is not called: the condition always holds",
+                body=f"`{target.shown}` is defined in {target.path}:{target.line}.",
+                confidence=0.88,
+                excerpt=head.rows[call.line - 1][:300],
+                source="names in the repository",
+                code=call.name,
+            )
+
+
+def _split_condition(node: Node) -> list[Node]:
+    """The names that a condition is, or joins with `&&`, `||` and `!`."""
+    if node.type in {"identifier", "member_expression"}:
+        return [node]
+    signs = {"&&", "||", "!"}
+    if node.type == "parenthesized_expression" or node_text(node.child_by_field_name("operator")) in signs:  # fmt: skip
+        return [x for c in node.named_children for x in _split_condition(c)]
+    return []
+
+
+def _is_always_there(call: _Call, head: _File) -> bool:
+    """Whether the name is a function's own, which nothing else binds in the file or assigns anywhere."""
+    if not call.receiver:
+        binding = head.bindings[call.name] + (call.name in head.imports)
+        return binding == 1
+    return call.receiver == "this" and not re.search(
+        rf"\b{re.escape(call.name)}\??\s*(?::|=[^=>])", head.text
+    )
+
+
+# Arguments that bear the names of each other's parameters.
+
+
+def _find_swapped_arguments(
+    change: FileChange, head: _File, base: _File | None, program: _Program
+) -> Iterator[Claim]:
+    removed = {*change.removed_lines}
+    before = [c for c in base.calls if removed & {*range(c.line, c.node.end_point[0] + 2)}] if base and base.root else []  # fmt: skip
+    for call in head.calls:
+        if not 2 <= len(call.arguments) <= 8 or not change.touches_lines(call.line, call.node.end_point[0] + 1):  # fmt: skip
+            continue
+        target = program.find_target(call, head)
+        names = [_argument_name(a) for a in call.arguments]
+        pair = (
+            _find_exchanged(names, target.parameters) if target and not target.overloaded else None
+        )
+        pair = pair or next((p for old in before if (p := _find_exchange(old, call)) and _fits_better(old, call, p, target, program)), None)  # fmt: skip
+        if pair is None:
+            continue
+        first, second = (node_text(call.arguments[i]) for i in pair)
+        defined = f"`{target.shown}` is defined in {target.path}:{target.line}." if target else "Other calls give them the other way round."  # fmt: skip
+        yield make_analyzer_claim(
+            "script/swapped-arguments",
+            "high",
+            change.path,
+            (call.line, min(call.node.end_point[0] + 1, call.line + 3)),
+            title=f"`{first[:60]}` and `{second[:60]}` are in each other's place",
+            body=defined,
+            confidence=0.86,
+            excerpt=head.rows[call.line - 1][:300],
+            source="names of arguments and parameters",
+            head=target.shown if target else call.name,
+            code=f"{call.name} {first} {second}"[:200],
+        )
+
+
+def _find_exchange(old: _Call, new: _Call) -> tuple[int, int] | None:
+    """The two positions whose arguments a change exchanged, where the call is the same otherwise."""
+    if (old.name, old.receiver, len(old.arguments)) != (new.name, new.receiver, len(new.arguments)):
+        return None
+    was, now = ([node_text(a) for a in c.arguments] for c in (old, new))
+    differ = [i for i, (a, b) in enumerate(zip(was, now, strict=True)) if a != b]
+    if len(differ) != 2 or (was[differ[0]], was[differ[1]]) != (now[differ[1]], now[differ[0]]):
+        return None
+    return differ[0], differ[1]
+
+
+def _fits_better(
+    old: _Call, new: _Call, pair: tuple[int, int], target: _Function | None, program: _Program
+) -> bool:
+    """Whether names of parameters and other calls speak for the order before the change, and nothing for the new one."""
+    scores = []
+    others = [c for f in program.files_with(new.name) for c in f.calls if c.name == new.name and c.receiver == new.receiver]  # fmt: skip
+    for call in (old, new):
+        score = 0
+        for i in pair:
+            mine = call.arguments[i]
+            if target is not None and i < len(target.parameters):
+                score += bool(
+                    _split_words(_argument_name(mine)) & _split_words(target.parameters[i])
+                )
+            for other in others:
+                if len(other.arguments) > i and node_text(other.node) != node_text(new.node):
+                    score += _is_like(mine, other.arguments[i])
+        scores.append(score)
+    return scores[0] > 0 and scores[1] == 0
+
+
+def _is_like(one: Node, other: Node) -> bool:
+    """Whether two arguments have the same text, or are literals or functions of one kind."""
+    return node_text(one) == node_text(other) or (one.type == other.type and one.type not in {"identifier", "member_expression", "call_expression", "subscript_expression", "binary_expression", "await_expression"})  # fmt: skip
+
+
+def _argument_name(node: Node) -> str:
+    if node.type in {"identifier", "this"}:
+        return node_text(node)
+    if node.type == "member_expression":
+        return node_text(node.child_by_field_name("property"))
+    return ""
+
+
+def _find_exchanged(names: Sequence[str], parameters: Sequence[str]) -> tuple[int, int] | None:
+    """Two positions whose arguments are each named as the other's parameter, and not as their own."""
+    count = min(len(names), len(parameters))
+    for i in range(count):
+        for j in range(i + 1, count):
+            if len(parameters[i]) < 3 or len(parameters[j]) < 3 or not (names[i] and names[j]):
+                continue
+            crosswise = _is_named(names[i], parameters[j]) and _is_named(names[j], parameters[i])
+            own = _split_words(names[i]) & _split_words(parameters[i]) or _split_words(names[j]) & _split_words(parameters[j])  # fmt: skip
+            if crosswise and not own:
+                return i, j
+    return None
+
+
+def _is_named(argument: str, parameter: str) -> bool:
+    mine, wanted = _split_words(argument), _split_words(parameter)
+    return bool(mine and wanted) and (mine <= wanted or wanted <= mine)
+
+
+# Calls that were awaited and are not any more, though they still give a promise.
+
+
+def _find_dropped_awaits(
+    change: FileChange, head: _File, base: _File, program: _Program
+) -> Iterator[Claim]:
+    removed = {*change.removed_lines}
+    awaited = {
+        call.name
+        for call in base.calls
+        if call.node.parent is not None
+        and call.node.parent.type == "await_expression"
+        and removed & {*range(call.line, call.node.end_point[0] + 2)}
+    }
+    for call in head.calls if awaited else ():
+        if call.name not in awaited or not change.touches_lines(call.line, call.line):
+            continue
+        if not _is_taken_for_its_value(call.node) or not _gives_promise(call, head, program):
+            continue
+        yield make_analyzer_claim(
+            "script/dropped-await",
+            "high",
+            change.path,
+            (call.line, call.line),
+            title=f"`await` is gone, and `{call.name}` still gives a promise",
+            body="What follows gets the promise instead of its value, and nobody sees its errors.",
+            confidence=0.87,
+            excerpt=head.rows[call.line - 1][:300],
+            source="calls before and after",
+            head=f"`{call.name}` is not awaited",
+            base="awaited",
+            code=call.name,
+        )
+
+
+def _is_taken_for_its_value(node: Node) -> bool:
+    """Whether nothing near the call treats its result as a promise."""
+    parent = node.parent
+    while parent is not None and parent.type in {"parenthesized_expression", "as_expression", "ternary_expression"}:  # fmt: skip
+        node, parent = parent, parent.parent
+    if parent is None or parent.type in {"await_expression", "yield_expression", "array", "unary_expression", "arrow_function", "spread_element"}:  # fmt: skip
+        return False
+    if parent.type == "return_statement":
+        return _is_inside_try(parent)
+    if parent.type == "arguments":
+        call = _read_call(parent.parent) if parent.parent is not None else None
+        return call is None or not _PROMISE_USERS.search(f"{call.receiver}.{call.name}")
+    if parent.type == "member_expression":
+        return node_text(parent.child_by_field_name("property")) not in {"then", "catch", "finally"}
+    if parent.type in {"variable_declarator", "assignment_expression"}:
+        name = node_text(parent.child_by_field_name("name") or parent.child_by_field_name("left"))
+        around = _enclosing_function(parent)
+        said = re.sub(rf"(?<![\w$.])await\s*{re.escape(node_text(node))}", "", node_text(around))
+        later = rf"(?:await|return|yield)\s+{re.escape(name)}(?![\w$.])|(?<![\w$.]){re.escape(name)}\s*\.\s*(?:then|catch|finally)\b|(?:all|allSettled|race|any|push)\s*\([^()]*(?<![\w$.]){re.escape(name)}(?![\w$.])"  # fmt: skip
+        return not re.search(later, said)
+    return True
+
+
+def _enclosing_function(node: Node) -> Node:
+    while node.parent is not None and node.type not in SCRIPT_FUNCTIONS:
+        node = node.parent
+    return node
+
+
+def _is_inside_try(node: Node) -> bool:
+    while node.parent is not None and node.type not in SCRIPT_FUNCTIONS:
+        if node.type == "statement_block" and node.parent.type == "try_statement":
+            return True
+        node = node.parent
+    return False
+
+
+def _gives_promise(call: _Call, head: _File, program: _Program) -> bool:
+    target = program.find_target(call, head)
+    if target is not None:
+        return target.is_async
+    if program.find_functions(call.name):
+        return all(f.is_async for f in program.find_functions(call.name))
+    other = re.compile(rf"\bawait\s+[\w$.]{{0,80}}(?<![\w$]){re.escape(call.name)}\(")
+    return bool(other.search(head.text))
+
+
+# Callers that a changed signature leaves behind.
+
+
+def _find_broken_callers(
+    change: FileChange, head: _File, base: _File, program: _Program
+) -> Iterator[Claim]:
+    before = _functions_by_name(base.functions)
+    for name, new in _functions_by_name(head.functions).items():
+        old = before.get(name)
+        if old is None or old.parameters == new.parameters or old.open or new.open:
+            continue
+        if not change.touches_lines(new.line, new.line + new.shown.count("\n")):
+            continue
+        places = []
+        for file in program.files_with(name):
+            for call in file.calls:
+                if call.name != name or any(a.type == "spread_element" for a in call.arguments):
+                    continue
+                touched = program.context.change.by_path.get(file.path)
+                if touched is not None and touched.touches_lines(call.line, call.line):
+                    continue
+                why = _explain_misfit(old, new, len(call.arguments))
+                if why and program.find_target(call, file) == new:
+                    places.append(BrokenUse(file.path, call.line, file.rows[call.line - 1].strip(), why))  # fmt: skip
+        if places:
+            lines = (new.line, new.line)
+            places.sort(key=lambda p: (is_test(p.path), p.path, p.line))
+            yield broken_caller_claim(change, name, lines, (old.shown, new.shown), places, "goes wrong")  # fmt: skip
+
+
+def _functions_by_name(functions: Iterable[_Function]) -> dict[str, _Function]:
+    times = Counter(f.name for f in functions)
+    return {f.name: f for f in functions if times[f.name] == 1}
+
+
+def _explain_misfit(old: _Function, new: _Function, given: int) -> str | None:
+    """Why a call that was written for the old parameters goes wrong with the new ones."""
+    for at, name in enumerate(old.parameters[:given]):
+        if name and name in new.parameters and new.parameters.index(name) != at:
+            return f"its argument {at + 1} was `{name}`, which is now parameter {new.parameters.index(name) + 1}"
+    if is_typed_script(new.path):
+        return None  # the compiler counts
+    for at, name in enumerate(new.parameters):
+        if at >= given and name in new.needed and name not in old.needed:
+            return f"it gives no `{name}`, which the function uses without looking"
+    return None
+
+
+def _find_removed_members(
+    change: FileChange, head: _File, base: _File, program: _Program
+) -> Iterator[Claim]:
+    """Exports that are gone and still read as `module.name`; those that are imported by name are the compiler's."""
+    old, new = base.module, head.module
+    if old is None or new is None or old.open or new.open:
+        return
+    for name, line in old.exports.items():
+        if name in new.exports or line not in change.removed_lines:
+            continue
+        places = [
+            BrokenUse(file.path, node.start_point[0] + 1, file.rows[node.start_point[0]].strip())
+            for file in program.files_with(name)
+            for node in (walk_nodes(file.root) if file.root else ())
+            if node.type == "member_expression"
+            and node_text(node.child_by_field_name("property")) == name
+            and (bound := file.imports.get(node_text(node.child_by_field_name("object"))))
+            and bound[1] == "*"
+            and resolve_import(bound[0], file.path, program.paths) == change.path
+        ]
+        if places:
+            yield removed_name_claim(change, name, line, places)

@@ -1,0 +1,155 @@
+"""What names tell of a change of JavaScript and TypeScript, and weak cryptography: defects and their harmless twins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from regreen.reviewers.analyzers.script_names import ScriptNames, is_slip
+from regreen.reviewers.analyzers.script_security import find_misuses
+from tests.unit.changes import Files, Story
+
+STORE = """\
+const rates = require('./rates');
+
+async function loadOrder(client, orderId) {
+  return client.get(orderId);
+}
+
+function isPaid(order) {
+  return rates.rateOf(order.currency) > 0 && order.remaining === 0;
+}
+
+function reserveStock(warehouse, article) {
+  warehouse.reserved.push(article);
+}
+
+module.exports = { loadOrder, isPaid, reserveStock };
+"""
+USE = """\
+const { loadOrder, isPaid, reserveStock } = require('./store');
+
+exports.ship = async function (client, orderId, warehouse) {
+  const order = await loadOrder(client, orderId);
+  if (isPaid(order)) {
+    for (const article of order.articles) reserveStock(warehouse, article);
+  }
+  console.log(order.remaining);
+};
+"""
+RATES = "exports.rateOf = function (currency) { return { EUR: 1 }[currency] || 0; };\n"
+PROJECT: Files = {"lib/store.js": STORE, "lib/use.js": USE, "lib/rates.js": RATES}
+
+DEFECTS = [
+    ("lib/use.js", "await loadOrder", "loadOrder", "script/dropped-await"),
+    ("lib/use.js", "(client, orderId);", "(orderId, client);", "script/swapped-arguments"),
+    ("lib/use.js", "isPaid(order)", "isPaid", "script/uncalled-function"),
+    ("lib/use.js", "order.remaining", "order.remainnig", "script/misspelt-property"),
+    ("lib/use.js", "order.remaining", "order.remaiining", "script/misspelt-property"),
+    (
+        "lib/store.js",
+        "isPaid(order) {",
+        "isPaid(order, limits) {\n  if (limits.most < 1) return false;",
+        "contracts/broken-caller",
+    ),
+    (
+        "lib/store.js",
+        "reserveStock(warehouse, article)",
+        "reserveStock(article, warehouse)",
+        "contracts/broken-caller",
+    ),
+    ("lib/rates.js", "exports.rateOf", "exports.rateIn", "contracts/removed-still-used"),
+]
+TWINS = [
+    ("lib/use.js", "const order = await loadOrder(client, orderId);", "const pending = loadOrder(client, orderId);\n  const order = await pending;"),
+    ("lib/use.js", "await loadOrder(client, orderId)", "await Promise.all([loadOrder(client, orderId)])"),
+    ("lib/store.js", "async function loadOrder", "function loadOrder"),
+    ("lib/use.js", "isPaid(order)", "isPaid && isPaid(order)"),
+    ("lib/use.js", "order.remaining", "order.remainings"),
+    ("lib/use.js", "order.remaining", "order.discount"),
+    ("lib/store.js", "isPaid(order) {", "isPaid(order, limits) {\n  if (limits && limits.most < 1) return false;"),
+    ("lib/store.js", "isPaid(order) {", "isPaid(order, limits = {}) {\n  if (limits.most < 1) return false;"),
+    ("lib/store.js", "isPaid(order) {", "isPaid(order, log) {\n  log?.info('paid');"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    return Story(tmp_path / "repo")
+
+
+def rules(story: Story, path: str, old: str, new: str) -> set[tuple[str, str]]:
+    text = str(PROJECT[path])
+    assert old in text
+    story.change(PROJECT, {path: text.replace(old, new)})
+    return {(c.rule, c.path) for c in ScriptNames().run(story.context()).claims}
+
+
+@pytest.mark.parametrize(("path", "old", "new", "rule"), DEFECTS)
+def test_a_defect_is_named_where_it_was_written(
+    story: Story, path: str, old: str, new: str, rule: str
+) -> None:
+    assert rules(story, path, old, new) == {(rule, path)}
+
+
+@pytest.mark.parametrize(("path", "old", "new"), TWINS)
+def test_its_harmless_twin_is_not(story: Story, path: str, old: str, new: str) -> None:
+    assert rules(story, path, old, new) == set()
+
+
+def test_an_order_that_other_calls_share_is_not_exchanged(story: Story) -> None:
+    calls = "const add = require('adder');\nadd(list, 'a');\nadd(list, 'b');\nadd(list, 'c');\n"
+    story.change({"a.js": calls}, {"a.js": calls.replace("list, 'b'", "'b', list")})
+    assert {c.rule for c in ScriptNames().run(story.context()).claims} == {
+        "script/swapped-arguments"
+    }
+    story.run("checkout", "-q", "main")
+    fixed = {"a.js": calls}
+    story.change({"a.js": calls.replace("list, 'b'", "'b', list")}, fixed)
+    assert ScriptNames().run(story.context()).claims == ()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "slip", "loose"),
+    [
+        ("bodyLenght", "bodyLength", True, True),
+        ("onRecieve", "onReceive", True, True),
+        ("itemRemaning", "itemRemaining", False, True),
+        ("rremaining", "remaining", False, True),
+        ("headers", "header", False, False),
+        ("parsed", "parser", False, False),
+        ("onLoad", "onload", False, False),
+        ("sha256", "sha265", False, False),
+        ("length", "length", False, False),
+        ("filter", "format", False, False),
+    ],
+)
+def test_slips_of_the_keys(wrong: str, right: str, slip: bool, loose: bool) -> None:
+    assert is_slip(wrong, right) is slip
+    assert is_slip(wrong, right, loose=True) is loose
+
+
+@pytest.mark.parametrize(
+    ("code", "rule"),
+    [
+        ("function save(password) { return crypto.createHash('md5').update(password); }", "weak-hash"),
+        ("function cacheKey(path) { return crypto.createHash('md5').update(path); }", None),
+        ("const resetToken = Math.random().toString(36);", "weak-random"),
+        ("const retryDelay = Math.random() * 100;", None),
+        ("crypto.createCipheriv('aes-128-ecb', key, null);", "weak-cipher"),
+        ("crypto.createCipheriv('aes-256-gcm', key, iv);", None),
+        ("crypto.createCipheriv('aes-256-cbc', key, Buffer.alloc(16));", "static-iv"),
+        ("https.get(url, { rejectUnauthorized: false });", "certificate-check-off"),
+        ("https.get(url, { rejectUnauthorized: !insecure });", None),
+        ("process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';", "certificate-check-off"),
+        ("jwt.verify(token, key, { algorithms: ['none'] });", "unsigned-token"),
+        ("jwt.verify(token, key, { algorithms: ['RS256'] });", None),
+        ("crypto.pbkdf2Sync(password, salt, 1000, 64, 'sha512');", "weak-key"),
+        ("crypto.pbkdf2Sync(password, salt, 210000, 64, 'sha512');", None),
+        ("app.use(cors({ origin: true, credentials: true }));", "open-cors"),
+        ("app.use(cors({ origin: true }));", None),
+    ],
+)  # fmt: skip
+def test_weak_cryptography(code: str, rule: str | None) -> None:
+    assert [hit.rule for hit, _ in find_misuses("a.js", code)] == ([rule] if rule else [])
