@@ -61,10 +61,10 @@ class Signals:
     """The support for a model's claim; its confidence is computed from these values alone.
 
     Attributes:
-        readers: how many independent readings, of `readings`, made the claim.
+        readers: how many readings, of `readings`, made the claim: 1 of 1, but for what was stored before.
         verdict: the verdict of a second reader, who saw code and claim but not the first reader's reasons.
         certainty: the second reader's own, 0 to 1.
-        sure: the claimants' own, 0 to 1; it has little weight because it has little value.
+        sure: the claimant's own, 0 to 1.
         proof: the result of a test.
         worth: whether the second reader thinks that the maintainers would change the code for a true claim.
         reach: how often those who use the code meet the defect, as the readers say; "" for what was stored before.

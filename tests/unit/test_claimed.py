@@ -65,7 +65,7 @@ def code(tmp_path: Path) -> Code:
         context = ReviewContext(change, change.files, base, head, base, git=git)
         given = {"path": "a.py", "title": "it fails", "input": "1", "happens": "no", "mend": "no"}
         row = finding(**(given | {"should": "yes"} | said))
-        claims = read_claims({"findings": [row]}, "trace", change.files, context.head_text)
+        claims = read_claims({"findings": [row]}, change.files, context.head_text)
         return verification_code(context, claims, shown, budget)
 
     return made

@@ -12,7 +12,7 @@ from regreen.code.diff import parse
 from regreen.domain.text_limits import shorten_text
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.model.change_listing import make_portions
-from regreen.reviewers.model.model_reviewer import choose_lenses
+from regreen.reviewers.model.model_reviewer import brings_harmful_code
 from regreen.reviewers.model.related_code import find_related_code
 from tests.checkout import Checkout
 
@@ -125,7 +125,7 @@ def test_a_line_end_that_the_change_brings_is_seen(shown: Shown) -> None:
 
 def test_lasting_harm_is_looked_for_where_the_change_brings_what_can_do_it(shown: Shown) -> None:
     context, _ = shown({"a_py": "x = 1\n"}, {"a_py": "import os\nos.system('ls')\n"})
-    assert choose_lenses(make_portions(context, None)[0][0]) == ("trace", "compare", "harm")
+    assert brings_harmful_code(make_portions(context, None)[0][0])
 
 
 def test_who_defines_open_or_opens_a_page_brings_no_lasting_harm(shown: Shown) -> None:
@@ -133,7 +133,7 @@ def test_who_defines_open_or_opens_a_page_brings_no_lasting_harm(shown: Shown) -
         {"a_py": "x = 1\n"},
         {"a_py": "import webbrowser\n\n\ndef open(url):\n    webbrowser.open(url)\n"},
     )
-    assert choose_lenses(make_portions(context, None)[0][0]) == ("trace", "compare")
+    assert not brings_harmful_code(make_portions(context, None)[0][0])
 
 
 def test_a_dangerous_call_that_only_moves_calls_for_no_reading_of_its_own(shown: Shown) -> None:
@@ -141,7 +141,7 @@ def test_a_dangerous_call_that_only_moves_calls_for_no_reading_of_its_own(shown:
         {"a_py": "import os\nos.system('ls')\nx = 1\n"},
         {"a_py": "import os\nx = 1\nos.system('ls')\n"},
     )
-    assert choose_lenses(make_portions(context, None)[0][0]) == ("trace", "compare")
+    assert not brings_harmful_code(make_portions(context, None)[0][0])
 
 
 def test_a_file_that_was_empty_before_is_shown_as_added(shown: Shown) -> None:

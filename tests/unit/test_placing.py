@@ -40,9 +40,7 @@ def test_a_claim_about_an_old_line_stands_there_together_with_the_change_next_to
     (file,) = parse(diff).files
     assert find_anchor(file, 5, "        return val.split(':')") == Anchor("RIGHT", 5, changed=4)
     (said,) = read_claims(
-        {"findings": [finding(path="a.py", line=5, quote="        return val.split(':')", replacement="x")]},
-        "trace",
-        [file],
+        {"findings": [finding(path="a.py", line=5, quote="        return val.split(':')", replacement="x")]}, [file],
     )  # fmt: skip
     assert (said.line, said.changed, said.replacement) == (5, 4, None)
 
@@ -123,7 +121,7 @@ def claim(
 def claims(
     files: list[FileChange], texts: dict[str, str], **said: object
 ) -> tuple[ModelClaim, ...]:
-    return read_claims({"findings": [finding(**said)]}, "trace", files, texts.get)
+    return read_claims({"findings": [finding(**said)]}, files, texts.get)
 
 
 def test_the_changed_line_that_a_claim_names_as_its_cause_carries_it() -> None:

@@ -1,4 +1,4 @@
-"""The model's review: what several readings say, a second reader tries, and only what holds is sure."""
+"""The model's review: what a reading says, a second reader tries, and only what holds is sure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regreen.domain.models import Cost, ModelAnswer, ModelRequest, Signals, Tool
 from regreen.reviewers.calibration import estimate_confidence
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.model.change_listing import fence_data
-from regreen.reviewers.model.claims import ModelClaim, read_claims
+from regreen.reviewers.model.claims import ModelClaim, join_claims, read_claims
 from regreen.reviewers.model.model_reviewer import ModelReviewer
 from regreen.reviewers.pipeline import ReviewJob, review_change
 from regreen.reviewers.reviewer_table import REVIEWERS
@@ -91,7 +91,7 @@ def change(tmp_path: Path) -> Callable[[Answers], tuple[ReviewContext, Scripted]
 Change = Callable[[Answers], tuple[ReviewContext, Scripted]]
 
 
-def test_what_all_readings_say_and_nobody_refutes_is_sure(change: Change) -> None:
+def test_what_a_reading_says_and_nobody_refutes_is_sure(change: Change) -> None:
     context, model = change(
         lambda r: (
             {
@@ -111,10 +111,8 @@ def test_what_all_readings_say_and_nobody_refutes_is_sure(change: Change) -> Non
     (claim,) = ModelReviewer().run(context).claims
     assert (claim.path, claim.line, claim.rule) == ("ls.py", 2, "model/wrong-result")
     assert claim.confidence >= 0.9
-    assert [e.kind for e in claim.evidence] == ["vote", "model"]
-    assert [r.purpose for r in model.asked] == [
-        "review/trace", "review/compare", "review/second-reader",
-    ]  # fmt: skip
+    assert [e.kind for e in claim.evidence] == ["model"]
+    assert [r.purpose for r in model.asked] == ["review/reading", "review/second-reader"]
     first = model.asked[0]
     for (
         asked
@@ -153,18 +151,6 @@ def test_what_is_true_and_not_worth_a_change_is_withheld(
     assert ("not worth a change" in claim.evidence[-1].excerpt) is (acts in {"perhaps", "no"})
 
 
-def test_one_reading_alone_is_withheld_even_when_it_is_not_refuted(change: Change) -> None:
-    context, _ = change(
-        lambda r: (
-            {"verdicts": [{"claim": 1, "traced": "yes", "verdict": "holds", "certainty": 0.95}]}
-            if r.purpose == "review/second-reader"
-            else {"findings": [finding()] if r.purpose == "review/trace" else []}
-        )
-    )
-    (claim,) = ModelReviewer().run(context).claims
-    assert 0.5 < claim.confidence < 0.8
-
-
 def test_without_a_model_the_report_says_what_is_left_out(change: Change) -> None:
     context, _ = change(lambda _r: {})
     report = ModelReviewer().run(ReviewContext(context.change, context.files, "b", "h", "b"))
@@ -172,13 +158,15 @@ def test_without_a_model_the_report_says_what_is_left_out(change: Change) -> Non
     assert "ANTHROPIC_API_KEY" in report.skipped[0].reason
 
 
-def test_an_answer_that_is_no_report_is_a_missing_reading_and_no_crash(change: Change) -> None:
-    context, _ = change(
-        lambda r: "I would rather not" if r.purpose == "review/trace" else {"findings": []}
-    )
+@pytest.mark.parametrize("stop", [None, "length", "refusal"])
+def test_a_reading_that_is_missing_leaves_the_files_unread(
+    change: Change, stop: Stop | None
+) -> None:
+    context, _ = change(lambda r: half(r, {"findings": []}, stop) if stop else "I would rather not")
     report = ModelReviewer().run(context)
     assert report.claims == ()
-    assert [s.reviewer for s in report.skipped] == ["model/trace"]
+    assert [s.reviewer for s in report.skipped] == ["model"]
+    assert [u.path for u in report.unread] == ["ls.py"]
 
 
 HOLDS = {"claim": 1, "traced": "x", "before": "right", "verdict": "holds", "certainty": 0.95}
@@ -220,16 +208,6 @@ def test_money_that_ends_before_the_second_reading_is_told(change: Change) -> No
     assert "$0.02 is left" in report.skipped[0].reason
 
 
-@pytest.mark.parametrize("stop", ["length", "refusal"])
-def test_half_a_report_is_a_missing_reading(change: Change, stop: Stop) -> None:
-    context, _ = change(
-        lambda r: (
-            half(r, {"findings": []}, stop) if r.purpose == "review/trace" else {"findings": []}
-        )
-    )
-    assert [s.reviewer for s in ModelReviewer().run(context).skipped] == ["model/trace"]
-
-
 def test_what_was_cut_off_gets_twice_the_room_and_what_is_no_answer_is_asked_once_more(
     change: Change,
 ) -> None:
@@ -243,7 +221,7 @@ def test_what_was_cut_off_gets_twice_the_room_and_what_is_no_answer_is_asked_onc
     report = ModelReviewer().run(context)
     assert report.skipped == ()
     assert [c.confidence >= 0.8 for c in report.claims] == [True]
-    assert len(model.asked) == 6
+    assert len(model.asked) == 4
 
 
 def test_of_very_many_claims_those_that_are_not_tried_are_withheld_and_counted(
@@ -254,7 +232,7 @@ def test_of_very_many_claims_those_that_are_not_tried_are_withheld_and_counted(
         lambda r: (
             {"verdicts": [{**HOLDS, "claim": n} for n in range(1, 13)]}
             if r.purpose == "review/second-reader"
-            else {"findings": many if r.purpose == "review/trace" else []}
+            else {"findings": many}
         )
     )
     report = ModelReviewer().run(context)
@@ -303,9 +281,9 @@ def test_the_author_cannot_close_the_fence() -> None:
     assert "\u200b" not in fenced
 
 
-def claims_of(reader: str, *rows: dict[str, object]) -> tuple[ModelClaim, ...]:
+def claims_of(*rows: dict[str, object]) -> tuple[ModelClaim, ...]:
     diff = "--- a/ls.py\n+++ b/ls.py\n@@ -1,2 +1,2 @@\n def match(script):\n-    return False\n+    return 'ls' in script\n"
-    return read_claims({"findings": list(rows)}, reader, parse(diff).files)
+    return read_claims({"findings": list(rows)}, parse(diff).files)
 
 
 EMPTY = finding(
@@ -323,28 +301,8 @@ EQUALS = finding(
 
 
 def test_blanks_inside_an_example_reach_the_second_reader() -> None:
-    (said,) = claims_of("trace", finding(input="  match('2013-02-03  04:05')\n  # two blanks  "))
+    (said,) = claims_of(finding(input="  match('2013-02-03  04:05')\n  # two blanks  "))
     assert said.input == "match('2013-02-03  04:05') # two blanks"
-
-
-def test_every_different_example_is_tried_and_the_confirmed_one_is_said(change: Change) -> None:
-    wrong, right = "sub('2018-03-26', days=1)", "sub('2018-03-25', days=1)"
-    verdict = {"claim": 1, "traced": "so", "before": "right", "verdict": "holds", "certainty": 0.95}
-    asked = []
-
-    def answer(request: ModelRequest) -> dict[str, object]:
-        if request.purpose == "review/second-reader":
-            asked.append(request.messages[-1].text)
-            return {"verdicts": [verdict | {"example": 2}]}
-        first = request.purpose == "review/trace"
-        return {"findings": [finding(input=wrong if first else right, sure=0.9 if first else 0.8)]}
-
-    context, _ = change(answer)
-    (claim,) = ModelReviewer().run(context).claims
-    assert wrong in asked[0]
-    assert right in asked[0]
-    assert f"Input: {right}" in claim.body
-    assert wrong not in claim.body, "nearly the same words twice tell a reader nothing"
 
 
 def test_a_claim_on_a_line_that_no_hunk_shows_is_posted_on_what_brings_it_about(
@@ -387,13 +345,11 @@ def test_the_second_reader_tells_which_claims_have_one_cause(change: Change) -> 
         lambda r: (
             {"verdicts": [verdict | {"claim": 1}, verdict | {"claim": 2, "same_as": 1}]}
             if r.purpose == "review/second-reader"
-            else {"findings": [EMPTY if r.purpose == "review/trace" else EQUALS]}
+            else {"findings": [EMPTY, EQUALS]}
         )
     )
     (claim,) = ModelReviewer().run(context).claims
-    assert claim.signals is not None
-    assert claim.signals.readers == 2
-    assert "g=git" in claim.body
+    assert "Also: `alias` prints g=git" in claim.body
 
 
 @pytest.mark.parametrize(
@@ -425,17 +381,23 @@ def test_what_was_as_wrong_before_is_none_unless_the_change_says_that_it_mends_i
     assert "refutes" not in told
 
 
-def test_what_its_only_reader_hardly_believes_is_not_tried(change: Change) -> None:
-    context, model = change(
-        lambda r: {"findings": [finding(sure=0.2)] if r.purpose == "review/trace" else []}
-    )
+def test_what_its_reader_hardly_believes_is_not_tried(change: Change) -> None:
+    context, model = change(lambda _r: {"findings": [finding(sure=0.2)]})
     assert ModelReviewer().run(context).claims == ()
-    assert [r.purpose for r in model.asked] == ["review/trace", "review/compare"]
+    assert [r.purpose for r in model.asked] == ["review/reading"]
+
+
+@pytest.mark.parametrize("number", [None, "2", 0, -1, 3, True, 2.0])
+def test_an_example_that_is_none_changes_nothing(number: object) -> None:
+    one, other = claims_of(finding(), finding(input="script = 'tools'", sure=0.5))
+    joined = join_claims(one, other)
+    assert joined.with_example(number) == joined
+    assert "tools" in joined.full_text
 
 
 def test_a_replacement_may_stand_for_several_lines() -> None:
-    (one,) = claims_of("trace", finding(replacement="x", lines=3))
-    (bad,) = claims_of("trace", finding(replacement="x", lines=-4))
+    (one,) = claims_of(finding(replacement="x", lines=3))
+    (bad,) = claims_of(finding(replacement="x", lines=-4))
     assert (one.line, one.last, bad.last) == (2, 4, 2)
 
 
@@ -452,30 +414,29 @@ json_values = st.recursive(
 @given(json_values)
 def test_no_answer_of_a_model_crashes_the_reading(value: object) -> None:
     diff = "--- a/ls.py\n+++ b/ls.py\n@@ -1 +1 @@\n-a\n+b\n"
-    read_claims({"findings": value}, "trace", parse(diff).files)
+    read_claims({"findings": value}, parse(diff).files)
     read_claims(
         {"findings": [finding(line=1, path="ls.py", quote=value, sure=value, replacement=value)]},
-        "trace",
         parse(diff).files,
     )
 
 
-def test_proof_outweighs_opinion() -> None:
-    alone = Signals(1, 3)
-    assert estimate_confidence(alone) == pytest.approx(0.2, abs=0.05)
-    assert estimate_confidence(Signals(2, 3)) == pytest.approx(0.62, abs=0.05)
-    assert estimate_confidence(Signals(1, 3, proof="proven")) > 0.95
-    assert estimate_confidence(Signals(3, 3, "holds", 0.95, 0.9, "disproven")) < 0.5
+def test_proof_outweighs_opinion_and_an_opinion_alone_is_not_posted() -> None:
+    assert estimate_confidence(Signals(1, 1, sure=0.95)) < 0.8
+    assert estimate_confidence(Signals(1, 1, "unsure", 0.9, 0.95, worth="yes")) < 0.8
+    assert estimate_confidence(Signals(1, 1, "refuted", 0.9, 0.95, worth="yes")) < 0.3
+    assert estimate_confidence(Signals(1, 1, proof="proven")) > 0.95
+    assert estimate_confidence(Signals(1, 1, "holds", 0.95, 0.9, "disproven")) < 0.5
 
 
 @pytest.mark.parametrize(
-    ("readers", "reach", "posted"),
-    [(2, "usual", True), (2, "sometimes", True), (2, "rare", False), (1, "usual", False)],
+    ("sure", "reach", "posted"),
+    [(0.9, "usual", True), (0.8, "sometimes", True), (0.8, "rare", False), (0.6, "usual", False)],
 )
-def test_doubt_about_worth_silences_what_is_rare_or_seen_once(
-    readers: int, reach: Literal["usual", "sometimes", "rare"], posted: bool
+def test_doubt_about_worth_silences_what_is_rare_or_not_sure(
+    sure: float, reach: Literal["usual", "sometimes", "rare"], posted: bool
 ) -> None:
-    signals = Signals(readers, 2, "holds", 0.95, 0.6, "not_run", "perhaps", reach)
+    signals = Signals(1, 1, "holds", 0.95, sure, "not_run", "perhaps", reach)
     assert (estimate_confidence(signals) >= 0.8) is posted
 
 

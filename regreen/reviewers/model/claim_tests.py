@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections import Counter
@@ -33,7 +34,7 @@ from regreen.runs.trial import Trial, open_box
 
 _TEST_SECONDS = 120.0
 _MAX_SECONDS = 900.0
-"""For all tests of one review; a test that has begun may run to its own limit."""
+"""For all tests of one review, once their environment is ready; a test that has begun may run to its own limit."""
 _MAX_TESTED_CLAIMS = 6
 _MAX_EXISTING_TESTS = 3
 _MAX_TEST_CHARACTERS = 20_000
@@ -42,6 +43,8 @@ _SHOWN_OUTPUT_CHARACTERS = 3000
 _MIN_PREDICTION_CHARACTERS = 3
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _COUNT = re.compile(r"\b(\d{1,6}) (passed|failed|errors?)\b")
+_SUMMARY = re.compile(r"(?m)^[= ]{0,100}(\d{1,6} [a-z]{4,10}\b.{0,200} in [\d.]{1,12}s.*)$")
+"""Pytest's last line; what plugins and the project print may follow it."""
 _SAVED_AS = f"# {TEST_PATH}, at the root of the repository\n"
 
 
@@ -95,13 +98,18 @@ class ClaimTester:
         self._context = context
         self._model = model
         self._left = _MAX_TESTED_CLAIMS
-        self._until = time.monotonic() + _MAX_SECONDS
+        self._until = math.inf
         self._bench: _Bench | None = None
         self.missing = ""
         """Why no test of this review can run; "" where they can, where none was needed, and where none is wanted."""
 
-    def test_claim(self, portion: ChangePortion, claim: ModelClaim) -> ClaimEvidence:
-        """Have a test of the claim written, run it, and let its author correct it once after seeing the output."""
+    def test_claim(
+        self, portion: ChangePortion, claim: ModelClaim, *, mended: bool = False
+    ) -> ClaimEvidence:
+        """Have a test of the claim written, run it, and let its author correct it once after seeing the output.
+
+        `mended`: the change says that it mends just this, so that the base may fail in the same way.
+        """
         if self._context.find_claim_tests is None:
             return ClaimEvidence()
         try:
@@ -118,7 +126,7 @@ class ClaimTester:
                 )
                 return ClaimEvidence(reason=f"the tests of a review are limited to {limit}")
             self._left -= 1
-            return self._try_claim(bench, portion, claim)
+            return self._try_claim(bench, portion, claim, mended=mended)
         except Cancelled:
             raise
         except (OutsideError, UserError, AnalysisFailed) as error:
@@ -163,6 +171,7 @@ class ClaimTester:
             text = f"{', '.join(files)}: {_describe_outcome(first)}\n\n{(context.head_text(files[0]) or '')[:_SHOWN_TEST_CHARACTERS]}"
             bench = replace(bench, existing=EXISTING_TESTS_PROMPT + fence_data("repository", text))
         self._bench = bench
+        self._until = time.monotonic() + _MAX_SECONDS
         return bench
 
     def _run_existing(self, bench: _Bench, files: Sequence[str]) -> RunResult:
@@ -178,14 +187,16 @@ class ClaimTester:
         trial = replace(bench.trial, command=named or PYTHON_TESTS.run_file("--version"))
         return _run_trial(self._context, bench, trial, self._context.head)
 
-    def _try_claim(self, bench: _Bench, portion: ChangePortion, claim: ModelClaim) -> ClaimEvidence:
+    def _try_claim(
+        self, bench: _Bench, portion: ChangePortion, claim: ModelClaim, *, mended: bool
+    ) -> ClaimEvidence:
         asked = f"{WRITE_TEST_PROMPT}{bench.existing}\n\n{fence_data('claims', claim.full_text)}"
         test = self._ask_for_test(portion, asked)
         if isinstance(test, str):
             return ClaimEvidence(reason=test)
         self._context.report_progress(f"testing a claim about {claim.path}")
         ran = self._run_on_both(bench, test)
-        if ran.is_settled:
+        if ran.is_settled or (mended and ran.shown.as_before):
             return ran.shown
         seen = fence_data("test", f"{test.code}\n\n{ran.output}")
         corrected = self._ask_for_test(portion, f"{asked}\n\n{CORRECT_TEST_PROMPT}\n\n{seen}")
@@ -255,7 +266,12 @@ class ClaimTester:
         )
         as_before = _failure_lines(base) == _failure_lines(head) != []
         evidence = replace(evidence, base=_describe_outcome(base))
-        reason = "" if proof == "proven" else "a test of it fails on this change, and before it too"
+        before = "in the same way" if as_before else f"otherwise: {_describe_outcome(base)}"
+        reason = (
+            ""
+            if proof == "proven"
+            else f"a test of it fails on this change, and before it {before}"
+        )
         return _TestRuns(
             ClaimEvidence(proof, evidence, test.code, as_before, reason),
             output,
@@ -296,8 +312,9 @@ def _find_tests_of_change(context: ReviewContext) -> list[str]:
 
 
 def _count_outcomes(result: RunResult) -> Counter[str]:
-    """Pytest's counts of passed, failed and error, from its last line."""
-    rows = _COUNT.findall(result.stdout.rstrip().rpartition("\n")[2])
+    """Pytest's counts of passed, failed and error, from its summary."""
+    summaries = _SUMMARY.findall(result.stdout)
+    rows = _COUNT.findall(summaries[-1]) if summaries else []
     return Counter(
         {word.removesuffix("s") if word != "passed" else word: int(n) for n, word in rows}
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard, TypeVar, get_args
@@ -51,10 +50,10 @@ class ClaimExample:
 
 @dataclass(frozen=True, slots=True)
 class ModelClaim:
-    """One claim of one or more readers, with the line it stands on: of the file before on side LEFT.
+    """One claim of a reading, with the line it stands on: of the file before on side LEFT.
 
-    `last` is the last line that `replacement` stands for, 0 where that is `line`; `others` are the examples of other
-    readers who named another input. `changed` is the changed line that belongs to it where `line` itself is an old one.
+    `last` is the last line that `replacement` stands for, 0 where that is `line`; `others` are the examples of claims
+    with the same cause. `changed` is the changed line that belongs to it where `line` itself is an old one.
     `shows` is the old line at fault where `line` is the changed one that brings it about. A claim that is not
     `anchored` stands on an old line that nothing ties to the change: no comment can be put there.
     """
@@ -70,7 +69,6 @@ class ModelClaim:
     kind: ClaimKind
     reach: ClaimReach
     sure: float
-    readers: tuple[str, ...]
     side: Side = "RIGHT"
     last: int = 0
     others: tuple[ClaimExample, ...] = ()
@@ -105,9 +103,7 @@ class ModelClaim:
         return (
             f"{path}, line {line}{' before the change' * (side == 'LEFT')}: {self.title}{cause}\n"
             f"Input{claim}: {self.input}\nHappens: {self.happens}\nShould: {self.should}"
-            + "".join(
-                f"\nExample {i}, of another reader: {o}" for i, o in enumerate(self.others, 2)
-            )
+            + "".join(f"\nExample {i}: {o}" for i, o in enumerate(self.others, 2))
         )
 
     def with_example(self, number: object) -> ModelClaim:
@@ -121,7 +117,6 @@ class ModelClaim:
 
 def read_claims(
     answer: dict[str, object],
-    reader: str,
     files: Sequence[FileChange],
     after: Callable[[str], str | None] = lambda _: None,
 ) -> tuple[ModelClaim, ...]:
@@ -133,13 +128,12 @@ def read_claims(
     rows = answer.get("findings")
     by_path = {f.path: f for f in files}
     listed = rows[:_MAX_CLAIMS] if isinstance(rows, list) else []
-    claims = (_read_claim(row, reader, by_path, after) for row in listed)
+    claims = (_read_claim(row, by_path, after) for row in listed)
     return tuple(s for s in claims if s is not None)
 
 
 def _read_claim(
     row: object,
-    reader: str,
     by_path: dict[str, FileChange],
     after: Callable[[str], str | None],
 ) -> ModelClaim | None:
@@ -183,7 +177,6 @@ def _read_claim(
         kind=_choose_allowed(row.get("kind"), CLAIM_KINDS, "wrong-result"),
         reach=_choose_allowed(row.get("reach"), CLAIM_REACHES, "sometimes"),
         sure=float(min(1, max(0, sure))),
-        readers=(reader,),
     )
 
 
@@ -233,33 +226,15 @@ def _join_rows(value: object, most: int) -> str:
     return shorten_text(" ".join(lines).strip(), most)
 
 
-# Claims with the same cause are merged if that is certain; the second reader decides about the others.
-
-_NEAR_LINES = 3
-_MIN_CAUSE_SIMILARITY = 0.6
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}|[0-9]+")
-_COMMON_WORDS = frozenset(
-    """the and for with that this not but when will from are instead does should which has have was its into value
-    values return returns returned function method line code argument arguments called call calls""".split()  # noqa: SIM905 - reads better without quotes
-)
+# Claims with the same cause become one.
 
 
-def merge_claims(claims: Iterable[ModelClaim]) -> tuple[ModelClaim, ...]:
-    """Merge claims of several readers that certainly agree about one place; most readers first, then the surest.
-
-    Two claims of one reader stay two. The most similar pair is joined first, so that the result does not depend on
-    the order of the readers. The second reader decides about the other pairs.
-    """
-    merged: list[ModelClaim] = []
-    for claim in claims:
-        twin = next((i for i, m in enumerate(merged) if _is_repetition(m, claim)), None)
-        if twin is None:
-            merged.append(claim)
-    while pair := _find_likest_pair(merged):
-        one, other = pair
-        merged = [m for m in merged if m is not one and m is not other]
-        merged.append(join_claims(one, other))
-    return tuple(sorted(merged, key=lambda m: (-len(m.readers), -m.sure)))
+def drop_repetitions(claims: Iterable[ModelClaim]) -> tuple[ModelClaim, ...]:
+    """The claims, surest first, each once."""
+    found: dict[tuple[str, Side, int, str], ModelClaim] = {}
+    for claim in sorted(claims, key=lambda c: -c.sure):
+        found.setdefault((*claim.fault_place, claim.title), claim)
+    return tuple(found.values())
 
 
 def join_claims(claim: ModelClaim, other: ModelClaim) -> ModelClaim:
@@ -267,97 +242,8 @@ def join_claims(claim: ModelClaim, other: ModelClaim) -> ModelClaim:
     best, less = (claim, other) if claim.sure >= other.sure else (other, claim)
     if less.anchored and not best.anchored:
         best = replace(best, path=less.path, side=less.side, line=less.line, changed=less.changed, shows=less.shows, anchored=True)  # fmt: skip
-    same_line = (best.path, best.line, best.side) == (less.path, less.line, less.side)
-    borrowed = best.replacement is None and same_line
     examples = (*best.others, ClaimExample(less.input, less.happens), *less.others)
     mine = " ".join(best.input.split())
     return replace(
-        best,
-        readers=tuple(dict.fromkeys(claim.readers + other.readers)),
-        replacement=less.replacement if borrowed else best.replacement,
-        last=less.last if borrowed else best.last,
-        others=tuple(dict.fromkeys(o for o in examples if " ".join(o.input.split()) != mine)),
+        best, others=tuple(dict.fromkeys(o for o in examples if " ".join(o.input.split()) != mine))
     )
-
-
-def additional_examples(claim: ModelClaim) -> tuple[ClaimExample, ...]:
-    """The examples of a claim that differ from its own."""
-    return tuple(
-        o for o in claim.others if _word_similarity(claim.input, o.input) < _MIN_CAUSE_SIMILARITY
-    )
-
-
-def _is_repetition(claim: ModelClaim, other: ModelClaim) -> bool:
-    """Whether a reader wrote the same claim twice."""
-    return (claim.readers, claim.fault_place, claim.title) == (
-        other.readers,
-        other.fault_place,
-        other.title,
-    )
-
-
-def _find_likest_pair(claims: Sequence[ModelClaim]) -> tuple[ModelClaim, ModelClaim] | None:
-    """The most similar two claims of different readers; None if no two are the same."""
-    best, found = 0.0, None
-    for i, claim in enumerate(claims):
-        for other in claims[i + 1 :]:
-            if (
-                not set(claim.readers) & set(other.readers)
-                and (like := _score_likeness(claim, other)) > best
-            ):
-                best, found = like, (claim, other)
-    return found
-
-
-def _score_likeness(claim: ModelClaim, other: ModelClaim) -> float:
-    """The similarity of two claims that certainly have one cause; 0 for other pairs.
-
-    Two claims on one line share the words of its code whatever they say of it: the input that fails, or the edit
-    that mends it, has to be the same too. Where these are put differently, all that the two say beside the words of
-    the line itself has to be alike, and the edits must have something in common. (Of 107 pairs of claims on 87 public
-    pull requests, 73 of them the same by a second reader's word, the first finds 28, both together 40, and neither
-    joined two that it kept apart.)
-    """
-    apart = abs(claim.fault_place[2] - other.fault_place[2])
-    if claim.fault_place[:2] != other.fault_place[:2] or apart > _NEAR_LINES * 3:
-        return 0.0
-    outcome = _word_overlap(_outcome_text(claim), _outcome_text(other))
-    cause = max(
-        _word_overlap(
-            f"{claim.mend} {claim.replacement or ''}", f"{other.mend} {other.replacement or ''}"
-        ),
-        _word_similarity(claim.input, other.input),
-    )
-    if outcome >= (0.34 if apart <= _NEAR_LINES else 0.5) and cause >= _MIN_CAUSE_SIMILARITY:
-        return outcome + cause - apart / 100
-    line = f"{claim.quote} {other.quote}"
-    overlap = _word_overlap(_whole_text(claim), _whole_text(other), line)
-    outcome = _word_overlap(_outcome_text(claim), _outcome_text(other), line)
-    if overlap < 0.45 or outcome < 0.4 or _word_overlap(claim.mend, other.mend, line) < 0.25:
-        return 0.0
-    return overlap + outcome - apart / 100
-
-
-def _outcome_text(claim: ModelClaim) -> str:
-    return f"{claim.title} {claim.happens}"
-
-
-def _whole_text(claim: ModelClaim) -> str:
-    return f"{claim.title} {claim.input} {claim.happens} {claim.should} {claim.mend}"
-
-
-def _word_overlap(claim: str, other: str, beside: str = "") -> float:
-    """The share of the shorter text's words that the other has too; words of `beside` do not count."""
-    known = _telling_words(beside)
-    a, b = _telling_words(claim) - known, _telling_words(other) - known
-    return len(a & b) / min(len(a), len(b)) if a and b else 0.0
-
-
-def _word_similarity(claim: str, other: str) -> float:
-    """Share of all their words that two texts have in common."""
-    a, b = _telling_words(claim), _telling_words(other)
-    return len(a & b) / len(a | b) if a and b else 0.0
-
-
-def _telling_words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.lower())) - _COMMON_WORDS

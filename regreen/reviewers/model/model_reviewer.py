@@ -1,4 +1,4 @@
-"""The model's review: several independent readings of a change; a second reader then checks each claim."""
+"""The model's review: a reading of a change; a second reader then checks each claim."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from regreen.code.diff import apply_suggestion
 from regreen.code.paths import is_test
 from regreen.domain.errors import OutOfBudget, OutsideError
-from regreen.domain.job_control import ContextThreadPool
 from regreen.domain.models import ClaimWorth, Evidence, Signals, SkippedReviewer, UnreadFile
 from regreen.domain.ports import Model
 from regreen.domain.text_limits import shorten_text
@@ -23,11 +22,10 @@ from regreen.reviewers.model.change_listing import ChangePortion, FindRelated, m
 from regreen.reviewers.model.claim_tests import ClaimEvidence, ClaimTester
 from regreen.reviewers.model.claims import (
     ModelClaim,
-    additional_examples,
-    merge_claims,
+    drop_repetitions,
     read_claims,
 )
-from regreen.reviewers.model.review_prompts import READING_PROMPTS, REPORT_TOOL
+from regreen.reviewers.model.review_prompts import HARM_PROMPT, READING_PROMPT, REPORT_TOOL
 from regreen.reviewers.model.verify import (
     VerifiedClaim,
     ask_for_input,
@@ -86,7 +84,7 @@ class ModelReviewer:
                 SkippedReviewer("model/tests", f"claims were not tested: {tester.missing}")
             )
         files = sum(len(p.files) for p in portions)
-        read = f"a model's readings of {files} file{'s' if files != 1 else ''}" if portions else ""
+        read = f"a model's reading of {files} file{'s' if files != 1 else ''}" if portions else ""
         return ReviewerReport(
             claims=tuple(claims),
             read=read,
@@ -96,49 +94,36 @@ class ModelReviewer:
         )
 
 
-def choose_lenses(portion: ChangePortion) -> tuple[str, ...]:
-    """The ways in which a portion is read: two always, a third where the change brings what can do lasting harm.
-
-    What it only moves or edits was judged when it came.
-    """
+def brings_harmful_code(portion: ChangePortion) -> bool:
+    """Whether the change brings what can do lasting harm. What it only moves or edits was judged when it came."""
     lines = [x for f in portion.files if not is_test(f.path) for h in f.hunks for x in h.lines]
     brought = Counter(m for x in lines if x.kind == "+" for m in HARMFUL_CODE.findall(x.text))
     brought -= Counter(m for x in lines if x.kind == "-" for m in HARMFUL_CODE.findall(x.text))
-    return ("trace", "compare", "harm") if brought else ("trace", "compare")
+    return bool(brought)
 
 
 def _review_portion(
     context: ReviewContext, model: Model, portion: ChangePortion, tester: ClaimTester
 ) -> tuple[list[Claim], list[SkippedReviewer], str]:
-    """The verified claims of one portion, the readings that failed, and what the portion does."""
-    lenses = choose_lenses(portion)
-    context.report_progress(f"reading {len(portion.files)} file(s) in {len(lenses)} ways")
-    # The first reading goes alone, so that the others find the dossier in the endpoint's cache.
-    first, *others = lenses
-    answers = {first: _ask_reading(model, portion, first)}
-    with ContextThreadPool(max_workers=len(others)) as pool:
-        answers |= dict(
-            zip(
-                others,
-                pool.map(lambda lens: _ask_reading(model, portion, lens), others),
-                strict=True,
-            )
-        )
-    kept_lines: list[ModelClaim] = []
+    """The verified claims of one portion, what was left out, and what the portion does.
+
+    Raises:
+        OutsideError: the model gave no reading.
+    """
+    context.report_progress(f"reading {len(portion.files)} file(s)")
+    asked = READING_PROMPT + (HARM_PROMPT if brings_harmful_code(portion) else "")
+    question = make_question(portion, "review/reading", asked, REPORT_TOOL, _ANSWER_TOKENS)
+    answer = ask_for_input(model, question)
+    if isinstance(answer, dict) and not isinstance(answer.get("findings"), list):
+        answer = "the answer holds no list of findings"
+    if isinstance(answer, str):
+        raise OutsideError(answer)
+    about = _clean_sentence(answer.get("about"))
+    read = drop_repetitions(read_claims(answer, portion.files, context.head_text))
+    claims = [claim for claim in read if claim.sure >= _MIN_CERTAINTY]
+    claims.sort(key=lambda m: not m.anchored)  # what cannot be posted is tried last
+    tried = _verify_claims(context, model, portion, claims)
     skipped = []
-    about = ""
-    for lens, answer in answers.items():
-        if isinstance(answer, str):
-            skipped.append(SkippedReviewer(f"model/{lens}", answer))
-        else:
-            kept_lines += read_claims(answer, lens, portion.files, context.head_text)
-            about = about or _clean_sentence(answer.get("about"))
-    readings = len(lenses) - len(skipped)
-    if not readings:
-        raise OutsideError(skipped[0].reason)
-    merged = [m for m in merge_claims(kept_lines) if m.sure >= _MIN_CERTAINTY or len(m.readers) > 1]
-    merged.sort(key=lambda m: not m.anchored)  # what cannot be posted is tried last
-    tried = _verify_claims(context, model, portion, merged)
     if untried := [t for t in tried if t.verdict == "unread"]:
         # They are withheld without having been refuted: a check that ignored them would be green by accident.
         number = f"{len(untried)} claim{'s' if len(untried) > 1 else ''}"
@@ -146,18 +131,18 @@ def _review_portion(
         skipped.append(SkippedReviewer("model/second-reader", quoted))
     # likeliest first, since only some are tested
     ranked = sorted(
-        tried, key=lambda t: (t.verdict != "holds", _WORTH_ORDER[t.worth], -len(t.claim.readers))
+        tried, key=lambda t: (t.verdict != "holds", _WORTH_ORDER[t.worth], -t.claim.sure)
     )
-    return [_make_claim(context, tester, portion, t, readings) for t in ranked], skipped, about
+    return [_make_claim(context, tester, portion, t) for t in ranked], skipped, about
 
 
 def _verify_claims(
-    context: ReviewContext, model: Model, portion: ChangePortion, merged: Sequence[ModelClaim]
+    context: ReviewContext, model: Model, portion: ChangePortion, claims: Sequence[ModelClaim]
 ) -> tuple[VerifiedClaim, ...]:
     """Each claim with the second reader's verdict; at most the first ones of many."""
-    if not merged:
+    if not claims:
         return ()
-    chosen, rest = merged[:_MAX_VERIFIED_CLAIMS], merged[_MAX_VERIFIED_CLAIMS:]
+    chosen, rest = claims[:_MAX_VERIFIED_CLAIMS], claims[_MAX_VERIFIED_CLAIMS:]
     code = context.run_isolated(verification_code, chosen, portion.text)
     past = f"only the first {_MAX_VERIFIED_CLAIMS} of a portion are"
     return (
@@ -174,38 +159,24 @@ def _clean_sentence(value: object) -> str:
     )
 
 
-def _ask_reading(model: Model, portion: ChangePortion, lens: str) -> dict[str, object] | str:
-    """One reading; the reason if it failed."""
-    given = ask_for_input(
-        model,
-        make_question(
-            portion, f"review/{lens}", READING_PROMPTS[lens], REPORT_TOOL, _ANSWER_TOKENS
-        ),
-    )
-    if isinstance(given, dict) and not isinstance(given.get("findings"), list):
-        given = "the answer holds no list of findings"
-    return f"the reading '{lens}' is missing: {given}" if isinstance(given, str) else given
-
-
 def _make_claim(
     context: ReviewContext,
     tester: ClaimTester,
     portion: ChangePortion,
     tried: VerifiedClaim,
-    readings: int,
 ) -> Claim:
     claim = tried.claim
     shown = ClaimEvidence()
     # a claim that cannot be posted, or was posted before, needs no proof
     if tried.verdict in {"holds", "unsure"} and claim.anchored and not tried.again:
-        shown = tester.test_claim(portion, claim)
+        shown = tester.test_claim(portion, claim, mended=tried.mended)
     if shown.as_before and not tried.mended:
         # whatever readers think: the base fails in the same way, so the change did not bring it
         tried = replace(tried, verdict="as_before", certainty=1.0)
         shown = replace(shown, proof="not_run")
     signals = Signals(
-        len(claim.readers),
-        readings,
+        1,
+        1,
         tried.verdict,
         tried.certainty,
         claim.sure,
@@ -214,11 +185,7 @@ def _make_claim(
         claim.reach,
     )
     evidence = [
-        Evidence(
-            "vote",
-            f"{len(claim.readers)} of {readings} readings, made apart, report it ({', '.join(claim.readers)})",
-        ),
-        Evidence("model", f"A second reader {_describe_verdict(tried)}. {tried.because}".strip()),
+        Evidence("model", f"A second reader {_describe_verdict(tried)}. {tried.because}".strip())
     ]
     if shown.evidence is not None:
         evidence.insert(0, shown.evidence)
@@ -276,7 +243,7 @@ def _checked_suggestion(
 def _claim_body(claim: ModelClaim) -> str:
     parts = [("Shows", _describe_unchanged_line_of_fault(claim))] if claim.shows else []
     parts += [("Input", claim.input), ("Happens", claim.happens), ("Should", claim.should)]
-    parts += [("Also", str(other)) for other in additional_examples(claim)]
+    parts += [("Also", str(other)) for other in claim.others]
     parts += [("Mend", claim.mend)]
     return "\n\n".join(f"{name}: {text}" for name, text in parts if text)
 

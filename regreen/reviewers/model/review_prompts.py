@@ -1,8 +1,7 @@
-"""The prompts of a review: one shared beginning, several ways of reading, a second reader, a test."""
+"""The prompts of a review: one shared beginning, a reading, a second reader, a test."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 from regreen.domain.models import Tool
@@ -51,37 +50,25 @@ of it; but what you would not bet on at one to two (`sure` below 0.35) stays out
 first, one for each cause: two inputs that fail for one reason are one defect, two reasons on one line are two. If \
 nothing goes wrong, none; do not fill the list."""
 
-READING_PROMPTS: Mapping[str, str] = {
-    "trace": f"""\
+READING_PROMPT = f"""\
 {_TASK_PROMPT}
 
-Your way of reading: run the code in your head, forwards. The ordinary case first, as a user would meet it; then \
-empty, one, many; zero, negative, None; text with spaces, dots, quotes, newlines, non-ASCII letters, bytes; a missing \
-key, file, attribute or program; a second call on the same object; the path on which something raises or is \
-interrupted. Compare each result with what the name, the docstring, the tests or the caller expects. Conditions \
-deserve the most care: what else do they let in, what do they leave out (a substring where a whole word or a prefix \
-was meant, `or` for `and`, `<` for `<=`, a pattern that other inputs share)?""",
-    "compare": f"""\
-{_TASK_PROMPT}
+Take these steps, each on all that is changed. (1) Behaviour: put the old and the new code side by side and run \
+concrete inputs through both: the ordinary case as a user meets it; then empty, one, many; zero, negative, None; a \
+value of another type that worked before; text with dots, quotes, newlines, non-ASCII letters, bytes; a missing key, \
+file or attribute; an error answer; a second call on the same object. Conditions and patterns deserve the most care: \
+what else do they let in, what do they leave out, can they run without bound? (2) Contract: check each new call \
+against what the callee does with these arguments, and every caller that is shown against what it now gets: type, \
+order, default, laziness, mutation, exception, encoding, closing. A value that one branch returns is what the others, \
+the docstring and the callers expect. (3) Intent: does the change do what its title and description promise, for the \
+sibling cases too (the other branch, direction, option, platform)? Is what it claims to port, rewrite or mend right \
+afterwards?"""
 
-Your way of reading: hold three things against each other. (1) What it says and what it does: the title, the \
-description, names and docstrings against the code; sibling cases that get no such handling (another spelling of \
-an option, the other branch, the other direction, the other platform or version the project supports). (2) Before and \
-after: for each removed or rewritten line, what did it guarantee (type, order, default, laziness, mutation, exception, \
-encoding, closing), and who relied on it? (3) Caller and callee: check each new call against what the callee really \
-does with these arguments, position by position: of the standard library or a dependency in the versions that the \
-project allows, as you know it; of this repository, where it is shown. Then the callers that are shown: does each \
-still get what it uses?""",
-    "harm": f"""\
-{_TASK_PROMPT}
+HARM_PROMPT = """
 
-Your way of reading: look for lasting harm. Data from outside (requests, files, arguments, environment, other \
-programs' output) that reaches a query, a shell, a path, a template, an address, a deserialiser or a log without what \
-makes it safe there; a check of who may do something that is gone, comes too late, or can be passed by; secrets that \
-get out. Files, processes, connections, locks left open on some path; state shared between threads, tasks, requests \
-or calls (globals, class attributes, default arguments, caches with a key that is too small); an order of steps that \
-loses data when the process dies between them; retries and loops that never end.""",
-}
+(4) Harm: data from outside that reaches a query, a shell, a path, a template, an address, a deserialiser or a log \
+without what makes it safe there; a check that is gone or comes too late; what is left open or half written when \
+something raises; state shared between threads, tasks or calls."""
 
 REPORT_TOOL = Tool(
     "report",

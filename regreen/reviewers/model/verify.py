@@ -71,7 +71,7 @@ def ask_verifier(
     """Ask a second reader, who sees only the code and the claims, whether they are true.
 
     `code` is code that the claims refer to and the portion does not show, `known` are earlier findings. Claims with one
-    cause are merged. If the reading fails, the claims come back unread, and the agreement of the readers decides.
+    cause are merged. If the reading fails, the claims come back unread.
     """
     known = [k for k in known if k.path in {c.path for c in claims}][-_MAX_EARLIER_FINDINGS:]
     first = len(known) + 1
@@ -117,7 +117,7 @@ def _earlier_fingerprint(
 def _merge_same_cause(
     tried: Sequence[VerifiedClaim], same_as: Sequence[object], begin: int
 ) -> tuple[VerifiedClaim, ...]:
-    """Claims of different readers in one file that the second reader finds the same, and judges the same, as one."""
+    """Claims in one file that the second reader finds to have one cause, and judges the same, as one."""
     merged: dict[int, VerifiedClaim] = {}
     for number, (one, first) in enumerate(zip(tried, same_as, strict=True), begin):
         known = merged.get(first) if isinstance(first, int) else None
@@ -126,7 +126,6 @@ def _merge_same_cause(
             or not isinstance(first, int)
             or known.claim.path != one.claim.path
             or known.verdict != one.verdict
-            or set(known.claim.readers) & set(one.claim.readers)
         ):
             merged[number] = one
         else:
