@@ -22,12 +22,13 @@ from regreen.reviewers.findings import normalise_code
 
 @dataclass(frozen=True, slots=True)
 class AnalyzerRule:
-    """A row of the table."""
+    """A row of the table; `mend`: the pattern and replacement that repair the lines of a hit, where it is found once."""
 
     severity: Severity
     confidence: float
     why: str
     cwe: int = 0
+    mend: tuple[str, str] | None = None
 
 
 def _load_rules() -> dict[str, Mapping[str, AnalyzerRule]]:
@@ -61,7 +62,7 @@ def rule_confidence(rule: AnalyzerRule, code: str, message: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One hit of an analyzer: its rule, place (1-based lines) and words."""
+    """One hit of an analyzer: its rule, place (1-based lines) and words; `suggestion` is what its lines should be."""
 
     rule: str
     path: str
@@ -69,6 +70,19 @@ class Diagnostic:
     end_line: int
     message: str
     severity: str = ""
+    suggestion: str | None = None
+
+
+_MAX_MENDED_CHARACTERS = 400
+
+
+def mend_lines(rows: Sequence[str], mend: tuple[str, str] | None) -> str | None:
+    """These rows with the one place that a pattern finds in them replaced; None where it finds none or several."""
+    text = "\n".join(row.removesuffix("\r") for row in rows)
+    if mend is None or len(text) > _MAX_MENDED_CHARACTERS:
+        return None
+    mended, count = re.subn(*mend, text)
+    return mended if count == 1 else None
 
 
 def make_analyzer_claim(
@@ -90,6 +104,7 @@ def make_analyzer_claim(
     code: str = "",
     quotes: str = "",
     anywhere: bool = False,
+    suggestion: str | None = None,
 ) -> Claim:
     """A claim with one piece of evidence: what the analyzer `source` saw.
 
@@ -99,6 +114,7 @@ def make_analyzer_claim(
     return Claim(
         dimension, rule, severity, path, *lines, title, body, confidence, side, evidence=(shown,),
         symbol=symbol, code=code, quotes=quotes, anywhere=anywhere,
+        suggestion=suggestion,
     )  # fmt: skip
 
 

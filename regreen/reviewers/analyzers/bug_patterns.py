@@ -21,6 +21,7 @@ from regreen.reviewers.analyzers.baseline import (
     Diagnostic,
     commentable_range,
     make_analyzer_claim,
+    mend_lines,
     new_diagnostics,
 )
 from regreen.reviewers.analyzers.correctness import base_python_texts, head_python_texts
@@ -196,6 +197,7 @@ class _BugPattern:
     confidence: float
     why: str
     caused_elsewhere: bool = False
+    mend: tuple[str, str] | None = None
 
 
 @cache
@@ -477,17 +479,19 @@ def _placeholder_names(text: str) -> set[str]:
 def _make_claim(hit: Diagnostic, context: ReviewContext) -> Claim:
     pattern = _load_patterns()[hit.rule]
     rows = (context.head_text(hit.path) or "").split("\n")
-    shown = "\n".join(rows[hit.line - 1 : hit.end_line])[:500]
+    own = rows[hit.line - 1 : hit.end_line]
+    place = commentable_range(context, hit)
     return make_analyzer_claim(
         f"mistakes/{hit.rule}",
         pattern.severity,
         hit.path,
-        commentable_range(context, hit),
+        place,
         title=hit.message,
         body=pattern.why,
         confidence=pattern.confidence,
-        excerpt=shown,
+        excerpt="\n".join(own)[:500],
         source="mistakes",
         # `new_diagnostics` has decided that the change causes it
         anywhere=True,
+        suggestion=mend_lines(own, pattern.mend) if place == (hit.line, hit.end_line) else None,
     )

@@ -127,7 +127,9 @@ def run_ruff(
             message = f"ruff failed: {done.stderr.decode('utf-8', 'replace')[:300]}"
             raise OutsideError(message)
         found = [
-            hit for row in json.loads(done.stdout) if (hit := _parse_diagnostic(row, laid.paths))
+            hit
+            for row in json.loads(done.stdout)
+            if (hit := _parse_diagnostic(row, laid.paths, files))
         ]
         return [*found, *laid.unread_diagnostics()]
 
@@ -138,13 +140,39 @@ def _find_ruff() -> str:
     return str(find_ruff_bin())
 
 
-def _parse_diagnostic(row: dict[str, object], written: Mapping[str, str]) -> Diagnostic | None:
+def _parse_diagnostic(
+    row: dict[str, object], written: Mapping[str, str], texts: Mapping[str, str]
+) -> Diagnostic | None:
     path = written.get(str(Path(str(row["filename"])).resolve()))
     start, end = row["location"], row["end_location"]
     if path is None or not isinstance(start, dict) or not isinstance(end, dict):
         return None
     rule = str(row["code"] or SYNTAX_RULE)
-    return Diagnostic(rule, path, int(start["row"]), int(end["row"]), str(row["message"]))
+    first, last = int(start["row"]), int(end["row"])
+    mended = _apply_fix(row.get("fix"), texts[path].split("\n")[first - 1 : last], first)
+    return Diagnostic(rule, path, first, last, str(row["message"]), suggestion=mended)
+
+
+def _apply_fix(fix: object, rows: Sequence[str], first: int) -> str | None:
+    """The rows, which begin with line `first`, as ruff's fix leaves them; None without one, or where it reaches beyond."""
+    if not isinstance(fix, dict) or fix["applicability"] == "display":
+        return None
+    lines = [row.removesuffix("\r") for row in rows]
+    starts = [sum(len(line) + 1 for line in lines[:n]) for n in range(len(lines) + 1)]
+    text = "\n".join([*lines, ""])
+    for edit in reversed(fix["edits"]):
+        places = [
+            (place["row"] - first, place["column"] - 1)
+            for place in (edit["location"], edit["end_location"])
+        ]
+        if any(
+            row not in range(len(starts)) or starts[row] + column > len(text)
+            for row, column in places
+        ):
+            return None
+        begin, end = (starts[row] + column for row, column in places)
+        text = text[:begin] + str(edit["content"]) + text[end:]
+    return text.removesuffix("\n") if text.endswith("\n") or not text else None
 
 
 # basedpyright over a change's Python files, with our own rules, and the repository's files as data around them.

@@ -27,6 +27,7 @@ from regreen.reviewers.analyzers.baseline import (
     commentable_range,
     find_base_files,
     make_analyzer_claim,
+    mend_lines,
     new_diagnostics,
     rule_confidence,
 )
@@ -560,6 +561,9 @@ def make_claim(
         base="not reported",
         # `new_diagnostics` has decided that the change causes it
         anywhere=True,
+        suggestion=hit.suggestion or mend_lines(rows[hit.line - 1 : hit.end_line], rule.mend)
+        if place == (hit.line, hit.end_line)
+        else None,
     )
 
 

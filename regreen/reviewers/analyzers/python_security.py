@@ -15,6 +15,7 @@ from regreen.reviewers.analyzers.baseline import (
     RUFF_SECURITY_RULES,
     Diagnostic,
     make_analyzer_claim,
+    mend_lines,
     new_diagnostics,
 )
 from regreen.reviewers.analyzers.correctness import base_python_texts, head_python_texts
@@ -238,10 +239,10 @@ def _find_ruff_claims(context: ReviewContext, changed: Mapping[str, str]) -> lis
     new = new_diagnostics(
         context, found, lambda: bundled_checkers.run_ruff(base_python_texts(context), rules)
     )
-    return [_make_ruff_claim(hit) for hit in new]
+    return [_make_ruff_claim(hit, changed[hit.path].split("\n")) for hit in new]
 
 
-def _make_ruff_claim(hit: Diagnostic) -> Claim:
+def _make_ruff_claim(hit: Diagnostic, rows: Sequence[str]) -> Claim:
     rule = RUFF_SECURITY_RULES[hit.rule]
     sure = rule.confidence * (0.3 if _is_demonstration(hit.path) else 1.0)
     message = hit.message.split("\n", maxsplit=1)[0].strip().rstrip(".")
@@ -249,4 +250,5 @@ def _make_ruff_claim(hit: Diagnostic) -> Claim:
         f"ruff/{hit.rule}", rule.severity, hit.path, (hit.line, hit.end_line), dimension="security",
         title=message, body=f"{rule.why} (CWE-{rule.cwe})", confidence=sure,
         excerpt=message, source=f"ruff ({hit.rule})", base="not reported",
+        suggestion=mend_lines(rows[hit.line - 1 : hit.end_line], rule.mend),
     )  # fmt: skip
