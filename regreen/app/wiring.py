@@ -14,6 +14,7 @@ from regreen.adapters.clock import SystemClock
 from regreen.adapters.git.mirrors import GitMirrors
 from regreen.adapters.github.client import GitHubApp
 from regreen.adapters.github.requester import CallMonitor
+from regreen.adapters.json_post import post_json
 from regreen.adapters.model.anthropic_client import AnthropicModel, LedgerEntry
 from regreen.adapters.model.endpoints import ModelEndpoint
 from regreen.adapters.sandbox.attacks.attack import self_test
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from flask import Flask
 
 _HEARTBEAT_SECONDS = 10.0
+_DIGEST_HOUR = 7  # UTC
 
 
 def build_app(
@@ -103,6 +105,7 @@ def build_app(
         mirrors=GitMirrors(settings.home / "mirrors", traces),
         sandbox=boxes.with_tracing(lambda inner: TracedSandbox(inner, traces, meters.count_box)),
         model=JobModelFactory(settings, store, clock, traces),
+        post_json=post_json,
         reviewers=reviewers,
     )
     return Application(desk, store, worker=worker, traces=traces, meters=meters)
@@ -176,6 +179,10 @@ class Application:
         upkeep += make_orders(Maintenance("sandbox"), f"sandbox/{now:%Y-%m-%dT%H}")
         upkeep += make_orders(Maintenance("branches"), f"branches/{now:%Y-%m-%dT%H}")
         upkeep += make_orders(Maintenance("prune"), f"prune/{now:%Y-%m-%d}")
+        if (
+            desk.settings.digest_url and now.hour >= _DIGEST_HOUR
+        ):  # once a week: Monday's, or a later day's after a pause
+            upkeep += make_orders(Maintenance("digest"), f"digest/{now:%G-W%V}")
         self.enqueue_orders(upkeep)
         ticks = find_due_ticks(maintenance.load_schedules(desk), after, now)
         for tick in ticks:

@@ -268,7 +268,7 @@ class _BisectionRun:
                 return False
             run = self.log.record_run(self.runner(broken))
             outcome, reason = self.judge(run)
-            self.say(f"{broken[:12]} {outcome} ({reason}) {run.seconds:.1f} s, an end of the range")
+            self.say(f"bad commit {broken[:12]}: {outcome} ({reason}), {run.seconds:.1f} s")
 
     def _search_range(self, broken: str, limit: SearchLimit) -> Bisection:
         session = self._open_session(broken, self.log.since or self.ends.good, limit)

@@ -81,7 +81,7 @@ def choose_python(
     chosen, runs = fallback
     for run in runs:
         log.record_run(run)
-        say(f"{run.sha[:12]} {_describe_run(run)}, {run.seconds:.1f} s, an end of the range")
+        say(f"bad commit {run.sha[:12]}: {_describe_run(run)}, {run.seconds:.1f} s")
     notes = (*tried, f"tested with Python {runs[0].python}") if tried else ()
     return PythonChoice(chosen, notes)
 

@@ -129,7 +129,9 @@ class BisectSession:
     def _go_back(self, bad: str, limit: SearchLimit) -> str | None:
         """The first commit that passes, 1, 2, 4, ... first parents back; None if all old commits fail."""
         trunk = [commit.sha for commit in self.git.commits(None, bad, first_parent=True)]
-        self.say(f"no good commit given; going back through {len(trunk)} first parents")
+        self.say(
+            f"no good commit given: going back 1, 2, 4, ... of {len(trunk)} commits until one passes"
+        )
         known = [at for at, sha in enumerate(trunk[:-1]) if self.log.is_known_good(sha)]
         step = 1
         while not limit.is_used_up(self.tests):
@@ -141,7 +143,7 @@ class BisectSession:
                 self.log.record_run(self._explore_commit(trunk[at]))
             ]
             outcome, reason = self.judge(runs[0])
-            self.say(f"{trunk[at][:12]} {outcome} ({reason}), {step} back")
+            self.say(f"{trunk[at][:12]} {outcome} ({reason}), {step} commits back")
             if outcome == "pass":
                 return trunk[at]
             if at == 0:

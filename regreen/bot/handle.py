@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from regreen.bot import feedback, messages
@@ -28,6 +29,7 @@ from regreen.bot.flows.review import (
 from regreen.bot.flows.why import answer_failed_check
 from regreen.bot.jobs.runner import Job
 from regreen.bot.jobs.serialization import deserialize_work
+from regreen.bot.open_tasks import post_digest
 from regreen.bot.replies import CommandReply
 from regreen.bot.services import Services
 from regreen.domain.events import (
@@ -66,13 +68,14 @@ class EventHandler:
     def __init__(self, desk: Services, order: OrderWork) -> None:
         self._desk = desk
         self._order = order
-        self._talk = CommandHandler(
-            desk, order, partial(publish_approved, desk), partial(refresh_check, desk)
-        )
+
+    def _command_handler(self, desk: Services) -> CommandHandler:
+        publish, refresh = partial(publish_approved, desk), partial(refresh_check, desk)
+        return CommandHandler(desk, self._order, publish, refresh)
 
     def __call__(self, job: Job) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a kind of work
         """Do the work; return a one-line summary."""
-        desk = self._desk
+        desk = replace(self._desk, job=job.record.id)
         match maintenance.with_current_repository(desk, deserialize_work(job.record.event)):
             case PullRequestChanged(change="closed" | "converted_to_draft") as event:
                 # replies to earlier findings are still answered, and dismissals still learnt
@@ -88,11 +91,11 @@ class EventHandler:
                     desk, job, ask.where, ask.number, asked_by=ask.asked_by, full=ask.full
                 )
             case CommentPosted() as event:
-                return self._talk.handle_comment(job, event)
+                return self._command_handler(desk).handle_comment(job, event)
             case ButtonPressed() as event:
-                return self._talk.handle_button(job, event)
+                return self._command_handler(desk).handle_button(job, event)
             case CheckRerequested() as event:
-                return self._review_again(job, event)
+                return _review_again(desk, job, event)
             case MergeGroupRequested() as event:
                 return check_merge_group(desk, job, event)
             case CheckFailed() as event:
@@ -138,6 +141,8 @@ class EventHandler:
                 return branches.delete_leftover_branches(self._desk)
             case "prune":
                 return maintenance.prune_old_data(self._desk)
+            case "digest":
+                return post_digest(self._desk)
 
     def report_failure(self, record: JobRecord, reason: str) -> None:
         """Report a failed job and its reason where people wait for it, and undo what is half done."""
@@ -146,13 +151,14 @@ class EventHandler:
         self._post_failure(record, reason)
 
     def _post_failure(self, record: JobRecord, reason: str) -> None:
-        match maintenance.with_current_repository(self._desk, deserialize_work(record.event)):
+        desk = replace(self._desk, job=record.id)
+        match maintenance.with_current_repository(desk, deserialize_work(record.event)):
             case PullRequestChanged() | ReviewRequest() as work:
-                report_failed_review(self._desk, record, work.where, work.number, reason)
+                report_failed_review(desk, record, work.where, work.number, reason)
             case MergeGroupRequested() as event:
-                report_unchecked_group(self._desk, event, messages.job_failed(reason, record.id))
+                report_unchecked_group(desk, event, messages.job_failed(reason, record.id))
             case CheckFailed() as event:
-                report_broken_repair(self._desk, record, event, reason)
+                report_broken_repair(desk, record, event, reason)
             case CauseRequest(asked_by=""):
                 pass  # the failed check stays without an answer
             case (
@@ -163,12 +169,12 @@ class EventHandler:
                 | NewTestRequest()
                 | QuestionRequest() as ask
             ):
-                github = self._desk.github_client(ask.where, COMMENT_SCOPE)
-                reply = CommandReply(github, self._desk.store, ask.number, ask.comment, record.id)
+                github = desk.github_client(ask.where, COMMENT_SCOPE)
+                reply = CommandReply(github, desk.store, ask.number, ask.comment, record.id)
                 reply.post_text(messages.job_failed(reason, record.id))
                 reply.show_reaction("confused")
             case CommentPosted() | ButtonPressed() as event:
-                self._talk.report_failure(record, event, reason)
+                self._command_handler(desk).report_failure(record, event, reason)
             case (
                 CheckPassed()
                 | CheckRerequested()
@@ -184,14 +190,13 @@ class EventHandler:
 
     def end_stopped_job(self, record: JobRecord) -> None:
         """End what a cancelled job began while no process ran it: a check run must not stay in progress."""
-        match maintenance.with_current_repository(self._desk, deserialize_work(record.event)):
+        desk = replace(self._desk, job=record.id)
+        match maintenance.with_current_repository(desk, deserialize_work(record.event)):
             case PullRequestChanged() as event:
-                report_stopped_review(self._desk, record, event.where, event.head_sha)
+                report_stopped_review(desk, record, event.where, event.head_sha)
             case ReviewRequest() as ask if record.state == "cancelled":
-                github = self._desk.github_client(ask.where, REVIEW_SCOPE)
-                report_stopped_review(
-                    self._desk, record, ask.where, github.pull(ask.number).head_sha
-                )
+                github = desk.github_client(ask.where, REVIEW_SCOPE)
+                report_stopped_review(desk, record, ask.where, github.pull(ask.number).head_sha)
             case CauseRequest(asked_by=""):
                 pass  # it posts nothing before its end
             case (
@@ -202,8 +207,8 @@ class EventHandler:
                 | NewTestRequest()
                 | QuestionRequest() as ask
             ):
-                github = self._desk.github_client(ask.where, COMMENT_SCOPE)
-                reply = CommandReply(github, self._desk.store, ask.number, ask.comment, record.id)
+                github = desk.github_client(ask.where, COMMENT_SCOPE)
+                reply = CommandReply(github, desk.store, ask.number, ask.comment, record.id)
                 reply.post_text(messages.job_cancelled())
             case (
                 ButtonPressed()
@@ -223,13 +228,14 @@ class EventHandler:
             ):
                 pass  # nothing of these is left unfinished on GitHub
 
-    def _review_again(self, job: Job, event: CheckRerequested) -> str:
-        numbers = event.pulls
-        if not numbers:
-            github = self._desk.github_client(event.where, REVIEW_SCOPE)
-            numbers = tuple(p.number for p in github.pulls(head_sha=event.head_sha))
-        notes = [
-            review_pull(self._desk, job, event.where, number, asked_by=event.actor.login)
-            for number in numbers[:5]
-        ]
-        return "; ".join(notes) or "no pull request has this head"
+
+def _review_again(desk: Services, job: Job, event: CheckRerequested) -> str:
+    numbers = event.pulls
+    if not numbers:
+        github = desk.github_client(event.where, REVIEW_SCOPE)
+        numbers = tuple(p.number for p in github.pulls(head_sha=event.head_sha))
+    notes = [
+        review_pull(desk, job, event.where, number, asked_by=event.actor.login)
+        for number in numbers[:5]
+    ]
+    return "; ".join(notes) or "no pull request has this head"

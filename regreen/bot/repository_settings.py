@@ -20,7 +20,7 @@ from regreen.domain.github import (
     ValidationFailed,
 )
 from regreen.domain.records import Store
-from regreen.domain.repo_config import CONFIG_PATH, RepoConfig
+from regreen.domain.repo_config import CONFIG_PATH, Mode, RepoConfig
 from regreen.domain.state_records import LastValidConfig, MissingOrganisationConfig
 
 ConfigSource = Literal["repository", "organisation", "defaults", "last valid"]
@@ -69,7 +69,27 @@ def load(
     valid = LastValidConfig(repository.full_name, decoded)
     if store.find(LastValidConfig, repo=valid.repo) != valid:
         store.save(valid)
+    if source == "repository" and "mode" not in config.model_fields_set:
+        mode = _read_organisation_mode(repository, app, installation, store, now)
+        config = config.model_copy(update={"mode": mode})
     return LoadedConfig(config, source)
+
+
+def _read_organisation_mode(
+    repository: Repository, app: App, installation: int, store: Store, now: datetime
+) -> Mode:
+    """The mode that the organisation's file sets; where that file is broken, as it was last read."""
+    text = _read_organisation_config(repository, app, installation, store, now)
+    if text is None:
+        return RepoConfig().mode
+    own = f"{_owner_of(repository)}/.github"
+    try:
+        config = parse_repo_config(text.decode("utf-8", "replace"))
+        store.save(LastValidConfig(own, text.decode("utf-8", "replace")))
+    except ConfigError:
+        last = store.find(LastValidConfig, repo=own)
+        return parse_repo_config(last.text).mode if last else RepoConfig().mode
+    return config.mode
 
 
 def config_to_yaml(config: RepoConfig) -> str:

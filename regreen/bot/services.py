@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from regreen.bot.jobs.runner import Job
+from regreen.bot.observe import observe_writes
 from regreen.bot.repository_settings import LoadedConfig, load
 from regreen.bot.sandbox_trust import SandboxProvider
 from regreen.domain.errors import NoSandbox
 from regreen.domain.events import RepositoryRef
-from regreen.domain.github import App, GitHub, Mirrors, Repository, TokenScope
+from regreen.domain.github import READ_SCOPE, App, GitHub, Mirrors, Repository, TokenScope
 from regreen.domain.models import Cost
 from regreen.domain.ports import Clock, Model, Sandbox
 from regreen.domain.records import AuditEntry, Store
 from regreen.domain.repo_config import RepoConfig
 from regreen.domain.settings import Settings
-from regreen.domain.state_records import StoredCapsule
+from regreen.domain.state_records import StoredCapsule, WithheldWrite
 from regreen.reviewers.reviewer_table import REVIEWERS, ReviewerTable
 from regreen.runs.capsule import Capsule, encode_capsule
 from regreen.secrets.redaction import redact_secrets
+
+_MAX_WITHHELD_CHARS = 20_000
 
 
 class ModelFactory(Protocol):
@@ -36,6 +39,10 @@ class ModelFactory(Protocol):
         ...
 
 
+PostJson = Callable[[str, Mapping[str, object]], None]
+"""Sends a document to an address that the operator named."""
+
+
 @dataclass(frozen=True)
 class Services:
     """The collaborators of every flow."""
@@ -47,18 +54,35 @@ class Services:
     mirrors: Mirrors
     sandbox: SandboxProvider
     model: ModelFactory
+    post_json: PostJson
     reviewers: ReviewerTable = REVIEWERS
+    job: str = ""
+    """The id of the job that these serve."""
 
     def github_client(self, where: RepositoryRef, scope: TokenScope) -> GitHub:
-        """A client for the event's repository."""
+        """A client for the event's repository, which writes nothing where Regreen only observes."""
         installation = where.installation or self.app.installation_of(where.repo)
-        return self.app.github(where.repo, installation, scope)
+        client = self.app.github(where.repo, installation, scope)
+
+        def keep(action: str, key: str, text: str) -> None:
+            at = self.clock.now().isoformat()
+            text = redact_secrets(text)[:_MAX_WITHHELD_CHARS]
+            self.store.save(WithheldWrite(client.repo, self.job, key[:200], at, action, text))
+
+        def observes() -> bool:
+            repository = client.repository()
+            return self.load_repo_config(where, client, repository).config.mode == "observe"
+
+        def read_only() -> GitHub:
+            return self.app.github(where.repo, installation, READ_SCOPE)
+
+        return observe_writes(client, observes, read_only, keep, author=f"{self.app.slug}[bot]")
 
     def load_repo_config(
         self, where: RepositoryRef, github: GitHub, repository: Repository
     ) -> LoadedConfig:
-        """The repository's configuration."""
-        return load(
+        """The repository's configuration; the operator's list of observed repositories overrides its mode."""
+        loaded = load(
             github,
             repository,
             app=self.app,
@@ -66,6 +90,9 @@ class Services:
             store=self.store,
             now=self.clock.now(),
         )
+        if self.settings.is_observed(repository.full_name):
+            loaded = replace(loaded, config=loaded.config.model_copy(update={"mode": "observe"}))
+        return loaded
 
     def sandbox_or_none(self) -> Sandbox | None:
         """The sandbox, or None if none holds here: reviews run without."""

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from math import sqrt
 from statistics import median
@@ -19,6 +19,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from regreen.bot.feedback import OutcomeStore
 from regreen.bot.jobs.event_jobs import make_orders
 from regreen.bot.jobs.serialization import deserialize_work
+from regreen.bot.open_tasks import KIND_TITLES, MAINTENANCE_KINDS, OpenTask, list_open_tasks
 from regreen.code.repo_config_file import parse_repo_config
 from regreen.dashboard.authentication import CAPSULES_PATH, Authenticator
 from regreen.dashboard.rendering import (
@@ -54,11 +55,10 @@ from regreen.domain.state_records import (
     Dismissal,
     FindingOutcome,
     LastValidConfig,
-    OpenRepair,
-    PendingPatch,
     ScheduleState,
     ServiceState,
     StoredCapsule,
+    WithheldWrite,
 )
 from regreen.reviewers.learning import (
     CalibrationBin,
@@ -98,70 +98,10 @@ class _RepositoryLine:
     regressions: list[_Regression]
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """Something that a person has to do: a state for its colour, what it is, where to go, since when if known."""
-
-    state: str
-    text: str
-    repo: str
-    number: int | None = None
-    job: str = ""
-    since: datetime | None = None
-
-
-_MAX_TASKS = 12
-_RECENT_FAILURES = timedelta(days=3)
-MAINTENANCE_KINDS: tuple[JobKind, ...] = ("care", "comment")
-"""Jobs that people did not ask for, or that only hand work on; lists hide them until they are asked for."""
-
-
 def _list_tasks(
     shelf: DashboardStore, reader: Viewer, now: datetime, repo: str = ""
-) -> list[_Task]:
-    """What needs a person, the most urgent first: red branches, patches to approve, drafts, failed jobs."""
-
-    def is_shown(name: str) -> bool:
-        return reader.may_see(name) and repo in {"", name}
-
-    tasks = [
-        _describe_red_branch(shelf, s)
-        for s in shelf.find_all(ScheduleState)
-        if s.red and is_shown(s.repo)
-    ]
-    for patch in shelf.find_all(PendingPatch):
-        if is_shown(patch.repo):
-            number = int(patch.place) if patch.place.isdecimal() else None
-            at = datetime.fromtimestamp(patch.at, UTC)
-            text = f"A patch for {patch.branch} waits for /approve: {patch.title}"
-            tasks.append(_Task("waiting", text, patch.repo, number, since=at))
-    tasks += [
-        _Task("fixed", f"Review the draft that repairs {d.branch}", d.repo, d.number)
-        for d in shelf.find_all(OpenRepair)
-        if is_shown(d.repo)
-    ]
-    failed = shelf.list_jobs(
-        ListQuery(repos=reader.repos, repo=repo, state="failed", limit=6, hidden=MAINTENANCE_KINDS)
-    )
-    for job in failed.rows:
-        if now - job.created < _RECENT_FAILURES:
-            text = f"{_KIND_TITLES[job.kind].split()[0]} failed: {job.note[:160]}"
-            tasks.append(_Task("failed", text, job.repo, job.number, job.id, job.created))
-    return tasks[:_MAX_TASKS]
-
-
-def _describe_red_branch(shelf: DashboardStore, state: ScheduleState) -> _Task:
-    """A schedule that fails: since when, and whose commit it was, by its bisection."""
-    found = shelf.list_documents(ListQuery(repo=state.repo, kind="bisect", limit=10)).rows
-    document = next((d for d in found if d.body.get("opened") == state.issue), None)
-    culprit = (document.body.get("culprit") if document else None) or {}
-    text = f"The schedule {state.schedule} fails at {state.red[:12]}"
-    if culprit:
-        share = document.body.get("probability") if document else None
-        sure = f", {share:.1%}" if isinstance(share, float) else ""
-        text += f" since {culprit['sha'][:12]} “{culprit['subject']}” by {culprit['author']}{sure}"
-    job, at = (document.job, document.at) if document else ("", None)
-    return _Task("red", text, state.repo, state.issue, job, at)
+) -> list[OpenTask]:
+    return list_open_tasks(shelf, now, lambda name: reader.may_see(name) and repo in {"", name})
 
 
 def _list_activity(shelf: DashboardStore, reader: Viewer, repo: str = "") -> list[ResultSummary]:
@@ -260,7 +200,8 @@ def _run_state_word(look: ScheduleRun) -> str:
 def _describe_regression(state: ScheduleState, web_url: str) -> _Regression:
     is_linked = web_url and state.issue is not None
     address = f"{web_url}/{quote(state.repo)}/issues/{state.issue}" if is_linked else ""
-    return _Regression(f"{state.schedule}: #{state.issue}", address)
+    where = f"#{state.issue}" if state.issue is not None else state.red[:12]
+    return _Regression(f"{state.schedule}: {where}", address)
 
 
 def _parse_config(text: str | None) -> RepoConfig:
@@ -426,18 +367,6 @@ def _query_from_address(reader: Viewer) -> ListQuery:
     )
 
 
-_KIND_TITLES: dict[JobKind, str] = {
-    "review": "Review of",
-    "fix": "Fix for",
-    "bisect": "Bisection in",
-    "why": "Cause of failed checks in",
-    "prove": "Proof of",
-    "comment": "Answer in",
-    "tick": "Scheduled run in",
-    "care": "Maintenance",
-}
-
-
 def show_job(shelf: DashboardStore, reader: Viewer, job_id: str, web_url: str) -> Response | None:
     """A job's page or, where it is forgotten, that of its results; None where there is neither."""
     job = shelf.job(job_id)
@@ -454,7 +383,7 @@ def show_job(shelf: DashboardStore, reader: Viewer, job_id: str, web_url: str) -
     took = (job.ended - job.started).total_seconds() if job.ended and job.started else None
     return render_page(
         "job.html",
-        f"{_KIND_TITLES[job.kind]} {format_subject(job.repo, job.number)}",
+        f"{KIND_TITLES[job.kind]} {format_subject(job.repo, job.number)}",
         reader,
         job=job,
         order=format_json(job.event),
@@ -464,6 +393,7 @@ def show_job(shelf: DashboardStore, reader: Viewer, job_id: str, web_url: str) -
         links=_list_github_links(job, documents, web_url),
         results=results,
         dismissed=_list_dismissed(shelf, documents),
+        withheld=sorted(shelf.find_all(WithheldWrite, job=job_id), key=lambda one: one.at),
         calls=shelf.list_ledger(ListQuery(job=job_id)).rows,
         actions=shelf.list_actions(ListQuery(job=job_id)).rows,
     )

@@ -324,7 +324,7 @@ class ProofRequest:
     sha: str = ""
 
 
-MaintenanceTask = Literal["sandbox", "redeliver", "branches", "prune", "schedules"]
+MaintenanceTask = Literal["sandbox", "redeliver", "branches", "prune", "schedules", "digest"]
 
 
 @dataclass(frozen=True, slots=True)

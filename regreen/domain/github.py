@@ -202,6 +202,16 @@ class InlineComment:
 
 
 @dataclass(frozen=True, slots=True)
+class TreeChange:
+    """A file that a commit changes: its mode and bytes, or the submodule's commit; neither: it is deleted."""
+
+    path: str
+    mode: str = "100644"
+    content: bytes | None = None
+    submodule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Comment:
     """A comment as GitHub stores it."""
 
@@ -421,6 +431,23 @@ class GitHub(Protocol):
 
         Raises:
             NotAllowed: the installation has not accepted `actions: write`, or the run cannot be repeated.
+        """
+        ...
+
+    def create_commit(
+        self, parent: str, changes: Sequence[TreeChange], message: str, *, sign_off: bool = False
+    ) -> str:
+        """Make a commit on `parent`, which GitHub signs for the App; return its id. No branch moves.
+
+        `sign_off`: the message ends with the author's `Signed-off-by:`.
+        """
+        ...
+
+    def move_branch(self, branch: str, sha: str, *, expect: str | None) -> None:
+        """Create a branch, or move it from `expect` to `sha`.
+
+        Raises:
+            OutsideError: the branch is not at `expect` (None: does not exist).
         """
         ...
 

@@ -238,7 +238,7 @@ class Git(Protocol):
 
 
 class Mirror(Git, Protocol):
-    """A local copy of a repository on GitHub, which can also write there."""
+    """A local copy of a repository on GitHub."""
 
     def is_on_branch(self, sha: str) -> bool:
         """Whether a branch or tag contains the commit: then somebody with push access put it there."""
@@ -246,22 +246,6 @@ class Mirror(Git, Protocol):
 
     def merged_tree(self, first: str, second: str) -> str | None:
         """The tree of merging two commits, None if they conflict."""
-        ...
-
-    def push(
-        self,
-        url: str,
-        sha: str,
-        branch: str,
-        token: str | None = None,
-        *,
-        expect: str | None = None,
-    ) -> None:
-        """Set `branch` at `url` to `sha`; only if the branch is at `expect` ("": does not exist), if given.
-
-        Raises:
-            OutsideError: the remote cannot be reached or refuses.
-        """
         ...
 
 

@@ -25,6 +25,7 @@ def _check_glob(value: str) -> str:
 
 
 GlobPattern = Annotated[str, BeforeValidator(_check_glob)]
+Mode = Literal["act", "observe"]
 DimensionName = Literal["correctness", "security", "style", "coverage"]
 
 
@@ -237,5 +238,7 @@ class RepoConfig(_ConfigSection):
     """Slash-commands."""
     budget: BudgetConfig = BudgetConfig()
     """What the model may cost."""
+    mode: Mode = "act"
+    """`observe` computes everything, shows it on the dashboard and writes nothing to GitHub; unset: as the organisation's file says."""
     paths: dict[GlobPattern, PathConfig] = {}
     """Settings for parts of a monorepo, by a path pattern such as `services/api/**`; the last pattern that matches a file wins."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
@@ -137,6 +138,14 @@ class Settings(BaseSettings):
     review_delay_s: float = Field(
         60.0, ge=0, description="Seconds after the last push before a review starts."
     )
+    digest_url: SecretStr | None = Field(
+        None,
+        description='Webhook (Slack, Mattermost, Teams or your own, as `{"text": ...}`) that gets what needs a person, each Monday at 7 UTC.',
+    )
+    observe: str = Field(
+        "",
+        description="Repositories (`owner/name`, `owner/*` or `*`, separated by commas) where nothing is written, whatever `mode` says.",
+    )
     history_days: int = Field(
         90, ge=7, description="Days for which deliveries, ended jobs and model answers are kept."
     )
@@ -176,6 +185,11 @@ class Settings(BaseSettings):
             raise ValueError(message)
         return value.rstrip("/")
 
+    def is_observed(self, repo: str) -> bool:
+        """Whether the operator lets nothing be written to a repository."""
+        patterns = (pattern.strip().lower() for pattern in self.observe.split(","))
+        return any(fnmatchcase(repo.lower(), pattern) for pattern in patterns if pattern)
+
     @property
     def github(self) -> GitHubServer:
         """The GitHub that the App belongs to."""
@@ -211,6 +225,7 @@ class Settings(BaseSettings):
             self.e2b_api_key,
             self.dashboard_auth,
             self.client_secret,
+            self.digest_url,
         )
         # during a rotation the webhook has two secrets
         values = [

@@ -158,6 +158,20 @@ class StoredCapsule(StateRecord):
     public: bool
 
 
+@dataclass(frozen=True, slots=True)
+class WithheldWrite(StateRecord):
+    """What a job would have written to GitHub in a repository that is only observed; `at` is an ISO time."""
+
+    KEY = ("job", "key")
+    TEMPORARY = True
+    repo: str
+    job: str
+    key: str
+    at: str
+    title: str
+    text: str
+
+
 # Approvals and repairs
 
 
@@ -461,7 +475,7 @@ class DashboardSession(StateRecord):
 
 STATE_RECORDS: tuple[type[StateRecord], ...] = (
     PostedFinding, Dismissal, UnresolvedThread, FindingOutcome, ReviewedHead, UploadedReview, FinishedWork,
-    StoredCapsule, Approval, PendingPatch, OpenRepair, RepairTry, RepairAttempt, UnclaimedBranch, PushedCommits, Revert, RevertTry,
+    StoredCapsule, WithheldWrite, Approval, PendingPatch, OpenRepair, RepairTry, RepairAttempt, UnclaimedBranch, PushedCommits, Revert, RevertTry,
     RevertProof, LastValidConfig, MissingOrganisationConfig, RepositorySchedules, ScheduleState, RenamedRepository,
     ReadRepository, CommandClaim, ReplyPart, CommandTimes, LastRefusal, UnreportedFailure, ServiceState, RateLimit,
     DashboardSession,

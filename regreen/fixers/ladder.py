@@ -37,6 +37,15 @@ from regreen.gate.publishing import TAKES_BACK
 __all__ = ["RUNG_ORDER", "FixJob", "FixResult", "fix_failure"]
 
 
+_STAGES: dict[RungName, str] = {
+    "recipe": "recipes for known failures",
+    "revert": "to find and revert the commit that broke it",
+    "shrink": "parts of the change",
+    "template": "one-line edits",
+    "model": "the model",
+}
+
+
 def load_rung(name: RungName) -> Rung:
     """The rung of that name; each is imported only when it is used."""
     match name:
@@ -229,6 +238,12 @@ class _Ladder:
             return "denied"
         return "out_of_budget" if ended == "out_of_budget" else "gave_up"
 
+    def _describe_stage(self, name: RungName) -> str:
+        """What is tried now, and what comes next if that finds nothing."""
+        rungs = self.case.job.rungs
+        later = rungs[rungs.index(name) + 1 :] if name in rungs else ()
+        return f"trying {_STAGES[name]}" + (f" (next: {_STAGES[later[0]]})" if later else "")
+
     def _run_rung(self, name: RungName) -> RungResult:
         rung = load_rung(name)
         if name == "model" and self.case.model is None:
@@ -237,7 +252,7 @@ class _Ladder:
             return RungResult(note=why)
         if name == "model":
             self._minimize_failure()
-        self.case.say(f"rung {name}")
+        self.case.say(self._describe_stage(name))
         started = self.case.stop.now()
         before = len(self.attempts)
         case = replace(self.case, hints=tuple(self.hints), culprit=self.culprit)

@@ -41,6 +41,7 @@ from regreen.domain.state_records import (
     RepositorySchedules,
     ScheduleState,
     StoredCapsule,
+    WithheldWrite,
 )
 
 RELEASE = Path(__file__).parents[1] / "data" / "databases" / "release-0.1.0.sql"
@@ -104,7 +105,7 @@ def test_typed_tables_take_over_every_value_of_the_schema_before(tmp_path: Path)
     store = _opened(_database(tmp_path, SCHEMA_0003))
     assert _differences(store) == []
     empty = {kind for kind in STATE_RECORDS if not store.find_all(kind)}
-    assert empty == {MissingOrganisationConfig, RateLimit, StoredCapsule}, (
+    assert empty == {MissingOrganisationConfig, RateLimit, StoredCapsule, WithheldWrite}, (
         "the rest is read again within minutes"
     )
     repo, topic, commit = "acme/shop", "topic", "c" * 40

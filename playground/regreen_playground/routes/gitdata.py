@@ -122,6 +122,8 @@ def _commits(api: Api) -> None:
             raise Refused(422, "Parent SHA does not exist or is not a commit object")
         author = _person(call, body.get("author"))
         committer = _person(call, body.get("committer") or body.get("author"))
+        if call.user.type == "Bot" and not (body.get("author") or body.get("committer")):
+            committer = Person(*shape.GITHUB, committer.date)
         sha = git.write_commit(tree, parents, text_of(body, "message", "Commit"), author, committer)
         return Reply(201, shape.git_commit(call.world, call.repo, git.commit(sha)))
 

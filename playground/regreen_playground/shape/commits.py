@@ -62,7 +62,7 @@ def commit(world: World, repository: Repository, record: CommitRecord) -> Json:
             },
             "url": f"{api(world, repository)}/git/commits/{record.sha}",
             "comment_count": 0,
-            "verification": _unverified(),
+            "verification": _verification(record),
         },
         "url": url,
         "html_url": f"{web(world, repository)}/commit/{record.sha}",
@@ -101,7 +101,7 @@ def git_commit(world: World, repository: Repository, record: CommitRecord) -> Js
         },
         "message": record.message,
         "parents": _parents(world, repository, record, "git/commits"),
-        "verification": _unverified(),
+        "verification": _verification(record),
     }
 
 
@@ -199,11 +199,16 @@ def content(
     return shown
 
 
-def _unverified() -> Json:
+GITHUB = ("GitHub", "noreply@github.com")
+"""The committer of what GitHub commits itself, which it signs."""
+
+
+def _verification(record: CommitRecord) -> Json:
+    signed = (record.committer.name, record.committer.email) == GITHUB
     return {
-        "verified": False,
-        "reason": "unsigned",
-        "signature": None,
-        "payload": None,
-        "verified_at": None,
+        "verified": signed,
+        "reason": "valid" if signed else "unsigned",
+        "signature": "-----BEGIN PGP SIGNATURE-----" if signed else None,
+        "payload": f"tree {record.tree}" if signed else None,
+        "verified_at": when(record.committer.date) if signed else None,
     }

@@ -167,30 +167,6 @@ class GitRepository:
         )
         require_success(done, f"cannot fetch from {bare_url(url)}")
 
-    def push(
-        self,
-        url: str,
-        sha: str,
-        branch: str,
-        token: str | None = None,
-        *,
-        expect: str | None = None,
-    ) -> None:
-        """Set `branch` at `url` to `sha`; only if the branch is at `expect` ("" : does not exist), if given.
-
-        Raises:
-            OutsideError: the remote cannot be reached or refuses.
-        """
-        lease = [] if expect is None else [f"--force-with-lease=refs/heads/{branch}:{expect}"]
-        refspec = f"{'+' if expect is None else ''}{sha}:refs/heads/{branch}"
-        done = self._run_git(
-            ["push", "--quiet", *lease, "--", url, refspec],
-            env=auth_environment(url, token, self._timeouts.stalled),
-            check=False,
-            timeout=self._timeouts.transfer,
-        )
-        require_success(done, f"cannot push to {bare_url(url)}")
-
     def drop_old_refs(self, prefix: str, before: datetime) -> None:
         """Delete the refs under `prefix` with commits older than that, and the objects that only they reached.
 

@@ -60,6 +60,7 @@ from regreen.domain.github import (
     ReviewComment,
     ReviewThread,
     TokenScope,
+    TreeChange,
     ValidationFailed,
     WorkflowJob,
     WorkflowRun,
@@ -450,6 +451,52 @@ class RepositoryClient:
     def resolve(self, thread_id: str) -> None:
         """Resolve a review thread."""
         self._resolving.run_graphql(_RESOLVE_MUTATION, {"id": thread_id})
+
+    def create_commit(
+        self, parent: str, changes: Sequence[TreeChange], message: str, *, sign_off: bool = False
+    ) -> str:
+        """Make a commit on `parent`; return its id.
+
+        GitHub signs a commit for which a bot names neither author nor committer:
+        https://docs.github.com/authentication/managing-commit-signature-verification/about-commit-signature-verification#signature-verification-for-bots
+        """
+        base = self._wire.get(f"{self._at}/git/commits/{parent}")["tree"]["sha"]
+        entries = [self._make_tree_entry(change) for change in changes]
+        tree = self._wire.post(f"{self._at}/git/trees", {"base_tree": base, "tree": entries})
+        body = {"message": message, "tree": tree["sha"], "parents": [parent]}
+        commit = self._wire.post(f"{self._at}/git/commits", body)
+        if sign_off:  # only the answer tells who the author is
+            author = commit["author"]
+            line = f"Signed-off-by: {author['name']} <{author['email']}>"
+            body |= {"message": f"{message.rstrip()}\n\n{line}\n"}
+            commit = self._wire.post(f"{self._at}/git/commits", body)
+        return str(commit["sha"])
+
+    def _make_tree_entry(self, change: TreeChange) -> Json:
+        entry: Json = {"path": change.path, "mode": change.mode, "type": "blob"}
+        if change.submodule:
+            return entry | {"type": "commit", "sha": change.submodule}
+        if change.content is None:
+            return entry | {"sha": None}
+        try:
+            return entry | {"content": change.content.decode("utf-8")}
+        except UnicodeDecodeError:
+            data = base64.b64encode(change.content).decode()
+            blob = self._wire.post(f"{self._at}/git/blobs", {"content": data, "encoding": "base64"})
+            return entry | {"sha": blob["sha"]}
+
+    def move_branch(self, branch: str, sha: str, *, expect: str | None) -> None:
+        """Create a branch, or move it from `expect` to `sha`."""
+        name, moved = f"heads/{quote(branch)}", f"the branch {branch} has moved"
+        try:
+            if expect is None:
+                self._wire.post(f"{self._at}/git/refs", {"ref": f"refs/heads/{branch}", "sha": sha})
+                return
+            if self._wire.get(f"{self._at}/git/ref/{name}")["object"]["sha"] != expect:
+                raise OutsideError(moved)
+            self._wire.patch(f"{self._at}/git/refs/{name}", {"sha": sha, "force": True})
+        except (NotFound, ValidationFailed) as error:  # 422: it exists, or is gone meanwhile
+            raise OutsideError(moved) from error
 
     def open_pull(
         self, *, head: str, base: str, title: str, body: str, draft: bool = True

@@ -19,6 +19,7 @@ from regreen.bot.flows.failed_job import find_ci_runs
 from regreen.bot.flows.revert import RevertOffer
 from regreen.bot.flows.trials import complete_tests, make_suite_trial
 from regreen.bot.jobs.runner import Job
+from regreen.bot.observe import is_observed
 from regreen.bot.replies import CommandReply
 from regreen.bot.services import Services
 from regreen.bot.trust import refuse_if_moved, require_clearance
@@ -159,7 +160,7 @@ class _ScheduledBisect:
         fast = self._find_reference_commit(git, head) if passes and self._schedule.slower else None
         if passes and (fast is None or not self._is_slower(trial, git, head, fast)):
             return self._record_green(head)
-        if self._state.red == head:
+        if self._state.red == head and (self._state.issue or is_observed(self._github)):
             return "still red, and the issue says why"
         bisection = self._search_culprit(tests, git, head, fast)
         _save_bisection(desk, job, self._repository, bisection, git)
@@ -260,8 +261,9 @@ class _ScheduledBisect:
         failure = bisection.signature or ""
         body = messages.regression_body(self._schedule.name, self._schedule.test, text, failure)
         issue = self._github.post_issue(mark, title, body, [messages.REGRESSION_LABEL])
-        issues = tuple(sorted({*self._state.issues, issue.number}))
-        self._save_state(replace(self._state, red=head, issue=issue.number, issues=issues))
+        number = None if is_observed(self._github) else issue.number
+        issues = tuple(sorted({*self._state.issues, *([number] if number else [])}))
+        self._save_state(replace(self._state, red=head, issue=number, issues=issues))
         self._desk.log_action(
             self._job, "", "regression", f"#{issue.number}: {_summarize_bisection(bisection)}"
         )

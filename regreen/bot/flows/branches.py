@@ -7,7 +7,7 @@ import logging
 from regreen.bot.jobs.runner import Job
 from regreen.bot.services import Services
 from regreen.domain.errors import OutsideError, UserError
-from regreen.domain.github import FIX_SCOPE, GitHub, NotFound, PullRequest, Repository
+from regreen.domain.github import FIX_SCOPE, GitHub, NotFound, PullRequest, TreeChange
 from regreen.domain.ports import Mirror
 from regreen.domain.state_records import PushedCommits, UnclaimedBranch
 
@@ -46,24 +46,44 @@ def push_branch(
     commit: str,
     branch: str,
     *,
-    repository: Repository,
     github: GitHub,
+    sign_off: bool = False,
+    message: str = "",
 ) -> None:
-    """Push a commit to a branch of ours. The branch is recorded first, so that a failed job does not leak it.
+    """Put a commit of ours on a branch of ours, made by GitHub, which signs it.
+
+    The branch is recorded first, so that a failed job does not leak it.
 
     Raises:
         BranchTaken: somebody else has pushed there.
+        OnlyObserved: nothing may be written to the repository.
         OutsideError: the branch has moved since `git` was fetched, or GitHub fails.
     """
     tip = branch_tip(git, branch)
     if not is_our_branch(desk, github.repo, branch, tip):
         msg = f"{branch} has commits that Regreen did not push, so nothing was pushed there"
         raise BranchTaken(msg)
-    record = job.record
-    desk.store.save(UnclaimedBranch(github.repo, branch, record.id, record.installation, commit))
-    pushed = (*_pushed_commits(desk, github.repo, branch), commit)
+    record, (parent, *_) = job.record, git.commit(commit).parents
+    changes = _list_changes(git, commit)
+    sha = github.create_commit(parent, changes, message or git.message(commit), sign_off=sign_off)
+    desk.store.save(UnclaimedBranch(github.repo, branch, record.id, record.installation, sha))
+    pushed = (*_pushed_commits(desk, github.repo, branch), sha)
     desk.store.save(PushedCommits(github.repo, branch, pushed[-_MAX_PUSHED_COMMITS:]))
-    git.push(repository.clone_url, commit, branch, github.token(), expect=tip or "")
+    github.move_branch(branch, sha, expect=tip)
+
+
+def _list_changes(git: Mirror, commit: str) -> list[TreeChange]:
+    """What a commit changes against its parent."""
+    entries = {entry.path: entry for entry in git.tree(commit)}
+    changed = {path: entries.get(path) for path in git.changed_paths(commit)}
+    files = [e for e in changed.values() if e is not None and e.mode != "160000"]
+    content = dict(zip((e.path for e in files), git.blobs([e.sha for e in files]), strict=True))
+    return [
+        TreeChange(path)
+        if entry is None
+        else TreeChange(path, entry.mode, content.get(path), "" if path in content else entry.sha)
+        for path, entry in changed.items()
+    ]
 
 
 def release_branch(desk: Services, repo: str, pull: PullRequest) -> None:

@@ -9,11 +9,13 @@ from typing import Any
 
 from regreen.bot import messages
 from regreen.bot.flows import branches
+from regreen.bot.flows.conventions import read_conventions
 from regreen.bot.flows.failed_job import FailedJob, find_failed_jobs
 from regreen.bot.flows.trials import complete_tests, make_suite_trial, rules_from_config
 from regreen.bot.flows.why import explain_needless_repair
 from regreen.bot.jobs.event_jobs import BRANCH_PREFIX
 from regreen.bot.jobs.runner import Job
+from regreen.bot.observe import OnlyObserved, is_observed
 from regreen.bot.replies import CommandReply
 from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
@@ -137,7 +139,7 @@ def publish_approved(
     body = f"{pending.body}\n\nApproved by @{login}."
     try:
         opened, reply = flow.open_draft(pending.patch, pending.title, body, "approved")
-    except branches.BranchTaken as error:
+    except (branches.BranchTaken, OnlyObserved) as error:
         return messages.command_not_run(str(error))
     desk.store.remove(PendingPatch, repo=where.repo, place=place)
     if place.startswith("@"):
@@ -402,7 +404,7 @@ class _FixFlow:
             try:
                 draft, answer = self.open_draft(fix.patch, title, body, fix.cause or "")
                 self._save_fix(fix, draft.number)
-            except branches.BranchTaken as error:
+            except (branches.BranchTaken, OnlyObserved) as error:
                 answer, is_quiet = messages.fix_withheld(str(error), format_markdown(fix)), False
         elif fix.outcome == "needs_human" and fix.patch:
             place = str(reply.number) if reply else f"@{self._target.sha}"
@@ -429,16 +431,24 @@ class _FixFlow:
 
         Raises:
             BranchTaken: somebody has pushed to the branch, or taken the pull request out of draft.
+            OnlyObserved: nothing may be written to the repository.
             UserError: the patch no longer applies.
         """
         desk, target = self._desk, self._target
+        if is_observed(self._github):
+            self._github.open_pull(
+                head=target.fix_branch, base=target.branch, title=title, body=body
+            )
         refs = [f"refs/pull/{target.number}/head"] if target.number is not None else []
         git = self._desk.mirrors.fetch(self._github, self._repository, refs, self._job.cancel)
+        customs = read_conventions(git, self._trusted_revision())
+        title = customs.fit_title(title)
         commit = git.apply(target.sha, patch, f"{title}\n\nFound and verified by Regreen.\n")
         if commit is None:
             raise UserError(
                 "the branch has changed, and the patch applies no longer; run /fix again"
             )
+        body = customs.fit_body(body, git.changed_paths(commit))
         self._job.check_cancelled()
         repo = self._repository.full_name
         note = desk.store.find(OpenRepair, repo=repo, branch=target.branch)
@@ -448,7 +458,7 @@ class _FixFlow:
             raise branches.BranchTaken(msg)
         tip = branches.branch_tip(git, target.fix_branch)
         if tip is None or git.tree_id(tip) != git.tree_id(commit):
-            branches.push_branch(desk, self._job, git, commit, target.fix_branch, repository=self._repository, github=self._github)  # fmt: skip
+            branches.push_branch(desk, self._job, git, commit, target.fix_branch, github=self._github, sign_off=customs.sign_off)  # fmt: skip
         self._job.check_cancelled()
         is_edited = opened is not None and not _is_untouched(note, opened)
         if opened is None or not is_edited:
@@ -465,6 +475,8 @@ class _FixFlow:
 
     def _wait_for_approval(self, place: str, patch: str, title: str, body: str) -> None:
         target = self._target
+        if is_observed(self._github):
+            return
         self._desk.store.save(
             PendingPatch(
                 repo=self._repository.full_name,

@@ -9,8 +9,10 @@ from regreen.bisect.proof import changed_source_paths
 from regreen.bisect.result import Bisection
 from regreen.bot import messages as say
 from regreen.bot.flows import branches
+from regreen.bot.flows.conventions import read_conventions
 from regreen.bot.jobs.event_jobs import BRANCH_PREFIX
 from regreen.bot.jobs.runner import Job
+from regreen.bot.observe import is_observed
 from regreen.bot.services import Services
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.events import RepositoryRef
@@ -51,19 +53,27 @@ class RevertOffer:
         drafts = github.pulls(head=head)
         if drafts:
             return drafts[0]
-        if not self._may_open_another(culprit.sha):
+        if is_observed(github) or not self._may_open_another(culprit.sha):
             return None
         commit = self._make_revert_commit(culprit.sha, tip)
         if commit is None:
             return None
         self.job.check_cancelled()
-        branches.push_branch(self.desk, self.job, self.git, commit, head, repository=self.repository, github=github)  # fmt: skip
+        customs = read_conventions(self.git, tip)
+        title = customs.fit_title(say.revert_title(culprit.subject))
+        branches.push_branch(
+            self.desk, self.job, self.git, commit, head, github=github, sign_off=customs.sign_off,
+            message=f"{title}\n\nThis reverts commit {culprit.sha}.\n",
+        )  # fmt: skip
         self.job.check_cancelled()
         opened = github.open_pull(
             head=head,
             base=self.branch,
-            title=say.revert_title(culprit.subject),
-            body=say.revert_body(self.trial.command_line, report.render_markdown(bisection)),
+            title=title,
+            body=customs.fit_body(
+                say.revert_body(self.trial.command_line, report.render_markdown(bisection)),
+                self.git.changed_paths(commit),
+            ),
             draft=True,
         )
         branches.release_branch(self.desk, github.repo, opened)

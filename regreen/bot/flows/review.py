@@ -18,6 +18,7 @@ from regreen.bot.feedback import OutcomeStore
 from regreen.bot.flows.prove import prove_reviewed
 from regreen.bot.flows.trials import complete_tests, select_config
 from regreen.bot.jobs.runner import Job
+from regreen.bot.observe import is_observed
 from regreen.bot.posted_findings import PostedFindings
 from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
@@ -347,7 +348,8 @@ class _ReviewFlow:
         self._update_check(check)
         conclusion = f"{check.conclusion}: {check.title}"
         self._desk.store.save(ReviewedHead(self._github.repo, check.head_sha, conclusion))
-        for finding in review.findings:
+        # what was only observed is posted once the repository's mode is `act`
+        for finding in () if is_observed(self._github) else review.findings:
             self._remembered.record_posted(finding, text_of)
         self._save_review(review)
         detail = f"{count_noun(len(review.findings), 'finding')} at {pull.head_sha[:12]}, ${review.cost.usd:.3f}"

@@ -12,6 +12,7 @@ from regreen.bot import messages
 from regreen.bot.flows.failed_job import FailedJob, find_failed_jobs, find_green_versions
 from regreen.bot.flows.trials import complete_tests, rules_from_config
 from regreen.bot.jobs.runner import Job
+from regreen.bot.observe import is_observed
 from regreen.bot.replies import CommandReply
 from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
@@ -278,6 +279,8 @@ class _WhyFlow:
     def _rerun_failed_jobs(self, run: WorkflowRun | None) -> str:
         if run is None:
             return messages.rerun_note("elsewhere")
+        if is_observed(self.github):
+            return messages.rerun_note("observed")
         if self.loaded.config.why.rerun == "never":
             return messages.rerun_note("off")
         run = self.github.workflow_run(

@@ -109,10 +109,11 @@ def regression_note(schedule: str, issue: int) -> str:
 
 
 def rerun_note(outcome: str, attempt: int = 1) -> str:
-    """What became of running failed jobs again: "asked", "off", "again", or "refused"."""
+    """What became of running failed jobs again: "asked", "off", "observed", "again", or "refused"."""
     return {
         "asked": "The failed jobs were asked to run once more.",
         "off": "They were not run again: why.rerun is never.",
+        "observed": "They were not run again: Regreen only observes this repository.",
         "again": f"They were not run again: this was attempt {attempt} already.",
         "refused": "They could not be run again: GitHub refused it. Where this installation has not accepted the permission actions: write, an owner accepts it on its page in GitHub's settings.",
         "elsewhere": "This CI is not GitHub Actions: run it again where it runs.",

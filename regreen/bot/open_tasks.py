@@ -1,0 +1,119 @@
+"""What needs a person, for the dashboard's first page and for the weekly digest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from html import escape
+
+from regreen.bot.services import Services
+from regreen.code.markdown_sanitizer import count_noun, to_plain_line
+from regreen.domain.records import JobKind, Store
+from regreen.domain.state_records import OpenRepair, PendingPatch, ScheduleState
+
+MAX_TASKS = 12
+_RECENT_FAILURES = timedelta(days=3)
+MAINTENANCE_KINDS: tuple[JobKind, ...] = ("care", "comment")
+"""Jobs that people did not ask for, or that only hand work on."""
+KIND_TITLES: dict[JobKind, str] = {
+    "review": "Review of",
+    "fix": "Fix for",
+    "bisect": "Bisection in",
+    "why": "Cause of failed checks in",
+    "prove": "Proof of",
+    "comment": "Answer in",
+    "tick": "Scheduled run in",
+    "care": "Maintenance",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTask:
+    """Something that a person has to do: a state for its colour, what it is, where to go, since when if known."""
+
+    state: str
+    text: str
+    repo: str
+    number: int | None = None
+    job: str = ""
+    since: datetime | None = None
+
+
+def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]) -> list[OpenTask]:
+    """What needs a person in the shown repositories, the most urgent first.
+
+    These are red branches, patches to approve, drafts to review, and jobs that failed lately.
+    """
+    tasks = [
+        _describe_red_branch(store, state)
+        for state in store.find_all(ScheduleState)
+        if state.red and is_shown(state.repo)
+    ]
+    for patch in store.find_all(PendingPatch):
+        if is_shown(patch.repo):
+            number = int(patch.place) if patch.place.isdecimal() else None
+            at = datetime.fromtimestamp(patch.at, UTC)
+            text = f"A patch for {patch.branch} waits for /approve: {patch.title}"
+            tasks.append(OpenTask("waiting", text, patch.repo, number, since=at))
+    tasks += [
+        OpenTask("fixed", f"Review the draft that repairs {d.branch}", d.repo, d.number)
+        for d in store.find_all(OpenRepair)
+        if is_shown(d.repo)
+    ]
+    for job in store.jobs(states=("failed",)):
+        is_recent = now - job.created < _RECENT_FAILURES
+        if is_recent and job.kind not in MAINTENANCE_KINDS and is_shown(job.repo):
+            text = f"{KIND_TITLES[job.kind].split()[0]} failed: {job.note[:160]}"
+            tasks.append(OpenTask("failed", text, job.repo, job.number, job.id, job.created))
+    return tasks[:MAX_TASKS]
+
+
+def _describe_red_branch(store: Store, state: ScheduleState) -> OpenTask:
+    """A schedule that fails: since when, and whose commit it was, by its bisection."""
+    found = store.documents(repo=state.repo, kind="bisect", limit=10)
+    document = next((d for d in found if _reports(d.body, state)), None)
+    culprit = (document.body.get("culprit") if document else None) or {}
+    text = f"The schedule {state.schedule} fails at {state.red[:12]}"
+    if culprit:
+        share = document.body.get("probability") if document else None
+        sure = f", {share:.1%}" if isinstance(share, float) else ""
+        text += f" since {culprit['sha'][:12]} “{culprit['subject']}” by {culprit['author']}{sure}"
+    job, at = (document.job, document.at) if document else ("", None)
+    return OpenTask("red", text, state.repo, state.issue, job, at)
+
+
+def _reports(body: dict[str, object], state: ScheduleState) -> bool:
+    """Whether a bisection is the one of a schedule's failure; only its end is known where no issue was opened."""
+    if state.issue is not None:
+        return body.get("opened") == state.issue
+    span = body.get("range")
+    return isinstance(span, dict) and span.get("bad") == state.red
+
+
+def post_digest(desk: Services) -> str:
+    """Send the week's list of what needs a person to the operator's address; return what was done."""
+    address = desk.settings.digest_url
+    if address is None:
+        return "no digest is wanted"
+    tasks = list_open_tasks(desk.store, desk.clock.now(), lambda _repo: True)
+    desk.post_json(address.get_secret_value(), {"text": digest_text(desk, tasks)})
+    return f"sent {count_noun(len(tasks), 'task')}"
+
+
+def digest_text(desk: Services, tasks: list[OpenTask]) -> str:
+    """The digest as chat programs show it; what comes from repositories is plain text there."""
+    now, page = desk.clock.now(), (desk.settings.public_url or "").rstrip("/")
+    count = f"{count_noun(len(tasks), 'thing')} need{'s' if len(tasks) == 1 else ''} a person"
+    lines = [f"Regreen, week {now:%V}: {count if tasks else 'nothing needs a person'}."]
+    for task in tasks:
+        web = f"{desk.settings.github.web_url}/{task.repo}"
+        link = f"{web}/issues/{task.number}" if task.number is not None else web
+        since = f" (since {task.since:%d %B})" if task.since else ""
+        lines.append(f"- {task.repo}: {_quote(task.text)}{since} {link}")
+    return "\n".join([*lines, f"Overview: {page}/"] if page else lines)
+
+
+def _quote(text: str) -> str:
+    """Text that mentions nobody and links nowhere in a chat."""
+    return escape(to_plain_line(text, 300), quote=False)

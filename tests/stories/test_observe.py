@@ -1,0 +1,88 @@
+"""Trying Regreen without its being seen: everything is worked out, nothing is written to GitHub."""
+
+from __future__ import annotations
+
+import pytest
+
+from regreen.bot.observe import READS, WithheldWrites
+from regreen.domain.github import GitHub
+from tests.stories.story import DASHBOARD_TOKEN, REPO, Story
+from tests.stories.test_fixes import _red, needs_sandbox
+from tests.stories.test_reviews import FAULT
+
+
+def _writes(story: Story) -> list[str]:
+    """Everything that stands on GitHub with Regreen's name, and its branches."""
+    refs = [r for r in story.state.repository(REPO).git.refs("refs/heads/") if "/regreen/" in r]
+    said = [text for one in story.pulls for text in (*one.comments, *one.reviews, *one.checks)]
+    return [*refs, *said, *(issue.title for issue in story.issues if issue.raw.user.type == "Bot")]
+
+
+def _page(story: Story, kind: str) -> str:
+    (job,) = [j for j in story.regreen.store.jobs(states=("done",)) if j.kind == kind]
+    head = {"Authorization": f"Bearer {DASHBOARD_TOKEN}"}
+    return story.regreen.wsgi.test_client().get(f"/jobs/{job.id}", headers=head).text
+
+
+def test_an_observed_review_is_on_the_dashboard_alone_and_posted_once_it_may(story: Story) -> None:
+    story.configures("mode: observe\n")
+    pull = story.pull(FAULT)
+    story.says("alice", "/review", on=pull)
+    story.work()
+    assert _writes(story) == []
+    story.configures("mode: act\n")
+    story.pushes(pull, {"shop/more.py": "MORE = 1\n"})
+    story.work()
+    assert [path for path, _, _ in pull.remarks] == ["shop/run.py"]
+
+
+def test_the_job_shows_what_it_would_have_written(story: Story) -> None:
+    story.configures("mode: observe\n")
+    story.pull(FAULT)
+    story.work()
+    page = _page(story, "review")
+    assert "Not written to GitHub" in page
+    assert "review of #1 at" in page
+    assert "check run Regreen: neutral" in page
+    assert "shop/run.py:10" in page
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_an_observed_repair_pushes_nothing(story: Story) -> None:
+    _red(story)
+    story.configures("mode: observe\nreview: {enabled: false}\n")
+    story.work()
+    assert _writes(story) == []
+    assert "draft pull request: " in _page(story, "fix")
+
+
+def test_the_organisation_decides_where_a_repository_does_not(story: Story) -> None:
+    story.state.create("acme/.github", {".github/regreen.yml": "mode: observe\n"})
+    story.state.install(story.app, REPO, "acme/.github")
+    story.configures("review: {max_comments: 3}\n")
+    pull = story.pull(FAULT)
+    story.work()
+    assert _writes(story) == []
+    story.configures("mode: act\n")
+    story.says("alice", "/review", on=pull)
+    story.work()
+    assert len(pull.reviews) == 1
+
+
+def test_the_operator_overrules_everybody(story: Story) -> None:
+    story._settings = story._settings.model_copy(update={"observe": "other/*, ACME/*"})
+    story.restart()
+    story.configures("mode: act\n")
+    story.pull(FAULT)
+    story.work()
+    assert _writes(story) == []
+
+
+def test_every_call_to_github_is_known_to_read_or_to_write() -> None:
+    offered = {
+        name for name in (*vars(GitHub), *GitHub.__annotations__) if not name.startswith("_")
+    }
+    stand_ins = {name for name in vars(WithheldWrites) if not name.startswith("_")}
+    assert offered == READS | stand_ins
+    assert not READS & stand_ins
