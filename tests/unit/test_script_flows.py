@@ -34,3 +34,27 @@ def test_only_a_flow_that_the_change_brings_is_said(tmp_path: Path) -> None:
     (claim,) = ScriptSecurity().run(story.context()).claims
     assert (claim.rule, claim.line) == ("taint/code-injection", 3)
     assert claim.confidence >= 0.8
+
+
+APPS = sorted((Path(__file__).parents[1] / "data" / "script_apps").iterdir())
+
+
+@pytest.mark.parametrize("app", APPS, ids=[a.name for a in APPS])
+def test_values_are_followed_through_the_modules_of_an_application(
+    app: Path, tmp_path: Path
+) -> None:
+    files = {
+        str(p.relative_to(app)): p.read_text()
+        for p in app.rglob("*")
+        if p.is_file() and p.suffix != ".safe"
+    }
+    (safe,) = app.rglob("*.safe")
+    at_fault = str(safe.relative_to(app)).removesuffix(".safe")
+    rule = f"taint/{app.suffix.removeprefix('.')}"
+    base = files | {at_fault: "// nothing yet\n"}
+    story = Story(tmp_path / "repo")
+    story.change(base, {at_fault: files[at_fault]})
+    claims = ScriptSecurity().run(story.context()).claims
+    assert {(c.rule, c.path) for c in claims} == {(rule, at_fault)}
+    story.commit({at_fault: safe.read_text()})
+    assert ScriptSecurity().run(story.context()).claims == ()

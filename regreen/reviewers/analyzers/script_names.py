@@ -6,9 +6,10 @@ repository. Everything is said of changed lines, or of callers that a changed si
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ from regreen.languages.script import (
     parse_script_module,
     resolve_import,
 )
+from regreen.languages.script_config import load_jsonc
 from regreen.reviewers.analyzers.baseline import (
     BrokenUse,
     broken_caller_claim,
@@ -57,6 +59,7 @@ class _Function:
     is_async: bool
     overloaded: bool
     shown: str
+    node: Node = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,15 @@ class _Call:
 
 
 @dataclass
-class _File:
+class ScriptFile:
+    """A file that is parsed when something asks for its tree, functions, calls or imports."""
+
     path: str
     text: str
 
     @cached_property
     def root(self) -> Node | None:
+        """The syntax tree; None where the file does not parse."""
         language = language_of(self.path)
         if language is None:
             return None
@@ -88,10 +94,12 @@ class _File:
 
     @cached_property
     def rows(self) -> list[str]:
+        """The lines."""
         return self.text.split("\n")
 
     @cached_property
     def functions(self) -> list[_Function]:
+        """The functions that have a name."""
         nodes = walk_nodes(self.root) if self.root else ()
         return [
             f for n in nodes if n.type in SCRIPT_FUNCTIONS and (f := _read_function(self.path, n))
@@ -99,12 +107,14 @@ class _File:
 
     @cached_property
     def calls(self) -> list[_Call]:
+        """The calls of names and of members."""
         nodes = walk_nodes(self.root) if self.root else ()
         kinds = {"call_expression", "new_expression"}
         return [c for n in nodes if n.type in kinds and (c := _read_call(n))]
 
     @cached_property
     def module(self) -> ScriptModule | None:
+        """What the file exports and imports."""
         return parse_script_module(self.path, self.text.encode("utf-8", "surrogateescape"))
 
     @cached_property
@@ -128,55 +138,113 @@ class _File:
 
 
 @dataclass
-class _Program:
-    """The repository's scripts at the head, each parsed at most once and only where a name is looked for."""
+class ScriptProgram:
+    """The repository's scripts at a revision, each parsed at most once and only where a name is looked for."""
 
     context: ReviewContext
-    parsed: dict[str, _File] = field(default_factory=dict)
+    rev: str
+    parsed: dict[str, ScriptFile] = field(default_factory=dict)
 
     @cached_property
     def texts(self) -> dict[str, str]:
+        """The texts by their paths."""
         git = self.context.git
         assert git is not None  # noqa: S101 - `run` has looked
-        sources = read_sources(git, self.context.head, _is_read)
+        sources = read_sources(git, self.rev, is_read_script)
         return {p: d.decode("utf-8", "surrogateescape") for p, d in sources}
 
     @cached_property
     def words(self) -> Counter[str]:
+        """How often each name stands in all texts."""
         return Counter(w for text in self.texts.values() for w in _TOKEN.findall(text))
 
     @cached_property
     def paths(self) -> set[str]:
-        return {e.path for e in self.context.head_tree}
+        """All files of the revision."""
+        tree = self.context.head_tree if self.rev == self.context.head else self.context.base_tree
+        return {e.path for e in tree}
 
-    def files_with(self, name: str) -> Iterator[_File]:
+    def files_with(self, name: str) -> Iterator[ScriptFile]:
+        """The files in which a name stands, up to the limit of what is parsed."""
         for path, text in self.texts.items():
             if name in text and (path in self.parsed or len(self.parsed) < _MAX_PARSED):
-                yield self.parsed.setdefault(path, _File(path, text))
+                yield self.parsed.setdefault(path, ScriptFile(path, text))
+
+    def file(self, path: str) -> ScriptFile | None:
+        """One file; None where there is none."""
+        text = self.texts.get(path)
+        return self.parsed.setdefault(path, ScriptFile(path, text)) if text is not None else None
 
     def find_functions(self, name: str) -> list[_Function]:
+        """All functions of a name."""
         return [f for file in self.files_with(name) for f in file.functions if f.name == name]
 
-    def find_target(self, call: _Call, file: _File) -> _Function | None:
+    def find_target(self, call: _Call, file: ScriptFile) -> _Function | None:
         """The function that a call means, None where that is not certain."""
-        local = call.receiver if call.receiver and call.receiver in file.imports else call.name
-        if local in file.imports and (local != call.name or not call.receiver):
+        return self.find_named(call.receiver, call.name, file)
+
+    def find_named(
+        self, receiver: str, called: str, file: ScriptFile, *, loose: bool = False
+    ) -> _Function | None:
+        """The function that `receiver.called` means in a file; `loose`: also the only one in the modules it imports."""
+        local = receiver if receiver and receiver in file.imports else called
+        if local in file.imports and (local != called or not receiver):
             source, name = file.imports[local]
-            place = resolve_import(source, file.path, self.paths)
-            wanted = call.name if call.receiver or name in {"*", "default"} else name
-            found = [f for f in self.find_functions(wanted) if f.path == place]
+            wanted = called if receiver or name in {"*", "default"} else name
+            found = [f for f in self.find_functions(wanted) if self.is_from(f.path, source, file.path)]  # fmt: skip
             return found[0] if len(found) == 1 else None
-        found = self.find_functions(call.name)
+        found = self.find_functions(called)
+        if loose and receiver:
+            sources = {source for source, _ in file.imports.values()}
+            imported = [f for f in found if any(self.is_from(f.path, s, file.path) for s in sources)]  # fmt: skip
+            found = imported or [f for f in found if f.path == file.path]
+            return found[0] if len(found) == 1 else None
         if len(found) != 1:
             return None
-        if not call.receiver or call.receiver == "this":
+        if not receiver or receiver == "this":
             return found[0] if found[0].path == file.path else None
-        return found[0] if len(_split_words(call.name)) > 1 and len(call.name) >= 8 else None
+        return found[0] if len(_split_words(called)) > 1 and len(called) >= 8 else None
+
+    def is_from(self, path: str, source: str, importer: str) -> bool:
+        """Whether an import means this file: by its path, an alias before its path, or its package's name."""
+        if source.startswith("."):
+            return resolve_import(source, importer, self.paths) == path
+        stem = path.split(".", maxsplit=1)[0].removesuffix("/index")
+        tail = source.split("/", maxsplit=1)[-1] if source[:1] in "@~#" else source
+        if "/" in source and (stem == tail or stem.endswith(f"/{tail}")):
+            return True
+        return any(source == n or source.startswith(f"{n}/") for f, n in self.packages.items() if path.startswith(f"{f}/"))  # fmt: skip
+
+    @cached_property
+    def packages(self) -> dict[str, str]:
+        """The names of the repository's packages, by their folders."""
+        read = self.context.head_text if self.rev == self.context.head else self.context.base_text
+        folders = [p.removesuffix("/package.json") for p in self.paths if p.endswith("/package.json") and "node_modules" not in p]  # fmt: skip
+        names = {f: load_jsonc(read(f"{f}/package.json") or "").get("name") for f in folders[:200]}
+        return {f: n for f, n in names.items() if isinstance(n, str) and n}
+
+    def find_importers(self, paths: Collection[str], *, rounds: int) -> list[str]:
+        """The other files that import one of these, and those that import them in turn."""
+        found: dict[str, None] = {}
+        wanted = {*paths}
+        for _ in range(rounds):
+            stems = {re.escape(_module_stem(p)) for p in wanted} | {re.escape(n) for f, n in self.packages.items() if any(p.startswith(f"{f}/") for p in wanted)}  # fmt: skip
+            if not stems:
+                break
+            named = re.compile(rf"(?:from|import|require)\b[^\n]{{0,80}}['\"/](?:{'|'.join(sorted(stems))})(?:\.\w+)?['\"]")  # fmt: skip
+            wanted = {p for p, t in self.texts.items() if p not in found and p not in paths and named.search(t)}  # fmt: skip
+            found |= dict.fromkeys(sorted(wanted))
+        return list(found)
 
     def declares(self, name: str) -> bool:
         """Whether any script has the name other than as a property that is read."""
         pattern = re.compile(rf"(?<![.\w$]){re.escape(name)}(?![\w$])|\.{re.escape(name)}\s*[-+*/|&?]{{0,3}}=(?![=>])")  # fmt: skip
         return any(name in text and pattern.search(text) for text in self.texts.values())
+
+
+def _module_stem(path: str) -> str:
+    stem = posixpath.basename(path).split(".", maxsplit=1)[0]
+    return posixpath.basename(posixpath.dirname(path)) if stem == "index" else stem
 
 
 class ScriptNames:
@@ -186,18 +254,18 @@ class ScriptNames:
 
     def run(self, context: ReviewContext) -> ReviewerReport:
         """Report what a change breaks by the names alone."""
-        files = [f for f in context.files if _is_read(f.path) and f.status != "deleted"]
+        files = [f for f in context.files if is_read_script(f.path) and f.status != "deleted"]
         if not files:
             return ReviewerReport()
         if context.git is None:
             return require_repository(self.name)
-        program = _Program(context)
+        program = ScriptProgram(context, context.head)
         claims: list[Claim] = []
         for change in files[:_MAX_FILES]:
             text, old = context.head_text(change.path), context.base_text(change.old_path)
-            if text is None or not (head := _File(change.path, text)).root:
+            if text is None or not (head := ScriptFile(change.path, text)).root:
                 continue
-            base = _File(change.old_path, old) if old is not None else None
+            base = ScriptFile(change.old_path, old) if old is not None else None
             claims += _find_misspelt_properties(change, head, base, program)
             claims += _find_swapped_arguments(change, head, base, program)
             claims += _find_uncalled_conditions(change, head, program)
@@ -208,7 +276,8 @@ class ScriptNames:
         return ReviewerReport(tuple(claims), read=f"names in {len(files)} scripts")
 
 
-def _is_read(path: str) -> bool:
+def is_read_script(path: str) -> bool:
+    """Whether a file is a script with code of the repository's own."""
     return is_script(path) and not path.endswith(".d.ts") and "node_modules" not in path.split("/")
 
 
@@ -230,7 +299,9 @@ def _read_function(path: str, node: Node) -> _Function | None:
         rf"(?:typeof\s+|Array\.isArray\()(?:{said})(?![\w$])|(?<![\w$.])(?:{said})\s+instanceof\b"
     )
     overloaded = bool(said) and re.search(asked, body) is not None
-    return _Function(path, name, line, tuple(names), needed, most, is_async, overloaded, shown)
+    return _Function(
+        path, name, line, tuple(names), needed, most, is_async, overloaded, shown, node
+    )
 
 
 def _function_name(node: Node) -> str:
@@ -284,7 +355,7 @@ def _split_words(name: str) -> set[str]:
 
 
 def _find_misspelt_properties(
-    change: FileChange, head: _File, base: _File | None, program: _Program
+    change: FileChange, head: ScriptFile, base: ScriptFile | None, program: ScriptProgram
 ) -> Iterator[Claim]:
     known = {*_TOKEN.findall(base.text)} if base else set()
     added = set(change.added_lines)
@@ -342,7 +413,7 @@ def is_slip(wrong: str, right: str, *, loose: bool = False) -> bool:
 
 
 def _find_uncalled_conditions(
-    change: FileChange, head: _File, program: _Program
+    change: FileChange, head: ScriptFile, program: ScriptProgram
 ) -> Iterator[Claim]:
     for node in walk_nodes(head.root) if head.root else ():
         if node.type not in {"if_statement", "while_statement", "ternary_expression"}:
@@ -386,7 +457,7 @@ def _split_condition(node: Node) -> list[Node]:
     return []
 
 
-def _is_always_there(call: _Call, head: _File) -> bool:
+def _is_always_there(call: _Call, head: ScriptFile) -> bool:
     """Whether the name is a function's own, which nothing else binds in the file or assigns anywhere."""
     if not call.receiver:
         binding = head.bindings[call.name] + (call.name in head.imports)
@@ -400,7 +471,7 @@ def _is_always_there(call: _Call, head: _File) -> bool:
 
 
 def _find_swapped_arguments(
-    change: FileChange, head: _File, base: _File | None, program: _Program
+    change: FileChange, head: ScriptFile, base: ScriptFile | None, program: ScriptProgram
 ) -> Iterator[Claim]:
     removed = {*change.removed_lines}
     before = [c for c in base.calls if removed & {*range(c.line, c.node.end_point[0] + 2)}] if base and base.root else []  # fmt: skip
@@ -444,7 +515,7 @@ def _find_exchange(old: _Call, new: _Call) -> tuple[int, int] | None:
 
 
 def _fits_better(
-    old: _Call, new: _Call, pair: tuple[int, int], target: _Function | None, program: _Program
+    old: _Call, new: _Call, pair: tuple[int, int], target: _Function | None, program: ScriptProgram
 ) -> bool:
     """Whether names of parameters and other calls speak for the order before the change, and nothing for the new one."""
     scores = []
@@ -500,7 +571,7 @@ def _is_named(argument: str, parameter: str) -> bool:
 
 
 def _find_dropped_awaits(
-    change: FileChange, head: _File, base: _File, program: _Program
+    change: FileChange, head: ScriptFile, base: ScriptFile, program: ScriptProgram
 ) -> Iterator[Claim]:
     removed = {*change.removed_lines}
     awaited = {
@@ -568,7 +639,7 @@ def _is_inside_try(node: Node) -> bool:
     return False
 
 
-def _gives_promise(call: _Call, head: _File, program: _Program) -> bool:
+def _gives_promise(call: _Call, head: ScriptFile, program: ScriptProgram) -> bool:
     target = program.find_target(call, head)
     if target is not None:
         return target.is_async
@@ -582,7 +653,7 @@ def _gives_promise(call: _Call, head: _File, program: _Program) -> bool:
 
 
 def _find_broken_callers(
-    change: FileChange, head: _File, base: _File, program: _Program
+    change: FileChange, head: ScriptFile, base: ScriptFile, program: ScriptProgram
 ) -> Iterator[Claim]:
     before = _functions_by_name(base.functions)
     for name, new in _functions_by_name(head.functions).items():
@@ -627,7 +698,7 @@ def _explain_misfit(old: _Function, new: _Function, given: int) -> str | None:
 
 
 def _find_removed_members(
-    change: FileChange, head: _File, base: _File, program: _Program
+    change: FileChange, head: ScriptFile, base: ScriptFile, program: ScriptProgram
 ) -> Iterator[Claim]:
     """Exports that are gone and still read as `module.name`; those that are imported by name are the compiler's."""
     old, new = base.module, head.module

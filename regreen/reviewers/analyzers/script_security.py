@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -20,14 +20,18 @@ from regreen.reviewers.analyzers.baseline import (
     make_analyzer_claim,
     new_diagnostics,
 )
+from regreen.reviewers.analyzers.script_names import ScriptProgram, is_read_script
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 from regreen.taint.analysis import TAINT_RULES, flow_confidence
-from regreen.taint.script.flows import ScriptFlow, find_script_flows
+from regreen.taint.script.flows import ScriptFlow, ScriptFunction, find_script_flows
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _SPACE = re.compile(r"\s+")
+_MAX_HANDLERS = 40
+_MAY_HANDLE = re.compile(r"\b(?:req|request|ctx|context|c)\b|@(?:Query|Body|Param|Headers|Req)\b")
+_MAY_HARM = re.compile(r"query|exec|spawn|eval|Function|readFile|writeFile|Stream|unlink|redirect|send|write|fetch|axios|got|prepare|raw|Raw|rm|open|get")  # fmt: skip
 _MAX_TEXT = 2000
 
 
@@ -37,70 +41,80 @@ class ScriptSecurity:
     name = "data flow of scripts"
 
     def run(self, context: ReviewContext) -> ReviewerReport:
-        """Report the flows that this change brings."""
-        files = [
-            f
-            for f in context.files
-            if is_script(f.path)
-            and f.status != "deleted"
-            and not (is_test(f.path) or is_example(f.path) or f.path.endswith(".d.ts"))
-        ]
+        """Report the flows and misuses that this change brings."""
+        files = [f.path for f in context.files if f.status != "deleted" and _is_followed(f.path)]
+        if not files:
+            return ReviewerReport()
+        texts = {p: text for p in files if (text := context.head_text(p)) is not None}
+        program = ScriptProgram(context, context.head) if context.git else None
         by_hit: dict[Diagnostic, ScriptFlow] = {}
         unread: list[UnreadFile] = []
-        for file in files:
-            text = context.head_text(file.path)
-            flows = find_script_flows(file.path, text) if text is not None else None
-            if flows is None:
-                unread.append(UnreadFile(file.path, "does not parse, or is nested too deeply"))
-            for flow in flows or ():
-                starts = file.touches_lines(flow.source_line, flow.source_line)
-                ends = file.touches_lines(flow.line, flow.end_line)
-                first, last = (flow.source_line,) * 2 if starts and not ends else (flow.line, flow.end_line)  # fmt: skip
-                by_hit[Diagnostic(flow.rule, file.path, first, last, flow.sink)] = flow
+        for path in [*files, *(_find_handlers(program, files) if program else ())]:
+            text = texts.get(path) if path in texts or program is None else program.texts.get(path)
+            flows = _find_flows(path, text, program) if text is not None else None
+            if flows is None and path in files:
+                unread.append(UnreadFile(path, "does not parse, or is nested too deeply"))
+            by_hit |= {hit: flow for flow in flows or () if (hit := _place_flow(flow, context))}
 
         def base_hits() -> list[Diagnostic]:
-            texts = {
-                f.old_path: text
-                for f in context.change.files
-                if is_script(f.old_path) and (text := context.base_text(f.old_path)) is not None
-            }
-            return [
-                Diagnostic(flow.rule, path, flow.line, flow.end_line, flow.sink)
-                for path, text in texts.items()
-                for flow in find_script_flows(path, text) or ()
-            ]
+            before = ScriptProgram(context, context.merge_base)
+            old = [f.old_path for f in context.change.files if is_script(f.old_path)]
+            paths = [*old, *_find_handlers(before, old)]
+            flows = [x for p in paths if (text := before.texts.get(p)) for x in _find_flows(p, text, before) or ()]  # fmt: skip
+            return [Diagnostic(f.rule, *place, place[1], f.sink) for f in flows for place in {(f.path, f.line), *f.steps}]  # fmt: skip
 
-        claims = [
-            _make_claim(h, by_hit[h], context)
-            for h in new_diagnostics(context, list(by_hit), base_hits)
-        ]
-        misuses = {
-            hit: row
-            for f in files
-            for hit, row in find_misuses(f.path, context.head_text(f.path) or "")
-        }
+        new = new_diagnostics(context, list(by_hit), base_hits)
+        claims = [_make_claim(hit, by_hit[hit], context) for hit in new]
+        misuses = {h: row for p, text in texts.items() for h, row in find_misuses(p, text)}
 
         def base_misuses() -> list[Diagnostic]:
             old = [f.old_path for f in context.change.files if is_script(f.old_path)]
             return [hit for p in old for hit, _ in find_misuses(p, context.base_text(p) or "")]
 
-        claims += [
-            _make_misuse_claim(h, misuses[h], context)
-            for h in new_diagnostics(context, list(misuses), base_misuses)
-        ]
-        read = f"untrusted values followed within {len(files) - len(unread)} JavaScript and TypeScript files"  # fmt: skip
-        return ReviewerReport(
-            tuple(claims),
-            read=read if files else "",
-            unread=tuple(unread),
-        )
+        wrong = new_diagnostics(context, list(misuses), base_misuses)
+        claims += [_make_misuse_claim(h, misuses[h], context) for h in wrong]
+        read = f"untrusted values followed from {len(files) - len(unread)} JavaScript and TypeScript files"
+        return ReviewerReport(tuple(claims), read=read, unread=tuple(unread))
+
+
+def _is_followed(path: str) -> bool:
+    return is_read_script(path) and not (is_test(path) or is_example(path))
+
+
+def _find_handlers(program: ScriptProgram, files: Sequence[str]) -> list[str]:
+    """Unchanged files that use a changed module, itself or by way of another, and may hold handlers of requests."""
+    found = program.find_importers(files, rounds=2) if _MAY_HARM.search("".join(program.texts.get(p, "") for p in files)) else []  # fmt: skip
+    return [p for p in found if _is_followed(p) and _MAY_HANDLE.search(program.texts[p])][:_MAX_HANDLERS]  # fmt: skip
+
+
+def _find_flows(path: str, text: str, program: ScriptProgram | None) -> list[ScriptFlow] | None:
+    def find_function(path: str, receiver: str, name: str) -> ScriptFunction | None:
+        file = program.file(path) if program is not None else None
+        if program is None or file is None:
+            return None
+        found = program.find_named(receiver, name, file, loose=True)
+        return ScriptFunction(found.path, program.texts[found.path], found.node) if found and _is_followed(found.path) else None  # fmt: skip
+
+    return find_script_flows(path, text, find_function if program else None)
+
+
+def _place_flow(flow: ScriptFlow, context: ReviewContext) -> Diagnostic | None:
+    """A flow at the first of its places that the change touches: the call that does harm, then the way to it backwards."""
+    ends = (flow.path, flow.line, flow.end_line)
+    for path, first, last in (ends, *((p, n, n) for p, n in reversed(flow.steps))):
+        file = context.change.by_path.get(path)
+        if file is not None and file.touches_lines(first, last):
+            return Diagnostic(flow.rule, path, first, last, flow.sink)
+    return None
 
 
 def _make_claim(hit: Diagnostic, flow: ScriptFlow, context: ReviewContext) -> Claim:
     rule = TAINT_RULES[flow.rule]
     origin = f"`{flow.source}` of the request reaches {flow.sink}"
     rows = (context.head_text(hit.path) or "").split("\n")
-    way = f"\n\n1. `{hit.path}:{flow.source_line}` `{flow.source}`\n2. `{hit.path}:{flow.line}` {flow.sink}"
+    places = [*flow.steps, (flow.path, flow.line)]
+    said = [f"`{flow.source}`", *("handed on" for _ in places[1:-1]), flow.sink]
+    way = "\n".join(f"{i}. `{p}:{n}` {w}" for i, ((p, n), w) in enumerate(zip(places, said, strict=True), 1))  # fmt: skip
     return make_analyzer_claim(
         f"taint/{flow.rule}",
         rule.severity,
@@ -108,7 +122,7 @@ def _make_claim(hit: Diagnostic, flow: ScriptFlow, context: ReviewContext) -> Cl
         (hit.line, hit.end_line),
         dimension="security",
         title=f"{rule.title}: {origin}",
-        body=f"{rule.harm} {flow.mend} (CWE-{rule.cwe}){way}",
+        body=f"{rule.harm} {flow.mend} (CWE-{rule.cwe})\n\n{way}",
         confidence=flow_confidence(flow.rule, "web", certain=True),
         excerpt="\n".join(rows[hit.line - 1 : hit.end_line])[:500],
         source="regreen taint analysis",

@@ -1,14 +1,16 @@
-"""Untrusted values in JavaScript and TypeScript: from a web request to a call that does harm, within one file.
+"""Untrusted values in JavaScript and TypeScript: from a web request to a call that does harm.
 
-Functions are read statement by statement; a value goes on into functions of the same file. What a call of anything else
-gives is trusted, and so is what a condition has looked at: this says too little rather than too much.
+Functions are read statement by statement; a value goes on into the functions that a call surely means, in other files too,
+and comes back with what they return. What a call of anything else gives is trusted, and so is what a condition has looked
+at: this says too little rather than too much.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -19,7 +21,7 @@ from regreen.code.symbols import SCRIPT_FUNCTIONS, node_text, walk_nodes
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_MAX_CALLS = 3
+_MAX_CALLS = 4
 _MAX_STEPS = 200_000
 _MAX_TEXT = 400
 _SPACE = re.compile(r"\s+")
@@ -35,25 +37,47 @@ _JOINING = frozenset(
      "sequence_expression", "ternary_expression"}
 )  # fmt: skip
 
+_URL = "\0url"
+"""The text of a request's address as an object, of which only the parameters are untrusted."""
+Place = tuple[str, int]
+"""A path and a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptFunction:
+    """A function of a file, as the caller of `find_script_flows` resolves a call to it."""
+
+    path: str
+    text: str
+    node: Node
+
+
+FindFunction = Callable[[str, str, str], ScriptFunction | None]
+"""Finds the function that a file's call means: its path, what stands before the dot, the name."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScriptFlow:
-    """An untrusted value that reaches a harmful call: the rule, 1-based lines, the source's and the call's text."""
+    """An untrusted value that reaches a harmful call: the rule, where, the source's and the call's text.
+
+    `steps` are the source and the calls that hand the value on.
+    """
 
     rule: str
+    path: str
     line: int
     end_line: int
-    source_line: int
     source: str
     sink: str
     mend: str
+    steps: tuple[Place, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Taint:
-    line: int
     source: str
     text: str = ""
+    steps: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,29 +101,32 @@ def _load_models() -> tuple[dict[str, Any], tuple[_Sink, ...]]:
     return table, sinks
 
 
-def find_script_flows(path: str, text: str) -> list[ScriptFlow] | None:
-    """The flows of one JavaScript or TypeScript file; None where it does not parse or is nested too deeply."""
+def find_script_flows(
+    path: str, text: str, find_function: FindFunction | None = None
+) -> list[ScriptFlow] | None:
+    """The flows that begin in a JavaScript or TypeScript file; None where it does not parse or is nested too deeply.
+
+    `find_function` resolves calls of functions of other files; without it they are not followed.
+    """
     try:
-        return _find_flows(path, text)
+        return _find_flows(path, text, find_function)
     except RecursionError:
         return None
 
 
-def _find_flows(path: str, text: str) -> list[ScriptFlow] | None:
+def _find_flows(path: str, text: str, find: FindFunction | None) -> list[ScriptFlow] | None:
     language = language_of(path)
     if language is None:
         return None
     root = parser_for(language).parse(text.encode("utf-8", "surrogateescape")).root_node
     if root.has_error:
         return None
-    reader = _FlowReader(text)
-    for node in walk_nodes(root):
-        if node.type in SCRIPT_FUNCTIONS and (name := _function_name(node)):
-            reader.functions[name] = None if name in reader.functions else node
+    run = _Run(find)
+    reader = run.reader_of(path, text, root)
     for node in walk_nodes(root):
         if node.type in SCRIPT_FUNCTIONS:
-            reader.read_function(node, _request_values(node), 0)
-    return sorted(reader.flows.values(), key=lambda f: (f.line, f.rule))
+            reader.read_function(node, _request_values(path, node), 0)
+    return sorted(run.flows.values(), key=lambda f: (f.path, f.line, f.rule))
 
 
 def _function_name(node: Node) -> str:
@@ -129,53 +156,117 @@ def _bound_names(node: Node | None) -> list[str]:
     return [node_text(n) for n in walk_nodes(pattern) if n.type in kinds]
 
 
-def _request_values(node: Node) -> dict[str, _Taint]:
-    """The parameters that a framework fills from the request."""
+def _pair_parts(parameter: Node, value: Node) -> Iterator[tuple[list[str], Node]]:
+    """The names of a parameter with what is given for them; an object that is taken apart, key by key."""
+    pattern = parameter.child_by_field_name("pattern") or parameter
+    if pattern.type != "object_pattern" or value.type != "object":
+        yield _bound_names(parameter), value
+        return
+    given = {node_text(p.child_by_field_name("key") or p): p.child_by_field_name("value") or p for p in value.named_children}  # fmt: skip
+    for part in pattern.named_children:
+        key = node_text(part.child_by_field_name("key") or part.child_by_field_name("left") or part)
+        if key in given:
+            yield _bound_names(part.child_by_field_name("value") or part), given[key]
+
+
+_ANSWER_NAMES = frozenset({"res", "response", "reply", "req", "request", "next", "h"})
+
+
+def _request_values(path: str, node: Node) -> dict[str, _Taint]:
+    """The parameters that a framework fills from the request: decorated ones, and parts of a request taken apart."""
     table, _ = _load_models()
     found: dict[str, _Taint] = {}
-    for parameter in _parameters(node):
+    parameters = _parameters(node)
+    beside = {n for p in parameters for n in _bound_names(p)[:1]} & _ANSWER_NAMES
+    for parameter in parameters:
+        steps = ((path, parameter.start_point[0] + 1),)
+        pattern = parameter.child_by_field_name("pattern") or parameter
         marks = [
             node_text(c).lstrip("@").split("(")[0]
             for c in parameter.named_children
             if c.type == "decorator"
         ]
         if any(m in table["decorators"] for m in marks):
-            line = parameter.start_point[0] + 1
-            found |= {
-                name: _Taint(line, name)
-                for name in _bound_names(parameter.child_by_field_name("pattern"))
-            }
+            found |= {name: _Taint(name, steps=steps) for name in _bound_names(pattern)}
+        elif pattern.type == "object_pattern" and beside:
+            for part in pattern.named_children:
+                key = node_text(part.child_by_field_name("key") or part)
+                if key in table["request_parts"]:
+                    local = part.child_by_field_name("value") or part
+                    found |= {name: _Taint(key, steps=steps) for name in _bound_names(local)}
     return found
 
 
 @dataclass
-class _FlowReader:
-    text: str
-    functions: dict[str, Node | None] = field(default_factory=dict)
-    flows: dict[tuple[str, int, str], ScriptFlow] = field(default_factory=dict)
+class _Run:
+    """What the readers of all files share."""
+
+    find: FindFunction | None
+    flows: dict[tuple[str, str, int, str], ScriptFlow] = field(default_factory=dict)
+    readers: dict[str, _FlowReader] = field(default_factory=dict)
+    results: dict[tuple[object, ...], _Taint | None] = field(default_factory=dict)
     steps: int = 0
 
-    def read_function(self, node: Node, values: dict[str, _Taint], depth: int) -> None:
-        """Follow the values through a function's body, nested functions aside unless they close over them."""
+    def reader_of(self, path: str, text: str, root: Node) -> _FlowReader:
+        if path not in self.readers:
+            while root.parent is not None:
+                root = root.parent
+            reader = self.readers[path] = _FlowReader(self, path, text)
+            for node in walk_nodes(root):
+                if node.type in SCRIPT_FUNCTIONS and (name := _function_name(node)):
+                    reader.functions[name] = None if name in reader.functions else node
+                elif node.type == "variable_declarator":
+                    reader.add_alias(node)
+        return self.readers[path]
+
+
+@dataclass
+class _FlowReader:
+    run: _Run
+    path: str
+    text: str
+    functions: dict[str, Node | None] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    depth: int = 0
+    returned: list[_Taint] = field(default_factory=list)
+
+    def add_alias(self, node: Node) -> None:
+        """`const run = promisify(exec)` is another name of `exec`."""
+        value = node.child_by_field_name("value")
+        said = _SPACE.sub("", node_text(value)[:_MAX_TEXT])
+        if made := re.fullmatch(r"(?:\w+\.)?promisify\(([\w.]+)\)", said):
+            self.aliases[node_text(node.child_by_field_name("name"))] = made[1]
+
+    def read_function(self, node: Node, values: dict[str, _Taint], depth: int) -> _Taint | None:
+        """Follow the values through a function's body; what it returns. Nested functions see what they close over."""
         requests = {n for p in _parameters(node) for n in _bound_names(p)} & {
             *_load_models()[0]["request_names"]
         }
         body = node.child_by_field_name("body")
-        if body is not None and (requests or values):
-            self._read(body, dict(values), frozenset(requests), depth)
+        if body is None or not (requests or values):
+            return None
+        before = self.depth, self.returned
+        self.depth, self.returned = depth, []
+        env = dict(values)
+        self._read(body, env, frozenset(requests))
+        if body.type != "statement_block" and (taint := self._taint_of(body, env, frozenset(requests))):  # fmt: skip
+            self.returned.append(taint)
+        result = next(iter(self.returned), None)
+        self.depth, self.returned = before
+        return result
 
-    def _read(
-        self, node: Node, env: dict[str, _Taint], requests: frozenset[str], depth: int
-    ) -> None:
-        self.steps += 1
-        if self.steps > _MAX_STEPS:
+    def _read(self, node: Node, env: dict[str, _Taint], requests: frozenset[str]) -> None:
+        self.run.steps += 1
+        if self.run.steps > _MAX_STEPS:
             return
+        returned = self.returned
         if node.type in SCRIPT_FUNCTIONS:
             inner = {n for p in _parameters(node) for n in _bound_names(p)}
             env = {k: v for k, v in env.items() if k not in inner}
             requests -= (
                 inner & requests if inner & {*_load_models()[0]["request_names"]} else frozenset()
             )
+            self.returned = []
         elif node.type in {
             "if_statement",
             "ternary_expression",
@@ -184,20 +275,48 @@ class _FlowReader:
         }:
             self._trust_checked(node, env)
         for child in node.named_children:
-            self._read(child, env, requests, depth)
+            self._read(child, env, requests)
+        self.returned = returned
         if node.type == "variable_declarator":
             self._bind(
                 node.child_by_field_name("name"), node.child_by_field_name("value"), env, requests
             )
         elif node.type in {"assignment_expression", "augmented_assignment_expression"}:
-            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-            if left is not None and left.type == "identifier":
-                kept = env.get(node_text(left)) if node.type.startswith("augmented") else None
-                self._bind(left, right, env, requests)
-                if kept:
-                    env.setdefault(node_text(left), kept)
+            self._read_assignment(node, env, requests)
+        elif node.type == "return_statement":
+            taint = next((t for c in node.named_children if (t := self._taint_of(c, env, requests))), None)  # fmt: skip
+            if taint:
+                self.returned.append(taint)
         elif node.type in {"call_expression", "new_expression"}:
-            self._read_call(node, env, requests, depth)
+            self._read_call(node, env, requests)
+            self._trust_asserted(node, env)
+
+    def _read_assignment(
+        self, node: Node, env: dict[str, _Taint], requests: frozenset[str]
+    ) -> None:
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if left is None or left.type != "identifier":
+            return
+        augmented, name = node.type.startswith("augmented"), node_text(left)
+        kept = env.get(name) if augmented else None
+        begun = env.get(f"~{name}") if augmented else None
+        self._bind(left, right, env, requests)
+        if kept:
+            env.setdefault(name, kept)
+        elif begun and (taint := env.get(name)):
+            env[name] = replace(taint, text=begun.text + taint.text)
+        elif begun:
+            env[f"~{name}"] = begun
+
+    def _trust_asserted(self, node: Node, env: dict[str, _Taint]) -> None:
+        """What a call that stands alone and is named as a check was given is trusted from there on."""
+        above = node.parent.parent if node.parent is not None and node.parent.type == "await_expression" else node.parent  # fmt: skip
+        name = node_text(node.child_by_field_name("function"))
+        if above is None or above.type != "expression_statement" or not re.search(_load_models()[0]["trusted_names"], name):  # fmt: skip
+            return
+        for given in walk_nodes(node):
+            if given.type == "identifier":
+                env.pop(node_text(given), None)
 
     def _trust_checked(self, node: Node, env: dict[str, _Taint]) -> None:
         condition = node.child_by_field_name("condition") or node.child_by_field_name("value")
@@ -207,11 +326,12 @@ class _FlowReader:
             for name in [
                 n
                 for n, taint in env.items()
-                if n in names or _SPACE.sub("", taint.source) in _SPACE.sub("", said)
+                if n in names
+                or (taint.source and _SPACE.sub("", taint.source) in _SPACE.sub("", said))
             ]:
                 env.pop(name)
             env |= {
-                f"={_SPACE.sub('', x)}": _Taint(0, "")
+                f"={_SPACE.sub('', x)}": _Taint("")
                 for x in re.findall(r"[\w$]+(?:\.[\w$]+)+", said)
             }
 
@@ -223,22 +343,32 @@ class _FlowReader:
         requests: frozenset[str],
     ) -> None:
         taint = self._taint_of(value, env, requests)
+        taken_apart = name is not None and name.type == "object_pattern"
         for bound in _bound_names(name):
             env.pop(bound, None)
-            if taint:
+            env.pop(f"~{bound}", None)
+            if (taint and taint.text != _URL) or (taint and not taken_apart):
                 env[bound] = taint
+            elif not taint and value is not None and value.type in {"string", "template_string"}:
+                env[f"~{bound}"] = _Taint("", node_text(value)[:_MAX_TEXT])
+            elif taint and bound == "searchParams":
+                env[bound] = replace(taint, text="")
 
     def _taint_of(
         self, node: Node | None, env: dict[str, _Taint], requests: frozenset[str]
     ) -> _Taint | None:
         if node is None:
             return None
-        self.steps += 1
+        self.run.steps += 1
         kind = node.type
         if kind in {"identifier", "shorthand_property_identifier"}:
             return env.get(node_text(node))
-        if kind in {"member_expression", "subscript_expression", "call_expression"}:
-            follow = self._taint_of_result if kind == "call_expression" else self._taint_of_member
+        if follow := {
+            "call_expression": self._taint_of_result,
+            "new_expression": self._taint_of_result,
+            "member_expression": self._taint_of_member,
+            "subscript_expression": self._taint_of_member,
+        }.get(kind):
             return follow(node, env, requests)
         joins = node_text(node.child_by_field_name("operator")) in {"+", "||", "??"}
         if kind not in _JOINING and not (kind == "binary_expression" and joins):
@@ -247,8 +377,9 @@ class _FlowReader:
         found = next((t for c in parts if (t := self._taint_of(c, env, requests))), None)
         if found and kind in {"template_string", "binary_expression"}:
             leaves = [x for c in parts for x in (c, *c.named_children)]
-            inner = next((t.text for x in leaves if (t := env.get(node_text(x)))), "")
-            return _Taint(found.line, found.source, (node_text(node) + inner)[:4000])
+            words = [node_text(x) for x in leaves if x.type == "identifier"]
+            inner = "".join(t.text for w in words for n in (w, f"~{w}") if (t := env.get(n)))
+            return replace(found, text=(node_text(node) + inner)[:4000])
         return found
 
     def _taint_of_member(
@@ -259,14 +390,32 @@ class _FlowReader:
             return None
         root = said.split(".", maxsplit=1)[0]
         if root in requests and re.fullmatch(_load_models()[0]["sources"], said):
-            return _Taint(node.start_point[0] + 1, said)
-        if node_text(node.child_by_field_name("property")) == "length":
+            return self._make_source(node, said)
+        name = node_text(node.child_by_field_name("property"))
+        found = self._taint_of(node.child_by_field_name("object"), env, requests)
+        if name == "length" or found is None:
             return None
-        return self._taint_of(node.child_by_field_name("object"), env, requests)
+        if found.text == _URL:
+            return replace(found, text="") if name == "searchParams" else None
+        return found
+
+    def _make_source(self, node: Node, said: str) -> _Taint:
+        return _Taint(said, steps=((self.path, node.start_point[0] + 1),))
+
+    def _taint_of_address(self, node: Node, requests: frozenset[str]) -> _Taint | None:
+        """`new URL(request.url)`, whose parameters the sender chose."""
+        given = node.child_by_field_name("arguments")
+        said = _SPACE.sub("", node_text(given)[:_MAX_TEXT])
+        found = re.match(r"\((\w+)\.(?:req\.)?url\b", said)
+        if node_text(node.child_by_field_name("constructor")) == "URL" and found and found[1] in requests:  # fmt: skip
+            return replace(self._make_source(node, said[1:-1]), text=_URL)
+        return None
 
     def _taint_of_result(
         self, node: Node, env: dict[str, _Taint], requests: frozenset[str]
     ) -> _Taint | None:
+        if node.type == "new_expression":
+            return self._taint_of_address(node, requests)
         function, arguments = (
             node.child_by_field_name("function"),
             node.child_by_field_name("arguments"),
@@ -287,40 +436,73 @@ class _FlowReader:
         if root in requests and re.fullmatch(
             r"\w+(?:\.req)?\.(?:param|query|header|get|json|text)", said
         ):
-            return _Taint(node.start_point[0] + 1, said)
-        return None
+            return self._make_source(node, said)
+        return self._follow_call(node, said, env, requests)
 
-    def _read_call(
-        self, node: Node, env: dict[str, _Taint], requests: frozenset[str], depth: int
-    ) -> None:
+    def _follow_call(
+        self, node: Node, said: str, env: dict[str, _Taint], requests: frozenset[str]
+    ) -> _Taint | None:
+        """Read the function that a call means with its arguments; what it returns of them."""
+        arguments = node.child_by_field_name("arguments")
+        given = [c for c in arguments.named_children if c.type != "comment"] if arguments else []
+        if self.depth >= _MAX_CALLS or not any(self._taint_of(c, env, requests) for c in given):
+            return None
+        receiver, _, name = said.rpartition(".")
+        mine = receiver in {"", "this"}
+        own = self.functions.get(name) if mine else None
+        target = ScriptFunction(self.path, self.text, own) if own is not None else None
+        if target is None and self.run.find is not None and not (mine and name in self.functions):
+            target = self.run.find(self.path, receiver, name)
+        if target is None:
+            return None
+        here = (self.path, node.start_point[0] + 1)
+        passed = {
+            n: replace(t, steps=(*t.steps, here))
+            for parameter, value in zip(_parameters(target.node), given, strict=False)
+            for names, part in _pair_parts(parameter, value)
+            if (t := self._taint_of(part, env, requests)) and t.text != _URL
+            for n in names
+        }
+        key = (target.path, target.node.start_byte, *((n, t.source, t.text) for n, t in passed.items()))  # fmt: skip
+        if key not in self.run.results:
+            self.run.results[key] = None
+            reader = self.run.reader_of(target.path, target.text, target.node)
+            self.run.results[key] = reader.read_function(target.node, passed, self.depth + 1)
+        result = self.run.results[key]
+        return None if re.search(_load_models()[0]["trusted_names"], name) else result
+
+    def _read_call(self, node: Node, env: dict[str, _Taint], requests: frozenset[str]) -> None:
         function = node.child_by_field_name("function") or node.child_by_field_name("constructor")
         arguments = node.child_by_field_name("arguments")
         if function is None or arguments is None or arguments.type != "arguments":
             return
         given = [c for c in arguments.named_children if c.type != "comment"]
         said = _SPACE.sub("", node_text(function)[:_MAX_TEXT])
+        said = self.aliases.get(said, said)
         taints = [self._taint_of(c, env, requests) for c in given]
         for sink in _load_models()[1]:
             at = sink.argument if sink.argument >= 0 else len(given) - 1
             taint = taints[at] if 0 <= at < len(given) else None
-            if taint and sink.calls.fullmatch(said) and self._is_harmful(sink, given, at, taint):
+            if (
+                taint
+                and taint.text != _URL
+                and sink.calls.fullmatch(said)
+                and self._is_harmful(sink, given, at, taint)
+            ):
                 line, end = node.start_point[0] + 1, node.end_point[0] + 1
                 shown = f"`{said[-80:]}`"
                 flow = ScriptFlow(
                     sink.rule,
+                    self.path,
                     line,
                     min(end, line + 5),
-                    taint.line,
                     taint.source[:80],
                     shown,
                     sink.mend,
+                    taint.steps,
                 )
-                self.flows.setdefault((sink.rule, line, said), flow)
-        target = self.functions.get(said.rpartition(".")[2] if said.startswith("this.") else said)
-        if target is not None and depth < _MAX_CALLS and any(taints):
-            names = [_bound_names(p) for p in _parameters(target)]
-            passed = {n: t for bound, t in zip(names, taints, strict=False) if t for n in bound}
-            self.read_function(target, passed, depth + 1)
+                self.run.flows.setdefault((sink.rule, self.path, line, said), flow)
+        self._follow_call(node, said, env, requests)
 
     def _is_harmful(self, sink: _Sink, given: list[Node], at: int, taint: _Taint) -> bool:
         others = _SPACE.sub(

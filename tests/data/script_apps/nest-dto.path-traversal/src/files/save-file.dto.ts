@@ -1,0 +1,1 @@
+export class SaveFileDto { name: string; data: string; }
