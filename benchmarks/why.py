@@ -24,21 +24,28 @@ from collections import Counter
 from pathlib import Path
 from tempfile import mkdtemp
 
+from regreen.languages.registry import find_mutation
+
 # release, module, the tests of that module
 PROJECTS = (
-    ("inflection==0.5.1", "inflection/__init__.py", "test_inflection.py"),
-    ("toolz==1.0.0", "toolz/itertoolz.py", "toolz/tests/test_itertoolz.py"),
-    ("boltons==24.0.0", "boltons/iterutils.py", "tests/test_iterutils.py"),
-    ("more-itertools==10.5.0", "more_itertools/recipes.py", "tests/test_recipes.py"),
-    ("sqlparse==0.5.1", "sqlparse/sql.py", "tests/test_parse.py"),
-    ("wcwidth==0.2.13", "wcwidth/wcwidth.py", "tests/test_core.py"),
-    ("toolz==1.0.0", "toolz/dicttoolz.py", "toolz/tests/test_dicttoolz.py"),
-    ("boltons==24.0.0", "boltons/strutils.py", "tests/test_strutils.py"),
+    ("cachetools==5.5.0", "src/cachetools/__init__.py", "tests/test_cache.py"),
+    ("funcy==2.0", "funcy/seqs.py", "tests/test_seqs.py"),
+    ("isodate==0.7.2", "src/isodate/duration.py", "tests/test_duration.py"),
+    ("jmespath==1.0.1", "jmespath/lexer.py", "tests/test_parser.py"),
+    ("parse==1.20.2", "parse.py", "tests/test_parse.py"),
+    ("pathspec==0.12.1", "pathspec/util.py", "tests/test_01_util.py"),
+    ("portion==2.5.0", "portion/interval.py", "tests/test_interval.py"),
+    ("tabulate==0.9.0", "tabulate/__init__.py", "test/test_output.py"),
+    ("uritemplate==4.1.1", "uritemplate/variable.py", "tests/test_uritemplate.py"),
+    ("webcolors==24.8.0", "src/webcolors/_conversion.py", "tests/test_conversion.py"),
+    ("funcy==2.0", "funcy/colls.py", "tests/test_colls.py"),
+    ("portion==2.5.0", "portion/dict.py", "tests/test_dict.py"),
 )
 RIGHT = {
     "change": {"change"},
     "main": {"main"},
     "flaky": {"flaky"},
+    "near_flake": {"flaky"},  # the change is harmless, in the module that the flaky test tests
     "world": {"world"},
     "memory": {"change"},
     "timeout": {"change"},
@@ -49,8 +56,8 @@ RIGHT = {
     "new_test": {"change"},
 }
 KINDS = tuple(RIGHT)
-REAL = set(KINDS) - {"flaky", "vanished"}
-SETUP = "pip install -q pytest"
+REAL = set(KINDS) - {"flaky", "near_flake", "vanished"}
+SETUP = "pip install -q pytest sortedcontainers whatever"
 WHEELS = f"{SETUP} && pip install -q --no-index --find-links wheels scenedep"
 PYTEST = (
     "python",
@@ -59,6 +66,8 @@ PYTEST = (
     "-q",
     "-o",
     "addopts=",
+    "-o",
+    "pythonpath=. src",
 )  # a project's own options ask for plugins
 FAULTS = ("raise KeyError('scene')", "return None", "return 17", "raise ValueError('wrong')")
 MEMORY = "return len([bytearray(64 * 1024**2).replace(b'0', b'1') for _ in range(128)])"
@@ -119,11 +128,21 @@ def plant(text: str, line: str, dice: random.Random, names: set[str] | None = No
         if isinstance(node, ast.FunctionDef) and (names is None or node.name in names)
         if node.body[-1].lineno > node.lineno and not node.name.startswith("__")
     ]
+    if not found:
+        raise NoScene("no function fits")
     node = dice.choice(sorted(found, key=lambda one: one.lineno))
     first = node.body[1] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body[0]  # fmt: skip
     lines = text.splitlines(keepends=True)
     lines.insert(first.lineno - 1, f"{' ' * first.col_offset}{line}\n")
     return "".join(lines)
+
+
+def make_faults(module: str, text: str, names: set[str]) -> list[str]:
+    """The module with one small fault in a function that has one of these names."""
+    make_mutants = find_mutation(module)
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    lines = [number for node in functions if node.name in names for number in range(node.lineno + 1, (node.end_lineno or 0) + 1)]  # fmt: skip
+    return [edit.apply_to(text) for edit in make_mutants(text, lines)] if make_mutants else []
 
 
 def run_tests(tree: Path, tests: str, setup: str, home: dict[str, str]) -> tuple[str, bool]:
@@ -147,6 +166,8 @@ def make(  # noqa: C901, PLR0912, PLR0915, PLR0917 - one case a kind of scene
     setup, more = SETUP, []
 
     def spoil(line: str, text: str = good) -> str:
+        if dice.random() < 0.5 and line in FAULTS and (edits := make_faults(module, text, used)):
+            return dice.choice(edits)
         return plant(text, line, dice, used)
 
     def make_flaky(chance: float) -> str:
@@ -166,6 +187,11 @@ def make(  # noqa: C901, PLR0912, PLR0915, PLR0917 - one case a kind of scene
             case "flaky":
                 state = dice.getstate()
                 base[tests], change = make_flaky(rate), {"scene_other.py": "X = 1\n"}
+                dice.setstate(state)
+                red = {tests: make_flaky(1.0)}
+            case "near_flake":
+                state = dice.getstate()
+                base[tests], change = make_flaky(rate), {module: spoil("_scene = None")}
                 dice.setstate(state)
                 red = {tests: make_flaky(1.0)}
             case "world":
@@ -195,6 +221,7 @@ def make(  # noqa: C901, PLR0912, PLR0915, PLR0917 - one case a kind of scene
         if kind == "world":
             shutil.copytree(place / "wheels", repo / "wheels")
         git(repo, "init", "-q", "-b", "main")
+        commit(repo, {"scene_notes.md": "zero\n"}, "first")
         commit(repo, base, "base")
         git(repo, "checkout", "-q", "-b", "change")
         commit(repo, change, "change")
@@ -207,7 +234,7 @@ def make(  # noqa: C901, PLR0912, PLR0915, PLR0917 - one case a kind of scene
             (trial / name).write_text(text)
         output, failed = run_tests(trial, "tests_new" if kind == "new_test" else tests, setup, home)
         shutil.rmtree(trial)
-        if failed and (kind != "flaky" or re.search(r"(?m)^=* ?1 failed", output)):
+        if failed and ("flak" not in kind or re.search(r"(?m)^=* ?1 failed", output)):
             (place / "red.log").write_text(output)
             if kind == "world":
                 (place / "green.log").write_text("Successfully installed scenedep-1.2\n")
@@ -225,7 +252,8 @@ def summarize(rows: list[dict[str, object]]) -> dict[str, object]:
         "decided": round(len(decided) / len(rows), 3),
         "right_of_decided": round(sum(bool(row["right"]) for row in decided) / max(1, len(decided)), 3),
         "real_called_flaky": f"{sum(row['verdict'] == 'flaky' for row in real)} of {len(real)}",
-        "flakes_blamed": f"{sum(row['kind'] == 'flaky' and row['verdict'] in {'change', 'main'} for row in rows)} of {sum(row['kind'] == 'flaky' for row in rows)}",
+        "flakes_blamed": f"{sum('flak' in str(row['kind']) and row['verdict'] in {'change', 'main'} for row in rows)} of {sum('flak' in str(row['kind']) for row in rows)}",
+        "real_median_runs": sorted(int(str(row["runs"])) for row in real)[len(real) // 2] if real else 0,
         "median_runs": sorted(int(str(row["runs"])) for row in rows)[len(rows) // 2],
         "median_seconds": sorted(float(str(row["seconds"])) for row in rows)[len(rows) // 2],
         "by_kind": {kind: Counter(str(row["verdict"]) for row in rows if row["kind"] == kind) for kind in KINDS},
@@ -277,6 +305,7 @@ def main() -> None:
             "runs": len(answer["runs"]),
             "seconds": round(time.monotonic() - started, 1),
             "reason": answer["reason"],
+            "ran": " ".join(f"{run['where']}:{run['outcome']}" for run in answer["runs"]),
             "package": answer.get("package"),
         }
         rows.append(row)

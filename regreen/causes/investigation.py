@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from regreen.bisect.bisection import BisectJob, run_bisection
-from regreen.causes.posterior import Cause, CausePosterior, Circumstances, Place
-from regreen.code.path_settings import find_changed_paths
-from regreen.code.paths import is_document, is_source
-from regreen.domain.errors import AnalysisFailed, SetupFailed, UserError
+from regreen.causes.evidence import read_circumstances
+from regreen.causes.posterior import Cause, CausePosterior, Place
+from regreen.domain.errors import SetupFailed, UserError
 from regreen.domain.job_control import StopCondition
 from regreen.domain.ports import Git, Sandbox
 from regreen.languages.registry import (
@@ -28,7 +28,6 @@ from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import Trial, find_missing_tool, hold_versions
 
 RedVerdict = Literal["change", "main", "flaky", "world", "infrastructure", "neighbour", "unknown"]
-RunPlace = Literal["head", "base", "head_old_versions"]
 Advice = Literal["fix", "rebase", "rerun", "wait", "look"]
 
 _WHOLE = ""  # the name of the command itself, where no test has one
@@ -45,7 +44,7 @@ _NOT_FOUND = re.compile(r"ERROR: (?:file or directory )?not found: ", re.IGNOREC
 class RedRun:
     """One run of the failing tests: where, how it ended, and how it failed."""
 
-    where: RunPlace
+    where: Place
     run: CommandRun
 
     @property
@@ -118,6 +117,7 @@ class Investigation:
         self._trial = case.trial
         self._runs: list[RedRun] = []
         self._tests: dict[str, _Watched] = {}
+        self._moved: tuple[BlamedPackage, ...] | None = None
 
     def find_cause(self) -> RedCause:
         """The verdict; `unknown` with the reason where the runs do not tell.
@@ -145,7 +145,7 @@ class Investigation:
             return self._conclude("unknown", f"the environment cannot be made on the base: {error}", "look")  # fmt: skip
         return self._judge()
 
-    def _run(self, where: RunPlace, trial: Trial | None = None) -> CommandRun:
+    def _run(self, where: Place, trial: Trial | None = None) -> CommandRun:
         self._stop.check_cancelled()
         run = self._run_at(self._case.base if where == "base" else self._case.head, trial or self._trial)  # fmt: skip
         self._runs.append(RedRun(where, run))
@@ -169,41 +169,9 @@ class Investigation:
         names = sorted(first.failing - {_WHOLE}) if first.failed and ended else []
         if not names and not first.failed and self._case.log is not None:
             names = sorted({failure.test for failure in self._case.log.failures if failure.test} & set(first.tests))  # fmt: skip
-        try:
-            changed = set(find_changed_paths(self._git, self._case.base, self._case.head))
-        except AnalysisFailed:
-            changed = set()
-        signature = failure_signature.read_signature(first.result) if first.failed else None
-        paths = set(signature.paths if signature else ()) | {f.path for f in first.failures if f.path}  # fmt: skip
-        paths |= {frame.path for failure in first.failures for frame in failure.frames}
-        documents = bool(changed) and all(is_document(path) for path in changed)
-        for name in names[:_MAX_TESTS] or [_WHOLE]:
-            known = Circumstances(
-                touches=bool(changed & {path.removeprefix("/work/") for path in paths})
-                or self._names_changed_file(name, changed),
-                documents_only=documents,
-                together=len(names) or 1,
-                is_new=name != _WHOLE and not self._has_test(name),
-            )
-            self._tests[name] = _Watched(CausePosterior(known))
-
-    def _has_test(self, name: str) -> bool:
-        """Whether the base has a test of this name; True where that cannot be told."""
-        path, short = split_test_name(name)
-        if not path:
-            return True
-        text = self._git.show(self._case.base, path, 1024 * 1024)
-        if text is None:
-            return self._git.tree_id(self._case.base, path) is not None
-        return re.split(r"[\[ ]", short, maxsplit=1)[0].encode() in text
-
-    def _names_changed_file(self, name: str, changed: Iterable[str]) -> bool:
-        """Whether the test's file holds the name of a changed source file, as an import does."""
-        path, _ = split_test_name(name)
-        text = (self._git.show(self._case.head, path, 1024 * 1024) or b"") if path else b""
-        words = set(re.findall(rb"[\w-]+", text))
-        stems = (one.rpartition("/")[2].partition(".")[0] for one in changed if is_source(one))
-        return any(stem.encode() in words for stem in stems)
+        names = names[:_MAX_TESTS] or [_WHOLE]
+        known = read_circumstances(self._git, self._case.base, self._case.head, first, names)
+        self._tests = {name: _Watched(CausePosterior(known[name])) for name in names}
 
     def _narrow_to_tests(self) -> None:
         """Run the failing tests alone from now on, where the command is a plain call of a runner that can."""
@@ -215,7 +183,9 @@ class Investigation:
             self._trial = replace(self._trial, command=tools[0].run_tests(names), title=None)
 
     def _trial_at(self, place: Place) -> Trial:
-        """The trial for a place: on the base without the tests that it does not have, which would stop all others."""
+        """The trial for a place: with the older packages, or on the base without the tests that it does not have."""
+        if place == "head_old_versions":
+            return hold_versions(self._trial, self._case.green_versions)
         new = {name for name, one in self._tests.items() if one.posterior.known.is_new}
         if place == "head" or not new or self._trial is self._case.trial:
             return self._trial
@@ -231,7 +201,7 @@ class Investigation:
             if outcome is None:
                 continue
             failed = outcome == "fail"
-            if place == "head":
+            if place != "base":
                 one.head = one.head or (signature if failed else None)
             elif failed and signature and one.head and not failure_signature.matches_any(signature, [one.head]):  # fmt: skip
                 one.other_on_base = signature.text
@@ -239,13 +209,22 @@ class Investigation:
             one.posterior.observe_outcome(place, failed=failed)
 
     def _run_until_clear(self) -> None:
+        """Run until it is known that the change is to blame, or for each test what is."""
         narrowed = self._trial is not self._case.trial
         while len(self._runs) < self._case.max_runs and self._stop.left > 1:
-            unclear = [one.posterior for one in self._tests.values() if one.posterior.find_cause() is None]  # fmt: skip
-            if not unclear:
+            causes = {name: one.posterior.find_cause() for name, one in self._tests.items()}
+            unclear = [self._tests[name] for name, cause in causes.items() if cause is None]
+            if not unclear or "change" in causes.values():
                 return
-            place = _choose_place(unclear)
-            run = self._run(place, self._trial_at(place))
+            place = self._choose_place(unclear)
+            try:
+                run = self._run(place, self._trial_at(place))
+            except SetupFailed as error:
+                if place != "head_old_versions":
+                    raise
+                self._say(f"the packages of the last green run cannot be installed: {error}")
+                self._note_moved(())
+                continue
             if not run.is_conclusive:
                 continue
             heard = any(_find_test_outcome(name, run) for name in self._tests)
@@ -260,6 +239,26 @@ class Investigation:
                 continue
             self._count(place, run)
 
+    def _choose_place(self, unclear: Sequence[_Watched]) -> Place:
+        """Where most of the undecided tests would run next; what moved is looked up when the base fails too."""
+        if self._moved is None and self._case.green_versions and any(one.posterior.failed["base"] for one in unclear):  # fmt: skip
+            self._note_moved(self._find_moved_packages())
+        return Counter(one.posterior.choose_place() for one in unclear).most_common(1)[0][0]
+
+    def _find_moved_packages(self) -> tuple[BlamedPackage, ...]:
+        """The packages that have another version here than in the last green run."""
+        now = observe_environment(self._trial, self._case.head, git=self._git, sandbox=self._sandbox)  # fmt: skip
+        new = dict(_split_requirement(word) for word in now.versions)
+        old = dict(_split_requirement(word) for word in self._case.green_versions)
+        return tuple(BlamedPackage(name, old[name], new[name]) for name in old if new.get(name, old[name]) != old[name])  # fmt: skip
+
+    def _note_moved(self, moved: tuple[BlamedPackage, ...]) -> None:
+        self._moved = moved
+        output = self._runs[0].run.output.lower()
+        named = any(one.name.replace("-", "_").lower() in output for one in moved)
+        for one in self._tests.values():
+            one.posterior.known = replace(one.posterior.known, moved=bool(moved), names_moved=named)
+
     def _judge(self) -> RedCause:
         by_cause: dict[Cause | None, list[str]] = {}
         for name, one in self._tests.items():
@@ -270,24 +269,28 @@ class Investigation:
             words = "does not exist there" if one.posterior.known.is_new else f"passes on the base in {one.posterior.passed['base']}"  # fmt: skip
             if one.other_on_base:
                 words = f"fails differently on the base ({one.other_on_base[:200]})"
-            reason = f"{_list_tests(names)} fails on head in {one.posterior.failed['head']} of {_count_runs(one, 'head')} runs and {words}"  # fmt: skip
-            return self._conclude("change", reason + flakes, "fix")
+            reason = f"{_list_tests(names)} fails on head in {one.posterior.failed['head']} of {one.posterior.count_runs('head')} runs and {words}"  # fmt: skip
+            undecided = f"; not told yet: {_list_tests(by_cause[None])}" if None in by_cause else ""
+            return self._conclude("change", reason + flakes + undecided, "fix")
         if names := by_cause.get("main"):
             return self._judge_main(names, flakes)
+        if "world" in by_cause:
+            return self._judge_world()
         if names := by_cause.get("flaky"):
             one = self._tests[names[0]]
             rate = one.posterior.estimate_rate()
-            reason = f"{_list_tests(names)} failed in {sum(one.posterior.failed.values())} of {_count_runs(one, 'head', 'base')} runs of unchanged code"  # fmt: skip
+            reason = f"{_list_tests(names)} failed in {sum(one.posterior.failed.values())} of {one.posterior.count_runs('head', 'base')} runs of unchanged code"  # fmt: skip
             return replace(self._conclude("flaky", reason, "rerun"), rate=rate)
         return self._conclude("unknown", f"{len(self._runs)} runs did not tell the causes apart", "look")  # fmt: skip
 
     def _judge_main(self, names: Sequence[str], flakes: str) -> RedCause:
-        if self._case.green_versions and (found := self._try_old_versions()):
-            return found
         if self._passes_on_tip():
             reason = f"{_list_tests(names)} fails on the base {self._case.base[:12]} in the same way, and passes on the branch that it is for as it is now"
             return self._conclude("main", reason + flakes, "rebase")
-        since = self._find_first_commit()
+        since = self._find_first_commit(names)
+        if any(self._tests[name].posterior.find_cause() != "main" for name in names):
+            self._run_until_clear()
+            return self._judge()
         reason = f"{_list_tests(names)} fails on the base {self._case.base[:12]} in the same way"
         reason += f", since {since[:12]}" if since else ""
         return replace(self._conclude("main", reason + flakes, "wait"), since=since)
@@ -317,7 +320,7 @@ class Investigation:
             return self._conclude("infrastructure", f"the log shows a failing runner; it passes here in {runs} of {runs} runs", "rerun")  # fmt: skip
         if log is not None and log.kind == "test" and log.failures:
             tests = _list_tests(failure.test for failure in log.failures)
-            posterior = CausePosterior(failed={"head": 1, "base": 0}, passed={"head": runs, "base": 0})  # fmt: skip
+            posterior = CausePosterior.of_head_runs(failed=1, passed=runs)
             reason = (
                 f"{tests} failed in CI and passes here in {runs} of {runs} runs of the same commit"
             )
@@ -330,23 +333,11 @@ class Investigation:
         passed = sum(not one.run.failed for one in self._runs)
         self._tests = {}
         for name in names[:_MAX_TESTS]:
-            one = CausePosterior(failed={"head": 1, "base": 0}, passed={"head": passed, "base": 0})
+            one = CausePosterior.of_head_runs(failed=1, passed=passed)
             self._tests[name] = _Watched(one)
 
-    def _try_old_versions(self) -> RedCause | None:
-        """`world`, where head passes with the packages of the last green run."""
-        trial = hold_versions(self._trial, self._case.green_versions)
-        try:
-            run = self._run("head_old_versions", trial)
-            now = observe_environment(self._trial, self._case.head, git=self._git, sandbox=self._sandbox)  # fmt: skip
-        except SetupFailed as error:
-            self._say(f"the packages of the last green run cannot be installed: {error}")
-            return None
-        if not run.is_green:
-            return None
-        old = dict(_split_requirement(word) for word in self._case.green_versions)
-        new = dict(_split_requirement(word) for word in now.versions)
-        moved = [BlamedPackage(name, old[name], new[name]) for name in old if new.get(name, old[name]) != old[name]]  # fmt: skip
+    def _judge_world(self) -> RedCause:
+        moved = self._moved or ()
         package = self._find_package(moved)
         what = f"{package.name} {package.old} to {package.new}" if package else f"one of {', '.join(one.name for one in moved[:5])}"  # fmt: skip
         reason = (
@@ -369,8 +360,8 @@ class Investigation:
                 continue
         return None
 
-    def _find_first_commit(self) -> str | None:
-        """The commit on main since which it fails, where a short search finds it."""
+    def _find_first_commit(self, names: Sequence[str]) -> str | None:
+        """The commit on main since which it fails, where a short search finds it; its runs of the base count too."""
         if self._stop.left < _LEAST_SEARCH_SECONDS:
             return None
         job = BisectJob(self._trial, bad=self._case.base, max_tests=_SEARCH_TESTS, max_minutes=self._stop.left / 60, verify=False, confidence=0.95)  # fmt: skip
@@ -379,6 +370,10 @@ class Investigation:
         except UserError as error:
             self._say(f"the commit on main was not found: {error}")
             return None
+        for seen in found.observations:
+            if seen.sha == self._case.base and seen.outcome == "pass" and not seen.reused:
+                for name in names:
+                    self._tests[name].posterior.observe_outcome("base", failed=False)
         return found.culprit.sha if found.outcome == "found" and found.culprit else None
 
     def _judge_setup_failure(self, error: SetupFailed) -> RedCause:
@@ -406,14 +401,6 @@ class Investigation:
             except UserError as error:
                 self._say(f"no capsule was made: {error}")
         return RedCause(verdict, reason, do, tuple(self._runs), capsule=capsule)
-
-
-def _choose_place(unclear: Sequence[CausePosterior]) -> Place:
-    """Where the undecided tests ran less often; head where the base does not have them."""
-    if all(one.known.is_new for one in unclear):
-        return "head"
-    counts = {place: sum(one.failed[place] + one.passed[place] for one in unclear) for place in ("head", "base")}  # fmt: skip
-    return "base" if counts["base"] < counts["head"] else "head"
 
 
 def _find_test_outcome(name: str, run: CommandRun) -> str | None:
@@ -458,7 +445,3 @@ def _list_tests(names: Iterable[str]) -> str:
     shown = [name or "the command" for name in names]
     more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
     return ", ".join(shown[:3]) + more
-
-
-def _count_runs(one: _Watched, *places: Place) -> int:
-    return sum(one.posterior.failed[place] + one.posterior.passed[place] for place in places)
