@@ -1,4 +1,4 @@
-"""The GraphQL a bot cannot do without: review threads (read, reply, resolve) and hiding comments."""
+"""The GraphQL a bot cannot do without: review threads (read, reply, resolve), hiding comments, moving branches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graphql import (
     value_from_ast_untyped,
 )
 
-from regreen_playground.acts import reviews
+from regreen_playground.acts import pushes, reviews
 from regreen_playground.routes.callers import identify, visible
 from regreen_playground.routes.wire import Call, any_body, respond
 from regreen_playground.shape.people import when
@@ -39,6 +39,10 @@ class NotFound(GraphQLError):
 
 class Forbidden(GraphQLError):
     """The caller lacks a permission."""
+
+
+class Unprocessable(GraphQLError):
+    """The request is well formed, and the state of the repository does not allow it."""
 
 
 def routes(world: World) -> Blueprint:
@@ -63,7 +67,11 @@ def routes(world: World) -> Blueprint:
 def _run(call: Call, body: Json) -> Json:
     variables = body.get("variables")
     known = variables if isinstance(variables, dict) else {}
-    kinds: dict[type[GraphQLError], str] = {NotFound: "NOT_FOUND", Forbidden: "FORBIDDEN"}
+    kinds: dict[type[GraphQLError], str] = {
+        NotFound: "NOT_FOUND",
+        Forbidden: "FORBIDDEN",
+        Unprocessable: "UNPROCESSABLE",
+    }
     try:
         document = parse(str(body["query"]))
         chosen = _choose_operation(document, body.get("operationName"))
@@ -153,6 +161,7 @@ def _root(call: Call) -> Node:
         "resolveReviewThread": partial(_resolve_thread, call, True),
         "unresolveReviewThread": partial(_resolve_thread, call, False),
         "addPullRequestReviewThreadReply": partial(_reply, call),
+        "updateRefs": partial(_update_refs, call),
         "minimizeComment": partial(_minimize, call),
         "unminimizeComment": partial(_unminimize, call),
     }
@@ -357,6 +366,40 @@ def _reply(call: Call, arguments: Json) -> Node:
     pull, thread = _find_thread(call, node_id, "POST")
     made = reviews.reply(call.world, pull, thread, call.user, str(given.get("body")), app=call.app)
     return {"__typename": "Payload", "comment": _line_comment(call, pull, made)}
+
+
+def _update_refs(call: Call, arguments: Json) -> Node:
+    given = _input(arguments)
+    at = f"{given.get('repositoryId')}"
+    found = next((r for r in call.world.repositories.values() if f"R_{r.id}" == at), None)
+    if found is None:
+        msg = f"Could not resolve to a node with the global id of '{at}'"
+        raise NotFound(msg)
+    _may(call, found, "contents:write", "POST")
+    before, updates = found.git.refs(), _listed(given.get("refUpdates"))
+    for update in updates:
+        ref, old, new = str(update["name"]), update.get("beforeOid"), str(update["afterOid"])
+        known = before.get(ref, pushes.ZERO)
+        if old not in {None, known}:
+            msg = f"Reference update failed: {ref} is at {known}, not at {old}"
+            raise Unprocessable(msg)
+        if new != pushes.ZERO and found.git.kind(new) != "commit":
+            msg = f"Reference update failed: {new} is no commit"
+            raise Unprocessable(msg)
+        forward = pushes.ZERO in {known, new} or found.git.merge_base(known, new) == known
+        if not forward and update.get("force") is not True:
+            raise Unprocessable("Reference update failed: not a fast forward")
+    for update in updates:
+        if update["afterOid"] == pushes.ZERO:
+            found.git.delete_ref(str(update["name"]))
+        else:
+            found.git.set_ref(str(update["name"]), str(update["afterOid"]))
+    pushes.moved(call.world, found, before, call.user)
+    return {"__typename": "UpdateRefsPayload", "clientMutationId": given.get("clientMutationId")}
+
+
+def _listed(value: object) -> list[Json]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _find_comment(call: Call, node_id: object) -> tuple[Comment | ReviewComment, str]:

@@ -10,7 +10,14 @@ import pytest
 from regreen.adapters.clock import SystemClock
 from regreen.adapters.github.client import GitHubApp
 from regreen.bot import messages
-from regreen.domain.github import COMMENT_SCOPE, CheckRun, InlineComment
+from regreen.domain.errors import OutsideError
+from regreen.domain.github import (
+    COMMENT_SCOPE,
+    FIX_SCOPE,
+    CheckRun,
+    InlineComment,
+    TreeChange,
+)
 from regreen.secrets.redaction import hide_values
 from tests.contract.playground_hub import REPO, Hub, opened
 
@@ -73,3 +80,21 @@ def test_a_marker_that_our_own_text_quotes_finds_nothing(hub: Hub) -> None:
     )
     listed = hub.repo("GET", f"/issues/{pull.number}/comments", hub.token()).json()
     assert [one["body"].split("\n")[0] for one in listed] == ["A test printed:", "The answer."]
+
+
+def test_a_branch_moves_only_from_where_it_was_seen(hub: Hub) -> None:
+    github = client(hub).github(REPO, hub.installation.id, FIX_SCOPE)
+    git = hub.state.repository(REPO).git
+    main = git.refs()["refs/heads/main"]
+    first, second = (
+        github.create_commit(main, [TreeChange("notes.txt", "100644", text)], "Add notes")
+        for text in (b"one\n", b"two\n")
+    )
+    github.move_branch("regreen/fix-1", first, expect=None)
+    with pytest.raises(OutsideError, match="Reference update failed"):
+        github.move_branch("regreen/fix-1", second, expect=None)
+    with pytest.raises(OutsideError, match="Reference update failed"):
+        github.move_branch("regreen/fix-1", second, expect=main)
+    assert git.refs()["refs/heads/regreen/fix-1"] == first
+    github.move_branch("regreen/fix-1", second, expect=first)
+    assert git.refs()["refs/heads/regreen/fix-1"] == second

@@ -69,6 +69,7 @@ from regreen.domain.ports import Clock
 from regreen.secrets.redaction import CleanText, redact_secrets
 
 _MAX_ANNOTATIONS_PER_CALL = 50
+_NO_COMMIT = "0" * 40
 _DELIVERY_PAGES = 300  # a day away of an App with thirty thousand deliveries
 
 _THREADS_QUERY = """
@@ -82,6 +83,11 @@ query($owner: String!, $name: String!, $number: Int!, $after: String) {
 _RESOLVE_MUTATION = (
     "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { id } } }"
 )
+_UPDATE_REFS_MUTATION = """
+mutation($repository: ID!, $updates: [RefUpdate!]!) {
+  updateRefs(input: {repositoryId: $repository, refUpdates: $updates}) { clientMutationId }
+}
+"""
 
 
 @cache
@@ -486,17 +492,15 @@ class RepositoryClient:
             return entry | {"sha": blob["sha"]}
 
     def move_branch(self, branch: str, sha: str, *, expect: str | None) -> None:
-        """Create a branch, or move it from `expect` to `sha`."""
-        name, moved = f"heads/{quote(branch)}", f"the branch {branch} has moved"
-        try:
-            if expect is None:
-                self._wire.post(f"{self._at}/git/refs", {"ref": f"refs/heads/{branch}", "sha": sha})
-                return
-            if self._wire.get(f"{self._at}/git/ref/{name}")["object"]["sha"] != expect:
-                raise OutsideError(moved)
-            self._wire.patch(f"{self._at}/git/refs/{name}", {"sha": sha, "force": True})
-        except (NotFound, ValidationFailed) as error:  # 422: it exists, or is gone meanwhile
-            raise OutsideError(moved) from error
+        """Create a branch, or move it from `expect` to `sha`, in one step that nobody's push can come between."""
+        update = {
+            "name": f"refs/heads/{branch}",
+            "beforeOid": expect or _NO_COMMIT,
+            "afterOid": sha,
+        }
+        repository = self._wire.get(self._at)["node_id"]
+        variables = {"repository": repository, "updates": [update | {"force": True}]}
+        self._wire.run_graphql(_UPDATE_REFS_MUTATION, variables)
 
     def open_pull(
         self, *, head: str, base: str, title: str, body: str, draft: bool = True
