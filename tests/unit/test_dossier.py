@@ -73,7 +73,7 @@ def test_what_the_added_lines_call_is_shown_from_this_file_and_from_others(shown
     )
     assert "return -x" in text
     assert "return max(0, value)" in text
-    assert "use.py calls it" in text
+    assert "(the change calls it)" in text
     assert "filler_30" not in text
 
 
@@ -153,28 +153,6 @@ def test_a_file_that_was_empty_before_is_shown_as_added(shown: Shown) -> None:
 def test_a_line_that_is_too_wide_is_seen_to_be_cut(shown: Shown) -> None:
     _, text = shown({"a_py": "x = 1\n"}, {"a_py": f"x = '{'y' * 900}'\n"})
     assert "yyy ...(the line goes on)" in text
-
-
-def test_documents_that_name_what_the_change_touches_are_shown(shown: Shown) -> None:
-    _, text = shown(
-        {
-            "cli_py": "def add(parser):\n    parser.add_argument('--keep-going', default=1)\n",
-            "README.md": "# Tool\n\nUse it.\n\n`--keep-going` defaults to 1: one failure is forgiven.\n\nBye.\n",
-            "CHANGES.md": "--keep-going is new\n",
-        },
-        {"cli_py": "def add(parser):\n    parser.add_argument('--keep-going', default=0)\n"},
-    )
-    assert "README.md line 5 (a document that names it)" in text
-    assert "one failure is forgiven" in text
-    assert "--keep-going is new" not in text
-
-
-def test_what_a_document_says_everywhere_is_no_promise(shown: Shown) -> None:
-    _, text = shown(
-        {"a_py": "MAX_SIZE = 1\n", "README.md": "MAX_SIZE here\n\n\n\n" * 20},
-        {"a_py": "MAX_SIZE = 2\n"},
-    )
-    assert "MAX_SIZE here" not in text
 
 
 def test_code_elsewhere_that_uses_a_changed_constant_is_shown(shown: Shown) -> None:

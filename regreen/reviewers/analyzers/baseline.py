@@ -84,6 +84,11 @@ def mend_lines(rows: Sequence[str], mend: tuple[str, str] | None) -> str | None:
     mended, count = re.subn(*mend, text)
     return mended if count == 1 else None
 
+    @property
+    def lines(self) -> range:
+        """The numbers of its lines."""
+        return range(self.line, self.end_line + 1)
+
 
 def make_analyzer_claim(
     rule: str,

@@ -12,7 +12,8 @@ from itertools import chain, islice
 from regreen.code.diff import FileChange
 from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module, is_package, module_stem
-from regreen.code.symbols import Definition, read_outline, read_sources
+from regreen.code.symbol_index import CallGraph
+from regreen.code.symbols import Definition, Outline, read_outline, read_sources
 from regreen.domain.models import Side, SkippedReviewer, UnreadFile
 from regreen.domain.ports import Git
 from regreen.languages.python.imports import ModuleMap, imported_files
@@ -33,14 +34,17 @@ from regreen.reviewers.analyzers.baseline import (
 )
 from regreen.reviewers.analyzers.bundled_checkers import UNREAD_RULE
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+from regreen.reviewers.model.surrounding_code import heading_lines
 
 _MAX_DEPENDENTS = 40
 _MAX_SHOWN_PLACES = 3
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _UNKNOWN_ATTRIBUTE = re.compile(r'Cannot access attribute "(\w+)" for class')
-_CLASS_CALL = re.compile(r"\b([A-Z]\w{0,100})\(")
-_KNOWN_DECORATOR = re.compile(r"@(?:dataclasses\.)?dataclass\b|@(?:typing\.)?(?:final|runtime_checkable)\b|@(?:functools\.)?total_ordering\b")  # fmt: skip
-"""Decorators that leave the constructor alone, or that the type checker knows."""
+_PLAIN_CLASS = re.compile(
+    r"(?:@(?:dataclasses\.)?dataclass(?:\(.{0,80}\))?\s+)?class \w{1,100}(?:\((?:object)?\))?:.{0,100}"
+)
+"""A class that nothing but its own constructor, or its fields, says how to make."""
+_NAMED_PARAMETER = re.compile(r'(for parameter|No parameter named) "(\w{1,100})"')
 _GIVES_VALUE = re.compile(r"\b(?:return|yield|await|async)\b")
 _LAZY_VALUE = re.compile(r"\b(?:Coroutine\w*|(?:Async)?Generator)\b")
 _TUPLE_SIZE_MISMATCH = "Tuple size mismatch"
@@ -91,30 +95,55 @@ def _find_importers(context: ReviewContext, wanted: set[str], modules: ModuleMap
     }
 
 
-def calls_of_generated_classes(
-    context: ReviewContext, hits: Sequence[Diagnostic], texts: Mapping[str, str]
-) -> list[Diagnostic]:
-    """The hits about calls of classes with a foreign decorator, which may generate the constructor.
+def find_unconfirmed_calls(context: ReviewContext, hits: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The hits about calls whose target is not one plain definition of this repository that refuses the call.
 
-    `texts` holds files that are not the change's own.
+    A metaclass, a decorator or a base class may generate what is really called, and of several methods by one name the
+    type checker may take the wrong one.
     """
-    called: dict[Diagnostic, set[str]] = {}
-    for hit in hits:
-        text = texts[hit.path] if hit.path in texts else context.head_text(hit.path) or ""
-        rows = text.split("\n")[hit.line - 1 : hit.end_line]
-        called[hit] = set(_CLASS_CALL.findall("\n".join(rows)))
-    names = {name for found in called.values() for name in found}
-    if context.git is None or not names:
-        return []
-    pattern = rf"^[ \t]*@([^\n]{{1,300}})\n(?:[ \t]*@[^\n]{{1,300}}\n)*?[ \t]*class ({'|'.join(sorted(names))})\b"
-    decorated = re.compile(pattern.encode(), re.MULTILINE)
-    elsewhere: set[str] = set()
-    for _, data in read_sources(context.git, context.head, is_module):
-        for match in decorated.finditer(data):
-            above = match[0].decode("utf-8", "replace").split("\n")[:-1]
-            if any(not _KNOWN_DECORATOR.match(row.strip()) for row in above):
-                elsewhere.add(match[2].decode())
-    return [hit for hit, found in called.items() if found & elsewhere]
+    graph = context.call_graph if hits else None
+    if graph is None:
+        return list(hits)
+    return [
+        h for h in hits if "callable" not in h.message and not _is_confirmed_call(context, graph, h)
+    ]
+
+
+def _is_confirmed_call(context: ReviewContext, graph: CallGraph, hit: Diagnostic) -> bool:
+    shape = graph.outlines.get(hit.path)
+    for call in shape.calls if shape else ():
+        found = list(graph.resolve_call(hit.path, call)) if call.line in hit.lines else []
+        if len(found) != 1:
+            continue
+        path, target = found[0]
+        head = _read_parameters(context, graph.outlines[path], path, target)
+        if head and _refuses_call(head, hit.message):
+            return True
+    return False
+
+
+def _read_parameters(context: ReviewContext, shape: Outline, path: str, target: Definition) -> str:
+    """The text that names a definition's parameters; "" where something else may make them."""
+    rows = (context.head_text(path) or "").split("\n")
+    if target.kind == "class":
+        head = "\n".join(rows[n - 1] for n in heading_lines(rows, target))
+        if not _PLAIN_CLASS.fullmatch(head.strip()):
+            return ""
+        made = next((d for d in shape.definitions if d.name == f"{target.name}.__init__"), None)
+        if made is None:  # its fields, of a data class; else it takes nothing
+            return "\n".join(rows[target.start - 1 : target.end]) if "@" in head else head
+        target = made
+    head = "\n".join(rows[n - 1] for n in heading_lines(rows, target))
+    return head if head.lstrip().startswith(("def ", "async def ")) else ""
+
+
+def _refuses_call(head: str, message: str) -> bool:
+    """Whether a function that begins like this refuses a call for the reason that the type checker gives."""
+    named = _NAMED_PARAMETER.search(message)
+    if named is not None:
+        there = re.search(rf"\b{re.escape(named[2])}\b", head) is not None
+        return there if named[1] == "for parameter" else not there and "**" not in head
+    return "positional" in message and "*" not in head
 
 
 def find_broken_dependents(
@@ -489,7 +518,7 @@ class Pyright:
         calls = [
             h for h in found if h.rule == "reportCallIssue" and (h in new or h.path in relying)
         ]
-        unseen = calls_of_generated_classes(context, calls, relying)
+        unseen = find_unconfirmed_calls(context, calls)
         broken = [h for h in found if h.path in relying and h not in unseen]
         claims = find_broken_dependents(context, broken, base, relying)
         return ReviewerReport(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import PurePosixPath
 
 from regreen.code.diff import FileChange
-from regreen.code.file_languages import has_outline, is_prose
+from regreen.code.file_languages import has_outline
 from regreen.code.paths import is_test
 from regreen.code.symbol_index import CallGraph
 from regreen.code.symbols import CallSite, Definition, read_outline
@@ -25,16 +26,18 @@ def estimate_tokens(text: str) -> int:
     return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
-_MAX_EXCERPT_LINES = 40
+_MAX_EXCERPT_LINES = 60
 _MAX_HEAD_LINES = 14
 _CALLER_CONTEXT_LINES = 4
 _MAX_CALLERS = 4
 _MAX_USERS = 8
-_DOCUMENT_TOKENS = 400
 
 _CALLED_NAME = re.compile(r"\b([A-Za-z_]\w{2,60})\(")
 _DOCSTRING_START = re.compile(r"""\s*[rRuU]?(\"{3}|'{3})""")
 _WORD = re.compile(r"[A-Za-z_]\w{2,60}")
+_OWN_ATTRIBUTE = re.compile(r"\bself\.([A-Za-z_]\w*)")
+_ATTRIBUTE_SET = re.compile(r"\bself\.([A-Za-z_]\w*)\s*(?::[^=\n]{1,80})?=(?!=)")
+_MAX_ORIGINS = 4
 EVERYDAY_NAMES = frozenset(
     n
     for kind in (dict, list, set, str, bytes, io.TextIOWrapper, deque, re.Pattern)
@@ -52,10 +55,7 @@ def find_related_code(context: ReviewContext, files: Sequence[FileChange], budge
         return ""
     graph = context.call_graph
     pieces = _find_linked_code(context, graph, files) if graph is not None else iter(())
-    shown = fit_budget(pieces, budget)
-    left = budget - sum(map(estimate_tokens, shown))
-    shown += fit_budget(find_passages(context, files), min(left, _DOCUMENT_TOKENS))
-    return "\n\n".join(shown)
+    return "\n\n".join(fit_budget(pieces, budget))
 
 
 def changed_definitions(
@@ -95,6 +95,8 @@ def _find_linked_code(
     for file in code:
         yield from _find_callees(context, graph, file, own)
     for file in code:
+        yield from find_base_constructors(context, graph, file, own)
+    for file in code:
         yield from _find_removed_imports(context, graph, file, own)
     for path, name in changed_definitions(context, code):
         # who makes an object calls its constructor by the class
@@ -117,7 +119,7 @@ def _find_callees(
     for call in sorted(calls, key=lambda c: c.name in before):
         for path, definition in graph.resolve_call(file.path, call):
             if path not in own and not is_test(path) and _may_mean(rows, call, path):
-                yield format_excerpt(context, path, definition, f"{file.path} calls it")
+                yield format_excerpt(context, path, definition, "the change calls it")
 
 
 def _may_mean(rows: Sequence[str], call: CallSite, path: str) -> bool:
@@ -125,12 +127,11 @@ def _may_mean(rows: Sequence[str], call: CallSite, path: str) -> bool:
     if call.name not in EVERYDAY_NAMES:
         return True
     row = rows[call.line - 1] if call.line <= len(rows) else ""
-    found = re.search(rf"([\w)]{{1,80}})\.{re.escape(call.name)}\(", row[:2000])
-    return (
-        found is None
-        or found[1] in {"self", "cls", "super", ")", PurePosixPath(path).stem}
-        or found[1][0].isupper()
-    )
+    found = re.search(rf"(?:([\w)]{{1,80}})|.)\.{re.escape(call.name)}\(", row[:2000])
+    if found is None:  # a bare name, or a call on a line of its own: `.format(` after a text
+        return not row.lstrip().startswith(".")
+    owner = found[1] or ""
+    return owner in {"self", "cls", "super", ")", PurePosixPath(path).stem} or owner[:1].isupper()
 
 
 def _find_removed_imports(
@@ -160,10 +161,15 @@ def _find_callers(
     """The lines around calls of a changed function, the program's own before one of its tests."""
     path, name = changed
     short = name.rpartition(".")[2]
-    elsewhere = [x for x in graph.find_callers(path, name) if x.path not in own]
+    sites = {(x.path, x.line): x for x in graph.find_callers(path, name) if x.path not in own}
+    elsewhere = [
+        x
+        for x in sites.values()
+        if _may_mean(_read_rows(context, x.path), CallSite(short, x.line, ""), path)
+    ]
     program = [x for x in elsewhere if not is_test(x.path)][:_MAX_CALLERS]
     tests = [x for x in elsewhere if is_test(x.path)][:1]
-    if not graph.is_called(short):
+    if not graph.is_called(short) and not _is_decorated(context, graph, path, name):
         yield f"--- {path}: nothing in this repository calls {name} by its name"
     for link in (*program, *tests):
         rows = _read_rows(context, link.path)
@@ -171,9 +177,53 @@ def _find_callers(
         first = max(around.start if around else 1, link.line - _CALLER_CONTEXT_LINES)
         last = min(around.end if around else len(rows), link.line + _CALLER_CONTEXT_LINES)
         head = [rows[n - 1] for n in heading_lines(rows, around) if n < first] if around else []
+        head += _argument_origins(rows, around, link.line, first) if around else []
         text = "\n".join([*head, *(["    ..."] if head else []), *rows[first - 1 : last]])
         if rows:
             yield f"--- {link.path} lines {first}-{last} (calls {short})\n{text}"
+
+
+def _argument_origins(rows: Sequence[str], around: Definition, line: int, shown: int) -> list[str]:
+    """The lines above `shown` that set a variable which the call on this line passes on."""
+    passed = rows[line - 1].partition("(")[2] if line <= len(rows) else ""
+    names = [re.escape(n) for n in dict.fromkeys(_WORD.findall(passed))][:_MAX_ORIGINS]
+    if not names:
+        return []
+    sets = re.compile(rf"\s+(?:{'|'.join(names)})\s*(?::[^=\n]{{1,80}})?=(?!=)")
+    return [row for row in rows[around.start : shown - 1] if sets.match(row)][-_MAX_ORIGINS:]
+
+
+def _is_decorated(context: ReviewContext, graph: CallGraph, path: str, name: str) -> bool:
+    """Whether a decorator hands the definition to somebody who may call it."""
+    rows = _read_rows(context, path)
+    found = (d for d in graph.outlines[path].definitions if d.name == name)
+    return any(rows[d.start - 1].lstrip().startswith("@") for d in found if d.start <= len(rows))
+
+
+def find_base_constructors(
+    context: ReviewContext, graph: CallGraph, file: FileChange, own: set[str]
+) -> Iterator[str]:
+    """The constructors of the bases of a class whose changed lines read an attribute that the class does not set."""
+    shape = graph.outlines.get(file.path)
+    rows = _read_rows(context, file.path)
+    for cls in (d for d in (shape.definitions if shape else ()) if d.kind == "class"):
+        body = rows[cls.start - 1 : cls.end]
+        changed = [rows[n - 1] for n in file.added_lines if cls.start <= n <= cls.end]
+        read = set(_OWN_ATTRIBUTE.findall("\n".join(changed)))
+        here = {d.short_name for d in (shape.definitions if shape else ())}
+        given = set(_ATTRIBUTE_SET.findall("\n".join(body))) | here
+        bases = _WORD.findall(body[0].partition("(")[2]) if read - given and body else []
+        for base in bases:
+            candidates = graph.resolve_call(file.path, CallSite(base, cls.start, ""))
+            near = sorted(candidates, key=lambda x: -_count_shared_folders(file.path, x[0]))
+            for path, found in near[:1]:
+                if found.kind == "class" and path not in own and not is_test(path):
+                    yield format_excerpt(context, path, found, f"the base of {cls.short_name}")
+
+
+def _count_shared_folders(path: str, other: str) -> int:
+    pairs = zip(PurePosixPath(path).parts, PurePosixPath(other).parts, strict=False)
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 def format_excerpt(
@@ -242,23 +292,14 @@ def _read_rows(context: ReviewContext, path: str) -> list[str]:
     return text.split("\n") if text is not None else []
 
 
-# Where other files name what a change touches: code that uses its constants, documents that promise what it does.
+# Where other files use the constants that a change touches.
 
-_MAX_FILES = 40
-_MAX_DOCUMENT_BYTES = 200_000
 _MAX_USES = 4
-_MAX_PASSAGES = 5
 _MAX_NAMES = 40
-_MAX_EVERYDAY_USES = 6
-_MIN_NAME_CHARACTERS = 4
 _MAX_LINE_CHARACTERS = 300
 
-_OPTION_NAME = re.compile(r"(?<![\w-])--[a-z][\w-]{2,40}")
-_SETTING_NAME = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]{2,60}\b")
-_QUOTED_NAME = re.compile(r"""['"]([A-Za-z][\w.-]{3,40})['"]""")
 _LIST_ITEM = re.compile(r"""\s*['"]?\w+['"]?,?\s*""")
 """A name in a list of imports, or of what a module offers."""
-_HISTORY_DOCUMENT = re.compile(r"(?i)^(?:chang|hist|news|release|licen|notice|author|contrib)")
 
 
 def find_constant_uses(
@@ -284,86 +325,6 @@ def find_constant_uses(
             if named.search(row) and not passed_on and count < _MAX_USES:
                 count += 1
                 yield f"--- {path} line {number} (uses what {file.path} changes)\n{row[:_MAX_LINE_CHARACTERS]}"
-
-
-def find_passages(context: ReviewContext, files: Sequence[FileChange]) -> Iterator[str]:
-    """Passages of the repository's documents that name an option, a setting or a function which the change touches.
-
-    Names that a document repeats often are left out: a promise to users stands there once or twice.
-    """
-    if context.git is None:
-        return
-    names = _find_public_names(context, files)
-    if not names:
-        return
-    named = re.compile("|".join(rf"(?<![\w-]){re.escape(n)}(?![\w-])" for n in names[:_MAX_NAMES]))
-    texts = {path: _read_mention_rows(context, path) for path in _find_documents(context)}
-    hits = [
-        (path, n, set(found))
-        for path, rows in texts.items()
-        for n, row in enumerate(rows)
-        if (found := named.findall(row[:_MAX_LINE_CHARACTERS]))
-    ]
-    often = Counter(name for _, _, there in hits for name in there)
-    shown_until: dict[str, int] = {}
-    count = 0
-    for path, n, names_there in hits:
-        everyday = all(often[name] > _MAX_EVERYDAY_USES for name in names_there)
-        if everyday or n < shown_until.get(path, 0) or count >= _MAX_PASSAGES:
-            continue
-        count += 1
-        rows = texts[path]
-        shown_until[path] = min(len(rows), n + 3)
-        text = "\n".join(
-            row[:_MAX_LINE_CHARACTERS] for row in rows[max(0, n - 1) : shown_until[path]]
-        ).strip("\n")
-        yield f"--- {path} line {n + 1} (a document that names it)\n{text}"
-
-
-def _find_public_names(context: ReviewContext, files: Sequence[FileChange]) -> list[str]:
-    """What users know a change by: options, settings, quoted names, public functions; the most telling first."""
-    lines = [
-        x.text[:_MAX_LINE_CHARACTERS]
-        for f in files
-        if not is_test(f.path)
-        for h in f.hunks
-        for x in h.lines
-        if x.kind != " "
-    ]
-    text = "\n".join(lines)
-    found = [
-        *_OPTION_NAME.findall(text),
-        *_SETTING_NAME.findall(text),
-        *_find_defined_names(context, files),
-    ]
-    found += [q for q in _QUOTED_NAME.findall(text) if re.search(r"[_.-]|[a-z][A-Z]", q)]
-    return list(dict.fromkeys(n for n in found if len(n) > _MIN_NAME_CHARACTERS))
-
-
-def _find_defined_names(context: ReviewContext, files: Sequence[FileChange]) -> Iterator[str]:
-    """Public functions and classes that the change touches, by names that are no everyday words."""
-    for file in files:
-        text = None if is_test(file.path) else context.head_text(file.path)
-        shape = read_outline(file.path, text.encode("utf-8", "surrogateescape")) if text else None
-        for d in shape.definitions if shape else ():
-            telling = "_" in d.short_name.strip("_") or d.short_name != d.short_name.lower()
-            # a method's change is no change of all that its class promises
-            end = d.start if d.kind == "class" else d.end
-            if telling and d.short_name[0] != "_" and file.touches_lines(d.start, end):
-                yield d.short_name
-
-
-def _find_documents(context: ReviewContext) -> list[str]:
-    """The documents for users, those at the root first."""
-    found = [
-        e.path
-        for e in context.head_tree
-        if is_prose(e.path)
-        and (e.size or 0) <= _MAX_DOCUMENT_BYTES
-        and e.mode.startswith("100")
-        and not _HISTORY_DOCUMENT.search(PurePosixPath(e.path).name)
-    ]
-    return sorted(found, key=lambda p: (p.count("/"), p))[:_MAX_FILES]
 
 
 def _read_mention_rows(context: ReviewContext, path: str) -> list[str]:
