@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from regreen.reviewers.analyzers.correctness import Pyright
+from regreen.reviewers.analyzers.python_contracts import PythonContracts
 from tests.unit.changes import Files, Story
 
 PLAN = "class Plan:\n    def __init__(self) -> None:\n        self.steps = [1]\n\n    def length(self) -> int:\n        return len(self.steps)\n"
@@ -80,13 +81,26 @@ def test_what_still_fits_or_is_only_inferred_anew_is_left_alone(
     assert said(tmp_path, after) == []
 
 
-@pytest.mark.parametrize(("decorator", "said"), [("@attrs.define\n", 0), ("@dataclass\n", 1)])
-def test_what_a_decorator_from_elsewhere_makes_is_not_judged(
-    tmp_path: Path, decorator: str, said: int
+@pytest.mark.parametrize(
+    ("scope", "call", "said"),
+    [
+        ("class Scope:\n    def __init__(self, deadline):\n        pass\n", "Scope(limit=1)", 1),
+        ("class Scope:\n    def __init__(self, deadline):\n        pass\n", "Scope(deadline=1)", 0),
+        (
+            "class Scope(metaclass=Meta):\n    def __init__(self, a):\n        pass\n",
+            "Scope(b=1)",
+            0,
+        ),
+        ("@attrs.define\nclass Scope:\n    _a: float = 0\n", "Scope(a=1)", 0),
+        ("@wrap\ndef Scope(a):\n    pass\n", "Scope()", 0),
+        ("def Scope(a, *, b):\n    pass\n", "Scope(1)", 1),
+    ],
+)
+def test_a_new_call_is_refused_where_one_plain_definition_refuses_it(
+    tmp_path: Path, scope: str, call: str, said: int
 ) -> None:
-    scope = f"import attrs\nfrom dataclasses import dataclass\n\n\n{decorator}class Scope:\n    _deadline: float = 0\n"
-    before: Files = {"pkg/__init__.py": "", "pkg/scope.py": scope, "use.py": "x = 1\n"}
     story = Story(tmp_path / "repo")
-    story.change(before, {"use.py": "from pkg.scope import Scope\n\nx = Scope(deadline=1)\n"})
-    found = Pyright().run(story.context()).claims
-    assert len([c for c in found if c.confidence >= 0.8]) == said
+    before: Files = {"pkg/__init__.py": "", "pkg/scope.py": scope, "use.py": "x = 1\n"}
+    story.change(before, {"use.py": f"from pkg.scope import Scope\n\nx = {call}\n"})
+    found = PythonContracts().run(story.context()).claims
+    assert [(c.rule, c.line) for c in found] == [("contracts/refused-call", 3)] * said

@@ -28,6 +28,7 @@ class AnalyzerRule:
     confidence: float
     why: str
     cwe: int = 0
+    sign: str = ""
     mend: tuple[str, str] | None = None
 
 
@@ -83,11 +84,6 @@ def mend_lines(rows: Sequence[str], mend: tuple[str, str] | None) -> str | None:
         return None
     mended, count = re.subn(*mend, text)
     return mended if count == 1 else None
-
-    @property
-    def lines(self) -> range:
-        """The numbers of its lines."""
-        return range(self.line, self.end_line + 1)
 
 
 def make_analyzer_claim(
@@ -276,6 +272,26 @@ def broken_caller_claim(  # noqa: PLR0917
         symbol=name,
         code=name,
         anywhere=True,
+    )
+
+
+def refused_call_claim(  # noqa: PLR0917
+    path: str, line: int, code: str, signature: str, module: str, why: str
+) -> Claim:
+    """A new call that its target refuses; `why` as Python would say it."""
+    return make_analyzer_claim(
+        "contracts/refused-call",
+        "high",
+        path,
+        (line, line),
+        title=f"This call raises `TypeError`: {why}",
+        body=f"`{signature}` in {module} is what `{code[:160]}` calls.",
+        confidence=0.9,
+        excerpt=code[:300],
+        source="call graph",
+        head=why,
+        base="not there",
+        code=code,
     )
 
 

@@ -12,8 +12,7 @@ from itertools import chain, islice
 from regreen.code.diff import FileChange
 from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module, is_package, module_stem
-from regreen.code.symbol_index import CallGraph
-from regreen.code.symbols import Definition, Outline, read_outline, read_sources
+from regreen.code.symbols import Definition, read_outline, read_sources
 from regreen.domain.models import Side, SkippedReviewer, UnreadFile
 from regreen.domain.ports import Git
 from regreen.languages.python.imports import ModuleMap, imported_files
@@ -34,7 +33,6 @@ from regreen.reviewers.analyzers.baseline import (
 )
 from regreen.reviewers.analyzers.bundled_checkers import UNREAD_RULE
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
-from regreen.reviewers.model.surrounding_code import heading_lines
 
 _MAX_DEPENDENTS = 40
 _MAX_SHOWN_PLACES = 3
@@ -44,8 +42,8 @@ _PLAIN_CLASS = re.compile(
     r"(?:@(?:dataclasses\.)?dataclass(?:\(.{0,80}\))?\s+)?class \w{1,100}(?:\((?:object)?\))?:.{0,100}"
 )
 """A class that nothing but its own constructor, or its fields, says how to make."""
-_NAMED_PARAMETER = re.compile(r'(for parameter|No parameter named) "(\w{1,100})"')
-_GIVES_VALUE = re.compile(r"\b(?:return|yield|await|async)\b")
+_GIVES_VALUE = re.compile(r"\b(?:yield|await|async)\b|\breturn\b.{0,300},")
+"""Lines that say what kind of value a function gives, as far as callers break by it: lazy, or a tuple of some size."""
 _LAZY_VALUE = re.compile(r"\b(?:Coroutine\w*|(?:Async)?Generator)\b")
 _TUPLE_SIZE_MISMATCH = "Tuple size mismatch"
 
@@ -93,57 +91,6 @@ def _find_importers(context: ReviewContext, wanted: set[str], modules: ModuleMap
         and line.search(data)
         and wanted & set(imported_files(data, path, modules))
     }
-
-
-def find_unconfirmed_calls(context: ReviewContext, hits: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The hits about calls whose target is not one plain definition of this repository that refuses the call.
-
-    A metaclass, a decorator or a base class may generate what is really called, and of several methods by one name the
-    type checker may take the wrong one.
-    """
-    graph = context.call_graph if hits else None
-    if graph is None:
-        return list(hits)
-    return [
-        h for h in hits if "callable" not in h.message and not _is_confirmed_call(context, graph, h)
-    ]
-
-
-def _is_confirmed_call(context: ReviewContext, graph: CallGraph, hit: Diagnostic) -> bool:
-    shape = graph.outlines.get(hit.path)
-    for call in shape.calls if shape else ():
-        found = list(graph.resolve_call(hit.path, call)) if call.line in hit.lines else []
-        if len(found) != 1:
-            continue
-        path, target = found[0]
-        head = _read_parameters(context, graph.outlines[path], path, target)
-        if head and _refuses_call(head, hit.message):
-            return True
-    return False
-
-
-def _read_parameters(context: ReviewContext, shape: Outline, path: str, target: Definition) -> str:
-    """The text that names a definition's parameters; "" where something else may make them."""
-    rows = (context.head_text(path) or "").split("\n")
-    if target.kind == "class":
-        head = "\n".join(rows[n - 1] for n in heading_lines(rows, target))
-        if not _PLAIN_CLASS.fullmatch(head.strip()):
-            return ""
-        made = next((d for d in shape.definitions if d.name == f"{target.name}.__init__"), None)
-        if made is None:  # its fields, of a data class; else it takes nothing
-            return "\n".join(rows[target.start - 1 : target.end]) if "@" in head else head
-        target = made
-    head = "\n".join(rows[n - 1] for n in heading_lines(rows, target))
-    return head if head.lstrip().startswith(("def ", "async def ")) else ""
-
-
-def _refuses_call(head: str, message: str) -> bool:
-    """Whether a function that begins like this refuses a call for the reason that the type checker gives."""
-    named = _NAMED_PARAMETER.search(message)
-    if named is not None:
-        there = re.search(rf"\b{re.escape(named[2])}\b", head) is not None
-        return there if named[1] == "for parameter" else not there and "**" not in head
-    return "positional" in message and "*" not in head
 
 
 def find_broken_dependents(
@@ -267,7 +214,8 @@ def _find_shape_lines(
                 if not x.short_name.startswith("__")
                 for n in range(x.start, x.end + 1)
             }
-            found[d.name] = frozenset(n for n in span if n not in bodies)
+            code = (n for n in span if rows[n - 1].strip()[:1] not in {"", "#"})
+            found[d.name] = frozenset(n for n in code if n not in bodies)
             continue
         body = next((n for n in span if rows[n - 1].split("#")[0].rstrip().endswith(":")), d.end)
         found[d.name] = frozenset(n for n in span if n <= body or _GIVES_VALUE.search(rows[n - 1]))
@@ -382,6 +330,10 @@ _UNDEFINED_NAME = re.compile(r"Undefined name `(\w+)`")
 _PYTHON_2 = frozenset(
     {"unicode", "xrange", "basestring", "raw_input", "long", "unichr", "reduce", "file", "cmp", "execfile", "buffer", "intern", "reload"}
 )  # fmt: skip
+_SIGNS = re.compile("|".join(f"(?:{rule.sign})" for rule in PYRIGHT_RULES.values() if rule.sign))
+_ASYNC_NAME = re.compile(r"(?m)^[ \t]{0,80}async\s+def\s+(\w{1,100})")
+_AWAITED = re.compile(r"\b(?:await|async|return|gather|create_task|ensure_future|run\w*|wait\w*)\b")
+_CALLED_NAME = re.compile(r"\b([A-Za-z_]\w{0,100})\(")
 _MIN_SAMPLE_FAULTS = 3
 _DOUBTED_CONFIDENCE = 0.1
 _MESSAGE_LINES = 4
@@ -494,6 +446,8 @@ class Pyright:
         skipped = (SkippedReviewer(self.name, left),) if len(files) < len(every) else ()
         rules = tuple(PYRIGHT_RULES)
         relying = find_dependents(context)
+        if not relying and not _may_say_something(context, files):
+            return ReviewerReport(read="nothing that basedpyright is sure of")
         old = base_python_texts(context)
 
         @cache
@@ -515,26 +469,37 @@ class Pyright:
                 rule_confidence(PYRIGHT_RULES[h.rule], h.rule, h.message) >= _MIN_SURE_CONFIDENCE
             ),
         )
-        calls = [
-            h for h in found if h.rule == "reportCallIssue" and (h in new or h.path in relying)
-        ]
-        unseen = find_unconfirmed_calls(context, calls)
-        broken = [h for h in found if h.path in relying and h not in unseen]
+        broken = [h for h in found if h.path in relying]
         claims = find_broken_dependents(context, broken, base, relying)
         return ReviewerReport(
             claims=(
-                *(
-                    _lower_confidence(
-                        make_claim(h, context, "basedpyright", PYRIGHT_RULES), h in unseen
-                    )
-                    for h in new
-                ),
+                *(make_claim(h, context, "basedpyright", PYRIGHT_RULES) for h in new),
                 *claims,
             ),
             read=f"basedpyright on {len(files) - len(unread)} Python files",
             unread=unread,
             skipped=skipped,
         )
+
+
+def _may_say_something(context: ReviewContext, files: Mapping[str, str]) -> bool:
+    """Whether added lines have a sign of what the type checker is sure of, or call a coroutine of these files.
+
+    Starting it costs more than all other analyzers together.
+    """
+    added = [
+        row[:500]
+        for file in context.files
+        if (rows := files.get(file.path, "").split("\n"))
+        for n in file.added_lines
+        if n <= len(rows) and (row := rows[n - 1])
+    ]
+    lazy = {name for text in files.values() for name in _ASYNC_NAME.findall(text)}
+    return any(
+        _SIGNS.search(row)
+        or (not _AWAITED.search(row) and not lazy.isdisjoint(_CALLED_NAME.findall(row)))
+        for row in added
+    )
 
 
 def _split_unread(hits: Sequence[Diagnostic]) -> tuple[list[Diagnostic], tuple[UnreadFile, ...]]:

@@ -22,6 +22,7 @@ from regreen.languages.python.imports import ModuleMap, ModuleUse, find_uses
 from regreen.reviewers.analyzers.baseline import (
     BrokenUse,
     broken_caller_claim,
+    refused_call_claim,
     removed_name_claim,
     require_repository,
 )
@@ -37,17 +38,15 @@ class PythonContracts:
         """Report broken callers and removed names that are still used, each with the place that breaks."""
         if context.git is None:
             return require_repository(self.name)
-        changes = [
-            c for f in context.files if is_module(f.path) and (c := _read_change(f, context))
-        ]
+        files = [f for f in context.files if is_module(f.path)]
+        changes = [c for f in files if (c := _read_change(f, context))]
         wanted = [c for c in changes if c.signatures or c.removed or c.gone]
-        if not changes:
+        if not files:
             return ReviewerReport()
-        read = f"callers of what changed in {len(changes)} Python files"
-        if not wanted:
-            return ReviewerReport(read=read)
-        places = list(_find_uses(context, wanted))
+        read = f"calls in, and callers of, {len(files)} Python files"
+        places = list(_find_uses(context, wanted)) if wanted else []
         claims = [claim for c in wanted for claim in _make_claims(c, places)]
+        claims += _find_refused_calls(context, files)
         return ReviewerReport(claims=tuple(claims), read=read)
 
 
@@ -148,6 +147,26 @@ def _make_claims(change: _ModuleChange, places: Sequence[NamedUse]) -> Iterator[
         ]
         if left:
             yield removed_name_claim(change.file, name, line, left, confidence=0.92)
+
+
+def _find_refused_calls(context: ReviewContext, files: Sequence[FileChange]) -> Iterator[Claim]:
+    """Calls on added lines that the definition they certainly mean refuses."""
+    modules = ModuleMap.from_paths(e.path for e in context.head_tree)
+    known: dict[str, ModuleInterface | None] = {}
+    for file in files:
+        text = context.head_text(file.path) if file.added_lines else None
+        tree = parse_python(text) if text is not None else None
+        for use in find_uses(tree, file.path, modules) if tree else ():
+            if use.passed is None or use.guarded or use.line not in file.added_lines:
+                continue
+            if use.module not in known:
+                known[use.module] = _read_module(context.head_text(use.module))
+            there = known[use.module]
+            target = there.callables.get(use.name) if there else None
+            why = target.parameters.explain_refusal(use.passed) if target else None
+            if target and why:
+                code = (text or "").split("\n")[use.line - 1].strip()
+                yield refused_call_claim(file.path, use.line, code, target.shown, use.module, why)
 
 
 def _is_inner_duplicate(name: str, change: _ModuleChange) -> bool:
