@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from regreen.bisect.commit_graph import refuse_missing_content
 from regreen.bisect.commit_runner import TrialRunner
@@ -14,6 +14,7 @@ from regreen.logs.failure_signature import FailureSignature, is_environmental, m
 from regreen.packages.python_version import choose_python_version
 
 _WITHOUT_FILES = 2
+_ALIKE = 2  # interpreters after which the oldest is asked whether it is about interpreters at all
 _OLDEST_USABLE_PYTHON = (3, 8)  # before this, current installers and tools rarely work
 
 
@@ -41,7 +42,7 @@ def choose_python(
     Signs of a wrong interpreter (an import or syntax error, a failing setup or exit 125 at either end,
     the same exception at both) make the next one be tried: the repository's own choice first, the sandbox's default,
     then from new to old. An import that fails alike under two interpreters, and not at the other end, is the fault
-    of the code. If none does better, the first that ran stays. If files are `lacking` that the tree
+    of the code; a module that the first two interpreters and the oldest lack is missing altogether. If none does better, the first that ran stays. If files are `lacking` that the tree
     should have, they are the likelier reason, and at most two interpreters are tried.
 
     Raises:
@@ -51,39 +52,70 @@ def choose_python(
         return PythonChoice(runner)
     if log.runs:
         return PythonChoice(runner.with_python(log.python))
-    tried: list[str] = []
-    fallback: tuple[TrialRunner, list[CommitRun]] | None = None
-    suspect: tuple[TrialRunner, list[CommitRun]] | None = None
-    known: set[str | None] = set()
-    for python in _list_candidates(git, sandbox, broken):
-        if python in known:
-            continue
-        attempt = runner.with_python(python)
-        runs = _run_ends(attempt, broken, fixed, hopeful=not tried)
-        known |= {python, runs[0].python}
-        if suspect and _is_alike([suspect[1][0], runs[0]]):
-            fallback, tried = suspect, []
-            break
-        suspect = suspect or _as_suspect(attempt, runs)
-        if not _is_foreign(runs[0]):
-            fits = not _is_foreign(runs[-1]) and not _is_alike(runs)
-            if fallback is None or fits:
-                fallback = (attempt, runs)
-            if fits:
-                break
-        against = _describe_objection(runs)
-        tried.append(f"not Python {runs[0].python or python}: {against}")
-        say(tried[-1])
-        if len(tried) >= _WITHOUT_FILES:
-            refuse_missing_content(lacking, against)
-    if fallback is None:
-        fallback = (runner, [runner(broken)])
-    chosen, runs = fallback
+    search = _InterpreterSearch(runner, broken, fixed, say, lacking)
+    search.try_in_turn(_list_candidates(git, sandbox, broken))
+    chosen, runs = search.best or (runner, [runner(broken)])
     for run in runs:
         log.record_run(run)
         say(f"bad commit {run.sha[:12]}: {_describe_run(run)}, {run.seconds:.1f} s")
+    tried = search.tried
     notes = (*tried, f"tested with Python {runs[0].python}") if tried else ()
     return PythonChoice(chosen, notes)
+
+
+@dataclass
+class _InterpreterSearch:
+    """Tries interpreters; `best` is the chosen one with its runs, `tried` says what is against the others."""
+
+    runner: TrialRunner
+    broken: str
+    fixed: str | None
+    say: Callable[[str], None]
+    lacking: tuple[str, ...]
+    tried: list[str] = field(default_factory=list)
+    best: tuple[TrialRunner, list[CommitRun]] | None = None
+
+    def try_in_turn(self, candidates: Sequence[str | None]) -> None:
+        """Run the ends under one after the other, until one fits or none can be at fault."""
+        first: tuple[TrialRunner, list[CommitRun]] | None = None
+        suspect: tuple[TrialRunner, list[CommitRun]] | None = None
+        known: set[str | None] = set()
+        for python in (one for one in candidates if one not in known):
+            if self.tried:
+                self.say(f"trying Python {python or 'of the sandbox'}")
+            attempt = self.runner.with_python(python)
+            runs = _run_ends(attempt, self.broken, self.fixed, hopeful=not self.tried)
+            known |= {python, runs[0].python}
+            first = first or (attempt, runs)
+            if suspect and _is_alike([suspect[1][0], runs[0]]):
+                self.best, self.tried = suspect, []
+                return
+            suspect = suspect or _as_suspect(attempt, runs)
+            if not _is_foreign(runs[0]):
+                fits = not _is_foreign(runs[-1]) and not _is_alike(runs)
+                if self.best is None or fits:
+                    self.best = (attempt, runs)
+                if fits:
+                    return
+            self._reject(runs, python)
+            if len(self.tried) == _ALIKE and self._is_missing_everywhere(first[1][0], runs[0], candidates[-1]):  # fmt: skip
+                self.best, self.tried = first, []
+                return
+
+    def _reject(self, runs: Sequence[CommitRun], python: str | None) -> None:
+        against = _describe_objection(runs)
+        self.tried.append(f"not Python {runs[0].python or python}: {against}")
+        self.say(self.tried[-1])
+        if len(self.tried) >= _WITHOUT_FILES:
+            refuse_missing_content(self.lacking, against)
+
+    def _is_missing_everywhere(
+        self, first: CommitRun, second: CommitRun, oldest: str | None
+    ) -> bool:
+        """Whether two interpreters and the oldest lack the same module: none of them can be at fault then."""
+        if not _misses_same_module(first, second):
+            return False
+        return _misses_same_module(first, self.runner.with_python(oldest)(self.broken))
 
 
 def _run_ends(
@@ -143,6 +175,11 @@ def _is_alike(runs: Sequence[CommitRun]) -> bool:
     return bool(first and last and first.kind and matches_any(first, [last])) and not _is_assertion(
         first
     )
+
+
+def _misses_same_module(first: CommitRun, second: CommitRun) -> bool:
+    one, other = first.signature, second.signature
+    return bool(one and other and one.kind == "ModuleNotFoundError" and matches_any(one, [other]))
 
 
 def _is_assertion(signature: FailureSignature | None) -> bool:
