@@ -79,14 +79,14 @@ wheel: setup ## the two packages as they are published, in dist
 image: ## the App's image
 	docker build --tag regreen .
 
-# requirements.lock is what the image installs, packaging/action.txt the part of it that the Action installs;
+# requirements.lock is what the image installs, packaging/action.txt names the part of it that the Action installs;
 # requirements-dev.lock adds what the checks need.
 EXTRAS = --extra app --extra types --extra traces --extra bedrock --extra vertex --extra foundry
 COMPILE = .uv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11
 lock: | .uv/bin/uv ## resolves the dependencies anew
 	echo uv | .uv/bin/uv pip compile --quiet --universal --generate-hashes --upgrade --no-header --python-version 3.11 - -o packaging/uv.txt
 	$(COMPILE) --upgrade $(EXTRAS) --group build --group playground pyproject.toml -o requirements.lock
-	$(COMPILE) --extra types --group build --constraint requirements.lock pyproject.toml -o packaging/action.txt
+	$(filter-out --generate-hashes,$(COMPILE)) --no-annotate --no-header --extra types --group build --constraint requirements.lock pyproject.toml -o packaging/action.txt
 	$(COMPILE) --upgrade $(EXTRAS) --extra mcp --extra e2b --group dev --constraint requirements.lock pyproject.toml -o requirements-dev.lock
 
 clean: ## removes what setup made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -102,3 +103,17 @@ def test_the_action_installs_the_runtime_alone(tool: str) -> None:
     lock = (TOP / "packaging" / "action.txt").read_text()
     assert "\nclick==" in lock
     assert f"\n{tool}==" not in lock
+
+
+def test_the_action_installs_with_the_hashes_of_the_one_lock(tmp_path: Path) -> None:
+    """Given the names that the Action installs, when its step selects them, then each has its lines of the lock."""
+    pins = [line.split()[0] for line in (TOP / "packaging" / "action.txt").read_text().splitlines()]
+    script = next(step["run"] for step in loaded("action.yml")["runs"]["steps"] if step.get("name") == "Install")  # fmt: skip
+    select = next(line for line in script.splitlines() if line.startswith("awk "))
+    env = {"GITHUB_ACTION_PATH": str(TOP), "RUNNER_TEMP": str(tmp_path), "PATH": os.defpath}
+    (tmp_path / "regreen").mkdir()
+    subprocess.run(["bash", "-c", select], env=env, check=True)
+    blocks = re.split(r"(?m)^(?=[a-z0-9])", (tmp_path / "regreen" / "locked.txt").read_text())
+    chosen = {block.split()[0]: block for block in blocks if block.strip()}
+    assert list(chosen) == pins
+    assert all("--hash=sha256:" in block for block in chosen.values())
