@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -59,7 +60,19 @@ class TableProjects:
             line = find_line(text, '"test"')
             test = Inferred(way.test, f"{way.script}:{line}") if has_tests else None
         tool = way.test.split()[0].removeprefix("./")
-        yield Environment(self.name, Inferred(tool, place), Inferred(way.setup, place), test)
+        setup = way.setup.replace("{manager}", self._name_manager(way, files))
+        yield Environment(self.name, Inferred(tool, place), Inferred(setup, place), test)
+
+    def _name_manager(self, way: _Way, files: RepositoryFiles) -> str:
+        """The package of the manager that wrote the lock file, in the version that package.json names for it."""
+        lock = files.read(way.file)
+        rows = _load_table()[self.name].get("managers", {}).get(way.file, ())
+        package, version = next((row[1:] for row in rows if row[0] in lock), ("", ""))
+        named = parse_json_object(files.read("package.json")).get("packageManager")
+        found = re.match(r"(\w{1,20})@(\d[\w.-]{0,40})", named) if isinstance(named, str) else None
+        if found and way.file.startswith(found[1]):
+            version = found[2]
+        return f"{package}@{version}"
 
     def _find_way(self, files: RepositoryFiles) -> _Way | None:
         ways = (_Way(**row) for row in _load_table()[self.name]["ways"])

@@ -94,7 +94,10 @@ def test_an_old_commit_gets_the_versions_and_the_interpreter_of_its_day(tmp_path
     [
         ({"package.json": '{"scripts": {"test": "jest"}}', "package-lock.json": "{}"}, "javascript", "npm ci", "npm test"),
         ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, "javascript", "npm install", None),
-        ({"pnpm-lock.yaml": "", "package.json": '{"scripts": {"test": "vitest run"}}'}, "javascript", "npx --yes pnpm install", "npm test"),
+        ({"pnpm-lock.yaml": "", "package.json": '{"scripts": {"test": "vitest run"}}'}, "javascript", "npm install -g --prefix /env --no-audit --no-fund pnpm@10 && pnpm install --frozen-lockfile", "npm test"),
+        ({"pnpm-lock.yaml": "lockfileVersion: '6.0'\n", "package.json": '{"packageManager": "pnpm@8.15.4+sha256.abc", "scripts": {"test": "x"}}'}, "javascript", "npm install -g --prefix /env --no-audit --no-fund pnpm@8.15.4 && pnpm", "npm test"),
+        ({"yarn.lock": "__metadata:\n", "package.json": '{"packageManager": "yarn@3.2.0", "scripts": {"test": "x"}}'}, "javascript", "npm install -g --prefix /env --no-audit --no-fund @yarnpkg/cli-dist@3.2.0 && yarn", "npm test"),
+        ({"yarn.lock": "", "package.json": '{"packageManager": "pnpm@9;x", "scripts": {"test": "x"}}'}, "javascript", "npm install -g --prefix /env --no-audit --no-fund yarn@1 && yarn", "npm test"),
         ({"go.mod": "module a\n"}, "go", "go mod download", "go test ./..."),
         ({"Cargo.toml": '[package]\nname = "a"\n'}, "rust", "cargo fetch", "cargo test"),
         ({"pom.xml": "<project/>"}, "java", "mvn", "mvn"),
