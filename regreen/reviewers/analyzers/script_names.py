@@ -40,7 +40,14 @@ if TYPE_CHECKING:
 
 _MAX_FILES = 300
 _MAX_PARSED = 250
+_MAX_DEFINING = 20
 _MIN_WORD = 6
+_DEFINED = re.compile(
+    r"\bfunction\b\s{0,9}\*?\s{0,9}([A-Za-z_$][\w$]*)"
+    r"|(?<![\w$])([A-Za-z_$][\w$]*)\s{0,9}[=:]\s{0,9}(?:async\b\s{0,9})?(?:function\b|[(<]|[A-Za-z_$][\w$]*\s{0,9}=>)"
+    r"|^[ \t]*(?:(?:static|async|public|private|protected|override|export|default|get|set)\s{1,9}){0,5}[*#]?([A-Za-z_$][\w$]*)\s{0,9}[(<]",
+    re.MULTILINE,
+)
 _TOKEN = re.compile(r"[A-Za-z_$][\w$]*")
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _PROMISE_USERS = re.compile(r"(?:^|\.)(?:push|all|allSettled|race|any|add|resolve|set|waitUntil|unshift|then|catch|finally)$")  # fmt: skip
@@ -54,12 +61,43 @@ class _Function:
     name: str
     line: int
     parameters: tuple[str, ...]
-    needed: frozenset[str]
-    open: bool
-    is_async: bool
-    overloaded: bool
-    shown: str
     node: Node = field(repr=False, compare=False)
+
+    @cached_property
+    def _listed(self) -> list[Node]:
+        listed = self.node.child_by_field_name("parameters")
+        return _list_parameters(listed) if listed is not None else []
+
+    @cached_property
+    def _body(self) -> str:
+        return node_text(self.node.child_by_field_name("body"))
+
+    @cached_property
+    def shown(self) -> str:
+        listed = node_text(self.node.child_by_field_name("parameters"))
+        return f"{self.name}{' '.join(listed.split())}"[:160]
+
+    @cached_property
+    def is_async(self) -> bool:
+        return any(c.type == "async" for c in self.node.children)
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Whether it takes any number of arguments."""
+        return any("..." in node_text(p)[:4] for p in self._listed) or "arguments" in self._body
+
+    @cached_property
+    def needed(self) -> frozenset[str]:
+        """The parameters that it uses without looking whether they were given."""
+        pairs = zip(self.parameters, self._listed, strict=True)
+        return frozenset(n for n, p in pairs if n and _default_of(p) is None and _is_dereferenced(n, self._body))  # fmt: skip
+
+    @cached_property
+    def is_overloaded(self) -> bool:
+        """Whether it asks what kind of value an argument is, and so takes them in more than one order."""
+        said = "|".join(re.escape(n) for n in self.parameters if n)
+        asked = rf"(?:typeof\s+|Array\.isArray\()(?:{said})(?![\w$])|(?<![\w$.])(?:{said})\s+instanceof\b"  # fmt: skip
+        return bool(said) and re.search(asked, self._body) is not None
 
 
 @dataclass(frozen=True)
@@ -175,9 +213,22 @@ class ScriptProgram:
         text = self.texts.get(path)
         return self.parsed.setdefault(path, ScriptFile(path, text)) if text is not None else None
 
+    @cached_property
+    def definitions(self) -> dict[str, set[str]]:
+        """The files that may define a function of each name."""
+        found: dict[str, set[str]] = {}
+        for path, text in self.texts.items():
+            for name in {x for m in _DEFINED.finditer(text) for x in m.groups() if x}:
+                found.setdefault(name, set()).add(path)
+        return found
+
     def find_functions(self, name: str) -> list[_Function]:
-        """All functions of a name."""
-        return [f for file in self.files_with(name) for f in file.functions if f.name == name]
+        """All functions of a name; none where too many files would have to be parsed to know."""
+        paths = self.definitions.get(name, set())
+        if len(paths) > _MAX_DEFINING:
+            return []
+        files = (self.file(p) for p in sorted(paths))
+        return [f for file in files if file for f in file.functions if f.name == name]
 
     def find_target(self, call: _Call, file: ScriptFile) -> _Function | None:
         """The function that a call means, None where that is not certain."""
@@ -286,22 +337,12 @@ def _read_function(path: str, node: Node) -> _Function | None:
     listed = node.child_by_field_name("parameters")
     if not name or listed is None:
         return None
-    body = node_text(node.child_by_field_name("body"))
-    parameters = [c for c in listed.named_children if c.type not in {"comment", "decorator"}]
-    names = [_parameter_name(p) for p in parameters]
-    most = any("..." in node_text(p)[:4] for p in parameters) or "arguments" in body
-    needed = frozenset(n for n, p in zip(names, parameters, strict=True) if n and _default_of(p) is None and _is_dereferenced(n, body))  # fmt: skip
-    shown = f"{name}{' '.join(node_text(listed).split())}"[:160]
-    is_async = any(c.type == "async" for c in node.children)
-    line = node.start_point[0] + 1
-    said = "|".join(re.escape(n) for n in names if n)
-    asked = (
-        rf"(?:typeof\s+|Array\.isArray\()(?:{said})(?![\w$])|(?<![\w$.])(?:{said})\s+instanceof\b"
-    )
-    overloaded = bool(said) and re.search(asked, body) is not None
-    return _Function(
-        path, name, line, tuple(names), needed, most, is_async, overloaded, shown, node
-    )
+    names = tuple(_parameter_name(p) for p in _list_parameters(listed))
+    return _Function(path, name, node.start_point[0] + 1, names, node)
+
+
+def _list_parameters(listed: Node) -> list[Node]:
+    return [c for c in listed.named_children if c.type not in {"comment", "decorator"}]
 
 
 def _function_name(node: Node) -> str:
@@ -481,7 +522,9 @@ def _find_swapped_arguments(
         target = program.find_target(call, head)
         names = [_argument_name(a) for a in call.arguments]
         pair = (
-            _find_exchanged(names, target.parameters) if target and not target.overloaded else None
+            _find_exchanged(names, target.parameters)
+            if target and not target.is_overloaded
+            else None
         )
         pair = pair or next((p for old in before if (p := _find_exchange(old, call)) and _fits_better(old, call, p, target, program)), None)  # fmt: skip
         if pair is None:
@@ -658,7 +701,7 @@ def _find_broken_callers(
     before = _functions_by_name(base.functions)
     for name, new in _functions_by_name(head.functions).items():
         old = before.get(name)
-        if old is None or old.parameters == new.parameters or old.open or new.open:
+        if old is None or old.parameters == new.parameters or old.is_open or new.is_open:
             continue
         if not change.touches_lines(new.line, new.line + new.shown.count("\n")):
             continue
