@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,10 @@ from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.code.paths import is_source, is_test
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.ports import Sandbox
+from regreen.languages.python.test_tools import PYTHON_TESTS
 from regreen.proofs.changed_tests import divide_change
 from regreen.proofs.prove import ProofJob, prove_change
+from regreen.runs.test_runs import run_fresh
 from regreen.runs.trial import Trial
 
 _SUBJECTS = {"fix": re.compile(r"(?i)\bfix(?:e[sd])?\b"), "refactor": re.compile(r"(?i)\brefactor")}
@@ -96,8 +99,27 @@ def run_case(
         timeout=120,
     )
     title = git.commit(head).subject
+    parts = divide_change(git, base, head)
+    own = 0.0
+    if parts.tests:
+        paths = list(dict.fromkeys(test.path for test in parts.tests))
+        names = list(dict.fromkeys(test.function for test in parts.tests))
+        alone = replace(trial, command=PYTHON_TESTS.run_functions((), names, paths))
+        try:
+            run_fresh(alone, head, git=git, sandbox=sandbox)  # makes the environment
+            started = time.monotonic()
+            run_fresh(alone, head, git=git, sandbox=sandbox)
+            own = time.monotonic() - started
+        except (UserError, OutsideError):
+            pass
     row = judge(git, ProofJob(trial, base, head, title, "", given.mutants, 1.0), sandbox)
-    yield {"kind": given.kind, "head": head[:12], "title": title[:80], **row}
+    yield {
+        "kind": given.kind,
+        "head": head[:12],
+        "title": title[:80],
+        "own_seconds": round(own, 1),
+        **row,
+    }
     if row["verdict"] != "proven":
         return
     for way in list(WAYS)[: given.neuter]:
@@ -239,6 +261,12 @@ def print_summary(path: Path) -> None:
         counts = Counter(row["verdict"] for row in chosen)
         took = [row["seconds"]["proof"] for row in chosen if "seconds" in row]
         median = f", median {statistics.median(took):.1f} s" if took else ""
+        ratios = [
+            row["seconds"]["proof"] / row["own_seconds"]
+            for row in chosen
+            if row.get("own_seconds") and "seconds" in row
+        ]
+        median += f", {statistics.median(ratios):.1f} times one run of the tests" if ratios else ""
         print(f"{kind}: {len(chosen)}, {dict(counts)}{median}", file=sys.stdout)
 
 

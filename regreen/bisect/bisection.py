@@ -45,6 +45,7 @@ from regreen.domain.ports import Git, Sandbox
 from regreen.languages.registry import find_test_files
 from regreen.packages import lock_edits
 from regreen.packages.lock_edits import PackageUpgrade, apply_some_upgrades, find_upgrades
+from regreen.runs.capsule import CapsuleOutcome, ExpectedOutcome, KeepCapsule, make_capsule
 from regreen.runs.trial import Trial
 
 _MAX_BAD_RUNS = 8
@@ -103,6 +104,7 @@ def run_bisection(
     progress: ReportProgress | None = None,
     watch: ViewCallback | None = None,
     cancel: Event | None = None,
+    keep: KeepCapsule | None = None,
 ) -> Bisection:
     """Find the commit that broke `job.trial`.
 
@@ -114,6 +116,7 @@ def run_bisection(
         progress: receives one line for each step.
         watch: receives the state of the search after every run.
         cancel: an event that stops the bisection.
+        keep: receives the capsule of the run at the culprit.
 
     Raises:
         UserError: the range is invalid, or the clone is shallow.
@@ -137,7 +140,8 @@ def run_bisection(
         started=started,
     )
     try:
-        return work.run()
+        found = work.run()
+        return work.keep_culprit(found, keep) if keep is not None else found
     except Cancelled:
         if not limit.is_over:
             raise
@@ -212,6 +216,25 @@ class _BisectionRun:
         self.notes += self.lacking
         limit = SearchLimit(self.job.max_tests, self._compute_deadline())
         return self._search_range(broken, limit)
+
+    def keep_culprit(self, found: Bisection, keep: KeepCapsule) -> Bisection:
+        """The result with the command that repeats what was seen at the culprit."""
+        wanted: CapsuleOutcome = "pass" if self.job.find_fix else "fail"
+        runs = (
+            self.log.runs_at(found.culprit.sha)
+            if found.outcome == "found" and found.culprit
+            else []
+        )
+        seen = [run for run in runs if run.ran == wanted and not run.elsewhere]
+        if not seen or found.culprit is None or self.job.slower is not None:
+            return found
+        expected = ExpectedOutcome(wanted, len(seen), len(runs), seen[-1].signature)
+        try:
+            capsule = make_capsule("bisect", self.runner.trial, found.culprit.sha, expected, git=self.git, sandbox=self.sandbox)  # fmt: skip
+        except UserError as error:
+            self.say(f"no capsule was made: {error}")
+            return found
+        return replace(found, repeat=keep(capsule) or None)
 
     def stop_at_limit(self) -> Bisection:
         """The result so far, where a setup or a run was killed because the time was over."""

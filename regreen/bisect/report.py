@@ -196,6 +196,7 @@ def render_text(result: Bisection) -> str:
     if result.untestable:
         lines += [f"  skipped  {len(result.untestable)} commits could not be tested"]
     lines += [f"  note     {note}" for note in result.notes]
+    lines += [f"  repeat   {result.repeat}"] if result.repeat else []
     return "\n".join(lines)
 
 
@@ -225,6 +226,7 @@ def render_markdown(result: Bisection) -> str:
     if result.untestable:
         lines += [f"- {len(result.untestable)} commits could not be tested"]
     lines += [f"- {_escape_markup(note)}" for note in result.notes]
+    lines += [f"- repeat it: `{result.repeat}`"] if result.repeat else []
     lines += _posterior_plot(result)
     lines += [
         "",

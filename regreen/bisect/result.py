@@ -112,7 +112,8 @@ class BlamedDependency:
 class Bisection:
     """The complete result. `tests` are the runs of the search; those of the proof are in `verified`.
 
-    `environment` says how the commits were set up, and where that is known from.
+    `environment` says how the commits were set up, and where that is known from; `repeat` is the command that repeats the
+    run of the culprit.
     """
 
     outcome: BisectionOutcome
@@ -138,3 +139,4 @@ class Bisection:
     dependency: BlamedDependency | None = None
     narrowing: tuple[SearchStep, ...] = ()
     environment: dict[str, Any] | None = None
+    repeat: str | None = None

@@ -23,7 +23,13 @@ from regreen.languages.registry import (
 from regreen.logs import failure_signature
 from regreen.logs.ci_log import CiLog
 from regreen.logs.failure_signature import FailureSignature
-from regreen.runs.capsule import Capsule, find_outcome, make_capsule, observe_environment
+from regreen.runs.capsule import (
+    Capsule,
+    expect_runs,
+    find_outcome,
+    make_capsule,
+    observe_environment,
+)
 from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import Trial, find_missing_tool, hold_versions
 
@@ -396,8 +402,7 @@ class Investigation:
         if shown and verdict not in {"unknown", "infrastructure"}:
             shown.sort(key=lambda run: run.failed)
             try:
-                seen = observe_environment(self._trial, self._case.head, git=self._git, sandbox=self._sandbox)  # fmt: skip
-                capsule = make_capsule("why", self._trial, self._case.head, shown, git=self._git, environment=seen)  # fmt: skip
+                capsule = make_capsule("why", self._trial, self._case.head, expect_runs(shown), git=self._git, sandbox=self._sandbox)  # fmt: skip
             except UserError as error:
                 self._say(f"no capsule was made: {error}")
         return RedCause(verdict, reason, do, tuple(self._runs), capsule=capsule)

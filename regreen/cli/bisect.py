@@ -18,6 +18,7 @@ from regreen.cli.env import complete_local_trial
 from regreen.cli.options import (
     TrialOptions,
     format_option,
+    keep_capsule,
     quiet_option,
     repo_option,
     require_writable_folder,
@@ -196,6 +197,7 @@ def command(
             progress=screen.print_line,
             watch=screen.show_view,
             cancel=cancel,
+            keep=keep_capsule,
         )
     except Cancelled:
         screen.close()

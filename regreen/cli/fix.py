@@ -23,6 +23,7 @@ from regreen.cli.options import (
     WORKTREE,
     TrialOptions,
     format_option,
+    keep_capsule,
     load_config_at,
     quiet_option,
     repo_option,
@@ -203,6 +204,7 @@ def command(
             sandbox=sandbox,
             model=make_model(max_usd) if "model" in chosen else None,
             progress=report_progress,
+            keep=keep_capsule,
         )
         _end_session(session, result, job.max_minutes)
         result = replace(result, environment=environment)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from regreen.adapters.git.repository import GitRepository
     from regreen.domain.ports import Git
     from regreen.domain.repo_config import RepoConfig
+    from regreen.runs.capsule import Capsule
     from regreen.runs.trial import Trial
 
 WORKTREE = "WORKTREE"
@@ -33,6 +34,14 @@ def format_option(name: str, *shapes: str) -> Callable[[_Command], _Command]:
 
 
 _SANDBOXES = ("auto", "docker", "bwrap", "e2b")
+
+
+def keep_capsule(capsule: Capsule) -> str:
+    """Write a capsule into REGREEN_HOME; returns the command that repeats it."""
+    from regreen.app.settings_loader import read_settings
+    from regreen.runs.capsule import write_capsule
+
+    return f"regreen replay {write_capsule(capsule, read_settings().home / 'capsules')}"
 
 
 def quiet_option() -> Callable[[_Command], _Command]:

@@ -136,7 +136,7 @@ class FixResult:
     """The result of a repair; the keys are those of `regreen fix --format json`.
 
     `rev` is the commit that failed, `setup` what a person would prepare it with; `environment` says where that is known
-    from, None where a workflow's step was run.
+    from, None where a workflow's step was run. `repeat` are the commands that repeat the failure, and the run with the patch.
     """
 
     outcome: FixOutcome
@@ -157,6 +157,7 @@ class FixResult:
     rev: str = ""
     setup: str = ""
     environment: dict[str, Any] | None = None
+    repeat: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from threading import Event
 from typing import Protocol
 
+from regreen.code.path_settings import find_changed_paths
 from regreen.domain.errors import Cancelled, NoSandbox, OutOfBudget, OutsideError, UserError
 from regreen.domain.job_control import DeadlineEvent, StopCondition
 from regreen.domain.models import Cost
@@ -30,9 +31,11 @@ from regreen.fixers.case import (
 )
 from regreen.fixers.minimization import describe_smaller_failure, measure_strength
 from regreen.fixers.triage import explain_red_base, make_case, triage_failure
-from regreen.fixers.verify_patch import PatchVerification, verify_proposal
+from regreen.fixers.verify_patch import PatchVerification, apply_patch, verify_proposal
 from regreen.gate.judge import ATTEMPTS_A_HEAD
 from regreen.gate.publishing import TAKES_BACK
+from regreen.runs.capsule import ExpectedOutcome, KeepCapsule, expect_runs, make_capsule
+from regreen.runs.test_runs import CommandRun
 
 __all__ = ["RUNG_ORDER", "FixJob", "FixResult", "fix_failure"]
 
@@ -80,6 +83,7 @@ def fix_failure(
     progress: Callable[[str], None] | None = None,
     cancel: Event | None = None,
     now: Callable[[], float] = time.monotonic,
+    keep: KeepCapsule | None = None,
 ) -> FixResult:
     """Make the job's command pass at its commit, or say why not.
 
@@ -93,7 +97,13 @@ def fix_failure(
     stop = StopCondition(started + job.max_minutes * 60, limit, now)
     try:
         result = _fix_within(
-            job, git=git, sandbox=sandbox, model=model, say=progress or (lambda _: None), stop=stop
+            job,
+            git=git,
+            sandbox=sandbox,
+            model=model,
+            say=progress or (lambda _: None),
+            stop=stop,
+            keep=keep,
         )
     except Cancelled:
         if not limit.is_over:
@@ -112,6 +122,7 @@ def _fix_within(
     model: Model | None,
     say: Callable[[str], None],
     stop: StopCondition,
+    keep: KeepCapsule | None,
 ) -> FixResult:
     """The repair itself; `Cancelled` where the time is over before there is a result."""
     rev = git.resolve(job.rev)
@@ -152,7 +163,32 @@ def _fix_within(
     result = _Ladder(case).run_rungs()
     setup = _format_setup(job.trial.asked or job.trial.setup or "")
     reason = result.reason or triage.reason
-    return replace(result, reason=reason, rev=rev, setup=setup)
+    repeat = tuple(_keep_capsules(case, triage.red, result, keep)) if keep and triage.red else ()
+    return replace(result, reason=reason, rev=rev, setup=setup, repeat=repeat)
+
+
+def _keep_capsules(
+    case: RepairCase, red: CommandRun, result: FixResult, keep: KeepCapsule
+) -> Iterator[str]:
+    """Store the capsules of the failure and of the run with the patch; yield the commands that repeat them."""
+    wanted = [(case.job.trial, expect_runs([red]))]
+    if result.patch and result.after and result.after.exit_code == 0:
+        commit = apply_patch(case.git, case.rev, result.patch).commit
+        paths = find_changed_paths(case.git, case.rev, commit) if commit else []
+        files = {path: data for path in paths if commit and (data := case.git.show(commit, path)) is not None}  # fmt: skip
+        if files.keys() == set(
+            paths
+        ):  # a capsule can lay files over a checkout, and take none away
+            patched = replace(case.job.trial, overlay={**case.job.trial.overlay, **files})
+            wanted.append((patched, ExpectedOutcome("pass", result.after.reruns, result.after.reruns)))  # fmt: skip
+    for trial, expected in wanted:
+        try:
+            capsule = make_capsule("fix", trial, case.rev, expected, git=case.git, sandbox=case.sandbox)  # fmt: skip
+        except (UserError, Cancelled) as error:
+            case.say(f"no capsule was made: {error}")
+            continue
+        if command := keep(capsule):
+            yield command
 
 
 def _format_setup(setup: str) -> str:

@@ -63,6 +63,7 @@ def _text_lines(result: FixResult) -> Iterator[str]:
         yield f"tried {attempt.rung}: {attempt.summary}: {_describe_attempt(attempt)} ({attempt.seconds:.0f} s)"
     for hint in result.hints:
         yield f"hint: {hint}"
+    yield from (f"repeat it: {command}" for command in result.repeat)
     if result.patch:
         yield "apply it: run the same command with --apply, or `git apply` the patch below; undo it with `git apply -R`"
         yield ""
@@ -106,6 +107,7 @@ def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
     yield from _gate_lines(result)
     if result.reflection:
         yield f"\n**Summary.** {_sanitize_text(result.reflection)}"
+    yield from (f"\n<sub>Repeat it: {code_span(one, 700)}</sub>" for one in result.repeat)
     if result.hints and result.outcome != "fixed":
         yield "\n**Hints.**"
         yield from (f"- {_sanitize_text(hint)}" for hint in result.hints[:10])

@@ -26,7 +26,7 @@ from regreen.languages.python.test_tools import PYTHON_TESTS
 from regreen.languages.registry import TEST_LISTENERS, find_mutation, find_warm_language
 from regreen.proofs.changed_tests import ChangedTest, ChangeParts, divide_change
 from regreen.proofs.claims import ProofClaim, find_weakened_tests, read_intent
-from regreen.runs.capsule import Capsule, make_capsule, observe_environment
+from regreen.runs.capsule import Capsule, expect_runs, make_capsule
 from regreen.runs.test_runs import CommandRun, find_regressed_tests, run_fresh
 from regreen.runs.trial import Trial
 
@@ -190,9 +190,8 @@ class _Proof:
         if not runs or not any(one.verdict == "proven" and one.base == "fail" for one in tests):
             return None
         trial = self._make_trial(self.parts.tests, self.overlay)
-        seen = observe_environment(trial, self.job.base, git=self.git, sandbox=self.sandbox)
         try:
-            return make_capsule("prove", trial, self.job.base, runs, git=self.git, environment=seen)
+            return make_capsule("prove", trial, self.job.base, expect_runs(runs), git=self.git, sandbox=self.sandbox)  # fmt: skip
         except UserError as error:
             self.say(f"no capsule was made: {error}")
             return None
@@ -218,17 +217,20 @@ class _Proof:
         paths = list(dict.fromkeys(test.path for test in tests))
         return PYTHON_TESTS.run_functions(python or (), named, paths)
 
-    def _run_both(self, tests: Sequence[ChangedTest]) -> _SidedRuns:
-        with ContextThreadPool(2) as pool:
-            head: Future[CommandRun] = pool.submit(self._run, self.job.head, tests, {})
-            base: Future[CommandRun] = pool.submit(self._run, self.job.base, tests, self.overlay)
-            return _SidedRuns(head.result(), base.result())
+    def _run_twice(self, tests: Sequence[ChangedTest]) -> list[_SidedRuns]:
+        """Two runs on each side, all at once: most of a short one is the start of its box."""
+        with ContextThreadPool(4) as pool:
+            started: list[tuple[Future[CommandRun], Future[CommandRun]]] = [
+                (pool.submit(self._run, self.job.head, tests, {}), pool.submit(self._run, self.job.base, tests, self.overlay))
+                for _ in range(2)
+            ]  # fmt: skip
+            return [_SidedRuns(head.result(), base.result()) for head, base in started]
 
     def _prove_tests(self) -> tuple[TestProof, ...]:
         tests = self.parts.tests
         self.say(f"running {len(tests)} new or altered tests with and without the change")
-        first = self._run_both(tests)
-        self._without_change.append(first.base)
+        first, second = self._run_twice(tests)
+        self._without_change += [first.base, second.base]
         if not first.head.tests:
             why = f"no test ran with the change: {_describe_end(first.head)}"
             return tuple(
@@ -238,7 +240,7 @@ class _Proof:
         compared = {test.test: self._compare(test, first) for test in tests}
         self.done = {name: one for name, one in compared.items() if isinstance(one, TestProof)}
         reds = {name: one for name, one in compared.items() if isinstance(one, _Red)}
-        self._repeat(first, [test for test in tests if test.test in reds])
+        self._find_unsteady(first, second, [test for test in tests if test.test in reds])
         lacking: list[ChangedTest] = []
         for test in tests:
             if test.test in reds and test.test not in self.done:
@@ -294,13 +296,8 @@ class _Proof:
         told = uncollected[0].message if uncollected else "it is not collected without the change"
         return _Red("lacks", told.partition("\n")[0][:200])
 
-    def _repeat(self, first: _SidedRuns, tests: Sequence[ChangedTest]) -> None:
-        """Run what is red on the base once more on both sides: what ends otherwise is a flake."""
-        if not tests:
-            return
-        second = self._run_both(tests)
-        if len(tests) == len(self.parts.tests):
-            self._without_change.append(second.base)
+    def _find_unsteady(self, first: _SidedRuns, second: _SidedRuns, tests: Sequence[ChangedTest]) -> None:  # fmt: skip
+        """What is red on the base, and ends otherwise in the second run of either side, is a flake."""
         for test in tests:
             before, after = (_select(test, runs.head.tests) for runs in (first, second))
             if before.keys() - after.keys() or not isinstance(self._compare(test, second), _Red):

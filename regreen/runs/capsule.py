@@ -54,13 +54,15 @@ _PROBE_ARGV = ("sh", "-c", 'p=$(command -v python || command -v python3) && exec
 class SeenEnvironment:
     """What a box really holds: the interpreter's full version, the machine, and `name==version` of each package.
 
-    `digests` are those of the packages' files, in the same order. All empty where the box has no Python.
+    `digests` are those of the packages' files, in the same order. All empty where the box has no Python. `granted` are
+    the limits of the box and of the command's time.
     """
 
     python: str = ""
     machine: str = ""
     versions: tuple[str, ...] = ()
     digests: tuple[str, ...] = ()
+    granted: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,7 @@ def observe_environment(trial: Trial, rev: str, *, git: Git, sandbox: Sandbox) -
     """
     with open_box(trial, rev, git=git, sandbox=sandbox) as box:
         result = box.run(_PROBE_ARGV, timeout=60, env=dict(trial.env))
+    granted = tuple((name, float(value)) for name, value in {**asdict(trial.limits), "timeout": trial.timeout}.items())  # fmt: skip
     try:
         document = json.loads(result.stdout) if result.passed and not result.truncated else {}
         packages = sorted(document.get("packages", {}).items())
@@ -160,19 +163,20 @@ def observe_environment(trial: Trial, rev: str, *, git: Git, sandbox: Sandbox) -
             str(document.get("machine", "")),
             tuple(f"{name}=={version}" for name, (version, _) in packages),
             tuple(str(digest) for _, (_, digest) in packages),
+            granted,
         )
     except (ValueError, TypeError, AttributeError, RecursionError):
-        return SeenEnvironment()
+        return SeenEnvironment(granted=granted)
 
 
 def make_capsule(
     kind: CapsuleKind,
     trial: Trial,
     rev: str,
-    runs: Sequence[CommandRun],
+    expected: ExpectedOutcome,
     *,
     git: Git,
-    environment: SeenEnvironment,
+    sandbox: Sandbox,
 ) -> Capsule:
     """The capsule of some runs of one trial at one commit; credentials in it are hidden.
 
@@ -180,16 +184,16 @@ def make_capsule(
         kind: which command's verdict it supports.
         trial: what was run.
         rev: the commit.
-        runs: all its runs there, at least one; the outcome of the last one is the expected one.
+        expected: what was seen there.
         git: the repository.
-        environment: what the box held, from `observe_environment`.
+        sandbox: where it ran: what a box for it holds is looked up.
 
     Raises:
-        UserError: it would be larger than `MAX_CAPSULE_BYTES`.
+        UserError: it would be larger than `MAX_CAPSULE_BYTES`, or its environment cannot be made again.
+        OutsideError: the sandbox engine failed.
     """
-    last = runs[-1]
-    outcome = find_outcome(last)
-    signature = failure_signature.read_signature(last.result) if outcome == "fail" else None
+    environment = observe_environment(trial, rev, git=git, sandbox=sandbox)
+    signature = expected.signature
     if signature is not None:
         shorter = (signature.tests[:_MAX_SIGNATURE_TESTS], signature.says[:_MAX_SIGNATURE_TESTS])
         signature = replace(signature, tests=shorter[0], says=shorter[1])
@@ -215,13 +219,21 @@ def make_capsule(
         trial.limits,
         recipe,
         environment,
-        ExpectedOutcome(outcome, sum(find_outcome(run) == outcome for run in runs), len(runs), signature),
+        replace(expected, signature=signature),
         tuple(sorted((path, redact_secrets(data.decode("utf-8", "replace"))) for path, data in laid.items())),
     )  # fmt: skip
     bound = tuple(sorted(capsule.digest_ingredients().items()))
     capsule = replace(capsule, expected=replace(capsule.expected, seen_with=bound))
     encode_capsule(capsule)
     return capsule
+
+
+def expect_runs(runs: Sequence[CommandRun]) -> ExpectedOutcome:
+    """What a capsule says of some runs, at least one: the last one's outcome is the expected one."""
+    last = runs[-1]
+    outcome = find_outcome(last)
+    signature = failure_signature.read_signature(last.result) if outcome == "fail" else None
+    return ExpectedOutcome(outcome, sum(find_outcome(run) == outcome for run in runs), len(runs), signature)  # fmt: skip
 
 
 def find_outcome(run: CommandRun) -> CapsuleOutcome:
@@ -254,6 +266,10 @@ def encode_capsule(capsule: Capsule) -> bytes:
         )
         raise UserError(message)
     return data
+
+
+KeepCapsule = Callable[[Capsule], str]
+"""Stores a capsule and returns the command that repeats it, "" where there is none."""
 
 
 def write_capsule(capsule: Capsule, folder: Path) -> Path:
@@ -358,6 +374,7 @@ def _parse_capsule(value: dict[str, Any]) -> Capsule:
             _text(seen["machine"]),
             versions,
             tuple(_text(word) for word in seen["digests"]),
+            tuple((_text(name), value) for name, value in seen["granted"] if _is_number(value)),
         ),
         ExpectedOutcome(
             said["outcome"],
@@ -488,6 +505,8 @@ def _compare_environments(expected: SeenEnvironment, present: SeenEnvironment) -
         for name, field_name in (("Python", "python"), ("machine", "machine"))
         if getattr(present, field_name) != getattr(expected, field_name)
     ]
+    granted = dict(expected.granted)
+    found += [f"{name} {value:g} instead of {granted.get(name, 'none')}" for name, value in present.granted if granted.get(name) != value]  # fmt: skip
     before, after = (
         {word.partition("==")[0]: (word, digest) for word, digest in zip(one.versions, one.digests, strict=False)}
         for one in (expected, present)

@@ -64,6 +64,9 @@ def test_the_change_is_blamed_and_its_capsule_repeats_elsewhere(
     ]  # fmt: skip
     verdicts = {replay(bind(one), theirs, tmp_path, capsys)[1] for one in tampered}
     assert verdicts <= {"different", "missing"}
+    more = BoxLimits(memory=3 * 1024**3)  # enough either way, so only what was granted tells
+    assert replay(bind(replace(shown, limits=more)), theirs, tmp_path, capsys)[1] == "different"
+    assert replay(bind(replace(shown, timeout=shown.timeout + 1)), theirs, tmp_path, capsys)[1] == "different"  # fmt: skip
     assert replay(replace(bind(shown), limits=BoxLimits(pids=77)), theirs, tmp_path, capsys)[1] == "different"  # fmt: skip
     passing = replace(shown.expected, outcome="pass", signature=None)
     assert replay(bind(replace(shown, expected=passing)), theirs, tmp_path, capsys)[1] == "different"  # fmt: skip
@@ -98,3 +101,25 @@ def test_a_test_that_cannot_be_run_alone_is_not_called_flaky(
     words = ("--setup", SETUP, "--format", "json", "--", "python", "-m", "pytest", "-q", "-o", "addopts=")  # fmt: skip
     _, found = run("why", "--repo", str(mine.root), "--base", "main", *words, "test_new.py", capsys=capsys)  # fmt: skip
     assert (found["verdict"], found["do"]) == ("change", "fix")
+
+
+def test_a_bisection_and_a_repair_come_with_what_repeats_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    mine = Checkout(tmp_path / "mine")
+    good = mine.commit("base", calc_py="def add(a, b):\n    return a + b\n", check_py=TEST)
+    bad = mine.commit("break", calc_py="def add(a, b):\n    return a - b\n")
+    words = ("--repo", str(mine.root), "--setup", "true", "--format", "json")
+    _, found = run("bisect", *words, "--good", good, "--", "python", "check.py", capsys=capsys)
+    _, mended = run("fix", *words, "--no-model", "--", "python", "check.py", capsys=capsys)
+    commands = [found["repeat"], *mended["repeat"]]  # type: ignore[misc]
+    capsules = [load_capsule(Path(str(one).rpartition(" ")[2])) for one in commands]
+    assert [(one.kind, one.commit, one.expected.outcome) for one in capsules] == [
+        ("bisect", bad, "fail"),
+        ("fix", bad, "fail"),
+        ("fix", bad, "pass"),
+    ]
+    theirs = tmp_path / "theirs"
+    mine.git("clone", "-q", "--bare", str(mine.root), str(theirs))
+    assert [replay(one, theirs, tmp_path, capsys) for one in capsules] == [(0, "same")] * 3

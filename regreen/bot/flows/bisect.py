@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from regreen.bisect import report
@@ -84,7 +85,9 @@ def bisect_on_request(desk: Services, job: Job, ask: BisectAsk) -> str:
             if ask.slower is None
             else (),
         )
-        bisection = _run_bisection(desk, job, git, task, _make_progress_reporter(desk, job, reply))
+        bisection = _run_bisection(
+            desk, job, repository, task, git=git, progress=_make_progress_reporter(desk, job, reply)
+        )
         bisection = replace(bisection, environment=tests.document)
         _save_bisection(desk, job, repository, bisection, git, number=ask.number)
         job.check_cancelled()
@@ -218,7 +221,14 @@ class _ScheduledBisect:
             slower=self._schedule.slower if fast else None,
             known=ci,
         )
-        found = _run_bisection(self._desk, self._job, git, task, self._job.report_progress)
+        found = _run_bisection(
+            self._desk,
+            self._job,
+            self._repository,
+            task,
+            git=git,
+            progress=self._job.report_progress,
+        )
         return replace(found, environment=tests.document)
 
     def _find_old_commit(self, git: Mirror, head: str) -> str | None:
@@ -275,7 +285,13 @@ def _parallel_job_count(config: RepoConfig) -> int:
 
 
 def _run_bisection(
-    desk: Services, job: Job, git: Mirror, task: BisectJob, progress: Callable[[str], None]
+    desk: Services,
+    job: Job,
+    repository: Repository,
+    task: BisectJob,
+    *,
+    git: Mirror,
+    progress: Callable[[str], None],
 ) -> Bisection:
     memory = BisectMemory(job)
     return run_bisection(
@@ -285,6 +301,7 @@ def _run_bisection(
         memory=memory,
         progress=progress,
         cancel=job.cancel,
+        keep=partial(desk.store_capsule, repository),
     )
 
 

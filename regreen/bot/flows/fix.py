@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from regreen.bot import messages
@@ -342,6 +343,7 @@ class _FixFlow:
             model=model[0] if model else None,
             progress=job.report_progress,
             cancel=job.cancel,
+            keep=partial(self._desk.store_capsule, self._repository),
         )
         fix = replace(fix, environment=document)
         if fix.outcome == "already_green" and run is not None and environment is not None:
