@@ -70,8 +70,9 @@ class Services:
             self.store.save(WithheldWrite(client.repo, self.job, key[:200], at, action, text))
 
         def observes() -> bool:
-            repository = client.repository()
-            return self.load_repo_config(where, client, repository).config.mode == "observe"
+            reader = client if "contents" in scope else read_only()
+            loaded = self.load_repo_config(where, reader, reader.repository())
+            return loaded.config.mode == "observe"
 
         def read_only() -> GitHub:
             return self.app.github(where.repo, installation, READ_SCOPE)
