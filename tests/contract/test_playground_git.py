@@ -81,3 +81,16 @@ def test_workflows_are_pushed_only_with_the_permission(hub: Hub, tmp_path: Path)
     refused = git(copy, "push", "origin", "HEAD:refs/heads/ci")
     assert "without 'workflows' permission" in refused.stderr
     assert hub.state.repository(REPO).git.branch("ci") is None
+
+
+def test_what_was_missing_is_found_once_it_is_there(hub: Hub) -> None:
+    store = hub.state.repository(REPO).git
+    tip = store.branch("main")
+    assert tip
+    late = "7f39ac4c6e16534411f5d94b2c7b32c8d12e0dd2"  # what `git hash-object` says of it
+    assert store.kind(late) is None
+    assert store.write_blob(b"late\n") == late
+    assert (store.kind(late), store.blob(late)) == ("blob", b"late\n")
+    before = store.count("main", tip)
+    sha = hub.state.commit(REPO, {"late.py": "late\n"})
+    assert (before, store.count("main", tip), store.branch("main")) == (0, 1, sha)
