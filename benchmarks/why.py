@@ -271,19 +271,20 @@ def main() -> None:
     dice, folder, end = random.Random(options.seed), Path(mkdtemp(prefix="why-")), time.monotonic() + 60 * options.minutes  # fmt: skip
     trees, kinds = fetch(options.sdists or folder, folder), options.kinds.split(",")
     home, rows = os.environ | {"REGREEN_HOME": str(folder / "home")}, []
-    projects = []
-    for project in PROJECTS:
-        if project[0] in trees:
-            output, _ = run_tests(trees[project[0]], project[2], SETUP, home)
-            green = re.search(r"(?m)^=* ?\d+ passed", output) and " failed" not in output
-            projects += [project] if green else []
-            print(f"{project[1]}: {'used' if green else 'red as it is: ' + output[-200:]}", file=sys.stderr)  # fmt: skip
+    projects = [project for project in PROJECTS if project[0] in trees]
+    is_green: dict[tuple[str, str, str], bool] = {}
     for number in range(options.scenes):
         if time.monotonic() > end:
             break
         kind, place = kinds[number % len(kinds)], folder / str(number)
         place.mkdir()
         for project in dice.sample(projects, len(projects)):
+            if project not in is_green:
+                output, _ = run_tests(trees[project[0]], project[2], SETUP, home)
+                is_green[project] = bool(re.search(r"(?m)^=* ?\d+ passed", output)) and " failed" not in output  # fmt: skip
+                print(f"{project[1]}: {'used' if is_green[project] else 'red as it is: ' + output[-200:]}", file=sys.stderr)  # fmt: skip
+            if not is_green[project]:
+                continue
             try:
                 words = make(kind, project, trees[project[0]], place, dice, home)
                 break

@@ -239,6 +239,7 @@ class Investigation:
                 narrowed, self._trial = False, self._case.trial
                 for one in self._tests.values():
                     one.posterior.passed["base"] = 0
+                    one.posterior.passes_alone = heard and place == "head"
                 continue
             if place == "base" and _NOT_FOUND.search(run.output) and not run.tests:
                 self._trial, narrowed = self._case.trial, False

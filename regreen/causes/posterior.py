@@ -25,6 +25,7 @@ _DOCUMENTS_FACTOR = 0.05
 _TOGETHER_FACTORS = ((20, 0.1), (5, 0.25))  # of flaky, where so many tests fail together
 _FIXED_FACTOR = 0.15
 _LIMIT_FACTOR = 0.2
+_NEEDS_OTHERS = 0.03  # what fails every time, but only after other tests
 _WORLD_WEIGHT = 0.11
 _NAMED_PACKAGE_FACTOR = 8.0
 
@@ -59,11 +60,16 @@ class Circumstances:
 
 @dataclass
 class CausePosterior:
-    """The probability of each cause of one test's failure; `failed` and `passed` count runs by place."""
+    """The probability of each cause of one test's failure; `failed` and `passed` count runs by place.
+
+    `passes_alone`: it failed among others on head and passed without them.
+    """
 
     known: Circumstances = field(default_factory=Circumstances)
     failed: dict[Place, int] = field(default_factory=lambda: dict.fromkeys(_PLACES, 0))
     passed: dict[Place, int] = field(default_factory=lambda: dict.fromkeys(_PLACES, 0))
+
+    passes_alone: bool = False
 
     @classmethod
     def of_head_runs(cls, *, failed: int, passed: int) -> CausePosterior:
@@ -131,6 +137,8 @@ class CausePosterior:
         value = 1.0
         for place, rate in zip(_PLACES, one.rates, strict=True):
             value *= rate ** self.failed[place] * (1 - rate) ** self.passed[place]
+        if self.passes_alone:
+            value *= _NEEDS_OTHERS if one.rates[0] == _SURE else 1 - one.rates[0]
         return value
 
 

@@ -422,7 +422,9 @@ class GitHub(Protocol):
         """A job's log, its last `limit` bytes."""
         ...
 
-    def runs(self, branch: str, path: str | None = None, limit: int = 50) -> list[WorkflowRun]:
+    def runs(
+        self, branch: str, path: str | None = None, limit: int = 50, *, finished: bool = True
+    ) -> list[WorkflowRun]:
         """The completed workflow runs of a branch, newest first."""
         ...
 

@@ -154,6 +154,7 @@ class _Proof:
         self._candidates: list[tuple[TriedMutant, Candidate]] = []
         self.mutants: tuple[TriedMutant, ...] = ()
         self.noticed: set[str] = set()
+        self._untried = 0
         self._without_change: list[CommandRun] = []
 
     def finish(self, census: tuple[CheckReason, ...]) -> ProofResult:
@@ -334,7 +335,12 @@ class _Proof:
             return TestProof(test.test, "pass", "pass", verdict, f"{both}, and notices faults in the changed lines")  # fmt: skip
         lived = next((mutant for mutant in self.mutants if not mutant.killed_by), None)
         if lived is None:
-            return TestProof(test.test, "pass", "pass", "inconclusive", f"{both}, and no fault could be put into the changed lines")  # fmt: skip
+            why = (
+                f"there was no time for the {self._untried} faults that could be put"
+                if self._untried
+                else "no fault could be put"
+            )
+            return TestProof(test.test, "pass", "pass", "inconclusive", f"{both}, and {why} into the changed lines")  # fmt: skip
         why = f"{both}, and with {lived.change!r} in {lived.path}:{lived.line} too"
         return TestProof(test.test, "pass", "pass", "not_discriminating", why)
 
@@ -382,6 +388,7 @@ class _Proof:
             self.say(f"putting {len(faults)} faults into the changed lines")
             self._candidates = self._kill(faults, own, deadline)
         self.mutants = tuple(mutant for mutant, _ in self._candidates)
+        self._untried = len(faults) - len(self.mutants)
         self.seconds["mutants"] = time.monotonic() - started
 
     def _kill(

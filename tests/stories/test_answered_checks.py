@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from regreen_playground.acts.actions import JobReport
 
 from tests.stories.conftest import Tell
 from tests.stories.story import REPO, SeenPull, Story, proven_sandbox
@@ -85,6 +86,37 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     notes = [job.note for job in story.regreen.store.jobs(kind="fix")]
     assert any(note.startswith("not the change's: flaky") for note in notes)
     assert {job.state for job in story.regreen.store.jobs(kind="why")} == {"done"}
+
+
+def test_forty_red_jobs_with_one_cause_are_one_answer(story: Story) -> None:
+    story.configures(_QUIET)
+    matrix = _WORKFLOW.replace("    steps:", f"    strategy: {{matrix: {{n: {list(range(40))}}}}}\n    steps:")  # fmt: skip
+    story.commits({".github/workflows/ci.yml": matrix})
+    pull = story.pull(_BROKEN)
+    words = tuple(zip(_STEPS, ["success", "success", "failure"], strict=True))
+    jobs = [JobReport(f"test ({n})", words, _LOG.encode()) for n in range(40)]
+    story.state.run_ci(REPO, pull.raw.head_sha, jobs)
+    story.work()
+    title, text = _answer(story, pull)
+    assert title.startswith("change: ")
+    assert text.count("**change**") == 1
+    assert "and 35 more" in text
+    assert text.count("- head: ") <= 3
+
+
+def test_ci_that_never_ran_or_never_ends_is_said(story: Story) -> None:
+    story.configures(_QUIET + 'tests: {setup: "true", command: "python -m unittest -q"}\n')
+    story.commits({".github/workflows/ci.yml": _WORKFLOW})
+    pull = story.pull({"README.md": "# Our shop\n"})
+    story.says("alice", "/why", on=pull)
+    story.work()
+    assert "no CI ran on this commit" in _answer(story, pull)[1]
+    for text in ("# One\n", "# Two\n"):
+        story.pushes(pull, {"README.md": text})
+        story.state.run_ci(REPO, pull.raw.head_sha, []).conclusion = "cancelled"
+    story.says("alice", "/why", on=pull)
+    story.work()
+    assert "CI has not finished in its last 2 runs" in _answer(story, pull)[1]
 
 
 def test_nothing_of_a_fork_runs_before_somebody_asks_why(tell: Tell) -> None:

@@ -9,7 +9,7 @@ import pytest
 from regreen.causes.posterior import Cause, CausePosterior, Circumstances, Link, Place
 
 
-def posterior(head: str, base: str, **known: bool | int) -> CausePosterior:
+def posterior(head: str, base: str, **known: object) -> CausePosterior:
     """The posterior after runs: F failed, P passed."""
     found = CausePosterior(Circumstances(**known))  # type: ignore[arg-type]
     for letter in head:
@@ -47,6 +47,15 @@ def test_the_cause_is_named_when_the_runs_show_it(
     head: str, base: str, known: dict[str, bool], cause: Cause | None
 ) -> None:
     assert posterior(head, base, **known).find_cause() == cause
+
+
+def test_what_passes_alone_is_rather_a_flake() -> None:
+    found = posterior("FFF", "PP", link="file")
+    assert found.find_cause() == "change"
+    found.passes_alone = True
+    assert found.find_cause() is None
+    found.observe_outcome("head", failed=False)
+    assert found.find_cause() == "flaky"
 
 
 def decide(on_head: float, on_base: float, dice: random.Random, **known: object) -> tuple[Cause | None, int]:  # fmt: skip

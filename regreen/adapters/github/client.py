@@ -338,11 +338,12 @@ class RepositoryClient:
             raise OutsideError(msg) from error
         return bytes(tail[-limit:])
 
-    def runs(self, branch: str, path: str | None = None, limit: int = 50) -> list[WorkflowRun]:
-        """The completed workflow runs of a branch, newest first."""
-        data = self._wire.get(
-            f"{self._at}/actions/runs", branch=branch, status="completed", per_page=min(limit, 100)
-        )
+    def runs(
+        self, branch: str, path: str | None = None, limit: int = 50, *, finished: bool = True
+    ) -> list[WorkflowRun]:
+        """The workflow runs of a branch, newest first; those that are not completed on request only."""
+        status = {"status": "completed"} if finished else {}
+        data = self._wire.get(f"{self._at}/actions/runs", branch=branch, per_page=min(limit, 100), **status)  # fmt: skip
         runs = [parse_workflow_run(r) for r in data["workflow_runs"]]
         return [r for r in runs if path is None or r.path == path]
 

@@ -51,13 +51,20 @@ class FailedJob:
 
 
 def find_failed_jobs(
-    github: GitHub, git: Git, run: WorkflowRun, *, scope: str, trust: Trust, pythons: Sequence[str]
+    github: GitHub,
+    git: Git,
+    run: WorkflowRun,
+    *,
+    scope: str,
+    trust: Trust,
+    pythons: Sequence[str],
+    limit: int = 5,
 ) -> tuple[FailedJob, ...]:
-    """Every failed job of a run, those that can be run here first."""
+    """The failed jobs of a run, `limit` at most, those that can be run here first."""
     failed = [job for job in github.jobs(run.id) if job.conclusion in {"failure", "timed_out"}]
     jobs = [
         _read_failed_job(github, git, run, job, scope=scope, trust=trust, pythons=pythons)
-        for job in failed[:5]
+        for job in failed[:limit]
     ]
     return tuple(sorted(jobs, key=lambda red: red.trial is None))
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 from regreen.bot import messages
@@ -40,8 +42,10 @@ from regreen.runs.trial import Trial
 
 _MAX_MINUTES = 20.0
 _MAX_FAILED_RUNS = 10
+_MAX_FAILED_JOBS = 50
 _MAX_CAUSES = 3
 _FAILED = frozenset({"failure", "timed_out", "startup_failure"})
+_UNENDED = frozenset({None, "cancelled", "timed_out"})
 _NOT_OF_CHANGE = frozenset({"flaky", "infrastructure", "main"})
 
 
@@ -103,6 +107,20 @@ class _RedCheck:
         failed = sorted({failure.test or failure.message[:200] for failure in self.job.failures})
         command = self.job.trial.command_line if self.job.trial else ""
         return hashlib.sha256("\n".join([command, *failed]).encode("utf-8", "replace")).hexdigest()[:24]  # fmt: skip
+
+
+def _explain_no_failure(of_branch: Sequence[WorkflowRun], sha: str) -> str:
+    """Why no job failed at a commit: nothing ran, or what runs never ends; `of_branch` are its branch's runs, latest first."""
+    runs = [run for run in of_branch if run.head_sha == sha]
+    if not runs:
+        return "no CI ran on this commit"
+    if (open_run := next((run for run in runs if run.conclusion in _UNENDED), None)) is None:
+        return "no run of GitHub Actions failed at this commit"
+    same = [run.conclusion in _UNENDED for run in of_branch if run.path == open_run.path]
+    count = len(list(takewhile(bool, same)))
+    if count > 1:
+        return f"{open_run.name} has not finished in its last {count} runs on this branch"
+    return f"{open_run.name} has not finished"
 
 
 @dataclass(frozen=True)
@@ -186,23 +204,24 @@ class _WhyFlow:
     def _find_red_checks(self, cleared: Clearance) -> list[_RedCheck]:
         """The failed jobs of this commit; the check that the event names, or the tests, where GitHub Actions has none."""
         try:
-            runs = [run for run in self.github.runs(self.pull.head_ref) if run.head_sha == self._sha]  # fmt: skip
+            of_branch = self.github.runs(self.pull.head_ref, finished=False)
+            runs = [run for run in of_branch if run.head_sha == self._sha]
             if self.ask.run_id is not None and all(run.id != self.ask.run_id for run in runs):
                 runs.append(self.github.workflow_run(self.ask.run_id))  # the list may lag behind
         except NotAllowed:
-            runs = []
+            of_branch = runs = []
         found = [
             _RedCheck(job, run)
             for run in [run for run in runs if run.conclusion in _FAILED][:_MAX_FAILED_RUNS]
             for job in find_failed_jobs(
                 self.github, self._git, run,
-                scope=cleared.scope, trust=cleared.trust, pythons=self.desk.sandbox().pythons(),
+                scope=cleared.scope, trust=cleared.trust, pythons=self.desk.sandbox().pythons(), limit=_MAX_FAILED_JOBS,
             )
         ]  # fmt: skip
         if self.ask.run_id is None and (self.ask.name or not found):
             reason = "its log cannot be read: it is no job of GitHub Actions"
             if not self.ask.name:
-                reason = "no run of GitHub Actions failed at this commit" if runs else "no CI ran on this commit"  # fmt: skip
+                reason = _explain_no_failure(of_branch, self._sha)
             found.append(_RedCheck(FailedJob(self.ask.name or "the tests", "", "", None, reason=reason), None))  # fmt: skip
         return found
 
