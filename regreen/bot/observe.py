@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from regreen.domain.errors import UserError
-from regreen.domain.github import CheckRun, Comment, GitHub, InlineComment, Issue
+from regreen.domain.github import CheckRun, Comment, FileComment, GitHub, InlineComment, Issue
 
 KeepWrite = Callable[[str, str, str], None]
 """Keeps what was not written: what it is, a key that finds an earlier version again, and its text."""
@@ -114,6 +114,12 @@ class WithheldWrites:
         lines = [f"{one.path}:{one.line}\n\n{one.body}" for one in comments]
         title = f"review of #{number} at {head_sha[:12]}"
         self._keep(title, marker, "\n\n---\n\n".join([body, *lines]))
+        return True
+
+    def post_file_comment(self, number: int, head_sha: str, comment: FileComment) -> bool:
+        """Keep a comment on a file."""
+        title = f"comment on {comment.path} of #{number} at {head_sha[:12]}"
+        self._keep(title, comment.marker, comment.body)
         return True
 
     def post_issue(self, marker: str, title: str, body: str, *_: object) -> Issue:

@@ -202,6 +202,15 @@ class InlineComment:
 
 
 @dataclass(frozen=True, slots=True)
+class FileComment:
+    """A comment on a whole file of a pull request; `marker` finds it again."""
+
+    path: str
+    marker: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
 class TreeChange:
     """A file that a commit changes: its mode and bytes, or the submodule's commit; neither: it is deleted."""
 
@@ -395,6 +404,14 @@ class GitHub(Protocol):
 
         Raises:
             ValidationFailed: GitHub rejects one of the comments.
+        """
+        ...
+
+    def post_file_comment(self, number: int, head_sha: str, comment: FileComment) -> bool:
+        """Begin a thread on a file of a pull request, unless one with its marker exists; return whether it was posted.
+
+        Raises:
+            ValidationFailed: GitHub rejects it.
         """
         ...
 

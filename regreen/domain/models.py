@@ -160,6 +160,14 @@ class ReviewTestRun:
 
 
 @dataclass(frozen=True, slots=True)
+class WalkthroughStep:
+    """What a change does to one file."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Review:
     """The complete result of a review; `findings` are posted in their order.
 
@@ -182,6 +190,7 @@ class Review:
     score_notes: dict[Dimension, str] = field(default_factory=dict)
     environment: dict[str, Any] | None = None
     tests: ReviewTestRun | None = None
+    walkthrough: tuple[WalkthroughStep, ...] = ()
 
     @property
     def gaps(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Event
@@ -221,7 +221,18 @@ class ReviewContext:
         after, before = self._entries_by_path(self.head), self._entries_by_path(self.merge_base)
         entries = [after.get(f.path) for f in self.change.files]
         entries += [before.get(f.old_path) for f in self.change.files]
-        ids = dict.fromkeys(e.sha for e in entries if e is not None and self._reserve_room(e))
+        self._read_entries(entries)
+
+    def read_files(self, paths: Iterable[str]) -> None:
+        """Read these files of the head with one process, as far as the cache has room."""
+        if self.git is not None:
+            there = self._entries_by_path(self.head)
+            self._read_entries([there.get(path) for path in paths])
+
+    def _read_entries(self, entries: Sequence[TreeEntry | None]) -> None:
+        assert self.git is not None  # noqa: S101 - the callers have looked
+        new = (e for e in entries if e is not None and e.sha not in self._read.texts)
+        ids = dict.fromkeys(e.sha for e in new if self._reserve_room(e))
         for sha, data in zip(ids, self.git.blobs(list(ids)), strict=True):
             self._read.texts[sha] = _decode_text(data)
 

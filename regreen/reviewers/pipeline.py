@@ -27,6 +27,7 @@ from regreen.domain.models import (
     Review,
     SkippedReviewer,
     UnreadFile,
+    WalkthroughStep,
 )
 from regreen.domain.ports import Git, Model, Sandbox
 from regreen.domain.repo_config import RepoConfig
@@ -52,7 +53,7 @@ from regreen.reviewers.scope import (
     risk_of,
     select_files,
 )
-from regreen.reviewers.summary import summarise_change
+from regreen.reviewers.summary import summarise_change, walk_through
 from regreen.runs.trial import Trial
 
 _log = logging.getLogger(__name__)
@@ -166,6 +167,7 @@ def review_change(
         seconds=round(time.monotonic() - started, 3),
         score_notes=notes,
         tests=tests,
+        walkthrough=read.walkthrough,
     )
 
 
@@ -175,6 +177,7 @@ class _ReadChange:
 
     context: ReviewContext
     scope: ReviewScope
+    walkthrough: tuple[WalkthroughStep, ...]
     unreadable: tuple[UnreadFile, ...]
 
 
@@ -193,7 +196,7 @@ def _read_change(job: ReviewJob, git: Git | None) -> _ReadChange:
         for f in context.files
         if git and f.status != "deleted" and context.head_text(f.path) is None
     )
-    return _ReadChange(context.for_child_process(), scope, unreadable)
+    return _ReadChange(context.for_child_process(), scope, walk_through(context), unreadable)
 
 
 def _rank_isolated(

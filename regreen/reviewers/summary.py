@@ -9,11 +9,13 @@ from pathlib import PurePosixPath
 from regreen.code.diff import FileChange
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
-from regreen.domain.models import Finding, ReviewTestRun, Severity, UnreadFile
+from regreen.code.symbols import read_outline
+from regreen.domain.models import Finding, ReviewTestRun, Severity, UnreadFile, WalkthroughStep
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.scope import ReviewScope
 
 _LINES_A_MINUTE = 12
+_MAX_WALKTHROUGH_FILES = 30
 _SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
 
 
@@ -37,6 +39,46 @@ def summarise_change(
     sentences = [describe_result(findings, standing, tests)]
     sentences += [about.rstrip(". ") + "."] if about else []
     return " ".join(sentences) + "\n\n" + _describe_reading(files, scope, not_read)
+
+
+def walk_through(context: ReviewContext) -> tuple[WalkthroughStep, ...]:
+    """For each file that is read, riskiest first: the definitions that the change adds, changes and removes."""
+    return tuple(
+        WalkthroughStep(file.path, _describe_file(context, file))
+        for file in context.files[:_MAX_WALKTHROUGH_FILES]
+    )
+
+
+def _describe_file(context: ReviewContext, file: FileChange) -> str:
+    size = f"+{len(file.added_lines)} -{len(file.removed_lines)}"
+    moved = f"{file.status} from {file.old_path}, " if file.status in {"renamed", "copied"} else ""
+    before = _read_spans(file.old_path, context.base_text(file.old_path))
+    after = _read_spans(file.path, context.head_text(file.path))
+    removed = set(file.removed_lines)
+    touched = {
+        name: not removed.isdisjoint(before.get(name, ()))
+        or not set(file.added_lines).isdisjoint(span)
+        for name, span in after.items()
+    }
+    parts = {
+        "adds": [n for n in after if n not in before],
+        "changes": [n for n, is_touched in touched.items() if is_touched and n in before],
+        "removes": [n for n in before if n not in after],
+    }
+    told = [f"{verb} {_name_some(names)}" for verb, names in parts.items() if names]
+    status = [file.status] if file.status in {"added", "deleted"} else []
+    return moved + "; ".join([*status, *told, size])
+
+
+def _read_spans(path: str, text: str | None) -> dict[str, range]:
+    """The functions and methods of a file, with their lines."""
+    found = read_outline(path, text.encode("utf-8", "surrogateescape")).definitions if text else ()
+    return {d.name: range(d.start, d.end + 1) for d in found if d.kind in {"function", "method"}}
+
+
+def _name_some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return ", ".join(f"`{name}`" for name in names[:4]) + more
 
 
 def describe_result(findings: Sequence[Finding], standing: int, tests: ReviewTestRun | None) -> str:

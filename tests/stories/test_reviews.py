@@ -31,6 +31,21 @@ def test_a_fault_is_remarked_on_its_line_and_on_the_check(tell: Tell) -> None:
     assert pull.checks == {"Regreen": "neutral"}
 
 
+def test_what_is_over_the_budget_stands_once_in_threads_on_its_files(story: Story) -> None:
+    story.configures("review: {max_comments: 1}\n")
+    more = {f"shop/run{n}.py": FAULT["shop/run.py"] for n in range(2)}
+    pull = story.pull({**FAULT, **more})
+    story.work()
+    assert len(pull.remarks) == 3
+    on_files = [text for _, line, text in pull.remarks if line is None]
+    assert len(on_files) == 2
+    assert all("shop/run" in text for text in on_files)
+    assert "Walkthrough by file" in pull.reviews[0]
+    story.pushes(pull, {"shop/other.py": "OTHER = 1\n"})
+    story.work()
+    assert len(pull.remarks) == 3
+
+
 def test_a_clean_pull_request_gets_a_check_and_no_word(story: Story) -> None:
     pull = story.pull()
     story.work()

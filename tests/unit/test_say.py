@@ -118,7 +118,7 @@ def test_a_review() -> None:
     assert messages.review_body(replace(_REVIEW, withheld=(overflow,))) == snapshot("""\
 **1 finding: high, The last price is left out.**
 
-<details><summary>1 more, not posted as comments</summary>
+<details><summary>1 more, the worst of them in threads on their files</summary>
 
 - **high** `shop/prices.py:6` Another (92%, `F2`)
 

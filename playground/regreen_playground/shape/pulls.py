@@ -173,15 +173,16 @@ def review_comment(world: World, on: Pull, one: ReviewComment) -> Json:
         "start_line": one.start_line,
         "original_start_line": one.original_start_line,
         "start_side": one.start_side,
-        "original_line": one.original_line,
         "side": one.side,
         "position": one.position if one.position is not None else 1,
         "original_position": one.original_position or 1,
         "subject_type": one.subject,
     }
-    # An outdated comment has none, and GitHub's description knows no null here.
+    # An outdated comment has no line, one on a file has neither, and GitHub's description knows no null here.
     if one.line is not None:
         shown["line"] = one.line
+    if one.original_line is not None:
+        shown["original_line"] = one.original_line
     if one.reply_to is not None:
         shown["in_reply_to_id"] = one.reply_to
     return shown

@@ -48,6 +48,7 @@ from regreen.domain.github import (
     CheckRun,
     Comment,
     FailedDelivery,
+    FileComment,
     GitHubServer,
     InlineComment,
     Installation,
@@ -453,6 +454,28 @@ class RepositoryClient:
             },
         )
         self._written.put(WriteRecord(int(review["id"])), path, marker)
+        return True
+
+    def post_file_comment(self, number: int, head_sha: str, comment: FileComment) -> bool:
+        """Begin a thread on a file, unless one with the comment's marker exists; return whether it was posted.
+
+        https://docs.github.com/rest/pulls/comments#create-a-review-comment-for-a-pull-request
+        """
+        path = f"{self._at}/pulls/{number}/comments"
+        if self._written.get(path, comment.marker) is not None:
+            return False
+        if any(self._is_ours(item, comment.marker) for item in self._wire.iterate_items(path)):
+            return False
+        posted = self._wire.post(
+            path,
+            {
+                "commit_id": head_sha,
+                "path": comment.path,
+                "subject_type": "file",
+                "body": with_marker(comment.marker, comment.body),
+            },
+        )
+        self._written.put(WriteRecord(int(posted["id"])), path, comment.marker)
         return True
 
     def resolve(self, thread_id: str) -> None:

@@ -181,6 +181,7 @@ class _ReviewFlow:
         self._loaded = loaded
         self._external_id = _external_id(job.record)
         self._found_tests: tuple[CompletedTrial | None, str] | None = None
+        self._overflow: list[Finding] = []
         self._remembered = PostedFindings(desk.store, repository.full_name, pull.number)
 
     def report_broken_config(self) -> str:
@@ -349,7 +350,7 @@ class _ReviewFlow:
         conclusion = f"{check.conclusion}: {check.title}"
         self._desk.store.save(ReviewedHead(self._github.repo, check.head_sha, conclusion))
         # what was only observed is posted once the repository's mode is `act`
-        for finding in () if is_observed(self._github) else review.findings:
+        for finding in () if is_observed(self._github) else (*review.findings, *self._overflow):
             self._remembered.record_posted(finding, text_of)
         self._save_review(review)
         detail = f"{count_noun(len(review.findings), 'finding')} at {pull.head_sha[:12]}, ${review.cost.usd:.3f}"
@@ -370,6 +371,7 @@ class _ReviewFlow:
             text = messages.review_without_comments(review)
             self._github.post_review(self._pull.number, head, mark, text, [])
             return "GitHub refused the inline comments; the findings are in the review's text."
+        self._overflow = post_overflow(self._github, self._pull.number, review)
         return ""
 
     def _update_check(self, check: CheckRun) -> None:
@@ -412,6 +414,18 @@ class _ReviewFlow:
         first, last = max(1, finding.start_line - 2), min(len(lines), finding.line + 2)
         rows = [f"{number:5}  {lines[number - 1][:300]}" for number in range(first, last + 1)[:20]]
         return "\n".join(rows)
+
+
+def post_overflow(github: GitHub, number: int, review: Review) -> list[Finding]:
+    """Post findings over the budget as threads on their files; return those that stand there now."""
+    posted = []
+    for finding, comment in messages.overflow_comments(review, messages.reproduce_review(review)):
+        try:
+            github.post_file_comment(number, review.head, comment)
+        except ValidationFailed:
+            continue  # it stands in the review's text
+        posted.append(finding)
+    return posted
 
 
 def _review_from(data: dict[str, Any]) -> Review:

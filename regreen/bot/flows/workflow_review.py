@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from regreen.bot import messages
+from regreen.bot.flows.review import post_overflow
 from regreen.bot.messages.markup import has_marker
 from regreen.domain.errors import UserError
 from regreen.domain.github import GitHub, GitHubServer, NotAllowed, ValidationFailed
@@ -95,6 +96,7 @@ def post_review(github: GitHub, target: PostTarget, review: Review) -> str:
         comments = [messages.finding_comment(finding, again) for finding in fresh]
         try:
             posted = github.post_review(number, target.head, mark, body, comments)
+            post_overflow(github, number, replace(new, head=target.head))
         except ValidationFailed:
             # GitHub does not say which comment it rejects; all findings must still be visible.
             text = messages.review_without_comments(new)

@@ -25,6 +25,7 @@ from regreen.domain.github import (
     Button,
     CheckRun,
     Conclusion,
+    FileComment,
     InlineComment,
 )
 from regreen.domain.models import DIMENSIONS, Evidence, Finding, Review, Severity
@@ -37,6 +38,7 @@ _FIX_BUTTON = Button("Fix", "Repair the failing tests, as a draft PR", "fix")
 _BISECT_BUTTON = Button("Bisect", "Find the commit that broke the tests", "bisect")
 _EXPLAIN_BUTTON = Button("Explain", "What it changes and what goes wrong", "explain")
 _SEVERITY_ORDER: tuple[Severity, ...] = ("low", "medium", "high", "critical")
+_MAX_FILE_THREADS = 5
 _ANNOTATION_LEVELS: dict[Severity, AnnotationLevel] = {
     "low": "notice",
     "medium": "warning",
@@ -61,6 +63,21 @@ def finding_comment(finding: Finding, reproduce: str = "") -> InlineComment:
     return InlineComment(finding.path, finding.start_line, finding.line, finding.side, body)
 
 
+def overflow_comments(review: Review, reproduce: str = "") -> list[tuple[Finding, FileComment]]:
+    """The findings over the budget of inline comments, each as a thread on its file, worst first; at most five."""
+    comments = []
+    for finding in _find_overflow(review)[:_MAX_FILE_THREADS]:
+        marker = make_marker("finding", finding.fingerprint)
+        body = finding_comment(finding, reproduce).body.removesuffix(marker).rstrip()
+        text = f"{_format_location(finding)}\n\n{body}"
+        comments.append((finding, FileComment(finding.path, marker, text)))
+    return comments
+
+
+def _find_overflow(review: Review) -> list[Finding]:
+    return [w.finding for w in review.withheld if w.reason == "budget"]
+
+
 def reproduce_review(review: Review) -> str:
     """The command that makes the same review in a clone of the repository."""
     if not review.head:
@@ -73,11 +90,14 @@ def review_body(review: Review, details_url: str = "") -> str:
     """The text of a review that has findings: the worst first, then what was read, then folded statistics."""
     lead, _, reading = review.summary.partition("\n\n")
     parts = [f"**{inline_prose(lead)}**", *_describe_failing_tests(review)]
-    overflow = [w.finding for w in review.withheld if w.reason == "budget"]
-    if overflow:
-        parts.append(
-            fold_details(f"{len(overflow)} more, not posted as comments", _list_findings(overflow))
-        )
+    if overflow := _find_overflow(review):
+        title = f"{len(overflow)} more, the worst of them in threads on their files"
+        parts.append(fold_details(title, _list_findings(overflow)))
+    if review.walkthrough:
+        rows = [
+            f"- {code_span(step.path)}: {inline_prose(step.text)}" for step in review.walkthrough
+        ]
+        parts.append(fold_details("Walkthrough by file", "\n".join(rows)))
     parts += [_format_scores(review, reading), _describe_unread_and_skipped(review)]
     more = [f"[every detail]({details_url})"] if details_url else []
     command = reproduce_review(review)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from regreen.code.paths import is_example, is_test
 from regreen.code.python_calls import is_module, module_stem
 from regreen.code.symbols import Definition, read_outline, read_sources
 from regreen.domain.models import UnreadFile
+from regreen.languages.python.imports import ModuleMap, imported_files
 from regreen.reviewers.analyzers import bundled_checkers
 from regreen.reviewers.analyzers.baseline import (
     RUFF_SECURITY_RULES,
@@ -47,6 +48,7 @@ class PythonSecurity:
         # tests and examples do dangerous things on purpose: nothing that is followed there is ever sure enough to be said
         followed = [*(path for path in changed if not _is_demonstration(path)), *around]
         spans = _find_affected_functions(context, followed)
+        _read_imported_files(context, followed)
         head = analyse_program(
             _make_program(context, head=True),
             followed,
@@ -66,6 +68,17 @@ class PythonSecurity:
             read=f"taint analysis and ruff's S rules on {len(changed) - len(unread)} Python files",
             unread=unread,
         )
+
+
+def _read_imported_files(context: ReviewContext, paths: Sequence[str]) -> None:
+    """Read what these files import, and what that imports, at once: the analysis asks for one file at a time."""
+    modules = ModuleMap.from_paths(e.path for e in context.head_tree if is_module(e.path))
+    wave: Collection[str] = paths
+    context.read_files(wave)
+    for _ in range(2):
+        texts = ((path, context.head_text(path) or "") for path in wave)
+        wave = {found for path, text in texts for found in imported_files(text, path, modules)}
+        context.read_files(wave)
 
 
 def _make_program(context: ReviewContext, *, head: bool) -> Program:
