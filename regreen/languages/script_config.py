@@ -37,7 +37,7 @@ def read_compiler_options(
     """Options for checking the files beside a tsconfig.json as data: its strictness and aliases, and nothing emitted.
 
     `workspace` maps names of the repository's own packages to their files. A configuration that extends an installed
-    package, which nobody can read here, counts as strict.
+    package, which nobody can read here, counts as strict, and so does none at all, as for the compiler since version 6.
     """
     folder = posixpath.dirname(path)
     kept: dict[str, object] = {}
@@ -64,6 +64,8 @@ def read_compiler_options(
             kept.setdefault("strict", True)
         if not current:
             break
+    if read(path) is None:
+        kept.setdefault("strict", True)
     for name, places in workspace.items():
         paths.setdefault(name, [_relate(p, folder) for p in places])
     kept.setdefault("strict", False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,9 +44,7 @@ def test_nothing_that_a_repository_brings_is_started(
         place.parent.mkdir(exist_ok=True)
         place.write_text(LISTING)
         place.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
-    if Path(str(find_program("oxlint"))).parent != tmp_path / "bin":
-        pytest.skip("another oxlint stands beside the interpreter")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
     hostile = {
         "node_modules/.bin/tsgolint.js": "steal()",
         "oxlint.config.ts": "steal()",
@@ -80,7 +79,11 @@ def test_a_configuration_of_an_installed_package_counts_as_strict() -> None:
     options = read_compiler_options("web/tsconfig.json", CONFIGS.get, {"c": ["core/index"]})
     assert options["strict"] is True
     assert options["paths"] == {"*": ["./src/*"], "c": ["../core/index"]}
-    assert read_compiler_options("none/tsconfig.json", CONFIGS.get, {})["strict"] is False
+    assert (
+        read_compiler_options("core/tsconfig.json", {"core/tsconfig.json": "{}"}.get, {})["strict"]
+        is False
+    )
+    assert read_compiler_options("none/tsconfig.json", CONFIGS.get, {})["strict"] is True
 
 
 def test_packages_of_a_workspace_are_found_by_their_manifests() -> None:
@@ -149,12 +152,9 @@ def test_what_cannot_be_known_is_not_said(story: Story, added: str) -> None:
 def test_without_the_programs_the_review_says_so(
     story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", "/nonexistent:/usr/bin")
-    if find_program("oxlint"):
-        pytest.skip("oxlint is installed for everybody")
-    monkeypatch.undo()
     story.change({"a.ts": "\n"}, {"a.ts": "debugger;\n"})
     context = story.context()
+    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
     monkeypatch.setenv("PATH", "/nonexistent")
     (skipped,) = ScriptCheckers().run(context).skipped
     assert "npm install -g oxlint oxlint-tsgolint" in skipped.reason
@@ -165,3 +165,26 @@ def test_without_the_programs_the_review_says_so(
 def test_an_error_that_a_line_had_before_it_was_edited_is_not_new(story: Story) -> None:
     before = "const n: number = 'a';\nexport const twice = (m: number) => n * m;\n"
     assert claims(story, {"a.ts": before}, {"a.ts": before.replace("'a'", "('a')")}) == []
+
+
+@typed
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("a.ts", "const d = load();\n", "load().then(show);\n"),
+        ("a.js", "if (kind) show();\n", "if (kind === 'a') show();\n"),
+    ],
+)
+def test_what_a_script_means_to_do_is_not_said(
+    story: Story, path: str, before: str, after: str
+) -> None:
+    begin = "async function load() { return 1; }\nfunction show() {}\nconst kind = () => {};\n"
+    found = claims(story, {path: begin + before}, {path: begin + after})
+    assert [c.rule for c in found if c.confidence >= 0.8] == []
+
+
+@typed
+def test_without_a_configuration_the_compiler_is_strict(story: Story) -> None:
+    code = "export const size = (list?: number[]) => list?.length;\n"
+    (claim,) = claims(story, {"a.ts": code}, {"a.ts": code.replace("?.length", ".length")})
+    assert claim.rule == "tsc/TS18048"

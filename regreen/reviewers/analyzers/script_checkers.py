@@ -52,6 +52,8 @@ _PACKAGE_EXPORT = re.compile(
     r"[\"'](?![./])[^\"'\n]{1,200}\"?'? has no (?:exported member|default export)"
 )
 """A name of a package of this repository, which may pass on what an installed one exports."""
+_LITERALS = re.compile(r"types '\"[^']{1,400}' and '\"")
+"""Two types that are texts: other types of plain JavaScript are guesses."""
 _FORGOTTEN_AWAIT = re.compile(r"\bPromise<")
 
 
@@ -135,6 +137,8 @@ def _rule_of(hit: Diagnostic) -> AnalyzerRule:
         return replace(rule, confidence=max(rule.confidence, 0.9))
     if is_typed_script(hit.path):
         return rule
+    if hit.rule == "TS2367" and not _LITERALS.search(hit.message):
+        return replace(rule, confidence=0.6)
     return SCRIPT_RULES["untyped"].get(hit.rule) or replace(rule, confidence=0.4)
 
 
@@ -240,9 +244,8 @@ def _parse_diagnostic(row: Mapping[str, Any], root: Path) -> Diagnostic | None:
         if named[2].startswith("TS")
         else f"{plugin.replace('react-hooks', 'react')}/{named[2]}"
     )
-    if rule not in SCRIPT_RULES["tsc"] and rule not in SCRIPT_RULES["oxlint"]:
-        return None
-    if '"*"' in str(row["message"]):  # the module that stands for every package
+    known = rule in SCRIPT_RULES["tsc"] or rule in SCRIPT_RULES["oxlint"]
+    if not known or '"*"' in str(row["message"]):  # the module that stands for every package
         return None
     path, line = posixpath.normpath(str(row["filename"])), int(spans[0]["line"])
     try:
@@ -255,7 +258,10 @@ def _parse_diagnostic(row: Mapping[str, Any], root: Path) -> Diagnostic | None:
     ):  # types that only a comment names
         return None
     start = int(spans[0]["offset"])
-    more = text[start : start + int(spans[0]["length"])].count(b"\n")
+    said = text[start : start + int(spans[0]["length"])]
+    if rule == "typescript/no-floating-promises" and b".then(" in said:  # somebody deals with it
+        return None
+    more = said.count(b"\n")
     return Diagnostic(
         rule, path, line, line + (more if more < _MAX_SPAN else 0), str(row["message"])
     )
