@@ -92,7 +92,8 @@ def _render_reference() -> str:
         '```yaml\npaths:\n  "services/api/**":\n    tests: {setup: "pip install -e services/api[test]", command: "pytest -q services/api"}\n'
         '    review: {min_confidence: 0.9, blocking: high}\n  "docs/**": {review: {dimensions: [style]}}\n```\n'
     )
-    for name, kind in (("review", "PathReviewConfig"), ("tests", "PathTestsConfig")):
+    for name in ("review", "tests", "fix", "budget"):
+        kind = f"Path{name.capitalize()}Config"
         section = schema["$defs"][kind]
         parts.append(
             f"\n#### `{name}` of a path\n\n{section['description']}\n\n{_render_table(section)}"

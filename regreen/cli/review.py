@@ -125,7 +125,7 @@ def command(
     from regreen.app.settings_loader import read_settings
     from regreen.bot.flows.trials import rules_from_config
     from regreen.cli.model import make_model
-    from regreen.code.path_settings import find_changed_paths, select_tests
+    from regreen.code.path_settings import find_changed_paths, narrow_limits, select_tests
     from regreen.code.symbol_index import SqliteOutlineStore
     from regreen.domain.private_folders import make_private
     from regreen.domain.repo_config import RepoConfig
@@ -138,7 +138,8 @@ def command(
     base_sha, head_sha = resolve_change(git, repo or Path.cwd(), base, head, diff)
     config = load_config_at(git, base_sha) if git else RepoConfig()
     if git and config.paths:
-        config = select_tests(config, find_changed_paths(git, base_sha, head_sha))
+        changed = find_changed_paths(git, base_sha, head_sha)
+        config = narrow_limits(select_tests(config, changed), changed)
     wants_tests = run_tests if run_tests is not None else False
     cap = config.budget.usd_per_pull_request
     model = make_model(cap if max_usd is None else min(cap, max_usd)) if use_model else None

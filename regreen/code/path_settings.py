@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import takewhile
 
 from regreen.code.paths import is_document, matches_glob
 from regreen.domain.ports import Git
@@ -35,6 +36,46 @@ def without_confidence(config: RepoConfig) -> RepoConfig:
         review = entry.review.model_copy(update={"min_confidence": None})
         paths[glob] = entry.model_copy(update={"review": review})
     return config.model_copy(update={"paths": paths})
+
+
+def list_ignored(config: RepoConfig) -> tuple[str, ...]:
+    """The patterns of what is not reviewed, those of each path included."""
+    below = (
+        _place_below(glob, pattern)
+        for glob, entry in config.paths.items()
+        for pattern in entry.review.ignore
+    )
+    return (*config.review.ignore, *below)
+
+
+def narrow_limits(config: RepoConfig, paths: Iterable[str]) -> RepoConfig:
+    """The configuration with the limits on repairs and cost that hold where these files are touched."""
+    protected = list(config.fix.protected_paths)
+    for glob, entry in config.paths.items():
+        protected += [] if entry.fix.enabled else [glob]
+        protected += [_place_below(glob, pattern) for pattern in entry.fix.protected_paths]
+    entries = [entry for path in paths for entry in _covering(config, path)]
+    lines = [x.fix.max_changed_lines for x in entries if x.fix.max_changed_lines is not None]
+    dollars = [
+        x.budget.usd_per_pull_request for x in entries if x.budget.usd_per_pull_request is not None
+    ]
+    fix = {
+        "protected_paths": tuple(protected),
+        "max_changed_lines": min((config.fix.max_changed_lines, *lines)),
+    }
+    budget = {"usd_per_pull_request": min((config.budget.usd_per_pull_request, *dollars))}
+    return config.model_copy(
+        update={
+            "fix": config.fix.model_copy(update=fix),
+            "budget": config.budget.model_copy(update=budget),
+        }
+    )
+
+
+def _place_below(glob: str, pattern: str) -> str:
+    """A pattern of a path's own, from the repository's root."""
+    folders = takewhile(lambda part: not set("*?[") & set(part), glob.split("/"))
+    return "/".join([*folders, pattern])
 
 
 def find_changed_paths(git: Git, base: str, head: str) -> list[str]:

@@ -174,7 +174,7 @@ class CommandsConfig(_ConfigSection):
 
 
 class BudgetConfig(_ConfigSection):
-    """What the model may cost, in US dollars, for the repository as a whole: a path has no budget of its own. Hard limits."""
+    """What the model may cost, in US dollars. Hard limits."""
 
     usd_per_pull_request: float = Field(1.0, ge=0)
     """For one pull request."""
@@ -195,6 +195,8 @@ class PathReviewConfig(_ConfigSection):
     """From which severity on a finding makes the check run fail."""
     instructions: str = Field("", max_length=4000)
     """What reviewers should know about these files, besides `review.instructions`."""
+    ignore: tuple[GlobPattern, ...] = ()
+    """What is not reviewed among them, besides `review.ignore`: patterns below the folder that this path begins with."""
 
 
 class PathTestsConfig(_ConfigSection):
@@ -210,6 +212,24 @@ class PathTestsConfig(_ConfigSection):
     """Time for one run of the command."""
 
 
+class PathFixConfig(_ConfigSection):
+    """What differs from `fix` for these files."""
+
+    enabled: bool = True
+    """Repair these files; otherwise a patch that touches them waits for `/approve`."""
+    protected_paths: tuple[GlobPattern, ...] = ()
+    """What only a person may change among them, besides `fix.protected_paths`: patterns below the folder that this path begins with."""
+    max_changed_lines: int | None = Field(None, ge=1, le=2000)
+    """A larger patch waits for `/approve`, where a pull request touches these files; the least of several counts."""
+
+
+class PathBudgetConfig(_ConfigSection):
+    """What the model may cost for a pull request that touches these files."""
+
+    usd_per_pull_request: float | None = Field(None, ge=0)
+    """For one pull request; the least of several counts, the repository's among them."""
+
+
 class PathConfig(_ConfigSection):
     """Settings for the files below a path of a monorepo."""
 
@@ -217,6 +237,10 @@ class PathConfig(_ConfigSection):
     """What differs from `review`."""
     tests: PathTestsConfig = PathTestsConfig()
     """How the tests of these files are run."""
+    fix: PathFixConfig = PathFixConfig()
+    """What differs from `fix`."""
+    budget: PathBudgetConfig = PathBudgetConfig()
+    """What the model may cost."""
 
 
 class RepoConfig(_ConfigSection):

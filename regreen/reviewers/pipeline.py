@@ -12,7 +12,7 @@ from threading import Event
 from regreen import isolation
 from regreen.code.diff import Change, FileChange, parse_bounded
 from regreen.code.file_languages import language_of
-from regreen.code.path_settings import wanted_dimensions, without_confidence
+from regreen.code.path_settings import list_ignored, wanted_dimensions, without_confidence
 from regreen.code.paths import is_test
 from regreen.code.symbol_index import OutlineStore
 from regreen.domain.errors import AnalysisFailed, Cancelled, OutsideError, SetupFailed, UserError
@@ -274,7 +274,7 @@ def make_context(
     whole.read_ahead()
     sizes = {entry.path: entry.size for entry in whole.head_tree if entry.size is not None}
     scope = select_files(
-        whole.change, ignore=job.config.review.ignore, text_of=whole.head_text, sizes=sizes
+        whole.change, ignore=list_ignored(job.config), text_of=whole.head_text, sizes=sizes
     )
     return replace(whole, files=scope.files), scope
 

@@ -12,7 +12,13 @@ from click.testing import CliRunner
 
 from regreen.bot.repository_settings import config_to_yaml
 from regreen.cli import cli
-from regreen.code.path_settings import find_instructions, review_settings, select_tests
+from regreen.code.path_settings import (
+    find_instructions,
+    list_ignored,
+    narrow_limits,
+    review_settings,
+    select_tests,
+)
 from regreen.code.repo_config_file import config_schema, parse_repo_config
 from regreen.domain.errors import ConfigError
 from tests.unit.repairs import Repository, sandbox_or_skip
@@ -43,6 +49,39 @@ def test_of_the_patterns_that_cover_a_file_the_last_that_names_a_key_wins() -> N
     }.items():
         found = review_settings(config, path)
         assert (found.min_confidence, found.blocking, len(found.dimensions)) == expected, path
+
+
+_LIMITED = """\
+review: {ignore: ["vendor/**"]}
+fix: {protected_paths: [".github/**"], max_changed_lines: 40}
+budget: {usd_per_pull_request: 2.0}
+paths:
+  "services/**":
+    review: {ignore: ["generated/**"]}
+    fix: {max_changed_lines: 60}
+    budget: {usd_per_pull_request: 0.5}
+  "services/api/*.go":
+    fix: {max_changed_lines: 10, protected_paths: ["schema/**"]}
+    budget: {usd_per_pull_request: 3.0}
+  "legal/**": {fix: {enabled: false}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "lines", "dollars"),
+    [(["setup.py"], 40, 2.0), ([], 40, 2.0), (["services/a.py"], 40, 0.5), (["services/api/a.go", "setup.py"], 10, 0.5)],
+)  # fmt: skip
+def test_the_least_limit_of_what_is_touched_counts(
+    changed: list[str], lines: int, dollars: float
+) -> None:
+    config = narrow_limits(parse_repo_config(_LIMITED), changed)
+    assert (config.fix.max_changed_lines, config.budget.usd_per_pull_request) == (lines, dollars)
+    protected = (".github/**", "services/api/schema/**", "legal/**")
+    assert config.fix.protected_paths == protected, "whatever is touched"
+
+
+def test_what_a_path_ignores_lies_below_its_folder() -> None:
+    assert list_ignored(parse_repo_config(_LIMITED)) == ("vendor/**", "services/generated/**")
 
 
 def test_reviewers_are_told_what_holds_for_the_files_they_read() -> None:
@@ -93,7 +132,7 @@ def test_several_commands_run_one_after_the_other_and_one_failure_is_enough(
     ("text", "problem"),
     [
         ('paths:\n  "a/**":\n    tests: {commands: x}', "3: paths.a/**.tests.commands: unknown key; did you mean 'command'?"),
-        ('paths: {"a/**": {budget: {}}}', "1: paths.a/**.budget: unknown key; known here: review, tests"),
+        ('paths: {"a/**": {why: {}}}', "1: paths.a/**.why: unknown key; known here: budget, fix, review, tests"),
         ('paths:\n  "../b/**": {}', "2: "),
         ('paths: {"a/**": {review: {min_confidence: 2}}}', "1: paths.a/**.review.min_confidence: "),
     ],
@@ -110,7 +149,7 @@ def test_the_schema_knows_the_same_keys(tmp_path: Path) -> None:
 
     jsonschema.validate(YAML(typ="safe").load(_MONOREPO), config_schema())
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"paths": {"a/**": {"fix": {}}}}, config_schema())
+        jsonschema.validate({"paths": {"a/**": {"why": {}}}}, config_schema())
     shown = config_to_yaml(parse_repo_config(_MONOREPO))
     assert parse_repo_config(shown).paths == parse_repo_config(_MONOREPO).paths
     assert "null" not in shown.partition("paths:")[2]

@@ -21,6 +21,7 @@ from regreen.bot.replies import CommandReply
 from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
 from regreen.bot.trust import Clearance, refuse_if_moved, require_clearance
+from regreen.code.path_settings import find_changed_paths, narrow_limits
 from regreen.domain.errors import Cancelled, OutsideError, UserError
 from regreen.domain.events import CheckFailed, CheckPassed, RepositoryRef
 from regreen.domain.events import FixRequest as FixAsk
@@ -312,8 +313,10 @@ class _FixFlow:
         document = environment.document if environment else None
         if red.trial is None:
             return FixResult("not_reproduced", reason=red.reason, environment=document), red
-        model = self._desk.model(job, self._repository.full_name, target.number, config)
         base = target.pull.base_sha if target.pull else None
+        touched = find_changed_paths(git, base, target.sha) if base and config.paths else ()
+        config = narrow_limits(config, touched)
+        model = self._desk.model(job, self._repository.full_name, target.number, config)
         work = FixJob(
             trial=red.trial,
             rev=target.sha,

@@ -24,7 +24,11 @@ from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
 from regreen.bot.trust import require_clearance
 from regreen.code.markdown_sanitizer import count_noun
-from regreen.code.path_settings import find_changed_paths, need_several_images
+from regreen.code.path_settings import (
+    find_changed_paths,
+    narrow_limits,
+    need_several_images,
+)
 from regreen.domain.errors import Cancelled, NoSandbox, OutsideError, UserError
 from regreen.domain.events import RepositoryRef
 from regreen.domain.github import (
@@ -233,6 +237,9 @@ class _ReviewFlow:
 
     def _review_pull(self, *, full: bool, asked_by: str) -> Review:
         desk, job, pull, config = self._desk, self._job, self._pull, self._loaded.config
+        if config.paths:
+            changed = find_changed_paths(self._git, pull.base_sha, pull.head_sha)
+            config = narrow_limits(config, changed)
         model = desk.model(job, self._repository.full_name, pull.number, config, fork=pull.fork)
         feedback.collect_feedback(desk, self._github, pull.number)
         weights, needed = OutcomeStore(desk.store).learned_thresholds(
