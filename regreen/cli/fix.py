@@ -39,6 +39,7 @@ from regreen.fixers.case import RUNG_ORDER, FixJob, FixResult, RungName
 from regreen.packages.python_version import choose_python_version
 
 if TYPE_CHECKING:
+    from regreen.actions.other_jobs import OtherJob
     from regreen.domain.github import GitHubServer
     from regreen.fixers.remembered_runs import RepairSession
     from regreen.logs.ci_log import CiLog
@@ -167,9 +168,10 @@ def command(
         live = choose_sandbox(kind)
         sandbox = RememberingSandbox(live, session)
         environment: dict[str, object] | None = None
+        other_jobs: tuple[OtherJob, ...] = ()
         if workflow is not None:
             source = _WorkflowStep(_find_workflow(workflow, repo), job_id, step, failed_log)
-            planned = _trial_from_workflow(git, at, source, sandbox.pythons())
+            planned, other_jobs = _trial_from_workflow(git, at, source, sandbox.pythons())
             trial = options.extend_trial(planned)
         else:
             done = complete_local_trial(
@@ -197,6 +199,7 @@ def command(
             ),
             memory=session,
             live=live,
+            other_jobs=other_jobs,
         )
         result = fix_failure(
             job,
@@ -339,8 +342,8 @@ class _WorkflowStep:
 
 def _trial_from_workflow(
     git: Git, rev: str, source: _WorkflowStep, pythons: tuple[str, ...]
-) -> Trial:
-    """The trial that a workflow's step amounts to; of a matrix, the first cell that can be had here."""
+) -> tuple[Trial, tuple[OtherJob, ...]]:
+    """The trial that a workflow's step amounts to, with the other jobs; of a matrix, the first cell that can be had here."""
     from regreen.app.settings_loader import read_settings
 
     text = source.workflow.read_text(encoding="utf-8-sig", errors="replace")
@@ -363,20 +366,35 @@ def _plan_trial(
     pythons: tuple[str, ...],
     *,
     server: GitHubServer,
-) -> Trial:
-    from regreen.actions.step_trial import make_failed_step_trial, make_step_trial
+) -> tuple[Trial, tuple[OtherJob, ...]]:
+    from regreen.actions.other_jobs import plan_other_jobs
+    from regreen.actions.step_trial import (
+        find_default_step,
+        find_failed_step,
+        make_failed_step_trial,
+        make_step_trial,
+    )
     from regreen.actions.workflow import plan_workflow
 
     files = partial(git.show, rev)
-    jobs = plan_workflow(text, job=source.job_id, files=files, server=server)
+    every = plan_workflow(text, files=files, server=server)
+    jobs = [plan for plan in every if source.job_id in {None, plan.id}] or list(
+        plan_workflow(text, job=source.job_id, files=files, server=server)
+    )
     names = sorted({job.id for job in jobs})
     if len(names) != 1:
         msg = f"it has these jobs: {', '.join(names) or 'none'}; name one with --job"
         raise UserError(msg)
     chosen = next((job for job in jobs if job.supported), jobs[0])
-    if source.log is None:
-        return make_step_trial(chosen, source.step, pythons=pythons)
-    return make_failed_step_trial(chosen, source.step, source.log, files, pythons=pythons)
+    log = source.log
+    step = next((one for one in chosen.steps if one.number == source.step), None)
+    if log is None:
+        trial = make_step_trial(chosen, source.step, pythons=pythons)
+        step = step or find_default_step(chosen)
+    else:
+        trial = make_failed_step_trial(chosen, source.step, log, files, pythons=pythons)
+        step = step or find_failed_step(chosen, log.step, command=log.command)
+    return trial, plan_other_jobs(every, chosen, step, trial, pythons)
 
 
 def _read_log(path: Path | None) -> CiLog | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from regreen.actions.other_jobs import OtherJob
 from regreen.bisect.verdict_memory import VerdictMemory
 from regreen.domain.errors import AnalysisFailed
 from regreen.domain.job_control import StopCondition
@@ -44,6 +45,8 @@ AttemptOutcome = Literal[
     "infra",
 ]
 
+OtherJobOutcome = Literal["passed", "red_before", "red", "broken", "not_run"]
+
 RUNG_ORDER: tuple[RungName, ...] = ("recipe", "revert", "shrink", "template", "model")
 
 
@@ -57,7 +60,8 @@ class FixJob:
     `expected` is what CI's log says failed; then the same has to fail here. `allow_network`: a command that cannot
     work without a network may have one while it runs. `tests` is how the repository says that all its tests run.
     `memory` holds the runs of a bisection, from which one that was interrupted goes on. `live`: where the sandbox
-    answers from memory, the one in which a patch passes once more before it counts as proven.
+    answers from memory, the one in which a patch passes once more before it counts as proven. `other_jobs` of the
+    workflow are held against a patch that passes.
     """
 
     trial: Trial
@@ -77,6 +81,19 @@ class FixJob:
     tests: Trial | None = None
     memory: VerdictMemory | None = None
     live: Sandbox | None = None
+    other_jobs: tuple[OtherJob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OtherJobRun:
+    """How another job of the failing workflow ended with the patch; `detail` says what fails, or why it was not run.
+
+    "red": the checks behind the failing step, of which nothing is known from before.
+    """
+
+    name: str
+    outcome: OtherJobOutcome
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +175,7 @@ class FixResult:
     setup: str = ""
     environment: dict[str, Any] | None = None
     repeat: tuple[str, ...] = ()
+    other_jobs: tuple[OtherJobRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +204,7 @@ class PatchVerdict:
     after: PatchedRuns | None = None
     gate: GateReport | None = None
     strength: MutationScore | None = None
+    other_jobs: tuple[OtherJobRun, ...] = ()
 
     @property
     def is_accepted(self) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from threading import Event
 from typing import Protocol
 
+from regreen.code.file_change import CheckReason
 from regreen.code.path_settings import find_changed_paths
 from regreen.domain.errors import Cancelled, NoSandbox, OutOfBudget, OutsideError, UserError
 from regreen.domain.job_control import DeadlineEvent, StopCondition
@@ -30,9 +31,10 @@ from regreen.fixers.case import (
     RungResult,
 )
 from regreen.fixers.minimization import describe_smaller_failure, measure_strength
+from regreen.fixers.run_other_job import run_other_job
 from regreen.fixers.triage import explain_red_base, make_case, triage_failure
 from regreen.fixers.verify_patch import PatchVerification, apply_patch, verify_proposal
-from regreen.gate.judge import ATTEMPTS_A_HEAD
+from regreen.gate.judge import ATTEMPTS_A_HEAD, GateReport
 from regreen.gate.publishing import TAKES_BACK
 from regreen.runs.capsule import ExpectedOutcome, KeepCapsule, expect_runs, make_capsule
 from regreen.runs.test_runs import CommandRun
@@ -331,6 +333,8 @@ class _Ladder:
             )
             if again.is_accepted:
                 judgement, verified = again, checked
+        if judgement.is_accepted and self.case.job.other_jobs:
+            judgement = self._hold_other_jobs(judgement, verified)
         if judgement.is_accepted and proposal.rung != "recipe" and self.case.stop.left > 30:
             try:
                 measured = measure_strength(
@@ -340,6 +344,28 @@ class _Ladder:
             except Cancelled:  # the patch is proven; how strong the tests are stays unknown
                 self.case.say("no time left to measure what the tests notice")
         return judgement
+
+    def _hold_other_jobs(
+        self, judgement: PatchVerdict, verified: PatchVerification
+    ) -> PatchVerdict:
+        """Run the workflow's other jobs with the patch; one that it breaks refuses it."""
+        seen = tuple(
+            run_other_job(self.case, other, verified.applied.commit or self.case.rev)
+            for other in self.case.job.other_jobs
+        )
+        held = replace(judgement, other_jobs=seen)
+        broken = [one for one in seen if one.outcome == "broken"]
+        if broken:
+            told = [
+                CheckReason("other_jobs", f"{one.name}: {one.detail}", "deny") for one in broken
+            ]
+            reasons = (*(judgement.gate.reasons if judgement.gate else ()), *told)
+            why = "; ".join(f"{one.check}: {one.detail}" for one in told)
+            held = replace(held, outcome="denied", why=why, gate=GateReport("deny", reasons))
+            self.judged[-1] = held
+            last = self.attempts[-1]
+            self.attempts[-1] = replace(last, outcome="denied", detail=why, gate=held.gate)
+        return held
 
     def _verify_proposal(self, proposal: Proposal) -> tuple[PatchVerdict, PatchVerification]:
         self.case.stop.check_cancelled()
@@ -372,6 +398,7 @@ class _Ladder:
             cost=self.cost,
             reflection=proposal.reflection if proposal else None,
             strength=judgement.strength if judgement else None,
+            other_jobs=judgement.other_jobs if judgement else (),
         )
 
 

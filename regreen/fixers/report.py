@@ -8,7 +8,7 @@ from regreen.code import markdown_sanitizer
 from regreen.code.markdown_sanitizer import code_span
 from regreen.domain.models import Failure
 from regreen.environment.preparation import render_environment
-from regreen.fixers.case import Attempt, FixResult
+from regreen.fixers.case import Attempt, FixResult, OtherJobRun
 
 _OUTCOME_TEXTS = {
     "fixed": "fixed",
@@ -57,6 +57,7 @@ def _text_lines(result: FixResult) -> Iterator[str]:
         yield f"safety checks: {result.gate.verdict.replace('_', ' ')}"
         for reason in result.gate.reasons:
             yield f"  {reason.check}: {reason.detail}"
+    yield from (f"{name}: {end}" for name, end in _describe_other_jobs(result.other_jobs))
     for attempt in result.attempts:
         if result.outcome == "fixed" and attempt.patch != result.patch:
             continue  # what did not help is in the JSON
@@ -105,6 +106,7 @@ def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
         yield f"\n**Broken by** {code_span(result.culprit.sha[:12])} {_sanitize_text(result.culprit.subject)}"
     yield from _proof_table(result)
     yield from _gate_lines(result)
+    yield from _other_job_lines(result)
     if result.reflection:
         yield f"\n**Summary.** {_sanitize_text(result.reflection)}"
     yield from (f"\n<sub>Repeat it: {code_span(one, 700)}</sub>" for one in result.repeat)
@@ -126,6 +128,28 @@ def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
             yield _make_details("The patch", _fence_patch(result.patch))
     if shown := render_environment(result.environment):
         yield f"\n{shown}"
+
+
+_OTHER_JOB_OUTCOMES = {
+    "passed": "passes",
+    "red_before": "fails with and without the patch",
+    "red": "fails; it was never reached before",
+    "broken": "fails, and passes without the patch",
+    "not_run": "not run",
+}
+
+
+def _describe_other_jobs(runs: Sequence[OtherJobRun]) -> Iterator[tuple[str, str]]:
+    for run in runs:
+        word = _OTHER_JOB_OUTCOMES[run.outcome]
+        yield run.name, f"{word}: {run.detail}" if run.detail else word
+
+
+def _other_job_lines(result: FixResult) -> Iterator[str]:
+    if result.other_jobs:
+        yield "\n**Other jobs of the workflow, with the patch:**\n"
+    for name, end in _describe_other_jobs(result.other_jobs):
+        yield f"- {_sanitize_text(name)}: {_sanitize_text(end)}"
 
 
 def _proof_table(result: FixResult) -> Iterator[str]:

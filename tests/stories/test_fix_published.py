@@ -226,3 +226,32 @@ def test_the_name_that_an_error_gives_is_published_unless_tests_change(
     assert "names.fresh() == 1" in document["patch"]
     assert document["outcome"] == ("fixed" if call else "needs_human")
     assert ("tests are written otherwise" in waiting_for(document)) == (not call)
+
+
+GENERATED = {
+    "gen.py": "open('table.py', 'w').write('VALUE = ' + open('value.txt').read())\n",
+    "value.txt": "1\n",
+    "table.py": "VALUE = 1\n",
+    ".github/workflows/ci.yml": (Path(__file__).parent.parent / "data/workflows/other_jobs.yml").read_text(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "outcome", "numbers"), [("2", "fixed", "passed"), ("3", "denied", "broken")]
+)
+def test_the_other_jobs_of_the_workflow_are_held_against_a_patch(
+    repository: Repository, value: str, outcome: str, numbers: str
+) -> None:
+    repository.commit("generate", GENERATED)
+    repository.commit("raise the value", {"value.txt": f"{value}\n"})
+    workflow = str(repository.path / ".github/workflows/ci.yml")
+    argv = ["fix", "--repo", str(repository.path), "--no-model", "--rungs", "recipe", "--format", "json",
+            "--workflow", workflow, "--job", "generated", "--step", "2"]  # fmt: skip
+    done = CliRunner().invoke(cli, argv, standalone_mode=False, catch_exceptions=False)
+    document = json.loads(done.stdout)
+    assert document["outcome"] == outcome
+    told = [one["detail"] for one in document["gate"]["reasons"] if one["check"] == "other_jobs"]
+    assert told == (["numbers: exit 1"] if numbers == "broken" else [])
+    ends = {one["name"]: one["outcome"] for one in document["other_jobs"]}
+    if outcome == "fixed":
+        assert ends == {"the rest of generated": "red", "numbers": numbers, "always red": "red_before", "mac": "not_run"}  # fmt: skip

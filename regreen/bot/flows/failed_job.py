@@ -8,6 +8,7 @@ from functools import partial
 
 from regreen import isolation
 from regreen.actions.job_plan import PlannedStep
+from regreen.actions.other_jobs import OtherJob, plan_other_jobs
 from regreen.actions.step_trial import (
     apply_conclusions,
     find_default_step,
@@ -48,6 +49,7 @@ class FailedJob:
     failures: tuple[Failure, ...] = ()
     reason: str = ""
     log: CiLog | None = None
+    other_jobs: tuple[OtherJob, ...] = ()
 
 
 def find_failed_jobs(
@@ -134,7 +136,12 @@ def _plan_trial(
     trial = make_failed_step_trial(
         chosen, step, log, files, trust=here.trust, scope=here.scope, pythons=here.pythons
     )
-    return replace(red, trial=trial)
+    every = plan_workflow(
+        text.decode("utf-8", "replace"), event=run.event, files=files,
+        repository=here.repository, server=here.server,
+    )  # fmt: skip
+    others = plan_other_jobs(every, chosen, step, trial, here.pythons)
+    return replace(red, trial=trial, other_jobs=others)
 
 
 def find_green_versions(

@@ -338,6 +338,7 @@ class _FixFlow:
                 base=self._trusted_revision(),
                 like=environment.trial if environment else None,
             ),
+            other_jobs=red.other_jobs,
         )
         fix = fix_failure(
             work,
