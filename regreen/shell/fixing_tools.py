@@ -41,7 +41,7 @@ def find_remedies(*scripts: str) -> tuple[Remedy, ...]:
     each = [list(_remedies_for_script(script)) for script in scripts]
     plain = [[one for one in of_one if not one.approval] for of_one in each]
     single = [remedy for of_one in each for remedy in of_one]
-    found = [*_combine_remedies(plain), *single, *_combine_remedies(each)]
+    found = [*combine_remedies(plain), *single, *combine_remedies(each)]
     first: dict[str, Remedy] = {}
     for remedy in found:
         first.setdefault(remedy.script, remedy)
@@ -53,11 +53,11 @@ def find_recorded_remedies(calls: Sequence[str]) -> Iterator[Remedy]:
     each = [list(_remedies_for_script(call)) for call in calls]
     for of_all in ([[one for one in of_one if not one.approval] for of_one in each], each):
         found = [of_one for of_one in of_all if of_one]
-        yield from found[0] if len(found) == 1 else _combine_remedies(found)
+        yield from found[0] if len(found) == 1 else combine_remedies(found)
 
 
-def _combine_remedies(each: Sequence[Sequence[Remedy]]) -> Iterator[Remedy]:
-    """The widest remedy of every script, one after the other, where there are several scripts."""
+def combine_remedies(each: Sequence[Sequence[Remedy]]) -> Iterator[Remedy]:
+    """One remedy of all: the widest remedy of every script, one after the other, where there are several scripts."""
     widest = [max(of_one, key=lambda remedy: len(remedy.script)) for of_one in each if of_one]
     if len({remedy.script for remedy in widest}) > 1:
         names = " and ".join(dict.fromkeys(remedy.name for remedy in widest))

@@ -19,22 +19,33 @@ FILES = {
     "web/node_modules/.bin/prettier": "#!/bin/sh\nexit 1\n",
     ".tox/lint/bin/ssort": "#!/bin/sh\nexit 1\n",
     "env/bin/yapf": "raise SystemExit(1)\n",
+    "web/node_modules/.bin/oddlint": "#!/bin/sh\nexit 3\n",
+    "web/node_modules/.bin/calm": "#!/bin/sh\nexit 0\n",
+    ".tox/lint/bin/strict": "#!/bin/sh\nexit 1\n",
     "tool.sh": "#!/bin/sh\nPATH=/work/.tox/lint/bin:$PATH ssort --check pkg\n",
 }
 COMMAND = (
     "make -s all && sh ci/each.sh && printf 'x.c\\0y.c\\0' | xargs -0 clang-format --dry-run && (cd web && ./node_modules/.bin/prettier -c .)"
-    " && sh tool.sh && python env/bin/yapf -d pkg && test -z \"$(gofmt -l cmd)\" && git ls-files > /dev/null && biome --version; echo over >> seen; nbqa black --check n"
+    " && sh tool.sh && python env/bin/yapf -d pkg && test -z \"$(gofmt -l cmd)\" && git ls-files > /dev/null && biome --version; (cd web && ./node_modules/.bin/calm && ./node_modules/.bin/oddlint src -q); .tox/lint/bin/strict pkg; echo over >> seen; nbqa black --check n"
 )  # fmt: skip
 
 
 def test_each_call_is_seen_however_it_is_made(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "repo")
-    rev = repository.commit("all", FILES)
+    repository.commit("all", FILES)
+    for name in (
+        "web/node_modules/.bin/oddlint",
+        "web/node_modules/.bin/calm",
+        ".tox/lint/bin/strict",
+    ):
+        (repository.path / name).chmod(0o755)
+    rev = repository.commit("programs", {})
     case = RepairCase(
         job(rev, "bash", "-c", COMMAND, setup="chmod -R +x . && true"),
         rev, InitialFailure("", 1), {}, repository.open(), sandbox_or_skip(), StopCondition(time.monotonic() + 300),
     )  # fmt: skip
-    assert [one for one in record_calls(case) if not one.startswith("sh ")] == [
+    recorded = record_calls(case)
+    assert [one for one in recorded.known if not one.startswith("sh ")] == [
         "black --check -l 100 pkg",
         "python ci/lint.py",
         "isort -c pkg",
@@ -50,6 +61,7 @@ def test_each_call_is_seen_however_it_is_made(tmp_path: Path) -> None:
         "biome --version",
         "nbqa black --check n",
     ]
+    assert recorded.failed == ("cd web\noddlint src -q", "strict pkg")
 
 
 def test_a_command_that_does_not_end_is_left(tmp_path: Path) -> None:
@@ -60,4 +72,4 @@ def test_a_command_that_does_not_end_is_left(tmp_path: Path) -> None:
         job(rev, "bash", "-c", command, setup=None),
         rev, InitialFailure("", 1), {}, repository.open(), sandbox_or_skip(), StopCondition(time.monotonic() + 300),
     )  # fmt: skip
-    assert record_calls(case) == [f"black a{number}" for number in range(1, 200)]
+    assert list(record_calls(case).known) == [f"black a{number}" for number in range(1, 200)]

@@ -1,7 +1,8 @@
 """Finds the tools that a command comes to call, however it does so (make, a script, a loop, a task runner, Python).
 
 The command runs once in a box of its own, in which a program of each tool's name stands before the tool and writes down how
-it was called. One that can fix what it reports is not run there: all is well, so what comes after it is called too.
+it was called. One that can fix what it reports is not run there: all is well, so what comes after it is called too. Any
+other program of the environment runs, and is written down where it fails.
 """
 
 from __future__ import annotations
@@ -9,24 +10,41 @@ from __future__ import annotations
 import posixpath
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
 
 from regreen.fixers.case import RepairCase
 from regreen.runs.test_runs import wrap_in_repository
 from regreen.shell.tools import load_tools
 
 _MOST_CALLS = 200
+_MAX_FAILED = 4
 _MAX_LOG = 1024 * 1024
 _SECONDS = 60
 _LOG = ".regreen-calls"
-_STAND_IN = r"""#!/bin/sh
+_FIND_REAL = r"""real="$0.regreen"
+[ -e "$real" ] || real=$(PATH=$(printf %s "$PATH" | tr : '\n' | grep -vxF "$REGREEN_STAND_INS" | tr '\n' ':') command -v "${0##*/}") || exit 127
+"""
+_STAND_IN = (
+    r"""#!/bin/sh
 call=$(printf '%s\037' "$PWD" "$PATH" "$0" "$@"; echo .)
 printf '%s\036' "$call" >> /work/@LOG@
 sub=; for word; do case $word in -*) ;; *) sub=$word; break;; esac; done
 case "${0##*/} $sub" in @CALLS@) exit 0;; esac
-[ -e "$0.regreen" ] && exec "$0.regreen" "$@"
-real=$(PATH=$(printf %s "$PATH" | tr : '\n' | grep -vxF "$REGREEN_STAND_INS" | tr '\n' ':') command -v "${0##*/}") || exit 127
-exec "$real" "$@"
 """
+    + _FIND_REAL
+    + 'exec "$real" "$@"\n'
+)
+_WATCHER = (
+    "#!/bin/sh\n"
+    + _FIND_REAL
+    + r""""$real" "$@"
+code=$?
+call=$(printf '%s\037' "$PWD" "$PATH" "$0" "$@"; echo .)
+[ $code = 0 ] || printf '!%s\036' "$call" >> /work/@LOG@
+exit $code
+"""
+)
 # No program is looked up for `python -m black`, for the tools of an environment that a runner puts first, and for the
 # repository's own modules and scripts.
 _SITE = r"""import os, sys
@@ -40,11 +58,15 @@ if words[at : at + 1] == ["-m"] and rest:
 elif os.path.basename(os.path.dirname(script)) == "bin":
     own, tool = False, os.path.basename(script)
     call = [tool, *rest]
+is_module = words[at : at + 1] == ["-m"]
 sub = next((word for word in rest if word[:1] != "-"), "")
 is_known = bool({tool, f"{tool} {sub}"} & set(@KEYS@))
 if is_known or own:
+    call = "\x1f".join([os.getcwd(), os.environ.get("PATH", ""), *call, "."]) + "\x1e"
     with open("/work/@LOG@", "a") as log:
-        log.write("\x1f".join([os.getcwd(), os.environ.get("PATH", ""), *call, "."]) + "\x1e")
+        log.write(call)
+        if is_module and not is_known:  # whether it fails is not seen
+            log.write("!" + call)
     if is_known:
         os._exit(0)
 """
@@ -53,8 +75,16 @@ _PLACES = "/work/.venv /work/.tox/* /work/.nox/* ~/.local/share/hatch/env/virtua
 _FOLDERS = "/work /work/node_modules/.bin /work/*/node_modules/.bin /work/*/*/node_modules/.bin"
 
 
-def record_calls(case: RepairCase) -> list[str]:
-    """The calls of tools, each as a script from the repository's root, in the order in which they were made."""
+@dataclass(frozen=True, slots=True)
+class RecordedCalls:
+    """Calls as scripts from the repository's root, in order: of known tools, and of others that failed."""
+
+    known: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+def record_calls(case: RepairCase) -> RecordedCalls:
+    """The calls of tools that the failing command comes to make."""
     lines = f"{_lay_stand_ins()}\ntimeout {_SECONDS} {shlex.join(case.trial.command)} </dev/null"
     argv = wrap_in_repository(("bash", "-c", lines))
     env = dict(case.trial.env)
@@ -63,8 +93,18 @@ def record_calls(case: RepairCase) -> list[str]:
         box.run(argv, timeout=_SECONDS + 30, env=env, cancel=case.stop.cancel)
         data = box.read(_LOG, _MAX_LOG) or b""
     records = data.decode("utf-8", "replace").split("\x1e")[:_MOST_CALLS]
-    found = (_make_call(record.split("\x1f"), path.split(":")) for record in records)
-    return list(dict.fromkeys(filter(None, found)))
+    calls: dict[bool, dict[str, None]] = {False: {}, True: {}}
+    for record in records:
+        fields, failed = record.removeprefix("!").split("\x1f"), record.startswith("!")
+        call = _make_call(fields, path.split(":"))
+        if call and not (failed and _is_unwatched(fields[2:-1])):
+            calls[failed][call] = None
+    return RecordedCalls(tuple(calls[False]), tuple(calls[True])[:_MAX_FAILED])
+
+
+def _is_unwatched(words: Sequence[str]) -> bool:
+    name = words[2] if words[1:2] == ["-m"] and len(words) > 2 else posixpath.basename(words[0])
+    return any(fnmatch(name, pattern) for pattern in load_tools().programs["unwatched"])
 
 
 def _make_call(fields: Sequence[str], usual: Sequence[str]) -> str:
@@ -95,17 +135,36 @@ def _lay_stand_ins() -> str:
     stand_in = shlex.quote(_STAND_IN.replace("@CALLS@", calls).replace("@LOG@", _LOG))
     site = shlex.quote(_SITE.replace("@KEYS@", repr(fixing)).replace("@LOG@", _LOG))
     names = " ".join(sorted({key.split()[0] for key in fixing} | programs["recorded"]))
+    watcher = shlex.quote(_WATCHER.replace("@LOG@", _LOG))
+    unwatched = "|".join(sorted(programs["unwatched"]))
     return f"""export REGREEN_STAND_INS=$(mktemp -d /tmp/regreen-XXXXXX) TOX_OVERRIDE=testenv.pass_env+=REGREEN_STAND_INS
+regreen_path=$(printf %s "$PATH" | tr ':' ' ')
 export PATH="$REGREEN_STAND_INS:$PATH" PYTHONPATH="$REGREEN_STAND_INS${{PYTHONPATH:+:$PYTHONPATH}}"
-printf %s {stand_in} > "$REGREEN_STAND_INS/.tool"; printf %s {site} > "$REGREEN_STAND_INS/sitecustomize.py"
-chmod 755 "$REGREEN_STAND_INS/.tool"
-for name in {names}; do
+printf %s {stand_in} > "$REGREEN_STAND_INS/.tool"; printf %s {watcher} > "$REGREEN_STAND_INS/.watch"
+printf %s {site} > "$REGREEN_STAND_INS/sitecustomize.py"; chmod 755 "$REGREEN_STAND_INS/.tool" "$REGREEN_STAND_INS/.watch"
+replace() {{ [ -f "$1/$2" ] && mv "$1/$2" "$1/$2.regreen" && cp "$REGREEN_STAND_INS/$3" "$1/$2"; }}
+names={shlex.quote(names)}
+for name in $names; do
   cp "$REGREEN_STAND_INS/.tool" "$REGREEN_STAND_INS/$name"
-  for folder in {_FOLDERS}; do
-    [ -f "$folder/$name" ] && mv "$folder/$name" "$folder/$name.regreen" && cp "$REGREEN_STAND_INS/.tool" "$folder/$name"
+done
+for folder in {_FOLDERS} $(echo {_PLACES} | tr ' ' '\\n' | sed 's|$|/bin|'); do
+  for name in $names; do replace "$folder" "$name" .tool; done
+done
+watch() {{
+  case " $names " in *" $1 "*) return 1;; esac
+  case "$1" in *.regreen|*.*|{unwatched}) return 1;; esac
+}}
+for folder in $regreen_path; do
+  case "$folder" in /usr/*|/bin|/sbin) continue;; esac
+  for file in "$folder"/*; do
+    name=${{file##*/}}
+    watch "$name" && [ -x "$file" ] && cp "$REGREEN_STAND_INS/.watch" "$REGREEN_STAND_INS/$name"
   done
-  for place in {_PLACES}; do
-    [ -f "$place/bin/$name" ] && mv "$place/bin/$name" "$place/bin/$name.regreen" && cp "$REGREEN_STAND_INS/.tool" "$place/bin/$name"
+done
+for folder in /work/node_modules/.bin /work/*/node_modules/.bin $(echo {_PLACES} | tr ' ' '\\n' | sed 's|$|/bin|'); do
+  for file in "$folder"/*; do
+    name=${{file##*/}}
+    watch "$name" && [ -x "$file" ] && replace "$folder" "$name" .watch
   done
 done
 for packages in $(echo {_PLACES} | tr ' ' '\\n' | sed 's|$|/lib/python*/site-packages|'); do

@@ -28,7 +28,7 @@ from regreen.fixers.case import (
     RungResult,
 )
 from regreen.fixers.recipes.named_edits import propose_named_edits
-from regreen.fixers.recipes.recorded_calls import record_calls
+from regreen.fixers.recipes.recorded_calls import RecordedCalls, record_calls
 from regreen.fixers.recipes.tool_output import (
     add_unsafe_fixes,
     find_remedies_in_output,
@@ -43,9 +43,11 @@ from regreen.languages.python.forgotten_callers import complete_change
 from regreen.languages.registry import DEPENDENCIES, names_each_test
 from regreen.runs.test_runs import asks_git, wrap_in_repository
 from regreen.runs.trial import Trial, make_env_spec
+from regreen.shell.documented_options import derive_remedies, make_help_script
 from regreen.shell.fixing_tools import (
     Remedy,
     asks_for_new_files,
+    combine_remedies,
     find_generator_remedies,
     find_recorded_remedies,
     find_remedies,
@@ -203,7 +205,7 @@ class RecipeRung:
     def __init__(self) -> None:
         self.troubles: list[str] = []
         self._found = False
-        self._scripts: tuple[str, ...] = ()
+        self._calls: RecordedCalls | None = None
 
     def propose_fix(self, case: RepairCase, judge: JudgeProposal) -> RungResult:
         """Try each remedy that the failure suggests."""
@@ -220,15 +222,15 @@ class RecipeRung:
             return RungResult(best, outcome=best.outcome)
         none = "; ".join(self.troubles)[:400] or "no recipe knows this failure"
         is_form = not case.setup_failed and case.check[0] == "form"
-        hints = _describe_remedies(case, self._list_scripts(case)) if is_form else ()
+        hints = _describe_remedies(case, self._record_calls(case)) if is_form else ()
         return RungResult(hints=hints, note="" if tried else none)
 
-    def _list_scripts(self, case: RepairCase) -> tuple[str, ...]:
-        """The command, then what it comes to call; tests of behaviour call nothing that writes files."""
-        if not self._scripts:
-            calls = [] if case.check[0] == "behaviour" else record_calls(case)
-            self._scripts = (case.trial.command_line, *calls)
-        return self._scripts
+    def _record_calls(self, case: RepairCase) -> RecordedCalls:
+        """What the command comes to call; tests of behaviour call nothing that writes files."""
+        if self._calls is None:
+            is_behaviour = case.check[0] == "behaviour"
+            self._calls = RecordedCalls() if is_behaviour else record_calls(case)
+        return self._calls
 
     def _unique_proposals(self, case: RepairCase) -> Iterator[Proposal]:
         proposed: set[str] = set()
@@ -241,7 +243,7 @@ class RecipeRung:
         files = [entry.path for entry in case.git.tree(case.rev)]
         read = _make_reader(case)
         yield from self._propose_completions(case)
-        for remedy in _find_remedies(case, files, read, partial(self._list_scripts, case)):
+        for remedy in _find_remedies(case, files, read, partial(self._record_calls, case)):
             try:
                 changed = run_remedy(case, remedy)
             except SetupFailed as error:
@@ -398,10 +400,10 @@ class RecipeRung:
         )
 
 
-def _describe_remedies(case: RepairCase, scripts: Sequence[str]) -> tuple[str, ...]:
+def _describe_remedies(case: RepairCase, recorded: RecordedCalls) -> tuple[str, ...]:
     """Descriptions of the remedies that the tool offers; its complaint if it offers none."""
     calls = [
-        *find_remedies(*scripts),
+        *find_remedies(case.trial.command_line, *recorded.known),
         *find_remedies_in_output(case.output, case.before.failures),
         *find_suggested_commands(_command_script(case), case.output),
     ]
@@ -415,7 +417,7 @@ def _describe_remedies(case: RepairCase, scripts: Sequence[str]) -> tuple[str, .
 
 
 def _find_remedies(
-    case: RepairCase, files: list[str], read: ReadText, list_scripts: Callable[[], Sequence[str]]
+    case: RepairCase, files: list[str], read: ReadText, list_calls: Callable[[], RecordedCalls]
 ) -> Iterator[Remedy]:
     """The remedies, cheapest and most certain first; each is run only if those before did not help."""
     script = _command_script(case)
@@ -428,9 +430,10 @@ def _find_remedies(
     direct = find_remedies(case.trial.command_line)
     yield from direct
     yield from locks
-    scripts = list_scripts()
+    recorded = list_calls()
+    scripts = (case.trial.command_line, *recorded.known)
     whole = "\n".join(scripts)
-    checkers = (*direct, *find_recorded_remedies(scripts[1:]))
+    checkers = (*direct, *find_recorded_remedies(recorded.known))
     yield from (one for one in checkers[len(direct) :] if one not in direct)
     for remedy in find_remedies_in_output(case.output, case.before.failures):
         yield remedy
@@ -450,11 +453,24 @@ def _find_remedies(
     if wrote:
         yield itself
     yield from find_suggested_commands(script, case.output)
+    yield from _read_documented_options(case, recorded, checkers)
     yield from add_unsafe_fixes(checkers, case.output)
     if not names_each_test(case.trial, case.output):
         yield from find_generator_remedies(*scripts)
         if not wrote:
             yield itself
+
+
+def _read_documented_options(
+    case: RepairCase, recorded: RecordedCalls, known: Sequence[Remedy]
+) -> Iterator[Remedy]:
+    """The remedies that the tools which failed describe in their own help."""
+    first = [list(known[:1])]
+    for call in recorded.failed:
+        found = list(derive_remedies(call, run_script_in_box(case, make_help_script(call))))
+        yield from found
+        first.append(found[:1])
+    yield from combine_remedies(first)
 
 
 def _describe_remedy(case: RepairCase, remedy: Remedy) -> str:

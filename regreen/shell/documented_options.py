@@ -1,0 +1,194 @@
+"""Finds in a tool's own help how a call that checks becomes one that writes, for tools that no table knows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from regreen.shell.fixing_tools import Remedy
+
+_WRITING_NAME = re.compile(
+    r"-{1,2}(?:auto-?)?(?:fix(?:-all|-only)?|write(?:-changes)?|in-?place|reformat|format|autocorrect|correct|apply(?:-fixes)?|overwrite|autofix|rewrite|save)"
+)
+_WRITES = re.compile(
+    r"\b(?:fix(?:es)?|write|writes|in[ -]?place|rewrite|overwrite|correct|reformat|apply|save)\b",
+    re.IGNORECASE,
+)
+_RECORDING_NAME = re.compile(
+    r"--(?:[a-z]+-)?(?:update|accept|record|regenerate|regen|bless|refresh)(?:-[a-z]+)?"
+)
+_CHECKING_NAME = re.compile(
+    r"--?(?:no-(?:write|fix|modify|changes?|overwrite|in-?place|apply)|set-exit-\w+|\w*-?(?:check|diff|dry-?run|verify|validate|list-different|lint|test))(?:-(?:only|diff|changed|files))?"
+    r"|--?(?:fail|exit|error)-(?:on|non|code|with|if)[\w-]*|--list-different|--exit-code"
+)
+_ONLY_CHECKS = re.compile(
+    r"(?i)\b(?:do(?:es)? not|don't|without|instead of) (?:actually )?(?:writ|modif|chang|fix|rewrit|format)|\bonly (?:check|report|print|list)"
+    r"|\bdry[ -]run|\bcheck (?:if|that|whether)|\b(?:show|print|output)s? (?:a |the )?diff"
+)
+_UNATTENDED = re.compile(
+    r"--(?:yes|automatic|assume-yes|no-input|non-?interactive|no-prompt|no-confirm|force-yes)"
+)
+_WRITING_VERBS = ("fix", "format", "fmt", "write", "apply", "reformat", "autofix", "update")
+_CHECKING_VERBS = frozenset(
+    {"check", "lint", "verify", "validate", "diff", "test", "scan", "ci", "list"}
+)
+_OPTION = re.compile(
+    r"^[ \t]{0,16}(?P<names>--?[a-zA-Z][\w-]*(?:(?:,|\||[ ]/|/|[ ]or)?[ \t]{1,4}--?[a-zA-Z][\w-]*){0,5}|--?[a-zA-Z][\w-]*[,|]--?[a-zA-Z][\w-]*)"
+    r"(?P<value>[= ](?:[A-Z<{\[][^\s]*|\w+\b(?=[ \t]{2})))?(?P<text>.*)$"
+)
+_APPROVAL = "the tool's option {option} writes what it found: look whether that is wanted"
+SECTION = "==regreen-help=="
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """An option as the help lists it."""
+
+    names: tuple[str, ...]
+    takes_value: bool
+    text: str
+
+
+def make_help_script(call: str) -> str:
+    """A script that prints the help of a call's tool, of its subcommand, and of those that may write."""
+    place, words = _split_call(call)
+    tool, sub = _split_subcommand(words)
+    asked = [[*tool, "--help"]]
+    if sub:
+        asked += [[*tool, verb, "--help"] for verb in (sub, *_WRITING_VERBS[:5])]
+    lines = [
+        f"echo {SECTION}\ntimeout 8 {shlex.join(one)} 2>&1 </dev/null | head -c 60000"
+        for one in asked
+    ]
+    return "\n".join([*place, *lines])
+
+
+def derive_remedies(call: str, printed: str) -> Iterator[Remedy]:
+    """The calls that should write what this call complains about, the likeliest first.
+
+    Args:
+        call: a script of one call, as it was recorded.
+        printed: what `make_help_script` of the call printed.
+    """
+    place, words = _split_call(call)
+    tool, sub = _split_subcommand(words)
+    helps = printed.split(f"{SECTION}\n")[1:]
+    if not helps or not words:
+        return
+    options = [option for text in helps[:2] for option in _read_options(text)]
+    kept = _drop_checking(words[len(tool) :], options)
+    is_checking = len(kept) < len(words) - len(tool)
+    at = len(tool) + (1 if sub else 0)
+    seen: set[str] = set()
+
+    def make(words: Sequence[str], option: str, *, records: bool = False) -> Iterator[Remedy]:
+        line = shlex.join(words)
+        if line not in seen:
+            seen.add(line)
+            name = tool[-1].rsplit("/", 1)[-1]
+            cause = f"the files are not as {name} wants them; its help names {option}"
+            approval = _APPROVAL.format(option=option) if records else None
+            yield Remedy(name, "\n".join([*place, line]), cause, approval=approval, title=line)
+
+    for option in _find_writing(options):
+        yield from make([*tool, *kept[: at - len(tool)], option, *kept[at - len(tool) :]], option)
+    verbs = _find_writing_verbs(sub, helps)
+    for verb, text in verbs:
+        own = _read_options(text)
+        rest = kept[at - len(tool) :]
+        known = {name for option in own for name in option.names}
+        rest = [
+            word for word in rest if not word.startswith("-") or word.partition("=")[0] in known
+        ]
+        silent = [name for option in own for name in option.names if _UNATTENDED.fullmatch(name)]
+        yield from make([*tool, verb, *silent[:1], *rest], verb)
+    if is_checking:
+        yield from make([*tool, *kept], "no option for it, so without the one that only checks")
+    for option in _find_recording(options):
+        yield from make(
+            [*tool, *kept[: at - len(tool)], option, *kept[at - len(tool) :]], option, records=True
+        )
+
+
+def _split_call(call: str) -> tuple[list[str], list[str]]:
+    """The lines that go to a folder and set a path, and the words of the call."""
+    *place, line = call.splitlines() or [""]
+    return place, shlex.split(line)
+
+
+def _split_subcommand(words: Sequence[str]) -> tuple[list[str], str]:
+    tool = list(words[:1])
+    if len(words) > 2 and words[1] == "-m":
+        tool = list(words[:3])
+    sub = next(iter(words[len(tool) :]), "")
+    return tool, sub if re.fullmatch(r"[a-z][a-z-]{1,20}", sub) else ""
+
+
+def _read_options(text: str) -> list[_Option]:
+    found: list[_Option] = []
+    for raw in re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()[:2000]:
+        line = raw[:400].strip("│ ").rstrip()
+        match = _OPTION.match(line)
+        if match:
+            names = tuple(re.findall(r"--?[a-zA-Z][\w-]*", match["names"]))
+            found.append(_Option(names, bool(match["value"]), match["text"].strip()))
+        elif found and line.strip() and raw.startswith("      "):
+            last = found[-1]
+            found[-1] = _Option(last.names, last.takes_value, f"{last.text} {line.strip()}"[:600])
+    return found
+
+
+def _find_writing(options: Sequence[_Option]) -> Iterator[str]:
+    """Options without a value that fix or write, by their name; a short one by what the help says of it."""
+    for option in options:
+        name = option.names[-1]
+        long = [one for one in option.names if _WRITING_NAME.fullmatch(one)]
+        is_short = (
+            len(name) == 2
+            and name in {"-w", "-i", "-f", "-r"}
+            and _WRITES.search(option.text[:120])
+        )
+        if option.takes_value or _ONLY_CHECKS.search(option.text[:120]):
+            continue
+        if long or (is_short and len(option.names) == 1):
+            yield (long or [name])[0]
+
+
+def _find_recording(options: Sequence[_Option]) -> Iterator[str]:
+    for option in options:
+        long = [one for one in option.names if _RECORDING_NAME.fullmatch(one)]
+        if long and not option.takes_value:
+            yield long[0]
+
+
+def _find_writing_verbs(sub: str, helps: Sequence[str]) -> list[tuple[str, str]]:
+    """Subcommands beside the one that checks, with their own help."""
+    if sub not in _CHECKING_VERBS:
+        return []
+    known = [
+        verb for verb in _WRITING_VERBS[:5]
+        if re.search(rf"(?m)(?:^[ \t│]{{0,8}}|[{{,]){verb}(?:[ \t,}}:]|$)", helps[0])
+    ]  # fmt: skip
+    texts = dict(zip(_WRITING_VERBS[:5], helps[2:], strict=False))
+    return [(verb, texts.get(verb, "")) for verb in known]
+
+
+def _drop_checking(words: Sequence[str], options: Sequence[_Option]) -> list[str]:
+    """The words without the options that keep the tool from writing."""
+    by_name = {name: option for option in options for name in option.names}
+    kept: list[str] = []
+    for word in words:
+        option = by_name.get(word.partition("=")[0])
+        long = max(option.names, key=len) if option else word
+        only_checks = bool(option and _ONLY_CHECKS.search(option.text[:120]))
+        takes_value = option is not None and option.takes_value
+        if (
+            word.startswith("-")
+            and not takes_value
+            and (only_checks or _CHECKING_NAME.fullmatch(long))
+        ):
+            continue
+        kept.append(word)
+    return kept

@@ -1,0 +1,77 @@
+"""How a call that checks becomes one that writes, as the tool's own help says."""
+
+from __future__ import annotations
+
+import pytest
+
+from regreen.shell.documented_options import SECTION, derive_remedies, make_help_script
+
+ARGPARSE = """usage: tidy [-h] [-c] [-i] [--indent N] [FILE ...]
+
+options:
+  -h, --help            show this help message and exit
+  -c, --check           don't modify files, just exit with 1 if changes
+                        would be made
+  -i, --in-place        edit the files
+  --indent N            how far
+"""
+CLICK = """Usage: lines [OPTIONS] COMMAND [ARGS]...
+
+Commands:
+  lint    Check files.
+  fix     Rewrite them.
+"""
+CLICK_FIX = """Usage: lines fix [OPTIONS] [PATHS]...
+
+Options:
+  -i, --interactive / -a, --automatic
+                        how to apply fixes
+  --width N             how wide
+"""
+GO = """usage: gotidy [flags] [path ...]
+  -d    display diffs instead of rewriting files
+  -e    report all errors
+  -w    write result to (source) file instead of stdout
+"""
+CLAP = """Options:
+      --check            Only check if formatted and return error otherwise
+      --config <FILE>    The configuration file
+"""
+RECORDS = """options:
+  --update-baseline     record what is there
+  --fail-on-changed     exit with 1
+"""
+ONLY_REPORTS = """options:
+  --quiet, -q           say nothing
+  --fix-version VERSION the release that is mended
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "helps", "lines"),
+    [
+        ("tidy --check --indent 2 a.x", [ARGPARSE], ["tidy --in-place --indent 2 a.x", "tidy --indent 2 a.x"]),
+        ("tidy -c a.x", [ARGPARSE], ["tidy --in-place a.x", "tidy a.x"]),
+        ("tidy a.x", [ARGPARSE], ["tidy --in-place a.x"]),
+        ("cd web\nlines lint --width 3 src", [CLICK, "", CLICK_FIX], ["lines fix --automatic --width 3 src"]),
+        ("gotidy -d cmd", [GO], ["gotidy -w cmd", "gotidy cmd"]),
+        ("clapped --check --config a.toml src", [CLAP], ["clapped --config a.toml src"]),
+        ("python -m mod.base --fail-on-changed", [RECORDS], ["python -m mod.base", "python -m mod.base --update-baseline"]),
+        ("reporter -q a.x", [ONLY_REPORTS], []),
+    ],
+)  # fmt: skip
+def test_the_help_names_the_way_to_write(call: str, helps: list[str], lines: list[str]) -> None:
+    found = list(derive_remedies(call, "".join(f"{SECTION}\n{text}" for text in helps)))
+    assert [one.title for one in found] == lines
+    assert all(one.script.startswith("cd web\n") == call.startswith("cd web\n") for one in found)
+    assert [bool(one.approval) for one in found] == ["update" in line for line in lines]
+
+
+def test_the_help_of_a_subcommand_and_of_those_that_may_write_is_asked_for() -> None:
+    script = make_help_script("cd web\nlines lint src")
+    assert script.startswith("cd web\n")
+    assert [line.split()[2:4] for line in script.splitlines() if "timeout" in line][:3] == [
+        ["lines", "--help"],
+        ["lines", "lint"],
+        ["lines", "fix"],
+    ]
