@@ -183,6 +183,7 @@ class _BisectionRun:
         self.plain = plain
         self.runner: CommitRunner = plain
         self.session: BisectSession | None = None
+        self.is_reproduced = False
         self.sandbox = sandbox
         self.judge = FailureJudge(job.signature if job.slower is None else "auto")
 
@@ -239,10 +240,11 @@ class _BisectionRun:
     def stop_at_limit(self) -> Bisection:
         """The result so far, where a setup or a run was killed because the time was over."""
         self.notes.append(f"stopped after {self.job.max_minutes:.2g} minutes, as asked")
-        outcome: BisectionOutcome = "undecided" if self.session else "not_reproduced"
+        outcome: BisectionOutcome = "undecided" if self.is_reproduced else "not_reproduced"
         return self._assemble_result(self.session, outcome, None)
 
     def _open_session(self, broken: str, good: str | None, limit: SearchLimit) -> BisectSession:
+        self.is_reproduced = True
         session = BisectSession(
             self.git,
             self.runner,
@@ -258,8 +260,8 @@ class _BisectionRun:
             started=self.started,
             verify=self.job.verify,
         )
-        self.session = session
         session.open_range(good, self.ends.bad, limit)
+        self.session = session
         works = broken != self.ends.bad or session.last_outcome_at(session.good) in {None, "pass"}
         if not works:
             refuse_missing_content(

@@ -91,6 +91,15 @@ def test_a_bisection_stops_at_the_limit_too(repository: Repository) -> None:
     assert time.monotonic() - started < 60
 
 
+def test_a_bisection_that_is_cut_before_its_range_is_known_is_undecided(
+    repository: Repository,
+) -> None:
+    repository.commit("new", {"new.txt": "new\n"})
+    command = "test -f new.txt && exit 1; sleep 600"
+    code, document, error = regreen(repository, "bisect", "--setup", "true", "--max-minutes", "0.5", "--", "bash", "-c", command)  # fmt: skip
+    assert (code, document["outcome"], document["culprit"]) == (1, "undecided", None), error
+
+
 def test_the_committed_configuration_comes_before_what_is_inferred(repository: Repository) -> None:
     text = "tests: {setup: 'pip install -q pytest', command: 'python -m pytest -q tests'}\n"
     repository.commit("configure", {".github/regreen.yml": text})
