@@ -38,12 +38,13 @@ _OPTION = re.compile(
     r"^[ \t]{0,16}(?P<names>--?[a-zA-Z][\w-]*(?:(?:,|\||[ ]/|/|[ ]or)?[ \t]{1,4}--?[a-zA-Z][\w-]*){0,5}|--?[a-zA-Z][\w-]*[,|]--?[a-zA-Z][\w-]*)"
     r"(?P<value>[= ](?:[A-Z<{\[][^\s]*|\w+\b(?=[ \t]{2})))?(?P<text>.*)$"
 )
+_MERGES = re.compile(r"(?i)\b(?:merge|accept|update|record)")
 _APPROVAL = "the tool's option {option} writes what it found: look whether that is wanted"
 SECTION = "==regreen-help=="
 
 
 @dataclass(frozen=True, slots=True)
-class _Option:
+class HelpOption:
     """An option as the help lists it."""
 
     names: tuple[str, ...]
@@ -77,7 +78,7 @@ def derive_remedies(call: str, printed: str) -> Iterator[Remedy]:
     helps = printed.split(f"{SECTION}\n")[1:]
     if not helps or not words:
         return
-    options = [option for text in helps[:2] for option in _read_options(text)]
+    options = [option for text in helps[:2] for option in read_options(text)]
     kept = _drop_checking(words[len(tool) :], options)
     is_checking = len(kept) < len(words) - len(tool)
     at = len(tool) + (1 if sub else 0)
@@ -96,7 +97,7 @@ def derive_remedies(call: str, printed: str) -> Iterator[Remedy]:
         yield from make([*tool, *kept[: at - len(tool)], option, *kept[at - len(tool) :]], option)
     verbs = _find_writing_verbs(sub, helps)
     for verb, text in verbs:
-        own = _read_options(text)
+        own = read_options(text)
         rest = kept[at - len(tool) :]
         known = {name for option in own for name in option.names}
         rest = [
@@ -106,10 +107,18 @@ def derive_remedies(call: str, printed: str) -> Iterator[Remedy]:
         yield from make([*tool, verb, *silent[:1], *rest], verb)
     if is_checking:
         yield from make([*tool, *kept], "no option for it, so without the one that only checks")
-    for option in _find_recording(options):
-        yield from make(
-            [*tool, *kept[: at - len(tool)], option, *kept[at - len(tool) :]], option, records=True
-        )
+    merging = [
+        name
+        for option in options
+        for name in option.names
+        if name == "--interactive" and _MERGES.search(option.text)
+    ]
+    silent = [name for option in options for name in option.names if _UNATTENDED.fullmatch(name)]
+    recording = [[one] for one in find_recording_options(options)]
+    recording += [[*merging[:1], *silent[:1]]] if merging and silent else []
+    for more in recording:
+        line = [*tool, *kept[: at - len(tool)], *more, *kept[at - len(tool) :]]
+        yield from make(line, " ".join(more), records=True)
 
 
 def _split_call(call: str) -> tuple[list[str], list[str]]:
@@ -126,21 +135,24 @@ def _split_subcommand(words: Sequence[str]) -> tuple[list[str], str]:
     return tool, sub if re.fullmatch(r"[a-z][a-z-]{1,20}", sub) else ""
 
 
-def _read_options(text: str) -> list[_Option]:
-    found: list[_Option] = []
+def read_options(text: str) -> list[HelpOption]:
+    """The options that a help text lists, with what it says of each."""
+    found: list[HelpOption] = []
     for raw in re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()[:2000]:
         line = raw[:400].strip("│ ").rstrip()
         match = _OPTION.match(line)
         if match:
             names = tuple(re.findall(r"--?[a-zA-Z][\w-]*", match["names"]))
-            found.append(_Option(names, bool(match["value"]), match["text"].strip()))
+            found.append(HelpOption(names, bool(match["value"]), match["text"].strip()))
         elif found and line.strip() and raw.startswith("      "):
             last = found[-1]
-            found[-1] = _Option(last.names, last.takes_value, f"{last.text} {line.strip()}"[:600])
+            found[-1] = HelpOption(
+                last.names, last.takes_value, f"{last.text} {line.strip()}"[:600]
+            )
     return found
 
 
-def _find_writing(options: Sequence[_Option]) -> Iterator[str]:
+def _find_writing(options: Sequence[HelpOption]) -> Iterator[str]:
     """Options without a value that fix or write, by their name; a short one by what the help says of it."""
     for option in options:
         name = option.names[-1]
@@ -156,7 +168,8 @@ def _find_writing(options: Sequence[_Option]) -> Iterator[str]:
             yield (long or [name])[0]
 
 
-def _find_recording(options: Sequence[_Option]) -> Iterator[str]:
+def find_recording_options(options: Sequence[HelpOption]) -> Iterator[str]:
+    """Options without a value that write expected results anew."""
     for option in options:
         long = [one for one in option.names if _RECORDING_NAME.fullmatch(one)]
         if long and not option.takes_value:
@@ -175,7 +188,7 @@ def _find_writing_verbs(sub: str, helps: Sequence[str]) -> list[tuple[str, str]]
     return [(verb, texts.get(verb, "")) for verb in known]
 
 
-def _drop_checking(words: Sequence[str], options: Sequence[_Option]) -> list[str]:
+def _drop_checking(words: Sequence[str], options: Sequence[HelpOption]) -> list[str]:
     """The words without the options that keep the tool from writing."""
     by_name = {name: option for option in options for name in option.names}
     kept: list[str] = []

@@ -41,6 +41,10 @@ RECORDS = """options:
   --update-baseline     record what is there
   --fail-on-changed     exit with 1
 """
+ASKS = """Options:
+  -i, --interactive   interactively merge changed test output
+  -y, --yes           answer yes to all questions
+"""
 ONLY_REPORTS = """options:
   --quiet, -q           say nothing
   --fix-version VERSION the release that is mended
@@ -57,6 +61,7 @@ ONLY_REPORTS = """options:
         ("gotidy -d cmd", [GO], ["gotidy -w cmd", "gotidy cmd"]),
         ("clapped --check --config a.toml src", [CLAP], ["clapped --config a.toml src"]),
         ("python -m mod.base --fail-on-changed", [RECORDS], ["python -m mod.base", "python -m mod.base --update-baseline"]),
+        ("asks a.t", [ASKS], ["asks --interactive --yes a.t"]),
         ("reporter -q a.x", [ONLY_REPORTS], []),
     ],
 )  # fmt: skip
@@ -64,7 +69,9 @@ def test_the_help_names_the_way_to_write(call: str, helps: list[str], lines: lis
     found = list(derive_remedies(call, "".join(f"{SECTION}\n{text}" for text in helps)))
     assert [one.title for one in found] == lines
     assert all(one.script.startswith("cd web\n") == call.startswith("cd web\n") for one in found)
-    assert [bool(one.approval) for one in found] == ["update" in line for line in lines]
+    assert [bool(one.approval) for one in found] == [
+        "update" in line or "--yes" in line for line in lines
+    ]
 
 
 def test_the_help_of_a_subcommand_and_of_those_that_may_write_is_asked_for() -> None:

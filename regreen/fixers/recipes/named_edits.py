@@ -43,7 +43,7 @@ def propose_named_edits(
 ) -> Iterator[EditedFiles]:
     """The files with the names replaced: in the lines that the failure names, then in the whole of their files."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", output)
-    places = _find_places(text, failures, paths)
+    places = find_places(text, failures, paths)
     lines = {path: (read(path) or "").splitlines(keepends=True) for path in places}
     shown = "".join(
         lines[path][number - 1]
@@ -105,7 +105,7 @@ def _apply_edits(line: str, edits: Sequence[NamedEdit]) -> str:
     return line
 
 
-def _find_places(
+def find_places(
     output: str, failures: Sequence[Failure], paths: Collection[str]
 ) -> dict[str, set[int]]:
     """The lines of tracked files that the failure names."""

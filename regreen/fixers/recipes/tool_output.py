@@ -211,14 +211,14 @@ def _line_length_option(messages: str) -> str:
 
 _PROGRAMS = (
     r"(?:make|npm|npx|pnpm|yarn|bun|python3?|uv|poetry|pdm|hatch|go|cargo|just|task|tox|nox|ruff|black|isort|pre-commit|prek|cog"
-    r"|bash|sh|invoke|\./[\w./-]{1,80})"
+    r"|bash|sh|invoke|(?:\./|[\w.-]{1,40}/)[\w./-]{1,80})"
 )
 _QUOTED_COMMAND = re.compile(
-    rf"\b(?:run|running|execute|using|with|use|try)[:\s]{{1,3}}[`'\"]({_PROGRAMS}\s[^`'\"\n]{{1,120}})[`'\"]",
+    rf"\b(?:run|running|execute|using|with|use|try)[:\s]{{1,3}}[`'\"]({_PROGRAMS}(?:\s[^`'\"\n]{{1,120}})?)[`'\"]",
     re.IGNORECASE,
 )
 _UNQUOTED_COMMAND = re.compile(
-    rf"\b(?:run|execute):?[ ]({_PROGRAMS} [\w./:=@-]{{1,60}}(?: [\w./:=@-]{{1,60}}){{0,5}}?)(?: (?:to|and|first|again|in|then)\b|[.,;!)]|\s*$)",
+    rf"\b(?:run|execute):?[ ]({_PROGRAMS}(?: [\w./:=@-]{{1,60}}){{0,6}}?)(?: (?:to|and|first|again|in|then)\b|[.,;!)]|\s*$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _NOT_FOR_US = re.compile(
@@ -248,7 +248,8 @@ def _is_plain_command(script: str) -> bool:
     if re.search(r"[|&;<>$`(){}\\]", script):
         return False
     try:
-        return len(shlex.split(script)) > 1
+        words = shlex.split(script)
+        return len(words) > 1 or "/" in script
     except ValueError:
         return False
 
@@ -306,6 +307,7 @@ _JEST_SNAPSHOT = re.compile(
 )
 _VITEST_SNAPSHOT = re.compile(r"Snapshots\s+\d+ failed|Snapshot `[^`\n]{1,200}` mismatched")
 _TOX_PASSES = "TOX_OVERRIDE=testenv.pass_env+="  # else it keeps variables from its commands
+_SNAPSHOT_CAUSE = "the stored snapshots differ from what the code gives"
 _SNAPSHOT_APPROVAL = "snapshots were written anew: look whether the new output is the wanted one"
 _NODE_MODULE = re.compile(
     r"Cannot find (?:module|package) '((?:@[\w.-]{1,60}/)?[A-Za-z0-9][\w.-]{0,80})(?:/[^'\n]{0,200})?'"
@@ -392,11 +394,11 @@ def _add_undeclared_modules(output: str, paths: Collection[str]) -> Iterator[Rem
 
 
 def _make_snapshot_remedies(command: str, output: str, folder: str) -> Iterator[Remedy]:
-    cause = "the stored snapshots differ from what the code gives"
+    cause = _SNAPSHOT_CAUSE
     if any(runner in f"{command}\n{output}" for runner in _load_table()["snapshot_runners"]):
         known = [flag for pattern, flag in _snapshot_flags() if pattern.search(output)]
         for flag in dict.fromkeys([*known, *_OFFERED_FLAG.findall(output)]):
-            yield _remedy_with_flag(flag, command, cause)
+            yield make_recording_remedy(flag, command, cause)
     if variable := _OFFERED_VARIABLE.search(output):
         setting = f"{variable[1]}={variable[2] or 1}"
         script = f"export {setting} {_TOX_PASSES}{variable[1]}\n{command}"
@@ -413,7 +415,8 @@ def _make_snapshot_remedies(command: str, output: str, folder: str) -> Iterator[
         yield Remedy("snapshots", script, cause, approval=_SNAPSHOT_APPROVAL)
 
 
-def _remedy_with_flag(flag: str, command: str, cause: str) -> Remedy:
+def make_recording_remedy(flag: str, command: str, cause: str = _SNAPSHOT_CAUSE) -> Remedy:
+    """The command with an option of pytest that writes expected results anew."""
     script = (
         f'export PYTEST_ADDOPTS="$PYTEST_ADDOPTS {flag}" {_TOX_PASSES}PYTEST_ADDOPTS\n{command}'
     )

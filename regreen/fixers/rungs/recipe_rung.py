@@ -27,13 +27,15 @@ from regreen.fixers.case import (
     RungName,
     RungResult,
 )
-from regreen.fixers.recipes.named_edits import propose_named_edits
+from regreen.fixers.recipes.named_edits import find_places, propose_named_edits
 from regreen.fixers.recipes.recorded_calls import RecordedCalls, record_calls
+from regreen.fixers.recipes.renamed_definitions import follow_renamed_definitions
 from regreen.fixers.recipes.tool_output import (
     add_unsafe_fixes,
     find_remedies_in_output,
     find_suggested_commands,
     make_lock_remedies,
+    make_recording_remedy,
     make_style_remedy,
     make_whitespace_remedy,
     remove_unused_suppressions,
@@ -43,7 +45,12 @@ from regreen.languages.python.forgotten_callers import complete_change
 from regreen.languages.registry import DEPENDENCIES, names_each_test
 from regreen.runs.test_runs import asks_git, wrap_in_repository
 from regreen.runs.trial import Trial, make_env_spec
-from regreen.shell.documented_options import derive_remedies, make_help_script
+from regreen.shell.documented_options import (
+    derive_remedies,
+    find_recording_options,
+    make_help_script,
+    read_options,
+)
 from regreen.shell.fixing_tools import (
     Remedy,
     asks_for_new_files,
@@ -282,6 +289,20 @@ class RecipeRung:
             words = f"followed it to its callers: {made.summary}"
             proposal = self._rename(case, made.texts, words, cause, asks if made.is_guess else None)
             yield replace(proposal, culprit=culprit, completes=True)
+        files = {entry.path for entry in case.git.tree(case.rev)}
+        places = find_places(case.output, case.before.failures, files)
+        try:
+            followed = run_in_child(follow_renamed_definitions, case.git, case.rev, case.base, case.output, places)  # fmt: skip
+        except AnalysisFailed as error:
+            self.troubles.append(f"what was renamed could not be looked for: {error}")
+            return
+        if followed is not None:
+            culprit = GuiltyCommit(followed.culprit, case.git.commit(followed.culprit).subject)
+            asks = "another reading is possible: look whether this is what the change means"
+            cause = f"{followed.culprit[:12]} ({culprit.subject}) left callers as they were"
+            words = f"followed it to what uses it: {followed.summary}"
+            proposal = self._rename(case, followed.texts, words, cause, asks if followed.is_guess else None)  # fmt: skip
+            yield replace(proposal, culprit=culprit)
 
     def _propose_other_names(
         self, case: RepairCase, files: list[str], read: ReadText
@@ -454,6 +475,7 @@ def _find_remedies(
         yield itself
     yield from find_suggested_commands(script, case.output)
     yield from _read_documented_options(case, recorded, checkers)
+    yield from _read_test_options(case)
     yield from add_unsafe_fixes(checkers, case.output)
     if not names_each_test(case.trial, case.output):
         yield from find_generator_remedies(*scripts)
@@ -471,6 +493,19 @@ def _read_documented_options(
         yield from found
         first.append(found[:1])
     yield from combine_remedies(first)
+
+
+_EXPECTED_RESULTS = re.compile(
+    r"(?i)snapshot|golden|approv|baseline|recorded|regression|expected|examples?\b"
+)
+
+
+def _read_test_options(case: RepairCase) -> Iterator[Remedy]:
+    """The command with an option of a plugin of pytest that writes expected results anew."""
+    if names_each_test(case.trial, case.output) and _EXPECTED_RESULTS.search(case.output):
+        printed = run_script_in_box(case, "python -m pytest --help 2>/dev/null </dev/null")
+        for option in list(dict.fromkeys(find_recording_options(read_options(printed))))[:3]:
+            yield make_recording_remedy(option, _command_script(case))
 
 
 def _describe_remedy(case: RepairCase, remedy: Remedy) -> str:

@@ -1,0 +1,169 @@
+"""Follows a definition that a commit renamed or moved to the places that a compiler names, in any language with outlines.
+
+Python's own callers are followed by its syntax trees (`languages/python/forgotten_callers`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from regreen.code.paths import is_source
+from regreen.code.python_calls import is_module
+from regreen.code.symbols import Definition, read_outline
+from regreen.domain.ports import Git
+
+_SAYS_GONE = re.compile(
+    r"(?i)undefined|undeclared|not (?:find|found|defined|declared|a function)|no (?:exported member|such|field|method|function)|does not (?:exist|provide)"
+    r"|has no|unresolved|unknown|implicit declaration|cannot find|symbol:"
+)
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]{1,80}")
+_IMPORT = re.compile(
+    r"""(?m)^(?P<head>[ \t]*(?:import|export)(?:[ \t]+type)?[ \t]*)\{(?P<names>[^{}]{1,2000})\}(?P<from>[ \t]*from[ \t]*)(?P<quote>['"])(?P<place>\.{1,2}/[^'"\n]{1,200})(?P=quote)"""
+)
+_SCRIPTS = (".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs")
+_MAX_COMMITS = 20
+_MAX_PATHS = 50
+_MAX_BYTES = 300_000
+_MIN_RATIO = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedName:
+    """Changed files by path; `culprit` renamed or moved what they use. `is_guess`: another reading is possible."""
+
+    culprit: str
+    texts: Mapping[str, str]
+    summary: str
+    is_guess: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """A definition by its file and name, with its text in which its own name is left out."""
+
+    path: str
+    definition: Definition
+    body: str
+
+
+def follow_renamed_definitions(
+    git: Git, rev: str, base: str | None, output: str, places: Mapping[str, Collection[int]]
+) -> FollowedName | None:
+    """The files that the failure names with what the newest fitting commit renamed or moved; None if it did not.
+
+    Args:
+        git: the repository.
+        rev: the failing commit.
+        base: where the change under repair starts; the last commits are searched where None.
+        output: what the compiler printed.
+        places: lines of tracked files that it names.
+    """
+    said = [line[:500] for line in output[-100_000:].splitlines() if _SAYS_GONE.search(line)]
+    words = {word for line in said for word in _IDENTIFIER.findall(line)}
+    texts = {
+        path: data.decode("utf-8", "surrogateescape")
+        for path in places
+        if is_source(path) and not is_module(path) and (data := git.show(rev, path)) is not None
+    }
+    for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if words and texts else ()):
+        for gone, new, is_guess in _find_moves(git, commit.sha, commit.parents, words):
+            old = gone.definition.short_name
+            if new.path == gone.path:
+                name = new.definition.short_name
+                changed = {path: _rename(text, old, name) for path, text in texts.items()}
+            else:
+                name = new.path
+                changed = {
+                    path: _move_import(path, text, gone, new) for path, text in texts.items()
+                }
+            changed = {path: text for path, text in changed.items() if text != texts[path]}
+            if changed:
+                return FollowedName(commit.sha, changed, f"{old} is {name}", is_guess)
+    return None
+
+
+def _find_moves(
+    git: Git, sha: str, parents: Collection[str], words: Collection[str]
+) -> Iterator[tuple[_Home, _Home, bool]]:
+    """Definitions of these names that the commit took away, and what stands for them now."""
+    if not parents:
+        return
+    parent = next(iter(parents))
+    paths = [x for x in git.changed_paths(sha) if is_source(x) and not is_module(x)][:_MAX_PATHS]
+    before, after = ({y for x in paths for y in _read_homes(git, at, x)} for at in (parent, sha))
+    kept = {(x.path, x.definition.name) for x in before} & {
+        (x.path, x.definition.name) for x in after
+    }
+    gone = [x for x in before if (x.path, x.definition.name) not in kept]
+    came = [x for x in after if (x.path, x.definition.name) not in kept]
+    for old in sorted(gone, key=lambda home: (home.path, home.definition.start)):
+        if old.definition.short_name not in words:
+            continue
+        alike = sorted(
+            (
+                (difflib.SequenceMatcher(None, old.body, new.body, autojunk=False).ratio(), new)
+                for new in came
+                if new.definition.kind == old.definition.kind
+                and (new.path == old.path or new.definition.name == old.definition.name)
+            ),
+            key=lambda pair: -pair[0],
+        )
+        if alike and alike[0][0] >= _MIN_RATIO:
+            tie = len(alike) > 1 and alike[1][0] == alike[0][0]
+            yield old, alike[0][1], tie or alike[0][0] < 1
+
+
+def _read_homes(git: Git, rev: str, path: str) -> Iterator[_Home]:
+    data = git.show(rev, path)
+    if data is None or len(data) > _MAX_BYTES:
+        return
+    lines = data.decode("utf-8", "replace").splitlines()
+    for definition in read_outline(path, data).definitions:
+        body = "\n".join(lines[definition.start - 1 : definition.end])[:5000]
+        name = re.escape(definition.short_name)
+        yield _Home(path, definition, re.sub(rf"(?<![\w$]){name}(?![\w$])", "_", body))
+
+
+def _rename(text: str, old: str, new: str) -> str:
+    return re.sub(rf"(?<![\w$]){re.escape(old)}(?![\w$])", new, text)
+
+
+def _move_import(path: str, text: str, gone: _Home, new: _Home) -> str:
+    """The text with a name imported from the file that has it now."""
+    name = new.definition.short_name
+    if not path.endswith(_SCRIPTS):
+        return text
+
+    def follow(match: re.Match[str]) -> str:
+        names = [one.strip() for one in match["names"].split(",") if one.strip()]
+        moved = [one for one in names if name in {one, one.partition(" as ")[0].strip()}]
+        if not moved or not _is_place(path, match["place"], gone.path):
+            return match[0]
+        there = _place_of(path, new.path, match["place"])
+        rest = [one for one in names if one not in moved]
+        made = f"{match['head']}{{ {', '.join(moved)} }}{match['from']}{match['quote']}{there}{match['quote']}"
+        if not rest:
+            return made
+        old = match[0].replace(f"{{{match['names']}}}", f"{{ {', '.join(rest)} }}")
+        end = ";" if text[match.end() : match.end() + 1] == ";" else ""
+        return f"{old}{end}\n{made}"
+
+    return _IMPORT.sub(follow, text)
+
+
+def _is_place(path: str, place: str, target: str) -> bool:
+    at = posixpath.normpath(posixpath.join(posixpath.dirname(path), place))
+    stem = target.rsplit(".", 1)[0]
+    return at in {target, stem, stem.removesuffix("/index")} or at.rsplit(".", 1)[0] == stem
+
+
+def _place_of(path: str, target: str, like: str) -> str:
+    """The relative place of a file, with an ending where the import that it replaces has one."""
+    there = posixpath.relpath(target, posixpath.dirname(path) or ".")
+    if not like.endswith(_SCRIPTS):
+        there = there.rsplit(".", 1)[0].removesuffix("/index")
+    return there if there.startswith(".") else f"./{there}"
