@@ -48,6 +48,7 @@ def test_the_rest_of_the_file_is_changed_only_after_the_line() -> None:
     "said",
     [
         "a.py:1: something else",
+        "a.py:1: no attribute 'x'. Did you mean: '_x'?",
         "Did you mean: 'zzz'?",
         "b.py:1: `x` was removed. Use `y` instead.",
         "a.py:99999: `x` was removed. Use `y` instead.",
@@ -80,3 +81,28 @@ def test_a_failure_of_another_kind_starts_no_search() -> None:
     texts = {"a.py": MOVED}
     assert make_search_script("cannot import name 'x' from 'nothing'", texts, texts.get) == ""
     assert move_imports("rm -rf\na b\n", texts, texts.get) == {}
+
+
+USES = "import { twice, thrice as more } from './tools';\nimport one from './one';\n\nexport const a = twice(1);\n"
+GO_USES = 'package main\n\nimport (\n\t"fmt"\n\t"os"\n)\n\nfunc main() { fmt.Println(1) }\n'
+
+
+@pytest.mark.parametrize(
+    ("said", "path", "old", "new"),
+    [
+        ("src/a.ts(1,17): error TS6133: 'more' is declared but its value is never read.", "src/a.ts",
+         USES, USES.replace(", thrice as more", "")),
+        ("src/a.ts(2,8): error TS6133: 'one' is declared but its value is never read.", "src/a.ts",
+         USES, USES.replace("import one from './one';\n", "")),
+        ("src/a.ts(4,14): error TS6133: 'a' is declared but its value is never read.", "src/a.ts", USES, USES),
+        ('./cmd/a.go:5:2: "os" imported and not used', "cmd/a.go", GO_USES, GO_USES.replace('\t"os"\n', "")),
+        ("/work/docs/i.rst:5: WARNING: Title underline too short.", "docs/i.rst",
+         "Shop\n====\n\nLong title\n----\n\nText\n", "Shop\n====\n\nLong title\n----------\n\nText\n"),
+        ("WARNING -  Doc file 'i.md' contains a link 'g.md', but the target is not found among documentation files. Did you mean 'g/g.md'?",
+         "docs/i.md", "[a](g.md) [b](x/g.md)\n", "[a](g/g.md) [b](x/g.md)\n"),
+    ],
+)  # fmt: skip
+def test_a_line_that_the_error_names_is_mended(said: str, path: str, old: str, new: str) -> None:
+    texts = {path: old}
+    found = [one.texts.get(path, old) for one in propose_named_edits(said, (), texts, texts.get)]
+    assert found[:1] == ([new] if new != old else [])

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from regreen.domain.environments import ReadText
 from regreen.domain.models import Failure
@@ -23,11 +24,15 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w{1,80}")
 
 @dataclass(frozen=True, slots=True)
 class NamedEdit:
-    """A name and what the error says that stands for it now; `is_guess` where it only resembles it."""
+    """A name and what the error says that stands for it now; `is_guess` where it only resembles it.
+
+    `path` is the end of the file's path where the error names one: then the text is replaced as it is.
+    """
 
     old: str
     new: str
     is_guess: bool
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,17 @@ def propose_named_edits(
         for number in numbers
         if number <= len(lines[path])
     )
-    edits = tuple(dict.fromkeys(_find_edits(text, shown)))[:_MOST_EDITS]
+    every = tuple(dict.fromkeys(_find_edits(text, shown)))[:_MOST_EDITS]
+    in_files = tuple(edit for edit in every if edit.path)
+    if in_files and (changed := _replace_texts(in_files, paths, read)):
+        yield EditedFiles(changed, in_files)
+    edits = tuple(edit for edit in every if not edit.path)
+    for repaired in (
+        _drop_unused_imports(text, paths, read),
+        _lengthen_underlines(text, paths, read),
+    ):
+        if repaired.texts:
+            yield repaired
     made: list[Mapping[str, str]] = []
     for everywhere in (False, True):
         changed = {
@@ -76,8 +91,83 @@ def _find_edits(output: str, shown: str) -> Iterator[NamedEdit]:
             old = old or next(
                 filter(None, (_find_most_alike(new, source) for source in (line, shown))), ""
             )
-            if old and old != new:
-                yield NamedEdit(old.strip("."), new, is_guess)
+            is_private = new.startswith("_") and not old.startswith("_")  # no successor
+            if old and old != new and not is_private:
+                path = match.groupdict().get("path") or ""
+                yield NamedEdit(old if path else old.strip("."), new, is_guess, path)
+
+
+def _replace_texts(
+    edits: Sequence[NamedEdit], paths: Collection[str], read: ReadText
+) -> dict[str, str]:
+    changed: dict[str, str] = {}
+    for edit in edits:
+        ends = [path for path in paths if path == edit.path or path.endswith(f"/{edit.path}")]
+        text = (changed.get(ends[0]) or read(ends[0])) if len(ends) == 1 else None
+        old = rf"(?<![\w./-]){re.escape(edit.old)}(?![\w/-])"
+        if text and (now := re.sub(old, lambda _: edit.new, text)) != text:  # noqa: B023 - called at once
+            changed[ends[0]] = now
+    return changed
+
+
+def _drop_unused_imports(output: str, paths: Collection[str], read: ReadText) -> EditedFiles:
+    """The files without the imports of which the compiler says that nothing uses them."""
+    lines: dict[str, list[str]] = {}
+    dropped: list[NamedEdit] = []
+    for pattern in _load_rows("unused_import"):
+        for match in pattern.finditer(output[-200_000:]):
+            path, number, name = match["path"], int(match["line"]) - 1, match["name"] or ""
+            if path not in paths:
+                continue
+            rows = lines.setdefault(path, (read(path) or "").splitlines(keepends=True))
+            row = rows[number] if number < len(rows) else ""
+            rest = _drop_name(row, name)
+            if rest != row:
+                rows[number] = rest
+                dropped.append(NamedEdit(name or row.strip(), "nothing", False))
+    texts = {path: "".join(rows) for path, rows in lines.items()}
+    return EditedFiles({x: y for x, y in texts.items() if y != read(x)}, tuple(dropped))
+
+
+def _drop_name(row: str, name: str) -> str:
+    """An import without a name; nothing where it imports no other. What is no import stays."""
+    if re.fullmatch(
+        rf"[ \t]*(?:import[ \t]+)?(?:[\w.]+[ \t]+)?{re.escape(name)}[ \t]*(?://.*)?\n?", row
+    ):
+        return ""
+    if not (found := re.match(r"[ \t]*import\b([^'\"]*?)\bfrom\b", row)):
+        return row
+    names = re.findall(r"[\w$]+(?:[ \t]+as[ \t]+[\w$]+)?", found[1].replace("type ", ""))
+    if not name or [one.split()[-1] for one in names] == [name]:
+        return ""
+    braced = rf"(?<![\w$])(?:type[ \t]+)?(?:[\w$]+[ \t]+as[ \t]+)?{re.escape(name)}(?![\w$])"
+    rest = re.sub(rf"{braced}[ \t]*,[ \t]*|,[ \t]*{braced}", "", found[1], count=1)
+    return row[: found.start(1)] + rest + row[found.end(1) :]
+
+
+_SHORT_UNDERLINE = re.compile(
+    r"(?m)^(?P<path>[^\s:][^:\n]{0,300}):(?P<line>\d{1,6}): [^\n]{0,60}Title (?:under|over)line too short"
+)
+
+
+def _lengthen_underlines(output: str, paths: Collection[str], read: ReadText) -> EditedFiles:
+    """The documents with the lines under (and over) their titles as long as the titles."""
+    texts: dict[str, str] = {}
+    for match in _SHORT_UNDERLINE.finditer(output[-200_000:]):
+        path = match["path"].removeprefix("/work/").removeprefix("./")
+        if path not in paths:
+            continue
+        rows = (texts.get(path) or read(path) or "").split("\n")
+        number = int(match["line"])
+        for at in range(max(1, number - 2), min(number + 1, len(rows))):
+            line, title = rows[at], rows[at - 1]
+            if title.strip() and re.fullmatch(r"([^\w\s])\1*", line) and len(line) < len(title):
+                is_over = at >= 2 and rows[at - 2] == line
+                rows[at] = line[0] * len(title)
+                rows[at - 2] = rows[at] if is_over else rows[at - 2]
+        texts[path] = "\n".join(rows)
+    edit = NamedEdit("the lines under titles", "longer ones", False)
+    return EditedFiles({x: y for x, y in texts.items() if y != read(x)}, (edit,))
 
 
 def _find_most_alike(name: str, text: str) -> str:
@@ -120,6 +210,16 @@ def find_places(
 
 
 @cache
+def _load_table() -> dict[str, list[dict[str, Any]]]:
+    return tomllib.loads((files("regreen.fixers") / "recipes/named_edits.toml").read_text())
+
+
+@cache
 def _load_patterns() -> list[tuple[re.Pattern[str], bool]]:
-    document = tomllib.loads((files("regreen.fixers") / "recipes/named_edits.toml").read_text())
-    return [(re.compile(row["pattern"]), row.get("guess", False)) for row in document["named_edit"]]
+    rows = _load_table()["named_edit"]
+    return [(re.compile(row["pattern"]), row.get("guess", False)) for row in rows]
+
+
+@cache
+def _load_rows(name: str) -> list[re.Pattern[str]]:
+    return [re.compile(row["pattern"]) for row in _load_table()[name]]
