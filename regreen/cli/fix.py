@@ -35,7 +35,7 @@ from regreen.cli.options import (
 from regreen.cli.terminal import print_answer, report_progress
 from regreen.domain.errors import UserError
 from regreen.domain.ports import Git
-from regreen.fixers.case import RUNG_ORDER, FixJob, FixResult, RungName
+from regreen.fixers.case import QUICK_MINUTES, RUNG_ORDER, FixJob, FixResult, RungName
 from regreen.packages.python_version import choose_python_version
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from regreen.runs.trial import Trial
 
 _SUCCESS_OUTCOMES = {"fixed", "already_green"}
+_MAX_MINUTES = 20.0
 _LAST_MINUTES = 1.0
 
 
@@ -64,9 +65,8 @@ _LAST_MINUTES = 1.0
 @click.option(
     "--max-minutes",
     type=click.FloatRange(min=0.1),
-    default=20.0,
     metavar="N",
-    help="Stop after so long.",
+    help="Stop after so long; default: 20, or 10 without a model where the command takes less than two.",
 )
 @click.option("--model/--no-model", "use_model", default=True, help="Ask the configured model.")
 @click.option(
@@ -120,7 +120,7 @@ def command(
     base: str | None,
     options: TrialOptions,
     max_usd: float,
-    max_minutes: float,
+    max_minutes: float | None,
     use_model: bool,
     rungs: str,
     workflow: Path | None,
@@ -179,7 +179,7 @@ def command(
                 at,
                 git=git,
                 sandbox=sandbox,
-                minutes=max_minutes,
+                minutes=max_minutes or _MAX_MINUTES,
             )
             trial, environment = done.trial, done.document
         python = trial.python or choose_python_version(git, at, sandbox.pythons())
@@ -190,7 +190,10 @@ def command(
             base,
             rungs=chosen,
             max_usd=max_usd,
-            max_minutes=max(0.01, max_minutes - (time.monotonic() - started) / 60),
+            max_minutes=max(
+                0.01, (max_minutes or _MAX_MINUTES) - (time.monotonic() - started) / 60
+            ),
+            quick_minutes=None if max_minutes else QUICK_MINUTES,
             given_tests=given_tests,
             expected=failed_log.failures if failed_log is not None else (),
             allow_network=allow_network,

@@ -47,6 +47,7 @@ AttemptOutcome = Literal[
 
 OtherJobOutcome = Literal["passed", "red_before", "red", "broken", "not_run"]
 
+QUICK_MINUTES = 10.0
 RUNG_ORDER: tuple[RungName, ...] = ("recipe", "revert", "shrink", "template", "model")
 
 
@@ -57,6 +58,7 @@ class FixJob:
     `base` is where the change under repair starts (a pull request's base, or the last good commit); without
     it there is nothing to shrink, and the revert rung looks for a good commit by going back. `given_tests`
     are paths that are the specification: never touched. `attempts_before` counts the repairs that were tried at this commit already.
+    `quick_minutes` is the limit where no model is asked and the command takes less than two minutes.
     `expected` is what CI's log says failed; then the same has to fail here. `allow_network`: a command that cannot
     work without a network may have one while it runs. `tests` is how the repository says that all its tests run.
     `memory` holds the runs of a bisection, from which one that was interrupted goes on. `live`: where the sandbox
@@ -70,6 +72,7 @@ class FixJob:
     rungs: tuple[RungName, ...] = RUNG_ORDER
     max_usd: float = 1.0
     max_minutes: float = 20.0
+    quick_minutes: float | None = None
     protected_paths: tuple[str, ...] = PROTECTED_PATHS
     max_changed_lines: int = 40
     given_tests: tuple[str, ...] = ()

@@ -39,6 +39,8 @@ from regreen.gate.publishing import TAKES_BACK
 from regreen.runs.capsule import ExpectedOutcome, KeepCapsule, expect_runs, make_capsule
 from regreen.runs.test_runs import CommandRun
 
+_QUICK_COMMAND = 120.0
+
 __all__ = ["RUNG_ORDER", "FixJob", "FixResult", "fix_failure"]
 
 
@@ -108,7 +110,7 @@ def fix_failure(
             keep=keep,
         )
     except Cancelled:
-        if not limit.is_over:
+        if cancel is not None and cancel.is_set():
             raise
         reason = f"the {job.max_minutes:.2g} minutes were over before the failure was understood; give --max-minutes more, or --setup a quicker one"
         before = InitialFailure(job.trial.command_line, None)
@@ -127,6 +129,7 @@ def _fix_within(
     keep: KeepCapsule | None,
 ) -> FixResult:
     """The repair itself; `Cancelled` where the time is over before there is a result."""
+    started = stop.now()
     rev = git.resolve(job.rev)
     base = _find_merge_base(git, job, rev)
     if job.trial.base is None:
@@ -140,7 +143,8 @@ def _fix_within(
         return FixResult(
             "gave_up", before=InitialFailure(job.trial.command_line, None), reason=reason
         )
-    say(f"running {job.trial.command_line} at {rev[:12]}, {job.reruns} times")
+    first = "preparing the environment, then " if job.trial.setup else ""
+    say(f"{first}running {job.trial.command_line} at {rev[:12]}, {job.reruns} times")
     triage = triage_failure(job, rev, git=git, sandbox=sandbox, stop=stop)
     if triage.trial is not None:
         job = replace(job, trial=triage.trial)
@@ -160,6 +164,10 @@ def _fix_within(
             )
     if triage.setup_failed:
         job = replace(job, rungs=tuple(name for name in job.rungs if name == "recipe"))
+    is_quick = triage.red is not None and triage.red.result.seconds < _QUICK_COMMAND
+    if job.quick_minutes is not None and model is None and is_quick:
+        stop = _shorten(stop, started + 60 * job.quick_minutes)
+    say(f"looking for a repair, {_format_minutes(stop.left)} at most")
     case = make_case(job, rev, triage, git=git, sandbox=sandbox, stop=stop)
     case = replace(case, base=base if base != rev else None, model=model, say=say)
     result = _Ladder(case).run_rungs()
@@ -191,6 +199,16 @@ def _keep_capsules(
             continue
         if command := keep(capsule):
             yield command
+
+
+def _shorten(stop: StopCondition, deadline: float) -> StopCondition:
+    """The same with an earlier deadline."""
+    earlier = min(stop.deadline, deadline)
+    return StopCondition(earlier, DeadlineEvent(earlier, stop.cancel, stop.now), stop.now)
+
+
+def _format_minutes(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
 
 
 def _format_setup(setup: str) -> str:

@@ -16,7 +16,7 @@ _WRITES = re.compile(
     r"\b(?:fix(?:es)?|write|writes|in[ -]?place|rewrite|overwrite|correct|reformat|apply|save)\b",
     re.IGNORECASE,
 )
-_RECORDING_NAME = re.compile(
+RECORDING_OPTION = re.compile(
     r"--(?:[a-z]+-)?(?:update|accept|record|regenerate|regen|bless|refresh)(?:-[a-z]+)?"
 )
 _CHECKING_NAME = re.compile(
@@ -171,7 +171,7 @@ def _find_writing(options: Sequence[HelpOption]) -> Iterator[str]:
 def find_recording_options(options: Sequence[HelpOption]) -> Iterator[str]:
     """Options without a value that write expected results anew."""
     for option in options:
-        long = [one for one in option.names if _RECORDING_NAME.fullmatch(one)]
+        long = [one for one in option.names if RECORDING_OPTION.fullmatch(one)]
         if long and not option.takes_value:
             yield long[0]
 

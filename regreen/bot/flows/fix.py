@@ -37,6 +37,7 @@ from regreen.domain.state_records import (
     RepairTry,
 )
 from regreen.environment.preparation import CompletedTrial
+from regreen.fixers.case import QUICK_MINUTES
 from regreen.fixers.ladder import FixJob, FixResult, fix_failure
 from regreen.fixers.report import format_markdown
 
@@ -324,6 +325,7 @@ class _FixFlow:
             rungs=_allowed_rungs(config, git, target),
             max_usd=config.budget.usd_per_pull_request,
             max_minutes=environment.minutes_left if environment else _MAX_MINUTES,
+            quick_minutes=QUICK_MINUTES,
             protected_paths=config.fix.protected_paths,
             max_changed_lines=config.fix.max_changed_lines,
             hint=hint,

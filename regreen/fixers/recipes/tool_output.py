@@ -20,6 +20,7 @@ from regreen.languages.python.dependencies import make_compile_script, read_head
 from regreen.languages.registry import has_capability
 from regreen.packages.popular_names import look_alike
 from regreen.shell.called_scripts import use_setup_call
+from regreen.shell.documented_options import RECORDING_OPTION
 from regreen.shell.fixing_tools import FORMAT_CAUSE, LINT_CAUSE, Remedy
 from regreen.shell.parse import find_commands
 from regreen.shell.tools import split_runner
@@ -241,7 +242,10 @@ def find_suggested_commands(command: str, output: str) -> Iterator[Remedy]:
             and not _NOT_FOR_US.search(script)
             and _is_plain_command(script)
         ):
-            yield Remedy("told", script, f"files are out of date; the failure says to run {script}")
+            accepts = any(RECORDING_OPTION.fullmatch(word) for word in script.split())
+            approval = "the command accepts what is there: look whether it is wanted" if accepts else None  # fmt: skip
+            cause = f"files are out of date; the failure says to run {script}"
+            yield Remedy("told", script, cause, approval=approval)
 
 
 def _is_plain_command(script: str) -> bool:

@@ -199,6 +199,10 @@ def _is_lock(path: str) -> bool:
 
 
 _MAX_SUSPECTS = 2  # each costs one or two setups
+_ACCEPTED_FINDINGS = re.compile(
+    r"(?i)baseline|(?:allow|deny|skip|white|black)[_-]?list|ignore|accepted|known|suppress|exempt|audit|todo"
+)
+_ACCEPTED_APPROVAL = "a list of what is accepted was written anew: look whether each entry may be"
 _TEST_DATA_APPROVAL = (
     "the repository's own command wrote test data anew: look whether it is the wanted one"
 )
@@ -525,6 +529,8 @@ def _command_script(case: RepairCase) -> str:
 
 def _approval_reason(case: RepairCase, remedy: Remedy, changed: ChangedFiles) -> str | None:
     """The reason for an approval: the repository's own commands may write expected results."""
+    if any(_ACCEPTED_FINDINGS.search(path.rsplit("/", 1)[-1]) for path in changed):
+        return _ACCEPTED_APPROVAL
     if remedy.name not in {"itself", "told"}:
         return None
     tests = {path: data for path, data in changed.items() if is_test(path)}
