@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from threading import Event
-from typing import Protocol
+from typing import Literal, Protocol
 
 from regreen.code.file_change import CheckReason
 from regreen.code.path_settings import find_changed_paths
@@ -24,6 +24,7 @@ from regreen.fixers.case import (
     GuiltyCommit,
     InitialFailure,
     JudgeProposal,
+    MutationScore,
     PatchVerdict,
     Proposal,
     RepairCase,
@@ -358,10 +359,39 @@ class _Ladder:
                 measured = measure_strength(
                     _case_with_patch(self.case, verified), verified.applied.files
                 )
-                judgement = replace(judgement, strength=measured)
+                judgement = self._weigh_strength(judgement, measured)
             except Cancelled:  # the patch is proven; how strong the tests are stays unknown
                 self.case.say("no time left to measure what the tests notice")
         return judgement
+
+    def _weigh_strength(
+        self, judgement: PatchVerdict, measured: MutationScore | None
+    ) -> PatchVerdict:
+        """Leave a patch to a person whose lines no test notices."""
+        weighed = replace(judgement, strength=measured)
+        if measured is None or measured.killed or not measured.mutants:
+            return weighed
+        words = f"no test notices any of {measured.mutants} faults in the patched lines"
+        return self._refuse(weighed, "needs_human", [CheckReason("evidence", words)])
+
+    def _refuse(
+        self,
+        judgement: PatchVerdict,
+        outcome: Literal["needs_human", "denied"],
+        reasons: Sequence[CheckReason],
+    ) -> PatchVerdict:
+        """The verdict with further reasons, in place of the one that was recorded."""
+        every = (*(judgement.gate.reasons if judgement.gate else ()), *reasons)
+        gate = GateReport("deny" if outcome == "denied" else "needs_human", every)
+        why = "; ".join(f"{reason.check}: {reason.detail}" for reason in reasons)
+        held = replace(judgement, outcome=outcome, why=why, gate=gate)
+        patch = judgement.proposal.patch
+        self.judged = [held if one.proposal.patch == patch else one for one in self.judged]
+        self.attempts = [
+            replace(one, outcome=outcome, detail=why, gate=gate) if one.patch == patch else one
+            for one in self.attempts
+        ]
+        return held
 
     def _hold_other_jobs(
         self, judgement: PatchVerdict, verified: PatchVerification
@@ -377,12 +407,7 @@ class _Ladder:
             told = [
                 CheckReason("other_jobs", f"{one.name}: {one.detail}", "deny") for one in broken
             ]
-            reasons = (*(judgement.gate.reasons if judgement.gate else ()), *told)
-            why = "; ".join(f"{one.check}: {one.detail}" for one in told)
-            held = replace(held, outcome="denied", why=why, gate=GateReport("deny", reasons))
-            self.judged[-1] = held
-            last = self.attempts[-1]
-            self.attempts[-1] = replace(last, outcome="denied", detail=why, gate=held.gate)
+            return self._refuse(held, "denied", told)
         return held
 
     def _verify_proposal(self, proposal: Proposal) -> tuple[PatchVerdict, PatchVerification]:

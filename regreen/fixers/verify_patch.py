@@ -215,7 +215,8 @@ def run_patch(case: RepairCase, applied: AppliedPatch, proposal: Proposal | None
         held = case.suite.compare_patch(applied.commit, trial.overlay, taken_back)
     if facts and held:
         facts = replace(facts, alone=held.why, is_whole=not held.why and not held.is_part)
-    if facts and proposal and proposal.completes and not (held and held.broken):
+    is_watched = proposal is not None and (proposal.completes or rung == "revert")
+    if facts and is_watched and not (held and held.broken):
         facts = replace(facts, unnoticed=_find_unnoticed_pieces(case, applied))
     after = PatchedRuns(
         run.result.exit_code if run else None,

@@ -60,7 +60,7 @@ def make_help_script(call: str) -> str:
     if sub:
         asked += [[*tool, verb, "--help"] for verb in (sub, *_WRITING_VERBS[:5])]
     lines = [
-        f"echo {SECTION}\ntimeout 8 {shlex.join(one)} 2>&1 </dev/null | head -c 60000"
+        f"echo {SECTION}\ntimeout 40 {shlex.join(one)} 2>&1 </dev/null | head -c 60000"
         for one in asked
     ]
     return "\n".join([*place, *lines])

@@ -16,6 +16,7 @@ from regreen.languages.python.moved_names import make_search_script, move_import
     [
         ("AttributeError: `np.float_` was removed in the NumPy 2.0 release. Use `np.float64` instead.", "x(np.float_)", "x(np.float64)", False),
         ("AttributeError: `np.float_` was removed in the NumPy 2.0 release. Use `np.float64` instead.", "x(numpy.float_)", "x(numpy.float64)", False),
+        ("DeprecationWarning: `in1d` is deprecated. Use `np.isin` instead.", "numpy.in1d(a)", "numpy.isin(a)", False),
         ("DeprecationWarning: Please use assertEqual instead.", "self.assertEquals(1, 1)", "self.assertEqual(1, 1)", False),
         ("The `dict` method is deprecated; use `model_dump` instead.", "dict(x.dict())", "dict(x.model_dump())", False),
         ("FutureWarning: applymap() is deprecated, please use map instead", "t.applymap(str)", "t.map(str)", False),

@@ -191,6 +191,7 @@ def _apply_edits(line: str, edits: Sequence[NamedEdit]) -> str:
             old, new = old.rpartition(".")[2], name  # the module has another name here
         word = rf"{re.escape(old)}(?!\w)"
         is_attribute = re.search(rf"\.{word}", line)
+        new = name if is_attribute and not old.count(".") else new
         line = re.sub(rf"(?<=\.){word}" if is_attribute else rf"(?<![\w.]){word}", new, line)
     return line
 

@@ -117,7 +117,7 @@ def run_script_in_box(case: RepairCase, script: str) -> str:
     with case.open_box() as box:
         lines = f"{_PATH_PREFIX}\n{script}"
         result = box.run(
-            ("bash", "-c", lines), timeout=60, env=dict(case.trial.env), cancel=case.stop.cancel
+            ("bash", "-c", lines), timeout=120, env=dict(case.trial.env), cancel=case.stop.cancel
         )
         return result.stdout
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from regreen.bisect.bisection import BisectJob, run_bisection
 from regreen.bisect.report import render_headline
@@ -258,7 +259,11 @@ class RevertRung:
         )
         best: PatchVerdict | None = None
         for culprit, _ in suspects:
-            judgement = find_best_patch(_propose_reverts(case, culprit), judge)
+            judged: list[PatchVerdict] = []
+            judgement = find_best_patch(
+                _propose_reverts(case, culprit), partial(_judge_into, judged, judge)
+            )
+            hints += _describe_second_cause(case, culprit, judged)
             if judgement is not None and judgement.outcome == "accepted":
                 return RungResult(
                     judgement, hints, "", "accepted", culprit, _describe_cause(culprit)
@@ -285,6 +290,26 @@ def _find_suspects(case: RepairCase, found: Bisection) -> list[tuple[GuiltyCommi
         (GuiltyCommit(suspect.sha, case.git.commit(suspect.sha).subject), suspect.probability)
         for suspect in found.credible_set
     ]
+
+
+def _judge_into(
+    judged: list[PatchVerdict], judge: JudgeProposal, proposal: Proposal
+) -> PatchVerdict:
+    judged.append(judge(proposal))
+    return judged[-1]
+
+
+def _describe_second_cause(
+    case: RepairCase, culprit: GuiltyCommit, judged: Sequence[PatchVerdict]
+) -> tuple[str, ...]:
+    """A hint where taking the commit back mends some of what fails, and not the rest: two causes."""
+    before = {failure.test for failure in case.before.failures}
+    for verdict in judged:
+        rest = {failure.test for failure in verdict.after.failures} if verdict.after else set()
+        if verdict.outcome == "still_red" and rest and rest < before:
+            mended, others = ", ".join(sorted(before - rest)[:3]), ", ".join(sorted(rest)[:3])
+            return (f"there are two causes: without {culprit.sha[:12]} ({culprit.subject}) {mended} passes, and {others} still fails; bisect each by its own tests",)  # fmt: skip
+    return ()
 
 
 def _describe_cause(culprit: GuiltyCommit) -> str:
