@@ -15,6 +15,7 @@ from regreen.code.paths import is_source
 from regreen.code.python_calls import is_module
 from regreen.code.symbols import Definition, read_outline
 from regreen.domain.ports import Git
+from regreen.languages.script import is_script, resolve_import
 
 _SAYS_GONE = re.compile(
     r"(?i)undefined|undeclared|not (?:find|found|defined|declared|a function)|no (?:exported member|such|field|method|function)|does not (?:exist|provide)"
@@ -24,7 +25,6 @@ _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]{1,80}")
 _IMPORT = re.compile(
     r"""(?m)^(?P<head>[ \t]*(?:import|export)(?:[ \t]+type)?[ \t]*)\{(?P<names>[^{}]{1,2000})\}(?P<from>[ \t]*from[ \t]*)(?P<quote>['"])(?P<place>\.{1,2}/[^'"\n]{1,200})(?P=quote)"""
 )
-_SCRIPTS = (".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs")
 _MAX_COMMITS = 20
 _MAX_PATHS = 50
 _MAX_BYTES = 300_000
@@ -135,13 +135,13 @@ def _rename(text: str, old: str, new: str) -> str:
 def _move_import(path: str, text: str, gone: _Home, new: _Home) -> str:
     """The text with a name imported from the file that has it now."""
     name = new.definition.short_name
-    if not path.endswith(_SCRIPTS):
+    if not is_script(path):
         return text
 
     def follow(match: re.Match[str]) -> str:
         names = [one.strip() for one in match["names"].split(",") if one.strip()]
         moved = [one for one in names if name in {one, one.partition(" as ")[0].strip()}]
-        if not moved or not _is_place(path, match["place"], gone.path):
+        if not moved or resolve_import(match["place"], path, {gone.path}) is None:
             return match[0]
         there = _place_of(path, new.path, match["place"])
         rest = [one for one in names if one not in moved]
@@ -155,15 +155,9 @@ def _move_import(path: str, text: str, gone: _Home, new: _Home) -> str:
     return _IMPORT.sub(follow, text)
 
 
-def _is_place(path: str, place: str, target: str) -> bool:
-    at = posixpath.normpath(posixpath.join(posixpath.dirname(path), place))
-    stem = target.rsplit(".", 1)[0]
-    return at in {target, stem, stem.removesuffix("/index")} or at.rsplit(".", 1)[0] == stem
-
-
 def _place_of(path: str, target: str, like: str) -> str:
     """The relative place of a file, with an ending where the import that it replaces has one."""
     there = posixpath.relpath(target, posixpath.dirname(path) or ".")
-    if not like.endswith(_SCRIPTS):
+    if not is_script(like):
         there = there.rsplit(".", 1)[0].removesuffix("/index")
     return there if there.startswith(".") else f"./{there}"
