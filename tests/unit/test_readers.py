@@ -18,7 +18,7 @@ from regreen.domain.models import Cost, ModelAnswer, ModelRequest, Signals, Tool
 from regreen.reviewers.calibration import estimate_confidence
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.model.change_listing import fence_data
-from regreen.reviewers.model.claims import ModelClaim, join_claims, read_claims
+from regreen.reviewers.model.claims import ModelClaim, read_claims
 from regreen.reviewers.model.model_reviewer import ModelReviewer
 from regreen.reviewers.pipeline import ReviewJob, review_change
 from regreen.reviewers.reviewer_table import REVIEWERS
@@ -385,14 +385,6 @@ def test_what_its_reader_hardly_believes_is_not_tried(change: Change) -> None:
     context, model = change(lambda _r: {"findings": [finding(sure=0.2)]})
     assert ModelReviewer().run(context).claims == ()
     assert [r.purpose for r in model.asked] == ["review/reading"]
-
-
-@pytest.mark.parametrize("number", [None, "2", 0, -1, 3, True, 2.0])
-def test_an_example_that_is_none_changes_nothing(number: object) -> None:
-    one, other = claims_of(finding(), finding(input="script = 'tools'", sure=0.5))
-    joined = join_claims(one, other)
-    assert joined.with_example(number) == joined
-    assert "tools" in joined.full_text
 
 
 def test_a_replacement_may_stand_for_several_lines() -> None:

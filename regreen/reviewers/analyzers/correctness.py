@@ -539,8 +539,7 @@ def make_claim(
     title = message.replace('"', "`") if tool == "basedpyright" else message
     rows = (context.head_text(hit.path) or "").split("\n")
     place = commentable_range(context, hit)
-    likely = rule_confidence(rule, hit.rule, hit.message)
-    confidence = min(likely, 0.55) if _is_unsure(hit, rows) else likely
+    confidence = rule_confidence(rule, hit.rule, hit.message)
     return make_analyzer_claim(
         f"{tool}/{hit.rule}",
         rule.severity,
@@ -559,12 +558,6 @@ def make_claim(
         if place == (hit.line, hit.end_line)
         else None,
     )
-
-
-def _is_unsure(hit: Diagnostic, rows: Sequence[str]) -> bool:
-    """Whether a call's target depends on what the analyzer cannot see: overloads, or the next class in line."""
-    above = "\n".join(rows[max(0, hit.line - 8) : hit.end_line])
-    return hit.rule == "reportCallIssue" and ("No overloads" in hit.message or "super(" in above)
 
 
 def _surrounding_files(

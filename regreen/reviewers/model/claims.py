@@ -94,25 +94,15 @@ class ModelClaim:
 
     @property
     def full_text(self) -> str:
-        """The claim as text for the second reader, with all examples."""
+        """The claim as text for the second reader."""
         path, side, line = self.fault_place
         cause = f"\nBrought about by {self.path}, line {self.line}" if self.shows else ""
         if self.shows and self.side == "LEFT":
             cause += " before the change"
-        claim = " (example 1)" if self.others else ""
         return (
             f"{path}, line {line}{' before the change' * (side == 'LEFT')}: {self.title}{cause}\n"
-            f"Input{claim}: {self.input}\nHappens: {self.happens}\nShould: {self.should}"
-            + "".join(f"\nExample {i}: {o}" for i, o in enumerate(self.others, 2))
+            f"Input: {self.input}\nHappens: {self.happens}\nShould: {self.should}"
         )
-
-    def with_example(self, number: object) -> ModelClaim:
-        """The claim with the example of this number as its own; as it is where there is none such."""
-        if not isinstance(number, int) or not 2 <= number <= len(self.others) + 1:
-            return self
-        shown, own = self.others[number - 2], ClaimExample(self.input, self.happens)
-        rest = [o for o in self.others if o != shown]
-        return replace(self, input=shown.input, happens=shown.happens, others=(own, *rest))
 
 
 def read_claims(

@@ -160,7 +160,7 @@ about each, and keep them apart.
 
 Is it true? Try to refute it: take the named input through the code as shown, yourself, and write down what comes out \
 before you judge. Is the input possible? Is it ruled out or handled elsewhere? Does the callee really behave so? Many \
-claims about code do not hold. Of several examples one that goes wrong is enough. A claim `holds` only where you arrived at the same outcome by yourself. If it rests on \
+claims about code do not hold. A claim `holds` only where you arrived at the same outcome by yourself. If it rests on \
 the behaviour of something that is neither shown nor known to you for certain, you are unsure. `certainty` belongs to \
 this question alone.
 
@@ -235,10 +235,6 @@ VERDICTS_TOOL = Tool(
                             "enum": ["yes", "perhaps", "no"],
                             "description": "Supposing that it is true: whether the maintainers would change the code for "
                             "it before they merge. 'yes' only if you would bet four to one on it.",
-                        },
-                        "example": {
-                            "type": "integer",
-                            "description": "Where a claim has several examples: the number of one that does go wrong so.",
                         },
                         "same_as": {
                             "anyOf": [{"type": "integer"}, {"type": "null"}],

@@ -188,7 +188,7 @@ def _make_verified_claim(claim: ModelClaim, row: dict[str, object] | None) -> Ve
     certainty = row.get("certainty")
     traced = row.get("traced")
     return VerifiedClaim(
-        claim.with_example(row.get("example")),
+        claim,
         verdict,
         float(min(1, max(0, certainty))) if isinstance(certainty, int | float) else 0.5,
         shorten_text(" ".join(traced.split()), 500) if isinstance(traced, str) else "",
