@@ -12,12 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 from regreen.code.diff import FileChange
 from regreen.code.paths import is_test
 from regreen.domain.models import Dimension, Evidence, Severity, Side, SkippedReviewer
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 from regreen.reviewers.findings import normalise_code
+
+_PRIOR_STRENGTH = 10
+"""How many comments a confidence that was set by hand is worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +36,17 @@ class AnalyzerRule:
     mend: tuple[str, str] | None = None
 
 
+def _make_rule(row: dict[str, Any]) -> AnalyzerRule:
+    """A rule whose stated confidence is moved by what was measured: `measured` has how many of its comments were right."""
+    right, posted = row.pop("measured", (0, 0))
+    moved = (row["confidence"] * _PRIOR_STRENGTH + right) / (_PRIOR_STRENGTH + posted)
+    return AnalyzerRule(**{**row, "confidence": round(moved, 3)})
+
+
 def _load_rules() -> dict[str, Mapping[str, AnalyzerRule]]:
     table = resources.files("regreen.reviewers.analyzers").joinpath("trusted_rules.toml")
     return {
-        tool: {code: AnalyzerRule(**row) for code, row in rows.items()}
+        tool: {code: _make_rule(row) for code, row in rows.items()}
         for tool, rows in tomllib.loads(table.read_text("utf-8")).items()
     }
 

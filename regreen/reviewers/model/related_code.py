@@ -30,7 +30,6 @@ _MAX_EXCERPT_LINES = 60
 _MAX_HEAD_LINES = 14
 _CALLER_CONTEXT_LINES = 4
 _MAX_CALLERS = 4
-_MAX_USERS = 8
 
 _CALLED_NAME = re.compile(r"\b([A-Za-z_]\w{2,60})\(")
 _DOCSTRING_START = re.compile(r"""\s*[rRuU]?(\"{3}|'{3})""")
@@ -47,7 +46,7 @@ EVERYDAY_NAMES = frozenset(
 
 
 def find_related_code(context: ReviewContext, files: Sequence[FileChange], budget: int) -> str:
-    """Code that the change newly calls, uses of names that it removes, callers of what it changes; "" without any.
+    """Code that the change newly calls, bases of its classes, callers of what it changes; "" without any.
 
     `budget` is in tokens. What no import and no file ties to the change brings nothing.
     """
@@ -96,15 +95,11 @@ def _find_linked_code(
         yield from _find_callees(context, graph, file, own)
     for file in code:
         yield from find_base_constructors(context, graph, file, own)
-    for file in code:
-        yield from _find_removed_imports(context, graph, file, own)
     for path, name in changed_definitions(context, code):
         # who makes an object calls its constructor by the class
         called = name.removesuffix(".__init__")
         if not called.endswith("__"):
             yield from _find_callers(context, graph, (path, called), own)
-    for file in code:
-        yield from find_constant_uses(context, graph, file, own)
 
 
 def _find_callees(
@@ -132,27 +127,6 @@ def _may_mean(rows: Sequence[str], call: CallSite, path: str) -> bool:
         return not row.lstrip().startswith(".")
     owner = found[1] or ""
     return owner in {"self", "cls", "super", ")", PurePosixPath(path).stem} or owner[:1].isupper()
-
-
-def _find_removed_imports(
-    context: ReviewContext, graph: CallGraph, file: FileChange, own: set[str]
-) -> Iterator[str]:
-    """Imports elsewhere of names that this file no longer has."""
-    before = context.base_text(file.old_path or file.path)
-    after = graph.outlines.get(file.path)
-    if before is None:
-        return
-    shape = read_outline(file.path, before.encode("utf-8", "surrogateescape"))
-    here = {d.short_name for d in after.definitions} if after else set()
-    gone = {d.short_name for d in shape.definitions if "." not in d.name} - here
-    count = 0
-    for path, other in graph.outlines.items() if gone else ():
-        if path in own or not graph.are_files_linked(path, file.path):
-            continue
-        for line in other.imports:
-            if gone & set(_WORD.findall(line)) and count < _MAX_USERS:
-                count += 1
-                yield f"--- {path} (imports what {file.path} no longer defines)\n{line}"
 
 
 def _find_callers(
@@ -288,45 +262,5 @@ def _docstring_end(rows: Sequence[str], first: int, end: int) -> int:
 
 
 def _read_rows(context: ReviewContext, path: str) -> list[str]:
-    text = context.head_text(path)
-    return text.split("\n") if text is not None else []
-
-
-# Where other files use the constants that a change touches.
-
-_MAX_USES = 4
-_MAX_NAMES = 40
-_MAX_LINE_CHARACTERS = 300
-
-_LIST_ITEM = re.compile(r"""\s*['"]?\w+['"]?,?\s*""")
-"""A name in a list of imports, or of what a module offers."""
-
-
-def find_constant_uses(
-    context: ReviewContext, graph: CallGraph, file: FileChange, own: set[str]
-) -> Iterator[str]:
-    """Lines elsewhere that use a name which this file binds on a changed line, outside of functions and classes."""
-    shape = graph.outlines.get(file.path)
-    constants = {
-        d.short_name
-        for d in (shape.definitions if shape else ())
-        if d.kind == "constant" and "." not in d.name and file.touches_lines(d.start, d.end)
-    }
-    if not constants:
-        return
-    named = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(constants)[:_MAX_NAMES]))})\b")
-    count = 0
-    for path, other in graph.outlines.items():
-        if path in own or is_test(path) or not graph.are_files_linked(path, file.path):
-            continue
-        imports = set(other.imports)
-        for number, row in enumerate(_read_mention_rows(context, path), 1):
-            passed_on = row.strip() in imports or _LIST_ITEM.fullmatch(row)
-            if named.search(row) and not passed_on and count < _MAX_USES:
-                count += 1
-                yield f"--- {path} line {number} (uses what {file.path} changes)\n{row[:_MAX_LINE_CHARACTERS]}"
-
-
-def _read_mention_rows(context: ReviewContext, path: str) -> list[str]:
     text = context.head_text(path)
     return text.split("\n") if text is not None else []
