@@ -23,6 +23,8 @@ from regreen.isolation import ChildLimits, name_failed_input, run_in_child
 from regreen.logs.go_and_cargo import CargoReader, GoEvents, GoReader, RustBuildReader
 from regreen.logs.javascript import (
     AvaReader,
+    BunReader,
+    HeadedReader,
     JestReader,
     MochaReader,
     NodeReader,
@@ -255,7 +257,7 @@ class _Section:
         self._pytest = PytestReader()
         self._unittest = UnittestReader()
         self._readers: tuple[LogReader, ...] = (
-            JestReader(), VitestReader(), MochaReader(), NodeReader(), CargoReader(), GoReader(),
+            JestReader(), VitestReader(), MochaReader(), NodeReader(), HeadedReader(), BunReader(), CargoReader(), GoReader(),
             TypeReader(), PreCommitReader(), MatchReader("lint", "lint"), MatchReader("grouped", "lint"), RustBuildReader(),
             MatchReader("compilers", "build"), OtherTestsReader(), MatchReader("builds", "build"), MatchReader("web", "lint"), AvaReader(),
             MatchReader("installers", "dependency"), NpmReader(),

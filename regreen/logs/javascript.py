@@ -1,8 +1,9 @@
-"""Reads JavaScript's test runners: jest, vitest, mocha, node --test and TAP."""
+"""Reads JavaScript's test runners: jest, vitest, mocha, node --test, TAP, ava, playwright, deno and bun."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from regreen.domain.models import Failure, StackFrame
 from regreen.logs.reader import (
@@ -34,6 +35,16 @@ _UNHANDLED_ORIGIN = re.compile(r'^This error originated in "(?P<path>[^"]{1,400}
 _NODE_TAP = re.compile(r"^ *not ok \d+(?: -)? (?P<name>[^#\s].*?)(?P<todo> # (?:TODO|SKIP).*)?$")
 _NODE_SPEC = re.compile(r"^ *✖ (?P<name>\S.*?) \([\d.]+ms\)$")
 _MOCHA_HEADING = re.compile(r"^ {2,}(?P<number>\d+)\) (?P<name>\S.*)$")
+_PLAYWRIGHT_HEADING = re.compile(
+    r"^ {1,8}\d+\) (?:\[[^\]]{1,80}\] › )?(?P<path>[^\s:]+\.[cm]?[jt]sx?):(?P<line>\d+):\d+ › (?P<name>\S.*?) *─*$"
+)
+_PLAYWRIGHT_END = re.compile(r"^ {2}\d+ (?:failed|flaky|skipped|passed|did not run|interrupted)\b")
+_DENO_HEADING = re.compile(
+    r"^(?P<name>\S.*?) => (?P<path>(?:\./|file://|https?://)\S+?\.[cm]?[jt]sx?):(?P<line>\d+):\d+$"
+)
+_DENO_SECTION = re.compile(r"^ ?(?P<name>ERRORS|FAILURES) ?$")
+_BUN_FILE = re.compile(r"^(?P<path>\S+\.[cm]?[jt]sx?):$")
+_BUN_RESULT = re.compile(r"^\((?P<how>pass|fail|skip|todo)\) (?P<name>\S.*?)(?: \[[\d.]+m?s\])?$")
 _NOT_TESTS = (
     "Console",
     "Cannot log after tests are done",
@@ -62,8 +73,12 @@ class _OpenFailure:
                 )
             )
             return
-        text = line.strip()
-        if not text or len(self.message_lines) >= 12 or re.match(r"^>? *+\d*+ *+\|", text):
+        text = line.strip().removeprefix("error: ")
+        if (
+            not text.strip("^")
+            or len(self.message_lines) >= 12
+            or re.match(r"^>? *+\d*+ *+\|", text)
+        ):
             return
         if not self.kind and (named := _ERROR_KIND.match(text)):
             self.kind = named["kind"]
@@ -230,6 +245,71 @@ class MochaReader:
         if self._open is not None:
             self._found.add(self._open.make_failure())
         self._open = None
+
+
+class HeadedReader:
+    """Reads runners that print each failure under a heading with its file: playwright, and deno after `ERRORS`."""
+
+    kind: Kind = "test"
+
+    def __init__(self) -> None:
+        self._found = FailureCollector()
+        self._open: tuple[_OpenFailure, int | None] | None = None
+        self._deno = False
+
+    def feed(self, line: str) -> None:
+        """Take the next line."""
+        if section := _DENO_SECTION.match(line):
+            self._close_failure()
+            self._deno = section["name"] == "ERRORS"
+        elif head := _PLAYWRIGHT_HEADING.match(line) or (self._deno and _DENO_HEADING.match(line)):
+            self._close_failure()
+            failure = _OpenFailure(head["name"], make_relative(head["path"].removeprefix("./")))
+            self._open = failure, parse_line_number(head["line"])
+        elif _PLAYWRIGHT_END.match(line):
+            self._close_failure()
+        elif self._open is not None and not line.lstrip().startswith("Error Context:"):
+            self._open[0].feed(line)
+
+    def failures(self) -> list[Failure]:
+        """What failed."""
+        self._close_failure()
+        return self._found.all()
+
+    def _close_failure(self) -> None:
+        if self._open is not None and self._open[0].message_lines:
+            made = self._open[0].make_failure()
+            self._found.add(made if made.line is not None else replace(made, line=self._open[1]))
+        self._open = None
+
+
+class BunReader:
+    """Reads `bun test`, which prints a test's error before the line that says it failed."""
+
+    kind: Kind = "test"
+
+    def __init__(self) -> None:
+        self._found = FailureCollector()
+        self._open = _OpenFailure("", None)
+        self._path: str | None = None
+
+    def feed(self, line: str) -> None:
+        """Take the next line."""
+        if head := _BUN_FILE.match(line):
+            self._path = make_relative(head["path"])
+        elif result := _BUN_RESULT.match(line):
+            if result["how"] == "fail":
+                self._open.test, self._open.path = result["name"], self._path
+                self._found.add(self._open.make_failure())
+        else:
+            if self._path is not None:
+                self._open.feed(line)
+            return
+        self._open = _OpenFailure("", None)
+
+    def failures(self) -> list[Failure]:
+        """What failed."""
+        return self._found.all()
 
 
 class NodeReader:
