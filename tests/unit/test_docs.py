@@ -19,6 +19,7 @@ _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _OUTPUT = re.compile(r"^```text\n.*?^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)|!\[[^\]\n]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_MAX_PARAGRAPH_WORDS = 80
 _WORDS = re.compile(r"`[^`\n]*`|^[ \t]*\$? ?(?:\S*/)?regreen [^\n]*$", re.MULTILINE)
 
 
@@ -50,6 +51,23 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         if not there.exists() or (anchor and there.suffix == ".md" and anchor not in _anchors(there)):  # fmt: skip
             lost.append(target)
     assert lost == []
+
+
+def _paragraphs(page: Path) -> list[str]:
+    """The paragraphs and list items of a page, without headings, tables and blocks of code."""
+    prose = re.sub(r"(?m)^#{1,6} .*$", "\n", _FENCE.sub("\n", page.read_text()))
+    items = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", prose)
+    return [item for item in items if not item.lstrip().startswith("|")]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [p for p in _pages() if p.parent == TOP / "docs" or p.parent.name == "adr" or p.name == "README.md"],
+    ids=lambda p: str(p.relative_to(TOP)),
+)  # fmt: skip
+def test_no_paragraph_is_longer_than_a_reader_takes_in_at_once(page: Path) -> None:
+    long = [item for item in _paragraphs(page) if len(item.split()) > _MAX_PARAGRAPH_WORDS]
+    assert long == []
 
 
 def _shown(page: Path) -> list[list[str]]:
