@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export UV_SYSTEM_CERTS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help machine setup demo test check lint types layers tests soak bench wheel image lock clean
+.PHONY: help machine setup demo test check lint types layers tests soak bench wheel image site lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -77,6 +77,11 @@ wheel: setup ## the two packages as they are published, in dist
 	$(BIN)/python -m hatchling build -d dist
 	cd playground && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
 
+site: | .uv/bin/uv ## the documentation as a site, in build/site; a broken link ends it
+	rm -rf build/site-pages && mkdir -p build/site-pages
+	git ls-files -co --exclude-standard README.md CHANGELOG.md docs 'benchmarks/*.md' | tar cf - -T - | tar xf - -C build/site-pages
+	.uv/bin/uv run --quiet --no-project --python "$$(command -v $(PYTHON))" --with-requirements packaging/site.txt zensical build --strict
+
 image: ## the App's image
 	docker build --tag regreen .
 
@@ -86,6 +91,7 @@ EXTRAS = --extra app --extra types --extra traces --extra bedrock --extra vertex
 COMPILE = .uv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11
 lock: | .uv/bin/uv ## resolves the dependencies anew
 	echo uv | .uv/bin/uv pip compile --quiet --universal --generate-hashes --upgrade --no-header --python-version 3.11 - -o packaging/uv.txt
+	echo zensical | .uv/bin/uv pip compile --quiet --universal --generate-hashes --upgrade --no-header --python-version 3.11 - -o packaging/site.txt
 	$(COMPILE) --upgrade $(EXTRAS) --group build --group playground pyproject.toml -o requirements.lock
 	$(filter-out --generate-hashes,$(COMPILE)) --no-annotate --no-header --extra types --group build --constraint requirements.lock pyproject.toml -o packaging/action.txt
 	$(COMPILE) --upgrade $(EXTRAS) --extra mcp --extra e2b --group dev --constraint requirements.lock pyproject.toml -o requirements-dev.lock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -44,6 +45,22 @@ def test_sqlite_is_copied_while_it_runs_and_put_back(tmp_path: Path) -> None:
     assert [job.id for job in restored.jobs()] == ["fix/o/r/1/before"]
     restored.save(Approval("octo/hello", 8, "abc", "ann"))
     restored.engine.dispose()
+
+
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="sqlite3 is not installed")
+def test_the_audit_log_is_exported_as_the_page_on_data_says(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text()
+    command = next(line for line in page.splitlines() if line.startswith("sqlite3 "))
+    query = command.split('"')[1]
+    store = _opened(f"sqlite:///{tmp_path}/regreen.sqlite")
+    store.log(AuditEntry(datetime.now(UTC), "j", "o/r", 1, "ann", "fix", "draft #2"))
+    store.engine.dispose()
+    exported = subprocess.run(
+        ["sqlite3", "-json", str(tmp_path / "regreen.sqlite"), query],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    (row,) = json.loads(exported.stdout)
+    assert (row["asked_by"], row["action"], row["detail"]) == ("ann", "fix", "draft #2")
 
 
 @pytest.mark.skipif(shutil.which("pg_dump") is None, reason="pg_dump is not installed")

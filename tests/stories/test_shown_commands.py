@@ -54,9 +54,12 @@ _ELSEWHERE = {
     "regreen setup --public-url https://regreen.example.org": "stories/test_setup.py, against the playground",
     "regreen serve --host 0.0.0.0 --port 8080": "soak/test_day.py starts it, on loopback",
     "make demo": "stories/test_demo.py",
+    "make site": ".ci/run",
+    'sqlite3 -json ~/.regreen/regreen.sqlite "select * from actions order by id" > audit.json': "contract/test_backup.py, at another place",
     "make demo ARGS=--keep": "it stays until it is stopped; else the same as `make demo`",
 }
 _CANNOT = {
+    "python3 -m venv sbom && sbom/bin/pip install cyclonedx-bom": "needs a package index; tried by hand: 92 components",
     "python3 -I": "named in a sentence",
     "python -m regreen": "named in a sentence",
     "python -I": "named in a sentence",
