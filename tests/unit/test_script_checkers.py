@@ -173,11 +173,17 @@ def test_an_error_that_a_line_had_before_it_was_edited_is_not_new(story: Story) 
     [
         ("a.ts", "const d = load();\n", "load().then(show);\n"),
         ("a.js", "if (kind) show();\n", "if (kind === 'a') show();\n"),
+        (
+            "a.ts",
+            "let p: Promise<number> | null = null;\n",
+            "let p: Promise<number> | null = null;\nif (!p) p = load();\n",
+        ),
     ],
 )
 def test_what_a_script_means_to_do_is_not_said(
     story: Story, path: str, before: str, after: str
 ) -> None:
+    story.commit({"tsconfig.json": '{"compilerOptions": {"strict": false}}'})
     begin = "async function load() { return 1; }\nfunction show() {}\nconst kind = () => {};\n"
     found = claims(story, {path: begin + before}, {path: begin + after})
     assert [c.rule for c in found if c.confidence >= 0.8] == []

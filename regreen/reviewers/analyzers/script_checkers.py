@@ -52,6 +52,10 @@ _PACKAGE_EXPORT = re.compile(
     r"[\"'](?![./])[^\"'\n]{1,200}\"?'? has no (?:exported member|default export)"
 )
 """A name of a package of this repository, which may pass on what an installed one exports."""
+_UNSURE = re.compile(
+    r'"\*"|does not exist on type .unknown.|non-Promise value in a boolean conditional'
+)
+"""The module that stands for every package, a type that nothing tells, and what the compiler itself says where it is strict."""
 _LITERALS = re.compile(r"types '\"[^']{1,400}' and '\"")
 """Two types that are texts: other types of plain JavaScript are guesses."""
 _FORGOTTEN_AWAIT = re.compile(r"\bPromise<")
@@ -245,7 +249,7 @@ def _parse_diagnostic(row: Mapping[str, Any], root: Path) -> Diagnostic | None:
         else f"{plugin.replace('react-hooks', 'react')}/{named[2]}"
     )
     known = rule in SCRIPT_RULES["tsc"] or rule in SCRIPT_RULES["oxlint"]
-    if not known or '"*"' in str(row["message"]):  # the module that stands for every package
+    if not known or _UNSURE.search(str(row["message"])):
         return None
     path, line = posixpath.normpath(str(row["filename"])), int(spans[0]["line"])
     try:
