@@ -87,6 +87,7 @@ class History:
         self._git_dir = git_dir
         self._since = since
         folder = git_dir.resolve()
+        folder = folder.parent if folder.name == ".git" else folder
         self.name = (folder.parent if folder.name == "repo" else folder).name.removesuffix(".git").replace("+", "/")  # fmt: skip
         self.commits = {c.sha: c for c in self._log()}
 
