@@ -1,8 +1,9 @@
 """Work on untrusted data in child processes that have limits: on CPU time, time, memory and the size of the answer.
 
-`run` is for everybody. It hands a function to a starter process, which has our modules loaded, no credential in its
-environment and one thread, and therefore forks cheaply and safely. `run_each` is for a function that is already
-running in such a child: it forks once more for each call, and the children share what their parent has read.
+`run_in_child` is for everybody. It hands a function to a fork server: a process that has our modules loaded, no
+credential in its environment and one thread, and therefore forks cheaply and safely. `run_in_children` is for a
+function that already runs in such a child: it forks once more for each call, and the children share what their parent
+has read.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _KEPT_ENVIRONMENT = (
     "SSL_CERT_FILE",
 )
 _PR_SET_PDEATHSIG = 1
-_STARTER_CODE = (
+_SERVER_CODE = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from regreen.isolation import serve_calls; serve_calls()"
 )
@@ -123,13 +124,13 @@ def run_in_child(
         return function(*args)
     if budget is not None:
         limits = budget.limit(limits)
-    starter = _server_pool.take_server()
+    server = _server_pool.take_server()
     try:
-        ended = starter.run_call(ChildCall(function, args, limits), cancel)
+        ended = server.run_call(ChildCall(function, args, limits), cancel)
     except BaseException:
-        starter.close()
+        server.close()
         raise
-    _server_pool.return_server(starter)
+    _server_pool.return_server(server)
     if budget is not None:
         budget.spent.append(ended.cpu)
     return ended.get_value()  # type: ignore[return-value]
@@ -148,12 +149,12 @@ def name_failed_input(what: str) -> Iterator[None]:
 def run_in_children(
     calls: Sequence[ChildCall], *, concurrent: int, budget: Budget | None = None
 ) -> list[ChildResult]:
-    """Fork a child for each call, `concurrent` at a time. Only inside of a child that `run` has made.
+    """Fork a child for each call, `concurrent` at a time. Only inside of a child that `run_in_child` has made.
 
     Once `budget` is used up, the calls that are left are not made; each is ended with that as its reason.
     """
     if not _server_pool.is_child:
-        message = "run_each forks, which is safe only in a process with one thread"
+        message = "run_in_children forks, which is safe only in a process with one thread"
         raise RuntimeError(message)
     return _fork_each(calls, concurrent, budget=budget)
 
@@ -171,7 +172,7 @@ class ChildResult:
         """What the function returned.
 
         Raises:
-            AnalysisFailed: it returned nothing; see `run` for this and for other errors.
+            AnalysisFailed: it returned nothing; see `run_in_child` for this and for other errors.
         """
         if len(self.answer) > self.limits.result * _BYTES_PER_MIB:
             message = f"its result is larger than {self.limits.result} MiB"
@@ -211,7 +212,7 @@ class _ForkServer:
                 sys.executable,
                 "-I",
                 "-c",
-                _STARTER_CODE,
+                _SERVER_CODE,
                 json.dumps([*filter(os.path.isabs, sys.path)]),
             ],
             stdin=subprocess.PIPE,
@@ -235,7 +236,7 @@ class _ForkServer:
 
     def run_call(self, call: ChildCall, cancel: threading.Event | None) -> ChildResult:
         """Have a child run this, and wait until it has ended."""
-        # the starter itself does not take apart what may be large
+        # the server itself does not take apart what may be large
         packed = ChildCall(
             _run_pickled_call, (pickle.dumps((call.function, call.args)),), call.limits
         )
@@ -268,7 +269,7 @@ class _ForkServer:
 
 
 class _ForkServerPool:
-    """The starters that wait for a call, and whether this process is itself a child."""
+    """The fork servers that wait for a call, and whether this process is itself a child."""
 
     def __init__(self) -> None:
         self.is_child = False
@@ -276,28 +277,28 @@ class _ForkServerPool:
         self._idle: list[_ForkServer] = []
 
     def take_server(self) -> _ForkServer:
-        """An idle starter, or a new one."""
+        """An idle server, or a new one."""
         with self._lock:
             while self._idle:
-                starter = self._idle.pop()
+                server = self._idle.pop()
                 # a process that was forked from ours must not use our pipes
-                if starter.owner == os.getpid() and starter.is_alive():
-                    return starter
+                if server.owner == os.getpid() and server.is_alive():
+                    return server
         return _ForkServer()
 
-    def return_server(self, starter: _ForkServer) -> None:
+    def return_server(self, server: _ForkServer) -> None:
         """Keep it for the next call."""
         with self._lock:
             if len(self._idle) < _MAX_IDLE:
-                self._idle.append(starter)
+                self._idle.append(server)
                 return
-        starter.close()
+        server.close()
 
     def close_all(self) -> None:
-        """End the starters of this process."""
+        """End the fork servers of this process."""
         while self._idle:
-            if (starter := self._idle.pop()).owner == os.getpid():
-                starter.close()
+            if (server := self._idle.pop()).owner == os.getpid():
+                server.close()
 
 
 _server_pool = _ForkServerPool()
@@ -305,7 +306,7 @@ atexit.register(_server_pool.close_all)
 
 
 def serve_calls() -> None:
-    """The starter's side: take a call, fork a child for it, write how it ended; until no more calls come."""
+    """The fork server's side: take a call, fork a child for it, write how it ended; until no more calls come."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not stand between the answers
     with suppress(EOFError, BrokenPipeError):

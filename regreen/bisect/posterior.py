@@ -176,7 +176,7 @@ class CulpritPosterior:
     Args:
         history: the range.
         weights: how much likelier one commit is than another before any test; 0: it cannot be the culprit.
-            They are `floored`: misleading weights cost at most two tests if the failure is deterministic.
+            No weight counts for less than a quarter of an even share: misleading weights cost at most two tests if the failure is deterministic.
         rates: the prior over failure rates.
         none: prior of "nothing here broke it".
         before: prior of "it was broken before this range".

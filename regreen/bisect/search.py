@@ -45,7 +45,7 @@ class CulpritSearch(CulpritPosterior):
 def calibrate_probability(probability: float) -> float:
     """The probability to report for a computed one: its odds times 1.5.
 
-    The doubt in the computed probability (`rate_prior`) keeps the search from stopping early on failures that merely
+    The doubt in the computed probability (the prior over failure rates) keeps the search from stopping early on failures that merely
     look steady; once a failure has proven to be flaky, that doubt is too large. The factor is measured: answers
     reported at 99 % were right at least as often (benchmarks/bisect.md).
     """

@@ -18,7 +18,7 @@ from regreen.domain.state_records import Approval
 class Clearance:
     """Permission to set up and run commits: `trust` and `scope` say whom the prepared environments serve.
 
-    Only `clear_to_run` makes one, and nothing that runs a repository's code is built without one.
+    Only this module makes one, and nothing that runs a repository's code is built without one.
     """
 
     trust: Trust

@@ -208,7 +208,7 @@ MAX_BYTES = 256 * 1024 * 1024
 def read_sources(
     git: Git, rev: str, wanted: Callable[[str], bool], *, most: int = MAX_BYTES
 ) -> Iterator[tuple[str, bytes]]:
-    """Path and bytes of every regular file that is wanted and not larger than `LARGEST`, sorted by path."""
+    """Path and bytes of every regular file that is wanted and not larger than `MAX_PARSED_BYTES`, sorted by path."""
     chosen = []
     left = most
     for entry in git.tree(rev):

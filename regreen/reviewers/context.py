@@ -296,7 +296,7 @@ class CallingReviewer(Protocol):
     """A reviewer that may need the model or the sandbox, which only the parent process has."""
 
     def calls_out(self, context: ReviewContext) -> bool:
-        """Whether this change needs them. The reviewer then runs in the parent, and reads by `context.apart`."""
+        """Whether this change needs them. The reviewer then runs in the parent, and reads by `run_isolated`."""
         ...
 
 

@@ -134,3 +134,16 @@ def test_every_example_of_a_help_page_is_a_command_that_exists(name: str, tmp_pa
         known = {o for p in shown.params for o in (*p.opts, *p.secondary_opts)}
         before = words[: words.index("--")] if "--" in words else words
         assert {w.partition("=")[0] for w in before if w.startswith("--")} <= known
+
+
+def test_the_glossary_says_where_each_word_is_defined() -> None:
+    text = (TOP / "docs" / "glossary.md").read_text()
+    places = re.findall(r"(?:`(\w+)` in )?`(regreen/[\w/]+\.(?:py|toml))`", text)
+    assert len(places) > 60
+    wrong = [
+        (name, path)
+        for name, path in places
+        if not (TOP / path).is_file()
+        or not re.search(rf"^(?:class |def |)\b{name}\b", (TOP / path).read_text(), re.MULTILINE)
+    ]
+    assert wrong == []

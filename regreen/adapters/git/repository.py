@@ -3,7 +3,7 @@
 `GitRepository.open` creates a bare view of a user's repository: it borrows that repository's objects
 (`objects/info/alternates`) and writes new ones (reverts, applied patches) into its own. So no hook, filter,
 fsmonitor or attribute of the repository takes effect, and nothing is written into it.
-`GitRepository.mirror` keeps such a bare repository in step with a remote.
+`GitRepository.clone_mirror` makes such a repository of a remote, and `fetch` keeps it in step.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ NOT_INSTALLED = (
     "not installed: "  # what a setup prints before a requirement that it goes on without
 )
 _IMPORT_FROM_SRC = """python -c 'import site; open(site.getsitepackages()[0] + "/regreen-src.pth", "w").write("/work/src")'"""
-# The newest version that a box's own repository is tagged with; see `runs.git_in_box`.
+# The newest version that a box's own repository is tagged with, by `runs/test_runs.py`.
 _PRETENDED_VERSION = "999.0.0"
 
 

@@ -93,9 +93,9 @@ _RUFF_SECONDS = 300
 def run_ruff(
     files: Mapping[str, str], rules: Sequence[str], *, python: str = "py313"
 ) -> list[Diagnostic]:
-    """What ruff finds in these files; a file that does not parse has one hit named `SYNTAX`.
+    """What ruff finds in these files; a file that does not parse has one hit of `SYNTAX_RULE`.
 
-    One that could not be read has one named `UNREAD`.
+    One that could not be read has one of `UNREAD_RULE`.
 
     Raises:
         OutsideError: ruff itself failed.
@@ -198,7 +198,7 @@ def run_pyright(
 ) -> list[Diagnostic]:
     """What basedpyright finds in `targets`, with all of `files` there to be imported.
 
-    A target that it could not read has one hit named `UNREAD`.
+    A target that it could not read has one hit of `UNREAD_RULE`.
 
     Raises:
         OutsideError: it failed, or took too long or too much memory.
