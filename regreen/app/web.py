@@ -140,7 +140,7 @@ def _make_dashboard(
     web_url = settings.github.web_url
     people: SignIn | None = None
     if settings.client_id and settings.client_secret and settings.public_url:
-        from regreen.adapters.github.sign_in import GitHubSignIn
+        from regreen.adapters.github.tokens import GitHubSignIn
 
         secret = settings.client_secret.get_secret_value()
         people = GitHubSignIn(

@@ -21,8 +21,7 @@ from regreen.adapters.sandbox.attacks.attack import self_test
 from regreen.adapters.sandbox.retention import GiB
 from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.adapters.store.database import Database
-from regreen.adapters.traces import make_traces
-from regreen.app.tracing import TracedModel, TracedSandbox
+from regreen.adapters.traces import TracedModel, TracedSandbox, make_traces
 from regreen.app.web import DeliveryIntake, make_web_application, open_store
 from regreen.bot.flows import maintenance
 from regreen.bot.handle import EventHandler

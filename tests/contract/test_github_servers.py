@@ -17,7 +17,7 @@ import pytest
 from regreen.actions.workflow import plan_workflow
 from regreen.adapters.git.process import auth_environment, run_git
 from regreen.adapters.github.client import connect_with_token
-from regreen.adapters.github.sign_in import GitHubSignIn
+from regreen.adapters.github.tokens import GitHubSignIn
 from regreen.app.registration import render_manifest_form
 from regreen.app.settings_loader import read_settings
 from regreen.domain.errors import UserError

@@ -12,7 +12,7 @@ from regreen_playground import Playground, serve
 from regreen_playground.state import State
 from regreen_playground.things import App
 
-from regreen.adapters.github.sign_in import GitHubSignIn
+from regreen.adapters.github.tokens import GitHubSignIn
 from regreen.domain.errors import UserError
 from tests.stories.conftest import app_key
 
