@@ -388,15 +388,19 @@ def describe_start(trial: Trial, run: CommandRun) -> str | None:
 
 def describe_failure(error: UserError) -> str:
     """Why a setup failed: the first line that tells, beside the last one printed; or which program is not here."""
-    output = error.output if isinstance(error, SetupFailed) else ""
-    for program in _NO_PROGRAM.findall(f"{output}\n{error}"):
+    output = _COLOUR.sub("", error.output) if isinstance(error, SetupFailed) else ""
+    said = _COLOUR.sub("", str(error)).rstrip(" :")
+    for program in _NO_PROGRAM.findall(f"{output}\n{said}"):
         if packages := find_debian_packages(program):
             return (
                 f"{program} is not installed in the sandbox: install it on this machine (on Debian: apt-get install "
                 f"{packages}), or name an image that has it as tests.image"
             )
     telling = _find_telling_line(output)
-    return f"{str(error)[:200]} ({telling})" if telling and telling not in str(error) else str(error)[:300]  # fmt: skip
+    return f"{said[:200]} ({telling})" if telling and telling not in said else said[:300]
+
+
+_COLOUR = re.compile(r"\x1b\[[\d;]{0,20}m")
 
 
 _NO_PROGRAM = re.compile(r"\b([\w.+-]{1,60}): (?:command )?not found\b")
@@ -413,5 +417,5 @@ def _find_telling_line(output: str) -> str:
     raised = [line for line in lines if _RAISED.match(line)]
     shown = [line for line in raised if line.startswith("E ")]
     shown = [line[1:].strip() for line in (shown or lines) if line.startswith("E ")]
-    faults = (line for line in lines if _TELLING_LINE.search(line) and not _SOURCE.match(line))
+    faults = (line for line in lines if _TELLING_LINE.search(line) and not _SOURCE.match(line) and line[-1] != ":")  # fmt: skip
     return next(iter((*shown, *raised[-1:], *faults, *lines[-1:])), "")[:200]

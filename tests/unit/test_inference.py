@@ -444,3 +444,9 @@ def test_what_the_product_imports_is_added_only_where_a_manifest_names_it() -> N
     find = PythonDependencies().find_undeclared
     assert find(output, tree(files)) == ()
     assert find(output, tree({**files, "setup.cfg": "yaml = pyyaml>=5\n"})) == ("PyYAML",)
+
+
+def test_a_failed_setups_reason_has_no_colours_and_is_no_heading() -> None:
+    output = "[\x1b[1;31mERROR\x1b[m] [ERROR] Some problems were encountered:\n[ERROR] Plugin a:b could not be resolved\n\x1b[0m\x1b[0m"
+    reason = describe_failure(SetupFailed("the setup exited with 1: \x1b[0m", output))
+    assert reason == "the setup exited with 1 ([ERROR] Plugin a:b could not be resolved)"
