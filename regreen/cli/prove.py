@@ -87,7 +87,11 @@ def command(
     )
     result = prove_change(job, git=git, sandbox=sandbox, say=report_progress)
     place = write_capsule(result.capsule, read_settings().home / "capsules") if result.capsule else None  # fmt: skip
-    result = replace(result, seconds={"environment": spent, **result.seconds}, capsule=None)
+    result = replace(
+        result,
+        seconds={**result.seconds, "environment": spent + result.seconds["environment"]},
+        capsule=None,
+    )
     if form == "json":
         click.echo(json.dumps(make_document(result, done.document, place), indent=2))
     else:

@@ -28,7 +28,7 @@ from regreen.proofs.changed_tests import ChangedTest, ChangeParts, divide_change
 from regreen.proofs.claims import ProofClaim, find_weakened_tests, read_intent
 from regreen.runs.capsule import Capsule, expect_runs, make_capsule
 from regreen.runs.test_runs import CommandRun, find_regressed_tests, run_fresh
-from regreen.runs.trial import Trial
+from regreen.runs.trial import Trial, prepare_environment
 
 ProofVerdict = Literal[
     "proven", "not_discriminating", "inconclusive", "nothing_to_prove", "refused"
@@ -149,7 +149,7 @@ class _Proof:
         self.overlay = {
             path: data for path in parts.support if (data := git.show(job.head, path)) is not None
         }
-        self.seconds = {"tests": 0.0, "proof": 0.0, "mutants": 0.0}
+        self.seconds = {"environment": 0.0, "tests": 0.0, "proof": 0.0, "mutants": 0.0}
         self.done: dict[str, TestProof] = {}
         self._candidates: list[tuple[TriedMutant, Candidate]] = []
         self.mutants: tuple[TriedMutant, ...] = ()
@@ -162,7 +162,7 @@ class _Proof:
         tests: tuple[TestProof, ...] = ()
         if self.parts.tests and self.parts.changes_source:
             tests = self._prove_tests()
-        self.seconds["proof"] = time.monotonic() - started - self.seconds["mutants"]
+        self.seconds["proof"] = time.monotonic() - started - self.seconds["mutants"] - self.seconds["environment"]  # fmt: skip
         verdict, reason = self._conclude(tests)
         refused = next((one for one in census if one.level == "deny"), None)
         if refused is not None:
@@ -230,6 +230,10 @@ class _Proof:
     def _prove_tests(self) -> tuple[TestProof, ...]:
         tests = self.parts.tests
         self.say(f"running {len(tests)} new or altered tests with and without the change")
+        started = time.monotonic()
+        for rev, overlay in ((self.job.head, {}), (self.job.base, self.overlay)):
+            prepare_environment(self._make_trial(tests, overlay), rev, git=self.git, sandbox=self.sandbox, cancel=self.cancel)  # fmt: skip
+        self.seconds["environment"] = time.monotonic() - started
         first, second = self._run_twice(tests)
         self._without_change += [first.base, second.base]
         if not first.head.tests:
