@@ -233,7 +233,7 @@ class Investigation:
                 continue
             if not run.is_conclusive:
                 continue
-            heard = any(_find_test_outcome(name, run) for name in self._tests)
+            heard = any(self._is_heard(name, run, place) for name in self._tests)
             if narrowed and (not heard or (place == "head" and run.is_green)):
                 # alone they pass, or cannot start: so all run together from now on
                 narrowed, self._trial = False, self._case.trial
@@ -245,6 +245,13 @@ class Investigation:
                 self._trial, narrowed = self._case.trial, False
                 continue
             self._count(place, run)
+
+    def _is_heard(self, name: str, run: CommandRun, place: Place) -> bool:
+        """Whether a run says how a test ends; on head it does not where it fails in another way, as what cannot start does."""
+        outcome, signature, head = _find_test_outcome(name, run), _read_test_signature(name, run), self._tests[name].head  # fmt: skip
+        if place != "head" or outcome != "fail" or signature is None or head is None:
+            return outcome is not None
+        return failure_signature.matches_any(signature, [head])
 
     def _choose_place(self, unclear: Sequence[_Watched]) -> Place:
         """Where most of the undecided tests would run next; what moved is looked up when the base fails too."""

@@ -21,7 +21,9 @@ _TALLY_LINE = re.compile(
     r"^(?:=+ )?(?:\x20?no tests ran|\d+ (?:failed|passed|error|errors|skipped|deselected|xfailed|xpassed|warnings?|rerun|subtests)\b).*"
     r" in \d+(?:\.\d+)?s\b.*$"
 )
-_BLOCK_HEADING = re.compile(r"^_{2,} (\S.*\S|\S) _{2,}(?: \[gw\d+\].*)?$")
+_BLOCK_HEADING = re.compile(
+    r"^_(?:_+ | (?=[^_].{70}))(\S.*\S|\S) _+(?: \[gw\d+\].*)?$"
+)  # a long name leaves room for one
 _SUMMARY_ENTRY = re.compile(
     r"^(FAILED|ERROR|SUBFAIL(?:ED)?)((?: ?(?:\([^)]*\)|\[[^\]]*\])){0,4}) +(\S.*)$"
 )

@@ -103,6 +103,21 @@ def test_a_test_that_cannot_be_run_alone_is_not_called_flaky(
     assert (found["verdict"], found["do"]) == ("change", "fix")
 
 
+def test_what_fails_alone_in_another_way_is_run_with_the_whole_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    mine = Checkout(tmp_path / "mine")
+    test = "def test_add():\n    from calc import add\n    assert add(1, 2) == 3\n"
+
+    mine.commit("base", test_calc_py=test, src__calc_py="def add(a, b):\n    return a - b\n")
+    mine.git("checkout", "-q", "-b", "change")
+    mine.commit("change", notes_py="x = 1\n")
+    words = ("--setup", SETUP, "--format", "json", "--", "python", "-m", "pytest", "-q", "-o", "pythonpath=src")  # fmt: skip
+    _, found = run("why", "--repo", str(mine.root), "--base", "main", *words, "test_calc.py", capsys=capsys)  # fmt: skip
+    assert (found["verdict"], found["do"]) == ("main", "wait")
+
+
 def test_a_bisection_and_a_repair_come_with_what_repeats_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

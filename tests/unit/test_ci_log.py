@@ -20,6 +20,7 @@ from regreen.logs.ci_log import (
     extract_command_output,
     failures_in,
     parse_log,
+    read_failures,
     read_lines,
     read_log,
 )
@@ -73,6 +74,11 @@ def test_whose_line_it_is_does_not_hide_what_it_says(name: str, prefix: str) -> 
 
 def _unstamped(line: str) -> str:
     return line.partition(" ")[2]
+
+
+def test_a_name_as_long_as_the_line_heads_its_failure() -> None:
+    first = read_failures((LOGS / "pytest-long-name.log").read_text())[0]
+    assert (first.kind, first.path, first.line) == ("AssertionError", "test_z.py", 4)
 
 
 def test_plain_output_needs_no_wrapping() -> None:
