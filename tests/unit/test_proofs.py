@@ -92,6 +92,8 @@ def test_what_goes_with_the_tests_and_what_is_new(tmp_path: Path) -> None:
         ("assert True", True),
         ("assert f(1) == f(1)", True),
         ("expected = f(1)\n    assert f(1) == expected", True),
+        ("x = f(1)\n    assert f(1) == x\n    x = f(2)\n    assert f(2) == x", True),
+        ("x = 1\n    assert f(1) == x\n    x = f(1)\n    assert f(1) == x", False),
         ("assert f(1) == 2 or True", True),
         ("assert bool(f(1)) or not bool(f(1))", True),
         ("assert isinstance(f(1), object)", True),

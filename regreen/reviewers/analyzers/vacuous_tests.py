@@ -171,13 +171,7 @@ def _find_checks(test: FunctionNode) -> Iterator[ast.stmt | ast.expr]:
 
 def explain_hollow(test: FunctionNode, helpers: Collection[str]) -> str:
     """Why no assertion of a test can fail; "" where one can. `helpers` are functions known to assert something."""
-    values = {
-        target.id: node.value
-        for node in ast.walk(test)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    assigned = sorted((node for node in ast.walk(test) if isinstance(node, ast.Assign)), key=lambda node: node.lineno)  # fmt: skip
     swallowed = {
         id(inner)
         for node in ast.walk(test)
@@ -193,8 +187,16 @@ def explain_hollow(test: FunctionNode, helpers: Collection[str]) -> str:
     left = [node for node in checks if id(node) not in swallowed]
     if not left:
         return "what its assertions raise is caught"
-    if any(not _compares_nothing(node, values) for node in left):
-        return ""
+    for check in left:  # with what each name was given last before it
+        values = {
+            target.id: node.value
+            for node in assigned
+            if node.lineno <= check.lineno
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        if not _compares_nothing(check, values):
+            return ""
     return "its assertions are true whatever the code does"
 
 
