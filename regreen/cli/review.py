@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -171,6 +171,8 @@ def command(
         tests=run.trial if run else None,
         run_tests=wants_tests,
         find_claim_tests=tests.find_claim_tests if tests and model is not None else None,
+        find_sandbox=partial(_choose_sandbox, kind, exact=post or "GITHUB_ACTIONS" in os.environ),
+        may_run=run_tests is not False,
         index=None
         if not use_model
         else SqliteOutlineStore(make_private(read_settings().home) / "index.sqlite"),

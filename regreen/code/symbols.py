@@ -73,7 +73,7 @@ def read_outline(path: str, data: bytes) -> Outline:
     import tree_sitter
 
     tree = parser_for(language).parse(data)
-    if _is_slow_to_query(tree.root_node):
+    if is_slow_to_query(tree.root_node):
         return EMPTY_OUTLINE
     captures = tree_sitter.QueryCursor(query_for(language)).captures(tree.root_node)
     spans = _find_definitions(captures)
@@ -85,7 +85,7 @@ def read_outline(path: str, data: bytes) -> Outline:
     )
 
 
-def _is_slow_to_query(root: tree_sitter.Node) -> bool:
+def is_slow_to_query(root: tree_sitter.Node) -> bool:
     """Whether nodes stand deeper in each other, or more of them in one error, than in code that people write.
 
     A query's time grows with depth times size, and with the square of the nodes in one error.

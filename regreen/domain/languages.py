@@ -6,7 +6,7 @@ No other code asks which language a file has: it asks the file's adapter for a c
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
 
 from regreen.domain.environments import Environment, ProjectCommit, ReadText, RepositoryFiles
@@ -182,6 +182,51 @@ class CoverageTool(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class CompilerFinding:
+    """What a compiler or its linter says of some lines (1-based) of a file; `rule` is its own word for that."""
+
+    rule: str
+    path: str
+    line: int
+    end_line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompilerRun:
+    """One run of a compiler over a tree, in a box without network.
+
+    `setup` prepares the box once, with `programs` (by path) as its tree; `command` is a shell command at the tree's
+    root, with `files` laid over it. `runs_code` names what of the repository the compiler itself would run.
+    """
+
+    command: str
+    setup: str = ""
+    programs: Mapping[str, bytes] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    runs_code: str = ""
+
+
+class CompilerTools(Protocol):
+    """Compiles a tree with the language's own tools, and reads what they say."""
+
+    @property
+    def program(self) -> str:
+        """The program without which nothing is compiled."""
+        ...
+
+    def plan_run(
+        self, changed: Collection[str], paths: Collection[str], read: ReadText
+    ) -> CompilerRun:
+        """How the parts of a tree that hold the changed files are compiled; `paths` are all of its files."""
+        ...
+
+    def parse_output(self, output: str) -> Iterable[CompilerFinding]:
+        """What the command has printed to its standard output."""
+        ...
+
+
 class WarmDriver(Protocol):
     """A program for the box that tries many candidates after one collection of the tests."""
 
@@ -348,6 +393,7 @@ class Language:
         manifests: files that make a folder a project in this language.
         projects: how its projects are set up and tested.
         gaps: the capabilities it lacks. A field that is None belongs to a declared gap.
+        compiler: what compiles its files in a box; None where nothing does, or where its checkers do that work.
     """
 
     title: str
@@ -362,6 +408,7 @@ class Language:
     warm_driver: WarmDriver | None = None
     dependencies: DependencyTools | None = None
     quarantine: QuarantineMarker | None = None
+    compiler: CompilerTools | None = None
 
     def has(self, capability: Capability) -> bool:
         """Whether the language has a capability."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from regreen.code.file_languages import language_of, parser_for
 from regreen.code.symbols import node_text, walk_nodes
 from regreen.domain.languages import Language
+from regreen.languages.compilers import GoCompiler
 from regreen.languages.quarantine import MarkerInBody
 from regreen.languages.toolchains import TableProjects
 
@@ -22,11 +23,12 @@ GO = Language(
     files=frozenset({"go"}),
     manifests=frozenset({"go.mod"}),
     gaps=frozenset(
-        {"syntax tree", "checkers", "bug patterns", "data flow", "conventions", "assertions",
+        {"syntax tree", "checkers", "data flow", "conventions", "assertions",
          "test results", "coverage", "edits", "mutants", "warm engine", "dependencies"}
     ),
     projects=TableProjects("go"),
     quarantine=MarkerInBody("\tt.Skip({reason})", signature="(t *testing.T)"),
+    compiler=GoCompiler(),
 )  # fmt: skip
 
 _BUILD_CONSTRAINT = re.compile(

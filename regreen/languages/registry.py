@@ -20,6 +20,7 @@ from regreen.domain.languages import (
     TestListener,
     TestTools,
 )
+from regreen.languages.compilers import JavaCompiler, RustCompiler
 from regreen.languages.go import GO
 from regreen.languages.python.dependencies import PythonDependencies
 from regreen.languages.python.edits import make_edits, make_mutants
@@ -48,7 +49,7 @@ PYTHON = Language(
 
 
 _OUTLINE_ONLY: frozenset[Capability] = frozenset(
-    {"contracts", "syntax tree", "checkers", "bug patterns", "data flow", "conventions", "assertions", "test results",
+    {"syntax tree", "checkers", "data flow", "conventions", "assertions", "test results",
      "coverage", "edits", "mutants", "warm engine", "dependencies"}
 )  # fmt: skip
 JAVA = Language(
@@ -57,6 +58,7 @@ JAVA = Language(
     manifests=frozenset({"pom.xml", "build.gradle", "build.gradle.kts"}),
     gaps=_OUTLINE_ONLY,
     projects=TableProjects("java"),
+    compiler=JavaCompiler(),
     quarantine=MarkerAbove("@org.junit.jupiter.api.Disabled({reason})"),
 )
 RUST = Language(
@@ -65,6 +67,7 @@ RUST = Language(
     manifests=frozenset({"Cargo.toml"}),
     gaps=_OUTLINE_ONLY,
     projects=TableProjects("rust"),
+    compiler=RustCompiler(),
     quarantine=MarkerAbove("#[ignore = {reason}]"),
 )
 LANGUAGES: tuple[Language, ...] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RUST, JAVA)
@@ -118,16 +121,21 @@ def find_gaps(paths: Iterable[str], capability: Capability) -> list[str]:
 
 def describe_support(paths: Sequence[str]) -> str:
     """What is done for the languages of a tree, or for all where it has none; those with the same gaps together."""
-    titles: dict[frozenset[Capability], list[str]] = {}
+    titles: dict[tuple[frozenset[Capability], bool], list[str]] = {}
     for language in detect_languages(paths) or LANGUAGES:
-        titles.setdefault(language.gaps, []).append(language.title)
+        key = (language.gaps, language.compiler is not None)
+        titles.setdefault(key, []).append(language.title)
     return "; ".join(
-        f"{', '.join(names)}: {_describe_capabilities(gaps)}" for gaps, names in titles.items()
+        f"{', '.join(names)}: {_describe_capabilities(*key)}" for key, names in titles.items()
     )
 
 
-def _describe_capabilities(gaps: frozenset[Capability]) -> str:
-    return ", ".join(x for x in CAPABILITIES if x not in gaps) if gaps else "everything"
+def _describe_capabilities(gaps: frozenset[Capability], compiles: bool) -> str:
+    if not gaps:
+        return "everything"
+    return ", ".join(
+        [*(["compiler"] if compiles else []), *(x for x in CAPABILITIES if x not in gaps)]
+    )
 
 
 _WITH_TESTS = tuple((language, language.tests) for language in LANGUAGES if language.tests)

@@ -125,7 +125,8 @@ class ReviewContext:
     `files` are the files selected for review (generated, vendored, lock and binary ones left out, riskiest first);
     `change` contains all of them. `git` is None for a bare patch. `tests` says how tests run, None if
     unknown; `run_tests` whether to run them, `no_tests` why not; `find_claim_tests` prepares what a model's claims are
-    tested in, None where they are not. `index` caches the repository's structure; `weights` calibrates a model's claims, `known` are a model's earlier findings on this change. `hidden` are
+    tested in, None where they are not; `find_sandbox` gives what compilers run in, and `may_run` whether they may run
+    the change's own code (build scripts). `index` caches the repository's structure; `weights` calibrates a model's claims, `known` are a model's earlier findings on this change. `hidden` are
     paths that are read at neither side. `budget` is the CPU time that all reviewers of the change share.
     """
 
@@ -144,6 +145,8 @@ class ReviewContext:
     run_tests: bool = False
     no_tests: str = ""
     find_claim_tests: Callable[[], ClaimTests] | None = None
+    find_sandbox: Callable[[], Sandbox | None] | None = None
+    may_run: bool = False
     cancel: Event | None = None
     progress: Callable[[str], None] | None = None
     index: OutlineStore | None = None
@@ -182,7 +185,8 @@ class ReviewContext:
     def for_child_process(self) -> ReviewContext:
         """The same change for a child process: without model, sandbox, progress and caches."""
         return replace(
-            self, sandbox=None, model=None, find_claim_tests=None, cancel=None, progress=None, _read=_ReadCache()
+            self, sandbox=None, model=None, find_claim_tests=None, find_sandbox=None, cancel=None,
+            progress=None, _read=_ReadCache()
         )  # fmt: skip
 
     def without_files(self, paths: Set[str]) -> ReviewContext:

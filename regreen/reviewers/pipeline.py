@@ -32,7 +32,7 @@ from regreen.domain.models import (
 from regreen.domain.ports import Git, Model, Sandbox
 from regreen.domain.repo_config import RepoConfig
 from regreen.isolation import ChildLimits
-from regreen.languages.registry import find_gaps, has_capability
+from regreen.languages.registry import find_gaps, find_language, has_capability
 from regreen.reviewers.calibration import PRIOR_WEIGHTS, Weights
 from regreen.reviewers.context import (
     CallingReviewer,
@@ -83,7 +83,8 @@ class ReviewJob:
     """What to review. `base` and `head` are revisions; with `diff` (a bare patch) they may be empty.
 
     `tests` says how the tests run; they run only with `run_tests`; `no_tests` is why they must not.
-    `find_claim_tests` is called once a model's claim is to be tested.
+    `find_claim_tests` is called once a model's claim is to be tested, `find_sandbox` once a compiler is to run;
+    `may_run`: compilers may run the change's own code, such as build scripts.
     `max_comments` limits this review; callers lower it on later pushes. `index` caches what is read of the repository.
     `weights` calibrates a model's claims. `cpu_seconds` is the CPU time of all analyzers together; those that are not
     done by then are skipped.
@@ -101,6 +102,8 @@ class ReviewJob:
     run_tests: bool = False
     no_tests: str = ""
     find_claim_tests: Callable[[], ClaimTests] | None = None
+    find_sandbox: Callable[[], Sandbox | None] | None = None
+    may_run: bool = False
     index: OutlineStore | None = None
     weights: Weights = PRIOR_WEIGHTS
     cpu_seconds: int = 90
@@ -125,13 +128,16 @@ def review_change(
     """
     started = time.monotonic()
     meter = CostMeter(model, cancel) if model is not None else None
-    known = replace(job, find_claim_tests=None)  # a child process prepares no tests
+    known = replace(
+        job, find_claim_tests=None, find_sandbox=None
+    )  # a child process prepares no tests
     read = isolation.run_in_child(_read_change, known, git, limits=_CHANGE_LIMITS, cancel=cancel)
     context = replace(
         read.context,
         sandbox=sandbox,
         model=meter,
         find_claim_tests=job.find_claim_tests,
+        find_sandbox=job.find_sandbox,
         known=memory.known if memory is not None else (),
         progress=progress,
         cancel=cancel,
@@ -266,6 +272,7 @@ def make_context(
         tests=job.tests,
         run_tests=job.run_tests,
         no_tests=job.no_tests,
+        may_run=job.may_run,
         index=job.index,
         weights=job.weights,
     )
@@ -517,6 +524,7 @@ def _files_only_for_model(context: ReviewContext) -> list[str]:
         for f in context.files
         if language_of(f.path) not in {"config", None}
         and not has_capability(f.path, "checkers", stubs=True)
+        and ((language := find_language(f.path)) is None or language.compiler is None)
     ]
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from regreen.domain.models import Dimension
 from regreen.reviewers.analyzers.added_secrets import AddedSecrets
 from regreen.reviewers.analyzers.bug_patterns import BugPatterns
-from regreen.reviewers.analyzers.compiled_contracts import GoContracts, ScriptContracts
+from regreen.reviewers.analyzers.compiled.code_patterns import CodePatterns
+from regreen.reviewers.analyzers.compiled.compiled_contracts import GoContracts, ScriptContracts
+from regreen.reviewers.analyzers.compiled.compiler_checks import CompilerChecks
+from regreen.reviewers.analyzers.compiled.weakened_code import WeakenedCode
 from regreen.reviewers.analyzers.correctness import Pyright, Ruff
 from regreen.reviewers.analyzers.coverage import Coverage
 from regreen.reviewers.analyzers.dependency_changes import DependencyChanges
@@ -35,10 +38,14 @@ REVIEWERS: ReviewerTable = (
     ("correctness", GoContracts()),
     ("correctness", ScriptCheckers()),
     ("correctness", ScriptNames()),
+    ("correctness", CompilerChecks()),
+    ("correctness", CodePatterns(security=False)),
+    ("correctness", WeakenedCode()),
     ("correctness", VacuousTests()),
     ("correctness", ModelReviewer(related=find_related_code)),
     ("security", PythonSecurity()),
     ("security", ScriptSecurity()),
+    ("security", CodePatterns(security=True)),
     ("security", AddedSecrets()),
     ("security", DependencyChanges()),
     ("security", WorkflowRisks()),

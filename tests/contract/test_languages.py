@@ -329,7 +329,7 @@ def test_the_doctor_names_what_is_done_for_the_languages_at_hand(tmp_path: Path)
     repo = Checkout(tmp_path / "repo")
     repo.commit("a", **{"main.go": "package main\n"})
     found = ask_doctor(repo.root, tmp_path)
-    assert found == "Go: outline, contracts, quarantine"
+    assert found == "Go: compiler, outline, contracts, bug patterns, quarantine"
     repo.commit("b", **{"main.go": None, "a.txt": "x"})
     everywhere = ask_doctor(repo.root, tmp_path)
     assert everywhere.startswith("Python: everything; ")

@@ -263,6 +263,8 @@ class _ReviewFlow:
             find_claim_tests=partial(self._find_claim_tests, tests, no_tests)
             if config.review.run_tests
             else None,
+            find_sandbox=desk.sandbox_or_none,
+            may_run=runs,
             weights=weights,
         )
         review = review_change(

@@ -1,0 +1,119 @@
+"""Patterns of faults in Go, Rust and Java, each beside code that only looks like it; safeguards that a change takes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from regreen.domain.models import Review
+from regreen.reviewers.analyzers.compiled.code_patterns import (
+    CodePatterns,
+    find_patterns,
+    load_patterns,
+)
+from regreen.reviewers.analyzers.compiled.weakened_code import WeakenedCode, load_safeguards
+from regreen.reviewers.pipeline import ReviewJob, review_change
+from tests.unit.repairs import Repository
+
+ENDINGS = {"go": "go", "rust": "rs", "java": "java"}
+FRAMES = {
+    "go": 'package a\n\nimport "math/rand"\n\nfunc f(w http.ResponseWriter, r *http.Request) error {{\n{}\n}}\n',
+    "rust": "fn f(list: &[u8], len: usize) -> Result<u8, E> {{\n{}\n}}\n",
+    "java": "class A {{ String f(HttpServletRequest request, List<String> list) {{\n{}\n}} }}\n",
+}
+CASES = [
+    ("loop-past-end", "go", "for i := 0; i <= len(a); i++ { use(a[i]) }", "for i := 0; i <= len(a); i++ { use(a[:i]) }"),
+    ("loop-past-end", "rust", "for i in 0..=list.len() { use(list[i]); }", "for i in 0..=list.len() { use(&list[..i]); }"),
+    ("loop-past-end", "java", "for (int i = 0; i <= list.size(); i++) { use(list.get(i)); }", "for (int i = 0; i <= list.size(); i++) { use(list.subList(0, i)); }"),
+    ("past-end", "go", "return a[len(a)]", "return a[len(a)-1]"),
+    ("same-operands", "go", "return a.x == a.x", "return next() == next()"),
+    ("same-operands", "java", "return a.x && a.x;", "return a.x && b.x;"),
+    ("never-both", "rust", "if len < 1 && len > 9 { g(); }", "if len < 1 || len > 9 { g(); }"),
+    ("never-both", "java", 'if (x != 1 || x != 2) { g(); }', 'if (x != 1 && x != 2) { g(); }'),
+    ("repeated-condition", "go", "if a == 1 { b() } else if a == 1 { c() }", "if a == 1 { b() } else if a == 2 { c() }"),
+    ("crossed-fields", "rust", "P { low: high, high: low }", "P { low: a.low, high: a.high }"),
+    ("nil-used", "go", "if p == nil && p.x { return e }", "if p != nil && p.x { return e }"),
+    ("nil-used", "java", "if (p != null || p.isEmpty()) { g(); }", "if (p == null || p.isEmpty()) { g(); }"),
+    ("unlocked-return", "go", "m.Lock()\nif x { return e }\nm.Unlock()\nreturn nil", "m.Lock()\nif x { m.Unlock(); return e }\nm.Unlock()\nreturn nil"),
+    ("deferred-in-loop", "go", "for _, n := range a { f := g(n)\ndefer f.Close() }", "for _, n := range a { func() { f := g(n)\ndefer f.Close() }() }"),
+    ("deferred-before-check", "go", "f, err := os.Open(n)\ndefer f.Close()\nif err != nil { return err }", "f, err := os.Open(n)\nif err != nil { return err }\ndefer f.Close()"),
+    ("answered-and-continued", "go", 'if bad { http.Error(w, "x", 400) }\nsave(r)', 'if bad { http.Error(w, "x", 400); return nil }\nsave(r)'),
+    ("body-never-closed", "go", "resp, err := http.Get(u)\nuse(err)\nread(resp.Body)", "resp, err := http.Get(u)\nuse(err)\ndefer resp.Body.Close()\nread(resp.Body)"),
+    ("sleep-without-unit", "go", "time.Sleep(500)", "time.Sleep(500 * time.Millisecond)"),
+    ("swallowed", "java", "try { g(); } catch (IOException e) { }", "try { g(); } catch (IOException e) { /* there is none */ }"),
+    ("narrowed-named-length", "rust", "let a = len as u16;", "let a = len as u64;"),
+    ("sql", "go", 'db.Query("SELECT a FROM t WHERE b = \'" + b + "\'")', 'db.Query("SELECT a FROM t WHERE b = ?", b)'),
+    ("sql", "rust", 'q(&format!("DELETE FROM t WHERE b = \'{}\'", b));', 'q(&format!("DELETE FROM {} WHERE b = ?", table));'),
+    ("sql", "java", 'q("SELECT a FROM t WHERE b = \'" + b + "\'");', 'q("SELECT a FROM t WHERE b = " + MAX_ROWS);'),
+    ("shell", "rust", 'Command::new("sh").arg("-c").arg(format!("cat {}", n)).output()', 'Command::new("cat").arg(n).output()'),
+    ("request-path", "go", 'name := r.FormValue("n")\nos.Open("/srv/" + name)', 'name := filepath.Base(r.FormValue("n"))\nos.Open("/srv/" + name)'),
+    ("request-path", "java", 'String n = request.getParameter("n"); new File("/srv", n);', 'String n = request.getParameter("n"); if (!n.matches("[a-z]+")) { return null; } new File("/srv", n);'),
+    ("weak-token", "go", "token := rand.Intn(9)", "jitter := rand.Intn(9)"),
+    ("weak-hash", "java", 'byte[] passwordHash = MessageDigest.getInstance("MD5").digest(a);', 'byte[] checksum = MessageDigest.getInstance("MD5").digest(a);'),
+    ("no-certificate-check", "go", "c := tls.Config{InsecureSkipVerify: true}", "c := tls.Config{InsecureSkipVerify: false}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "language", "wrong", "right"), CASES)
+def test_a_pattern_is_found_and_its_twin_is_not(
+    rule: str, language: str, wrong: str, right: str
+) -> None:
+    security = load_patterns().rules[rule].security
+
+    def find(code: str) -> set[str]:
+        text = FRAMES[language].format(code)
+        return {h.rule for h in find_patterns(f"a.{ENDINGS[language]}", text, security=security)}
+
+    assert rule in find(wrong)
+    assert find(right) == set()
+
+
+def test_every_query_compiles() -> None:
+    for rule in load_patterns().rules.values():
+        for language in rule.queries:
+            path = f"a.{ENDINGS[language]}"
+            assert [*find_patterns(path, "", security=rule.security)] == []
+    assert load_safeguards()
+
+
+def review(
+    tmp_path: Path, name: str, before: str, after: str, reviewer: CodePatterns | WeakenedCode
+) -> Review:
+    repository = Repository(tmp_path / "repo")
+    base = repository.commit("start", {name: before})
+    head = repository.commit("change", {name: after})
+    job = ReviewJob(base=base, head=head)
+    return review_change(job, git=repository.open(), sandbox=None, model=None, reviewers=(("correctness", reviewer),))  # fmt: skip
+
+
+FILLER = "\ta := 1\n\tb := 2\n\tc := a + b\n\tuse(c)\n"
+WEAKENED = [
+    ("check-dropped", "a.go", f"package a\n\nfunc F(p *T) int {{\n\tif p == nil {{\n\t\treturn 0\n\t}}\n{FILLER}\treturn p.x\n}}\n", "\tif p == nil {\n\t\treturn 0\n\t}\n", ""),
+    ("lock-dropped", "a.go", f"package a\n\nfunc F(p *T) int {{\n\tp.mu.Lock()\n{FILLER}\treturn p.x\n}}\n", "\tp.mu.Lock()\n", ""),
+    ("arguments-reordered", "a.go", f"package a\n\nfunc F(p *T) int {{\n{FILLER}\treturn copyTo(dst, src)\n}}\n", "(dst, src)", "(src, dst)"),
+    ("error-unwrapped", "a.rs", "fn f(a: &str) -> Result<u8, E> {\n    let b = a.trim();\n    let n = b.parse()?;\n    Ok(n)\n}\n", "parse()?", "parse().unwrap()"),
+    ("checked-arithmetic-dropped", "a.rs", "fn f(a: u8) -> Option<u8> {\n    let b = 2;\n    let n = a.checked_add(b)?;\n    Some(n)\n}\n", "a.checked_add(b)?", "a + b"),
+    ("error-swallowed", "A.java", "class A {\n    int f() {\n        int a = 0;\n        try {\n            a = g();\n        } catch (IOException e) {\n            throw new E(e);\n        }\n        return a;\n    }\n}\n", "throw new E(e);", "a = 1;"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "name", "text", "old", "new"), WEAKENED)
+def test_a_safeguard_that_goes_is_named(  # noqa: PLR0917
+    tmp_path: Path, rule: str, name: str, text: str, old: str, new: str
+) -> None:
+    (finding,) = review(tmp_path, name, text, text.replace(old, new), WeakenedCode()).findings
+    assert finding.rule == f"weakened/{rule}"
+
+
+def test_a_check_that_moves_elsewhere_is_not_missed(tmp_path: Path) -> None:
+    text = WEAKENED[0][2]
+    moved = text.replace("\tif p == nil {\n\t\treturn 0\n\t}\n", "")
+    moved += "\nfunc G(p *T) int {\n\tif p == nil {\n\t\treturn 0\n\t}\n\treturn F(p)\n}\n"
+    assert review(tmp_path, "a.go", text, moved, WeakenedCode()).findings == ()
+
+
+def test_what_the_base_had_is_not_said_again(tmp_path: Path) -> None:
+    text = FRAMES["go"].format("time.Sleep(500)")
+    changed = text.replace("package a\n", "package a\n\nvar x = 1\n")
+    assert review(tmp_path, "a.go", text, changed, CodePatterns(security=False)).findings == ()
