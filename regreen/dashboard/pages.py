@@ -29,7 +29,7 @@ from regreen.dashboard.rendering import (
     render_message,
     render_page,
 )
-from regreen.dashboard.results import ResultSummary, summarize_result, view_result
+from regreen.dashboard.results import CAUSE_WORDS, ResultSummary, summarize_result, view_result
 from regreen.domain.errors import ConfigError, UserError
 from regreen.domain.github import SignIn
 from regreen.domain.list_queries import (
@@ -143,9 +143,9 @@ def _summarize_causes(shelf: DashboardStore, reader: Viewer, now: datetime, repo
     if not month:
         return ""
     counts = Counter(str(cause["verdict"]) for body in month for cause in body["causes"])
-    whose = ", ".join(f"{verdict} {count}" for verdict, count in counts.most_common())
+    whose = ", ".join(f"{CAUSE_WORDS.get(v, v)} ({count})" for v, count in counts.most_common())
     minutes = median(float(body["seconds"]) for body in month) / 60
-    return f"Whose this month's failed checks were: {whose}; answered after {minutes:.1f} min (median)."  # fmt: skip
+    return f"caused this month by {whose}; median time to the answer {minutes:.1f} min."
 
 
 def show_overview(shelf: DashboardStore, reader: Viewer, now: datetime, web_url: str) -> Response:
@@ -277,7 +277,7 @@ def _plot_bin(bin_: CalibrationBin) -> _PlottedBin:
     )
 
 
-_HINT, _RESULTS_HINT = "searches the newest 5,000", "searches the newest 2,000"
+_HINT, _RESULTS_HINT = "in the newest 5,000", "in the newest 2,000"
 _QUERY_FIELDS = ("repo", "number", "kind", "state", "q", "after")
 _TEXT: tuple[str, ...] = ()  # a filter without options
 

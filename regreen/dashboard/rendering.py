@@ -20,6 +20,8 @@ from markupsafe import Markup
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.secrets.redaction import redact_secrets
 
+RESULT_TITLES = {"review": "Review", "fix": "Fix", "bisect": "Bisection", "why": "Cause", "prove": "Proof"}  # fmt: skip
+JOB_TITLES = {"why": "cause", "prove": "proof", "bisect": "bisection", "tick": "scheduled run", "care": "maintenance"}  # fmt: skip
 FORM_TOKEN_FIELD = "form_token"  # noqa: S105
 
 
@@ -153,6 +155,14 @@ def _format_prose(text: object) -> Markup:
     )
 
 
+def _describe_event(text: str) -> str:
+    """What happened to which issue or pull request, and by whom, as far as a stored event says so."""
+    event = json.loads(text)
+    number, actor = event.get("number"), event.get("actor") or {}
+    parts = (event.get("change"), f"#{number}" if number else "", f"by {actor['login']}" if actor.get("login") else "")  # fmt: skip
+    return " ".join(str(part) for part in parts if part)
+
+
 def _format_share(value: object, digits: int = 2) -> str:
     return f"{value:.{digits}%}" if isinstance(value, int | float) else ""
 
@@ -189,12 +199,15 @@ def _make_environment() -> Environment:
         "enumerate": enumerate,
         "form_token_field": FORM_TOKEN_FIELD,
         "format_subject": format_subject,
+        "job_titles": JOB_TITLES,
+        "result_titles": RESULT_TITLES,
         "script": Markup(_PAGE_SCRIPT),  # noqa: S704 - our own file
         "style_sheet": Markup(_STYLE_SHEET),  # noqa: S704 - our own file
     }
     environment.filters |= {
         "class_name": lambda word: "".join(c for c in str(word) if c.isalnum()),
         "count": _format_count,
+        "event": _describe_event,
         "document_time": _format_document_time,
         "dollars": _format_dollars,
         "mappings": _list_mappings,

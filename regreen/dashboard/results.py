@@ -69,6 +69,10 @@ class ResultView:
     picture: str
 
 
+CAUSE_WORDS = {"change": "the change", "main": "the base branch", "world": "a package", "neighbour": "another change", "infrastructure": "the CI machine", "flaky": "a flaky test", "unknown": "not found"}  # fmt: skip
+"""Who or what caused a failed check, by the verdict of its cause."""
+
+
 def summarize_result(document: ResultDocument) -> ResultSummary:
     """One word and one line on what came out."""
     body = document.body
@@ -83,6 +87,7 @@ def summarize_result(document: ResultDocument) -> ResultSummary:
             return ResultSummary(document, verdict, _describe_bisection(body)[:300])
         case "why" | "prove":
             verdict = str(body.get("verdict") or "unknown").replace("_", " ")
+            verdict = CAUSE_WORDS.get(verdict, verdict)
             return ResultSummary(document, verdict, str(body.get("reason") or "")[:300])
 
 

@@ -223,6 +223,12 @@ class Failure:
     line: int | None = None
     frames: tuple[StackFrame, ...] = ()
 
+    @property
+    def summary(self) -> str:
+        """Kind and message, the kind only once."""
+        named = self.message.startswith(self.kind)
+        return self.message if named else f"{self.kind}: {self.message}".strip(": ")
+
 
 @dataclass(frozen=True, slots=True)
 class Commit:

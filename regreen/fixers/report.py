@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from regreen.code import markdown_sanitizer
@@ -248,17 +249,20 @@ def _make_details(title: str, inner: str) -> str:
     return f"\n<details><summary>{title}</summary>\n\n{inner}\n\n</details>"
 
 
+_COMMIT = re.compile(r"[0-9a-f]{12}\b")
+
+
 def _capitalize_sentence(words: str) -> str:
     sentence = _sanitize_text(words)
-    return sentence[:1].upper() + sentence[1:]
+    return sentence if _COMMIT.match(sentence) else sentence[:1].upper() + sentence[1:]
 
 
 def format_failure(failure: Failure) -> str:
     """One failure on one line."""
     place = f"{failure.path}:{failure.line}" if failure.path and failure.line else ""
     where = f" ({place})" if place and not failure.test.startswith(place) else ""
-    kind = "" if failure.test.endswith(f": {failure.kind}") else f"{failure.kind}: "
-    return f"{failure.test}: {kind}{failure.message[:200]}{where}"
+    said = failure.message if failure.test.endswith(f": {failure.kind}") else failure.summary
+    return f"{failure.test}: {said[:220]}{where}"
 
 
 def _sanitize_text(words: str) -> str:

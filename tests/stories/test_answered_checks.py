@@ -76,11 +76,11 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     _ci_fails(story, sound)
     story.work()
     title, text = _answer(story, broken)
-    assert title.startswith("change: ")
-    assert text.count("**change**") == 1
+    assert title.startswith("This change broke it: ")
+    assert text.count("**This change broke it**") == 1
     assert "Repeat it: `regreen why --base" in text
     title, text = _answer(story, sound)
-    assert title.startswith("flaky: ")
+    assert title.startswith("Flaky: ")
     assert "were asked to run once more" in text
     assert [run.attempt for run in story.state.repository(REPO).runs] == [1, 1, 1, 2]
     notes = [job.note for job in story.regreen.store.jobs(kind="fix")]
@@ -98,8 +98,8 @@ def test_forty_red_jobs_with_one_cause_are_one_answer(story: Story) -> None:
     story.state.run_ci(REPO, pull.raw.head_sha, jobs)
     story.work()
     title, text = _answer(story, pull)
-    assert title.startswith("change: ")
-    assert text.count("**change**") == 1
+    assert title.startswith("This change broke it: ")
+    assert text.count("**This change broke it**") == 1
     assert "and 35 more" in text
     assert text.count("- head: ") <= 3
 
@@ -128,12 +128,12 @@ def test_nothing_of_a_fork_runs_before_somebody_asks_why(tell: Tell) -> None:
     story.work()
     story.state.report_status(REPO, pull.raw.head_sha, "ci/other", "failure")
     story.work()
-    assert _answer(story, pull)[0].startswith("unknown: fork not approved")
+    assert _answer(story, pull)[0].startswith("Cause not found: fork not approved")
     assert prepared == []
     said = story.says("alice", "/why", on=pull)
     story.work()
-    assert _answer(story, pull)[0].startswith("change: ")
-    assert "**change**" in pull.comments[-1]
+    assert _answer(story, pull)[0].startswith("This change broke it: ")
+    assert "**This change broke it**" in pull.comments[-1]
     assert story.reactions(said) == ["eyes", "rocket"]
     assert {scope for _, scope in prepared} == {f"{REPO}/fork/{pull.number}"}
 

@@ -331,7 +331,7 @@ def _is_pull(github: GitHub, number: int) -> bool:
 def _summarize_bisection(bisection: Bisection) -> str:
     if bisection.culprit is None:
         return bisection.outcome
-    return f"{bisection.outcome}: {bisection.culprit.sha[:12]} at {bisection.probability:.3f}"
+    return f"{bisection.culprit.sha[:12]} broke it ({bisection.probability:.1%})"
 
 
 def _save_bisection(

@@ -158,7 +158,7 @@ def _reason_to_skip(
     if not config.review.enabled:
         return "reviews are switched off"
     if pull.draft and not config.review.drafts:
-        return "a draft"
+        return "not reviewed: a draft"
     return _BLOCKED_AUTHORS if pull.author_is_bot else None
 
 
@@ -222,7 +222,10 @@ class _ReviewFlow:
         if not stored:
             store.save(FinishedWork("review", self._external_id, json.dumps(asdict(review))))
         self._publish_review(review, asked_by or self._pull.author)
-        return f"{count_noun(len(review.findings), 'finding')}, {len(review.withheld)} withheld"
+        held = f" ({len(review.withheld)} withheld)" if review.withheld else ""
+        if review.tests is not None and not review.tests.passed:
+            return f"the tests fail, {count_noun(len(review.findings), 'finding')}{held}"
+        return f"{count_noun(len(review.findings), 'finding')}{held}"
 
     def judge_tests(self, asked_by: str) -> None:
         """Say whether the tests of the pull request prove it."""

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regreen.bot.messages.markup import add_verdict, code_span, inline_prose, to_plain_line
+from regreen.bot.messages.markup import (
+    add_verdict,
+    code_span,
+    count_noun,
+    inline_prose,
+    to_plain_line,
+)
 from regreen.causes.investigation import RedCause
 from regreen.domain.github import CheckRun
 from regreen.runs.capsule import find_outcome
@@ -17,6 +24,15 @@ _MAX_SHOWN_RUNS = 12
 _MAX_COMMAND_CHARS = 300
 # the cause that an answer is named after, where the failing checks have several
 _GRAVITY = ("change", "main", "world", "unknown", "neighbour", "infrastructure", "flaky")
+_HEADINGS = {
+    "change": "This change broke it",
+    "main": "The base branch fails too",
+    "world": "A new version of a package broke it",
+    "unknown": "Cause not found",
+    "neighbour": "Another change broke it",
+    "infrastructure": "The CI machine failed",
+    "flaky": "Flaky",
+}
 _ADVICE = {
     "fix": "The change causes it: it has to be repaired here.",
     "rebase": "It is repaired already where the change goes: rebase on it.",
@@ -74,7 +90,7 @@ def cause_check(head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = 
     """
     ordered = order_causes(causes)
     first, more = ordered[0], f" (and {len(causes) - 1} more)" if len(causes) > 1 else ""
-    title = to_plain_line(f"{first['verdict']}: {first['reason']}", _MAX_TITLE_CHARS - len(more)) + more  # fmt: skip
+    title = to_plain_line(f"{_HEADINGS[first['verdict']]}: {first['reason']}", _MAX_TITLE_CHARS - len(more)) + more  # fmt: skip
     summary = "\n\n".join(_format_card(one) for one in ordered)
     check = CheckRun(CAUSE_CHECK, head_sha, f"why-{head_sha[:24]}", title, summary, "neutral", details_url=page)  # fmt: skip
     facts = [{key: one[key] for key in ("verdict", "do", "since", "rate", "package", "checks")} for one in ordered]  # fmt: skip
@@ -84,11 +100,22 @@ def cause_check(head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = 
 def _format_card(cause: Mapping[str, Any]) -> str:
     checks = ", ".join(code_span(name, 100) for name in cause["checks"][:5])
     more = f" and {len(cause['checks']) - 5} more" if len(cause["checks"]) > 5 else ""
-    parts = [f"**{cause['verdict']}**: {inline_prose(cause['reason'][:1000])}", f"Failed: {checks}{more}. {_ADVICE[cause['do']]}"]  # fmt: skip
+    parts = [f"**{_HEADINGS[cause['verdict']]}**: {inline_prose(cause['reason'][:1000])}", f"Failed: {checks}{more}. {_ADVICE[cause['do']]}"]  # fmt: skip
     parts += [text for text in (_describe_rate(cause), inline_prose(cause["action"])) if text]
-    runs = [f"- {run['where'].replace('_', ' ')}: {run['outcome']}" + (f", {code_span(run['signature'], 200)}" if run["signature"] else "") for run in cause["runs"][:_MAX_SHOWN_RUNS]]  # fmt: skip
+    runs = _list_runs(cause["runs"])
     parts += ["What ran, each in a fresh sandbox:\n\n" + "\n".join(runs)] if runs else []
     return "\n\n".join([*parts, *describe_repetition(cause["repeat"])])
+
+
+def _list_runs(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each place and outcome, with how many of the runs there ended so."""
+    ends = Counter((run["where"], run["outcome"], run["signature"]) for run in runs)
+    whole = Counter(run["where"] for run in runs)
+    return [
+        f"- {where.replace('_', ' ')}: {outcome} in {count} of {count_noun(whole[where], 'run')}"
+        + (f", {code_span(signature, 200)}" if signature else "")
+        for (where, outcome, signature), count in list(ends.items())[:_MAX_SHOWN_RUNS]
+    ]
 
 
 def describe_repetition(command: str) -> list[str]:

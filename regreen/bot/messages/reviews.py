@@ -203,7 +203,7 @@ def _describe_failing_tests(review: Review) -> list[str]:
     if tests is None or tests.passed:
         return []
     rows = [
-        f"- {code_span(f.test)} {inline_prose(f'{f.kind}: {f.message}'.strip(': '))[:300]}"
+        f"- {code_span(f.test)} {inline_prose(f.summary)[:300]}"
         for f in tests.failures[:10]
         if f.test
     ]

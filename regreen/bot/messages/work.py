@@ -26,6 +26,7 @@ from regreen.fixers.case import FixResult
 
 REPAIR_CHECK = "Regreen repair"
 REGRESSION_LABEL = "regression"
+_MAX_NAMED_FAILURES = 10
 
 
 def fix_title(check: str, fix: FixResult) -> str:
@@ -189,7 +190,9 @@ def regression_body(schedule: str, test: str, report: str, failure: str = "") ->
         f"The schedule {code_span(schedule)} found that this command fails:",
         fence_code(test, "sh"),
     ]
-    parts += [f"It fails with {code_span(failure)}."] if failure else []
+    failures = [line for part in failure.split(" | ") if (line := part.strip())]
+    rows = [f"- {code_span(line)}" for line in failures[:_MAX_NAMED_FAILURES]]
+    parts += ["What fails:\n\n" + "\n".join(rows)] if rows else []
     tail = "This issue closes automatically when the command passes again."
     return "\n\n".join([*parts, report, tail])
 
