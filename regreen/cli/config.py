@@ -113,7 +113,7 @@ def _render_reference() -> str:
     parts.append(
         "\n## Your own defaults\n\n`$XDG_CONFIG_HOME/regreen/defaults.toml` (else `~/.config/regreen/defaults.toml`) holds defaults for the "
         f"options of {commands}. Its keys are {keys}: those at the top hold for every command that takes them, those of a table "
-        "such as `[fix]` for that command. The command line wins; `model = false` is `--no-model`. An unknown key is an error. "
+        "such as `[fix]` for that command.\n\nThe command line wins; `model = false` is `--no-model`. An unknown key is an error. "
         "`regreen doctor -v` names the file. Nothing else is read from it: no operator's setting, and no command to run.\n\n"
         '```toml\nsandbox = "bwrap"\nquiet = true\n\n[fix]\nmax-minutes = 10\nmodel = false\n```\n'
     )
