@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks import caller_cases, mechanical_cases
+from benchmarks import caller_cases, mechanical_cases, mechanical_more_cases
 from benchmarks.repair_choice_cases import CASES, START, Choice, Files
 from benchmarks.repair_choice_fresh import FRESH
 
@@ -27,6 +27,8 @@ SETS = {
     "mechanical": tuple(one for one in mechanical_cases.CASES if one.name not in mechanical_cases.HELD_BACK),
     "mechanical-held-back": tuple(one for one in mechanical_cases.CASES if one.name in mechanical_cases.HELD_BACK),
     "mechanical-fresh": mechanical_cases.FRESH,
+    "mechanical-first": (*mechanical_more_cases.FIRST, *mechanical_more_cases.FIRST_TEMPTING),
+    "mechanical-second": (*mechanical_more_cases.SECOND, *mechanical_more_cases.SECOND_TEMPTING),
     "callers": caller_cases.DEVELOPMENT,
     "callers-fresh": caller_cases.FRESH,
 }  # fmt: skip

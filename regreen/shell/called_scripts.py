@@ -177,7 +177,10 @@ def _expand_variables(line: str, values: dict[str, str]) -> str:
 
 
 def use_setup_call(script: str, setup: str) -> str:
-    """The script with its tool called as the setup calls it: `npx --yes pnpm@9 install`."""
+    """The script with its tool called as the setup calls it: `npx --yes pnpm@9 install`, `~/.bin/pnpm install`."""
     tool = script.split(maxsplit=1)[0]
-    called = re.search(rf"((?:npx (?:--?\w+ ){{0,9}}|corepack ){tool}(?:@[\w.^~-]+)?) ", setup)
+    called = re.search(
+        rf"((?:npx (?:--?\w+ ){{0,9}}|corepack |(?<![^\s;&|(])[\w./~-]{{0,200}}/){tool}(?:@[\w.^~-]+)?) ",
+        setup,
+    )
     return script.replace(f"{tool} ", f"{called[1]} ", 1) if called else script

@@ -195,7 +195,7 @@ def find_generator_remedies(*scripts: str) -> Iterator[Remedy]:
             _, words = split_runner(call.arguments)
             flags = [word for word in call.arguments if word not in _CHECK_ONLY_FLAGS]
             own = words[:1] and (
-                "/" in words[0] or ".py" in " ".join(words[:2]) or "-m" in call.arguments
+                any("/" in word or ".py" in word for word in words[:2]) or "-m" in call.arguments
             )
             if own and len(flags) < len(call.arguments) and _make_writing_remedy(call) is None:
                 there = f"cd {folder.rstrip('/')}\n" if folder else ""

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from regreen.fixers.recipes.tool_output import add_unsafe_fixes, find_remedies_in_output
+from regreen.shell.called_scripts import use_setup_call
 from regreen.shell.fixing_tools import find_generator_remedies, find_remedies, fixes_files_itself
 
 
@@ -75,6 +76,7 @@ def test_ruff_says_in_two_ways_that_it_can_fix() -> None:
         ("python tools/gen.py --check --all", ["python tools/gen.py --all"]),
         ("python manage.py makemigrations --check --dry-run", ["python manage.py makemigrations"]),
         ("uv run python -m tools.gen --check", ["uv run python -m tools.gen"]),
+        ("node scripts/gen.mjs --check", ["node scripts/gen.mjs"]),
         ("poetry check --lock --verify", []),
         ("cd docs && ./toc.sh --check", ["cd docs\n./toc.sh"]),
         ("black --check .", []),
@@ -91,3 +93,15 @@ def test_a_script_that_was_told_only_to_look(command: str, scripts: list[str]) -
 )
 def test_hooks_leave_the_files_as_they_want_them(command: str) -> None:
     assert fixes_files_itself(command)
+
+
+@pytest.mark.parametrize(
+    ("setup", "script"),
+    [
+        ("npx --yes pnpm@9 install --frozen-lockfile", "npx --yes pnpm@9 lock"),
+        ("cd web && /opt/x/.bin/pnpm install", "/opt/x/.bin/pnpm lock"),
+        ("pnpm install", "pnpm lock"),
+    ],
+)
+def test_a_lock_is_written_by_the_tool_that_the_setup_calls(setup: str, script: str) -> None:
+    assert use_setup_call("pnpm lock", setup) == script

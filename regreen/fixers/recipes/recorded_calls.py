@@ -115,6 +115,8 @@ def _make_call(fields: Sequence[str], usual: Sequence[str]) -> str:
     searched, tool, *arguments = fields[1:-1]
     if tool.endswith("sh") and arguments[:1] and arguments[0].startswith("-"):
         return ""  # what it runs is seen by itself
+    if any(word.endswith(".regreen") for word in arguments[:1]):
+        return ""  # the stand-in's own call
     if not tool.startswith(("/work/.tox/", "/work/.nox/")):  # found by its name in a remedy's box
         tool = posixpath.basename(tool)
     found_anyway = ("/work/", "/node_modules/", "/usr/lib/node_modules/", "/tmp/regreen-")  # noqa: S108
