@@ -45,6 +45,7 @@ AttemptOutcome = Literal[
     "infra",
 ]
 
+HypothesisOutcome = Literal["kept", "eliminated", "untried"]
 OtherJobOutcome = Literal["passed", "red_before", "red", "broken", "not_run"]
 
 QUICK_MINUTES = 10.0
@@ -143,6 +144,19 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """What a model took for the cause, and the command that decides it; `result` is what that command printed.
+
+    It is kept where the command exits with 0, and eliminated where it exits otherwise.
+    """
+
+    claim: str
+    experiment: str
+    outcome: HypothesisOutcome
+    result: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class MutationScore:
     """How many mutants of the changed lines the tests notice: the strength of a green run."""
 
@@ -179,6 +193,7 @@ class FixResult:
     environment: dict[str, Any] | None = None
     repeat: tuple[str, ...] = ()
     other_jobs: tuple[OtherJobRun, ...] = ()
+    hypotheses: tuple[Hypothesis, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +242,7 @@ class RungResult:
     cause: str | None = None
     cost: Cost = field(default_factory=Cost)
     trail: tuple[str, ...] = ()
+    hypotheses: tuple[Hypothesis, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from regreen.fixers.case import (
     FixOutcome,
     FixResult,
     GuiltyCommit,
+    Hypothesis,
     InitialFailure,
     JudgeProposal,
     MutationScore,
@@ -236,6 +237,7 @@ class _Ladder:
         self.cost = Cost()
         self.culprit: GuiltyCommit | None = None
         self.cause: str | None = None
+        self.hypotheses: tuple[Hypothesis, ...] = ()
         self.made_small = False
         self.standing: PatchVerdict | None = None
 
@@ -330,6 +332,7 @@ class _Ladder:
         self.cost += result.cost
         self.culprit = result.culprit or self.culprit
         self.cause = result.cause or self.cause
+        self.hypotheses += result.hypotheses
         if len(self.attempts) == before or result.note:
             own = len(self.attempts) == before  # else its attempts hold time and cost
             seconds = self.case.stop.now() - started if own else 0.0
@@ -442,6 +445,7 @@ class _Ladder:
             reflection=proposal.reflection if proposal else None,
             strength=judgement.strength if judgement else None,
             other_jobs=judgement.other_jobs if judgement else (),
+            hypotheses=self.hypotheses,
         )
 
 

@@ -9,7 +9,7 @@ from regreen.code import markdown_sanitizer
 from regreen.code.markdown_sanitizer import code_span
 from regreen.domain.models import Failure
 from regreen.environment.preparation import render_environment
-from regreen.fixers.case import Attempt, FixResult, OtherJobRun
+from regreen.fixers.case import Attempt, FixResult, Hypothesis, OtherJobRun
 
 _OUTCOME_TEXTS = {
     "fixed": "fixed",
@@ -63,6 +63,9 @@ def _text_lines(result: FixResult) -> Iterator[str]:
         if result.outcome == "fixed" and attempt.patch != result.patch:
             continue  # what did not help is in the JSON
         yield f"tried {attempt.rung}: {attempt.summary}: {_describe_attempt(attempt)} ({attempt.seconds:.0f} s)"
+    yield from (
+        f"hypothesis {one.outcome}: {one.claim} ({one.experiment})" for one in result.hypotheses
+    )
     for hint in result.hints:
         yield f"hint: {hint}"
     yield from (f"repeat it: {command}" for command in result.repeat)
@@ -119,6 +122,7 @@ def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
     if result.before.failures:
         told = "\n".join(format_failure(failure) for failure in result.before.failures[:20])
         yield _make_details("How it failed", _make_code_block(told))
+    yield from _hypothesis_lines(result.hypotheses)
     yield from _attempts_table(result.attempts)
     if result.patch:
         yield _make_details(
@@ -223,6 +227,17 @@ def _manual_steps(result: FixResult, branch: str | None) -> Iterator[str]:
         if branch
         else "git apply -R fix.patch  # takes the patch back"
     )
+
+
+def _hypothesis_lines(hypotheses: Sequence[Hypothesis]) -> Iterator[str]:
+    if hypotheses:
+        rows = ["| hypothesis | experiment | outcome |", "| --- | --- | --- |"]
+        for one in hypotheses:
+            command = _escape_cell(code_span(one.experiment, 160)) if one.experiment else ""
+            rows.append(
+                f"| {_escape_cell(_sanitize_text(one.claim))} | {command} | {one.outcome} |"
+            )
+        yield _make_details(f"Hypotheses ({len(hypotheses)})", "\n".join(rows))
 
 
 def _attempts_table(attempts: Sequence[Attempt]) -> Iterator[str]:

@@ -7,6 +7,7 @@ import pytest
 
 from regreen.fixers.case import FixResult
 from regreen.fixers.ladder import fix_failure
+from regreen.fixers.report import format_markdown
 from tests.unit.repairs import (
     CALC,
     GREEN,
@@ -138,7 +139,19 @@ def test_after_a_failed_round_a_typed_diagnosis_is_asked_for(tmp_path: Path) -> 
                 "kind": "logic",
                 "lines": ["pkg/calc.py:8"],
                 "fixable": "yes",
-                "hypotheses": [],
+                "hypotheses": [
+                    {
+                        "claim": "the sign is wrong",
+                        "experiment": "grep -q 'result -= value' pkg/calc.py",
+                        "verdict": "open",
+                    },
+                    {
+                        "claim": "the loop is wrong",
+                        "experiment": "grep -q while pkg/calc.py",
+                        "verdict": "open",
+                    },
+                    {"claim": "the test is wrong", "experiment": "", "verdict": "refuted"},
+                ],
                 "next": "plus",
             },
         ),
@@ -150,6 +163,14 @@ def test_after_a_failed_round_a_typed_diagnosis_is_asked_for(tmp_path: Path) -> 
     assert result.outcome == "fixed"
     assert [request.force for request in model.requests if request.force] == ["propose", "diagnose"]
     assert any(line.startswith("diagnosis: ") for line in result.attempts[-1].trail)
+    ends = {one.claim: one.outcome for one in result.hypotheses}
+    assert ends == {
+        "the sign is wrong": "kept",
+        "the loop is wrong": "eliminated",
+        "the test is wrong": "eliminated",
+    }
+    assert "kept: the sign is wrong" in str(model.requests[-1].messages)
+    assert "| the loop is wrong |" in format_markdown(result)
 
 
 @pytest.mark.slow

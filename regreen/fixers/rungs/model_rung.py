@@ -11,6 +11,8 @@ from regreen.domain.models import Cost, Message, ModelAnswer, ModelRequest, Tool
 from regreen.domain.ports import Model
 from regreen.fixers.case import (
     AttemptOutcome,
+    Hypothesis,
+    HypothesisOutcome,
     JudgeProposal,
     PatchVerdict,
     Proposal,
@@ -28,6 +30,7 @@ MAX_STEPS = 30
 _NUDGE_AT, _STOP_AT = 3, 4
 _FORMAT_ERRORS = 3
 _MAX_TIMEOUTS = 3
+_MAX_EXPERIMENTS = 3
 _NO_PROGRESS = 24
 _KEEP_CHARS = 180_000
 _ELIDE_STEP = 6
@@ -45,6 +48,7 @@ class LoopResult:
     cost: Cost
     trail: tuple[str, ...]
     patch: str = ""
+    hypotheses: tuple[Hypothesis, ...] = ()
 
 
 @dataclass
@@ -91,6 +95,7 @@ class RepairLoop:
         )
         self.messages: list[Message] = list(opening)
         self.trail: list[str] = []
+        self.hypotheses: list[Hypothesis] = []
         self.seen: list[str] = []
         self.elided = 0
         self.judged: PatchVerdict | None = None
@@ -123,8 +128,9 @@ class RepairLoop:
         if self.judged is not None and self.judged.is_accepted:
             outcome = self.judged.outcome
         return LoopResult(
-            outcome, why, self.judged, spent, self._take_new_trail(), self.workspace.make_patch()
-        )
+            outcome, why, self.judged, spent, self._take_new_trail(), self.workspace.make_patch(),
+            tuple(self.hypotheses),
+        )  # fmt: skip
 
     def _run_step(self) -> None:
         answer = self.budget.ask_model(self._make_request())
@@ -298,15 +304,33 @@ class RepairLoop:
             self._reply_without_acting(answer, repair_prompts.FORMAT_ERROR)
             return
         self.trail.append(f"diagnosis: {json.dumps(call.input, ensure_ascii=False)[:1500]}")
+        tried = self._try_hypotheses(call.input.get("hypotheses"))
+        told = "\n".join(f"{one.outcome}: {one.claim}\n{one.result}" for one in tried)
+        told = f"noted; the experiments ended so:\n{fence_text(self.case, told)}" if told else "noted; go on"  # fmt: skip
         self.messages.append(
-            Message(
-                "user",
-                "",
-                results=tuple(ToolResult(call.id, "noted; go on") for call in answer.calls),
-            )
+            Message("user", "", results=tuple(ToolResult(call.id, told) for call in answer.calls))
         )
         if call.input.get("fixable") == "no":
             self.over = ("gave_up", f"diagnosis: {str(call.input.get('cause', ''))[:400]}")
+
+    def _try_hypotheses(self, listed: object) -> list[Hypothesis]:
+        """Run the experiments of the hypotheses that are open, a few of them."""
+        said: dict[str, HypothesisOutcome] = {"confirmed": "kept", "refuted": "eliminated"}
+        tried: list[Hypothesis] = []
+        for one in listed if isinstance(listed, list) else ():
+            given = one if isinstance(one, dict) else {}
+            claim, experiment = str(given.get("claim", ""))[:400], str(given.get("experiment", ""))
+            verdict = str(given.get("verdict", ""))
+            if verdict != "open" or not experiment or len(tried) >= _MAX_EXPERIMENTS:
+                self.hypotheses.append(
+                    Hypothesis(claim, experiment[:400], said.get(verdict, "untried"))
+                )
+                continue
+            output = self._run_command(experiment)
+            outcome = said["confirmed" if output.startswith("exit 0") else "refuted"]
+            tried.append(Hypothesis(claim, experiment[:400], outcome, output[-1500:]))
+        self.hypotheses += tried
+        return tried
 
     def _check_repetition(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
         """Detect repeated or alternating calls with the same results: one warning, then the end."""
@@ -419,17 +443,20 @@ class ModelRung:
             return RungResult(judged, outcome=judged.outcome, cost=budget.cost)
         ended = _run_repair_loop(case, judge, budget, first.messages)
         trail += ended.trail
+        hypotheses = ended.hypotheses
         if _deserves_second_attempt(ended, case, budget):
             earlier = _describe_refused_attempt(ended)
             again = repair_prompts.SECOND_ATTEMPT_PROMPT.format(earlier=earlier)
             again += repair_prompts.LOOP_PROMPT + material
             ended = _run_repair_loop(case, judge, budget, (Message("user", again),), salt="second")
             trail += ["second attempt", *ended.trail]
+            hypotheses += ended.hypotheses
         stands = ended.judgement if ended.judgement and ended.judgement.is_accepted else None
         note = "" if stands else ended.why
         return RungResult(
-            stands, outcome=ended.outcome, note=note, cost=budget.cost, trail=tuple(trail)
-        )
+            stands, outcome=ended.outcome, note=note, cost=budget.cost, trail=tuple(trail),
+            hypotheses=hypotheses,
+        )  # fmt: skip
 
 
 def _find_missing_packages(case: RepairCase) -> str:

@@ -153,7 +153,9 @@ DIAGNOSE_TOOL = Tool(
             "items": _object_schema(
                 ["claim", "experiment", "verdict"],
                 claim=_text_schema("a hypothesis"),
-                experiment=_text_schema("what was or will be run to decide it"),
+                experiment=_text_schema(
+                    "a shell command that exits 0 only where the claim holds; it is run for you where the verdict is open"
+                ),
                 verdict={"type": "string", "enum": ["open", "confirmed", "refuted"]},
             ),
         },
