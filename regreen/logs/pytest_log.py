@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from regreen.domain.models import Failure, StackFrame
 from regreen.logs.reader import (
@@ -322,21 +322,10 @@ def _from_entries(session: _PytestSession) -> list[Failure]:
             else _failure_from_line_style(session, test, message)
         )
         if word.startswith("SUBFAIL"):
-            failure = _label_failure(failure, label)
+            failure = replace(failure, test=f"{failure.test} {label}".strip())
         # a teardown's error adds nothing to a test that failed
         found.setdefault(failure.test, failure)
     return list(found.values())
-
-
-def _label_failure(failure: Failure, label: str) -> Failure:
-    return Failure(
-        f"{failure.test} {label}".strip(),
-        failure.kind,
-        failure.message,
-        failure.path,
-        failure.line,
-        failure.frames,
-    )
 
 
 def _take_block(
