@@ -178,7 +178,8 @@ def test_a_name_of_python_2_is_a_fault_only_where_that_is_not_meant(
 
 
 def test_two_analyzers_make_one_surer_finding(story: Story) -> None:
-    story.change({"a.py": GOOD}, {"a.py": BAD})
+    sign = "\n\ndef greet(s):\n    return 'a' + s\n"  # what the type checker starts for
+    story.change({"a.py": GOOD}, {"a.py": BAD + sign})
     (found,) = story.review(types=True).findings
     assert found.confidence > 0.9
     assert {e.kind for e in found.evidence} == {"analyzer", "vote"}
