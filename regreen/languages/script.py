@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # The tests of these runners are calls, not definitions: there is no outline of them to put a marker into.
 _GAPS: frozenset[Capability] = frozenset(
-    {"syntax tree", "checkers", "bug patterns", "conventions", "assertions", "test results", "coverage",
+    {"syntax tree", "checkers", "conventions", "assertions", "test results", "coverage",
      "edits", "mutants", "warm engine", "dependencies", "quarantine"}
 )  # fmt: skip
 _PROJECTS = TableProjects("javascript")

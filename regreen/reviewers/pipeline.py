@@ -66,6 +66,9 @@ _LIMITS_BY_REVIEWER = {
     # Node reserves some 600 MiB that it does not use; its heap has its own limit.
     "basedpyright": ChildLimits(cpu=45, seconds=240, memory=1536),
     "oxlint": ChildLimits(cpu=45, seconds=240, memory=1536),
+    # They hold all scripts of the repository.
+    "names in JavaScript and TypeScript": ChildLimits(cpu=30, seconds=240, memory=768),
+    "data flow of scripts": ChildLimits(cpu=30, seconds=240, memory=768),
 }
 _ALL_ANALYZERS_LIMITS = ChildLimits(cpu=20, seconds=600, memory=512, result=256)
 _ANALYZERS_AT_ONCE = 2
@@ -523,7 +526,7 @@ def _files_only_for_model(context: ReviewContext) -> list[str]:
         f.path
         for f in context.files
         if language_of(f.path) not in {"config", None}
-        and not has_capability(f.path, "checkers", stubs=True)
+        and not has_capability(f.path, "bug patterns", stubs=True)
         and ((language := find_language(f.path)) is None or language.compiler is None)
     ]
 

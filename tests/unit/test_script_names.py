@@ -43,6 +43,12 @@ PROJECT: Files = {"lib/store.js": STORE, "lib/use.js": USE, "lib/rates.js": RATE
 
 DEFECTS = [
     ("lib/use.js", "await loadOrder", "loadOrder", "script/dropped-await"),
+    (
+        "lib/use.js",
+        "const order = await loadOrder(client, orderId);",
+        "const order = loadOrder(client, orderId);\n  if (order.late) return order;",
+        "script/dropped-await",
+    ),
     ("lib/use.js", "(client, orderId);", "(orderId, client);", "script/swapped-arguments"),
     ("lib/use.js", "isPaid(order)", "isPaid", "script/uncalled-function"),
     ("lib/use.js", "order.remaining", "order.remainnig", "script/misspelt-property"),
@@ -63,6 +69,7 @@ DEFECTS = [
 ]
 TWINS = [
     ("lib/use.js", "const order = await loadOrder(client, orderId);", "const pending = loadOrder(client, orderId);\n  const order = await pending;"),
+    ("lib/use.js", "await loadOrder(client, orderId);\n", "loadOrder(client, orderId);\n  if (warehouse) return order;\n  (await order).late = 1;\n"),
     ("lib/use.js", "await loadOrder(client, orderId)", "await Promise.all([loadOrder(client, orderId)])"),
     ("lib/store.js", "async function loadOrder", "function loadOrder"),
     ("lib/use.js", "isPaid(order)", "isPaid && isPaid(order)"),

@@ -18,6 +18,7 @@ from regreen.code.diff import FileChange
 from regreen.code.file_languages import language_of, parser_for
 from regreen.code.paths import is_test
 from regreen.code.symbols import SCRIPT_FUNCTIONS, node_text, read_sources, walk_nodes
+from regreen.domain.models import SkippedReviewer
 from regreen.languages.script import (
     ScriptModule,
     is_script,
@@ -38,6 +39,7 @@ from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+MAX_SCRIPT_BYTES = 48 * 2**20
 _MAX_FILES = 300
 _MAX_PARSED = 250
 _MAX_DEFINING = 20
@@ -188,7 +190,7 @@ class ScriptProgram:
         """The texts by their paths."""
         git = self.context.git
         assert git is not None  # noqa: S101 - `run` has looked
-        sources = read_sources(git, self.rev, is_read_script)
+        sources = read_sources(git, self.rev, is_read_script, most=MAX_SCRIPT_BYTES)
         return {p: d.decode("utf-8", "surrogateescape") for p, d in sources}
 
     @cached_property
@@ -310,6 +312,9 @@ class ScriptNames:
             return ReviewerReport()
         if context.git is None:
             return require_repository(self.name)
+        if sum(e.size or 0 for e in context.head_tree if is_read_script(e.path)) > MAX_SCRIPT_BYTES:
+            reason = f"the repository has more than {MAX_SCRIPT_BYTES // 2**20} MiB of scripts: a name may have definitions that were not read"
+            return ReviewerReport(skipped=(SkippedReviewer(self.name, reason),))
         program = ScriptProgram(context, context.head)
         claims: list[Claim] = []
         for change in files[:_MAX_FILES]:
@@ -659,13 +664,22 @@ def _is_taken_for_its_value(node: Node) -> bool:
         return call is None or not _PROMISE_USERS.search(f"{call.receiver}.{call.name}")
     if parent.type == "member_expression":
         return node_text(parent.child_by_field_name("property")) not in {"then", "catch", "finally"}
-    if parent.type in {"variable_declarator", "assignment_expression"}:
-        name = node_text(parent.child_by_field_name("name") or parent.child_by_field_name("left"))
-        around = _enclosing_function(parent)
-        said = re.sub(rf"(?<![\w$.])await\s*{re.escape(node_text(node))}", "", node_text(around))
-        later = rf"(?:await|return|yield)\s+{re.escape(name)}(?![\w$.])|(?<![\w$.]){re.escape(name)}\s*\.\s*(?:then|catch|finally)\b|(?:all|allSettled|race|any|push)\s*\([^()]*(?<![\w$.]){re.escape(name)}(?![\w$.])"  # fmt: skip
-        return not re.search(later, said)
-    return True
+    bound = parent.type in {"variable_declarator", "assignment_expression"}
+    return not bound or _is_read_as_value(parent, node)
+
+
+def _is_read_as_value(binding: Node, call: Node) -> bool:
+    """Whether the name that a call's result is bound to is read, and never awaited or handed on as a promise."""
+    name = node_text(binding.child_by_field_name("name") or binding.child_by_field_name("left"))
+    around = _enclosing_function(binding)
+    said = re.sub(rf"(?<![\w$.])await\s*{re.escape(node_text(call))}", "", node_text(around))
+    word = rf"(?<![\w$.]){re.escape(name)}(?![\w$])"
+    settled = rf"await\s+{word}(?!\s*[.\[])|{word}\s*\.\s*(?:then|catch|finally)\b|(?:all|allSettled|race|any|push)\s*\([^()]*{word}"  # fmt: skip
+    read = rf"{word}\s*(?:\.\s*(?!then\b|catch\b|finally\b)[A-Za-z_$]|\[)"
+    handed_on = rf"(?:return|yield)\s+{word}(?!\s*[.\[])"
+    if re.search(settled, said):
+        return False
+    return bool(re.search(read, said)) or not re.search(handed_on, said)
 
 
 def _enclosing_function(node: Node) -> Node:
