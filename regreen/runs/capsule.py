@@ -506,7 +506,7 @@ def _compare_environments(expected: SeenEnvironment, present: SeenEnvironment) -
         if getattr(present, field_name) != getattr(expected, field_name)
     ]
     granted = dict(expected.granted)
-    found += [f"{name} {value:g} instead of {granted.get(name, 'none')}" for name, value in present.granted if granted.get(name) != value]  # fmt: skip
+    found += [f"the limit {name} is {value:.12g} instead of {granted.get(name, 0.0):.12g}" for name, value in present.granted if granted.get(name) != value]  # fmt: skip
     before, after = (
         {word.partition("==")[0]: (word, digest) for word, digest in zip(one.versions, one.digests, strict=False)}
         for one in (expected, present)
