@@ -39,7 +39,7 @@ CASES = [
     ("deferred-in-loop", "go", "for _, n := range a { f := g(n)\ndefer f.Close() }", "for _, n := range a { func() { f := g(n)\ndefer f.Close() }() }"),
     ("deferred-before-check", "go", "f, err := os.Open(n)\ndefer f.Close()\nif err != nil { return err }", "f, err := os.Open(n)\nif err != nil { return err }\ndefer f.Close()"),
     ("answered-and-continued", "go", 'if bad { http.Error(w, "x", 400) }\nsave(r)', 'if bad { http.Error(w, "x", 400); return nil }\nsave(r)'),
-    ("body-never-closed", "go", "resp, err := http.Get(u)\nuse(err)\nread(resp.Body)", "resp, err := http.Get(u)\nuse(err)\ndefer resp.Body.Close()\nread(resp.Body)"),
+    ("body-never-closed", "go", "resp, err := http.Get(u)\nuse(err)\nreturn read(resp.Body)", "resp, err := http.Get(u)\nuse(err)\ndefer resp.Body.Close()\nread(resp.Body)"),
     ("sleep-without-unit", "go", "time.Sleep(500)", "time.Sleep(500 * time.Millisecond)"),
     ("swallowed", "java", "try { g(); } catch (IOException e) { }", "try { g(); } catch (IOException e) { /* there is none */ }"),
     ("narrowed-named-length", "rust", "let a = len as u16;", "let a = len as u64;"),
@@ -91,6 +91,8 @@ FILLER = "\ta := 1\n\tb := 2\n\tc := a + b\n\tuse(c)\n"
 WEAKENED = [
     ("check-dropped", "a.go", f"package a\n\nfunc F(p *T) int {{\n\tif p == nil {{\n\t\treturn 0\n\t}}\n{FILLER}\treturn p.x\n}}\n", "\tif p == nil {\n\t\treturn 0\n\t}\n", ""),
     ("lock-dropped", "a.go", f"package a\n\nfunc F(p *T) int {{\n\tp.mu.Lock()\n{FILLER}\treturn p.x\n}}\n", "\tp.mu.Lock()\n", ""),
+    ("unlock-dropped", "a.go", f"package a\n\nfunc F(p *T) int {{\n\tp.mu.Lock()\n\tdefer p.mu.Unlock()\n{FILLER}\treturn p.x\n}}\n", "\tdefer p.mu.Unlock()\n", ""),
+    ("lock-dropped", "A.java", "class A {\n    synchronized int f() {\n        int a = 1;\n        int b = a + this.c;\n        this.c = b;\n        return b;\n    }\n}\n", "synchronized int", "int"),
     ("arguments-reordered", "a.go", f"package a\n\nfunc F(p *T) int {{\n{FILLER}\treturn copyTo(dst, src)\n}}\n", "(dst, src)", "(src, dst)"),
     ("error-unwrapped", "a.rs", "fn f(a: &str) -> Result<u8, E> {\n    let b = a.trim();\n    let n = b.parse()?;\n    Ok(n)\n}\n", "parse()?", "parse().unwrap()"),
     ("checked-arithmetic-dropped", "a.rs", "fn f(a: u8) -> Option<u8> {\n    let b = 2;\n    let n = a.checked_add(b)?;\n    Some(n)\n}\n", "a.checked_add(b)?", "a + b"),

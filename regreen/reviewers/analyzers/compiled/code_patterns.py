@@ -527,7 +527,7 @@ def _is_never_closed(match: _Match) -> bool:
     rest = text[text.find(match.text("hit")) + len(match.text("hit")) :]
     handed = rf"(?<![\w.]){name}\b(?:\.Body)?"
     patterns = (
-        rf"(?<![\w.]){name}(?:\.Body)?\.Close\b", rf"\breturn\b[^\n]*{handed}", rf"[=:]\s*&?{handed}\s*[,}}\n]",
+        rf"(?<![\w.]){name}(?:\.Body)?\.Close\b", rf"\breturn\b(?:[^\n(]*,)?\s*&?{handed}\s*(?:,|\n|\}})", rf"[=:]\s*&?{handed}\s*[,}}\n]",
         rf"\{{[^}}\n]*{handed}\s*[,}}]", rf"(?i)(?:close|cleanup|drain|new\w*|append|wrap\w*|handle\w*|with\w*|serve\w*)\w*\([^\n]*{handed}",
         rf"<-\s*{handed}", rf"go\s+\w[^\n]*{handed}",
     )  # fmt: skip

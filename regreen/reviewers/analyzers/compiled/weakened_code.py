@@ -153,7 +153,7 @@ def _pair_functions(file: FileChange, context: ReviewContext) -> Iterator[_Pair]
 def _name_overload(definition: Definition, rows: Sequence[str]) -> str:
     """The name with its parameters: Java's methods may share a name."""
     head = "".join(rows[definition.start - 1 : definition.start + 5]).partition("{")[0]
-    return f"{definition.name} {_squeeze(head)}"
+    return f"{definition.name} {_squeeze(head.partition(definition.short_name)[2])}"
 
 
 def _make_claim(  # noqa: PLR0917
