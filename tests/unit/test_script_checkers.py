@@ -194,3 +194,12 @@ def test_without_a_configuration_the_compiler_is_strict(story: Story) -> None:
     code = "export const size = (list?: number[]) => list?.length;\n"
     (claim,) = claims(story, {"a.ts": code}, {"a.ts": code.replace("?.length", ".length")})
     assert claim.rule == "tsc/TS18048"
+
+
+@typed
+def test_a_flood_of_errors_is_said_in_one_sentence(story: Story) -> None:
+    flood = "".join(f"export const n{i}: number = 'a';\n" for i in range(9))
+    story.change({"a.ts": "\n"}, {"a.ts": flood})
+    report = ScriptCheckers().run(story.context())
+    assert report.claims == ()
+    assert "more than 8 new errors" in report.skipped[0].reason

@@ -44,6 +44,7 @@ _MAX_FILES = 300
 _MAX_IMPORTERS = 200
 _MIN_SURE_CONFIDENCE = 0.85
 _MAX_SPAN = 3
+_MAX_NEW_ERRORS = 8
 _GLOBALS = "regreen-globals.d.ts"
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _REEXPORT = re.compile(rb"^\s*export\b[^\n;]{0,300}\bfrom\b", re.MULTILINE)
@@ -96,7 +97,11 @@ class ScriptCheckers:
             context, own, base, sure=lambda h: _rule_of(h).confidence >= _MIN_SURE_CONFIDENCE
         )
         fresh = _without_known_messages(sure, own, base)
-        claims = [_make_claim(h, context) for h in _without_known_names(fresh, own, base)]
+        wrong = list(_without_known_names(fresh, own, base))
+        too_many = sum(map(_is_compiler_error, wrong)) > _MAX_NEW_ERRORS
+        claims = [
+            _make_claim(h, context) for h in wrong if not (too_many and _is_compiler_error(h))
+        ]
         broken = [h for h in found if h.path in relying and _is_compiler_error(h)]
         if broken:
             known = {(h.path, h.line, h.rule) for h in base()}
@@ -107,6 +112,9 @@ class ScriptCheckers:
         if not typed:
             lacks = "tsgolint is not installed, so types and promises were not checked; npm install -g oxlint-tsgolint"
             skipped = (SkippedReviewer(self.name, lacks, by_policy=True),)
+        if too_many:
+            reason = f"the TypeScript compiler has more than {_MAX_NEW_ERRORS} new errors in the changed files: types that are not at hand, or a change that does not compile; none of them is said"
+            skipped = (*skipped, SkippedReviewer("types", reason, by_policy=True))
         return ReviewerReport(
             claims=tuple(claims),
             read=f"{what} on {len(files)} JavaScript and TypeScript files",
