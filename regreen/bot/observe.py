@@ -47,7 +47,7 @@ def observe_writes(
 
 @dataclass(frozen=True, eq=False)
 class _ObservedClient:
-    """Reads go through; each method of the protocol that writes has a stand-in in `_Withheld`."""
+    """Reads go through; each method of the protocol that writes has a stand-in below."""
 
     client: GitHub
     observes: Callable[[], bool]

@@ -34,13 +34,14 @@ from regreen.cli.options import (
 )
 from regreen.cli.terminal import print_answer, report_progress
 from regreen.domain.errors import UserError
+from regreen.domain.models import RUNG_ORDER, RungName
 from regreen.domain.ports import Git
-from regreen.fixers.case import QUICK_MINUTES, RUNG_ORDER, FixJob, FixResult, RungName
 from regreen.packages.python_version import choose_python_version
 
 if TYPE_CHECKING:
     from regreen.actions.other_jobs import OtherJob
     from regreen.domain.github import GitHubServer
+    from regreen.fixers.case import FixResult
     from regreen.fixers.remembered_runs import RepairSession
     from regreen.logs.ci_log import CiLog
     from regreen.runs.trial import Trial
@@ -138,7 +139,7 @@ def command(
     """Make a failing command pass, with proof: the cheapest honest patch wins."""
     from regreen.adapters.git.repository import GitRepository
     from regreen.adapters.sandbox.selection import choose_sandbox
-    from regreen.fixers.ladder import fix_failure
+    from regreen.fixers.ladder import QUICK_MINUTES, FixJob, fix_failure
     from regreen.fixers.remembered_runs import RememberingSandbox
 
     chosen = _parse_rungs(rungs, use_model=use_model)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Dimension = Literal["correctness", "security", "style", "coverage"]
 Severity = Literal["critical", "high", "medium", "low"]
@@ -22,6 +22,10 @@ ProofStatus = Literal["proven", "red_on_head", "not_run", "disproven"]
 ClaimReach = Literal["usual", "sometimes", "rare"]
 ClaimWorth = Literal["yes", "perhaps", "no", "unsaid"]
 
+RungName = Literal["recipe", "revert", "shrink", "template", "model"]
+
+RUNG_ORDER: tuple[RungName, ...] = get_args(RungName)
+"""The rungs of a repair, from the cheapest on."""
 DIMENSIONS: tuple[Dimension, ...] = ("correctness", "security", "style", "coverage")
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-CONFIG_PATH = ".github/regreen.yml"
+from regreen.domain.models import RUNG_ORDER, RungName
 
-RungKind = Literal["recipe", "revert", "shrink", "template", "model"]
-RUNG_KINDS: tuple[RungKind, ...] = get_args(RungKind)
+CONFIG_PATH = ".github/regreen.yml"
 
 
 class _ConfigSection(BaseModel):
@@ -82,7 +81,7 @@ class FixConfig(_ConfigSection):
     """Repair at all."""
     on: tuple[Literal["ci_failure", "command"], ...] = ("ci_failure", "command")
     """What starts a repair."""
-    rungs: tuple[RungKind, ...] = RUNG_KINDS
+    rungs: tuple[RungName, ...] = RUNG_ORDER
     """Which rungs of the ladder may be used, in order."""
     protected_paths: tuple[GlobPattern, ...] = (".github/**",)
     """Paths that only a person may change: a patch that touches them waits for `/approve`."""

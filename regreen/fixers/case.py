@@ -11,7 +11,7 @@ from regreen.actions.other_jobs import OtherJob
 from regreen.bisect.verdict_memory import VerdictMemory
 from regreen.domain.errors import AnalysisFailed
 from regreen.domain.job_control import StopCondition
-from regreen.domain.models import Cost, Failure
+from regreen.domain.models import RUNG_ORDER, Cost, Failure, RungName
 from regreen.domain.ports import Box, Git, Model, Sandbox
 from regreen.gate.judge import PROTECTED_PATHS, GateReport
 from regreen.gate.publishing import CheckKind, classify_check
@@ -21,7 +21,6 @@ from regreen.languages.registry import TEST_LISTENERS
 from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import Trial, open_box
 
-RungName = Literal["recipe", "revert", "shrink", "template", "model"]
 FixOutcome = Literal[
     "fixed",
     "flaky",
@@ -49,7 +48,6 @@ HypothesisOutcome = Literal["kept", "eliminated", "untried"]
 OtherJobOutcome = Literal["passed", "red_before", "red", "broken", "not_run"]
 
 QUICK_MINUTES = 10.0
-RUNG_ORDER: tuple[RungName, ...] = ("recipe", "revert", "shrink", "template", "model")
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from regreen.code.file_change import CheckReason
 from regreen.code.path_settings import find_changed_paths
 from regreen.domain.errors import Cancelled, NoSandbox, OutOfBudget, OutsideError, UserError
 from regreen.domain.job_control import DeadlineEvent, StopCondition
-from regreen.domain.models import Cost
+from regreen.domain.models import Cost, RungName
 from regreen.domain.ports import Git, Model, Sandbox
 from regreen.fixers.case import (
-    RUNG_ORDER,
+    QUICK_MINUTES,
     Attempt,
     AttemptOutcome,
     FixJob,
@@ -29,7 +29,6 @@ from regreen.fixers.case import (
     PatchVerdict,
     Proposal,
     RepairCase,
-    RungName,
     RungResult,
 )
 from regreen.fixers.minimization import describe_smaller_failure, measure_strength
@@ -43,7 +42,7 @@ from regreen.runs.test_runs import CommandRun
 
 _QUICK_COMMAND = 120.0
 
-__all__ = ["RUNG_ORDER", "FixJob", "FixResult", "fix_failure"]
+__all__ = ["QUICK_MINUTES", "FixJob", "FixResult", "fix_failure"]
 
 
 _STAGES: dict[RungName, str] = {

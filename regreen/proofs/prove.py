@@ -22,6 +22,7 @@ from regreen.domain.ports import Git, Sandbox
 from regreen.fixers.case import FixJob, InitialFailure, RepairCase
 from regreen.fixers.warm_engine import Candidate, WarmEngine
 from regreen.gate.facts import find_functions
+from regreen.languages.python.dependencies import add_missing_runner
 from regreen.languages.python.test_tools import PYTHON_TESTS
 from regreen.languages.registry import TEST_LISTENERS, find_mutation, find_warm_language
 from regreen.proofs.changed_tests import ChangedTest, ChangeParts, divide_change
@@ -227,14 +228,24 @@ class _Proof:
             ]  # fmt: skip
             return [_SidedRuns(head.result(), base.result()) for head, base in started]
 
-    def _prove_tests(self) -> tuple[TestProof, ...]:
-        tests = self.parts.tests
-        self.say(f"running {len(tests)} new or altered tests with and without the change")
+    def _prepare_both(self, tests: Sequence[ChangedTest]) -> None:
         started = time.monotonic()
         for rev, overlay in ((self.job.head, {}), (self.job.base, self.overlay)):
             prepare_environment(self._make_trial(tests, overlay), rev, git=self.git, sandbox=self.sandbox, cancel=self.cancel)  # fmt: skip
-        self.seconds["environment"] = time.monotonic() - started
+        self.seconds["environment"] += time.monotonic() - started
+
+    def _prove_tests(self) -> tuple[TestProof, ...]:
+        tests = self.parts.tests
+        self.say(f"running {len(tests)} new or altered tests with and without the change")
+        self._prepare_both(tests)
         first, second = self._run_twice(tests)
+        result = first.head.result
+        # pytest runs the tests of a project that uses unittest
+        completed = add_missing_runner(self.job.trial, result.stdout + result.stderr)
+        if not first.head.tests and completed is not None:
+            self.job = replace(self.job, trial=completed)
+            self._prepare_both(tests)
+            first, second = self._run_twice(tests)
         self._without_change += [first.base, second.base]
         if not first.head.tests:
             why = f"no test ran with the change: {_describe_end(first.head)}"

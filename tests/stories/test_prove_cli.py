@@ -86,3 +86,18 @@ def test_each_new_test_is_judged_by_how_it_ends_without_the_change(
     words = ["replay", document["capsule"], "--repo", str(made.path)]
     again = CliRunner().invoke(cli, words, standalone_mode=False, catch_exceptions=False)
     assert (again.stdout.split()[0], again.return_value) == ("same", 0)
+
+
+def test_the_tests_of_a_project_that_uses_unittest_are_judged_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_or_skip()
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    made = Repository(tmp_path / "repo")
+    base = made.commit("base", {"calc.py": BEFORE, "test_half.py": "import unittest\n"})
+    case = "import unittest\n\nimport calc\n\n\nclass Zero(unittest.TestCase):\n    def test_zero(self):\n        self.assertIsNone(calc.divide(1, 0))\n"
+    made.commit("divide", {"calc.py": AFTER, "test_calc.py": case})
+    options = ("--repo", str(made.path), "--base", base, "--head", "HEAD", "--setup", "true", "--format", "json")  # fmt: skip
+    done = CliRunner().invoke(cli, ["prove", *options], standalone_mode=False, catch_exceptions=False)  # fmt: skip
+    (test,) = json.loads(done.stdout)["tests"]
+    assert (test["base"], test["head"], test["verdict"]) == ("fail", "pass", "proven")

@@ -26,9 +26,10 @@ from regreen.domain.errors import Cancelled, OutsideError, UserError
 from regreen.domain.events import CheckFailed, CheckPassed, RepositoryRef
 from regreen.domain.events import FixRequest as FixAsk
 from regreen.domain.github import FIX_SCOPE, CheckRun, GitHub, PullRequest, Repository, WorkflowRun
+from regreen.domain.models import RungName
 from regreen.domain.ports import Mirror
 from regreen.domain.records import JobRecord, ResultDocument
-from regreen.domain.repo_config import RepoConfig, RungKind
+from regreen.domain.repo_config import RepoConfig
 from regreen.domain.state_records import (
     FinishedWork,
     OpenRepair,
@@ -569,7 +570,7 @@ def _tried_too_often(desk: Services, repository: Repository, target: _FixTarget)
     return len(tries) >= _MAX_ATTEMPTS_PER_DAY
 
 
-def _allowed_rungs(config: RepoConfig, git: Mirror, target: _FixTarget) -> tuple[RungKind, ...]:
+def _allowed_rungs(config: RepoConfig, git: Mirror, target: _FixTarget) -> tuple[RungName, ...]:
     """Whether the repair reverts the only commit of the pull request, which amounts to closing it."""
     if target.pull is None or len(git.commits(target.pull.base_sha, target.sha)) > 1:
         return config.fix.rungs

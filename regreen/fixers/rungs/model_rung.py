@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from regreen.domain.errors import OutOfBudget
-from regreen.domain.models import Cost, Message, ModelAnswer, ModelRequest, ToolCall, ToolResult
+from regreen.domain.models import (
+    Cost,
+    Message,
+    ModelAnswer,
+    ModelRequest,
+    RungName,
+    ToolCall,
+    ToolResult,
+)
 from regreen.domain.ports import Model
 from regreen.fixers.case import (
     AttemptOutcome,
@@ -17,7 +25,6 @@ from regreen.fixers.case import (
     PatchVerdict,
     Proposal,
     RepairCase,
-    RungName,
     RungResult,
 )
 from regreen.fixers.localization import build_context, fence_text

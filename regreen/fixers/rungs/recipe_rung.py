@@ -17,6 +17,7 @@ from regreen.code.paths import is_test
 from regreen.domain.environments import ReadText
 from regreen.domain.errors import AnalysisFailed, SetupFailed
 from regreen.domain.languages import DependencyTools
+from regreen.domain.models import RungName
 from regreen.domain.ports import Box
 from regreen.fixers.case import (
     GuiltyCommit,
@@ -24,7 +25,6 @@ from regreen.fixers.case import (
     PatchVerdict,
     Proposal,
     RepairCase,
-    RungName,
     RungResult,
 )
 from regreen.fixers.recipes.named_edits import find_places, propose_named_edits

@@ -19,13 +19,13 @@ from regreen.code.hunks import (
 )
 from regreen.code.paths import is_document, is_source, is_test
 from regreen.code.python_calls import is_module, parse_python
+from regreen.domain.models import RungName
 from regreen.fixers.case import (
     GuiltyCommit,
     JudgeProposal,
     PatchVerdict,
     Proposal,
     RepairCase,
-    RungName,
     RungResult,
     find_best_patch,
 )

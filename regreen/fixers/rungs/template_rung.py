@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from regreen.code.hunks import diff_file
 from regreen.code.python_calls import parse_python
 from regreen.domain.languages import SourceEdit
-from regreen.fixers.case import JudgeProposal, Proposal, RepairCase, RungName, RungResult
+from regreen.domain.models import RungName
+from regreen.fixers.case import JudgeProposal, Proposal, RepairCase, RungResult
 from regreen.fixers.localization import rank_lines
 from regreen.fixers.warm_engine import WarmEngine
 from regreen.fixers.workspace import read_original

@@ -11,6 +11,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import TypeVarTuple
 
 import tomlkit
@@ -46,6 +47,7 @@ from regreen.languages.python.project_setup import (
 from regreen.packages.dependency import get_table
 from regreen.packages.manifests_and_locks import read_declared_versions
 from regreen.packages.popular_names import is_popular
+from regreen.runs.trial import Trial
 from regreen.shell.called_scripts import use_setup_call
 
 _Ts = TypeVarTuple("_Ts")
@@ -627,6 +629,14 @@ def _split_command(line: str) -> list[str]:
     if not re.fullmatch(r"[\w ./=,:@^~<>+-]*", line):
         return []
     return line.split()
+
+
+def add_missing_runner(trial: Trial, output: str) -> Trial | None:
+    """The trial with pytest in its setup, where a run's output says that it is missing; None where it does not."""
+    if "No module named pytest" not in output:
+        return None
+    setup = "\n".join(filter(None, (trial.setup, PythonDependencies.install_test_runner)))
+    return replace(trial, setup=setup)
 
 
 class PythonDependencies:

@@ -15,7 +15,7 @@ from regreen.domain.errors import AnalysisFailed, Cancelled, OutsideError, UserE
 from regreen.domain.models import Evidence, ProofStatus, RunResult
 from regreen.domain.ports import Git, Model, Sandbox
 from regreen.domain.text_limits import shorten_text
-from regreen.languages.python.dependencies import PythonDependencies
+from regreen.languages.python.dependencies import add_missing_runner
 from regreen.languages.python.test_tools import PYTHON_TESTS
 from regreen.languages.registry import find_test_tools
 from regreen.reviewers.context import ReviewContext
@@ -160,11 +160,10 @@ class ClaimTester:
         bench = _Bench(trial, context.git, tests.sandbox, "")
         files = context.run_isolated(_find_tests_of_change)
         first = self._run_existing(bench, files)
-        if "No module named pytest" in first.stdout + first.stderr:
-            setup = "\n".join(filter(None, (trial.setup, PythonDependencies.install_test_runner)))
-            bench = replace(bench, trial=replace(trial, setup=setup))
+        if (completed := add_missing_runner(trial, first.stdout + first.stderr)) is not None:
+            bench = replace(bench, trial=completed)
             first = self._run_existing(bench, files)
-        if "No module named pytest" in first.stdout + first.stderr:
+        if add_missing_runner(trial, first.stdout + first.stderr) is not None:
             self.missing = "the environment of the tests has no pytest"
             return None
         if files:
