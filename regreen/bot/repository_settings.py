@@ -92,6 +92,16 @@ def _read_organisation_mode(
     return config.mode
 
 
+def find_last_mode(store: Store, repo: str) -> Mode:
+    """The mode that the repository's file, else its organisation's, set when it was last read."""
+    for name in (repo, f"{repo.partition('/')[0]}/.github"):
+        last = store.find(LastValidConfig, repo=name)
+        config = parse_repo_config(last.text) if last else RepoConfig()
+        if "mode" in config.model_fields_set:
+            return config.mode
+    return RepoConfig().mode
+
+
 def config_to_yaml(config: RepoConfig) -> str:
     """A configuration as YAML; values that the file does not set are marked."""
     from io import StringIO

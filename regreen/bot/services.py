@@ -8,11 +8,19 @@ from typing import Protocol
 
 from regreen.bot.jobs.runner import Job
 from regreen.bot.observe import observe_writes
-from regreen.bot.repository_settings import LoadedConfig, load
+from regreen.bot.repository_settings import LoadedConfig, find_last_mode, load
 from regreen.bot.sandbox_trust import SandboxProvider
-from regreen.domain.errors import NoSandbox
+from regreen.domain.errors import NoSandbox, OutsideError
 from regreen.domain.events import RepositoryRef
-from regreen.domain.github import READ_SCOPE, App, GitHub, Mirrors, Repository, TokenScope
+from regreen.domain.github import (
+    READ_SCOPE,
+    App,
+    GitHub,
+    Mirrors,
+    RateLimited,
+    Repository,
+    TokenScope,
+)
 from regreen.domain.models import Cost
 from regreen.domain.ports import Clock, Model, Sandbox
 from regreen.domain.records import AuditEntry, Store
@@ -71,7 +79,13 @@ class Services:
 
         def observes() -> bool:
             reader = client if "contents" in scope else read_only()
-            loaded = self.load_repo_config(where, reader, reader.repository())
+            try:
+                loaded = self.load_repo_config(where, reader, reader.repository())
+            except RateLimited:
+                raise
+            except OutsideError:  # a job that GitHub's failure ends can still say so
+                is_named = self.settings.is_observed(client.repo)
+                return is_named or find_last_mode(self.store, client.repo) == "observe"
             return loaded.config.mode == "observe"
 
         def read_only() -> GitHub:

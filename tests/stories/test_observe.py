@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from regreen_playground.world import Fault
 
 from regreen.bot.observe import READS, WithheldWrites
 from regreen.domain.github import GitHub
@@ -45,6 +46,17 @@ def test_the_job_shows_what_it_would_have_written(story: Story) -> None:
     assert "review of #1 at" in page
     assert "check run Regreen: neutral" in page
     assert "shop/run.py:10" in page
+
+
+def test_a_failing_github_changes_no_mode(story: Story) -> None:
+    story.configures("mode: observe\n")
+    story.pull(FAULT)
+    story.work()
+    issue = story.issue("Broken")
+    story.says("alice", "/config", on=issue)
+    story.state.when(lambda _, path: Fault(status=500) if "/contents/" in path else None)
+    story.work()
+    assert issue.comments == []
 
 
 @needs_sandbox

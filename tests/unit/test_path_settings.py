@@ -132,7 +132,7 @@ def test_several_commands_run_one_after_the_other_and_one_failure_is_enough(
     ("text", "problem"),
     [
         ('paths:\n  "a/**":\n    tests: {commands: x}', "3: paths.a/**.tests.commands: unknown key; did you mean 'command'?"),
-        ('paths: {"a/**": {why: {}}}', "1: paths.a/**.why: unknown key; known here: budget, fix, review, tests"),
+        ('paths: {"a/**": {why: {}}}', "1: paths.a/**.why: unknown key; known here: review, tests, fix, budget"),
         ('paths:\n  "../b/**": {}', "2: "),
         ('paths: {"a/**": {review: {min_confidence: 2}}}', "1: paths.a/**.review.min_confidence: "),
     ],
