@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from regreen.actions.other_jobs import OtherJob
-from regreen.domain.errors import SetupFailed
+from regreen.domain.errors import Cancelled, NoSandbox, UserError
 from regreen.fixers.case import OtherJobOutcome, OtherJobRun, RepairCase
 from regreen.runs.trial import Trial, describe_missing_tool, find_missing_tool
 
@@ -34,7 +34,11 @@ def run_other_job(case: RepairCase, other: OtherJob, commit: str) -> OtherJobRun
         outcome = "passed" if seen.is_green else "not_run"
     elif other.is_rest:
         outcome = "red"
-    elif not _run_job(case, trial, case.rev).is_green:
+    elif not (before := _run_job(case, trial, case.rev)).is_green:
+        if not before.is_conclusive:
+            return OtherJobRun(
+                other.name, "broken", f"{seen.detail}; without the patch {before.detail}"
+            )
         outcome = "red_before"
     elif _run_job(case, trial, commit).is_green:
         return OtherJobRun(other.name, "passed", "in the second of two runs")
@@ -51,7 +55,13 @@ class _JobRun:
 def _run_job(case: RepairCase, trial: Trial, rev: str) -> _JobRun:
     try:
         run = case.run_fresh(trial, rev)
-    except SetupFailed as error:
+    except NoSandbox:
+        raise
+    except Cancelled:
+        if case.stop.left > 0:
+            raise
+        return _JobRun(False, False, "no time left")
+    except UserError as error:
         return _JobRun(False, False, f"it cannot be prepared here: {error}")
     if run.is_green:
         return _JobRun(True)

@@ -78,7 +78,7 @@ def _fetcher_needs(name: str, arguments: Sequence[str]) -> SetupNeeds:
 # for a platform, stays free.
 WRITE_PINS = (
     "import re, sys; lock, pins = sys.argv[1:]; "
-    r"""found = set(re.findall(r"(?m)^name = .(.+).\nversion = .(.+).$", open(lock, encoding="utf-8").read())); """
+    r"""found = set(re.findall(r"(?m)^name = .([A-Za-z0-9][\w.-]*).\nversion = .([\w.+!-]+).$", open(lock, encoding="utf-8").read())); """
     "names = [name for name, _ in found]; "
     r"""open(pins, "w").writelines(f"{name}=={version}\n" for name, version in found if names.count(name) == 1)"""
 )

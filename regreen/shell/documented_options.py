@@ -91,7 +91,9 @@ def derive_remedies(call: str, printed: str) -> Iterator[Remedy]:
             name = tool[-1].rsplit("/", 1)[-1]
             cause = f"the files are not as {name} wants them; its help names {option}"
             approval = _APPROVAL.format(option=option) if records else None
-            yield Remedy(name, "\n".join([*place, line]), cause, approval=approval, title=line)
+            yield Remedy(
+                name, "\n".join([*place, line]), cause, approval=approval, title=line, unknown=True
+            )
 
     for option in _find_writing(options):
         yield from make([*tool, *kept[: at - len(tool)], option, *kept[at - len(tool) :]], option)

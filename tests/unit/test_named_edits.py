@@ -107,3 +107,10 @@ def test_a_line_that_the_error_names_is_mended(said: str, path: str, old: str, n
     texts = {path: old}
     found = [one.texts.get(path, old) for one in propose_named_edits(said, (), texts, texts.get)]
     assert found[:1] == ([new] if new != old else [])
+
+
+def test_line_nought_of_a_message_is_no_line() -> None:
+    said = "a.ts(0,1): error TS6133: 'x' is declared but its value is never read.\n"
+    for text in ("", "import { x } from './x'\n"):
+        texts = {"a.ts": text}
+        assert [one.texts for one in propose_named_edits(said, (), texts, texts.get)] == []

@@ -28,6 +28,21 @@ def test_a_renamed_function_of_go(tmp_path: Path) -> None:
     assert found.texts == {"bill/bill.go": BILL.replace("Grs", "Gross")}
 
 
+def test_a_rename_that_meets_more_than_calls_is_a_guess(tmp_path: Path) -> None:
+    """A key, a text or a member of something else can bear the same word."""
+    repository = Repository(tmp_path / "repo")
+    lib = "export function {0}(xs) {{\n  return xs.length + 1\n}}\n"
+    use = "import {{ total }} from './lib.js'\nexport const card = xs => ({0})\n"
+    repository.commit("start", {"lib.js": lib.format("total"), "use.js": use.format("total(xs)"), "card.js": use.format("{ total: total(xs) }")})  # fmt: skip
+    rev = repository.commit("name it", {"lib.js": lib.format("sum")})
+    guesses = {}
+    for path in ("use.js", "card.js"):
+        said = f"{path}:1: SyntaxError: './lib.js' does not provide an export named 'total'\n"
+        found = follow_renamed_definitions(repository.open(), rev, None, said, {path: {1}})
+        guesses[path] = found.is_guess if found else None
+    assert guesses == {"use.js": False, "card.js": True}
+
+
 def test_a_moved_export_of_typescript(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "repo")
     repository.commit("start", {"src/lib/tools.ts": ONE + SUMS, "src/app/use.ts": USE})

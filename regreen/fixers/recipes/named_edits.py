@@ -54,7 +54,7 @@ def propose_named_edits(
         lines[path][number - 1]
         for path, numbers in places.items()
         for number in numbers
-        if number <= len(lines[path])
+        if 1 <= number <= len(lines[path])
     )
     every = tuple(dict.fromkeys(_find_edits(text, shown)))[:_MOST_EDITS]
     in_files = tuple(edit for edit in every if edit.path)
@@ -120,7 +120,7 @@ def _drop_unused_imports(output: str, paths: Collection[str], read: ReadText) ->
             if path not in paths:
                 continue
             rows = lines.setdefault(path, (read(path) or "").splitlines(keepends=True))
-            row = rows[number] if number < len(rows) else ""
+            row = rows[number] if 0 <= number < len(rows) else ""
             rest = _drop_name(row, name)
             if rest != row:
                 rows[number] = rest

@@ -97,7 +97,8 @@ def record_calls(case: RepairCase) -> RecordedCalls:
     for record in records:
         fields, failed = record.removeprefix("!").split("\x1f"), record.startswith("!")
         call = _make_call(fields, path.split(":"))
-        if call and not (failed and _is_unwatched(fields[2:-1])):
+        is_lines = any(len(f"{word}.".splitlines()) > 1 for word in fields[2:-1])
+        if call and not (failed and (is_lines or _is_unwatched(fields[2:-1]))):
             calls[failed][call] = None
     return RecordedCalls(tuple(calls[False]), tuple(calls[True])[:_MAX_FAILED])
 

@@ -70,11 +70,15 @@ def follow_renamed_definitions(
         if is_source(path) and not is_module(path) and (data := git.show(rev, path)) is not None
     }
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if words and texts else ()):
-        for gone, new, is_guess in _find_moves(git, commit.sha, commit.parents, words):
+        for gone, new, is_doubtful in _find_moves(git, commit.sha, commit.parents, words):
+            is_guess = is_doubtful
             old = gone.definition.short_name
             if new.path == gone.path:
                 name = new.definition.short_name
                 changed = {path: _rename(text, old, name) for path, text in texts.items()}
+                is_guess = is_doubtful or any(
+                    _goes_too_far(text, old, places[path]) for path, text in texts.items()
+                )
             else:
                 name = new.path
                 changed = {
@@ -130,6 +134,18 @@ def _read_homes(git: Git, rev: str, path: str) -> Iterator[_Home]:
 
 def _rename(text: str, old: str, new: str) -> str:
     return re.sub(rf"(?<![\w$]){re.escape(old)}(?![\w$])", new, text)
+
+
+def _goes_too_far(text: str, old: str, named: Collection[int]) -> bool:
+    """Whether a line that the failure does not name has the word as anything but a plain call or an import: a key, a text, another object's member."""
+    plain = re.compile(rf"(?<![\w$.]){re.escape(old)}(?=[ \t]*\()")
+    word = re.compile(rf"(?<![\w$]){re.escape(old)}(?![\w$])")
+    return any(
+        number not in named
+        and word.search(plain.sub("", line))
+        and not re.match(r"\s*(?:import|use|from)\b", line)
+        for number, line in enumerate(text.split("\n"), 1)
+    )
 
 
 def _move_import(path: str, text: str, gone: _Home, new: _Home) -> str:

@@ -326,7 +326,10 @@ class RepairLoop:
         tried: list[Hypothesis] = []
         for one in listed if isinstance(listed, list) else ():
             given = one if isinstance(one, dict) else {}
-            claim, experiment = str(given.get("claim", ""))[:400], str(given.get("experiment", ""))
+            claim, experiment = (
+                str(given.get("claim", ""))[:400],
+                str(given.get("experiment", "")).replace("\0", ""),
+            )
             verdict = str(given.get("verdict", ""))
             if verdict != "open" or not experiment or len(tried) >= _MAX_EXPERIMENTS:
                 self.hypotheses.append(

@@ -12,6 +12,7 @@ from functools import partial
 from types import MappingProxyType
 
 from regreen.code.file_change import PatchedFile, is_layout_only
+from regreen.code.file_languages import language_of
 from regreen.code.hunks import diff_files
 from regreen.code.paths import is_test
 from regreen.domain.environments import ReadText
@@ -531,9 +532,13 @@ def _approval_reason(case: RepairCase, remedy: Remedy, changed: ChangedFiles) ->
     """The reason for an approval: the repository's own commands may write expected results."""
     if any(_ACCEPTED_FINDINGS.search(path.rsplit("/", 1)[-1]) for path in changed):
         return _ACCEPTED_APPROVAL
-    if remedy.name not in {"itself", "told"}:
+    if remedy.name not in {"itself", "told"} and not remedy.unknown:
         return None
-    tests = {path: data for path, data in changed.items() if is_test(path)}
+    tests = {
+        path: data
+        for path, data in changed.items()
+        if is_test(path) or (remedy.unknown and language_of(path) in {None, "config"})
+    }
     is_layout = all(_is_layout_only(case, path, data) for path, data in tests.items())
     return None if is_layout else _TEST_DATA_APPROVAL
 
