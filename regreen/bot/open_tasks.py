@@ -11,6 +11,7 @@ from regreen.bot.services import Services
 from regreen.code.markdown_sanitizer import count_noun, to_plain_line
 from regreen.domain.records import JobKind, Store
 from regreen.domain.state_records import OpenRepair, PendingPatch, ScheduleState
+from regreen.secrets.redaction import redact_secrets
 
 MAX_TASKS = 12
 _RECENT_FAILURES = timedelta(days=3)
@@ -116,4 +117,4 @@ def digest_text(desk: Services, tasks: list[OpenTask]) -> str:
 
 def _quote(text: str) -> str:
     """Text that mentions nobody and links nowhere in a chat."""
-    return escape(to_plain_line(text, 300), quote=False)
+    return escape(to_plain_line(redact_secrets(text), 300), quote=False)

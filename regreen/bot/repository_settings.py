@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -24,6 +25,7 @@ from regreen.domain.repo_config import CONFIG_PATH, Mode, RepoConfig
 from regreen.domain.state_records import LastValidConfig, MissingOrganisationConfig
 
 ConfigSource = Literal["repository", "organisation", "defaults", "last valid"]
+_ASKS_TO_OBSERVE = re.compile(r"^mode[ \t]*:[ \t]*[\"']?observe\b", re.MULTILINE)
 _MISSING_CACHE_TIME = timedelta(minutes=5)
 """How long an organisation that has no configuration is not asked for one again."""
 
@@ -63,9 +65,15 @@ def load(
         config = parse_repo_config(decoded)
     except ConfigError as error:
         last = store.find(LastValidConfig, repo=repository.full_name)
-        if last is None:
-            return LoadedConfig(RepoConfig(), "defaults", error.problems)
-        return LoadedConfig(parse_repo_config(last.text), "last valid", error.problems)
+        config = parse_repo_config(last.text) if last else RepoConfig()
+        if _ASKS_TO_OBSERVE.search(
+            decoded
+        ):  # a fault elsewhere in the file does not let Regreen write
+            config = config.model_copy(update={"mode": "observe"})
+        elif "mode" not in config.model_fields_set:
+            mode = _read_organisation_mode(repository, app, installation, store, now)
+            config = config.model_copy(update={"mode": mode})
+        return LoadedConfig(config, "last valid" if last else "defaults", error.problems)
     valid = LastValidConfig(repository.full_name, decoded)
     if store.find(LastValidConfig, repo=valid.repo) != valid:
         store.save(valid)

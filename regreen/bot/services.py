@@ -74,8 +74,8 @@ class Services:
 
         def keep(action: str, key: str, text: str) -> None:
             at = self.clock.now().isoformat()
-            text = redact_secrets(text)[:_MAX_WITHHELD_CHARS]
-            self.store.save(WithheldWrite(client.repo, self.job, key[:200], at, action, text))
+            text, title = redact_secrets(text)[:_MAX_WITHHELD_CHARS], redact_secrets(action)
+            self.store.save(WithheldWrite(client.repo, self.job, key[:200], at, title, text))
 
         def observes() -> bool:
             reader = client if "contents" in scope else read_only()

@@ -131,6 +131,10 @@ _MORE_LINTS = (
     "suspicious_splitn", "suspicious_unary_op_formatting", "unused_io_amount", "let_underscore_lock",
 )  # fmt: skip
 _STUBS = ".regreen-stubs"
+_NAME_ERRORS = frozenset(
+    {"E0404", "E0405", "E0407", "E0412", "E0422", "E0423", "E0425", "E0432", "E0433", "E0437", "E0438", "E0531", "E0532", "E0574"}
+)  # fmt: skip
+"""What rustc says of names that an empty crate lacks, or that its macros would have made."""
 _DEPENDENCY_TABLES = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
@@ -145,19 +149,24 @@ class RustCompiler:
     ) -> CompilerRun:
         """Each package with a changed file, with its workspace."""
         folders = _find_project_folders(changed, paths, "Cargo.toml")
-        manifests = [p for p in paths if posixpath.basename(p) == "Cargo.toml"][:200]
-        documents = [_parse_toml(read(p) or "") for p in manifests]
-        runs = [
-            p for p in paths if re.search(r"(?:^|/)(?:build\.rs|\.cargo/config(?:\.toml)?)$", p)
-        ]
-        runs += ["a procedural macro" for x in documents if x.get("lib", {}).get("proc-macro")]
+        manifests = [p for p in paths if posixpath.basename(p) == "Cargo.toml"]
+        runs = [p for p in paths if _RUNS_CODE.search(p)]
+        runs += [manifests[_MAX_MANIFESTS]] if len(manifests) > _MAX_MANIFESTS else []
+        texts = {p: read(p) for p in manifests[:_MAX_MANIFESTS]}
+        documents = []
+        for path, text in texts.items():
+            document = _parse_toml(text or "")
+            documents.append(document)
+            # a link, or what we cannot read, may be anything to cargo
+            if not document or _builds_code(document):
+                runs.append(path)
         clippy = (
             "C=check; A=; cargo clippy --version >/dev/null 2>&1 && C=clippy && "
             f"A='-- -A clippy::all -W clippy::correctness {' '.join(f'-W clippy::{x}' for x in _MORE_LINTS)}'"
         )
         each = (
             'echo "@$d"; N=; cargo metadata --offline --format-version 1 >/dev/null 2>&1 || '
-            f"{{ N=1; rm -f Cargo.lock; mkdir -p ~/.cargo; cp /work/{_STUBS}/config.toml ~/.cargo/; }}; "
+            f"{{ N=1; rm -f Cargo.lock; mkdir -p ~/.cargo; cp /work/{_STUBS}/config.toml ~/.cargo/; echo '#stubs'; }}; "
             'run() { cargo $C --offline --keep-going "$@" --message-format json $A 2>/tmp/said; }; '
             "run --all-targets || { grep -m1 '^error' /tmp/said | sed 's/^/#/'; "
             '[ -z "$N" ] || run --lib --bins --no-default-features; }'  # without optional crates
@@ -171,10 +180,11 @@ class RustCompiler:
 
     def parse_output(self, output: str) -> Iterator[CompilerFinding]:
         """Cargo's messages, one document a line; a message's first place is its primary one."""
-        folder = ""
+        folder, has_stubs = "", False
         for row in output.split("\n"):
             if row.startswith("@"):
-                folder = row[1:].removeprefix(".")
+                folder, has_stubs = row[1:].removeprefix("."), False
+            has_stubs = has_stubs or row == "#stubs"
             if not row.startswith('{"reason":"compiler-message"'):
                 continue
             try:
@@ -183,7 +193,7 @@ class RustCompiler:
                 continue
             spans = [s for s in message.get("spans") or () if s.get("is_primary")]
             rule = str((message.get("code") or {}).get("code") or "")
-            if not spans or not rule:
+            if not spans or not rule or (has_stubs and rule in _NAME_ERRORS):
                 continue
             path = str(spans[0]["file_name"])
             if path.startswith("/"):
@@ -193,6 +203,26 @@ class RustCompiler:
             start, end = int(spans[0]["line_start"]), int(spans[0]["line_end"])
             place = posixpath.normpath(posixpath.join(folder, path))
             yield CompilerFinding(rule, place, start, end, text[:400])
+
+
+_MAX_MANIFESTS = 200
+_RUNS_CODE = re.compile(
+    r"(?:^|/)(?:build\.rs|\.cargo(?:/config(?:\.toml)?)?|rust-toolchain(?:\.toml)?)$"
+)
+"""`.cargo` itself is in a tree's list only where it is a link."""
+
+
+def _builds_code(document: Mapping[str, Any]) -> bool:
+    """Whether a manifest has a build script by another name, or a procedural macro, in any of cargo's spellings."""
+    package, lib = document.get("package") or document.get("project"), document.get("lib")
+    if isinstance(package, Mapping) and package.get("build") not in (None, False):
+        return True
+    if not isinstance(lib, Mapping):
+        return False
+    kinds = [lib.get("crate-type"), lib.get("crate_type")]
+    return bool(lib.get("proc-macro") or lib.get("proc_macro")) or any(
+        "proc-macro" in str(k) for k in kinds
+    )
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
@@ -206,7 +236,7 @@ def _make_stub_crates(documents: Iterable[Mapping[str, Any]]) -> dict[str, bytes
     """Empty crates in place of a registry's, and the settings by which cargo finds them."""
     wanted: dict[tuple[str, str], set[str]] = {}
     for document in documents:
-        workspace = document.get("workspace", {})
+        workspace = document.get("workspace")
         tables = [
             t.get(k)
             for t in (document, workspace)
@@ -256,6 +286,9 @@ def _lowest_version(wanted: str) -> str:
     return ".".join(n or "0" for n in numbers.groups()) if numbers else "1.0.0"
 
 
+_OF_NEWER_JAVA = re.compile(
+    r"preview\.feature|feature\.not\.supported|location: .*\b(?:class|interface|type) java\."
+)
 _NO_SUCH_PACKAGE = "t.exist"
 """How the compiler's key for a package that is not there ends."""
 
@@ -296,5 +329,6 @@ class JavaCompiler:
                 or "does.not.override" in hit.rule
                 or "static.imp" in hit.rule
             )
+            unknown = unknown or _OF_NEWER_JAVA.search(f"{hit.rule} {hit.message}") is not None
             if not unknown and not hit.rule.endswith(_NO_SUCH_PACKAGE):
                 yield hit

@@ -59,6 +59,24 @@ def test_a_failing_github_changes_no_mode(story: Story) -> None:
     assert issue.comments == []
 
 
+@pytest.mark.parametrize(
+    ("organisation", "own"),
+    [
+        ("mode: observe\n", "review: {max_coments: 3}\n"),
+        ("", "mode: observe\nreview: {max_coments: 3}\n"),
+    ],
+)
+def test_a_slip_elsewhere_in_the_file_lets_nothing_be_written(
+    story: Story, organisation: str, own: str
+) -> None:
+    story.state.create("acme/.github", {".github/regreen.yml": organisation})
+    story.state.install(story.app, REPO, "acme/.github")
+    story.configures(own)
+    story.pull(FAULT)
+    story.work()
+    assert _writes(story) == []
+
+
 @needs_sandbox
 @pytest.mark.sandbox
 def test_an_observed_repair_pushes_nothing(story: Story) -> None:

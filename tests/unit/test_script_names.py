@@ -117,6 +117,14 @@ def test_an_order_that_other_calls_share_is_not_exchanged(story: Story) -> None:
     assert ScriptNames().run(story.context()).claims == ()
 
 
+@pytest.mark.parametrize(("name", "said"), [("sorted", True), ("descending", False)])
+def test_a_function_that_is_named_for_it_may_exchange(story: Story, name: str, said: bool) -> None:
+    compare = "function compare(left, right) { return left - right }\n"
+    call = f"{compare}const {name} = (left, right) => compare(right, left)\n"
+    story.change({"a.js": compare}, {"a.js": call})
+    assert bool(ScriptNames().run(story.context()).claims) is said
+
+
 @pytest.mark.parametrize(
     ("wrong", "right", "slip", "loose"),
     [

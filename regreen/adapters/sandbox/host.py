@@ -58,6 +58,16 @@ _TOOLCHAIN_PROGRAMS = (
     "pnpm", "yarn", "bun", "deno",
 )  # fmt: skip
 
+# What only the root of Rust, Go, a JDK, Node.js, Maven and Gradle has.
+_TOOLCHAIN_SIGNS = (
+    "lib/rustlib",
+    "src/runtime/*.go",
+    "lib/modules",
+    "include/node/node.h",
+    "boot/plexus-classworlds-*.jar",
+    "lib/gradle-launcher-*.jar",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class HostPython:
@@ -145,9 +155,9 @@ def _find_programs() -> dict[str, Path]:
 
 
 def _holds_a_toolchain(root: Path) -> bool:
-    """Whether a directory holds one toolchain and nothing of its user's."""
-    home = Path.home()
-    return not home.is_relative_to(root) and not (root.parent == home and root.name.startswith("."))
+    """Whether a directory is one toolchain: a GOPATH, a CARGO_HOME or an application's folder holds what is its user's."""
+    is_one = any(next(root.glob(sign), None) for sign in _TOOLCHAIN_SIGNS)
+    return is_one and not Path.home().is_relative_to(root)
 
 
 def _default_rust_toolchain() -> Path:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 
 from regreen.bot.jobs.runner import Job
+from regreen.bot.observe import OnlyObserved, is_observed
 from regreen.bot.services import Services
 from regreen.domain.errors import OutsideError, UserError
+from regreen.domain.events import RepositoryRef
 from regreen.domain.github import FIX_SCOPE, GitHub, NotFound, PullRequest, TreeChange
 from regreen.domain.ports import Mirror
 from regreen.domain.state_records import PushedCommits, UnclaimedBranch
@@ -118,8 +120,9 @@ def delete_leftover_branches(desk: Services, job_id: str | None = None) -> str:
 
 def _delete_branch(desk: Services, left: UnclaimedBranch) -> bool:
     try:
-        installation = left.installation or desk.app.installation_of(left.repo)
-        github = desk.app.github(left.repo, installation, FIX_SCOPE)
+        github = desk.github_client(RepositoryRef(left.repo, 0, left.installation), FIX_SCOPE)
+        if is_observed(github):
+            raise OnlyObserved("Regreen only observes this repository")
         if github.pulls(head=left.branch):
             return False
         return github.delete_branch(left.branch, left.sha)

@@ -17,7 +17,9 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -29,6 +31,7 @@ type program struct {
 	known    map[string]*types.Package
 	busy     map[string]bool
 	said     map[string]bool
+	lacking  bool // a package was not found
 }
 
 var errMissing = errors.New("not installed")
@@ -39,6 +42,10 @@ func main() {
 	build.Default.CgoEnabled = false
 	p := &program{files: fset, root: root, module: readModule(), standard: importer.ForCompiler(fset, "source", nil),
 		known: map[string]*types.Package{}, busy: map[string]bool{}, said: map[string]bool{}}
+	if wanted := newerThanThis(); wanted != "" {
+		fmt.Println("#error: its go.mod asks for Go " + wanted + ", and this is " + runtime.Version())
+		return
+	}
 	folders := map[string]bool{}
 	filepath.Walk(".", func(name string, info os.FileInfo, err error) error {
 		if err != nil {
@@ -66,6 +73,49 @@ func main() {
 	for _, name := range names {
 		p.checkFolder(name)
 	}
+}
+
+// newerThanThis gives the Go version that go.mod asks for where this toolchain's library is older: it lacks names.
+func newerThanThis() string {
+	text, _ := os.ReadFile("go.mod")
+	wanted := regexp.MustCompile(`(?m)^go\s+1\.(\d{1,4})`).FindSubmatch(text)
+	own := regexp.MustCompile(`go1\.(\d{1,4})`).FindStringSubmatch(runtime.Version())
+	if wanted == nil || own == nil {
+		return ""
+	}
+	a, _ := strconv.Atoi(string(wanted[1]))
+	b, _ := strconv.Atoi(own[1])
+	if a <= b {
+		return ""
+	}
+	return "1." + string(wanted[1])
+}
+
+// lacksParts tells whether a type embeds something that is not there, and so may have any member.
+func lacksParts(t types.Type, depth int) bool {
+	if pointer, ok := t.(*types.Pointer); ok {
+		t = pointer.Elem()
+	}
+	if t == nil || depth > 5 {
+		return false
+	}
+	switch under := t.Underlying().(type) {
+	case *types.Basic:
+		return under.Kind() == types.Invalid
+	case *types.Interface:
+		for i := 0; i < under.NumEmbeddeds(); i++ {
+			if lacksParts(under.EmbeddedType(i), depth+1) {
+				return true
+			}
+		}
+	case *types.Struct:
+		for i := 0; i < under.NumFields(); i++ {
+			if under.Field(i).Embedded() && lacksParts(under.Field(i).Type(), depth+1) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func readModule() string {
@@ -101,10 +151,12 @@ func (p *program) Import(name string) (*types.Package, error) {
 		return found, nil
 	}
 	if strings.Contains(strings.Split(name, "/")[0], ".") || name == "C" {
+		p.lacking = true
 		return nil, errMissing
 	}
 	found, err := p.standard.Import(name)
 	if err != nil {
+		p.lacking = true
 		return nil, errMissing
 	}
 	p.known[name] = found
@@ -174,6 +226,7 @@ func (p *program) checkFiles(name string, files []*ast.File, quiet bool) *types.
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{},
 		Defs: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}
 	cgo := false
+	faults := []types.Error{}
 	for _, file := range files {
 		for _, spec := range file.Imports {
 			cgo = cgo || spec.Path.Value == `"C"`
@@ -188,9 +241,28 @@ func (p *program) checkFiles(name string, files []*ast.File, quiet bool) *types.
 		if strings.Contains(text, "could not import") || strings.Contains(text, "requires go1.") {
 			return
 		}
-		p.say("compile", found.Pos, found.Pos, text)
+		if strings.Contains(text, "missing method") && p.lacking {
+			return
+		}
+		faults = append(faults, found)
 	}}
 	checked, _ := config.Check(name, p.files, files, info)
+	open := map[token.Pos]bool{}
+	for _, file := range files {
+		ast.Inspect(file, func(node ast.Node) bool {
+			if s, ok := node.(*ast.SelectorExpr); ok && len(faults) > 0 {
+				if of := info.TypeOf(s.X); of != nil && lacksParts(of, 0) {
+					open[s.Sel.Pos()] = true
+				}
+			}
+			return true
+		})
+	}
+	for _, fault := range faults {
+		if !open[fault.Pos] {
+			p.say("compile", fault.Pos, fault.Pos, fault.Msg)
+		}
+	}
 	if !quiet {
 		for _, file := range files {
 			if !strings.HasSuffix(p.files.Position(file.Pos()).Filename, "_test.go") {

@@ -516,6 +516,23 @@ def _is_always_there(call: _Call, head: ScriptFile) -> bool:
 # Arguments that bear the names of each other's parameters.
 
 
+_REVERSES = re.compile(
+    r"(?i)revers|swap|transpos|rotate|rotation|invert|inverse|inversion|flip|mirror|descend|opposite"
+)
+
+
+def _is_meant_reversed(call: _Call) -> bool:
+    """Whether a function around the call is named for the reversal, or is the one that is called: it exchanges on purpose."""
+    node = call.node.parent
+    while node is not None:
+        name = node.child_by_field_name("name") or node.child_by_field_name("key")
+        text = node_text(name) if name is not None else ""
+        if _REVERSES.search(text) or text == call.name:
+            return True
+        node = node.parent
+    return False
+
+
 def _find_swapped_arguments(
     change: FileChange, head: ScriptFile, base: ScriptFile | None, program: ScriptProgram
 ) -> Iterator[Claim]:
@@ -523,6 +540,8 @@ def _find_swapped_arguments(
     before = [c for c in base.calls if removed & {*range(c.line, c.node.end_point[0] + 2)}] if base and base.root else []  # fmt: skip
     for call in head.calls:
         if not 2 <= len(call.arguments) <= 8 or not change.touches_lines(call.line, call.node.end_point[0] + 1):  # fmt: skip
+            continue
+        if _is_meant_reversed(call):
             continue
         target = program.find_target(call, head)
         names = [_argument_name(a) for a in call.arguments]

@@ -112,9 +112,7 @@ def _check_language(
     """The claims of one language's compiler, or why there are none."""
     tools = language.compiler
     assert tools is not None  # noqa: S101 - only such languages are chosen
-    changed = [f for f in context.files if find_language(f.path) is language]
-    head_files = [f.path for f in changed if f.status != "deleted"] or [f.path for f in changed]
-    plan = tools.plan_run(head_files, [e.path for e in context.head_tree], context.head_text)
+    plan = context.run_isolated(_plan_run, language.title, True)
     if plan.runs_code and not context.may_run:
         return f"{language.title} was not compiled: {plan.runs_code} of the change would run; somebody with write access can allow that"
     output = _run_compiler(language, tools, plan, context, sandbox, context.head)
@@ -122,13 +120,25 @@ def _check_language(
         return output.reason
     if not context.run_isolated(_find_candidates, language.title, output):
         return []
-    old = [f.old_path for f in context.files if find_language(f.old_path) is language]
-    plan = tools.plan_run(old, [e.path for e in context.base_tree], context.base_text)
+    plan = context.run_isolated(_plan_run, language.title, False)
     before = _run_compiler(language, tools, plan, context, sandbox, context.merge_base)
     known = "" if isinstance(before, CompilerFailure) else before
     return context.run_isolated(
         _make_claims, language.title, output, known, not isinstance(before, CompilerFailure)
     )
+
+
+def _plan_run(context: ReviewContext, title: str, at_head: bool) -> CompilerRun:
+    language = next(x for x in LANGUAGES if x.title == title)
+    assert language.compiler is not None  # noqa: S101 - only such languages are chosen
+    if not at_head:
+        files = {f.old_path for f in context.files if find_language(f.old_path) is language}
+        return language.compiler.plan_run(
+            files, {e.path for e in context.base_tree}, context.base_text
+        )
+    changed = [f for f in context.files if find_language(f.path) is language]
+    files = {f.path for f in changed if f.status != "deleted"} or {f.path for f in changed}
+    return language.compiler.plan_run(files, {e.path for e in context.head_tree}, context.head_text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,74 @@
+"""What a compiler may run of a tree, and which of this machine's folders a box sees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from regreen.adapters.sandbox.host import skeleton_mounts
+from regreen.languages.compilers import RustCompiler
+
+PACKAGE = "[package]\nname = 'a'\nversion = '0.1.0'\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "runs"),
+    [
+        ({"Cargo.toml": PACKAGE}, False),
+        ({"Cargo.toml": PACKAGE + "build = false\n"}, False),
+        ({"Cargo.toml": PACKAGE, "build.rs": ""}, True),
+        ({"Cargo.toml": PACKAGE + "build = 'evil.rs'\n", "evil.rs": ""}, True),
+        ({"Cargo.toml": PACKAGE + "[lib]\nproc-macro = true\n"}, True),
+        ({"Cargo.toml": PACKAGE + "[lib]\nproc_macro = true\n"}, True),
+        ({"Cargo.toml": PACKAGE + "[lib]\ncrate-type = ['proc-macro']\n"}, True),
+        ({"Cargo.toml": PACKAGE, ".cargo/config.toml": ""}, True),
+        ({"Cargo.toml": PACKAGE, ".cargo": "a link to another folder"}, True),
+        ({"Cargo.toml": PACKAGE, "rust-toolchain.toml": ""}, True),
+        ({"Cargo.toml": PACKAGE + "[["}, True),
+        ({f"p{n}/Cargo.toml": PACKAGE for n in range(201)}, True),
+    ],
+)
+def test_a_tree_that_would_run_code_while_it_is_compiled_is_known(
+    files: dict[str, str], runs: bool
+) -> None:
+    plan = RustCompiler().plan_run(["src/lib.rs"], [*files, "src/lib.rs"], files.get)
+    assert bool(plan.runs_code) is runs
+
+
+def test_names_that_an_empty_crate_lacks_are_no_findings() -> None:
+    span = '{"is_primary":true,"file_name":"src/lib.rs","line_start":1,"line_end":1,"label":null}'
+    said = (
+        '{"reason":"compiler-message","message":{"code":{"code":"%s"},"level":"error","message":"x","spans":['
+        + span
+        + "]}}\n"
+    )
+    output = "@.\n{0}" + said % "E0432" + said % "E0308"
+    found = {
+        mark: [hit.rule for hit in RustCompiler().parse_output(output.replace("{0}", mark))]
+        for mark in ("", "#stubs\n")
+    }
+    assert found == {"": ["E0432", "E0308"], "#stubs\n": ["E0308"]}
+
+
+@pytest.mark.parametrize(
+    ("program", "beside", "is_seen"),
+    [
+        ("go", "src/runtime/proc.go", True),
+        ("rustc", "lib/rustlib/components", True),
+        ("staticcheck", "pkg/mod/private.example/secret.go", False),
+        ("cargo-nextest", "credentials.toml", False),
+        ("node", "settings/.env", False),
+    ],
+)
+def test_a_box_sees_whole_toolchains_and_no_folder_of_a_user(
+    program: str, beside: str, is_seen: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "tool"
+    for name in (f"bin/{program}", beside):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(root / "bin"))
+    assert (str(root) in skeleton_mounts(None)) is is_seen
