@@ -66,9 +66,8 @@ def load(
     except ConfigError as error:
         last = store.find(LastValidConfig, repo=repository.full_name)
         config = parse_repo_config(last.text) if last else RepoConfig()
-        if _ASKS_TO_OBSERVE.search(
-            decoded
-        ):  # a fault elsewhere in the file does not let Regreen write
+        # a fault elsewhere in the file does not let Regreen write
+        if _ASKS_TO_OBSERVE.search(decoded):
             config = config.model_copy(update={"mode": "observe"})
         elif "mode" not in config.model_fields_set:
             mode = _read_organisation_mode(repository, app, installation, store, now)
