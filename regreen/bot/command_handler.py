@@ -44,7 +44,7 @@ from regreen.domain.events import (
     WorkRequest,
 )
 from regreen.domain.github import COMMENT_SCOPE, GitHub, Permission, PullRequest
-from regreen.domain.records import JobRecord, Order
+from regreen.domain.records import WANTED_KINDS, JobRecord, Order
 from regreen.domain.repo_config import RepoConfig
 from regreen.domain.state_records import CommandClaim, CommandTimes, LastRefusal, PostedFinding
 from regreen.reviewers.learning import rule_statistics
@@ -299,13 +299,15 @@ class CommandHandler:
 
     def _retry_last_job(self, job: Job, event: CommentPosted) -> str:
         past = self._desk.store.jobs(
-            states=("failed", "cancelled"), repo=event.where.repo, number=event.number
+            states=("failed", "cancelled"),
+            kinds=WANTED_KINDS,
+            repo=event.where.repo,
+            number=event.number,
+            limit=1,
         )
-        last = next(
-            (j for j in past if j.kind in {"review", "fix", "bisect", "why", "prove"}), None
-        )
-        if last is None:
+        if not past:
             return messages.nothing_to_retry()
+        (last,) = past
         self._order(make_orders(deserialize_work(last.event), f"retry/{job.record.id}"))
         return messages.job_retried(last.kind)
 

@@ -9,7 +9,7 @@ from html import escape
 
 from regreen.bot.services import Services
 from regreen.code.markdown_sanitizer import count_noun, to_plain_line
-from regreen.domain.records import JobKind, Store
+from regreen.domain.records import WANTED_KINDS, JobKind, Store
 from regreen.domain.state_records import OpenRepair, PendingPatch, ScheduleState
 from regreen.secrets.redaction import redact_secrets
 
@@ -62,9 +62,8 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
         for d in store.find_all(OpenRepair)
         if is_shown(d.repo)
     ]
-    for job in store.jobs(states=("failed",)):
-        is_recent = now - job.created < _RECENT_FAILURES
-        if is_recent and job.kind not in MAINTENANCE_KINDS and is_shown(job.repo):
+    for job in store.jobs(states=("failed",), kinds=(*WANTED_KINDS, "tick")):
+        if now - job.created < _RECENT_FAILURES and is_shown(job.repo):
             text = f"{KIND_TITLES[job.kind].split()[0]} failed: {job.note[:160]}"
             tasks.append(OpenTask("failed", text, job.repo, job.number, job.id, job.created))
     return tasks[:MAX_TASKS]

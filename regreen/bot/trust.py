@@ -98,7 +98,7 @@ def head_seen_by_author(store: Store, record: JobRecord, event: CommentPosted, h
     """
     known = [
         ((change.at, past.created), change.head_sha)
-        for past in store.jobs(kind="review", repo=record.repo, number=event.number)
+        for past in store.jobs(kinds=("review",), repo=record.repo, number=event.number)
         if isinstance(change := deserialize_work(past.event), PullRequestChanged)
     ]
     earlier = [

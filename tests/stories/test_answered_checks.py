@@ -83,9 +83,9 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     assert title.startswith("Flaky: ")
     assert "were asked to run once more" in text
     assert [run.attempt for run in story.state.repository(REPO).runs] == [1, 1, 1, 2]
-    notes = [job.note for job in story.regreen.store.jobs(kind="fix")]
+    notes = [job.note for job in story.regreen.store.jobs(kinds=("fix",))]
     assert any(note.startswith("not the change's: flaky") for note in notes)
-    assert {job.state for job in story.regreen.store.jobs(kind="why")} == {"done"}
+    assert {job.state for job in story.regreen.store.jobs(kinds=("why",))} == {"done"}
 
 
 def test_forty_red_jobs_with_one_cause_are_one_answer(story: Story) -> None:

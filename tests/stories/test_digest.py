@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from pydantic import SecretStr
 
-from regreen.domain.state_records import OpenRepair, ScheduleState
+from regreen.domain.state_records import OpenRepair, PendingPatch, ScheduleState
 from tests.stories.story import REPO, Story
 
 
@@ -60,16 +60,22 @@ def test_a_digest_comes_once_a_week_and_says_what_waits(story: Story, chat: _Cha
     store = story.regreen.store
     store.save(ScheduleState(REPO, "nightly <!channel> @all", red="c" * 40, issue=7))
     store.save(OpenRepair(REPO, "main", 9))
+    token = "ghp_" + "a1B2" * 9
+    title = f"Use {token}"
+    store.save(PendingPatch(REPO, "4", 0.0, "+x", "main", "a" * 40, title, "", False))
     for _ in range(5):
         _a_day_passes(story)
     (text,) = chat.said
     lines = text.splitlines()
-    assert lines[0] == "Regreen, week 10: 2 things need a person."
+    assert lines[0] == "Regreen, week 10: 3 things need a person."
     assert "nightly &lt;!channel&gt; @\u200ball fails at cccccccccccc" in lines[1]
     assert lines[1].endswith(f"/{REPO}/issues/7")
-    assert lines[2].startswith(f"- {REPO}: Review the draft that repairs main http")
+    assert "A patch for main waits for /approve: Use " in lines[2]
+    assert token not in text
+    assert lines[3].startswith(f"- {REPO}: Review the draft that repairs main http")
     store.remove(ScheduleState, repo=REPO)
     store.remove(OpenRepair, repo=REPO)
+    store.remove(PendingPatch, repo=REPO)
     for _ in range(5):
         _a_day_passes(story)
     assert chat.said[1:] == ["Regreen, week 11: nothing needs a person."]

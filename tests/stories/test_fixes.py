@@ -218,7 +218,7 @@ def test_a_repair_of_main_that_waits_is_approved_where_it_is_shown(story: Story)
 def test_a_repair_that_an_issue_asked_for_is_approved_there(story: Story) -> None:
     _red_main_that_a_person_has_to_repair(story)
     story.deliver()
-    for job in story.regreen.store.jobs(states=("waiting",), kind="fix"):
+    for job in story.regreen.store.jobs(states=("waiting",), kinds=("fix",)):
         story.regreen.store.cancel_job(job.id)
     issue = story.issue("Main is red")
     story.says("alice", "/fix", on=issue)

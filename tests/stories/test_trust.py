@@ -138,7 +138,7 @@ def test_a_run_of_a_fork_that_is_gone_starts_no_repair(tell: Tell) -> None:
     owners.delete(story.state, fork)
     story.state.run_ci(REPO, pull.raw.head_sha, _RED, branch="main", head=fork)
     story.work()
-    (note,) = [job.note for job in story.regreen.store.jobs(kind="fix")]
+    (note,) = [job.note for job in story.regreen.store.jobs(kinds=("fix",))]
     assert note in {"the branch has moved on", "a fork: nothing can be pushed there"}
     assert prepared == []
 
@@ -248,7 +248,9 @@ def test_an_edit_runs_only_what_the_comment_did_not_hold_before(story: Story) ->
     story.app.deliveries.clear()
     story.state.edit(said, "/config\n/help", by="alice")
     story.work()
-    assert [job.note for job in story.regreen.store.jobs(kind="comment") if job.number] == ["help"]
+    assert [job.note for job in story.regreen.store.jobs(kinds=("comment",)) if job.number] == [
+        "help"
+    ]
 
 
 # Tokens

@@ -102,7 +102,7 @@ def test_an_uninstalled_repository_has_no_schedules_left(story: Story) -> None:
     story.passes(days=2)
     story.regreen.enqueue_due_work()
     story.work()
-    assert story.regreen.store.jobs(kind="tick") == []
+    assert story.regreen.store.jobs(kinds=("tick",)) == []
 
 
 def test_a_tick_for_a_schedule_that_is_gone_ends_quietly(story: Story) -> None:

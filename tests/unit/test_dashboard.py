@@ -301,6 +301,19 @@ def test_the_first_page_says_what_needs_a_person(store: Database) -> None:
         assert "failed: no such revision" in shown
 
 
+def test_a_failed_job_is_seen_behind_a_hundred_failed_maintenance_jobs(store: Database) -> None:
+    failed = _order(name="77")
+    store.store_orders([failed])
+    store.end(failed.id, "failed", "no such revision")
+    for number in range(100):
+        care = Order(f"care/{number}", "care", "", None, 1, "work", "", 1, "{}")
+        store.store_orders([care])
+        store.end(care.id, "failed", "disk full")
+    shown = _operator(store).get("/").text
+    assert "failed: no such revision" in shown
+    assert "disk full" not in shown
+
+
 def test_a_repository_of_others_is_not_there(store: Database) -> None:
     fill_with_hostile_words(store, "o/secret")
     client = _signed_in(_app(store, "x", _Hub({"ann": {"o/r": "write"}})), "ann")

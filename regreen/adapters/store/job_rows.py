@@ -141,14 +141,14 @@ class JobRows(StoreRows):
         self,
         *,
         states: Sequence[JobState] = (),
-        kind: JobKind | None = None,
+        kinds: Sequence[JobKind] = (),
         repo: str | None = None,
         number: int | None = None,
         limit: int = 100,
     ) -> list[JobRecord]:
         """The latest jobs."""
         where: list[sa.ColumnElement[bool]] = [t.jobs.c.state.in_(states)] if states else []
-        where += [t.jobs.c.kind == kind] if kind is not None else []
+        where += [t.jobs.c.kind.in_(kinds)] if kinds else []
         where += [t.jobs.c.repo == repo] if repo is not None else []
         where += [t.jobs.c.number == number] if number is not None else []
         with self._begin_transaction() as connection:
