@@ -280,11 +280,11 @@ class Investigation:
         flakes = f"; flaky beside it: {_list_tests(by_cause['flaky'])}" if "flaky" in by_cause and len(by_cause) > 1 else ""  # fmt: skip
         if names := by_cause.get("change"):
             one = self._tests[names[0]]
-            words = "does not exist there" if one.posterior.known.is_new else f"passes on the base in {one.posterior.passed['base']}"  # fmt: skip
+            words = "new there" if one.posterior.known.is_new else f"green on the base in {one.posterior.passed['base']}"  # fmt: skip
             if one.other_on_base:
-                words = f"fails differently on the base ({one.other_on_base[:200]})"
-            reason = f"{_list_tests(names)} fails on head in {one.posterior.failed['head']} of {one.posterior.count_runs('head')} runs and {words}"  # fmt: skip
-            undecided = f"; not told yet: {_list_tests(by_cause[None])}" if None in by_cause else ""
+                words = f"red for another reason on the base ({one.other_on_base[:200]})"
+            reason = _describe_tests(names, f"red on head in {one.posterior.failed['head']} of {one.posterior.count_runs('head')} runs, {words}")  # fmt: skip
+            undecided = f"; undecided: {_list_tests(by_cause[None])}" if None in by_cause else ""
             return self._conclude("change", reason + flakes + undecided, "fix")
         if names := by_cause.get("main"):
             return self._judge_main(names, flakes)
@@ -293,20 +293,25 @@ class Investigation:
         if names := by_cause.get("flaky"):
             one = self._tests[names[0]]
             rate = one.posterior.estimate_rate()
-            reason = f"{_list_tests(names)} failed in {sum(one.posterior.failed.values())} of {one.posterior.count_runs('head', 'base')} runs of unchanged code"  # fmt: skip
+            reason = _describe_tests(names, f"red in {sum(one.posterior.failed.values())} of {one.posterior.count_runs('head', 'base')} runs of unchanged code")  # fmt: skip
             return replace(self._conclude("flaky", reason, "rerun"), rate=rate)
         return self._conclude("unknown", f"{len(self._runs)} runs did not tell the causes apart", "look")  # fmt: skip
 
     def _judge_main(self, names: Sequence[str], flakes: str) -> RedCause:
         if self._passes_on_tip():
-            reason = f"{_list_tests(names)} fails on the base {self._case.base[:12]} in the same way, and passes on the branch that it is for as it is now"
+            reason = _describe_tests(
+                names,
+                f"red on the base {self._case.base[:12]} for the same reason, green on the branch that it is for as it is now",
+            )
             return self._conclude("main", reason + flakes, "rebase")
         since = self._find_first_commit(names)
         if any(self._tests[name].posterior.find_cause() != "main" for name in names):
             self._run_until_clear()
             return self._judge()
-        reason = f"{_list_tests(names)} fails on the base {self._case.base[:12]} in the same way"
-        reason += f", since {since[:12]}" if since else ""
+        first = f", since {since[:12]}" if since else ""
+        reason = _describe_tests(
+            names, f"red on the base {self._case.base[:12]} for the same reason{first}"
+        )
         return replace(self._conclude("main", reason + flakes, "wait"), since=since)
 
     def _passes_on_tip(self) -> bool:
@@ -333,11 +338,8 @@ class Investigation:
         if log is not None and log.kind == "infra":
             return self._conclude("infrastructure", f"the log shows a failing runner; it passes here in {runs} of {runs} runs", "rerun")  # fmt: skip
         if log is not None and log.kind == "test" and log.failures:
-            tests = _list_tests(failure.test for failure in log.failures)
             posterior = CausePosterior.of_head_runs(failed=1, passed=runs)
-            reason = (
-                f"{tests} failed in CI and passes here in {runs} of {runs} runs of the same commit"
-            )
+            reason = _describe_tests([failure.test for failure in log.failures], f"red in CI, green here in {runs} of {runs} runs of the same commit")  # fmt: skip
             return replace(self._conclude("flaky", reason, "rerun"), rate=posterior.estimate_rate())
         return self._conclude("unknown", f"it does not fail here in {runs} runs; the log of the failing run would say what failed", "rerun")  # fmt: skip
 
@@ -452,6 +454,16 @@ def _read_test_signature(name: str, run: CommandRun) -> FailureSignature | None:
 def _split_requirement(word: str) -> tuple[str, str]:
     name, _, version = word.partition("==")
     return name, version
+
+
+def _describe_tests(names: Sequence[str], state: str) -> str:
+    """What is true of some tests; how many come first, since a title has no room for the names of many."""
+    verb = "is" if len(names) == 1 else "are"
+    return (
+        f"{names[0] or 'the command'} {verb} {state}"
+        if len(names) == 1
+        else f"{len(names)} tests {verb} {state}: {_list_tests(names)}"
+    )
 
 
 def _list_tests(names: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ _ZERO_WIDTH_SPACE = "\u200b"
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([A-Za-z0-9+#-]{0,20})")
 _RENDERED_LANGUAGES = frozenset({"suggestion", "mermaid", "math", "geojson", "topojson", "stl"})
 """Fences that GitHub does not show as code: a button that commits, a picture, a map."""
+_MAX_WORD_CHARS = 40
 _COMMAND = re.compile(r"^((?:[ \t]|[-*+>][ \t])*)/(?=[A-Za-z])")
 _SKIPS_CI = re.compile(
     r"(?i)(?<=\[)(?=skip |skip-ci\b|no[ -]ci\b|ci-skip\b|[a-z]{1,20} skip\])|(?<=skip-checks)(?=:)|(?<=\*{3})(?=no_ci)"
@@ -32,7 +33,17 @@ def remove_hidden(text: str) -> str:
 
 def to_plain_line(text: str, limit: int = 1000) -> str:
     """One line for where no Markdown is rendered, or only HTML's text: nothing in it pings, links or refers."""
-    return _break_links(" ".join(remove_hidden(text[: 4 * limit]).split())[:limit])
+    return _break_links(_join_lines(text, limit))
+
+
+def _join_lines(text: str, limit: int) -> str:
+    """The visible text on one line of at most `limit` characters; where it is longer, it ends after a word with an ellipsis."""
+    line = " ".join(remove_hidden(text[: 4 * limit]).split())
+    if len(line) <= limit:
+        return line
+    cut = line[: limit - 1]
+    words, _, rest = cut.rpartition(" ")
+    return f"{words if words and len(rest) <= _MAX_WORD_CHARS else cut}…"
 
 
 def defuse_ci_skips(text: str) -> str:
@@ -42,15 +53,12 @@ def defuse_ci_skips(text: str) -> str:
 
 def escape_line(text: str, limit: int = 1000) -> str:
     """One line of Markdown in which nothing but code spans is markup."""
-    line = " ".join(remove_hidden(text[: 4 * limit]).split())[:limit]
-    return _COMMAND.sub(r"\1\\/", "".join(_sanitize_inline(line)))
+    return _COMMAND.sub(r"\1\\/", "".join(_sanitize_inline(_join_lines(text, limit))))
 
 
 def code_span(text: str, limit: int = 300) -> str:
     """A code span that nothing inside can close."""
-    inner = " ".join(remove_hidden(text[: 4 * limit]).split())[:limit].replace(
-        "<!--", f"<!{_ZERO_WIDTH_SPACE}--"
-    )
+    inner = _join_lines(text, limit).replace("<!--", f"<!{_ZERO_WIDTH_SPACE}--")
     if not inner:
         return ""
     longest = max((len(run) for run in re.findall(r"`+", inner)), default=0)

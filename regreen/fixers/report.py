@@ -68,7 +68,7 @@ def _text_lines(result: FixResult) -> Iterator[str]:
     )
     for hint in result.hints:
         yield f"hint: {hint}"
-    yield from (f"repeat it: {command}" for command in result.repeat)
+    yield from (f"repeat {what}: {command}" for what, command in _label_repeats(result))
     if result.patch:
         yield "apply it: run the same command with --apply, or `git apply` the patch below; undo it with `git apply -R`"
         yield ""
@@ -113,7 +113,9 @@ def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
     yield from _other_job_lines(result)
     if result.reflection:
         yield f"\n**Summary.** {_sanitize_text(result.reflection)}"
-    yield from (f"\n<sub>Repeat it: {code_span(one, 700)}</sub>" for one in result.repeat)
+    yield from (
+        f"\n<sub>Repeat {what}: {code_span(one, 700)}</sub>" for what, one in _label_repeats(result)
+    )
     if result.hints and result.outcome != "fixed":
         yield "\n**Hints.**"
         yield from (f"- {_sanitize_text(hint)}" for hint in result.hints[:10])
@@ -148,6 +150,14 @@ def _describe_other_jobs(runs: Sequence[OtherJobRun]) -> Iterator[tuple[str, str
     for run in runs:
         word = _OTHER_JOB_OUTCOMES[run.outcome]
         yield run.name, f"{word}: {run.detail}" if run.detail else word
+
+
+def _label_repeats(result: FixResult) -> Iterator[tuple[str, str]]:
+    """The commands that repeat a run, each with what it repeats."""
+    both = len(result.repeat) == 2
+    yield from zip(
+        ("the failure", "the run with the patch") if both else ("it",), result.repeat, strict=False
+    )
 
 
 def _other_job_lines(result: FixResult) -> Iterator[str]:

@@ -336,7 +336,7 @@ class _Proof:
             return TestProof(test.test, "missing", "pass", "nothing_to_prove", why)
         if test.hollow:
             return TestProof(test.test, "missing", "pass", "not_discriminating", test.hollow)
-        why = f"it needs what the change adds ({red.text}), and no fault that was tried in it makes an assertion fail"
+        why = f"it needs the new code ({red.text}), and no fault that was tried there makes an assertion fail"
         return TestProof(test.test, "missing", "pass", "inconclusive", why)
 
     def _judge_green(self, test: ChangedTest, *, proven: bool) -> TestProof:
@@ -385,7 +385,7 @@ class _Proof:
                 shown = next((red for red in seen if red.kind in {"assertion", "crash"}), None)
                 if shown is not None:
                     left.remove(test)
-                    why = f"it needs what the change adds; with {what}: {shown.text}"
+                    why = f"it needs the new code, and with {what} it fails: {shown.text}"
                     self.done[test.test] = TestProof(test.test, "missing", "pass", "proven", why)
 
     def _try_mutants(self, head: CommandRun) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from regreen.bot.messages.proofs import proof_check
 from regreen.code.file_change import PatchedFile
 from regreen.domain.models import Failure
 from regreen.proofs.changed_tests import divide_change
 from regreen.proofs.claims import check_weakening, read_intent
-from regreen.proofs.prove import _classify_failure
+from regreen.proofs.prove import ProofResult, TestProof, TriedMutant, _classify_failure
 from regreen.reviewers.analyzers.vacuous_tests import explain_hollow
 from tests.unit.repairs import Repository
 
@@ -162,3 +163,23 @@ TEST = "def test_a():\n    assert f(1) == 2\n    assert f(2) == 3\n\n\ndef test_
 def test_a_change_that_weakens_the_tests(path: str, old: str, new: str, refused: bool) -> None:
     found = check_weakening([PatchedFile(path, old, new)])
     assert any(reason.level == "deny" for reason in found) is refused, found
+
+
+def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watches() -> None:
+    name = "tests/test_calc.py::LimitTest::test_limit"
+    shown = TestProof(name, "fail", "pass", "proven", "it fails without the change: assert 3 == 2")
+    guard = TestProof("t.py::test_old", "pass", "pass", "nothing_to_prove", "it guards what stays")
+    mutants = (
+        TriedMutant("calc.py", 4, "return a - b", None),
+        TriedMutant("calc.py", 4, "return a * b", None),
+        TriedMutant("calc.py", 9, "if x >= 1:", None),
+        TriedMutant("calc.py", 9, "if x > 2:", name),
+    )
+    check = proof_check("a" * 40, ProofResult("proven", f"{name}: red", (shown, guard), mutants), required=False)  # fmt: skip
+    assert check.title == "Proven by test_limit; 3 of 4 faults in the changed lines would pass unnoticed"  # fmt: skip
+    assert "- `calc.py:4`: `return a - b` and 1 more\n- `calc.py:9`: `if x >= 1:`" in check.summary
+    long = ProofResult("inconclusive", "the environment " * 20, (guard,))
+    title = proof_check("a" * 40, long, required=False).title
+    assert title.startswith("Inconclusive: the environment the")
+    assert title.endswith((" the…", " environment…"))
+    assert len(title) <= 140

@@ -50,3 +50,10 @@ def test_functions_inside_others_are_edited_with_their_own_names_alone() -> None
 def test_the_first_line_behind_a_byte_order_mark_is_edited_at_its_place() -> None:
     text = "\ufefflimit = 1 < 2\n"
     assert [edit.apply_to(text) for edit in make_mutants(text, [1])] == ["\ufefflimit = 2 < 2\n"]
+
+
+def test_the_annotation_of_a_variable_gets_no_mutant() -> None:
+    code = "def f(a):\n    sums: dict[str, list[1]] = make(a)\n    return sums\n"
+    changed = [edit.apply_to(code).splitlines()[1] for edit in make_mutants(code, [2])]
+    assert changed
+    assert all(line.startswith("    sums: dict[str, list[1]] = ") for line in changed)

@@ -27,8 +27,8 @@ def describe_mutants(result: ProofResult) -> str:
     if not total:
         return ""
     if not lived:
-        return f"all of {total} faults in the changed lines are noticed"
-    return f"{'this' if lived == 1 else 'these'} {lived} of {total} changes would pass unnoticed"
+        return f"all {total} faults in the changed lines are noticed"
+    return f"{lived} of {total} faults in the changed lines would pass unnoticed"
 
 
 def format_proof(result: ProofResult) -> str:
@@ -55,12 +55,15 @@ def proof_check(head_sha: str, result: ProofResult, *, required: bool, repeat: s
     """The verdict on a pull request's tests; it fails only where it is `required` and they do not hold."""
     held: Conclusion = "success" if result.verdict in {"proven", "nothing_to_prove"} else "neutral"
     failed = required and result.verdict in {"not_discriminating", "refused"}
-    title = to_plain_line(f"{_WORDS[result.verdict]}: {result.reason}", _MAX_TITLE_CHARS)
+    title = to_plain_line(_make_title(result), _MAX_TITLE_CHARS)
     rows = [f"- {code_span(test.test, 200)}: **{_WORDS[test.verdict]}**, {inline_prose(test.reason[:500])}" for test in result.tests[:_MAX_ROWS]]  # fmt: skip
-    parts = [f"**{_WORDS[result.verdict]}**: {inline_prose(result.reason[:1000])}", "\n".join(rows)]  # fmt: skip
+    single = result.verdict == "proven" and len(rows) == 1  # then its row says it all
+    verdict = f"**{_WORDS[result.verdict].capitalize()}**: {inline_prose(result.reason[:1000])}"
+    parts = ["\n".join(rows)] if single else [verdict, "\n".join(rows)]
     if told := describe_mutants(result):
-        lived = [f"- {code_span(f'{one.path}:{one.line}', 200)}: {code_span(one.change, 150)}" for one in result.mutants if one.killed_by is None]  # fmt: skip
-        parts.append("\n".join([inline_prose(f"Of the faults that were put into the changed lines: {told}."), "", *lived[:_MAX_ROWS]]))  # fmt: skip
+        unnoticed = _list_unnoticed(result)
+        end = ":\n\n" if unnoticed else "."
+        parts.append(told[:1].upper() + told[1:] + end + "\n".join(unnoticed))
     holds = {True: "holds", False: "does not hold", None: "not known"}
     parts += ["\n".join(f"- {code_span(claim.text, 100)}: {holds[claim.holds]}, {inline_prose(claim.reason[:300])}" for claim in result.claims[:_MAX_ROWS])]  # fmt: skip
     parts += ["\n".join(f"- {inline_prose(one.detail[:300])}" for one in result.census[:_MAX_ROWS])]
@@ -69,9 +72,31 @@ def proof_check(head_sha: str, result: ProofResult, *, required: bool, repeat: s
     return add_verdict(check, result.verdict, tests=len(result.tests))
 
 
+def _make_title(result: ProofResult) -> str:
+    proven = [test.test.rpartition("::")[2] for test in result.tests if test.verdict == "proven"]
+    if result.verdict != "proven" or not proven:
+        return f"{_WORDS[result.verdict].capitalize()}: {result.reason}"
+    others = f" and {len(proven) - 1} more" if len(proven) > 1 else ""
+    told = describe_mutants(result)
+    return f"Proven by {proven[0]}{others}" + (f"; {told}" if told else "")
+
+
+def _list_unnoticed(result: ProofResult) -> list[str]:
+    """A row for each line with faults that no test noticed, with the first of them."""
+    lines: dict[tuple[str, int], list[str]] = {}
+    for one in result.mutants:
+        if one.killed_by is None:
+            lines.setdefault((one.path, one.line), []).append(one.change)
+    return [
+        f"- {code_span(f'{path}:{line}', 200)}: {code_span(changes[0], 150)}"
+        + (f" and {len(changes) - 1} more" if len(changes) > 1 else "")
+        for (path, line), changes in list(lines.items())[:_MAX_ROWS]
+    ]
+
+
 def unproven_check(head_sha: str, reason: str) -> CheckRun:
     """The tests could not be judged, and why."""
-    title = to_plain_line(f"inconclusive: {reason}", _MAX_TITLE_CHARS)
+    title = to_plain_line(f"Inconclusive: {reason}", _MAX_TITLE_CHARS)
     check = CheckRun(PROOF_CHECK, head_sha, _make_id(head_sha), title, inline_prose(reason), "neutral")  # fmt: skip
     return add_verdict(check, "inconclusive")
 

@@ -197,13 +197,19 @@ def _choose_buttons(review: Review, standing: Sequence[Finding]) -> tuple[Button
     return (*((_FIX_BUTTON, _BISECT_BUTTON) if failing else ()), *((_EXPLAIN_BUTTON,) if by_model else ()))  # fmt: skip
 
 
+def _first_sentence(summary: str) -> str:
+    """A failure's first line, with the next one where it only announces it; what follows is a diff or a hint."""
+    first, _, rest = summary.strip().partition("\n")
+    return f"{first} {rest.strip().partition(chr(10))[0]}" if first.endswith(":") else first
+
+
 def _describe_failing_tests(review: Review) -> list[str]:
     """What fails, with each test's message."""
     tests = review.tests
     if tests is None or tests.passed:
         return []
     rows = [
-        f"- {code_span(f.test)} {inline_prose(f.summary)[:300]}"
+        f"- {code_span(f.test)} {inline_prose(_first_sentence(f.summary)[:300])}"
         for f in tests.failures[:10]
         if f.test
     ]

@@ -99,8 +99,11 @@ def walk_own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.pop(0)
         yield node
+        annotation = getattr(node, "annotation", None)  # of a variable: it is never run
         waiting += [
-            child for child in ast.iter_child_nodes(node) if not isinstance(child, _FUNCTION_NODES)
+            child
+            for child in ast.iter_child_nodes(node)
+            if child is not annotation and not isinstance(child, _FUNCTION_NODES)
         ]
 
 
