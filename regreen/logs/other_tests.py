@@ -29,6 +29,9 @@ _GRADLE_MESSAGE = re.compile(
 _SUREFIRE = re.compile(
     r"^(?:\[ERROR\] )?(?:(?P<method>\w+(?:\{[^}]*\})?(?:\[[^\]]*\])?)\((?P<class>[\w.$]+)\)|(?P<name>[\w.$]+\.\w+(?:\([^)]*\))?(?:\{[^}]*\})?(?:\[[^\]]*\])?))\s+(?:-- )?Time elapsed: .{1,40}<<< (?P<what>FAILURE|ERROR)!$"
 )
+_JUNIT_CONSOLE = re.compile(
+    r"^ +MethodSource \[className = '(?P<class>[\w.$]+)', methodName = '(?P<method>\w+)'"
+)
 _PHPUNIT = re.compile(
     r"^\d+\) (?P<name>[A-Za-z_][\w\\]*::\w+(?:(?: with data set |#|@).{1,200})?)$"
 )
@@ -42,11 +45,12 @@ _ROBOT_COUNT = re.compile(r"^\d+ (?:critical )?tests?, \d+ passed, ")
 _EXUNIT = re.compile(r"^ +\d+\) (?P<name>test .{1,300} \([A-Z][\w.]*\))$")
 _BLOCK_END_PREFIXES = (
     "[ERROR]", "[INFO]", "[WARNING]", "Tests run:", "FAILURES!", "ERRORS!", "Failed!", "  Passed ", "  Skipped ", "Results",
+    "  JUnit ", "Test run finished",
 )  # fmt: skip
 
 
 class OtherTestsReader:
-    """Reads rspec, minitest, gradle, maven's surefire, PHPUnit, dotnet test, behave, Robot Framework and ExUnit."""
+    """Reads rspec, minitest, gradle, maven's surefire, JUnit's console launcher, PHPUnit, dotnet test, behave, Robot Framework and ExUnit."""
 
     kind: Kind = "test"
 
@@ -97,6 +101,8 @@ class OtherTestsReader:
         elif line.endswith("!") and (maven := _SUREFIRE.match(line)):
             name = maven["name"] or f"{maven['class']}.{maven['method']}"
             self._begin_block(Failure(name, maven["what"].lower(), ""))
+        elif console := _JUNIT_CONSOLE.match(line):
+            self._begin_block(Failure(f"{console['class']}.{console['method']}", "error", ""))
         elif section := _PHPUNIT_SECTION.match(line):
             self._end_block()
             self._counts = "failure" in section["what"] or "error" in section["what"]
@@ -156,14 +162,14 @@ def _line_number(found: re.Match[str]) -> int | None:
 
 _MAX_LINES = 60
 _JVM_FRAME = re.compile(
-    r"^\s+at (?:[\w.@-]{0,100}/){0,3}(?P<cls>[\w.$]{1,300})\.[\w$<>]{1,200}\((?P<path>[\w$]{1,200}\.\w{1,10}):(?P<line>\d+)\)$"
+    r"^\s+(?:at )?(?:[\w.@-]{0,100}/){0,3}(?P<cls>[\w.$]{1,300})\.[\w$<>]{1,200}\((?P<path>[\w$]{1,200}\.\w{1,10}):(?P<line>\d+)\)$"
 )
 _DOTNET_FRAME = re.compile(r"^\s+at .{1,500} in (?P<path>\S.{0,400}?):line (?P<line>\d+)$")
 _PHP_FRAME = re.compile(r"^(?P<path>/\S{1,400}\.php):(?P<line>\d+)$")
 _EXCEPTION_KIND = re.compile(
     r"^\\?(?:[\w$]{1,100}[.\\]{1,2})*(?P<kind>[A-Z][\w$]{0,100}(?:Error|Exception|Failure|Failed)\w{0,40})(?: ?: (?P<message>.*))?$"
 )
-_SECTION_HEADS = frozenset({"Error Message:", "Stack Trace:", "Standard Output Messages:"})
+_SECTION_HEADS = frozenset({"Error Message:", "Stack Trace:", "Standard Output Messages:", "[...]"})
 
 
 class FailureBlock:
@@ -188,7 +194,7 @@ class FailureBlock:
                 StackFrame(make_relative(place["path"]), parse_line_number(place["line"]), called)
             )
             return
-        text = line.strip()
+        text = line.strip().removeprefix("=> ")
         if text in _SECTION_HEADS or not text or text.startswith("at "):
             return
         if not self._kind and not self._message_lines and (named := _EXCEPTION_KIND.match(text)):
