@@ -14,7 +14,6 @@ from regreen.adapters.clock import SystemClock
 from regreen.adapters.git.mirrors import GitMirrors
 from regreen.adapters.github.client import GitHubApp
 from regreen.adapters.github.requester import CallMonitor
-from regreen.adapters.json_post import post_json
 from regreen.adapters.model.anthropic_client import AnthropicModel, LedgerEntry
 from regreen.adapters.model.endpoints import ModelEndpoint
 from regreen.adapters.sandbox.attacks.attack import self_test
@@ -45,6 +44,30 @@ from regreen.secrets.redaction import CleanText, hide_values
 
 if TYPE_CHECKING:
     from flask import Flask
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import requests
+
+# Sends a JSON document to an address that the operator names.
+
+_TIMEOUT_S = 15
+
+
+def post_json(url: str, body: Mapping[str, object]) -> None:
+    """Post a document; the address, which may be a secret, is in no message.
+
+    Raises:
+        OutsideError: it cannot be reached, or refuses.
+    """
+    try:
+        requests.post(url, json=body, timeout=_TIMEOUT_S).raise_for_status()
+    except requests.RequestException as error:
+        response = error.response
+        what = f"answers {response.status_code}" if response is not None else "does not answer"
+        message = f"{urlsplit(url).hostname} {what}"
+        raise OutsideError(message) from None
+
 
 _HEARTBEAT_SECONDS = 10.0
 _DIGEST_HOUR = 7  # UTC

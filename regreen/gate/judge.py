@@ -13,16 +13,19 @@ from regreen.code.file_change import CheckReason, PatchedFile
 from regreen.code.paths import is_source
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git
-from regreen.gate.checks.dependencies import check_dependencies
 from regreen.gate.checks.lint import check_lint
 from regreen.gate.checks.overfitting import check_overfitting
 from regreen.gate.checks.reach import check_reach, check_size
 from regreen.gate.checks.removed_behaviour import check_refusals, check_removed_behaviour
 from regreen.gate.checks.safeguards import check_declarations, check_safeguards
-from regreen.gate.checks.sensitive_files import find_sensitive_files, find_unappliable_files
 from regreen.gate.checks.shadowing import check_hidden_text, check_shadowing
 from regreen.gate.checks.silenced_errors import check_fallbacks, check_silenced_errors
 from regreen.gate.checks.tests_kept import check_assertions, check_existing_tests
+from regreen.gate.checks.touched_files import (
+    check_dependencies,
+    find_sensitive_files,
+    find_unappliable_files,
+)
 from regreen.gate.publishing import TAKES_BACK, PatchFacts, find_reasons_to_wait
 
 GateVerdict = Literal["allow", "needs_human", "deny"]

@@ -33,9 +33,8 @@ from regreen.logs.javascript import (
 )
 from regreen.logs.other_tests import OtherTestsReader
 from regreen.logs.problem_matchers import MatchReader, PreCommitReader, TypeReader
-from regreen.logs.pytest_log import PytestReader
+from regreen.logs.python_tests import PytestReader, TracebackReader, UnittestReader
 from regreen.logs.reader import Kind, LogReader, shorten_message
-from regreen.logs.unittest_log import TracebackReader, UnittestReader
 
 _PIP_INSTALLED = re.compile(r"^Successfully installed (?P<all>\S.*)$")
 _PIP_PACKAGE = re.compile(

@@ -17,7 +17,7 @@ from regreen.bot.flows import answer
 from regreen.domain.errors import OutOfBudget, OutsideError, UserError
 from regreen.domain.models import Message, ModelRequest, Tool
 from regreen.domain.settings import Settings
-from regreen.fixers.rungs import repair_prompts
+from regreen.fixers.rungs import model_rung
 from regreen.reviewers.model import review_prompts
 
 REPORT = Tool(
@@ -112,7 +112,7 @@ def test_another_effort_is_another_question() -> None:
 
 
 def test_every_tool_of_ours_can_be_strict() -> None:
-    modules = (repair_prompts, review_prompts, answer)
+    modules = (model_rung, review_prompts, answer)
     values = [value for module in modules for value in vars(module).values()]
     tools = [value for value in values if isinstance(value, Tool)]
     tools += [t for value in values if isinstance(value, tuple) for t in value if isinstance(t, Tool)]  # fmt: skip

@@ -20,13 +20,12 @@ from threading import Thread
 
 import pytest
 
-from regreen.adapters.sandbox.docker.docker_backend import DockerBackend, DockerPlan
 from regreen.adapters.sandbox.docker.docker_images import (
     PULLED_REPOSITORY,
     DockerImages,
     connect_engine,
 )
-from regreen.adapters.sandbox.docker.docker_sandbox import DockerSandbox
+from regreen.adapters.sandbox.docker.docker_sandbox import DockerBackend, DockerPlan, DockerSandbox
 from regreen.adapters.sandbox.retention import DiskGuard, UsageLedger
 from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import OutsideError, UserError

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from regreen.adapters.sandbox.docker.docker_backend import BOX_LABEL, DEADLINE_LABEL
-from regreen.adapters.sandbox.docker.docker_sandbox import DockerSandbox
+from regreen.adapters.sandbox.docker.docker_sandbox import BOX_LABEL, DEADLINE_LABEL, DockerSandbox
 from tests.contract.sandboxes import plain_env, sandbox_or_skip
 
 pytestmark = pytest.mark.sandbox

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.bisect import svg_plot
 from regreen.bisect.commit_graph import BEFORE_RANGE, CommitGraph
 from regreen.bisect.posterior import CulpritPosterior
+from regreen.bisect.report import render_plot
 from regreen.bisect.result import Bisection, FailureRates, Observation, RangePoint, SearchedRange
 from tests.unit.test_bisect_search import histories
 
@@ -45,14 +45,14 @@ _SIDE = [(0.0, 0.0, (-1,)), (1.0, 1.0, (0,)), (0.0, 1.0, (1,)), (0.0, 0.0, (0,))
 
 
 def test_a_branch_beside_the_culprit_is_green_although_it_is_listed_after_it() -> None:
-    drawn = svg_plot.render_plot(_found(_SIDE), "it broke: here")
+    drawn = render_plot(_found(_SIDE), "it broke: here")
     expected = [_RED if broken else _GREEN for _, broken, _ in _SIDE]
     assert re.findall(r'height="12" fill="(#\w+)"', drawn) == expected, "the strip"
     assert re.findall(r'r="5" fill="(#\w+)"', drawn) == expected, "the commits"
 
 
 def test_history_is_drawn_on_lines_that_part_and_meet() -> None:
-    drawn = svg_plot.render_plot(_found(_SIDE), "it broke: here")
+    drawn = render_plot(_found(_SIDE), "it broke: here")
     marks = [int(y) for y in re.findall(r'cy="(\d+)" r="5"', drawn)]
     trunk, side = marks[0], marks[3]
     assert trunk < side, "the branch is drawn below the line it left"
@@ -63,7 +63,7 @@ def test_history_is_drawn_on_lines_that_part_and_meet() -> None:
 
 def test_many_branches_side_by_side_stay_inside_the_picture() -> None:
     many = [(0.0, 0.0, (-1,)) for _ in range(12)] + [(1.0, 1.0, tuple(range(12)))]
-    drawn = svg_plot.render_plot(_found(many), "it broke: here")
+    drawn = render_plot(_found(many), "it broke: here")
     height = int(re.findall(r'viewBox="0 0 860 (\d+)"', drawn)[0])
     marks = [int(y) for y in re.findall(r'cy="(\d+)" r="5"', drawn)]
     assert len(marks) == 5, "the likeliest one and its neighbours"
@@ -72,4 +72,4 @@ def test_many_branches_side_by_side_stay_inside_the_picture() -> None:
 
 def test_a_history_without_merges_has_no_lines() -> None:
     straight = [(0.0, 0.0, (-1,)), (1.0, 1.0, (0,)), (0.0, 1.0, (1,))]
-    assert 'r="5"' not in svg_plot.render_plot(_found(straight), "it broke: here")
+    assert 'r="5"' not in render_plot(_found(straight), "it broke: here")

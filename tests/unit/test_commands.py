@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.bot.commands import (
+from regreen.bot.command_handler import (
     COMMAND_NAMES,
     Command,
     UnclearCommand,

@@ -4,7 +4,7 @@ import pytest
 
 from regreen.code.file_change import PatchedFile
 from regreen.domain.models import Failure
-from regreen.gate.checks.sensitive_files import find_sensitive_files
+from regreen.gate.checks.touched_files import find_sensitive_files
 from regreen.gate.judge import GateReport, GateRules, PatchProof, judge_files
 
 SOURCE = '''"""Prices."""

@@ -18,7 +18,7 @@ from regreen.code.hunks import (
     undo_all_pieces,
 )
 from regreen.domain.errors import AnalysisFailed
-from regreen.runs.ddmin import minimize_in_batches
+from regreen.fixers.minimization import minimize_in_batches
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", " d", "é"]), max_size=12)
 

@@ -13,11 +13,11 @@ from regreen.fixers.minimization import (
     MinimalFailure,
     failure_signature,
     format_minimal_failure,
+    minimize_items,
     remove_statements,
     statement_bodies,
     statement_spans,
 )
-from regreen.runs.ddmin import minimize_items
 
 
 @given(st.sets(st.integers(0, 40), max_size=5))

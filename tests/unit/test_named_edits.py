@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from regreen.fixers.recipes.named_edits import propose_named_edits
-from regreen.languages.python.moved_names import make_search_script, move_imports
+from regreen.languages.python.dependencies import make_search_script, move_imports
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ TEXTS = {
     "test support": (
         r"\bconftest\b",
         # what pytest prints, what a program under test may name, and where a fixture counts
-        PATHS | {"logs/pytest_log.py", "gate/checks/test_names.py", "reviewers/analyzers/python_contracts.py"},
+        PATHS | {"logs/python_tests.py", "gate/checks/test_names.py", "reviewers/analyzers/python_contracts.py"},
     ),
     "a document": (r"(?i)changelog|newsfragments|whats_new", PATHS),
     "a copy of somebody's code": (r"third_party|bower_components|_vendor\b", PATHS),
@@ -76,7 +76,10 @@ DEFINITIONS = {
     "whether a path is a test": (r"_?is_test(?:_path|_file)?", PATHS),
     "whether a path is a document": (r"_?is_(?:document|doc|changelog)", PATHS),
     "whether a path is source": (r"_?is_source(?:_file)?", PATHS),
-    "delta debugging": (r"_?(?:ddmin|minimize_(?:items|pieces|in_batches))", {"runs/ddmin.py"}),
+    "delta debugging": (
+        r"_?(?:ddmin|minimize_(?:items|pieces|in_batches))",
+        {"fixers/minimization.py"},
+    ),
 }
 
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from regreen.code.diff import FileChange, parse
 from regreen.domain.models import Side
-from regreen.reviewers.anchoring import Anchor, ShownLine, find_anchor
-from regreen.reviewers.model.claims import ModelClaim, read_claims
+from regreen.reviewers.model.claims import Anchor, ModelClaim, ShownLine, find_anchor, read_claims
 from tests.unit.test_readers import finding
 
 

@@ -11,8 +11,14 @@ from regreen.bot.messages.proofs import proof_check
 from regreen.code.file_change import PatchedFile
 from regreen.domain.models import Failure
 from regreen.proofs.changed_tests import divide_change
-from regreen.proofs.claims import check_weakening, read_intent
-from regreen.proofs.prove import ProofResult, TestProof, TriedMutant, _classify_failure
+from regreen.proofs.prove import (
+    ProofResult,
+    TestProof,
+    TriedMutant,
+    _classify_failure,
+    check_weakening,
+    read_intent,
+)
 from regreen.reviewers.analyzers.vacuous_tests import explain_hollow
 from tests.unit.repairs import Repository
 

@@ -16,7 +16,7 @@ from regreen.domain.models import (
 )
 from regreen.reviewers.context import Claim, ReviewerReport, ReviewMemory
 from regreen.reviewers.findings import Candidate, make_fingerprint
-from regreen.reviewers.ranking import RankingPolicy, compute_scores, rank_findings
+from regreen.reviewers.pipeline import RankingPolicy, compute_scores, rank_findings
 from tests.unit.changes import Story
 
 

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regreen.actions.job_plan import Files, JobPlan, PlannedStep
-from regreen.actions.matrix import default_name, expand_matrix
 from regreen.actions.step_trial import make_step_trial
-from regreen.actions.workflow import plan_workflow
+from regreen.actions.workflow import default_name, expand_matrix, plan_workflow
 from regreen.code.workflow_document import WorkflowError, load_workflow
 from regreen.domain.errors import UserError
 

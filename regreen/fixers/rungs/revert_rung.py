@@ -29,10 +29,10 @@ from regreen.fixers.case import (
     RungResult,
     find_best_patch,
 )
+from regreen.fixers.minimization import SubsetTest, minimize_in_batches
 from regreen.fixers.warm_engine import WarmEngine
 from regreen.fixers.workspace import read_original
 from regreen.gate.judge import changed_files
-from regreen.runs.ddmin import SubsetTest, minimize_in_batches
 
 MAX_UNASKED_LINES = 5
 """Lines that may go without a person's word."""

@@ -2,30 +2,57 @@
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from regreen.code.diff import apply_suggestion
 from regreen.code.paths import is_test
-from regreen.domain.errors import OutOfBudget, OutsideError
-from regreen.domain.models import ClaimWorth, Evidence, Signals, SkippedReviewer, UnreadFile
-from regreen.domain.ports import Model
+from regreen.domain.errors import AnalysisFailed, Cancelled, OutOfBudget, OutsideError, UserError
+from regreen.domain.models import (
+    ClaimWorth,
+    Evidence,
+    ProofStatus,
+    RunResult,
+    Signals,
+    SkippedReviewer,
+    UnreadFile,
+)
+from regreen.domain.ports import Git, Model, Sandbox
 from regreen.domain.text_limits import shorten_text
-from regreen.languages.registry import has_capability
+from regreen.languages.python.dependencies import add_missing_runner
+from regreen.languages.python.test_tools import PYTHON_TESTS
+from regreen.languages.registry import find_test_tools, has_capability
 from regreen.reviewers.analyzers import bundled_checkers
 from regreen.reviewers.analyzers.baseline import RUFF_RULES
 from regreen.reviewers.calibration import estimate_confidence
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
-from regreen.reviewers.model.change_listing import ChangePortion, FindRelated, make_portions
-from regreen.reviewers.model.claim_tests import ClaimEvidence, ClaimTester
+from regreen.reviewers.model.change_listing import (
+    ChangePortion,
+    FindRelated,
+    fence_data,
+    make_portions,
+)
 from regreen.reviewers.model.claims import (
     ModelClaim,
     drop_repetitions,
     read_claims,
 )
-from regreen.reviewers.model.review_prompts import HARM_PROMPT, READING_PROMPT, REPORT_TOOL
+from regreen.reviewers.model.related_code import changed_definitions
+from regreen.reviewers.model.review_prompts import (
+    CORRECT_TEST_PROMPT,
+    EXISTING_TESTS_PROMPT,
+    HARM_PROMPT,
+    READING_PROMPT,
+    REPORT_TOOL,
+    TEST_PATH,
+    WRITE_TEST_PROMPT,
+    WRITE_TEST_TOOL,
+)
 from regreen.reviewers.model.verify import (
     VerifiedClaim,
     ask_for_input,
@@ -33,6 +60,325 @@ from regreen.reviewers.model.verify import (
     make_question,
     verification_code,
 )
+from regreen.runs.trial import Trial, open_box
+
+# Tests of claims: the model writes one for a claim, it runs on the head and the merge base, and it decides.
+
+_TEST_SECONDS = 120.0
+_MAX_SECONDS = 900.0
+"""For all tests of one review, once their environment is ready; a test that has begun may run to its own limit."""
+_MAX_TESTED_CLAIMS = 6
+_MAX_EXISTING_TESTS = 3
+_MAX_TEST_CHARACTERS = 20_000
+_SHOWN_TEST_CHARACTERS = 4000
+_SHOWN_OUTPUT_CHARACTERS = 3000
+_MIN_PREDICTION_CHARACTERS = 3
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
+_COUNT = re.compile(r"\b(\d{1,6}) (passed|failed|errors?)\b")
+_SUMMARY = re.compile(r"(?m)^[= ]{0,100}(\d{1,6} [a-z]{4,10}\b.{0,200} in [\d.]{1,12}s.*)$")
+"""Pytest's last line; what plugins and the project print may follow it."""
+_SAVED_AS = f"# {TEST_PATH}, at the root of the repository\n"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimEvidence:
+    """What a test showed of a claim; `reason` is why it proves nothing, `code` the test where it fails on the head.
+
+    `proof` is "proven" where the test fails on the head as predicted and passes on the merge base, "red_on_head" where
+    the base fails in another way (it has no such code), and "disproven" where the test passes on the head.
+    `as_before`: it fails on the base in the same way.
+    """
+
+    proof: ProofStatus = "not_run"
+    evidence: Evidence | None = None
+    code: str = ""
+    as_before: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _WrittenTest:
+    """A test, and the words that its failure on the head is predicted to hold."""
+
+    code: str
+    prediction: str
+
+
+@dataclass(frozen=True, slots=True)
+class _TestRuns:
+    """How one test ended on the head and, where it failed there, on the merge base; `output` is what its author sees."""
+
+    shown: ClaimEvidence
+    output: str = ""
+    is_settled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """Where the tests of claims run; `existing` tells their author which tests of the changed code ran, and how."""
+
+    trial: Trial
+    git: Git
+    sandbox: Sandbox
+    existing: str
+
+
+class ClaimTester:
+    """Tests the claims of one review, a limited number of them for a limited time."""
+
+    def __init__(self, context: ReviewContext, model: Model) -> None:
+        self._context = context
+        self._model = model
+        self._left = _MAX_TESTED_CLAIMS
+        self._until = math.inf
+        self._bench: _Bench | None = None
+        self.missing = ""
+        """Why no test of this review can run; "" where they can, where none was needed, and where none is wanted."""
+
+    def test_claim(
+        self, portion: ChangePortion, claim: ModelClaim, *, mended: bool = False
+    ) -> ClaimEvidence:
+        """Have a test of the claim written, run it, and let its author correct it once after seeing the output.
+
+        `mended`: the change says that it mends just this, so that the base may fail in the same way.
+        """
+        if self._context.find_claim_tests is None:
+            return ClaimEvidence()
+        try:
+            bench = self._find_bench() if find_test_tools(claim.path) is PYTHON_TESTS else None
+            if bench is None:
+                return ClaimEvidence(
+                    reason=self.missing or "claims about this kind of file are not tested"
+                )
+            if self._left <= 0 or time.monotonic() > self._until:
+                limit = (
+                    f"{_MAX_TESTED_CLAIMS} claims"
+                    if self._left <= 0
+                    else f"{_MAX_SECONDS:.0f} seconds"
+                )
+                return ClaimEvidence(reason=f"the tests of a review are limited to {limit}")
+            self._left -= 1
+            return self._try_claim(bench, portion, claim, mended=mended)
+        except Cancelled:
+            raise
+        except (OutsideError, UserError, AnalysisFailed) as error:
+            reason = shorten_text(" ".join(str(error).split()), 300)
+            if self._bench is None:
+                self.missing = reason
+            return ClaimEvidence(reason=reason)
+
+    def passes_with(self, shown: ClaimEvidence, path: str, text: str) -> bool:
+        """Whether the test that fails on the head passes once the file at `path` reads `text`; True where none ran."""
+        if not shown.code or self._bench is None:
+            return True
+        try:
+            files = {path: text.encode("utf-8", "surrogateescape")}
+            return self._run(self._bench, shown.code, self._context.head, files).passed
+        except Cancelled:
+            raise
+        except (OutsideError, UserError):
+            return False
+
+    def _find_bench(self) -> _Bench | None:
+        """Where the tests run; found, and tried with the tests of the changed code, before the first claim."""
+        context = self._context
+        if self._bench is not None or self.missing or context.find_claim_tests is None:
+            return self._bench
+        tests = context.find_claim_tests()
+        if tests.reason or tests.trial is None or tests.sandbox is None or context.git is None:
+            self.missing = tests.reason or "there is no sandbox"
+            return None
+        trial = replace(tests.trial, timeout=_TEST_SECONDS)
+        bench = _Bench(trial, context.git, tests.sandbox, "")
+        files = context.run_isolated(_find_tests_of_change)
+        first = self._run_existing(bench, files)
+        if (completed := add_missing_runner(trial, first.stdout + first.stderr)) is not None:
+            bench = replace(bench, trial=completed)
+            first = self._run_existing(bench, files)
+        if add_missing_runner(trial, first.stdout + first.stderr) is not None:
+            self.missing = "the environment of the tests has no pytest"
+            return None
+        if files:
+            text = f"{', '.join(files)}: {_describe_outcome(first)}\n\n{(context.head_text(files[0]) or '')[:_SHOWN_TEST_CHARACTERS]}"
+            bench = replace(bench, existing=EXISTING_TESTS_PROMPT + fence_data("repository", text))
+        self._bench = bench
+        self._until = time.monotonic() + _MAX_SECONDS
+        return bench
+
+    def _run_existing(self, bench: _Bench, files: Sequence[str]) -> RunResult:
+        """The existing tests of the changed code; without any, pytest's version."""
+        self._context.report_progress(
+            "running the tests of the changed code" if files else "looking for pytest"
+        )
+        named = (
+            (*PYTHON_TESTS.run_file(files[0]), *files[1:], "-p", "no:cacheprovider")
+            if files
+            else ()
+        )
+        trial = replace(bench.trial, command=named or PYTHON_TESTS.run_file("--version"))
+        return _run_trial(self._context, bench, trial, self._context.head)
+
+    def _try_claim(
+        self, bench: _Bench, portion: ChangePortion, claim: ModelClaim, *, mended: bool
+    ) -> ClaimEvidence:
+        asked = f"{WRITE_TEST_PROMPT}{bench.existing}\n\n{fence_data('claims', claim.full_text)}"
+        test = self._ask_for_test(portion, asked)
+        if isinstance(test, str):
+            return ClaimEvidence(reason=test)
+        self._context.report_progress(f"testing a claim about {claim.path}")
+        ran = self._run_on_both(bench, test)
+        if ran.is_settled or (mended and ran.shown.as_before):
+            return ran.shown
+        seen = fence_data("test", f"{test.code}\n\n{ran.output}")
+        corrected = self._ask_for_test(portion, f"{asked}\n\n{CORRECT_TEST_PROMPT}\n\n{seen}")
+        if isinstance(corrected, str) or corrected == test:
+            return ran.shown
+        again = self._run_on_both(bench, corrected)
+        # A test that could not run withdraws nothing that one that ran has shown.
+        return (
+            ran.shown
+            if again.shown.proof == "not_run" and ran.shown.proof != "not_run"
+            else again.shown
+        )
+
+    def _ask_for_test(self, portion: ChangePortion, asked: str) -> _WrittenTest | str:
+        """A test, or why there is none."""
+        given = ask_for_input(
+            self._model, make_question(portion, "review/test", asked, WRITE_TEST_TOOL, 6000)
+        )
+        if isinstance(given, str):
+            return f"no test was written: {given}"
+        code, impossible = given.get("code"), given.get("impossible")
+        if not isinstance(code, str) or "def test" not in code or len(code) > _MAX_TEST_CHARACTERS:
+            why = " ".join(impossible.split()) if isinstance(impossible, str) else ""
+            return (
+                f"no test can show it: {shorten_text(why, 200)}"
+                if why
+                else "no usable test was written"
+            )
+        prediction = given.get("fails_with")
+        return _WrittenTest(
+            code, " ".join(prediction.split()) if isinstance(prediction, str) else ""
+        )
+
+    def _run_on_both(self, bench: _Bench, test: _WrittenTest) -> _TestRuns:
+        """Run a test on the head, and where it fails there once more and on the merge base."""
+        context = self._context
+        head = self._run(bench, test.code, context.head)
+        counts = _count_outcomes(head)
+        outcome = _describe_outcome(head)
+        output = f"On the change:\n{_cut_output(head)}"
+        evidence = Evidence(
+            "test",
+            (_SAVED_AS + test.code.strip())[:_SHOWN_TEST_CHARACTERS],
+            self._repeat_command(),
+            outcome,
+        )
+        if head.passed and counts["passed"]:
+            reason = "a test that was written for it passes on this change"
+            return _TestRuns(ClaimEvidence("disproven", evidence, reason=reason), output)
+        if head.ended != "exit" or head.exit_code != 1 or counts["error"] or not counts["failed"]:
+            ended = outcome if head.ended == "exit" else f"it was ended ({head.ended})"
+            return _TestRuns(ClaimEvidence(reason=f"a test of it could not run: {ended}"), output)
+        if not _is_predicted(test.prediction, head):
+            reason = f"a test of it fails otherwise than predicted: {outcome}"
+            return _TestRuns(
+                ClaimEvidence(reason=reason), f"{output}\nThis is not `{test.prediction[:200]}`."
+            )
+        again = self._run(bench, test.code, context.head)
+        base = self._run(bench, test.code, context.merge_base)
+        output += f"\n\nBefore the change:\n{_cut_output(base)}"
+        if again.exit_code != 1 or base.ended != "exit":
+            return _TestRuns(
+                ClaimEvidence(reason="a test of it does not end alike each time"), output
+            )
+        proof: ProofStatus = (
+            "proven" if base.passed and _count_outcomes(base)["passed"] else "red_on_head"
+        )
+        as_before = _failure_lines(base) == _failure_lines(head) != []
+        evidence = replace(evidence, base=_describe_outcome(base))
+        before = "in the same way" if as_before else f"otherwise: {_describe_outcome(base)}"
+        reason = (
+            ""
+            if proof == "proven"
+            else f"a test of it fails on this change, and before it {before}"
+        )
+        return _TestRuns(
+            ClaimEvidence(proof, evidence, test.code, as_before, reason),
+            output,
+            is_settled=not as_before,
+        )
+
+    def _repeat_command(self) -> str:
+        revs = f"{self._context.head[:12]} {self._context.merge_base[:12]}"
+        return f"for commit in {revs}; do git switch -q --detach $commit && {' '.join(PYTHON_TESTS.run_file(TEST_PATH, once=True))}; done"
+
+    def _run(
+        self, bench: _Bench, code: str, rev: str, files: Mapping[str, bytes] = MappingProxyType({})
+    ) -> RunResult:
+        trial = replace(
+            bench.trial,
+            command=PYTHON_TESTS.run_file(TEST_PATH, once=True),
+            overlay={**bench.trial.overlay, **files, TEST_PATH: code.encode("utf-8", "replace")},
+        )
+        return _run_trial(self._context, bench, trial, rev)
+
+
+def _run_trial(context: ReviewContext, bench: _Bench, trial: Trial, rev: str) -> RunResult:
+    with open_box(trial, rev, git=bench.git, sandbox=bench.sandbox, cancel=context.cancel) as box:
+        return box.run(
+            trial.command, timeout=trial.timeout, env=dict(trial.env), cancel=context.cancel
+        )
+
+
+def _find_tests_of_change(context: ReviewContext) -> list[str]:
+    """The test files that call most of what the change touches, changed ones first."""
+    graph = context.call_graph
+    counted = Counter({f.path: 1000 for f in context.change.files if f.status != "deleted"})
+    for path, name in changed_definitions(context, context.files) if graph else ():
+        callers = graph.find_callers(path, name.removesuffix(".__init__")) if graph else ()
+        counted.update({link.path for link in callers})
+    found = (p for p, _ in counted.most_common() if is_test(p) and PYTHON_TESTS.is_collected(p))
+    return [p for p, _ in zip(found, range(_MAX_EXISTING_TESTS), strict=False)]
+
+
+def _count_outcomes(result: RunResult) -> Counter[str]:
+    """Pytest's counts of passed, failed and error, from its summary."""
+    summaries = _SUMMARY.findall(result.stdout)
+    rows = _COUNT.findall(summaries[-1]) if summaries else []
+    return Counter(
+        {word.removesuffix("s") if word != "passed" else word: int(n) for n, word in rows}
+    )
+
+
+def _is_predicted(prediction: str, result: RunResult) -> bool:
+    """Whether pytest's error lines hold the predicted words, whatever the white space."""
+    found = "".join("".join(_failure_lines(result)).split())
+    wanted = "".join(prediction.split())
+    return len(wanted) >= _MIN_PREDICTION_CHARACTERS and wanted in found
+
+
+def _cut_output(result: RunResult) -> str:
+    text = f"exit {result.exit_code}\n{result.stdout}\n{result.stderr}".strip()
+    return (
+        text if len(text) <= _SHOWN_OUTPUT_CHARACTERS else f"...{text[-_SHOWN_OUTPUT_CHARACTERS:]}"
+    )
+
+
+def _describe_outcome(result: RunResult) -> str:
+    rows = result.stdout.split("\n")
+    lines = [
+        x for x in rows if x.startswith("E ") or "passed" in x or "failed" in x or " error" in x
+    ]
+    lines = lines or result.stderr.strip().split("\n")[-1:]
+    return f"exit {result.exit_code}: " + " / ".join(x.strip() for x in lines[:4])[:500]
+
+
+def _failure_lines(result: RunResult) -> list[str]:
+    """Pytest's error lines, without what differs from run to run."""
+    lines = [x.strip() for x in result.stdout.split("\n") if x.startswith("E ")]
+    return [_ADDRESS.sub("0x", x) for x in lines[:20]]
+
 
 _MAX_VERIFIED_CLAIMS = 10
 _MIN_CERTAINTY = 0.25
