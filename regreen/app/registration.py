@@ -32,6 +32,7 @@ APP_EVENTS = (
     "issue_comment",
     "merge_group",
     "pull_request",
+    "pull_request_review",
     "pull_request_review_comment",
     "pull_request_review_thread",
     "push",

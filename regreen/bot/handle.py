@@ -26,7 +26,7 @@ from regreen.bot.flows.review import (
     report_stopped_review,
     review_pull,
 )
-from regreen.bot.flows.why import answer_failed_check
+from regreen.bot.flows.why import answer_failed_check, try_approved_change
 from regreen.bot.jobs.runner import Job
 from regreen.bot.jobs.serialization import deserialize_work
 from regreen.bot.open_tasks import post_digest
@@ -48,6 +48,7 @@ from regreen.domain.events import (
     NewTestRequest,
     Pinged,
     ProofRequest,
+    PullRequestApproved,
     PullRequestChanged,
     Pushed,
     QuestionRequest,
@@ -108,6 +109,8 @@ class EventHandler:
                 return bisect_on_request(desk, job, ask)
             case CauseRequest() as ask:
                 return answer_failed_check(desk, job, ask)
+            case PullRequestApproved() as event:
+                return try_approved_change(desk, job, event)
             case ProofRequest() as ask:
                 return prove_on_request(desk, job, ask)
             case Tick() as event:
@@ -159,8 +162,8 @@ class EventHandler:
                 report_unchecked_group(desk, event, messages.job_failed(reason, record.id))
             case CheckFailed() as event:
                 report_broken_repair(desk, record, event, reason)
-            case CauseRequest(asked_by=""):
-                pass  # the failed check stays without an answer
+            case CauseRequest(asked_by="") | PullRequestApproved():
+                pass  # the failed check, or the approval, stays without an answer
             case (
                 FixRequest()
                 | BisectRequest()
@@ -197,7 +200,7 @@ class EventHandler:
             case ReviewRequest() as ask if record.state == "cancelled":
                 github = desk.github_client(ask.where, REVIEW_SCOPE)
                 report_stopped_review(desk, record, ask.where, github.pull(ask.number).head_sha)
-            case CauseRequest(asked_by=""):
+            case CauseRequest(asked_by="") | PullRequestApproved():
                 pass  # it posts nothing before its end
             case (
                 FixRequest()

@@ -86,6 +86,16 @@ class ThreadChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class PullRequestApproved:
+    """Somebody approved a pull request at its commit `head_sha`."""
+
+    where: RepositoryRef
+    actor: Actor
+    number: int
+    head_sha: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckFailed:
     """CI failed. `run_id` is the workflow run, None for a check run of another CI system, which is the App `app`.
 
@@ -200,6 +210,7 @@ Event = (
     PullRequestChanged
     | CommentPosted
     | ThreadChanged
+    | PullRequestApproved
     | CheckFailed
     | CheckPassed
     | CheckRerequested

@@ -18,6 +18,7 @@ from regreen.domain.events import (
     MergeGroupRequested,
     Pinged,
     PullChange,
+    PullRequestApproved,
     PullRequestChanged,
     Pushed,
     RepositoryChanged,
@@ -244,6 +245,19 @@ def _parse_comment(
     )
 
 
+def _parse_review(root: _JsonObject) -> Event | None:
+    review = root.read_node("review")
+    if root.read_text("action") != "submitted" or review.read_text_or("state") != "approved":
+        return None
+    pull = root.read_node("pull_request")
+    return PullRequestApproved(
+        where=_parse_repository_ref(root),
+        actor=_parse_actor(review.read_node_or_none("user")),
+        number=pull.read_issue_number(),
+        head_sha=_parse_sha(pull.read_node("head"), "sha"),
+    )
+
+
 def _parse_thread(root: _JsonObject) -> Event | None:
     action = root.read_text("action")
     if action not in {"resolved", "unresolved"}:
@@ -429,6 +443,7 @@ _EVENT_PARSERS: Mapping[str, Callable[[_JsonObject], Event | None]] = MappingPro
     {
         "pull_request": _parse_pull_request,
         "issue_comment": _parse_issue_comment,
+        "pull_request_review": _parse_review,
         "pull_request_review_comment": _parse_review_comment,
         "pull_request_review_thread": _parse_thread,
         "workflow_run": _parse_workflow_run,

@@ -156,3 +156,54 @@ def test_the_tests_of_a_change_are_judged_once(
     story.work()
     assert "**proven**" in pull.comments[-1]
     assert len(prepared) == before
+
+
+_COUPONS = {
+    "shop/coupons.py": "from shop.prices import total\n\n\ndef reduced(prices):\n    return total(prices) - 1\n",
+    "tests/test_coupons.py": (
+        "import unittest\n\nfrom shop.coupons import reduced\n\n\nclass CouponTest(unittest.TestCase):\n"
+        "    def test_reduced(self):\n        self.assertEqual(reduced([1, 2]), 2)\n"
+    ),
+}
+_RENAMED = {
+    "shop/prices.py": "def add_up(prices):\n    return sum(prices)\n",
+    "tests/test_prices.py": (
+        "import unittest\n\nfrom shop.prices import add_up\n\n\nclass TotalTest(unittest.TestCase):\n"
+        "    def test_sum(self):\n        self.assertEqual(add_up([1, 2, 3]), 6)\n"
+    ),
+}
+
+
+def test_an_approved_change_on_an_old_base_is_tried_with_todays_main(story: Story) -> None:
+    story.configures(_QUIET + 'tests: {setup: "true", command: "python -m unittest -q"}\n')
+    coupons = story.pull(_COUPONS, branch="coupons", by="bob")
+    readme = story.pull({"README.md": "# Our shop\n"}, branch="readme", by="bob")
+    for number in range(9):
+        story.commits({f"docs/{number}.md": "Words\n"})
+    story.state.review(readme.raw, by="alice", event="APPROVE")
+    story.work()
+    assert readme.checks.get("regreen/why") is None, "nine commits are not many"
+    story.commits(_RENAMED)
+    for pull in (coupons, readme):
+        story.state.review(pull.raw, by="alice", event="APPROVE")
+    story.work()
+    title, text = _answer(story, coupons)
+    assert title.startswith("Approved on a base 10 commits old; with today's main tests.test_coupons is red on head")  # fmt: skip
+    assert "No module named" in text or "cannot import name 'total'" in text
+    title, text = _answer(story, readme)
+    assert title == "Approved on a base 10 commits old; its tests pass with today's main"
+    assert [check.conclusion for check in story.state.checks_on(REPO, readme.raw.head_sha)] == ["success"]  # fmt: skip
+
+
+def test_an_approved_fork_is_not_run(tell: Tell) -> None:
+    prepared: list[tuple[str, str]] = []
+    watched = proven_sandbox().with_tracing(lambda sandbox: Prepared(sandbox, prepared))
+    story = tell(None, watched)
+    story.configures(_QUIET + 'tests: {setup: "true", command: "python -m unittest -q"}\n')
+    pull = story.fork_pull(_COUPONS)
+    for number in range(12):
+        story.commits({f"docs/{number}.md": "Words\n"})
+    story.state.review(pull.raw, by="alice", event="APPROVE")
+    story.work()
+    assert [job.note for job in story.regreen.store.jobs(kinds=("why",))] == ["fork not approved"]
+    assert prepared == []

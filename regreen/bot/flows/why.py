@@ -21,7 +21,7 @@ from regreen.bot.services import Services
 from regreen.bot.trust import Clearance, NotCleared, refuse_if_moved, require_clearance
 from regreen.causes.investigation import Investigation, RedCase, RedCause
 from regreen.domain.errors import Cancelled, NoSandbox, UserError
-from regreen.domain.events import CauseRequest
+from regreen.domain.events import CauseRequest, PullRequestApproved
 from regreen.domain.github import (
     CAUSE_SCOPE,
     RERUN_SCOPE,
@@ -38,12 +38,15 @@ from regreen.domain.ports import Mirror
 from regreen.domain.records import ResultDocument, Store
 from regreen.domain.state_records import ScheduleState
 from regreen.environment.preparation import CompletedTrial
+from regreen.runs.test_runs import run_fresh
 from regreen.runs.trial import Trial
 
 _MAX_MINUTES = 20.0
 _MAX_FAILED_RUNS = 10
 _MAX_FAILED_JOBS = 50
 _MAX_CAUSES = 3
+_OLD_BASE_COMMITS = 10
+"""A pull request whose base is this far behind is tried on its branch as it is now when it is approved."""
 _FAILED = frozenset({"failure", "timed_out", "startup_failure"})
 _UNENDED = frozenset({None, "cancelled", "timed_out"})
 _NOT_OF_CHANGE = frozenset({"flaky", "infrastructure", "main"})
@@ -78,6 +81,21 @@ def answer_failed_check(desk: Services, job: Job, ask: CauseRequest) -> str:
         reply.post_text(check.summary)
         reply.show_reaction("rocket")
     return check.title
+
+
+def try_approved_change(desk: Services, job: Job, event: PullRequestApproved) -> str:
+    """Run the tests of a change that was approved on an old base on its base branch as it is now; return what came of it."""
+    github = desk.github_client(event.where, CAUSE_SCOPE)
+    repository = github.repository()
+    loaded = desk.load_repo_config(event.where, github, repository)
+    if event.actor.is_bot or not loaded.config.why.enabled or repository.archived:
+        return "approvals are not looked at"
+    pull = github.pull(event.number)
+    if pull.state != "open" or pull.draft or pull.head_sha != event.head_sha:
+        return "what was approved is not the head of an open pull request"
+    ask = CauseRequest(event.where, event.number, event.head_sha)
+    flow = _WhyFlow(desk, job, ask, github=github, repository=repository, loaded=loaded, pull=pull)
+    return flow.try_on_base_branch()
 
 
 def explain_needless_repair(store: Store, repo: str, number: int | None, sha: str) -> str:
@@ -173,6 +191,38 @@ class _WhyFlow:
         store.save_document(ResultDocument("why", repo, self.pull.number, self._sha, self.job.record.id, now, body))  # fmt: skip
         desk.log_action(self.job, self.ask.asked_by, "why", check.title)
         return check
+
+    def try_on_base_branch(self) -> str:
+        """Run the tests on GitHub's merge of the change with its base branch, if that has moved far; post what came of it."""
+        pull, name = self.pull, self.pull.base_ref
+        refs = [f"refs/pull/{pull.number}/head", f"refs/pull/{pull.number}/merge"]
+        git = self.desk.mirrors.fetch(self.github, self.repository, refs, self.job.cancel)
+        tip, merge = git.resolve(f"refs/heads/{name}"), git.resolve(f"refs/regreen/pull/{pull.number}/merge")  # fmt: skip
+        base = git.merge_base(tip, self._sha)
+        behind = len(git.commits(base, tip, first_parent=True)) if base else 0
+        if behind < _OLD_BASE_COMMITS:
+            return f"its base is {behind} commits behind {name}"
+        if _read_answer(self.desk.store, self.repository.full_name, pull.number, self._sha):
+            return "its checks failed, and were answered"
+        if set(git.commit(merge).parents) != {tip, self._sha}:
+            return f"GitHub has not merged it with {name} as it is now"
+        try:
+            tests = self._complete_tests(require_clearance(self.desk.store, git, self.repository, pull, self._sha))  # fmt: skip
+        except NotCleared:
+            return "fork not approved"
+        if not tests.trial.command:
+            return "neither tests.command nor a file says how the tests run"
+        sandbox = self.desk.sandbox()
+        found = None
+        if not run_fresh(tests.trial, merge, git=git, sandbox=sandbox, cancel=self.job.cancel).is_green:  # fmt: skip
+            case = RedCase(tests.trial, merge, tip)
+            found = Investigation(case, git=git, sandbox=sandbox, stop=self._stop, say=self.job.report_progress).find_cause()  # fmt: skip
+        page = self.desk.job_page_url(self.job.record.id)
+        check = messages.approval_check(self._sha, name, behind, found, page)
+        self.job.check_cancelled()
+        self.github.post_check_run(check)
+        self.desk.log_action(self.job, "", "why", check.title)
+        return check.title
 
     def _give_up(self, reason: str) -> dict[str, Any]:
         document = messages.make_cause_document(RedCause("unknown", reason, "look"))

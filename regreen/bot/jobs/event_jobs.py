@@ -25,6 +25,7 @@ from regreen.domain.events import (
     NewTestRequest,
     Pinged,
     ProofRequest,
+    PullRequestApproved,
     PullRequestChanged,
     Pushed,
     QuestionRequest,
@@ -57,6 +58,9 @@ def make_orders(  # noqa: C901, PLR0911, PLR0912 - one case a kind of event, eac
                     work, source, "review", work.number, PUSHED, delay=delay, replaces=replaces
                 ),
             )
+        case PullRequestApproved():
+            replaces = f"approved/{work.where.repo}/{work.number}"
+            return (_make_order(work, source, "why", work.number, PUSHED, replaces=replaces),)
         case CommentPosted():
             # dropped here because it is cheap: comments of bots, and comments without a possible command
             if work.actor.is_bot or not work.body.strip():

@@ -1,6 +1,7 @@
 """Every text that people read on GitHub: pure functions from results to Markdown."""
 
 from regreen.bot.messages.causes import (
+    approval_check,
     cause_check,
     make_cause_document,
     order_causes,
@@ -80,6 +81,7 @@ __all__ = [
     "QueuedPull",
     "add_verdict",
     "answer_body",
+    "approval_check",
     "approval_too_early",
     "approval_too_late",
     "approved_repair_check",

@@ -15,7 +15,7 @@ from regreen.bot.messages.markup import (
     to_plain_line,
 )
 from regreen.causes.investigation import RedCause
-from regreen.domain.github import CheckRun
+from regreen.domain.github import CheckRun, Conclusion
 from regreen.runs.capsule import find_outcome
 
 CAUSE_CHECK = "regreen/why"
@@ -95,6 +95,22 @@ def cause_check(head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = 
     check = CheckRun(CAUSE_CHECK, head_sha, f"why-{head_sha[:24]}", title, summary, "neutral", details_url=page)  # fmt: skip
     facts = [{key: one[key] for key in ("verdict", "do", "since", "rate", "package", "checks")} for one in ordered]  # fmt: skip
     return add_verdict(check, first["verdict"], causes=facts)
+
+
+def approval_check(head_sha: str, branch: str, behind: int, found: RedCause | None, page: str = "") -> CheckRun:  # fmt: skip
+    """What the tests of an approved change say on its base `branch` as it is now, `behind` commits later; None found: they pass."""
+    start = f"Approved on a base {count_noun(behind, 'commit')} old"
+    text = f"The tests ran on GitHub's merge of this change with {branch} as it is now"
+    conclusion: Conclusion = "neutral"
+    if found is None:
+        title, summary = f"{start}; its tests pass with today's {branch}", inline_prose(f"{text}.")
+        verdict, conclusion = "passes", "success"
+    else:
+        card = _format_card({**make_cause_document(found), "checks": ["the tests"], "action": "", "repeat": ""})  # fmt: skip
+        title, verdict = f"{start}; with today's {branch} {found.reason}", found.verdict
+        summary = f"{inline_prose(f'{text} (below: head), and on {branch} alone (base).')}\n\n{card}"  # fmt: skip
+    check = CheckRun(CAUSE_CHECK, head_sha, f"why-{head_sha[:24]}", to_plain_line(title, _MAX_TITLE_CHARS), summary, conclusion, details_url=page)  # fmt: skip
+    return add_verdict(check, verdict, behind=behind)
 
 
 def _format_card(cause: Mapping[str, Any]) -> str:
