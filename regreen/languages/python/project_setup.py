@@ -82,7 +82,7 @@ class _Knowledge:
     """The table of `projects.toml`; its comments describe each field."""
 
     releases: Mapping[str, date]
-    test_programs: frozenset[str]
+    test_programs: Mapping[str, str]
     test_groups: re.Pattern[str]
     not_for_tests: re.Pattern[str]
     version_variables: Mapping[str, str]
@@ -95,7 +95,7 @@ def _load_knowledge() -> _Knowledge:
     table = tomllib.loads((package_files(__package__) / "projects.toml").read_text("utf-8"))
     return _Knowledge(
         table["releases"],
-        frozenset(table["test_programs"]),
+        table["test_programs"],
         re.compile(table["test_groups"], re.IGNORECASE),
         re.compile("|".join(table["not_for_tests"]), re.IGNORECASE),
         table["version_variables"],
@@ -229,8 +229,11 @@ def _plain_test_call(words: list[str], files: RepositoryFiles) -> str:
     if name in COLLECTORS:
         named = [word for word in arguments if _holds_tests(word, files)]
         return shlex.join([*_PYTEST_COMMAND.split(), *(named or _find_uncollected(files))])
-    program = _PYTHON
-    return shlex.join(words if words[0] == program else [program, "-m", *words])
+    if words[0] == _PYTHON:
+        return shlex.join(words)
+    return shlex.join(
+        [_PYTHON, "-m", _load_knowledge().test_programs.get(words[0], words[0]), *words[1:]]
+    )
 
 
 def _find_uncollected(files: RepositoryFiles) -> list[str]:
