@@ -4,7 +4,7 @@
     python -m benchmarks.prove --sum rows.jsonl
 
 A commit is drawn from the latest ones that change both tests and sources of Python, and whose subject says `fix` (and
-no word such as typo, docs, lint) or `refactor`. Neutered variants are made of each fix that is proven, `--neuter` of them.
+no word such as typo, docs, lint) or `refactor`. The environment is inferred where no PACKAGES are named. Neutered variants are made of each fix that is proven, `--neuter` of them.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ from typing import Any
 
 from regreen.adapters.git.repository import GitRepository
 from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.cli.env import complete_local_trial
 from regreen.code.paths import is_source, is_test
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.ports import Sandbox
 from regreen.languages.python.test_tools import PYTHON_TESTS
+from regreen.packages.python_version import choose_python_version
 from regreen.proofs.changed_tests import divide_change
 from regreen.proofs.prove import ProofJob, prove_change
 from regreen.runs.test_runs import run_fresh
@@ -92,12 +94,7 @@ def run_case(
     """The row of a commit, and those of its neutered variants."""
     git = GitRepository.open(repo)
     base = git.commit(head).parents[0]
-    trial = Trial(
-        ("python", "-m", "pytest"),
-        setup=f"pip install -q 'pytest<9' {packages.replace(',', ' ')}",
-        env=(("PYTHONPATH", "/work/src:/work"), ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "")),
-        timeout=120,
-    )
+    trial = make_trial(git, head, packages, sandbox)
     title = git.commit(head).subject
     parts = divide_change(git, base, head)
     own = 0.0
@@ -127,6 +124,20 @@ def run_case(
         if changed:
             job = ProofJob(trial, base, changed, title, "", 6, 0.4)
             yield {"kind": f"neutered: {way}", "head": head[:12], **judge(git, job, sandbox)}  # fmt: skip
+
+
+def make_trial(git: GitRepository, head: str, packages: str, sandbox: Sandbox) -> Trial:
+    """How the tests run: with these packages, or as inferred, as on the command line, where none are given."""
+    if packages:
+        return Trial(
+            ("python", "-m", "pytest"),
+            setup=f"pip install -q 'pytest<9' {packages.replace(',', ' ')}",
+            env=(("PYTHONPATH", "/work/src:/work"), ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "")),
+            timeout=120,
+        )
+    trial = Trial((), timeout=120)
+    done = complete_local_trial(trial, head, git=git, sandbox=sandbox, minutes=5)
+    return replace(done.trial, python=done.trial.python or choose_python_version(git, head, sandbox.pythons()))  # fmt: skip
 
 
 def judge(git: GitRepository, job: ProofJob, sandbox: Sandbox) -> dict[str, Any]:

@@ -224,3 +224,10 @@ def _make_callable(name: str, node: FunctionNode, *, skip: int) -> CallableDefin
     return CallableDefinition(
         name, node.lineno, node.body[0].lineno - 1 or node.lineno, parameters, shown
     )
+
+
+def last_name(node: ast.expr) -> str:
+    """The name that an expression ends with: `c` of `a.b.c`; empty where it is no name."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

@@ -13,6 +13,7 @@ from typing import TypeVar, overload
 
 from regreen.code.file_change import PatchedFile
 from regreen.code.paths import is_document, is_test
+from regreen.code.python_calls import last_name
 
 PythonFunction = ast.FunctionDef | ast.AsyncFunctionDef
 Tree = ast.AST | None
@@ -152,13 +153,6 @@ def literal_parts(node: ast.expr | None) -> list[str]:
             return [item for literals in inner for item in literals] if all(inner) else []
         case _:
             return []
-
-
-def last_name(node: ast.expr) -> str:
-    """The name that an expression ends with: `c` of `a.b.c`; empty where it is no name."""
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def list_parameters(node: PythonFunction) -> list[ast.arg]:

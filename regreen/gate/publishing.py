@@ -12,9 +12,10 @@ from typing import Literal
 
 from regreen.code.file_change import CheckReason, PatchedFile
 from regreen.code.paths import is_document, is_test
+from regreen.code.python_calls import last_name
 from regreen.code.symbols import read_outline
 from regreen.domain.models import Failure
-from regreen.gate.facts import PythonFunction, find_nodes, last_name, walk_functions
+from regreen.gate.facts import PythonFunction, find_nodes, walk_functions
 from regreen.logs.ci_log import kinds_in
 
 TAKES_BACK = frozenset({"revert", "shrink"})

@@ -13,7 +13,6 @@ from regreen.code.config_loaders import load_toml
 from regreen.domain.models import TreeEntry
 from regreen.domain.ports import Git
 from regreen.packages.setup_command import find_needs
-from regreen.packages.setup_inputs import SetupNeeds
 
 ReadFile = Callable[[str], bytes | None]
 
@@ -28,7 +27,7 @@ def setup_inputs(setup: str, tree: Sequence[TreeEntry], read: ReadFile | None = 
             be included counts.
     """
     wanted = find_needs(setup, {entry.path for entry in tree}, read)
-    chosen = [entry for entry in tree if entry.mode != "040000" and _is_needed(entry.path, wanted)]
+    chosen = [entry for entry in tree if entry.mode != "040000" and wanted.includes(entry.path)]
     if not chosen:
         return ""
     digest = hashlib.sha256()
@@ -69,14 +68,6 @@ def choose_python_version(
         return (both or fitting)[-1]
     last = max(map(_version_key, named))
     return next((version for version in fitting if _version_key(version) > last), fitting[-1])
-
-
-def _is_needed(path: str, wanted: SetupNeeds) -> bool:
-    return (
-        wanted.everything
-        or path in wanted.paths
-        or any(rule.fullmatch(path) for rule in wanted.patterns)
-    )
 
 
 def _pinned_version(git: Git, rev: str) -> str | None:

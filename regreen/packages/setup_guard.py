@@ -145,7 +145,7 @@ class _SetupGuard:
     def _find_backends(self, wanted: SetupNeeds) -> Iterator[str]:
         """The files of build backends that the installed projects bring along (PEP 517's `backend-path`)."""
         for path in self.tree.files:
-            if posixpath.basename(path) != "pyproject.toml" or not _is_needed(path, wanted):
+            if posixpath.basename(path) != "pyproject.toml" or not wanted.includes(path):
                 continue
             try:
                 system = get_table(
@@ -231,7 +231,7 @@ class _SetupGuard:
             for path in self.tree.files
             if path in named
             or posixpath.basename(path) in _CONFIGURATION_FILES
-            or (_is_readable(path) and (requests.runners or _is_needed(path, wanted)))
+            or (_is_readable(path) and (requests.runners or wanted.includes(path)))
             or (requests.runners and is_runner_file(path))
             or (requests.clones_submodules and path == ".gitmodules")
         ]
@@ -413,14 +413,6 @@ def _unique_hosts(addresses: list[str]) -> Collection[str]:
         (address.partition("://")[0], address_host(address)): address
         for address in reversed(addresses)
     }.values()
-
-
-def _is_needed(path: str, wanted: SetupNeeds) -> bool:
-    return (
-        wanted.everything
-        or path in wanted.paths
-        or any(rule.fullmatch(path) for rule in wanted.patterns)
-    )
 
 
 def _requires_hashes(text: str) -> bool:

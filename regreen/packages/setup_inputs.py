@@ -18,6 +18,11 @@ class SetupNeeds:
     paths: frozenset[str] = frozenset()
     patterns: frozenset[re.Pattern[str]] = frozenset()
 
+    def includes(self, path: str) -> bool:
+        """Whether the setup may depend on this file."""
+        named = path in self.paths or any(rule.fullmatch(path) for rule in self.patterns)
+        return self.everything or named
+
     def __or__(self, other: SetupNeeds) -> SetupNeeds:
         return SetupNeeds(
             self.everything or other.everything,

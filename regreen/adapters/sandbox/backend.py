@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -60,3 +61,14 @@ class Backend(Protocol):
     def destroy(self) -> None:
         """Kill all processes and delete everything. Safe to call twice, from any thread."""
         ...
+
+
+def receive_exactly(sock: socket.socket, count: int) -> bytes:
+    """The next `count` bytes of a connection; nothing where it ends before."""
+    data = b""
+    while len(data) < count:
+        chunk = sock.recv(count - len(data))
+        if not chunk:
+            return b""
+        data += chunk
+    return data

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from regreen.code.file_change import CheckReason, PatchedFile
+from regreen.code.python_calls import last_name
 from regreen.gate.facts import (
     PythonFunction,
     SettingValue,
@@ -17,7 +18,6 @@ from regreen.gate.facts import (
     find_changed_products,
     find_nodes,
     is_parsed,
-    last_name,
     list_parameters,
     number_settings,
     pair_functions,

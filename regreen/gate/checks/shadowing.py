@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from regreen.code.file_change import CheckReason, PatchedFile
 from regreen.code.paths import is_document, is_test
-from regreen.code.python_calls import is_package
+from regreen.code.python_calls import is_package, last_name
 from regreen.gate.facts import (
     count_gained,
     drop_docstring,
     find_new_nodes,
     find_nodes,
-    last_name,
     literal_parts,
     walk_functions,
 )

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from regreen.code.file_change import CheckReason, PatchedFile, ReasonLevel
 from regreen.code.paths import is_document, is_test
-from regreen.code.python_calls import parse_syntax_tree
+from regreen.code.python_calls import last_name, parse_syntax_tree
 from regreen.gate.facts import (
     count_gained,
     exclude_tests_and_documents,
@@ -18,7 +18,6 @@ from regreen.gate.facts import (
     find_new_nodes,
     find_nodes,
     is_parsed,
-    last_name,
     literal_parts,
     read_settings,
     walk_functions,

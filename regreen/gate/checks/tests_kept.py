@@ -18,7 +18,8 @@ from regreen.code.config_loaders import load_toml
 from regreen.code.file_change import CheckReason, PatchedFile, ReasonLevel
 from regreen.code.file_languages import language_row
 from regreen.code.paths import is_source, is_test, is_test_config
-from regreen.gate.facts import find_nodes, is_parsed, last_name
+from regreen.code.python_calls import last_name
+from regreen.gate.facts import find_nodes, is_parsed
 from regreen.gate.words import name_set, word_pattern
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -14,6 +14,7 @@ from regreen.code.python_calls import (
     FunctionNode,
     ModuleInterface,
     is_module,
+    last_name,
     parse_python,
     read_module,
 )
@@ -218,7 +219,7 @@ def find_patch_uses(
 ) -> Iterator[NamedUse]:
     """Arguments such as `"package.module.name"` that name what is removed, as `mock.patch` takes them."""
     for node in ast.walk(tree) if removed else ():
-        if not isinstance(node, ast.Call) or _last_name(node.func) in _TEXT_FUNCTIONS:
+        if not isinstance(node, ast.Call) or last_name(node.func) in _TEXT_FUNCTIONS:
             continue
         for argument in (*node.args, *(k.value for k in node.keywords)):
             if not isinstance(argument, ast.Constant) or not isinstance(argument.value, str):
@@ -269,13 +270,9 @@ def _fixture_names(tree: ast.Module | None) -> frozenset[str]:
     for node in ast.walk(tree) if tree else ():
         for decorator in node.decorator_list if isinstance(node, FunctionNode) else ():
             call = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if _last_name(call) == "fixture":
+            if last_name(call) == "fixture":
                 keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
                 named = [k.value for k in keywords if k.arg == "name"]
                 found.update(str(v.value) for v in named if isinstance(v, ast.Constant))
                 found.update([] if named else [node.name])  # type: ignore[attr-defined]
     return frozenset(found)
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

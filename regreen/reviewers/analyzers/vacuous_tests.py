@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from regreen.code.diff import FileChange
 from regreen.code.paths import is_test
-from regreen.code.python_calls import FunctionNode, is_module, parse_python
+from regreen.code.python_calls import FunctionNode, is_module, last_name, parse_python
 from regreen.reviewers.analyzers.baseline import make_analyzer_claim
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 
@@ -164,7 +164,7 @@ def _find_checks(test: FunctionNode) -> Iterator[ast.stmt | ast.expr]:
         if isinstance(node, ast.Assert | ast.Raise):
             yield node
         elif isinstance(node, ast.Call):
-            name = _last_name(node.func).lower()
+            name = last_name(node.func).lower()
             if any(word in name for word in _CHECK_WORDS):
                 yield node
 
@@ -181,7 +181,7 @@ def explain_hollow(test: FunctionNode, helpers: Collection[str]) -> str:
     }
     checks = [node for node in _find_checks(test) if not isinstance(node, ast.Raise)]
     calls = (node for node in ast.walk(test) if isinstance(node, ast.Call))
-    checks += [node for node in calls if _last_name(node.func) in helpers]
+    checks += [node for node in calls if last_name(node.func) in helpers]
     if not checks:
         return "it asserts nothing"
     left = [node for node in checks if id(node) not in swallowed]
@@ -299,7 +299,7 @@ def _find_unreachable_checks(test: FunctionNode) -> Iterator[tuple[int, str]]:
                 if (
                     _is_raises(call)
                     and not {
-                        _last_name(k)
+                        last_name(k)
                         for k in ast.walk(kind)
                         if isinstance(k, ast.Name | ast.Attribute)
                     }
@@ -349,9 +349,3 @@ def _swallows_failure(handler: ast.ExceptHandler) -> bool:
         isinstance(k, ast.Name) and k.id in _SWALLOWING_TYPES for k in kinds
     )
     return caught and all(isinstance(n, ast.Pass | ast.Continue) for n in handler.body)
-
-
-def _last_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""

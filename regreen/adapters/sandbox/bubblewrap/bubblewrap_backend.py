@@ -18,7 +18,7 @@ from threading import Event, Lock, Thread
 from typing import Self
 
 from regreen.adapters.sandbox import box_scripts, layout
-from regreen.adapters.sandbox.backend import BackendGoneError
+from regreen.adapters.sandbox.backend import BackendGoneError, receive_exactly
 from regreen.adapters.sandbox.bubblewrap.box_limiter import BoxLimiter, make_limiter
 from regreen.adapters.sandbox.egress_proxy import PROXY_PORT, EgressFilter
 from regreen.adapters.sandbox.host import BOX_UID
@@ -224,11 +224,11 @@ class BwrapBackend:
     def _read_agent_messages(self) -> None:
         """Read the agent's answers. Other processes in the box may forge them: that affects their own box alone."""
         try:
-            while head := _receive_exactly(self._link, 4):
+            while head := receive_exactly(self._link, 4):
                 (length,) = struct.unpack(">I", head)
                 if length > _LONGEST_MESSAGE:
                     break
-                self._take_agent_message(json.loads(_receive_exactly(self._link, length)))
+                self._take_agent_message(json.loads(receive_exactly(self._link, length)))
         except (OSError, ValueError):
             pass
         finally:
@@ -402,13 +402,3 @@ def _kill_tree(process: int) -> None:
 
 def _tmpfs_options(place: str, size: int, mode: str) -> list[str]:
     return ["--perms", mode, "--size", str(size), "--tmpfs", place]
-
-
-def _receive_exactly(sock: socket.socket, count: int) -> bytes:
-    data = b""
-    while len(data) < count:
-        chunk = sock.recv(count - len(data))
-        if not chunk:
-            return b""
-        data += chunk
-    return data

@@ -59,7 +59,7 @@ from docker.errors import APIError, DockerException, NotFound
 from docker.types import LogConfig, Ulimit
 from requests.exceptions import RequestException
 
-from regreen.adapters.sandbox.backend import BackendGoneError
+from regreen.adapters.sandbox.backend import BackendGoneError, receive_exactly
 from regreen.adapters.sandbox.host import BOX_UID, KEEPER_UID
 from regreen.adapters.sandbox.process_watch import Stream
 from regreen.adapters.sandbox.seccomp import docker_profile
@@ -217,7 +217,7 @@ class DockerProcess:
 
     def output_chunks(self) -> Iterator[tuple[Stream, bytes]]:
         """Split the engine's multiplexed stream without ever holding a whole frame."""
-        while header := _receive_exactly(self._sock, 8):
+        while header := receive_exactly(self._sock, 8):
             stream, left = struct.unpack(">BxxxL", header)
             while left:
                 chunk = self._sock.recv(min(left, 65536))
@@ -382,16 +382,6 @@ def _connect_socket(client: APIClient) -> socket.socket:
         sock.close()
         raise
     return sock
-
-
-def _receive_exactly(sock: socket.socket, count: int) -> bytes:
-    data = b""
-    while len(data) < count:
-        chunk = sock.recv(count - len(data))
-        if not chunk:
-            return b""
-        data += chunk
-    return data
 
 
 def _oom_count(text: str) -> int:
