@@ -590,7 +590,7 @@ def _list_github_links(
         sha = str(culprit.get("sha") or document.body.get("head") or "")
         if sha.isalnum():
             links.append((f"{base}/commit/{sha}", sha[:12]))
-    return links
+    return list(dict.fromkeys(links))
 
 
 OrderWork = Callable[[tuple[Order, ...]], None]

@@ -146,7 +146,9 @@ def fill_with_hostile_words(store: Database, repo: str = HOSTILE, words: str = H
     body |= {"causes": [cause], "seconds": 90.0, "verdict": words, "reason": words}
     for kind in ("review", "fix", "bisect", "why"):
         store.save_document(ResultDocument(kind, repo, 1, "s", order.id, _NOW, body))
-    store.save_document(ResultDocument("prove", repo, 1, "s", order.id, _NOW, body | {"tests": [test]}))  # fmt: skip
+    fault = {"path": words, "line": 3, "change": words, "killed_by": None}
+    proof = body | {"tests": [test], "mutants": [fault, fault | {"killed_by": words}]}
+    store.save_document(ResultDocument("prove", repo, 1, "s", order.id, _NOW, proof))
     store.save(ScheduleState(repo, "nightly", red="1", issue=7, issues=(7,)))
     OutcomeStore(store).record_outcome(
         FindingOutcome(repo, 1, "f", words, 0.9, "up", _NOW.isoformat())
@@ -312,6 +314,13 @@ def test_a_failed_job_is_seen_behind_a_hundred_failed_maintenance_jobs(store: Da
     shown = _operator(store).get("/").text
     assert "failed: no such revision" in shown
     assert "disk full" not in shown
+
+
+def test_a_proofs_page_lists_the_faults_that_no_test_notices(store: Database) -> None:
+    job = fill_with_hostile_words(store, "o/r", "words")
+    shown = _operator(store).get(f"/jobs/{job}").text
+    assert "1 of 2 faults that were put into the changed lines would pass unnoticed" in shown
+    assert shown.count("<code>words:3</code>") == 1
 
 
 def test_a_repository_of_others_is_not_there(store: Database) -> None:
