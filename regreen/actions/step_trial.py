@@ -93,7 +93,6 @@ def make_step_trial(
     trust: Trust = "local",
     scope: str = "local",
     pythons: Sequence[str] = (),
-    limits: BoxLimits | None = None,
     constraints: Sequence[str] = (),
     variables: Sequence[tuple[str, str]] = (),
 ) -> Trial:
@@ -107,7 +106,6 @@ def make_step_trial(
         scope: the repository, for the environment's cache.
         pythons: the interpreters that the sandbox has ("3.11"); the newest stands in for a newer one, and
             the title says so; any other that is not here is refused by name.
-        limits: the box's limits.
         constraints: `name==version` of the day, from the log; pip and uv are held to them.
         variables: what the project's own version was that day, as its build tool reads it.
 
@@ -154,7 +152,7 @@ def make_step_trial(
         image=job.image if "/" in job.image or ":" in job.image else None,
         trust=trust,
         scope=scope,
-        limits=limits or JOB_LIMITS,
+        limits=JOB_LIMITS,
         host_programs=bool(beside),
     )
 

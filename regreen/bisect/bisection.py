@@ -614,6 +614,8 @@ class _BisectionRun:
 
 # Tests newer than the history: commits without a test run its text from the newer end.
 
+_UPGRADE_CONFIDENCE = 0.99
+_MAX_UPGRADE_RUNS = 60
 _MAX_FILES = 20
 _MAX_BYTES = 1024 * 1024
 _WORD_PATTERN = re.compile(r"[A-Za-z0-9_./-]{1,300}")
@@ -660,8 +662,6 @@ def find_blamed_upgrade(
     *,
     run: Callable[[Trial], CommitRun],
     judge: FailureJudge,
-    confidence: float = 0.99,
-    max_tests: int = 60,
 ) -> BlamedUpgrade:
     """Find the upgrade by running one commit with its pinned versions changed step by step.
 
@@ -672,8 +672,6 @@ def find_blamed_upgrade(
         new: its content at which the command fails.
         run: runs a trial at the failing commit.
         judge: distinguishes the wanted failure from others.
-        confidence: the probability at which an upgrade is blamed.
-        max_tests: give up after this many runs.
     """
     changes = find_upgrades(path, old, new)
     if len(changes) < 2:
@@ -681,11 +679,11 @@ def find_blamed_upgrade(
     search = CulpritSearch(linear_graph(len(changes)))
     barred: set[int] = set()
     tests = 0
-    while tests < max_tests:
+    while tests < _MAX_UPGRADE_RUNS:
         best, probability = search.likeliest_commit()
-        if calibrate_probability(probability) >= confidence:
+        if calibrate_probability(probability) >= _UPGRADE_CONFIDENCE:
             return BlamedUpgrade(changes[best], calibrate_probability(probability), tests)
-        if search.none + search.before >= confidence:
+        if search.none + search.before >= _UPGRADE_CONFIDENCE:
             break
         points = search.next_batch(barred=barred)
         if not points:

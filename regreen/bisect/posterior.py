@@ -104,15 +104,13 @@ class RateHistory:
     passed_without: int
 
 
-def learn_prior(
-    past: Sequence[RateHistory], rates: Sequence[RateHypothesis] | None = None
-) -> tuple[RateHypothesis, ...]:
+def learn_prior(past: Sequence[RateHistory]) -> tuple[RateHypothesis, ...]:
     """The prior after some bisections, oldest first: pairs of rates that fit them weigh more.
 
     Each bisection spreads one unit of weight over the pairs that could have led to its counts; the default prior
     weighs as much as ten bisections.
     """
-    pairs = tuple(rates or default_prior())
+    pairs = default_prior()
     latest = past[-_MAX_BISECTIONS:]
     weights = [_PRIOR_STRENGTH * pair.weight for pair in pairs]
     for record in latest:

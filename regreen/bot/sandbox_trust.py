@@ -39,7 +39,6 @@ class SandboxProvider:
     """The one sandbox of a process. A backend that lets one attack through is rejected.
 
     Args:
-        attack: attacks it; "" if it holds, else the first attack that succeeded.
         attack: attacks it; "" when it holds, else the first attack that got through.
         clock: the time; a machine that failed is checked again ten minutes later.
         proof: a file that records that the sandbox held, so that a restart shortly afterwards does not repeat the

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -83,21 +83,12 @@ class SymbolIndex:
     read: int
 
 
-def build_index(
-    git: Git,
-    rev: str,
-    store: OutlineStore | None = None,
-    *,
-    skip: Callable[[str], bool] = lambda _path: False,
-) -> SymbolIndex:
-    """Index a revision; a blob that the store knows is not read again. `skip` leaves paths out."""
+def build_index(git: Git, rev: str, store: OutlineStore | None = None) -> SymbolIndex:
+    """Index a revision; a blob that the store knows is not read again."""
     entries = [
         e
         for e in git.tree(rev)
-        if e.mode.startswith("100")
-        and has_outline(e.path)
-        and (e.size or 0) <= MAX_PARSED_BYTES
-        and not skip(e.path)
+        if e.mode.startswith("100") and has_outline(e.path) and (e.size or 0) <= MAX_PARSED_BYTES
     ]
     kept = store.get({_store_key(e) for e in entries}) if store else {}
     missing = {e.path: e for e in entries if _store_key(e) not in kept}

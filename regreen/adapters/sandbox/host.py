@@ -170,9 +170,9 @@ def _default_rust_toolchain() -> Path:
     return (home / "toolchains" / str(name)).resolve()
 
 
-def ca_bundle(environ: Mapping[str, str] = os.environ) -> Path | None:
+def ca_bundle() -> Path | None:
     """The file of certificate authorities that this machine trusts."""
-    named = [Path(environ[name]) for name in _CA_VARIABLES if environ.get(name)]
+    named = [Path(os.environ[name]) for name in _CA_VARIABLES if os.environ.get(name)]
     usual = [CERTIFICATES_DIR / "ca-certificates.crt", Path("/etc/pki/tls/certs/ca-bundle.crt")]
     return next((path.resolve() for path in named + usual if path.is_file()), None)
 
@@ -191,10 +191,12 @@ def network_env(ca: str | None, environ: Mapping[str, str] = os.environ) -> dict
     return {name: value for name, value in env.items() if value} | _index_variables(environ)
 
 
-def index_addresses(environ: Mapping[str, str] = os.environ) -> list[str]:
+def index_addresses() -> list[str]:
     """The addresses of the package indexes that boxes are told to use."""
     parts = [
-        part for value in _index_variables(environ).values() for part in re.split(r"[,|\s]+", value)
+        part
+        for value in _index_variables(os.environ).values()
+        for part in re.split(r"[,|\s]+", value)
     ]
     return [part for part in parts if part.startswith(("http://", "https://"))]
 

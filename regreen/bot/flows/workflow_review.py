@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -33,37 +32,39 @@ class PostTarget:
     token: str = field(repr=False)
 
 
-def read_target(environ: Mapping[str, str] = os.environ) -> PostTarget:
+def read_target() -> PostTarget:
     """The pull request that the workflow runs for.
 
     Raises:
         UserError: a variable or the event's pull request is missing.
     """
     names = ("GITHUB_TOKEN", "GITHUB_REPOSITORY", "GITHUB_EVENT_PATH")
-    if missing := [name for name in names if not environ.get(name)]:
+    if missing := [name for name in names if not os.environ.get(name)]:
         message = f"--post needs {', '.join(missing)}: run it in a workflow for a pull request"
         raise UserError(message)
     try:
-        pull = _read_pull(environ)
+        pull = _read_pull()
         number, head = int(pull["number"]), str(pull["head"]["sha"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = "--post: the workflow's event has no pull request; use `on: pull_request`"
         raise UserError(message) from error
-    api_url = environ.get("GITHUB_API_URL") or GitHubServer().api_url
-    return PostTarget(environ["GITHUB_REPOSITORY"], number, head, api_url, environ["GITHUB_TOKEN"])
+    api_url = os.environ.get("GITHUB_API_URL") or GitHubServer().api_url
+    return PostTarget(
+        os.environ["GITHUB_REPOSITORY"], number, head, api_url, os.environ["GITHUB_TOKEN"]
+    )
 
 
-def is_fork_event(environ: Mapping[str, str] = os.environ) -> bool:
+def is_fork_event() -> bool:
     """Whether the workflow runs for a pull request whose branch is in another repository."""
     try:
-        pull = _read_pull(environ)
+        pull = _read_pull()
         return bool(pull["head"]["repo"] is None or pull["head"]["repo"]["full_name"] != pull["base"]["repo"]["full_name"])  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
 
-def _read_pull(environ: Mapping[str, str]) -> dict[str, Any]:
-    with Path(environ["GITHUB_EVENT_PATH"]).open("rb") as file:
+def _read_pull() -> dict[str, Any]:
+    with Path(os.environ["GITHUB_EVENT_PATH"]).open("rb") as file:
         pull: dict[str, Any] = json.loads(file.read(_MAX_EVENT_BYTES))["pull_request"]
     return pull
 
