@@ -28,12 +28,9 @@ it prints is kept, for that is held against CI's log."""
 
 
 def find_failed_step(
-    job: JobPlan, name: str | None = None, number: int | None = None, command: str = ""
+    job: JobPlan, name: str | None = None, command: str = ""
 ) -> PlannedStep | None:
-    """The planned step that a log or the API means: by name, else by its command, else by number.
-
-    GitHub counts the job's own set-up as step 1, so that its numbers are one more than the file's; names decide first.
-    """
+    """The planned step that a log or the API means: by name, else by its command."""
     runnable = [step for step in job.steps if step.kind != "skip" and step.run.strip()]
     for wanted in (name, command and f"Run {command.splitlines()[0]}"):
         if not wanted:
@@ -43,7 +40,7 @@ def find_failed_step(
             first = next(iter(step.run.strip().splitlines()), "").strip()
             if step.name == wanted or bare in {step.name, first, step.uses}:
                 return step
-    return next((step for step in runnable if step.number == number), None)
+    return None
 
 
 def find_default_step(job: JobPlan) -> PlannedStep | None:

@@ -57,7 +57,6 @@ class LedgerEntry:
 
     purpose: str
     model: str
-    request_hash: str
     cost: Cost
     stop: str
     remembered: bool
@@ -119,9 +118,7 @@ class AnthropicModel:
         if (known := self._recall(key)) is not None:
             answer = replace(_from_json(known), cost=Cost())
             self._ledger(
-                LedgerEntry(
-                    request.purpose, answer.model, key, Cost(), answer.stop, remembered=True
-                )
+                LedgerEntry(request.purpose, answer.model, Cost(), answer.stop, remembered=True)
             )
             return answer
         return self._send_either(request, key)
@@ -133,20 +130,18 @@ class AnthropicModel:
             answer = self._send_request(request, name)
             if _is_cacheable(request, answer):
                 self._remember(key, json.dumps(asdict(answer)))
-            self._write_ledger_entry(request, answer.model, key, answer.cost, answer.stop)
+            self._write_ledger_entry(request, answer.model, answer.cost, answer.stop)
         except _AnswerInterrupted as error:
             if error.cost.calls:
-                self._write_ledger_entry(request, name, key, error.cost, _BROKEN_OFF)
+                self._write_ledger_entry(request, name, error.cost, _BROKEN_OFF)
             raise
         finally:
             with self._lock:
                 self.reserved -= ceiling
         return answer
 
-    def _write_ledger_entry(
-        self, request: ModelRequest, name: str, key: str, cost: Cost, stop: str
-    ) -> None:
-        self._ledger(LedgerEntry(request.purpose, name, key, cost, stop, remembered=False))
+    def _write_ledger_entry(self, request: ModelRequest, name: str, cost: Cost, stop: str) -> None:
+        self._ledger(LedgerEntry(request.purpose, name, cost, stop, remembered=False))
 
     def _reserve_cost(self, request: ModelRequest, name: str) -> float:
         """Reserve the highest possible cost of the call, so that parallel calls cannot break the cap together.
