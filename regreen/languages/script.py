@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from regreen.code.file_languages import language_family, language_of, parser_for
 from regreen.code.symbols import node_text, walk_nodes
 from regreen.domain.languages import Capability, Language
+from regreen.languages.script_coverage import ScriptCoverage
 from regreen.languages.toolchains import TableProjects
 
 if TYPE_CHECKING:
@@ -21,16 +22,18 @@ if TYPE_CHECKING:
 
 # The tests of these runners are calls, not definitions: there is no outline of them to put a marker into.
 _GAPS: frozenset[Capability] = frozenset(
-    {"syntax tree", "checkers", "conventions", "assertions", "test results", "coverage",
-     "edits", "mutants", "warm engine", "dependencies", "quarantine"}
+    {"syntax tree", "checkers", "conventions", "assertions", "test results", "edits",
+     "mutants", "warm engine", "dependencies", "quarantine"}
 )  # fmt: skip
 _PROJECTS = TableProjects("javascript")
+_COVERAGE = ScriptCoverage()
 JAVASCRIPT = Language(
     title="JavaScript",
     files=frozenset({"javascript"}),
     manifests=frozenset({"package.json"}),
     gaps=_GAPS,
     projects=_PROJECTS,
+    coverage=_COVERAGE,
 )
 TYPESCRIPT = Language(
     title="TypeScript",
@@ -38,6 +41,7 @@ TYPESCRIPT = Language(
     manifests=frozenset({"tsconfig.json"}),
     gaps=_GAPS,
     projects=_PROJECTS,
+    coverage=_COVERAGE,
 )
 
 _SCRIPT_SUFFIXES = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts", ".json", ".vue", ".svelte")  # fmt: skip

@@ -45,6 +45,13 @@ SAMPLES = {
     "Java": Sample("src/main/java/app/Prices.java", "src/test/java/app/PricesTest.java", "PricesTest.adds", "Prices.total"),
 }  # fmt: skip
 
+_LCOV = "SF:/work/{}\nDA:1,3\nDA:2,0\nend_of_record\n"
+COVERAGE = {
+    "Python": '{{"/work/{}": {{"statements": [1, 2], "missing": [2], "branches": [[1, -1]], "tests": ["a"]}}}}',
+    "JavaScript": _LCOV,
+    "TypeScript": _LCOV,
+}
+
 
 @pytest.fixture(params=LANGUAGES, ids=lambda language: language.title)
 def language(request: pytest.FixtureRequest) -> Language:
@@ -228,8 +235,7 @@ def test_the_tests_are_listened_to(language: Language) -> None:
 def test_a_coverage_report_is_read(language: Language, sample: Sample) -> None:
     assert language.coverage is not None
     tool = language.coverage
-    row = {"statements": [1, 2], "missing": [2], "branches": [[1, -1]], "tests": ["a"]}
-    measured = tool.parse_report(json.dumps({f"/work/{sample.source}": row}).encode())
+    measured = tool.parse_report(COVERAGE[language.title].format(sample.source).encode())
     assert measured is not None
     assert measured[sample.source].statements == {1, 2}
     assert measured[sample.source].missing == {2}

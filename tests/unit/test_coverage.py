@@ -7,6 +7,7 @@ import pytest
 from regreen.domain.errors import NoSandbox
 from regreen.domain.ports import Sandbox
 from regreen.languages.python.test_tools import PythonCoverage
+from regreen.languages.script_coverage import ScriptCoverage
 from regreen.runs.trial import Trial
 from tests.unit.changes import Files, Story
 
@@ -100,3 +101,72 @@ def test_without_a_run_the_reason_is_said(story: Story, wanted: bool, reason: st
 )
 def test_what_the_box_wrote_may_be_anything(data: bytes) -> None:
     assert PythonCoverage().parse_report(data) is None
+
+
+CART = "// what is bought\nexport function total(prices) {\n  return prices.reduce((a, b) => a + b, 0);\n}\n"
+CART_AFTER = (
+    CART
+    + """\
+
+/* what is
+   taken off */
+export function discount(price, vip) {
+  if (vip) {
+    const tenth = price / 10;
+    return price - tenth;
+  }
+  return price;
+}
+
+export const unused = (x) => {
+  return x + 1;
+};
+"""
+)
+CART_TEST = """\
+import assert from "node:assert";
+import test from "node:test";
+import { discount, total } from "../src/cart.js";
+
+test("total", () => assert.equal(total([1, 2]), 3));
+test("discount", () => assert.equal(discount(2, false), 2));
+"""
+
+
+@pytest.mark.sandbox
+def test_new_lines_of_javascript_are_measured_without_a_package(
+    story: Story, sandbox: Sandbox
+) -> None:
+    before: Files = {"package.json": '{"type": "module"}', "src/cart.js": CART}
+    after: Files = {
+        "src/cart.js": CART_AFTER,
+        "src/never.js": "export const never = 1;\n",
+        "test/cart.test.js": CART_TEST,
+    }
+    story.change(before, after)
+    run = Trial(("node", "--test", "test/"), timeout=60)
+    result = story.review(sandbox=sandbox, tests=run, run_tests=True)
+    assert result.coverage is not None, result.skipped
+    assert {u.path: u.lines for u in result.coverage.uncovered} == {
+        "src/cart.js": (10, 11, 17),
+        "src/never.js": (1,),
+    }
+    assert (result.coverage.new_lines, result.coverage.covered) == (8, 4)
+
+
+@pytest.mark.sandbox
+def test_javascript_that_was_transformed_is_not_measured(story: Story, sandbox: Sandbox) -> None:
+    loader = 'const fs = require("fs");\nrequire.extensions[".js"] = (m, f) => m._compile("/**/" + fs.readFileSync(f, "utf8"), f);\n'
+    before: Files = {"loader.cjs": loader, "run.cjs": 'require("./loader.cjs");\nrequire("./a.js");\n', "a.js": "1;\n"}  # fmt: skip
+    story.change(before, {"a.js": "1;\nif (2 > 3) console.log(4);\n"})
+    run = Trial(("node", "run.cjs"), timeout=60)
+    result = story.review(sandbox=sandbox, tests=run, run_tests=True)
+    assert result.coverage is None
+
+
+def test_an_lcov_trace_adds_up_the_records_of_a_file() -> None:
+    text = "TN:\nSF:/work/a.ts\nDA:1,0\nDA:2,0\nend_of_record\nSF:/work/a.ts\nDA:1,3\nDA:2,0\nend_of_record\n"
+    measured = ScriptCoverage().parse_report(text.encode())
+    assert measured is not None
+    assert (measured["a.ts"].statements, measured["a.ts"].missing) == ({1, 2}, {2})
+    assert ScriptCoverage().parse_report(b"\xff[]") is None

@@ -364,11 +364,11 @@ class CoverageGain:
 
 
 def load_uncovered_lines(desk: Services, repo: str, pull: PullRequest) -> LinesByPath:
-    """What the latest review of this head measured; empty if none measured coverage."""
+    """What the latest review of this head measured of files that a proposed test can be run for."""
     reviews = desk.store.documents(kind="review", repo=repo, number=pull.number, limit=20)
     latest = next((d.body for d in reviews if d.body.get("head") == pull.head_sha), {})
     rows = (latest.get("coverage") or {}).get("uncovered") or []
-    return {row["path"]: frozenset(row["lines"]) for row in rows}
+    return {row["path"]: frozenset(row["lines"]) for row in rows if find_test_tools(row["path"])}
 
 
 def describe_wanted_test(lines: LinesByPath, wanted: str) -> str:
