@@ -23,6 +23,10 @@ _GO_RUNNING = re.compile(r"^\t(?P<name>(?:Test|Fuzz|Example|Benchmark)\S*) \([\d
 _GO_FRAME = re.compile(r"^\t(?P<path>\S+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$")
 
 
+_GO_RACE_FRAME = re.compile(r"^ {6}(?P<path>/\S+\.go):(?P<line>\d+) \+0x[0-9a-f]+$")
+_GO_RACE = "race detected during execution of test"
+
+
 class GoReader:
     """Reads `go test`."""
 
@@ -33,6 +37,8 @@ class GoReader:
         self._name: str | None = None
         self._running: str | None = None
         self._panic: Failure | None = None
+        self._race: re.Match[str] | None = None
+        self._in_race = False
 
     def feed(self, line: str) -> None:
         """Take the next line."""
@@ -43,6 +49,10 @@ class GoReader:
             self._record_failure(self._found.get(self._name) or Failure(self._name, "FAIL", ""))
         elif _GO_OTHER.match(line):
             self._name = None
+        elif line == "WARNING: DATA RACE":
+            self._in_race = True
+        elif self._in_race and (race := _GO_RACE_FRAME.match(line)):
+            self._race, self._in_race = race, False
         elif match := _GO_MESSAGE.match(line):
             self._record_message(self._name or self._running, match)
         elif package := _GO_PACKAGE.match(line):
@@ -71,6 +81,17 @@ class GoReader:
 
     def _record_message(self, name: str | None, match: re.Match[str]) -> None:
         if name is None:
+            return
+        room = name in self._found or len(self._found) < 5000
+        if match["message"] == _GO_RACE and self._race is not None and room:
+            # the testing package found it; the first access of the race is where to look
+            place = StackFrame(
+                make_relative(self._race["path"]), parse_line_number(self._race["line"])
+            )
+            self._race = None
+            self._found[name] = Failure(
+                name, "data race", _GO_RACE, place.path, place.line, (place,)
+            )
             return
         known = self._found.get(name)
         message = shorten_message(

@@ -16,7 +16,7 @@ from regreen.logs.reader import (
 )
 
 _STACK_FRAME = re.compile(
-    r"^ *(?:at|❯) (?:(?P<function>[^()]{1,200}?) \(?)?(?P<path>(?:file://)?[^\s():]*[^\s():/]\.[cm]?[jt]sx?):(?P<line>\d+):\d+\)?$"
+    r"^ *(?:at|❯) (?:(?P<function>[^()]{1,200}?) \(?)?(?:webpack://[^\s():/]{0,100}/)?(?P<path>(?:file://)?[^\s():]*[^\s():/]\.[cm]?[jt]sx?):(?P<line>\d+):\d+\)?$"
 )
 _ERROR_KIND = re.compile(
     r"^(?P<kind>[A-Z]\w{0,200}(?:Error|Exception|Failure)\w{0,100})(?: \[\w+\])?: ?(?P<message>.*)$"
@@ -33,6 +33,10 @@ _UNHANDLED_ERROR = re.compile(
 )
 _UNHANDLED_ORIGIN = re.compile(r'^This error originated in "(?P<path>[^"]{1,400})" test file')
 _NODE_TAP = re.compile(r"^ *not ok \d+(?: -)? (?P<name>[^#\s].*?)(?P<todo> # (?:TODO|SKIP).*)?$")
+_TAP_FIELD = re.compile(
+    r"^ +(?P<key>duration_ms|type|location|failureType|error|code|name|expected|actual|operator|stack|exitCode|signal): ?(?P<value>.*)$"
+)
+_TAP_PLACE = re.compile(r"^'(?P<path>[^']+?):(?P<line>\d+):\d+'$")
 _NODE_SPEC = re.compile(r"^ *✖ (?P<name>\S.*?) \([\d.]+ms\)$")
 _MOCHA_HEADING = re.compile(r"^ {2,}(?P<number>\d+)\) (?P<name>\S.*)$")
 _PLAYWRIGHT_HEADING = re.compile(
@@ -63,15 +67,18 @@ class _OpenFailure:
         self.message_lines: list[str] = []
         self.frames: list[StackFrame] = []
 
+    def add_frame(self, line: str) -> bool:
+        """Take a line that is a frame of the stack."""
+        at = _STACK_FRAME.match(line)
+        if at is None or len(self.frames) >= 50:
+            return False
+        where = parse_line_number(at["line"])
+        called = (at["function"] or "").strip()
+        self.frames.append(StackFrame(make_relative(at["path"]), where, called))
+        return True
+
     def feed(self, line: str) -> None:
-        if (at := _STACK_FRAME.match(line)) and len(self.frames) < 50:
-            self.frames.append(
-                StackFrame(
-                    make_relative(at["path"]),
-                    parse_line_number(at["line"]),
-                    (at["function"] or "").strip(),
-                )
-            )
+        if self.add_frame(line):
             return
         text = line.strip().removeprefix("error: ")
         if (
@@ -320,19 +327,21 @@ class NodeReader:
     def __init__(self) -> None:
         self._found: dict[str, _OpenFailure] = {}
         self._open: _OpenFailure | None = None
-        self._listing = False
+        self._field: str | None = None  # None outside the block that node prints below a TAP line
 
     def feed(self, line: str) -> None:
         """Take the next line."""
-        if line.strip() == "✖ failing tests:":
-            self._listing = True
-        elif (tap := _NODE_TAP.match(line)) and not tap["todo"]:
+        if (tap := _NODE_TAP.match(line)) and not tap["todo"]:
             self._open_failure(tap["name"])
         elif spec := _NODE_SPEC.match(line):
             self._open_failure(spec["name"])
         elif self._open is not None:
             if line.startswith(("test at ", "ok ", "# ", "ℹ ", "1..")):
                 self._open = None
+            elif line.strip() in {"---", "..."}:
+                self._field = "" if line.strip() == "---" else None
+            elif self._field is not None:
+                self._feed_block(self._open, line)
             else:
                 self._open.feed(line)
 
@@ -340,7 +349,24 @@ class NodeReader:
         """What failed."""
         return [item.make_failure() for item in self._found.values()]
 
+    def _feed_block(self, failure: _OpenFailure, line: str) -> None:
+        """A line of YAML: the error, its kind and the stack are taken, in the order that node prints them."""
+        value = line.strip()
+        if field := _TAP_FIELD.match(line):
+            self._field, value = field["key"], field["value"]
+        if self._field == "location" and (place := _TAP_PLACE.match(value)):
+            failure.path = make_relative(place["path"])
+        elif self._field == "name":
+            failure.kind = failure.kind or value.strip("'")
+        elif self._field == "error" and value not in {"|-", ">-"}:
+            failure.feed(value.strip("'"))
+        elif self._field == "stack":
+            failure.add_frame(f"at {value}")
+        elif not self._field:  # another producer's block
+            failure.feed(line)
+
     def _open_failure(self, name: str) -> None:
+        self._field = None
         if name not in self._found and len(self._found) < 5000:
             self._found[name] = _OpenFailure(name, None)
         self._open = self._found.get(name)

@@ -35,6 +35,7 @@ _JUNIT_CONSOLE = re.compile(
 _PHPUNIT = re.compile(
     r"^\d+\) (?P<name>[A-Za-z_][\w\\]*::\w+(?:(?: with data set |#|@).{1,200})?)$"
 )
+_JUNIT4 = re.compile(r"^\d+\) (?P<method>\w[^\s(]{0,200})\((?P<class>[\w.$]+)\)$")
 _PHPUNIT_SECTION = re.compile(r"^There (?:was|were) \d+ (?P<what>[\w -]{1,40}):$")
 _DOTNET = re.compile(
     r"^ {2}Failed (?P<name>\S.{0,400}?) \[(?:< )?\d+(?:\.\d+)? \w{1,3}(?: \d+ \w{1,3}){0,3}\]$"
@@ -106,10 +107,11 @@ class OtherTestsReader:
         elif section := _PHPUNIT_SECTION.match(line):
             self._end_block()
             self._counts = "failure" in section["what"] or "error" in section["what"]
-        elif found := _PHPUNIT.match(line):
+        elif found := _PHPUNIT.match(line) or _JUNIT4.match(line):
             self._end_block()
             if self._counts:
-                self._begin_block(Failure(found["name"], "error", ""))
+                name = found.groupdict().get("name") or f"{found['class']}.{found['method']}"
+                self._begin_block(Failure(name, "error", ""))
         elif found := _DOTNET.match(line) or _EXUNIT.match(line):
             self._begin_block(Failure(found["name"], "error", ""))
         elif line.endswith("| FAIL |") and (robot := _ROBOT.match(line)):

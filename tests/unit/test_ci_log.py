@@ -283,3 +283,85 @@ def test_the_output_of_a_command_is_what_its_step_printed() -> None:
     assert "Syncing repository" not in printed
     assert "##[" not in printed
     assert extract_command_output(log, "make nothing") == ""
+
+
+RACE = """\
+==================
+WARNING: DATA RACE
+Read at 0x00c00001c0a8 by goroutine 8:
+  example.org/app/cache.(*Cache).Get()
+      /home/runner/work/app/app/cache/cache.go:21 +0x44
+
+Previous write at 0x00c00001c0a8 by goroutine 7:
+  example.org/app/cache.(*Cache).Put()
+      /home/runner/work/app/app/cache/cache.go:15 +0x64
+==================
+--- FAIL: TestParallel (0.00s)
+    testing.go:1398: race detected during execution of test
+FAIL
+FAIL\texample.org/app/cache\t0.015s
+"""
+NODE_TAP = """\
+TAP version 13
+# Subtest: totals the cart
+not ok 1 - totals the cart
+  ---
+  duration_ms: 0.74475
+  location: '/home/runner/work/app/app/test/cart.test.mjs:3:1'
+  failureType: 'testCodeFailure'
+  error: |-
+    Expected values to be strictly equal:
+
+    10 !== 12
+  code: 'ERR_ASSERTION'
+  name: 'AssertionError'
+  expected: 12
+  actual: 10
+  operator: 'strictEqual'
+  stack: |-
+    TestContext.<anonymous> (file:///home/runner/work/app/app/test/cart.test.mjs:4:10)
+    Test.runInAsyncScope (node:async_hooks:206:9)
+  ...
+1..1
+# fail 1
+"""
+JUNIT_4 = """\
+JUnit version 4.13.2
+..E
+Time: 0.012
+There was 1 failure:
+1) totals(shop.CartTest)
+java.lang.AssertionError: expected:<12> but was:<10>
+\tat org.junit.Assert.assertEquals(Assert.java:633)
+\tat shop.CartTest.totals(CartTest.java:21)
+
+FAILURES!!!
+Tests run: 2,  Failures: 1
+"""
+CYPRESS = """\
+  1 passing (1s)
+  1 failing
+
+  1) cart
+       totals:
+     AssertionError: expected 10 to equal 12
+      at Context.eval (webpack://app/./cypress/e2e/cart.cy.js:7:22)
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "where", "message"),
+    [
+        (RACE, ("TestParallel", "data race", "cache/cache.go", 21), "race detected"),
+        (NODE_TAP, ("totals the cart", "AssertionError", "test/cart.test.mjs", 4), "Expected values to be strictly equal:\n10 !== 12"),
+        (JUNIT_4, ("shop.CartTest.totals", "AssertionError", "CartTest.java", 21), "expected:<12> but was:<10>"),
+        (CYPRESS, ("cart totals", "AssertionError", "cypress/e2e/cart.cy.js", 7), "expected 10 to equal 12"),
+    ],
+    ids=["go test -race", "node --test, TAP", "JUnit 4", "cypress"],
+)  # fmt: skip
+def test_a_runner_names_test_kind_and_place(
+    log: str, where: tuple[str, str, str, int], message: str
+) -> None:
+    (failure,) = read_failures(log)
+    assert (failure.test, failure.kind, failure.path, failure.line) == where
+    assert message in failure.message
