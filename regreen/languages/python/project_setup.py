@@ -68,7 +68,7 @@ PIP_INSTALL = "python -m pip install -q --prefer-binary"  # building takes minut
 _UV_INSTALL = "uv pip install -q"
 # uv's program serves older Pythons than its package says; Python 3.6 comes with a pip that does not find the package.
 _GET_UV = "python -m pip install -q --ignore-requires-python uv"
-_GET_UV_FOR_3_6 = "python -m pip install -q 'pip<22'"
+_GET_UV_FOR_3_6 = "python -m pip install -q 'pip>=21,<22'"  # an older pip takes no wheel of uv
 NOT_INSTALLED = (
     "not installed: "  # what a setup prints before a requirement that it goes on without
 )
