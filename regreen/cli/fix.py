@@ -41,6 +41,7 @@ from regreen.packages.python_version import choose_python_version
 if TYPE_CHECKING:
     from regreen.actions.other_jobs import OtherJob
     from regreen.domain.github import GitHubServer
+    from regreen.environment.preparation import CompletedTrial
     from regreen.fixers.case import FixResult
     from regreen.fixers.remembered_runs import RepairSession
     from regreen.logs.ci_log import CiLog
@@ -168,7 +169,7 @@ def command(
     with _open_session(options.make_trial(argv), what, fresh=fresh) as session:
         live = choose_sandbox(kind)
         sandbox = RememberingSandbox(live, session)
-        environment: dict[str, object] | None = None
+        done: CompletedTrial | None = None
         other_jobs: tuple[OtherJob, ...] = ()
         if workflow is not None:
             source = _WorkflowStep(_find_workflow(workflow, repo), job_id, step, failed_log)
@@ -182,7 +183,7 @@ def command(
                 sandbox=sandbox,
                 minutes=max_minutes or _MAX_MINUTES,
             )
-            trial, environment = done.trial, done.document
+            trial = done.trial
         python = trial.python or choose_python_version(git, at, sandbox.pythons())
         trial = replace(trial, python=python)
         job = FixJob(
@@ -214,7 +215,7 @@ def command(
             keep=keep_capsule,
         )
         _end_session(session, result, job.max_minutes)
-        result = replace(result, environment=environment)
+        result = _tell_environment(result, done)
     if patch_out is not None and result.patch:
         patch_out.write_bytes(result.patch.encode("utf-8", "surrogateescape"))
     if apply_it and result.patch and result.outcome == "fixed":
@@ -254,6 +255,15 @@ def _open_session(trial: Trial, what: Sequence[object], *, fresh: bool) -> Itera
     finally:
         memory.close()
         lock.close()
+
+
+def _tell_environment(result: FixResult, done: CompletedTrial | None) -> FixResult:
+    """The result with the environment that was inferred, and with the reason why there is none."""
+    if done is None:
+        return result
+    if result.outcome == "not_reproduced" and done.setup_failure:
+        result = replace(result, reason=f"{result.reason} ({done.setup_failure})")
+    return replace(result, environment=done.document)
 
 
 def _end_session(session: RepairSession, result: FixResult, minutes: float) -> None:

@@ -43,6 +43,7 @@ _SETUP_SHARE = 0.5
 _LAST_SETUP_SHARE = 0.8
 _PROBE_SECONDS = 120.0
 _MAX_COMPLETIONS = 6
+_FAILED = "the setup inferred from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class EnvironmentTrier:
             except (Cancelled, NoSandbox, OutOfBudget):
                 raise
             except UserError as error:
-                self._note(notes, f"the setup inferred from {place} failed: {describe_failure(error)}")  # fmt: skip
+                self._note(notes, f"{_FAILED} {place} failed: {describe_failure(error)}")  # fmt: skip
                 return None
             reason = describe_start(trial, run) if run else None
             needs = (
@@ -209,8 +210,16 @@ class CompletedTrial:
     @property
     def reason_unproven(self) -> str:
         """Why a further test that runs here would prove nothing of the change; "" where it would."""
-        failed = not (self.works or self.trial.setup)
-        return next(iter(self.notes), "") if self.unused or self.altered or failed else ""
+        told = next(iter(self.notes), "") if self.unused or self.altered else ""
+        return told or self.setup_failure
+
+    @property
+    def setup_failure(self) -> str:
+        """Why no inferred setup could be used; "" where one could, or none was inferred."""
+        if self.works or self.trial.setup:
+            return ""
+        failed = (note for note in self.notes if note.startswith(_FAILED))
+        return next(iter((*failed, *self.notes)), "")
 
     def add_note(self, text: str) -> CompletedTrial:
         """The same with one more note, before the others."""

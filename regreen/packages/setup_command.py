@@ -75,7 +75,8 @@ def _fetcher_needs(name: str, arguments: Sequence[str]) -> SetupNeeds:
 
 
 # Writes the versions of a lock file of Poetry or PDM as constraints. A package that it lists in several versions, each
-# for a platform, stays free.
+# for a platform, stays free. It runs in the box at every commit, also under Pythons that have no reader of TOML; what
+# a lock may ask for is judged by `python_manifests.read_python_lock`.
 WRITE_PINS = (
     "import re, sys; lock, pins = sys.argv[1:]; "
     r"""found = set(re.findall(r"(?m)^name = .([A-Za-z0-9][\w.-]*).\nversion = .([\w.+!-]+).$", open(lock, encoding="utf-8").read())); """

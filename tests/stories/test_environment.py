@@ -68,6 +68,14 @@ def test_a_module_that_no_manifest_can_bring_is_named(repository: Repository) ->
     assert "No module named 'nowhere_to_be_found'" in document["reason"]
 
 
+def test_fix_says_why_no_setup_could_be_used(repository: Repository) -> None:
+    index = ("--env", "PIP_NO_INDEX=1", "--env", "PIP_FIND_LINKS=/nowhere")
+    code, document, _ = regreen(repository, "fix", "--no-model", *index, "--", "python", "-m", "pytest", "-q")  # fmt: skip
+    assert (code, document["outcome"]) == (1, "not_reproduced")
+    assert "(the setup inferred from pyproject.toml:" in document["reason"]
+    assert "No matching distribution found for uv" in document["reason"]
+
+
 def test_a_program_that_the_box_lacks_is_named(repository: Repository) -> None:
     code, document, _ = regreen(repository, "fix", "--no-model", "--", "nosuchprogram", "--all")
     assert (code, document["outcome"]) == (1, "not_reproduced")

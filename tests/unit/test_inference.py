@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from time import process_time
@@ -42,13 +42,18 @@ WORKFLOW = (
 
 
 def infer(
-    tmp_path: Path, files: Mapping[str, str], command: str = "", *, days: int = 0
+    tmp_path: Path,
+    files: Mapping[str, str],
+    command: str = "",
+    *,
+    days: int = 0,
+    pythons: Sequence[str] = HERE,
 ) -> tuple[Environment, ...]:
     repository = Repository(tmp_path / "repo")
     rev = repository.commit("start", dict(files))
     git = repository.open()
     today = git.commit(rev).date.date() + timedelta(days=days)
-    return infer_environments(git, rev, pythons=HERE, today=today, command=command)
+    return infer_environments(git, rev, pythons=pythons, today=today, command=command)
 
 
 def test_extras_for_tests_are_installed_with_the_project(tmp_path: Path) -> None:
@@ -65,6 +70,14 @@ def test_extras_for_tests_are_installed_with_the_project(tmp_path: Path) -> None
     assert "click" in fallback.setup.value
     assert "freezegun" in fallback.setup.value
     assert "sphinx" not in fallback.setup.value
+
+
+def test_python_3_6_first_gets_a_pip_that_takes_wheels_of_uv(tmp_path: Path) -> None:
+    files = {**TEST, "setup.py": "from setuptools import setup\nsetup(python_requires='<3.7')\n"}
+    setup = infer(tmp_path, files, pythons=("3.6", "3.12"))[0].setup
+    assert setup is not None
+    # pip 18.1, which Python 3.6 brings, satisfies "pip<22" and knows no wheel for manylinux2014
+    assert setup.value.splitlines()[1] == "python -m pip install -q 'pip>=21,<22'"
 
 
 def test_the_job_that_runs_the_tests_comes_first(tmp_path: Path) -> None:
