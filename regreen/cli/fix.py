@@ -258,11 +258,12 @@ def _open_session(trial: Trial, what: Sequence[object], *, fresh: bool) -> Itera
 
 
 def _tell_environment(result: FixResult, done: CompletedTrial | None) -> FixResult:
-    """The result with the environment that was inferred, and with the reason why there is none."""
+    """The result with the environment that was inferred, and with the reason why the command cannot start in it."""
     if done is None:
         return result
-    if result.outcome == "not_reproduced" and done.setup_failure:
-        result = replace(result, reason=f"{result.reason} ({done.setup_failure})")
+    if result.outcome in {"not_reproduced", "gave_up"} and done.failure:
+        told = f"{result.reason} ({done.failure})" if result.reason else done.failure
+        result = replace(result, reason=told)
     return replace(result, environment=done.document)
 
 

@@ -44,6 +44,7 @@ _LAST_SETUP_SHARE = 0.8
 _PROBE_SECONDS = 120.0
 _MAX_COMPLETIONS = 6
 _FAILED = "the setup inferred from"
+_CANNOT_START = "the command cannot start as inferred from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,11 @@ class EnvironmentTrier:
     def _complete(
         self, environment: Environment, notes: list[str], *, is_last: bool
     ) -> PreparedTrial | None:
-        """Prepare one environment, and add what its tests lack; None where it cannot be set up here."""
+        """Prepare one environment, and add what its tests lack; None where it cannot be set up here.
+
+        Where an addition cannot be set up, what was set up before it remains.
+        """
+        prepared: PreparedTrial | None = None
         first = environment.setup or environment.image
         place = first.source if first else "nothing"
         left = _MAX_COMPLETIONS
@@ -126,18 +131,19 @@ class EnvironmentTrier:
                 raise
             except UserError as error:
                 self._note(notes, f"{_FAILED} {place} failed: {describe_failure(error)}")  # fmt: skip
-                return None
+                return prepared
             reason = describe_start(trial, run) if run else None
             needs = (
                 language.dependencies if language and run and left and not run.is_green else None
             )
             added = self._find_undeclared(needs, run) if needs and run else ()
             left -= 1
+            prepared = PreparedTrial(trial, environment, starts=reason is None)
             if reason is None and not added:
-                return PreparedTrial(trial, environment)
+                return prepared
             if not needs or not added or environment.setup is None:
-                self._note(notes, f"the command cannot start as inferred from {place}: {reason}")
-                return PreparedTrial(trial, environment, starts=False)
+                self._note(notes, f"{_CANNOT_START} {place}: {reason}")
+                return replace(prepared, starts=False)
             self._note(notes, f"added to the setup, for no manifest declares it: {', '.join(added)}")  # fmt: skip
             setup = Inferred(
                 f"{environment.setup.value}\n{needs.install(added, environment.setup.value)}", place
@@ -210,16 +216,14 @@ class CompletedTrial:
     @property
     def reason_unproven(self) -> str:
         """Why a further test that runs here would prove nothing of the change; "" where it would."""
-        told = next(iter(self.notes), "") if self.unused or self.altered else ""
-        return told or self.setup_failure
+        failed = not (self.works or self.trial.setup)
+        return next(iter(self.notes), "") if self.unused or self.altered or failed else ""
 
     @property
-    def setup_failure(self) -> str:
-        """Why no inferred setup could be used; "" where one could, or none was inferred."""
-        if self.works or self.trial.setup:
-            return ""
-        failed = (note for note in self.notes if note.startswith(_FAILED))
-        return next(iter((*failed, *self.notes)), "")
+    def failure(self) -> str:
+        """Why no inferred setup could be used, or the command cannot start in any; "" where it can."""
+        told = (note for note in self.notes if note.startswith((_FAILED, _CANNOT_START)))
+        return "" if self.works else next(told, "")
 
     def add_note(self, text: str) -> CompletedTrial:
         """The same with one more note, before the others."""

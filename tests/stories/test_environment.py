@@ -6,8 +6,10 @@ import json
 import re
 import subprocess
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -15,10 +17,12 @@ from click.testing import CliRunner
 
 from regreen.adapters.sandbox.bubblewrap.bubblewrap_sandbox import BwrapSandbox
 from regreen.cli import cli
-from regreen.domain.errors import UserError
+from regreen.domain.errors import SetupFailed, UserError
+from regreen.domain.models import EnvSpec, PreparedEnv
 from regreen.domain.repo_config import RepoConfig
 from regreen.environment.preparation import complete_trial
 from regreen.runs.trial import Trial
+from tests.stories.test_fix_resume import CountingSandbox
 from tests.unit.repairs import CALC, GREEN, Repository, sandbox_or_skip
 
 pytestmark = pytest.mark.sandbox
@@ -42,6 +46,20 @@ def regreen(repository: Repository, name: str, *argv: str) -> tuple[int, dict[st
     args = (name, "--repo", str(repository.path), "--format", "json", *argv)
     done = CliRunner().invoke(cli, args, standalone_mode=False, catch_exceptions=False)
     return int(done.return_value or 0), json.loads(done.stdout), done.stderr
+
+
+class OnceSandbox(CountingSandbox):
+    """A sandbox whose setups are killed as soon as they install what no manifest declares."""
+
+    refused = False
+
+    def prepare(
+        self, spec: EnvSpec, tree: Iterable[bytes], cancel: Event | None = None
+    ) -> PreparedEnv:
+        if "freezegun" in (spec.setup or ""):
+            self.refused = True
+            raise SetupFailed("the setup took too long (12 seconds)", "")
+        return super().prepare(spec, tree, cancel)
 
 
 def test_fix_needs_nothing_but_the_command(repository: Repository) -> None:
@@ -74,6 +92,32 @@ def test_fix_says_why_no_setup_could_be_used(repository: Repository) -> None:
     assert (code, document["outcome"]) == (1, "not_reproduced")
     assert "(the setup inferred from pyproject.toml:" in document["reason"]
     assert "No matching distribution found for uv" in document["reason"]
+
+
+def test_fix_says_that_the_command_collects_no_test(tmp_path: Path) -> None:
+    sandbox_or_skip()
+    made = Repository(tmp_path / "repo")
+    made.commit("start", {"checks.py": "def test_it():\n    assert True\n", "requirements.txt": "pytest\n"})  # fmt: skip
+    code, document, _ = regreen(made, "fix", "--no-model", "--rungs", "recipe", "--", "python", "-m", "pytest", "-q")  # fmt: skip
+    assert (code, document["outcome"]) == (1, "gave_up")
+    assert document["reason"].startswith("the command cannot start as inferred from requirements.txt:1: it exits with 5")  # fmt: skip
+
+
+def test_an_addition_that_cannot_be_set_up_leaves_what_was_set_up_before(
+    repository: Repository,
+) -> None:
+    lacking = PYPROJECT.replace(', "iniconfig"', "").replace('version = "1"\n', 'version = "1"\ndependencies = []\n')  # fmt: skip
+    test = "import freezegun\n\n\ndef test_it():\n    pass\n"
+    rev = repository.commit("a test", {"pyproject.toml": lacking, "tests/test_calc.py": test})
+    sandbox = OnceSandbox(sandbox_or_skip())
+    done = complete_trial(
+        Trial(()), rev, tests=RepoConfig().tests, git=repository.open(), sandbox=sandbox,
+        minutes=5, today=datetime.now(UTC).date(), say=lambda _: None,
+    )  # fmt: skip
+    assert sandbox.refused
+    assert "pytest" in (done.trial.setup or "")
+    assert "freezegun" not in (done.trial.setup or "")
+    assert "took too long" in done.failure
 
 
 def test_a_program_that_the_box_lacks_is_named(repository: Repository) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -78,6 +79,27 @@ def test_python_3_6_first_gets_a_pip_that_takes_wheels_of_uv(tmp_path: Path) -> 
     assert setup is not None
     # pip 18.1, which Python 3.6 brings, satisfies "pip<22" and knows no wheel for manylinux2014
     assert setup.value.splitlines()[1] == "python -m pip install -q 'pip>=21,<22'"
+    assert (
+        "UV_COMPILE_BYTECODE" not in setup.value
+    )  # uv compiles by what `py_compile` has since Python 3.7
+    newer = infer(tmp_path / "newer", files, pythons=("3.7",))[0].setup
+    assert newer is not None
+    assert "UV_COMPILE_BYTECODE" in newer.value
+
+
+def test_old_source_releases_are_built_by_a_later_setuptools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2015-01-31T00:00:00Z")
+    files = {**TEST, "setup.py": "from setuptools import setup\nsetup()\n", "requirements.txt": "mock==1.0\n"}  # fmt: skip
+    setup = infer(tmp_path, files, days=4000)[0].setup
+    assert setup is not None
+    installs = re.findall(r"uv pip install -q.*? (?:-e|pytest|mock)\b", setup.value)
+    assert len(installs) >= 3
+    later = "--exclude-newer-package setuptools=2023-09-01"
+    assert all(later in line for line in installs if "--no-deps" not in line)
+    install = PythonDependencies().install(["attrs"], setup.value)
+    assert later in install
 
 
 def test_the_job_that_runs_the_tests_comes_first(tmp_path: Path) -> None:

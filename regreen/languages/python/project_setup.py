@@ -66,6 +66,7 @@ _REQUIREMENTS_FILES = tuple(
 _OWN_EXTRAS = re.compile(r"(?m)^\s*(?:-e\s*)?(?:\.|\{toxinidir\})\[([\w., -]{1,200})\]")
 PIP_INSTALL = "python -m pip install -q --prefer-binary"  # building takes minutes, and compilers
 _UV_INSTALL = "uv pip install -q"
+_UV_INSTALLS = re.compile(rf"{_UV_INSTALL}(?: --exclude-newer-package [\w=-]+)*")
 # uv's program serves older Pythons than its package says; Python 3.6 comes with a pip that does not find the package.
 _GET_UV = "python -m pip install -q --ignore-requires-python uv"
 _GET_UV_FOR_3_6 = "python -m pip install -q 'pip>=21,<22'"  # an older pip takes no wheel of uv
@@ -337,11 +338,16 @@ def infer_python_setups(
         yield Inferred("\n".join([*start, sync, *(more if named else [])]), "uv.lock:1")
     project = replace(project, requirements=(*project.requirements, *named))
     # bytecode as pip leaves it: else a suite that makes warnings errors fails over its dependencies' sources
-    start.append("export UV_COMPILE_BYTECODE=1")
+    if python != "3.6":  # which uv's way of compiling does not know
+        start.append("export UV_COMPILE_BYTECODE=1")
     if before is not None:
         start.append(f"export UV_EXCLUDE_NEWER={before.isoformat()}")
+    install = _install_as_of(before)
     if project.is_installable:
-        lines = [_install_project(project, before), *_requirement_lines(project.requirements)]
+        lines = [
+            _install_project(project, install),
+            *_requirement_lines(project.requirements, install),
+        ]
         # what needs the project itself may have brought another version of it along
         lines.append(f"{_UV_INSTALL} --no-deps -e . || true")
         places = _list_places(project.requirements, project.place)
@@ -350,7 +356,7 @@ def infer_python_setups(
             yield Inferred("\n".join(pinned), f"{lock}:1, {places}")
         yield Inferred("\n".join([*start, *lines]), places)
     wanted = (*project.own, *project.requirements)
-    lines = [*start, *_requirement_lines(wanted)]
+    lines = [*start, *_requirement_lines(wanted, install)]
     if any(path.startswith("src/") and path.endswith("/__init__.py") for path in files.paths):
         lines.append(_IMPORT_FROM_SRC)
     yield Inferred("\n".join(lines), _list_places(wanted, "") or "the command")
@@ -372,22 +378,28 @@ def _list_places(requirements: Iterable[tuple[str, str]], first: str) -> str:
     return ", ".join(place for place in places.values() if place)
 
 
-def _install_project(project: _PythonProject, before: date | None) -> str:
-    """The project in place; by pip where uv cannot build it, and with as many requirements of its extras as can be had."""
+def _install_as_of(before: date | None) -> str:
+    """What installs in the versions of a day; with the later build tools that build packages of before PEP 517 and PEP 660."""
     days = _load_knowledge().editable_from.items() if before else ()
     newer = "".join(f" --exclude-newer-package {name}={day}" for name, day in days if before and day > before)  # fmt: skip
-    plain = f"{_UV_INSTALL}{newer} -e . || {PIP_INSTALL} -e ."
+    return f"{_UV_INSTALL}{newer}"
+
+
+def _install_project(project: _PythonProject, install: str) -> str:
+    """The project in place; by pip where uv cannot build it, and with as many requirements of its extras as can be had."""
+    plain = f"{install} -e . || {PIP_INSTALL} -e ."
     if not project.extras:
         return plain
     place = f".[{','.join(project.extras)}]"
-    singly = " ".join(_install_singly(word, _UV_INSTALL) for word, _ in project.own)
+    singly = " ".join(_install_singly(word, install) for word, _ in project.own)
     note = shlex.join(["echo", f"{NOT_INSTALLED}{place}"])
-    return f"{_UV_INSTALL}{newer} -e {shlex.quote(place)} || {{ {note}; {plain}; {singly} }}"
+    return f"{install} -e {shlex.quote(place)} || {{ {note}; {plain}; {singly} }}"
 
 
 def make_install_line(requirements: Sequence[str], setup: str = "") -> str:
     """The shell line that installs what can be had of the requirements after `setup`, as of the day that it says."""
-    install = _UV_INSTALL if _UV_INSTALL in setup else PIP_INSTALL
+    found = _UV_INSTALLS.search(setup)
+    install = found[0] if found else PIP_INSTALL
     singly = " ".join(_install_singly(word, install) for word in requirements)
     if len(requirements) == 1:
         return singly
@@ -402,9 +414,7 @@ def _install_singly(requirement: str, install: str) -> str:
     return f"{' || '.join(ways)} || {shlex.join(['echo', NOT_INSTALLED + requirement])};"
 
 
-def _requirement_lines(
-    requirements: Iterable[tuple[str, str]], install: str = _UV_INSTALL
-) -> list[str]:
+def _requirement_lines(requirements: Iterable[tuple[str, str]], install: str) -> list[str]:
     words = [word for word, _ in requirements if word != "pytest"]
     return [f"{install} pytest", *([make_install_line(words, install)] if words else [])]
 
