@@ -143,3 +143,19 @@ def test_a_sitecustomize_of_the_environment_is_loaded_all_the_same(
     (project / "tests/test_a.py").write_text(test)
     ends, _ = heard(project, "-m", "unittest", path=str(tmp_path / "env"))
     assert ends == {"tests.test_a.C.test_env": "passed"}
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_pytest_that_does_not_know_a_hook_gets_none(known: bool, project: Path) -> None:
+    """pytest refuses a plugin's hook that it does not know; this one came with 3.4."""
+    lines = [
+        "import sys, types",
+        "hooks = sys.modules['_pytest.hookspec'] = types.ModuleType('_pytest.hookspec')",
+        f"hooks.pytest_runtest_log{'finish' if known else 'start'} = None",
+        "import regreen_listen",
+        "assert hasattr(regreen_listen, 'pytest_runtest_logreport')",
+        "print(hasattr(regreen_listen, 'pytest_runtest_logfinish'))",
+    ]
+    env = {"PYTHONPATH": str(project / ".regreen-listen")}
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], env=env, capture_output=True, text=True, check=True)  # fmt: skip
+    assert done.stdout.strip() == str(known)

@@ -6,6 +6,7 @@ import hashlib
 import io
 import math
 import os
+import socket
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -277,9 +278,18 @@ def connect_engine(version: str = "auto") -> APIClient:
     if "base_url" not in settings and (found := _find_socket()):
         settings["base_url"] = found
     try:
+        _try_socket(settings.get("base_url") or "unix:///var/run/docker.sock")
         return docker.APIClient(version=version, timeout=60, **settings)
     except (DockerException, OSError) as error:
         raise NoSandbox(_no_engine(error)) from error
+
+
+def _try_socket(address: str) -> None:
+    """Connect once, and close: the SDK leaves a socket open that it cannot connect."""
+    if address.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as one:
+            one.settimeout(60)
+            one.connect(f"/{address.removeprefix('unix://').lstrip('/')}")
 
 
 def _find_socket() -> str | None:
@@ -301,8 +311,8 @@ def _find_socket() -> str | None:
         own / "podman/podman.sock",
         Path("/run/podman/podman.sock"),
     ]
-    there = [socket for socket in sockets if socket.is_socket()]
-    usable = [socket for socket in there if os.access(socket, os.W_OK)]
+    there = [path for path in sockets if path.is_socket()]
+    usable = [path for path in there if os.access(path, os.W_OK)]
     return f"unix://{(usable or there)[0]}" if there else None
 
 

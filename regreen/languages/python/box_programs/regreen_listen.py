@@ -132,6 +132,17 @@ def pytest_runtest_logfinish(nodeid):
         _record("stopped")
 
 
+def _leave_out_unknown_hooks():
+    hooks = sys.modules.get("_pytest.hookspec")
+    if hooks is not None and not hasattr(hooks, "pytest_runtest_logfinish"):
+        del globals()[
+            "pytest_runtest_logfinish"
+        ]  # a pytest of before 3.4 refuses what it does not know
+
+
+_leave_out_unknown_hooks()
+
+
 def pytest_runtest_logreport(report):
     # xdist's controller sets `node`: the test ran in a worker, and that process records what it read
     if report.failed and not hasattr(report, "node") and hasattr(sys, "addaudithook"):
