@@ -28,7 +28,6 @@ Capability = Literal[
     "mutants",
     "warm engine",
     "dependencies",
-    "quarantine",
 ]
 """What Regreen can do with a language.
 
@@ -43,7 +42,6 @@ Capability = Literal[
 - mutants: small faults put into lines on purpose
 - warm engine: many candidates against the tests for the price of one collection
 - dependencies: what a failure says is missing is declared and installed
-- quarantine: a marker that sets one test aside
 """
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
 
@@ -239,18 +237,6 @@ class WarmDriver(Protocol):
         ...
 
 
-class QuarantineMarker(Protocol):
-    """Sets a single test aside in its file, and finds the tests that are."""
-
-    def apply(self, path: str, text: str, test: str, reason: str) -> str | None:
-        """The text with the test (dotted, as its outline has it) set aside; None where there is no such test."""
-        ...
-
-    def find(self, path: str, text: str) -> dict[str, str]:
-        """The tests that are set aside, with the reasons."""
-        ...
-
-
 class ProjectTools(Protocol):
     """Says how the projects of a language are set up and tested."""
 
@@ -407,7 +393,6 @@ class Language:
     make_mutants: MakeEdits | None = None
     warm_driver: WarmDriver | None = None
     dependencies: DependencyTools | None = None
-    quarantine: QuarantineMarker | None = None
     compiler: CompilerTools | None = None
 
     def has(self, capability: Capability) -> bool:

@@ -12,7 +12,6 @@ from regreen.code.file_languages import language_of, parser_for
 from regreen.code.symbols import node_text, walk_nodes
 from regreen.domain.languages import Language
 from regreen.languages.compilers import GoCompiler
-from regreen.languages.quarantine import MarkerInBody
 from regreen.languages.toolchains import TableProjects
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ GO = Language(
          "test results", "coverage", "edits", "mutants", "warm engine", "dependencies"}
     ),
     projects=TableProjects("go"),
-    quarantine=MarkerInBody("\tt.Skip({reason})", signature="(t *testing.T)"),
     compiler=GoCompiler(),
 )  # fmt: skip
 

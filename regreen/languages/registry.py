@@ -26,7 +26,6 @@ from regreen.languages.python.dependencies import PythonDependencies
 from regreen.languages.python.edits import make_edits, make_mutants
 from regreen.languages.python.project_setup import PythonProjects
 from regreen.languages.python.test_tools import PYTHON_TESTS, PythonCoverage, PythonWarmDriver
-from regreen.languages.quarantine import MarkerAbove
 from regreen.languages.script import JAVASCRIPT, TYPESCRIPT
 from regreen.languages.toolchains import TableProjects
 from regreen.runs.trial import Trial
@@ -44,7 +43,6 @@ PYTHON = Language(
     make_mutants=make_mutants,
     warm_driver=PythonWarmDriver(),
     dependencies=PythonDependencies(),
-    quarantine=MarkerAbove("@pytest.mark.skip(reason={reason})", needs="import pytest"),
 )
 
 
@@ -59,7 +57,6 @@ JAVA = Language(
     gaps=_OUTLINE_ONLY,
     projects=TableProjects("java"),
     compiler=JavaCompiler(),
-    quarantine=MarkerAbove("@org.junit.jupiter.api.Disabled({reason})"),
 )
 RUST = Language(
     title="Rust",
@@ -68,7 +65,6 @@ RUST = Language(
     gaps=_OUTLINE_ONLY,
     projects=TableProjects("rust"),
     compiler=RustCompiler(),
-    quarantine=MarkerAbove("#[ignore = {reason}]"),
 )
 LANGUAGES: tuple[Language, ...] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RUST, JAVA)
 DEPENDENCIES: tuple[DependencyTools, ...] = tuple(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # The tests of these runners are calls, not definitions: there is no outline of them to put a marker into.
 _GAPS: frozenset[Capability] = frozenset(
     {"syntax tree", "checkers", "conventions", "assertions", "test results", "edits",
-     "mutants", "warm engine", "dependencies", "quarantine"}
+     "mutants", "warm engine", "dependencies"}
 )  # fmt: skip
 _PROJECTS = TableProjects("javascript")
 _COVERAGE = ScriptCoverage()

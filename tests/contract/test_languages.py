@@ -89,7 +89,6 @@ def test_each_field_is_there_or_a_declared_gap(language: Language) -> None:
         "mutants": language.make_mutants,
         "warm engine": language.warm_driver,
         "dependencies": language.dependencies,
-        "quarantine": language.quarantine,
     }
     missing = {name for name, value in fields.items() if value is None}
     assert missing == language.gaps & fields.keys()
@@ -276,24 +275,6 @@ def test_the_warm_engine_finds_its_interpreter(language: Language, sample: Sampl
     assert language.warm_driver.read_program()
 
 
-@having("quarantine")
-@pytest.mark.parametrize("reason", ["it fails on Mondays", 'a "quoted" \\ reason\nin two lines'])
-def test_a_test_is_quarantined(
-    language: Language, sample: Sample, project: Mapping[str, str], reason: str
-) -> None:
-    assert language.quarantine is not None
-    text = project[sample.test_file]
-    assert language.quarantine.find(sample.test_file, text) == {}
-    marked = language.quarantine.apply(sample.test_file, text, sample.test, reason)
-    assert marked is not None
-    assert not read_outline(sample.test_file, marked.encode()).broken
-    assert language.quarantine.find(sample.test_file, marked) == {
-        sample.test: " ".join(reason.split())
-    }
-    assert set(text.split("\n")) <= set(marked.split("\n"))
-    assert language.quarantine.apply(sample.test_file, text, "no_such_test", reason) is None
-
-
 def run_here(command: Sequence[str], place: Path) -> str:
     """What a command prints; the interpreter of these tests comes first."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -316,26 +297,11 @@ def test_the_commands_run_the_file_and_the_selected_test(
     assert "1 passed" in run_here(tools.run_tests([name]), place)
 
 
-def test_python_skips_what_is_quarantined(tmp_path: Path) -> None:
-    language = find_language("a.py")
-    assert language is not None
-    assert language.quarantine is not None
-    assert language.tests is not None
-    place = tmp_path / "project"
-    shutil.copytree(PROJECTS / "python", place)
-    path = "tests/test_prices.py"
-    text = (place / path).read_text("utf-8")
-    marked = language.quarantine.apply(path, text, "TestTotal.test_adds", "flaky")
-    assert marked is not None
-    (place / path).write_text(marked)
-    assert "1 passed, 1 skipped" in run_here(language.tests.run_file(path), place)
-
-
 def test_the_doctor_names_what_is_done_for_the_languages_at_hand(tmp_path: Path) -> None:
     repo = Checkout(tmp_path / "repo")
     repo.commit("a", **{"main.go": "package main\n"})
     found = ask_doctor(repo.root, tmp_path)
-    assert found == "Go: compiler, outline, contracts, bug patterns, quarantine"
+    assert found == "Go: compiler, outline, contracts, bug patterns"
     repo.commit("b", **{"main.go": None, "a.txt": "x"})
     everywhere = ask_doctor(repo.root, tmp_path)
     assert everywhere.startswith("Python: everything; ")
