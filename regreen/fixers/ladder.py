@@ -183,7 +183,7 @@ def fix_failure(
     except Cancelled:
         if cancel is not None and cancel.is_set():
             raise
-        reason = f"the {job.max_minutes:.2g} minutes were over before the failure was understood; give --max-minutes more, or --setup a quicker one"
+        reason = "the time was over before the failure was understood; give --max-minutes more, or --setup a quicker one"
         before = InitialFailure(job.trial.command_line, None)
         result = FixResult("out_of_budget", before=before, reason=reason)
     return replace(result, seconds=now() - started)

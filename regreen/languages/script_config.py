@@ -18,7 +18,7 @@ _KEPT_OPTIONS = frozenset(
      "noUncheckedIndexedAccess", "noImplicitReturns", "noImplicitThis", "noImplicitOverride", "lib",
      "experimentalDecorators", "emitDecoratorMetadata", "useDefineForClassFields", "erasableSyntaxOnly"}
 )  # fmt: skip
-_JSONC = re.compile(r'"(?:[^"\\\n]|\\.)*+"|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/|,(?=\s*+[}\]])')
+_JSONC = re.compile(r'"(?>(?:[^"\\\n]|\\.)*)"|//[^\n]*+|/\*(?>(?:[^*]|\*(?!/))*)\*/|,(?=\s*+[}\]])')
 
 
 def load_jsonc(text: str) -> dict[str, Any]:

@@ -210,7 +210,7 @@ _SUMMARY_ENTRY = re.compile(
     r"^(FAILED|ERROR|SUBFAIL(?:ED)?)((?: ?(?:\([^)]*\)|\[[^\]]*\])){0,4}) +(\S.*)$"
 )
 _VERBOSE_RESULT = re.compile(r"^(?:\[gw\d+\] (?:\[ *\d+%\] )?)?(FAILED|ERROR) (\S+::.*)$")
-_VERBOSE_AFTER = re.compile(r"^([^\s:](?:(?!::)\S)*+::.*\S) (FAILED|ERROR)(?: +\[ *\d+%\])?$")
+_VERBOSE_AFTER = re.compile(r"^([^\s:](?>(?:(?!::)\S)*)::.*\S) (FAILED|ERROR)(?: +\[ *\d+%\])?$")
 _FRAME_PLACE = re.compile(
     r"^(\S[^:]*(?::[^:\d][^:]*)?\.\w{1,4}|<[\w ]+>):(\d+): ?(?:in (\S.*)|([A-Za-z_][\w.]*)(?:: .*)?)?$"
 )

@@ -74,7 +74,7 @@ _HEX_NUMBER = re.compile(r"(?i)^(?:0x)?[0-9a-f]+$")
 _HASH = re.compile(
     r"(?i)^(?:sha(?:1|256|384|512)[-:]|md5[-:]|\$2[aby]\$|\$argon2|\$pbkdf2|\$[156]\$|pbkdf2[:_]|scrypt:|bcrypt|\{SSHA\}|ENC\[|AQICA|vault:v\d+:|gAAAAA)"
 )
-_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}|^\d++(?:\.\d++)++[\w.-]*+$|^[\d.,:/-]+$")
+_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}|^\d++(?>(?:\.\d++)+)[\w.-]*+$|^[\d.,:/-]+$")
 _LOCAL_HOST = re.compile(
     r"(?i)^(?:localhost|127\.|0\.0\.0\.0|\[?::1|host\.docker|db$|database$|postgres$|mysql$|redis$|mongo(?:db)?$|rabbitmq$|host$|hostname$|server$|.*\.(?:example|test|local|invalid|localhost)$|.*example\.(?:com|org|net)$)"
 )

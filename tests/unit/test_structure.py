@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import runpy
 from functools import cache
 from pathlib import Path
@@ -33,3 +35,18 @@ def test_most_names_have_more_than_one_word() -> None:
 
 def test_a_public_class_name_is_used_once() -> None:
     assert [name for name, n in counted().classes.items() if n > 1] == []
+
+
+_POSSESSIVE_GROUP = re.compile(r"(?<!\\)\)(?:[*+?]|\{\d+(?:,\d*)?\})\+")
+
+
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    # Python before 3.11.5, as Debian 12 has it, matches such groups wrongly (CPython's issue 106052); atomic ones it does
+    top = Path(__file__).parents[2] / "regreen"
+    texts = {path: path.read_text("utf-8") for path in top.rglob("*.toml")}
+    for path in top.rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        words = [node.value for node in nodes if isinstance(node, ast.Constant)]
+        texts[path] = "\n".join(word for word in words if isinstance(word, str))
+    wrong = [path.name for path, text in texts.items() if _POSSESSIVE_GROUP.search(text)]
+    assert wrong == []

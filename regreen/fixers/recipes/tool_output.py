@@ -70,7 +70,7 @@ def find_remedies_in_output(output: str, failures: Sequence[Failure]) -> Iterato
 _UNSAFE_FIXES_HINT = re.compile(
     r"fix(?:es)? (?:can be enabled|available) with (?:the )?`(?:--fix )?--unsafe-fixes`"
 )
-_RUFF_FIX_CALL = re.compile(r"(?<!\S)(ruff\b(?:(?!\sruff\b| --fix\b)[^\n;&|])*+ --fix)\b")
+_RUFF_FIX_CALL = re.compile(r"(?<!\S)(ruff\b(?>(?:(?!\sruff\b| --fix\b)[^\n;&|])*) --fix)\b")
 
 
 def add_unsafe_fixes(checkers: Sequence[Remedy], output: str) -> Iterator[Remedy]:

@@ -117,7 +117,7 @@ def _normalise_version(version: str) -> str:
     )
     for long, short in (("alpha", "a"), ("beta", "b"), ("preview", "rc"), ("pre", "rc")):
         joined = joined.replace(long, short)
-    return re.sub(r"(?<!\.0)(?:\.0)++(?=$|[a-z])", "", joined)
+    return re.sub(r"(?<!\.0)(?>(?:\.0)+)(?=$|[a-z])", "", joined)
 
 
 _LOCK_FILES_BY_MANIFEST = {

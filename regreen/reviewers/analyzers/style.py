@@ -240,5 +240,5 @@ def _call_sightings(node: ast.Call) -> Iterator[HabitSighting]:
 
 
 _LOG_METHODS = frozenset({"debug", "info", "warning", "error", "exception", "critical", "log"})
-_SNAKE_CASE = re.compile(r"_*[a-z0-9]++(?:_++[a-z0-9]++)*+_*")
+_SNAKE_CASE = re.compile(r"_*[a-z0-9]++(?>(?:_++[a-z0-9]++)*)_*")
 _CAP_WORDS = re.compile(r"_*[A-Z][A-Za-z0-9]*_*")
