@@ -37,7 +37,10 @@ def choose_sandbox(
         NoSandbox: none works here; the text names the remedy.
         UserError: `kind` or `setup_hosts` is invalid.
     """
+    from regreen.adapters.sandbox.egress_proxy import parse_allowed_hosts
+
     hosts = os.environ.get(HOSTS_VARIABLE, "") if setup_hosts is None else setup_hosts
+    parse_allowed_hosts(hosts)  # a setting that is wrong is named before what this machine lacks
     match kind:
         case "docker":
             return _connect_docker(runtime, hosts)
