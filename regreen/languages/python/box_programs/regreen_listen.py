@@ -133,11 +133,10 @@ def pytest_runtest_logfinish(nodeid):
 
 
 def _leave_out_unknown_hooks():
+    # pytest before 3.4 refuses a plugin with a hook that it does not know
     hooks = sys.modules.get("_pytest.hookspec")
     if hooks is not None and not hasattr(hooks, "pytest_runtest_logfinish"):
-        del globals()[
-            "pytest_runtest_logfinish"
-        ]  # a pytest of before 3.4 refuses what it does not know
+        del globals()["pytest_runtest_logfinish"]
 
 
 _leave_out_unknown_hooks()
