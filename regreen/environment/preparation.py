@@ -43,21 +43,29 @@ _SETUP_SHARE = 0.5
 _LAST_SETUP_SHARE = 0.8
 _PROBE_SECONDS = 120.0
 _MAX_COMPLETIONS = 6
-_FAILED = "the setup inferred from"
-_CANNOT_START = "the command cannot start as inferred from"
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedTrial:
     """A trial with its setup and the environment that it comes from; None where no setup worked.
 
-    `notes` say what was passed over or added, and why. `starts`: the command is known to start.
+    `notes` say what was passed over or added, and why. `starts`: the command is known to start; else `failure` says why
+    it cannot, or why no setup worked.
     """
 
     trial: Trial
     environment: Environment | None
     notes: tuple[str, ...] = ()
     starts: bool = True
+    failure: str = ""
+
+
+@dataclass
+class _Notes:
+    """What was passed over or added, in order, and the first reason why the command cannot start."""
+
+    lines: list[str] = field(default_factory=list)
+    failure: str = ""
 
 
 def fill_trial(trial: Trial, environment: Environment) -> Trial:
@@ -95,7 +103,7 @@ class EnvironmentTrier:
             Cancelled: the caller stopped the work.
             OutsideError: the sandbox engine failed.
         """
-        notes: list[str] = []
+        notes = _Notes()
         second_best: PreparedTrial | None = None
         for number, environment in enumerate(environments, 1):
             if environment.is_fallback and second_best is not None:
@@ -106,12 +114,13 @@ class EnvironmentTrier:
             if tried is None:
                 continue
             if tried.starts:
-                return replace(tried, notes=tuple(notes))
+                return replace(tried, notes=tuple(notes.lines))
             second_best = second_best or tried
-        return replace(second_best or PreparedTrial(self.trial, None, starts=False), notes=tuple(notes))  # fmt: skip
+        best = second_best or PreparedTrial(self.trial, None, starts=False)
+        return replace(best, notes=tuple(notes.lines), failure=notes.failure)
 
     def _complete(
-        self, environment: Environment, notes: list[str], *, is_last: bool
+        self, environment: Environment, notes: _Notes, *, is_last: bool
     ) -> PreparedTrial | None:
         """Prepare one environment, and add what its tests lack; None where it cannot be set up here.
 
@@ -130,7 +139,7 @@ class EnvironmentTrier:
             except (Cancelled, NoSandbox, OutOfBudget):
                 raise
             except UserError as error:
-                self._note(notes, f"{_FAILED} {place} failed: {describe_failure(error)}")  # fmt: skip
+                self._note_failure(notes, f"the setup inferred from {place} failed: {describe_failure(error)}")  # fmt: skip
                 return prepared
             reason = describe_start(trial, run) if run else None
             needs = (
@@ -142,7 +151,7 @@ class EnvironmentTrier:
             if reason is None and not added:
                 return prepared
             if not needs or not added or environment.setup is None:
-                self._note(notes, f"{_CANNOT_START} {place}: {reason}")
+                self._note_failure(notes, f"the command cannot start as inferred from {place}: {reason}")  # fmt: skip
                 return replace(prepared, starts=False)
             self._note(notes, f"added to the setup, for no manifest declares it: {', '.join(added)}")  # fmt: skip
             setup = Inferred(
@@ -150,12 +159,16 @@ class EnvironmentTrier:
             )
             environment = replace(environment, setup=setup)
 
-    def _note(self, notes: list[str], text: str) -> None:
-        if text not in notes:
-            notes.append(text)
+    def _note(self, notes: _Notes, text: str) -> None:
+        if text not in notes.lines:
+            notes.lines.append(text)
             self.say(text)
 
-    def _prepare(self, trial: Trial, notes: list[str], share: float) -> None:
+    def _note_failure(self, notes: _Notes, text: str) -> None:
+        notes.failure = notes.failure or text
+        self._note(notes, text)
+
+    def _prepare(self, trial: Trial, notes: _Notes, share: float) -> None:
         self.stop.check_cancelled()
         limit = min(trial.setup_timeout, self.stop.left * share)
         if limit < 1:
@@ -198,7 +211,8 @@ class CompletedTrial:
 
     `works`: its setup succeeded and its command starts, or both were given. `minutes_left`: of those that completing it
     might take. `unused`: where a change says something else, which was not used. `altered`: else a file of the change
-    which the inferred setup reads. After either, a test that fails may fail for its environment.
+    which the inferred setup reads. After either, a test that fails may fail for its environment. `failure`: why no
+    inferred setup could be used, or why the command cannot start in any; "" where it can.
     """
 
     trial: Trial
@@ -207,6 +221,7 @@ class CompletedTrial:
     minutes_left: float = 0.0
     unused: str = ""
     altered: str = ""
+    failure: str = ""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -218,12 +233,6 @@ class CompletedTrial:
         """Why a further test that runs here would prove nothing of the change; "" where it would."""
         failed = not (self.works or self.trial.setup)
         return next(iter(self.notes), "") if self.unused or self.altered or failed else ""
-
-    @property
-    def failure(self) -> str:
-        """Why no inferred setup could be used, or the command cannot start in any; "" where it can."""
-        told = (note for note in self.notes if note.startswith((_FAILED, _CANNOT_START)))
-        return "" if self.works else next(told, "")
 
     def add_note(self, text: str) -> CompletedTrial:
         """The same with one more note, before the others."""
@@ -311,7 +320,7 @@ def complete_trial(
         trial = prepared.trial
     else:
         trial = replace(trial, command=fill_trial(trial, shown).command)
-    return CompletedTrial(trial, document, prepared.starts, left, unused, altered)
+    return CompletedTrial(trial, document, prepared.starts, left, unused, altered, prepared.failure)  # fmt: skip
 
 
 def render_environment(document: Mapping[str, Any] | None) -> str:
