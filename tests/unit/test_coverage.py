@@ -7,7 +7,7 @@ import pytest
 from regreen.domain.errors import NoSandbox
 from regreen.domain.ports import Sandbox
 from regreen.languages.python.test_tools import PythonCoverage
-from regreen.languages.script_coverage import ScriptCoverage
+from regreen.languages.script import ScriptCoverage
 from regreen.runs.trial import Trial
 from tests.unit.changes import Files, Story
 
@@ -157,11 +157,14 @@ def test_new_lines_of_javascript_are_measured_without_a_package(
 @pytest.mark.sandbox
 def test_javascript_that_was_transformed_is_not_measured(story: Story, sandbox: Sandbox) -> None:
     loader = 'const fs = require("fs");\nrequire.extensions[".js"] = (m, f) => m._compile("/**/" + fs.readFileSync(f, "utf8"), f);\n'
-    before: Files = {"loader.cjs": loader, "run.cjs": 'require("./loader.cjs");\nrequire("./a.js");\n', "a.js": "1;\n"}  # fmt: skip
-    story.change(before, {"a.js": "1;\nif (2 > 3) console.log(4);\n"})
+    start = 'require("./loader.cjs");\nrequire("./a.js");\nimport("./b.mjs");\n'
+    before: Files = {"loader.cjs": loader, "run.cjs": start, "a.js": "1;\n", "b.mjs": "1;\n"}
+    change = "1;\nif (2 > 3) {\n  console.log(4);\n}\n"
+    story.change(before, {"a.js": change, "b.mjs": change})
     run = Trial(("node", "run.cjs"), timeout=60)
     result = story.review(sandbox=sandbox, tests=run, run_tests=True)
-    assert result.coverage is None
+    assert result.coverage is not None, result.skipped
+    assert {u.path: u.lines for u in result.coverage.uncovered} == {"b.mjs": (3,)}
 
 
 def test_an_lcov_trace_adds_up_the_records_of_a_file() -> None:
