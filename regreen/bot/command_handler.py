@@ -1,4 +1,4 @@
-"""Handles comments and buttons: checks the permission, answers at once or orders a job."""
+"""Slash-commands and buttons: their syntax, the permission that each needs, and what is answered at once or ordered as a job."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from regreen.domain.events import (
     WorkRequest,
 )
 from regreen.domain.github import COMMENT_SCOPE, PERMISSION_LEVELS, GitHub, Permission, PullRequest
-from regreen.domain.records import WANTED_KINDS, JobRecord, Order
+from regreen.domain.records import JobKind, JobRecord, Order
 from regreen.domain.repo_config import RepoConfig
 from regreen.domain.state_records import CommandClaim, CommandTimes, LastRefusal, PostedFinding
 from regreen.reviewers.learning import rule_statistics
@@ -539,7 +539,7 @@ class CommandHandler:
     def _retry_last_job(self, job: Job, event: CommentPosted) -> str:
         past = self._desk.store.jobs(
             states=("failed", "cancelled"),
-            kinds=WANTED_KINDS,
+            kinds=_RETRIED_KINDS,
             repo=event.where.repo,
             number=event.number,
             limit=1,
@@ -639,6 +639,7 @@ class CommandHandler:
         )
 
 
+_RETRIED_KINDS: tuple[JobKind, ...] = ("review", "fix", "bisect", "why", "prove")
 _FINDING_ID = re.compile(r"[0-9a-f]{8}(?:[0-9a-f]{24})?")
 _MODEL_COMMANDS = frozenset({"test", "explain", "ask"})
 _PROGRESS_TEXTS: dict[str, str] = {

@@ -9,7 +9,7 @@ from html import escape
 
 from regreen.bot.services import Services
 from regreen.code.markdown_sanitizer import count_noun, to_plain_line
-from regreen.domain.records import WANTED_KINDS, JobKind, Store
+from regreen.domain.records import JobKind, Store
 from regreen.domain.state_records import OpenRepair, PendingPatch, ScheduleState
 from regreen.secrets.redaction import redact_secrets
 
@@ -62,7 +62,8 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
         for d in store.find_all(OpenRepair)
         if is_shown(d.repo)
     ]
-    for job in store.jobs(states=("failed",), kinds=(*WANTED_KINDS, "tick")):
+    asked_for = [kind for kind in KIND_TITLES if kind not in MAINTENANCE_KINDS]
+    for job in store.jobs(states=("failed",), kinds=asked_for):
         if now - job.created < _RECENT_FAILURES and is_shown(job.repo):
             text = f"{KIND_TITLES[job.kind].split()[0]} failed: {job.note[:160]}"
             tasks.append(OpenTask("failed", text, job.repo, job.number, job.id, job.created))

@@ -13,8 +13,6 @@ from regreen.domain.state_records import StateRecord
 Record = TypeVar("Record", bound=StateRecord)
 
 JobKind = Literal["review", "fix", "bisect", "why", "prove", "comment", "tick", "care"]
-WANTED_KINDS: tuple[JobKind, ...] = ("review", "fix", "bisect", "why", "prove")
-"""Jobs whose result somebody waits for, and that `/retry` repeats."""
 JobState = Literal["waiting", "running", "done", "failed", "cancelled", "superseded"]
 SUSPECT_ATTEMPTS = 2
 """After so many attempts, a job whose worker died runs alone among its like."""
