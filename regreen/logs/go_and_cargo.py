@@ -82,15 +82,14 @@ class GoReader:
     def _record_message(self, name: str | None, match: re.Match[str]) -> None:
         if name is None:
             return
-        room = name in self._found or len(self._found) < 5000
-        if match["message"] == _GO_RACE and self._race is not None and room:
+        if match["message"] == _GO_RACE and self._race is not None:
             # the testing package found it; the first access of the race is where to look
             place = StackFrame(
                 make_relative(self._race["path"]), parse_line_number(self._race["line"])
             )
             self._race = None
-            self._found[name] = Failure(
-                name, "data race", _GO_RACE, place.path, place.line, (place,)
+            self._record_failure(
+                Failure(name, "data race", _GO_RACE, place.path, place.line, (place,))
             )
             return
         known = self._found.get(name)

@@ -51,7 +51,7 @@ _BLOCK_END_PREFIXES = (
 
 
 class OtherTestsReader:
-    """Reads rspec, minitest, gradle, maven's surefire, JUnit's console launcher, PHPUnit, dotnet test, behave, Robot Framework and ExUnit."""
+    """Reads rspec, minitest, gradle, maven's surefire, JUnit 4 and 5 on a console, PHPUnit, dotnet test, behave, Robot Framework and ExUnit."""
 
     kind: Kind = "test"
 
