@@ -430,7 +430,7 @@ class Investigation:
         flakes = f"; flaky beside it: {_list_tests(by_cause['flaky'])}" if "flaky" in by_cause and len(by_cause) > 1 else ""  # fmt: skip
         if names := by_cause.get("change"):
             one = self._tests[names[0]]
-            words = "new there" if one.posterior.known.is_new else f"green on the base in {one.posterior.passed['base']}"  # fmt: skip
+            words = "absent on the base" if one.posterior.known.is_new else f"green on the base in {one.posterior.passed['base']}"  # fmt: skip
             if one.other_on_base:
                 words = f"red for another reason on the base ({one.other_on_base[:200]})"
             reason = _describe_tests(names, f"red on head in {one.posterior.failed['head']} of {one.posterior.count_runs('head')} runs, {words}")  # fmt: skip

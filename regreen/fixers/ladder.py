@@ -1,4 +1,4 @@
-"""The ladder: triage, then the rungs, cheapest first, until one patch passes the gate."""
+"""The ladder: triage, then the rungs, cheapest first, until one patch passes the gate; then the workflow's other jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A review: select what to read, let every reviewer read it, rank the claims."""
+"""A review: select what to read, let every reviewer read it, and rank the claims: which are posted, and in which order."""
 
 from __future__ import annotations
 

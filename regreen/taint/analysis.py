@@ -1,4 +1,4 @@
-"""The entry point: the flows from untrusted input to harm in a repository's files."""
+"""The entry point: the flows from untrusted input to harm in a repository's files, through the functions that they call."""
 
 from __future__ import annotations
 

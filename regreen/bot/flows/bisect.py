@@ -1,4 +1,4 @@
-"""Finds the commit that broke a test, proves it, and reports it once."""
+"""Finds the commit that broke a test, proves it, reports it once, and offers its revert where the repository wants that."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def _choose_buttons(review: Review, standing: Sequence[Finding]) -> tuple[Button
     return (*((_FIX_BUTTON, _BISECT_BUTTON) if failing else ()), *((_EXPLAIN_BUTTON,) if by_model else ()))  # fmt: skip
 
 
-def _first_sentence(summary: str) -> str:
+def _first_line(summary: str) -> str:
     """A failure's first line, with the next one where it only announces it; what follows is a diff or a hint."""
     first, _, rest = summary.strip().partition("\n")
     return f"{first} {rest.strip().partition(chr(10))[0]}" if first.endswith(":") else first
@@ -209,7 +209,7 @@ def _describe_failing_tests(review: Review) -> list[str]:
     if tests is None or tests.passed:
         return []
     rows = [
-        f"- {code_span(f.test)} {inline_prose(_first_sentence(f.summary)[:300])}"
+        f"- {code_span(f.test)} {inline_prose(_first_line(f.summary)[:300])}"
         for f in tests.failures[:10]
         if f.test
     ]

@@ -1,4 +1,4 @@
-"""The model rung: one question, then a loop with tools, then one fresh attempt; every patch is judged like any other."""
+"""The model rung with its prompts and tools: one question, then a loop, then one fresh attempt; every patch is judged like any other."""
 
 from __future__ import annotations
 
