@@ -116,7 +116,7 @@ def build_app(
             settings.environment_count,
         ),
     )
-    desk = Services(
+    services = Services(
         app=github
         or _make_github_side(
             settings, store, clock, CallMonitor(traces, meters.record_rate_limit), clean
@@ -130,7 +130,7 @@ def build_app(
         post_json=post_json,
         reviewers=reviewers,
     )
-    return Application(desk, store, worker=worker, traces=traces, meters=meters)
+    return Application(services, store, worker=worker, traces=traces, meters=meters)
 
 
 def _make_github_side(
@@ -157,21 +157,21 @@ class Application:
 
     def __init__(
         self,
-        desk: Services,
+        services: Services,
         store: Database,
         *,
         worker: str,
         traces: Traces,
         meters: MetricCounters,
     ) -> None:
-        self.desk = desk
+        self.services = services
         self.store = store
         self._traces = traces
         self._meters = meters
-        handler = EventHandler(desk, self.enqueue_orders)
+        handler = EventHandler(services, self.enqueue_orders)
         self.runner = JobRunner(
             store=store,
-            clock=desk.clock,
+            clock=services.clock,
             handle=handler,
             failed=handler.report_failure,
             worker=worker,
@@ -179,12 +179,14 @@ class Application:
             traces=traces,
             hand_over=meters.flush_metrics,
         )
-        self.intake = DeliveryIntake(store, desk.clock, desk.settings)
+        self.intake = DeliveryIntake(store, services.clock, services.settings)
 
     @cached_property
     def wsgi(self) -> Flask:
         """The web application."""
-        return make_web_application(self.desk.settings, self.store, self.desk.clock, self.intake)
+        return make_web_application(
+            self.services.settings, self.store, self.services.clock, self.intake
+        )
 
     def enqueue_orders(self, work: tuple[Order, ...]) -> None:
         """Enqueue work without a delivery."""
@@ -192,9 +194,9 @@ class Application:
 
     def enqueue_due_work(self) -> int:
         """Order due schedules and maintenance; return how many orders. Call it every few seconds."""
-        desk = self.desk
-        now = desk.clock.now()
-        last = desk.store.find(ServiceState, name="tick")
+        services = self.services
+        now = services.clock.now()
+        last = services.store.find(ServiceState, name="tick")
         after = datetime.fromisoformat(last.value) if last else now
         # the ids contain the hour and the day, so every process may order this
         upkeep = make_orders(Maintenance("redeliver"), f"redeliver/{now:%Y-%m-%dT%H}")
@@ -202,19 +204,19 @@ class Application:
         upkeep += make_orders(Maintenance("branches"), f"branches/{now:%Y-%m-%dT%H}")
         upkeep += make_orders(Maintenance("prune"), f"prune/{now:%Y-%m-%d}")
         if (
-            desk.settings.digest_url and now.hour >= _DIGEST_HOUR
+            services.settings.digest_url and now.hour >= _DIGEST_HOUR
         ):  # once a week: Monday's, or a later day's after a pause
             upkeep += make_orders(Maintenance("digest"), f"digest/{now:%G-W%V}")
         self.enqueue_orders(upkeep)
-        ticks = find_due_ticks(maintenance.load_schedules(desk), after, now)
+        ticks = find_due_ticks(maintenance.load_schedules(services), after, now)
         for tick in ticks:
             self.enqueue_orders(make_orders(tick, f"{tick.schedule}/{tick.due}"))
-        desk.store.save(ServiceState("tick", now.isoformat()))
+        services.store.save(ServiceState("tick", now.isoformat()))
         return len(ticks)
 
     def enqueue_startup_work(self) -> None:
         """Order the work of a start: attack the sandbox, ask for missed deliveries, read schedules."""
-        now = f"{self.desk.clock.now():%Y-%m-%dT%H:%M}"
+        now = f"{self.services.clock.now():%Y-%m-%dT%H:%M}"
         self.enqueue_orders(make_orders(Maintenance("sandbox"), f"sandbox/start/{now}"))
         self.enqueue_orders(make_orders(Maintenance("redeliver"), f"redeliver/start/{now}"))
         self.enqueue_orders(make_orders(Maintenance("schedules"), f"schedules/start/{now}"))
@@ -222,7 +224,7 @@ class Application:
     def run_due_jobs(self, until: datetime | None = None) -> int:
         """Run every due job in this thread, for stories and commands; return how many ran."""
         self.intake.dispatch_deliveries()
-        return run_due_jobs(self.runner, until or self.desk.clock.now())
+        return run_due_jobs(self.runner, until or self.services.clock.now())
 
     def send_heartbeats_until(self, ended: threading.Event) -> None:
         """Register as a worker, so that no other one takes over jobs that run here."""
@@ -240,8 +242,8 @@ class Application:
         return JobWorker(
             store=self.store,
             runner=self.runner,
-            clock=self.desk.clock,
-            home=self.desk.settings.home,
+            clock=self.services.clock,
+            home=self.services.settings.home,
             dispatch=self.intake.dispatch_deliveries,
             tick=self.enqueue_due_work,
         )

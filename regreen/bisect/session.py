@@ -285,43 +285,43 @@ class BisectSession:
     def run_search(self, limit: SearchLimit) -> BisectionOutcome:
         """Test until the answer is certain or a limit is reached."""
         with ContextThreadPool(max(1, self.jobs)) as pool:
-            flying: dict[Future[CommitRun], tuple[int, int]] = {}
+            running: dict[Future[CommitRun], tuple[int, int]] = {}
             try:
-                return self._search_loop(pool, flying, limit)
+                return self._search_loop(pool, running, limit)
             finally:
-                for future in flying:
+                for future in running:
                     future.cancel()
 
     def _search_loop(
         self,
         pool: ContextThreadPool,
-        flying: dict[Future[CommitRun], tuple[int, int]],
+        running: dict[Future[CommitRun], tuple[int, int]],
         limit: SearchLimit,
     ) -> BisectionOutcome:
         trouble, depth, useless = 0, self.rounds, 0
         while True:
             answer = self.find_outcome()
-            again = self._find_retry() if answer == "narrowed" and not flying else []
+            again = self._find_retry() if answer == "narrowed" and not running else []
             if answer is not None and (not again or limit.is_used_up(self.tests)):
                 return answer
-            if limit.is_used_up(self.tests + len(flying)) and not flying:
+            if limit.is_used_up(self.tests + len(running)) and not running:
                 return self.find_unclear_outcome()
-            if useless >= _MAX_UNTESTABLE_RUNS and not flying:
+            if useless >= _MAX_UNTESTABLE_RUNS and not running:
                 return "narrowed"
             self.mended = self._find_repaired_commit()
-            if not flying and (self.mended is not None or self.searched >= _MAX_SEARCH_RUNS):
+            if not running and (self.mended is not None or self.searched >= _MAX_SEARCH_RUNS):
                 return self.find_unclear_outcome()
-            for point in again or self._choose_tests(flying, limit):
-                flying[pool.submit(self._explore_commit, self.commit_at(point))] = (
+            for point in again or self._choose_tests(running, limit):
+                running[pool.submit(self._explore_commit, self.commit_at(point))] = (
                     point,
                     depth + 1,
                 )
-            if not flying:
+            if not running:
                 return "narrowed"
             self._expect_proof()
-            done, _ = wait(flying, return_when=FIRST_COMPLETED)
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                _, at_depth = flying.pop(future)
+                _, at_depth = running.pop(future)
                 depth = self.rounds = max(depth, at_depth)
                 run = self.log.record_run(future.result())
                 self.searched += 1
@@ -374,18 +374,18 @@ class BisectSession:
                 self.runner.prepare_run(parent)
 
     def _choose_tests(
-        self, flying: dict[Future[CommitRun], tuple[int, int]], limit: SearchLimit
+        self, running: dict[Future[CommitRun], tuple[int, int]], limit: SearchLimit
     ) -> list[int]:
-        free = self.jobs - len(flying)
+        free = self.jobs - len(running)
         if limit.tests is not None:
-            free = min(free, limit.tests - self.tests - len(flying))
-        if free <= 0 or limit.is_used_up(self.tests + len(flying)):
+            free = min(free, limit.tests - self.tests - len(running))
+        if free <= 0 or limit.is_used_up(self.tests + len(running)):
             return []
         barred = self.barred if self.good is not None else self.barred | {BEFORE_RANGE}
         return self.state.next_batch(
             free,
             cost=self._make_cost_function(),
-            in_flight=[point for point, _ in flying.values()],
+            in_flight=[point for point, _ in running.values()],
             barred=barred,
         )
 

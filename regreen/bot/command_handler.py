@@ -333,20 +333,20 @@ class CommandHandler:
     """Handles the commands in comments and the buttons of check runs."""
 
     def __init__(
-        self, desk: Services, order: OrderWork, publish: PublishFix, refresh: RefreshCheck
+        self, services: Services, order: OrderWork, publish: PublishFix, refresh: RefreshCheck
     ) -> None:
-        self._desk = desk
+        self._desk = services
         self._order = order
         self._publish = publish
         self._refresh = refresh
 
     def handle_comment(self, job: Job, event: CommentPosted) -> str:
         """Run the commands of a comment."""
-        desk = self._desk
-        if event.actor.is_bot or event.actor.login == f"{desk.app.slug}[bot]":
+        services = self._desk
+        if event.actor.is_bot or event.actor.login == f"{services.app.slug}[bot]":
             return "a bot's comment"
-        github = desk.github_client(event.where, COMMENT_SCOPE)
-        loaded = desk.load_repo_config(event.where, github, github.repository())
+        github = services.github_client(event.where, COMMENT_SCOPE)
+        loaded = services.load_repo_config(event.where, github, github.repository())
         prefix = loaded.config.commands.prefix
         if event.edited and event.author != event.actor:
             return "edited by somebody who did not write it"

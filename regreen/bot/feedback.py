@@ -30,50 +30,50 @@ _DISMISSING_OUTCOMES: frozenset[OutcomeKind] = frozenset({"down", "denied"})
 TextOf = Callable[[str], str | None]
 
 
-def record_dismissed(desk: Services, finding: PostedFinding) -> None:
+def record_dismissed(services: Services, finding: PostedFinding) -> None:
     """Record a dismissal by `/dismiss` or by the button."""
-    outcome = make_outcome(finding, "dismissed", desk.clock.now())
-    OutcomeStore(desk.store).record_outcome(outcome)
+    outcome = make_outcome(finding, "dismissed", services.clock.now())
+    OutcomeStore(services.store).record_outcome(outcome)
 
 
-def collect_feedback(desk: Services, github: GitHub, number: int) -> None:
+def collect_feedback(services: Services, github: GitHub, number: int) -> None:
     """Read thumbs and replies on our findings. A thumb down or a denial dismisses the finding for good."""
-    remembered = PostedFindings(desk.store, github.repo, number)
+    remembered = PostedFindings(services.store, github.repo, number)
     posted = remembered.load_posted()
     if not posted:
         return
-    outcomes = OutcomeStore(desk.store)
+    outcomes = OutcomeStore(services.store)
     for fingerprint, how in read_feedback(github, number, set(posted)).items():
-        outcomes.record_outcome(make_outcome(posted[fingerprint], how, desk.clock.now()))
+        outcomes.record_outcome(make_outcome(posted[fingerprint], how, services.clock.now()))
         if how in _DISMISSING_OUTCOMES:
             remembered.dismiss(fingerprint, "", f"people said so ({how})")
             remembered.close_threads(github, number, {fingerprint})
 
 
-def record_fixed(desk: Services, findings: Iterable[PostedFinding], text_of: TextOf) -> None:
+def record_fixed(services: Services, findings: Iterable[PostedFinding], text_of: TextOf) -> None:
     """Record findings that are gone: the suggestion was applied, or the code was changed in another way."""
-    outcomes = OutcomeStore(desk.store)
+    outcomes = OutcomeStore(services.store)
     for finding in findings:
         how: OutcomeKind = "applied" if was_applied(finding, text_of(finding.path)) else "mended"
-        outcomes.record_outcome(make_outcome(finding, how, desk.clock.now()))
+        outcomes.record_outcome(make_outcome(finding, how, services.clock.now()))
 
 
-def record_thread_change(desk: Services, event: ThreadChanged) -> str:
+def record_thread_change(services: Services, event: ThreadChanged) -> str:
     """Dismiss a finding whose thread a person with write access resolved, until the thread is reopened."""
     if event.actor.is_bot:
         return "a bot's doing"
-    github = desk.github_client(event.where, REVIEW_SCOPE)
+    github = services.github_client(event.where, REVIEW_SCOPE)
     allowed = github.permission(event.actor.login)
     if PERMISSION_LEVELS.index(allowed) < PERMISSION_LEVELS.index("write"):
         return f"{event.actor.login} may not teach"
-    remembered = PostedFindings(desk.store, event.where.repo, event.number)
-    outcomes = OutcomeStore(desk.store)
+    remembered = PostedFindings(services.store, event.where.repo, event.number)
+    outcomes = OutcomeStore(services.store)
     word = "resolved" if event.resolved else "reopened"
     ours = [r for r in github.review_comments(event.number) if r.ours and r.id in event.comments]
     findings = {f: finding for f, finding in remembered.load_posted().items() if any(has_marker(r.body, "finding", f) for r in ours)}  # fmt: skip
     for fingerprint, finding in findings.items():
         if event.resolved:
-            outcomes.record_outcome(make_outcome(finding, "resolved", desk.clock.now()))
+            outcomes.record_outcome(make_outcome(finding, "resolved", services.clock.now()))
             remembered.dismiss(fingerprint, event.actor.login, RESOLVED_REASON)
         else:
             outcomes.withdraw_outcome(event.where.repo, event.number, fingerprint, "resolved")

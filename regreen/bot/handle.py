@@ -66,67 +66,67 @@ OrderWork = Callable[[tuple[Order, ...]], None]
 class EventHandler:
     """Does a job's work: satisfies `runner.HandleJob` and, for failures, `runner.ReportFailure`."""
 
-    def __init__(self, desk: Services, order: OrderWork) -> None:
-        self._desk = desk
+    def __init__(self, services: Services, order: OrderWork) -> None:
+        self._desk = services
         self._order = order
 
-    def _command_handler(self, desk: Services) -> CommandHandler:
-        publish, refresh = partial(publish_approved, desk), partial(refresh_check, desk)
-        return CommandHandler(desk, self._order, publish, refresh)
+    def _command_handler(self, services: Services) -> CommandHandler:
+        publish, refresh = partial(publish_approved, services), partial(refresh_check, services)
+        return CommandHandler(services, self._order, publish, refresh)
 
     def __call__(self, job: Job) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a kind of work
         """Do the work; return a one-line summary."""
-        desk = replace(self._desk, job=job.record.id)
-        match maintenance.with_current_repository(desk, deserialize_work(job.record.event)):
+        services = replace(self._desk, job=job.record.id)
+        match maintenance.with_current_repository(services, deserialize_work(job.record.event)):
             case PullRequestChanged(change="closed" | "converted_to_draft") as event:
                 # replies to earlier findings are still answered, and dismissals still learnt
-                stopped = desk.store.cancel(event.where.repo, event.number, job.record.id, comments=False)  # fmt: skip
+                stopped = services.store.cancel(event.where.repo, event.number, job.record.id, comments=False)  # fmt: skip
                 feedback.collect_feedback(
-                    desk, desk.github_client(event.where, REVIEW_SCOPE), event.number
+                    services, services.github_client(event.where, REVIEW_SCOPE), event.number
                 )
                 return f"stopped {len(stopped)} jobs"
             case PullRequestChanged() as event:
-                return review_pull(desk, job, event.where, event.number, pushed=event.head_sha)
+                return review_pull(services, job, event.where, event.number, pushed=event.head_sha)
             case ReviewRequest() as ask:
                 return review_pull(
-                    desk, job, ask.where, ask.number, asked_by=ask.asked_by, full=ask.full
+                    services, job, ask.where, ask.number, asked_by=ask.asked_by, full=ask.full
                 )
             case CommentPosted() as event:
-                return self._command_handler(desk).handle_comment(job, event)
+                return self._command_handler(services).handle_comment(job, event)
             case ButtonPressed() as event:
-                return self._command_handler(desk).handle_button(job, event)
+                return self._command_handler(services).handle_button(job, event)
             case CheckRerequested() as event:
-                return _review_again(desk, job, event)
+                return _review_again(services, job, event)
             case MergeGroupRequested() as event:
-                return check_merge_group(desk, job, event)
+                return check_merge_group(services, job, event)
             case CheckFailed() as event:
-                return fix_failed_check(desk, job, event)
+                return fix_failed_check(services, job, event)
             case FixRequest() as ask:
-                return fix_on_request(desk, job, ask)
+                return fix_on_request(services, job, ask)
             case CheckPassed() as event:
-                return close_needless_fix(desk, job, event)
+                return close_needless_fix(services, job, event)
             case BisectRequest() as ask:
-                return bisect_on_request(desk, job, ask)
+                return bisect_on_request(services, job, ask)
             case CauseRequest() as ask:
-                return answer_failed_check(desk, job, ask)
+                return answer_failed_check(services, job, ask)
             case PullRequestApproved() as event:
-                return try_approved_change(desk, job, event)
+                return try_approved_change(services, job, event)
             case ProofRequest() as ask:
-                return prove_on_request(desk, job, ask)
+                return prove_on_request(services, job, ask)
             case Tick() as event:
-                return run_schedule(desk, job, event)
+                return run_schedule(services, job, event)
             case QuestionRequest() as ask:
-                return answer_question(desk, job, ask)
+                return answer_question(services, job, ask)
             case NewTestRequest() as ask:
-                return write_test(desk, job, ask)
+                return write_test(services, job, ask)
             case Pushed() as event:
-                return maintenance.learn_schedules(desk, event.where)
+                return maintenance.learn_schedules(services, event.where)
             case InstallationChanged() as event:
-                return maintenance.handle_installation_change(desk, job, event)
+                return maintenance.handle_installation_change(services, job, event)
             case RepositoryChanged() as event:
-                return maintenance.handle_repository_change(desk, job, event, self._order)
+                return maintenance.handle_repository_change(services, job, event, self._order)
             case ThreadChanged() as event:
-                return feedback.record_thread_change(desk, event)
+                return feedback.record_thread_change(services, event)
             case Maintenance() as ask:
                 return self._maintain(job, ask.task)
             case Pinged():
@@ -154,14 +154,14 @@ class EventHandler:
         self._post_failure(record, reason)
 
     def _post_failure(self, record: JobRecord, reason: str) -> None:
-        desk = replace(self._desk, job=record.id)
-        match maintenance.with_current_repository(desk, deserialize_work(record.event)):
+        services = replace(self._desk, job=record.id)
+        match maintenance.with_current_repository(services, deserialize_work(record.event)):
             case PullRequestChanged() | ReviewRequest() as work:
-                report_failed_review(desk, record, work.where, work.number, reason)
+                report_failed_review(services, record, work.where, work.number, reason)
             case MergeGroupRequested() as event:
-                report_unchecked_group(desk, event, messages.job_failed(reason, record.id))
+                report_unchecked_group(services, event, messages.job_failed(reason, record.id))
             case CheckFailed() as event:
-                report_broken_repair(desk, record, event, reason)
+                report_broken_repair(services, record, event, reason)
             case CauseRequest(asked_by="") | PullRequestApproved():
                 pass  # the failed check, or the approval, stays without an answer
             case (
@@ -172,12 +172,12 @@ class EventHandler:
                 | NewTestRequest()
                 | QuestionRequest() as ask
             ):
-                github = desk.github_client(ask.where, COMMENT_SCOPE)
-                reply = CommandReply(github, desk.store, ask.number, ask.comment, record.id)
+                github = services.github_client(ask.where, COMMENT_SCOPE)
+                reply = CommandReply(github, services.store, ask.number, ask.comment, record.id)
                 reply.post_text(messages.job_failed(reason, record.id))
                 reply.show_reaction("confused")
             case CommentPosted() | ButtonPressed() as event:
-                self._command_handler(desk).report_failure(record, event, reason)
+                self._command_handler(services).report_failure(record, event, reason)
             case (
                 CheckPassed()
                 | CheckRerequested()
@@ -193,13 +193,13 @@ class EventHandler:
 
     def end_stopped_job(self, record: JobRecord) -> None:
         """End what a cancelled job began while no process ran it: a check run must not stay in progress."""
-        desk = replace(self._desk, job=record.id)
-        match maintenance.with_current_repository(desk, deserialize_work(record.event)):
+        services = replace(self._desk, job=record.id)
+        match maintenance.with_current_repository(services, deserialize_work(record.event)):
             case PullRequestChanged() as event:
-                report_stopped_review(desk, record, event.where, event.head_sha)
+                report_stopped_review(services, record, event.where, event.head_sha)
             case ReviewRequest() as ask if record.state == "cancelled":
-                github = desk.github_client(ask.where, REVIEW_SCOPE)
-                report_stopped_review(desk, record, ask.where, github.pull(ask.number).head_sha)
+                github = services.github_client(ask.where, REVIEW_SCOPE)
+                report_stopped_review(services, record, ask.where, github.pull(ask.number).head_sha)
             case CauseRequest(asked_by="") | PullRequestApproved():
                 pass  # it posts nothing before its end
             case (
@@ -210,8 +210,8 @@ class EventHandler:
                 | NewTestRequest()
                 | QuestionRequest() as ask
             ):
-                github = desk.github_client(ask.where, COMMENT_SCOPE)
-                reply = CommandReply(github, desk.store, ask.number, ask.comment, record.id)
+                github = services.github_client(ask.where, COMMENT_SCOPE)
+                reply = CommandReply(github, services.store, ask.number, ask.comment, record.id)
                 reply.post_text(messages.job_cancelled())
             case (
                 ButtonPressed()
@@ -232,13 +232,13 @@ class EventHandler:
                 pass  # nothing of these is left unfinished on GitHub
 
 
-def _review_again(desk: Services, job: Job, event: CheckRerequested) -> str:
+def _review_again(services: Services, job: Job, event: CheckRerequested) -> str:
     numbers = event.pulls
     if not numbers:
-        github = desk.github_client(event.where, REVIEW_SCOPE)
+        github = services.github_client(event.where, REVIEW_SCOPE)
         numbers = tuple(p.number for p in github.pulls(head_sha=event.head_sha))
     notes = [
-        review_pull(desk, job, event.where, number, asked_by=event.actor.login)
+        review_pull(services, job, event.where, number, asked_by=event.actor.login)
         for number in numbers[:5]
     ]
     return "; ".join(notes) or "no pull request has this head"

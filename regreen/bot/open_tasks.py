@@ -92,23 +92,23 @@ def _reports(body: dict[str, object], state: ScheduleState) -> bool:
     return isinstance(span, dict) and span.get("bad") == state.red
 
 
-def post_digest(desk: Services) -> str:
+def post_digest(services: Services) -> str:
     """Send the week's list of what needs a person to the operator's address; return what was done."""
-    address = desk.settings.digest_url
+    address = services.settings.digest_url
     if address is None:
         return "no digest is wanted"
-    tasks = list_open_tasks(desk.store, desk.clock.now(), lambda _repo: True)
-    desk.post_json(address.get_secret_value(), {"text": digest_text(desk, tasks)})
+    tasks = list_open_tasks(services.store, services.clock.now(), lambda _repo: True)
+    services.post_json(address.get_secret_value(), {"text": digest_text(services, tasks)})
     return f"sent {count_noun(len(tasks), 'task')}"
 
 
-def digest_text(desk: Services, tasks: list[OpenTask]) -> str:
+def digest_text(services: Services, tasks: list[OpenTask]) -> str:
     """The digest as chat programs show it; what comes from repositories is plain text there."""
-    now, page = desk.clock.now(), (desk.settings.public_url or "").rstrip("/")
+    now, page = services.clock.now(), (services.settings.public_url or "").rstrip("/")
     count = f"{count_noun(len(tasks), 'thing')} need{'s' if len(tasks) == 1 else ''} a person"
     lines = [f"Regreen, week {now:%V}: {count if tasks else 'nothing needs a person'}."]
     for task in tasks:
-        web = f"{desk.settings.github.web_url}/{task.repo}"
+        web = f"{services.settings.github.web_url}/{task.repo}"
         link = f"{web}/issues/{task.number}" if task.number is not None else web
         since = f" (since {task.since:%d %B})" if task.since else ""
         lines.append(f"- {task.repo}: {_quote(task.text)}{since} {link}")

@@ -101,10 +101,10 @@ def make_instance(
         for item in cls.node.body
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
     ]
-    heaped = interp.state.heap[key]
+    heap_object = interp.state.heap[key]
     for name, given in (*zip(fields, args.positional, strict=False), *args.keywords.items()):
-        heaped = heaped.with_entry(name, given)
-    interp.state.heap[key] = heaped
+        heap_object = heap_object.with_entry(name, given)
+    interp.state.heap[key] = heap_object
     made = class_member(interp.run, cls, "__post_init__", value)
     if any(isinstance(ref, FunctionRef) for ref in made.things):
         interp.invoke_callee(node, made, CallArguments())

@@ -65,8 +65,8 @@ def _evaluate_arguments(interp: Interpreter, node: ast.Call) -> CallArguments:
         if keyword.arg is not None:
             keywords[keyword.arg] = value
             continue
-        for heaped in interp.state.find_objects(value):
-            keywords.update({k: v for k, v in heaped.entries.items() if isinstance(k, str)})
+        for heap_object in interp.state.find_objects(value):
+            keywords.update({k: v for k, v in heap_object.entries.items() if isinstance(k, str)})
         if value.taints:
             spread = join_values(spread or BOTTOM, value)
     return CallArguments(tuple(positional), keywords, spread)
@@ -95,19 +95,19 @@ def _call_function(
 def _called_object(
     interp: Interpreter, node: ast.Call, handle: ObjectRef, args: CallArguments
 ) -> list[AbstractValue]:
-    heaped = interp.state.find_object(handle.key)
-    if heaped is not None and heaped.kind == "partial":
-        given = {k[1]: v for k, v in heaped.entries.items() if isinstance(k, tuple)}
+    heap_object = interp.state.find_object(handle.key)
+    if heap_object is not None and heap_object.kind == "partial":
+        given = {k[1]: v for k, v in heap_object.entries.items() if isinstance(k, tuple)}
         whole = CallArguments(
-            (*(heaped.items or ()), *args.positional), {**given, **args.keywords}, args.spread
+            (*(heap_object.items or ()), *args.positional), {**given, **args.keywords}, args.spread
         )
-        return [_call_function(interp, node, heaped.entries["function"], whole)]
-    if heaped is None or not isinstance(heaped.of, ClassRef):
+        return [_call_function(interp, node, heap_object.entries["function"], whole)]
+    if heap_object is None or not isinstance(heap_object.of, ClassRef):
         return []
     return [
         interp.invoke_callee(
             node,
-            namespaces.class_member(interp.run, heaped.of, "__call__", make_reference(handle)),
+            namespaces.class_member(interp.run, heap_object.of, "__call__", make_reference(handle)),
             args,
         )
     ]
@@ -173,38 +173,42 @@ def _with_self(args: CallArguments, owner: AbstractValue) -> CallArguments:
 def _object_method(  # noqa: PLR0911
     interp: Interpreter, node: ast.Call, handle: ObjectRef, name: str, args: CallArguments
 ) -> AbstractValue | None:
-    heaped = interp.state.find_object(handle.key)
-    if heaped is None:
+    heap_object = interp.state.find_object(handle.key)
+    if heap_object is None:
         return None
-    if name in heaped.entries and heaped.kind == "instance":
-        return _call_function(interp, node, heaped.entries[name], args)
-    if isinstance(heaped.of, ClassRef):
-        checked = form_models.call_schema_load(interp, handle, heaped.of, name, args)
+    if name in heap_object.entries and heap_object.kind == "instance":
+        return _call_function(interp, node, heap_object.entries[name], args)
+    if isinstance(heap_object.of, ClassRef):
+        checked = form_models.call_schema_load(interp, handle, heap_object.of, name, args)
         if checked is not None:
             return checked
-        value = namespaces.class_member(interp.run, heaped.of, name, make_reference(handle))
+        value = namespaces.class_member(interp.run, heap_object.of, name, make_reference(handle))
         if value.things:
             return interp.invoke_callee(node, value, args)
         return None
-    if heaped.kind == "parser" and name in {"setFeature", "setProperty"}:
-        interp.state.heap[handle.key] = string_methods.set_parser_feature(heaped, args)
+    if heap_object.kind == "parser" and name in {"setFeature", "setProperty"}:
+        interp.state.heap[handle.key] = string_methods.set_parser_feature(heap_object, args)
         return NONE_VALUE
-    if heaped.kind == "parser" and name == "parse":
-        sinks.check_parse_call(interp, node, heaped, args)
+    if heap_object.kind == "parser" and name == "parse":
+        sinks.check_parse_call(interp, node, heap_object, args)
         return NONE_VALUE
-    if heaped.kind == "pattern" and name in {"match", "fullmatch", "search"} and args.positional:
-        pattern = heaped.entries.get("pattern", TOP)
+    if (
+        heap_object.kind == "pattern"
+        and name in {"match", "fullmatch", "search"}
+        and args.positional
+    ):
+        pattern = heap_object.entries.get("pattern", TOP)
         return string_methods.make_match(interp, node, pattern, args.positional[0], name)
-    if heaped.kind == "match":
-        subject = heaped.entries.get("subject", TOP)
+    if heap_object.kind == "match":
+        subject = heap_object.entries.get("subject", TOP)
         only = args.positional[0].single_constant if args.positional else ()
         part = project_part(subject, ("group", node.lineno, node.col_offset))
         if name == "group" and only and len(args.positional) == 1:
-            part = validation.restrict_to_group(heaped, part, only[0])
+            part = validation.restrict_to_group(heap_object, part, only[0])
         return part if subject.taints else TOP
-    outcome = heap.call_mutator(heaped, name, args.positional, args.keywords)
+    outcome = heap.call_mutator(heap_object, name, args.positional, args.keywords)
     if outcome is None:
-        return heaped.any_element() if name in heap.READING_METHODS else None
+        return heap_object.any_element() if name in heap.READING_METHODS else None
     interp.state.heap[handle.key], value = outcome
     return value
 

@@ -297,15 +297,15 @@ def _refine_truthiness(
 
 
 def _refine_match(value: AbstractValue, true: AbstractState) -> None:
-    for heaped in true.find_objects(value):
-        if heaped.kind == "match":
-            validation.assume_match(heaped, true)
+    for heap_object in true.find_objects(value):
+        if heap_object.kind == "match":
+            validation.assume_match(heap_object, true)
 
 
 def _refine_no_match(value: AbstractValue, false: AbstractState) -> None:
-    for heaped in false.find_objects(value):
-        if heaped.kind == "match":
-            validation.assume_no_match(heaped, false)
+    for heap_object in false.find_objects(value):
+        if heap_object.kind == "match":
+            validation.assume_no_match(heap_object, false)
 
 
 def evaluate_truth(state: AbstractState, value: AbstractValue) -> bool | None:
@@ -327,12 +327,12 @@ def evaluate_truth(state: AbstractState, value: AbstractValue) -> bool | None:
     return None
 
 
-def _held_truth(heaped: HeapObject | None) -> bool | None:
-    if heaped is None or heaped.kind == "match":
+def _held_truth(heap_object: HeapObject | None) -> bool | None:
+    if heap_object is None or heap_object.kind == "match":
         return None
-    if heaped.kind == "list" and (heaped.items is not None or heaped.filled):
-        return not heaped.known_emptiness
-    return True if heaped.kind == "instance" else None
+    if heap_object.kind == "list" and (heap_object.items is not None or heap_object.filled):
+        return not heap_object.known_emptiness
+    return True if heap_object.kind == "instance" else None
 
 
 def truth_value(interp: Interpreter, node: ast.Compare | ast.UnaryOp) -> AbstractValue:
@@ -386,7 +386,7 @@ def compare_values(
 
 def _is_match(value: AbstractValue, state: AbstractState) -> bool:
     """What a regular expression found, which may be nothing."""
-    return any(heaped.kind == "match" for heaped in state.find_objects(value))
+    return any(heap_object.kind == "match" for heap_object in state.find_objects(value))
 
 
 def _is_foreign(value: AbstractValue) -> bool:
@@ -398,16 +398,16 @@ def _compare_membership(
 ) -> bool | None:
     if not left.single_constant or len(right.heap_keys()) != 1 or len(right.things) != 1:
         return None
-    heaped = state.find_object(right.heap_keys()[0])
-    if heaped is None:
+    heap_object = state.find_object(right.heap_keys()[0])
+    if heap_object is None:
         return None
-    if heaped.kind == "dict":
-        if left.single_constant[0] in heaped.entries:
+    if heap_object.kind == "dict":
+        if left.single_constant[0] in heap_object.entries:
             return isinstance(op, ast.In)
         return None
-    if heaped.items is None or any(not item.single_constant for item in heaped.items):
+    if heap_object.items is None or any(not item.single_constant for item in heap_object.items):
         return None
-    found = any(item.single_constant == left.single_constant for item in heaped.items)
+    found = any(item.single_constant == left.single_constant for item in heap_object.items)
     return found == isinstance(op, ast.In)
 
 

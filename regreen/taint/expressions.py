@@ -162,19 +162,22 @@ def _evaluate_sequence(interp: Interpreter, node: ast.List | ast.Tuple | ast.Set
 
 
 def _evaluate_dict(interp: Interpreter, node: ast.Dict) -> AbstractValue:
-    heaped = HeapObject("dict")
+    heap_object = HeapObject("dict")
     for key_node, value_node in zip(node.keys, node.values, strict=True):
         value = interp.evaluate(value_node)
         if key_node is None:
-            heaped = replace(
-                heaped, rest=join_values(heaped.rest, interp.state.any_element(value), TOP)
+            heap_object = replace(
+                heap_object,
+                rest=join_values(heap_object.rest, interp.state.any_element(value), TOP),
             )
             continue
         key = interp.evaluate(key_node)
-        heaped = heap.set_item(heaped, key, value, sure=True)
+        heap_object = heap.set_item(heap_object, key, value, sure=True)
         if key.taints:
-            heaped = replace(heaped, rest=join_values(heaped.rest, make_tainted(key.taints)))
-    return interp.allocate_object(node, heaped)
+            heap_object = replace(
+                heap_object, rest=join_values(heap_object.rest, make_tainted(key.taints))
+            )
+    return interp.allocate_object(node, heap_object)
 
 
 def _evaluate_conditional(interp: Interpreter, node: ast.IfExp) -> AbstractValue:
@@ -230,9 +233,9 @@ def _evaluate_subscript(interp: Interpreter, node: ast.Subscript) -> AbstractVal
     key = interp.evaluate(node.slice)
     found: list[AbstractValue] = []
     for handle in value.heap_keys():
-        heaped = interp.state.find_object(handle)
-        if heaped is not None:
-            found.append(heap.get_item(heaped, key))
+        heap_object = interp.state.find_object(handle)
+        if heap_object is not None:
+            found.append(heap.get_item(heap_object, key))
     if value.taints:
         only = key.single_constant
         found.append(
@@ -331,21 +334,23 @@ def _library_attribute(interp: Interpreter, name: str, node: ast.Attribute) -> A
 def _object_attribute(
     interp: Interpreter, handle: ObjectRef, node: ast.Attribute
 ) -> Sequence[AbstractValue]:
-    heaped = interp.state.find_object(handle.key)
-    if heaped is None:
+    heap_object = interp.state.find_object(handle.key)
+    if heap_object is None:
         return ()
-    if node.attr in heaped.entries:
-        return (heaped.entries[node.attr],)
-    if isinstance(heaped.of, ClassRef):
-        value = namespaces.class_member(interp.run, heaped.of, node.attr, make_reference(handle))
+    if node.attr in heap_object.entries:
+        return (heap_object.entries[node.attr],)
+    if isinstance(heap_object.of, ClassRef):
+        value = namespaces.class_member(
+            interp.run, heap_object.of, node.attr, make_reference(handle)
+        )
         if any(
             isinstance(ref, FunctionRef) and namespaces.is_property(ref) for ref in value.things
         ):
             return (interp.invoke_callee(node, value, CallArguments()),)
         return (value,)
-    if isinstance(heaped.of, ExternalRef):
-        return (make_external(f"{heaped.of.name}.{node.attr}"),)
-    return (heaped.rest,) if heaped.rest != BOTTOM else ()
+    if isinstance(heap_object.of, ExternalRef):
+        return (make_external(f"{heap_object.of.name}.{node.attr}"),)
+    return (heap_object.rest,) if heap_object.rest != BOTTOM else ()
 
 
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp

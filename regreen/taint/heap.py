@@ -57,10 +57,10 @@ def enter_context(interp: Interpreter, value: AbstractValue, node: ast.AST) -> A
     """What `with value as x` binds."""
     found: list[AbstractValue] = []
     for key in value.heap_keys():
-        heaped = interp.state.find_object(key)
-        if heaped is not None and isinstance(heaped.of, ClassRef):
+        heap_object = interp.state.find_object(key)
+        if heap_object is not None and isinstance(heap_object.of, ClassRef):
             made = namespaces.class_member(
-                interp.run, heaped.of, "__enter__", make_reference(ObjectRef(key))
+                interp.run, heap_object.of, "__enter__", make_reference(ObjectRef(key))
             )
             if any(isinstance(ref, FunctionRef) for ref in made.things):
                 found.append(interp.invoke_callee(node, made, CallArguments()))
@@ -73,18 +73,18 @@ def store_item(
     """`owner[key] = value`."""
     handles = owner.heap_keys()
     for handle in handles:
-        heaped = state.find_object(handle)
-        if heaped is not None:
-            state.heap[handle] = set_item(heaped, key, value, sure=len(handles) == 1)
+        heap_object = state.find_object(handle)
+        if heap_object is not None:
+            state.heap[handle] = set_item(heap_object, key, value, sure=len(handles) == 1)
 
 
 def store_anywhere(owner: AbstractValue, value: AbstractValue, state: AbstractState) -> None:
     """`owner[a:b] = value`."""
     for handle in owner.heap_keys():
-        heaped = state.find_object(handle)
-        if heaped is not None:
-            inside = join_values(state.any_element(value), heaped.any_element())
-            state.heap[handle] = replace(heaped, items=None, rest=inside)
+        heap_object = state.find_object(handle)
+        if heap_object is not None:
+            inside = join_values(state.any_element(value), heap_object.any_element())
+            state.heap[handle] = replace(heap_object, items=None, rest=inside)
 
 
 def extend_in_place(before: AbstractValue, added: AbstractValue, state: AbstractState) -> bool:
@@ -94,14 +94,14 @@ def extend_in_place(before: AbstractValue, added: AbstractValue, state: Abstract
         return False
     items = state.known_elements(added)
     for handle in handles:
-        heaped = state.find_object(handle)
-        if heaped is None or heaped.kind not in {"list", "set"}:
+        heap_object = state.find_object(handle)
+        if heap_object is None or heap_object.kind not in {"list", "set"}:
             continue
-        if items is not None and heaped.items is not None and len(handles) == 1:
-            state.heap[handle] = replace(heaped, items=(*heaped.items, *items))
+        if items is not None and heap_object.items is not None and len(handles) == 1:
+            state.heap[handle] = replace(heap_object, items=(*heap_object.items, *items))
         else:
-            rest = join_values(heaped.any_element(), state.any_element(added))
-            state.heap[handle] = replace(heaped, items=None, rest=rest)
+            rest = join_values(heap_object.any_element(), state.any_element(added))
+            state.heap[handle] = replace(heap_object, items=None, rest=rest)
     return True
 
 
@@ -123,16 +123,16 @@ def make_mac(interp: Interpreter, node: ast.Call, args: CallArguments) -> Abstra
 
 def load_framework_attribute(state: AbstractState, name: str, attr: str) -> AbstractValue | None:
     """An attribute that was set on something of the framework's: `flask.g.user`."""
-    heaped = state.find_object(("carried", name))
-    return heaped.entries.get(attr) if heaped is not None else None
+    heap_object = state.find_object(("carried", name))
+    return heap_object.entries.get(attr) if heap_object is not None else None
 
 
 def store_framework_attribute(
     state: AbstractState, name: str, attr: str, value: AbstractValue
 ) -> None:
     """Remember such an attribute."""
-    heaped = state.find_object(("carried", name)) or HeapObject("instance")
-    state.heap["carried", name] = heaped.with_entry(attr, value)
+    heap_object = state.find_object(("carried", name)) or HeapObject("instance")
+    state.heap["carried", name] = heap_object.with_entry(attr, value)
 
 
 READING_METHODS = frozenset(
@@ -140,57 +140,65 @@ READING_METHODS = frozenset(
 )
 
 
-def join_entry(heaped: HeapObject, key: Key, value: AbstractValue) -> AbstractValue:
+def join_entry(heap_object: HeapObject, key: Key, value: AbstractValue) -> AbstractValue:
     """What an entry holds that may or may not have been set."""
-    return join_values(heaped.entries.get(key, heaped.rest), value)
+    return join_values(heap_object.entries.get(key, heap_object.rest), value)
 
 
-def get_item(heaped: HeapObject, key: AbstractValue) -> AbstractValue:
+def get_item(heap_object: HeapObject, key: AbstractValue) -> AbstractValue:
     """What `container[key]` gives."""
     only = key.single_constant
-    if heaped.kind in {"list", "tuple"}:
-        if heaped.items is not None and only and isinstance(only[0], int):
-            if -len(heaped.items) <= only[0] < len(heaped.items):
-                return heaped.items[only[0]]
+    if heap_object.kind in {"list", "tuple"}:
+        if heap_object.items is not None and only and isinstance(only[0], int):
+            if -len(heap_object.items) <= only[0] < len(heap_object.items):
+                return heap_object.items[only[0]]
             return TOP
-        return heaped.any_element()
+        return heap_object.any_element()
     if only:
-        return heaped.entries.get(only[0], heaped.rest)
+        return heap_object.entries.get(only[0], heap_object.rest)
     known = key.known_constants
     if known:
-        return join_values(*(heaped.entries.get(constant, heaped.rest) for constant in known))
-    return heaped.any_element()
+        return join_values(
+            *(heap_object.entries.get(constant, heap_object.rest) for constant in known)
+        )
+    return heap_object.any_element()
 
 
 def set_item(
-    heaped: HeapObject, key: AbstractValue, value: AbstractValue, *, sure: bool
+    heap_object: HeapObject, key: AbstractValue, value: AbstractValue, *, sure: bool
 ) -> HeapObject:
     """The container after `container[key] = value`."""
     only = key.single_constant
-    if heaped.kind in {"list", "tuple"}:
-        if heaped.items is None:
-            return replace(heaped, rest=join_values(heaped.rest, value))
-        if only and isinstance(only[0], int) and -len(heaped.items) <= only[0] < len(heaped.items):
-            items = list(heaped.items)
+    if heap_object.kind in {"list", "tuple"}:
+        if heap_object.items is None:
+            return replace(heap_object, rest=join_values(heap_object.rest, value))
+        if (
+            only
+            and isinstance(only[0], int)
+            and -len(heap_object.items) <= only[0] < len(heap_object.items)
+        ):
+            items = list(heap_object.items)
             items[only[0]] = value if sure else join_values(items[only[0]], value)
-            return replace(heaped, items=tuple(items))
-        return replace(heaped, items=None, rest=join_values(heaped.any_element(), value))
+            return replace(heap_object, items=tuple(items))
+        return replace(heap_object, items=None, rest=join_values(heap_object.any_element(), value))
     if only and sure:
-        return replace(heaped.with_entry(only[0], value), filled=True)
+        return replace(heap_object.with_entry(only[0], value), filled=True)
     if only:
-        return heaped.with_entry(only[0], join_entry(heaped, only[0], value))
-    return replace(heaped, rest=join_values(heaped.rest, value))
+        return heap_object.with_entry(only[0], join_entry(heap_object, only[0], value))
+    return replace(heap_object, rest=join_values(heap_object.rest, value))
 
 
-def _append_item(heaped: HeapObject, value: AbstractValue, at: int | None = None) -> HeapObject:
+def _append_item(
+    heap_object: HeapObject, value: AbstractValue, at: int | None = None
+) -> HeapObject:
     """A list with one element more."""
-    if heaped.items is None or len(heaped.items) >= MAX_ITEMS:
+    if heap_object.items is None or len(heap_object.items) >= MAX_ITEMS:
         return replace(
-            heaped, items=None, rest=join_values(heaped.any_element(), value), filled=True
+            heap_object, items=None, rest=join_values(heap_object.any_element(), value), filled=True
         )
-    items = list(heaped.items)
+    items = list(heap_object.items)
     items.insert(len(items) if at is None else at, value)
-    return replace(heaped, items=tuple(items))
+    return replace(heap_object, items=tuple(items))
 
 
 def call_mutator(  # noqa: PLR0911
@@ -200,41 +208,43 @@ def call_mutator(  # noqa: PLR0911
     keywords: dict[str, AbstractValue],
 ) -> tuple[HeapObject, AbstractValue] | None:
     """The object after a method call, and what the call gives; None where the method is not known."""
-    heaped = kind_of
-    match heaped.kind:
+    heap_object = kind_of
+    match heap_object.kind:
         case "list" | "tuple":
-            return _call_list_method(heaped, method, args)
+            return _call_list_method(heap_object, method, args)
         case "dict":
-            return _call_dict_method(heaped, method, args, keywords)
+            return _call_dict_method(heap_object, method, args, keywords)
         case "config":
-            return _call_configparser_method(heaped, method, args, keywords)
+            return _call_configparser_method(heap_object, method, args, keywords)
         case "buffer":
-            return _call_buffer_method(heaped, method, args)
+            return _call_buffer_method(heap_object, method, args)
         case "set":
             if method in {"add", "update"} and args:
                 return replace(
-                    heaped, items=None, rest=join_values(heaped.any_element(), args[0])
+                    heap_object, items=None, rest=join_values(heap_object.any_element(), args[0])
                 ), NONE_VALUE
             if method == "pop":
-                return heaped, heaped.any_element()
+                return heap_object, heap_object.any_element()
         case _:
             return None
     return None
 
 
 def _call_list_method(  # noqa: C901, PLR0911, PLR0912
-    heaped: HeapObject, method: str, args: tuple[AbstractValue, ...]
+    heap_object: HeapObject, method: str, args: tuple[AbstractValue, ...]
 ) -> tuple[HeapObject, AbstractValue] | None:
-    items = heaped.items
+    items = heap_object.items
     match method:
         case "append" | "appendleft" if args:
-            return _append_item(heaped, args[0], 0 if method == "appendleft" else None), NONE_VALUE
+            return _append_item(
+                heap_object, args[0], 0 if method == "appendleft" else None
+            ), NONE_VALUE
         case "insert" if len(args) > 1:
             only = args[0].single_constant
             if only and isinstance(only[0], int):
-                return _append_item(heaped, args[1], only[0]), NONE_VALUE
+                return _append_item(heap_object, args[1], only[0]), NONE_VALUE
             return replace(
-                heaped, items=None, rest=join_values(heaped.any_element(), args[1])
+                heap_object, items=None, rest=join_values(heap_object.any_element(), args[1])
             ), NONE_VALUE
         case "pop" | "popleft":
             at = -1 if method == "pop" else 0
@@ -242,30 +252,34 @@ def _call_list_method(  # noqa: C901, PLR0911, PLR0912
                 only = args[0].single_constant
                 if not only or not isinstance(only[0], int):
                     return replace(
-                        heaped, items=None, rest=heaped.any_element()
-                    ), heaped.any_element()
+                        heap_object, items=None, rest=heap_object.any_element()
+                    ), heap_object.any_element()
                 at = only[0]
             if items is None or not -len(items) <= at < len(items):
-                return replace(heaped, filled=False), heaped.any_element()
+                return replace(heap_object, filled=False), heap_object.any_element()
             left = list(items)
             taken = left.pop(at)
-            return replace(heaped, items=tuple(left)), taken
+            return replace(heap_object, items=tuple(left)), taken
         case "clear":
-            return replace(heaped, items=(), rest=BOTTOM, filled=False), NONE_VALUE
+            return replace(heap_object, items=(), rest=BOTTOM, filled=False), NONE_VALUE
         case "reverse":
-            return replace(heaped, items=items[::-1] if items is not None else None), NONE_VALUE
+            return replace(
+                heap_object, items=items[::-1] if items is not None else None
+            ), NONE_VALUE
         case "sort" | "remove":
-            return replace(heaped, items=None, rest=heaped.any_element(), filled=False), NONE_VALUE
+            return replace(
+                heap_object, items=None, rest=heap_object.any_element(), filled=False
+            ), NONE_VALUE
         case "copy":
             return None
         case "index" | "count":
-            return heaped, TOP
+            return heap_object, TOP
         case _:
             return None
 
 
 def _call_dict_method(  # noqa: PLR0911
-    heaped: HeapObject,
+    heap_object: HeapObject,
     method: str,
     args: tuple[AbstractValue, ...],
     keywords: dict[str, AbstractValue],
@@ -274,31 +288,31 @@ def _call_dict_method(  # noqa: PLR0911
         case "get" if args:
             default = args[1] if len(args) > 1 else keywords.get("default", NONE_VALUE)
             only = args[0].single_constant
-            if only and only[0] in heaped.entries:
-                return heaped, heaped.entries[only[0]]
-            if only and heaped.rest == BOTTOM:
-                return heaped, default
-            return heaped, join_values(get_item(heaped, args[0]), default)
+            if only and only[0] in heap_object.entries:
+                return heap_object, heap_object.entries[only[0]]
+            if only and heap_object.rest == BOTTOM:
+                return heap_object, default
+            return heap_object, join_values(get_item(heap_object, args[0]), default)
         case "pop" | "setdefault" if args:
             default = args[1] if len(args) > 1 else NONE_VALUE
             only = args[0].single_constant
-            found = heaped.entries.get(only[0]) if only else None
-            given = found if found is not None else join_values(heaped.rest, default)
+            found = heap_object.entries.get(only[0]) if only else None
+            given = found if found is not None else join_values(heap_object.rest, default)
             if method == "setdefault" and only and found is None:
-                return heaped.with_entry(only[0], given), given
+                return heap_object.with_entry(only[0], given), given
             if method == "pop" and only and found is not None:
-                left = {k: v for k, v in heaped.entries.items() if k != only[0]}
-                return replace(heaped, entries=left, filled=False), given
-            return replace(heaped, filled=False), given if only else join_values(
-                heaped.any_element(), default
+                left = {k: v for k, v in heap_object.entries.items() if k != only[0]}
+                return replace(heap_object, entries=left, filled=False), given
+            return replace(heap_object, filled=False), given if only else join_values(
+                heap_object.any_element(), default
             )
         case "clear":
-            return replace(heaped, entries={}, rest=BOTTOM, filled=False), NONE_VALUE
+            return replace(heap_object, entries={}, rest=BOTTOM, filled=False), NONE_VALUE
         case "values":
-            return heaped, heaped.any_element()
+            return heap_object, heap_object.any_element()
         case "update":
-            rest = join_values(heaped.rest, *args) if args else heaped.rest
-            updated = replace(heaped, rest=rest)
+            rest = join_values(heap_object.rest, *args) if args else heap_object.rest
+            updated = replace(heap_object, rest=rest)
             for name, value in keywords.items():
                 updated = updated.with_entry(name, value)
             return updated, NONE_VALUE
@@ -307,19 +321,21 @@ def _call_dict_method(  # noqa: PLR0911
 
 
 def _call_configparser_method(  # noqa: PLR0911
-    heaped: HeapObject,
+    heap_object: HeapObject,
     method: str,
     args: tuple[AbstractValue, ...],
     keywords: dict[str, AbstractValue],
 ) -> tuple[HeapObject, AbstractValue] | None:
     """`configparser`: entries by (section, option), options case-folded as it does."""
     if method in {"add_section", "remove_section", "remove_option"}:
-        return heaped, NONE_VALUE
+        return heap_object, NONE_VALUE
     if method in {"read", "read_file", "read_string", "read_dict"}:
         source = args[0] if args and method in {"read_string", "read_dict"} else BOTTOM
-        return replace(heaped, rest=join_values(heaped.rest, TOP, make_tainted(source.taints))), TOP
+        return replace(
+            heap_object, rest=join_values(heap_object.rest, TOP, make_tainted(source.taints))
+        ), TOP
     if method in {"getint", "getfloat", "getboolean", "has_option", "has_section", "sections"}:
-        return heaped, TOP
+        return heap_object, TOP
     if method not in {"get", "set"} or len(args) < 2:
         return None
     section, option = args[0].single_constant, args[1].single_constant
@@ -327,20 +343,22 @@ def _call_configparser_method(  # noqa: PLR0911
     if method == "set":
         value = args[2] if len(args) > 2 else NONE_VALUE
         if key is None:
-            return replace(heaped, rest=join_values(heaped.rest, value)), NONE_VALUE
-        return heaped.with_entry(key, value), NONE_VALUE
+            return replace(heap_object, rest=join_values(heap_object.rest, value)), NONE_VALUE
+        return heap_object.with_entry(key, value), NONE_VALUE
     fallback = keywords.get("fallback", BOTTOM)
     if key is not None:
-        found = heaped.entries.get(key)
-        return heaped, found if found is not None else join_values(heaped.rest, fallback, TOP)
-    return heaped, join_values(heaped.any_element(), fallback)
+        found = heap_object.entries.get(key)
+        return heap_object, found if found is not None else join_values(
+            heap_object.rest, fallback, TOP
+        )
+    return heap_object, join_values(heap_object.any_element(), fallback)
 
 
 def _call_buffer_method(
-    heaped: HeapObject, method: str, args: tuple[AbstractValue, ...]
+    heap_object: HeapObject, method: str, args: tuple[AbstractValue, ...]
 ) -> tuple[HeapObject, AbstractValue] | None:
     """`io.StringIO` and its like: one text that grows."""
-    content = heaped.entries.get("content", make_constant(""))
+    content = heap_object.entries.get("content", make_constant(""))
     match method:
         case "write" | "writelines" if args:
             grown = AbstractValue(
@@ -354,10 +372,10 @@ def _call_buffer_method(
                 and args[0].single_text is not None
             ):
                 grown = make_constant(content.single_text + args[0].single_text)
-            return heaped.with_entry("content", grown), TOP
+            return heap_object.with_entry("content", grown), TOP
         case "getvalue" | "read" | "readline" | "getbuffer":
-            return heaped, content
+            return heap_object, content
         case "truncate" | "close":
-            return heaped, NONE_VALUE
+            return heap_object, NONE_VALUE
         case _:
             return None

@@ -228,10 +228,10 @@ class Interpreter(ABC):
         value = self.run.environments.get(self.frame.path, {}).get(name)
         return make_external(f"builtins.{name}") if value is None else value
 
-    def allocate_object(self, node: ast.AST, heaped: HeapObject) -> AbstractValue:
+    def allocate_object(self, node: ast.AST, heap_object: HeapObject) -> AbstractValue:
         """A new object, made at this place in this call."""
         key = (id(node), self.frame.context)
-        self.state.heap[key] = heaped
+        self.state.heap[key] = heap_object
         return make_reference(ObjectRef(key))
 
     def report_flow(self, rule: str, node: ast.AST, sink: str, taints: frozenset[Taint]) -> None:

@@ -135,7 +135,9 @@ def _check_sink(
 def _without_files(state: AbstractState, value: AbstractValue) -> AbstractValue:
     """A file in memory and an upload are no paths, whatever is in them; the name of an upload is one."""
     held = [(ref, state.find_object(ref.key)) for ref in value.things if isinstance(ref, ObjectRef)]
-    buffers = {ref for ref, heaped in held if heaped is not None and heaped.kind == "buffer"}
+    buffers = {
+        ref for ref, heap_object in held if heap_object is not None and heap_object.kind == "buffer"
+    }
     paths = frozenset(t for t in value.taints if not _is_upload(t))
     return replace(value, things=value.things - buffers, taints=paths)
 
@@ -176,8 +178,8 @@ def _spec_applies(  # noqa: PLR0911
         case "parser-resolves-entities":
             parser = args.find_argument(1, "parser")
             return parser is not None and any(
-                "external entities" in heaped.entries
-                for heaped in interp.state.find_objects(parser)
+                "external entities" in heap_object.entries
+                for heap_object in interp.state.find_objects(parser)
             )
         case "html":
             kind = args.find_argument("content_type", "mimetype", "media_type")
@@ -210,20 +212,20 @@ def _is_shell(args: CallArguments) -> bool:
 def _program_part(state: AbstractState, value: AbstractValue) -> AbstractValue:
     """Without a shell only the program, and what follows a shell's -c, can be turned into a command."""
     risky: list[AbstractValue] = []
-    for heaped in state.find_objects(value):
-        if heaped.items is None:
+    for heap_object in state.find_objects(value):
+        if heap_object.items is None:
             texts = {
                 t
-                for v in (*heaped.entries.values(), heaped.rest)
+                for v in (*heap_object.entries.values(), heap_object.rest)
                 for t in (v.known_constants or ())
                 if isinstance(t, str)
             }
             if texts & _SHELL_PROGRAMS and texts & {"-c", "/c", "/C"}:
-                risky.append(heaped.any_element())
+                risky.append(heap_object.any_element())
             continue
-        if not heaped.items:
+        if not heap_object.items:
             continue
-        first, *rest = heaped.items
+        first, *rest = heap_object.items
         risky.append(first)
         if any(
             isinstance(word, str) and word.rpartition("/")[2] in _SHELL_PROGRAMS
@@ -334,18 +336,20 @@ def _response_body(state: AbstractState, value: AbstractValue) -> AbstractValue:
     """The page in `(page, status, headers)`; other containers become JSON."""
     parts = [AbstractValue(value.constants, value.taints)]
     parts += [
-        heaped.items[0]
-        for heaped in state.find_objects(value)
-        if heaped.kind == "tuple" and heaped.items
+        heap_object.items[0]
+        for heap_object in state.find_objects(value)
+        if heap_object.kind == "tuple" and heap_object.items
     ]
     return join_values(*parts) if value.heap_keys() else value
 
 
 def _is_other_kind(state: AbstractState, value: AbstractValue) -> bool:
     """`(body, status, {"Content-Type": "text/plain"})`: nothing that a browser reads as a page."""
-    responses = [heaped for heaped in state.find_objects(value) if heaped.kind == "tuple"]
+    responses = [
+        heap_object for heap_object in state.find_objects(value) if heap_object.kind == "tuple"
+    ]
     parts = [part for response in responses for part in response.items or ()]
-    for headers in (heaped for part in parts for heaped in state.find_objects(part)):
+    for headers in (heap_object for part in parts for heap_object in state.find_objects(part)):
         for name, held in headers.entries.items():
             if str(name).lower() == "content-type" and held.single_text is not None:
                 return not any(kind in held.single_text for kind in HTML_TYPES)

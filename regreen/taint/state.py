@@ -102,14 +102,14 @@ class AbstractState:
         handles = value.heap_keys()
         if value.taints or len(handles) != 1 or len(value.things) != 1:
             return None
-        heaped = self.find_object(handles[0])
-        if heaped is None or heaped.kind not in {"list", "tuple", "set"}:
+        heap_object = self.find_object(handles[0])
+        if heap_object is None or heap_object.kind not in {"list", "tuple", "set"}:
             return None
-        return heaped.items
+        return heap_object.items
 
     def any_element(self, value: AbstractValue) -> AbstractValue:
         """What any element may be."""
-        found = [heaped.any_element() for heaped in self.find_objects(value)]
+        found = [heap_object.any_element() for heap_object in self.find_objects(value)]
         if value.taints:
             found.append(project_part(value, "element"))
         return join_values(*found) if found else TOP
@@ -119,13 +119,17 @@ class AbstractState:
         taints = frozenset[Taint]().union(*(self.apply_checks(value).taints for value in values))
         if depth > 3:
             return taints
-        held = [heaped.any_element() for value in values for heaped in self.find_objects(value)]
+        held = [
+            heap_object.any_element()
+            for value in values
+            for heap_object in self.find_objects(value)
+        ]
         return taints | self.collect_taints(*held, depth=depth + 1) if held else taints
 
     def find_objects(self, value: AbstractValue) -> list[HeapObject]:
         """The objects that a value may be."""
         found = (self.find_object(key) for key in value.heap_keys())
-        return [heaped for heaped in found if heaped is not None]
+        return [heap_object for heap_object in found if heap_object is not None]
 
     def make_callee_state(self, names: dict[str, AbstractValue]) -> AbstractState:
         """The state inside a function that is called here."""
@@ -275,10 +279,10 @@ def _join_pair(left: AbstractState, right: AbstractState) -> AbstractState:
         theirs = right.apply_checks(value) if differs else value
         names[name] = theirs if mine is None else join_values(mine, theirs)
     heap = dict(left.heap)
-    for key, heaped in right.heap.items():
+    for key, heap_object in right.heap.items():
         here = heap.get(key)
-        if here is not heaped:  # nearly all are the same on both ways
-            heap[key] = heaped if here is None else _join_heap_objects(here, heaped)
+        if here is not heap_object:  # nearly all are the same on both ways
+            heap[key] = heap_object if here is None else _join_heap_objects(here, heap_object)
     answers = {n: a for n, a in left.answers.items() if right.answers.get(n) is a}
     if differs:
         answers |= _infer_answers(left, right)
@@ -332,11 +336,11 @@ def _truth_in_state(state: AbstractState, value: AbstractValue) -> bool | None:
         verdicts = {bool(constant) for constant in known}
         return verdicts.pop() if len(verdicts) == 1 else None
     handles = value.heap_keys()
-    heaped = state.find_object(handles[0]) if len(handles) == 1 == len(value.things) else None
+    heap_object = state.find_object(handles[0]) if len(handles) == 1 == len(value.things) else None
     if (
-        heaped is None
-        or heaped.kind not in {"list", "dict", "set"}
-        or heaped.known_emptiness is None
+        heap_object is None
+        or heap_object.kind not in {"list", "dict", "set"}
+        or heap_object.known_emptiness is None
     ):
         return None
-    return not heaped.known_emptiness
+    return not heap_object.known_emptiness

@@ -82,10 +82,10 @@ def _assign_attribute(interp: Interpreter, target: ast.Attribute, value: Abstrac
     sinks.check_stored_attribute(interp, target, owner, value)
     handles = owner.heap_keys()
     for key in handles:
-        heaped = interp.state.find_object(key)
-        if heaped is not None:
-            held = value if len(handles) == 1 else heap.join_entry(heaped, target.attr, value)
-            interp.state.heap[key] = heaped.with_entry(target.attr, held)
+        heap_object = interp.state.find_object(key)
+        if heap_object is not None:
+            held = value if len(handles) == 1 else heap.join_entry(heap_object, target.attr, value)
+            interp.state.heap[key] = heap_object.with_entry(target.attr, held)
     if not handles and isinstance(target.value, ast.Name) and secrecy.is_weak(value):
         interp.state.names[f"{target.value.id}.{target.attr}"] = value
     for thing in owner.things:

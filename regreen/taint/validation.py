@@ -103,9 +103,9 @@ def _assume_signed(value: AbstractValue, state: AbstractState) -> None:
     """A message authentication code of ours was the one given: the message comes from who holds the key."""
     for name in value.external_names():
         made = sources.MAC_NAME.match(name)
-        heaped = state.find_object(("mac", made.group())) if made is not None else None
-        if heaped is not None:
-            _mark_all_checked(heaped.entries["of"], state)
+        heap_object = state.find_object(("mac", made.group())) if made is not None else None
+        if heap_object is not None:
+            _mark_all_checked(heap_object.entries["of"], state)
 
 
 def assume_empty_host(value: AbstractValue, other: AbstractValue, state: AbstractState) -> None:
@@ -133,7 +133,7 @@ def assume_member(value: AbstractValue, container: AbstractValue, state: Abstrac
 
 def _is_ours(container: AbstractValue, state: AbstractState) -> bool:
     return not is_foreign(container) and not any(
-        is_foreign(heaped.any_element()) for heaped in state.find_objects(container)
+        is_foreign(heap_object.any_element()) for heap_object in state.find_objects(container)
     )
 
 
@@ -141,10 +141,10 @@ def _container_letters(container: AbstractValue, state: AbstractState) -> frozen
     """The letters that a set or a list holds; None when that is not all it may hold."""
     found: set[str] = set()
     for key in container.heap_keys():
-        heaped = state.find_object(key)
-        if heaped is None or heaped.items is None:
+        heap_object = state.find_object(key)
+        if heap_object is None or heap_object.items is None:
             return None
-        texts = [item.single_text for item in heaped.items]
+        texts = [item.single_text for item in heap_object.items]
         if not texts or any(text is None or len(text) != 1 for text in texts):
             return None
         found.update(text for text in texts if text is not None)
@@ -159,10 +159,10 @@ def _assume_letters(value: AbstractValue, text: str, state: AbstractState) -> No
 
 def assume_empty_difference(value: AbstractValue, state: AbstractState) -> None:
     """`set(given) - allowed` is empty: each element is one of ours."""
-    for heaped in state.find_objects(value):
-        if heaped.kind == "difference":
-            _mark_all_checked(heaped.entries["of"], state)
-            for mark, classes in _whole_text_facts(heaped.entries["of"]).items():
+    for heap_object in state.find_objects(value):
+        if heap_object.kind == "difference":
+            _mark_all_checked(heap_object.entries["of"], state)
+            for mark, classes in _whole_text_facts(heap_object.entries["of"]).items():
                 state.mark_checked(mark, classes)
 
 
@@ -179,10 +179,10 @@ def _is_single(mark: AccessPath) -> bool:
 def assume_subset(value: AbstractValue, container: AbstractValue, state: AbstractState) -> None:
     """`set(given) <= allowed`."""
     for key in value.heap_keys():
-        heaped = state.find_object(key)
-        if heaped is None or heaped.kind != "set" or not container.heap_keys():
+        heap_object = state.find_object(key)
+        if heap_object is None or heap_object.kind != "set" or not container.heap_keys():
             continue
-        each = heaped.any_element()
+        each = heap_object.any_element()
         assume_member(each, container, state)
         if _is_ours(container, state):
             letters = _container_letters(container, state)
@@ -316,8 +316,10 @@ def assume_method_false(
     if name != "startswith" or not args:
         return
     for key in (None, *args[0].heap_keys()):
-        heaped = state.find_object(key) if key is not None else None
-        options = [args[0]] if key is None else list((heaped.items if heaped else None) or ())
+        heap_object = state.find_object(key) if key is not None else None
+        options = (
+            [args[0]] if key is None else list((heap_object.items if heap_object else None) or ())
+        )
         if any(option.single_text == "//" for option in options):
             for mark in _access_paths(value):
                 _record_local_fact(mark, _NOT_TWO, state)
@@ -364,8 +366,8 @@ def _isinstance_types(value: AbstractValue, state: AbstractState) -> tuple[str, 
     """The names of the types in the second argument of `isinstance`."""
     found = value.external_names()
     for key in value.heap_keys():
-        heaped = state.find_object(key)
-        for item in (heaped.items or (TOP,)) if heaped is not None else ():
+        heap_object = state.find_object(key)
+        for item in (heap_object.items or (TOP,)) if heap_object is not None else ():
             found += item.external_names() or ("?",)
     return found
 
@@ -391,24 +393,24 @@ def assume_pattern(
         state.mark_checked(mark, classes)
 
 
-def assume_match(heaped: HeapObject, state: AbstractState) -> None:
+def assume_match(heap_object: HeapObject, state: AbstractState) -> None:
     """`if m:` where `m = re.fullmatch(...)`."""
-    value, pattern, how = (heaped.entries[key] for key in ("subject", "pattern", "how"))
+    value, pattern, how = (heap_object.entries[key] for key in ("subject", "pattern", "how"))
     if pattern.single_text is not None:
         assume_pattern(pattern.single_text, value, state, whole=how.single_text == "fullmatch")
 
 
-def restrict_to_group(heaped: HeapObject, part: AbstractValue, key: object) -> AbstractValue:
+def restrict_to_group(heap_object: HeapObject, part: AbstractValue, key: object) -> AbstractValue:
     """`m.group(1)`: as harmless as what that part of the pattern can match."""
-    pattern = heaped.entries["pattern"].single_text
+    pattern = heap_object.entries["pattern"].single_text
     inner = find_group(pattern, key) if pattern is not None and isinstance(key, int | str) else None
     possible = matchable_characters(inner) if inner is not None else None
     return part if possible is None else mark_safe(part, sinks_safe_for_letters(possible))
 
 
-def assume_no_match(heaped: HeapObject, state: AbstractState) -> None:
+def assume_no_match(heap_object: HeapObject, state: AbstractState) -> None:
     """`if not m:` where `m = re.search("[^a-z]", ...)`: none of these characters is in it."""
-    value, pattern, how = (heaped.entries[key] for key in ("subject", "pattern", "how"))
+    value, pattern, how = (heap_object.entries[key] for key in ("subject", "pattern", "how"))
     if pattern.single_text is not None and how.single_text == "search":
         missing = sufficient_characters(pattern.single_text)
         for mark in _access_paths(value) if missing else ():

@@ -169,7 +169,7 @@ def test_an_app_that_is_removed_forgets(story: Story) -> None:
 
 
 def _copies(story: Story) -> list[str]:
-    return [p.name for p in (story.regreen.desk.settings.home / "mirrors").glob("*.git")]
+    return [p.name for p in (story.regreen.services.settings.home / "mirrors").glob("*.git")]
 
 
 def test_the_copy_of_a_repository_goes_with_the_app_that_may_read_it(story: Story) -> None:

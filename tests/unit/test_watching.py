@@ -182,10 +182,10 @@ def test_metrics_count_queues_times_tokens_and_acknowledgements(tmp_path: Path) 
         regreen.intake.accept_delivery(
             WebhookDelivery("d1", "ping", Pinged("Keep it logically awesome."))
         )
-        regreen.desk.app.installations()  # a call to GitHub, whose answer tells the limit
+        regreen.services.app.installations()  # a call to GitHub, whose answer tells the limit
         regreen.runner.hand_over()
         shown = client.get("/metrics").text
-        regreen.desk.app.installations()
+        regreen.services.app.installations()
         regreen.runner.hand_over()
         after = client.get("/metrics").text
         regreen.close()

@@ -62,13 +62,13 @@ _TEST_TOOL = Tool(
 )
 
 
-def answer_question(desk: Services, job: Job, ask: QuestionRequest) -> str:
+def answer_question(services: Services, job: Job, ask: QuestionRequest) -> str:
     """Answer a question about a pull request or issue."""
-    table = _AnswerContext.from_request(desk, job, ask.where.repo, ask.number, ask)
-    reply = CommandReply(table.github, desk.store, ask.number, ask.comment, job.record.id)
+    table = _AnswerContext.from_request(services, job, ask.where.repo, ask.number, ask)
+    reply = CommandReply(table.github, services.store, ask.number, ask.comment, job.record.id)
     question = ask.question or (_EXPLAIN_THREAD_QUESTION if ask.thread else _EXPLAIN_QUESTION)
     material = table.material
-    if question == _EXPLAIN_QUESTION and (findings := _list_open_findings(desk, ask)):
+    if question == _EXPLAIN_QUESTION and (findings := _list_open_findings(services, ask)):
         material, question = (
             f"{material}\n\n# What the review found\n{findings}",
             f"{_EXPLAIN_QUESTION} {_FINDINGS_QUESTION}",
@@ -81,13 +81,13 @@ def answer_question(desk: Services, job: Job, ask: QuestionRequest) -> str:
     job.check_cancelled()
     reply.post_text(say.answer_body(answer, table.cost(), code=table.pull is not None))
     reply.show_reaction("rocket")
-    desk.log_action(job, ask.asked_by, "answer", ask.question)
+    services.log_action(job, ask.asked_by, "answer", ask.question)
     return f"answered, ${table.cost().usd:.3f}"
 
 
-def _list_open_findings(desk: Services, ask: QuestionRequest) -> str:
+def _list_open_findings(services: Services, ask: QuestionRequest) -> str:
     """The open findings of the pull request, one on each line; dismissed findings are left out."""
-    remembered = PostedFindings(desk.store, ask.where.repo, ask.number)
+    remembered = PostedFindings(services.store, ask.where.repo, ask.number)
     return "\n".join(f"{s.path}: {s.title}" for s in remembered.open_findings())
 
 
@@ -111,23 +111,23 @@ def _ask_for_whole_answer(model: Model, request: ModelRequest) -> str:
     )
 
 
-def write_test(desk: Services, job: Job, ask: NewTestRequest) -> str:
+def write_test(services: Services, job: Job, ask: NewTestRequest) -> str:
     """Propose a test for a pull request, after the test has run and passed on it."""
-    table = _AnswerContext.from_request(desk, job, ask.where.repo, ask.number, ask)
+    table = _AnswerContext.from_request(services, job, ask.where.repo, ask.number, ask)
     assert table.pull is not None  # noqa: S101 - commands.py lets /test pass on pull requests only
-    reply = CommandReply(table.github, desk.store, ask.number, ask.comment, job.record.id)
+    reply = CommandReply(table.github, services.store, ask.number, ask.comment, job.record.id)
     refuse_if_moved("test", ask.sha, table.pull)
     cleared = require_clearance(
-        desk.store, table.git, table.repository, table.pull, table.pull.head_sha
+        services.store, table.git, table.repository, table.pull, table.pull.head_sha
     )
     # first: the model is not paid for a test that cannot run
     tests = complete_tests(
-        desk, job, table.git, table.config, cleared,
+        services, job, table.git, table.config, cleared,
         github=table.github, rev=table.pull.head_sha, base=table.pull.base_sha, asked_by=ask.asked_by,
     )  # fmt: skip
     if not tests.trial.command:
         raise UserError("how do the tests run? set tests.setup and tests.command in regreen.yml")
-    done = _try_proposed_tests(desk, job, table, tests.trial, ask.path)
+    done = _try_proposed_tests(services, job, table, tests.trial, ask.path)
     job.check_cancelled()
     if done is None:
         reply.post_text(say.test_not_found(_MAX_TEST_ROUNDS))
@@ -135,7 +135,7 @@ def write_test(desk: Services, job: Job, ask: NewTestRequest) -> str:
         return "no test that passes"
     reply.post_text(say.proposed_test(done.path, done.code, done.why, shlex.join(done.command)))
     reply.show_reaction("rocket")
-    desk.log_action(job, ask.asked_by, "test", done.path)
+    services.log_action(job, ask.asked_by, "test", done.path)
     return f"proposed {done.path}"
 
 
@@ -154,18 +154,23 @@ class _AnswerContext:
 
     @classmethod
     def from_request(
-        cls, desk: Services, job: Job, repo: str, number: int, ask: QuestionRequest | NewTestRequest
+        cls,
+        services: Services,
+        job: Job,
+        repo: str,
+        number: int,
+        ask: QuestionRequest | NewTestRequest,
     ) -> _AnswerContext:
-        github = desk.github_client(ask.where, COMMENT_SCOPE)
+        github = services.github_client(ask.where, COMMENT_SCOPE)
         repository = github.repository()
-        config = desk.load_repo_config(ask.where, github, repository).config
-        model = desk.model(job, repo, number, config)
+        config = services.load_repo_config(ask.where, github, repository).config
+        model = services.model(job, repo, number, config)
         if model is None:
             raise UserError("this needs a language model, and the operator has set none")
         on_pull = isinstance(ask, NewTestRequest) or ask.on_pull
         pull = github.pull(number) if on_pull else None
         refs = [f"refs/pull/{number}/head"] if pull else []
-        git = desk.mirrors.fetch(github, repository, refs, job.cancel)
+        git = services.mirrors.fetch(github, repository, refs, job.cancel)
         if pull is not None:
             thread = ask.thread if isinstance(ask, QuestionRequest) else None
             text = read_pull_context(github, git, pull, config, thread)
@@ -184,10 +189,10 @@ class _ProposedTest:
 
 
 def _try_proposed_tests(
-    desk: Services, job: Job, table: _AnswerContext, trial: Trial, wanted: str
+    services: Services, job: Job, table: _AnswerContext, trial: Trial, wanted: str
 ) -> _ProposedTest | None:
     assert table.pull is not None  # noqa: S101 - see write_test
-    lines = load_uncovered_lines(desk, table.github.repo, table.pull)
+    lines = load_uncovered_lines(services, table.github.repo, table.pull)
     about = describe_wanted_test(lines, wanted)
     messages: tuple[Message, ...] = (
         Message("user", f"{_quote_untrusted(table.material)}\n\n{about}"),
@@ -209,12 +214,12 @@ def _try_proposed_tests(
         problem = "path and code must be text; path a new .py file inside the repository"
         if proposed is not None:
             job.report_progress(f"running {proposed.path}")
-            worth = _check_test_quality(desk, job, table, trial, proposed, wanted=wanted)
+            worth = _check_test_quality(services, job, table, trial, proposed, wanted=wanted)
             problem = worth.problem or ""
             if not problem:
                 reason = f"{proposed.why} It notices {worth.killed} of {worth.mutants} faults put into the changed lines."
                 run, problem = _describe_coverage_gain(
-                    desk, job, table, trial, proposed, lines=lines
+                    services, job, table, trial, proposed, lines=lines
                 )
                 if not problem:
                     return replace(proposed, why=f"{reason} {run}".strip())
@@ -240,7 +245,7 @@ def _parse_proposed_test(answer: Mapping[str, object]) -> _ProposedTest | None:
 
 
 def _check_test_quality(
-    desk: Services,
+    services: Services,
     job: Job,
     table: _AnswerContext,
     trial: Trial,
@@ -259,14 +264,14 @@ def _check_test_quality(
         proposed.path,
         proposed.code,
         git=table.git,
-        sandbox=desk.sandbox(),
+        sandbox=services.sandbox(),
         about=about,
         cancel=job.cancel,
     )
 
 
 def _describe_coverage_gain(
-    desk: Services, job: Job, table: _AnswerContext, trial: Trial, proposed: _ProposedTest, *, lines: LinesByPath
+    services: Services, job: Job, table: _AnswerContext, trial: Trial, proposed: _ProposedTest, *, lines: LinesByPath
 ) -> tuple[str, str]:  # fmt: skip
     """What the test adds to the coverage in one sentence, or why it is not the requested test."""
     if not lines:
@@ -277,7 +282,7 @@ def _describe_coverage_gain(
         command=proposed.command,
         overlay={**trial.overlay, proposed.path: proposed.code.encode()},
     )
-    gain = measure_coverage_gain(desk, job, table.git, table.pull, alone, lines=lines)
+    gain = measure_coverage_gain(services, job, table.git, table.pull, alone, lines=lines)
     if gain is None:
         return "", ""
     if gain.run == 0:
@@ -363,9 +368,9 @@ class CoverageGain:
     of: int
 
 
-def load_uncovered_lines(desk: Services, repo: str, pull: PullRequest) -> LinesByPath:
+def load_uncovered_lines(services: Services, repo: str, pull: PullRequest) -> LinesByPath:
     """What the latest review of this head measured of files that a proposed test can be run for."""
-    reviews = desk.store.documents(kind="review", repo=repo, number=pull.number, limit=20)
+    reviews = services.store.documents(kind="review", repo=repo, number=pull.number, limit=20)
     latest = next((d.body for d in reviews if d.body.get("head") == pull.head_sha), {})
     rows = (latest.get("coverage") or {}).get("uncovered") or []
     return {row["path"]: frozenset(row["lines"]) for row in rows if find_test_tools(row["path"])}
@@ -382,11 +387,17 @@ def describe_wanted_test(lines: LinesByPath, wanted: str) -> str:
 
 
 def measure_coverage_gain(
-    desk: Services, job: Job, git: Mirror, pull: PullRequest, trial: Trial, *, lines: LinesByPath
+    services: Services,
+    job: Job,
+    git: Mirror,
+    pull: PullRequest,
+    trial: Trial,
+    *,
+    lines: LinesByPath,
 ) -> CoverageGain | None:
     """Run `trial` (the new test alone) with coverage; None if nothing was measured."""
     work = ReviewJob(base=pull.base_sha, head=pull.head_sha, tests=trial, run_tests=True)
-    context = read_change(work, git, sandbox=desk.sandbox(), cancel=job.cancel)
+    context = read_change(work, git, sandbox=services.sandbox(), cancel=job.cancel)
     job.report_progress("measuring what the new test runs")
     report = Coverage().run(context).coverage
     if report is None:

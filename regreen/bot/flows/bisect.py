@@ -50,7 +50,7 @@ MAX_REVERTS_PER_DAY = 4
 class RevertOffer:
     """A revert that can be offered: `found` was bisected on `branch` by running `trial` over all the `tests`."""
 
-    desk: Services
+    services: Services
     job: Job
     where: RepositoryRef
     repository: Repository
@@ -68,7 +68,7 @@ class RevertOffer:
         tip = self.git.resolve(f"refs/heads/{self.branch}")
         if not self.git.is_ancestor(culprit.sha, tip):
             return None
-        github = self.desk.github_client(self.where, FIX_SCOPE)
+        github = self.services.github_client(self.where, FIX_SCOPE)
         head = f"{BRANCH_PREFIX}revert-{culprit.sha[:12]}"
         drafts = github.pulls(head=head)
         if drafts:
@@ -82,7 +82,7 @@ class RevertOffer:
         customs = read_conventions(self.git, tip)
         title = customs.fit_title(say.revert_title(culprit.subject))
         branches.push_branch(
-            self.desk, self.job, self.git, commit, head, github=github, sign_off=customs.sign_off,
+            self.services, self.job, self.git, commit, head, github=github, sign_off=customs.sign_off,
             message=f"{title}\n\nThis reverts commit {culprit.sha}.\n",
         )  # fmt: skip
         self.job.check_cancelled()
@@ -96,19 +96,19 @@ class RevertOffer:
             ),
             draft=True,
         )
-        branches.release_branch(self.desk, github.repo, opened)
-        self.desk.store.save(Revert(self.repository.full_name, culprit.sha, opened.number))
-        self.desk.log_action(
+        branches.release_branch(self.services, github.repo, opened)
+        self.services.store.save(Revert(self.repository.full_name, culprit.sha, opened.number))
+        self.services.log_action(
             self.job, "", "revert", f"#{opened.number} takes back {culprit.sha[:12]}"
         )
         return opened
 
     def _may_open_another(self, culprit: str) -> bool:
         """Whether today's limit allows one more, and nobody has closed one for this commit."""
-        store, repo = self.desk.store, self.repository.full_name
+        store, repo = self.services.store, self.repository.full_name
         if store.find(Revert, repo=repo, culprit=culprit) is not None:
             return False
-        day = f"{self.desk.clock.now():%Y-%m-%d}"
+        day = f"{self.services.clock.now():%Y-%m-%d}"
         known = {tried.culprit for tried in store.find_all(RevertTry, repo=repo, day=day)}
         if culprit not in known and len(known) >= MAX_REVERTS_PER_DAY:
             return False
@@ -121,7 +121,7 @@ class RevertOffer:
             "whole": (),
             "source": changed_source_paths(self.git, culprit),
         }
-        store, repo = self.desk.store, self.repository.full_name
+        store, repo = self.services.store, self.repository.full_name
         proof = store.find(RevertProof, repo=repo, culprit=culprit, tip=tip)
         # a process died between the push and the pull request; the branch may exist
         if proof is not None and proof.way in ways:
@@ -139,7 +139,7 @@ class RevertOffer:
     def _passes_gate(self, culprit: str, tip: str, commit: str) -> bool:
         """Whether a repair by this revert would be published without an approval."""
         work = FixJob(self.trial, tip, tests=self.tests)
-        sandbox = self.desk.sandbox()
+        sandbox = self.services.sandbox()
         try:
             report = judge_revert(
                 work, culprit, commit, git=self.git, sandbox=sandbox, say=self.job.report_progress
@@ -161,31 +161,31 @@ _MAX_MINUTES = 120.0
 _SCHEDULED_MINUTES = 240.0
 
 
-def bisect_on_request(desk: Services, job: Job, ask: BisectAsk) -> str:
+def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
     """Bisect on request: one comment, updated on the way, ends with the culprit or with the reason for none."""
-    github = desk.github_client(ask.where, BISECT_SCOPE)
+    github = services.github_client(ask.where, BISECT_SCOPE)
     repository = github.repository()
-    config = desk.load_repo_config(ask.where, github, repository).config
-    reply = CommandReply(github, desk.store, ask.number, ask.comment, job.record.id)
+    config = services.load_repo_config(ask.where, github, repository).config
+    reply = CommandReply(github, services.store, ask.number, ask.comment, job.record.id)
     on_pull = ask.bad is None and _is_pull(github, ask.number)
     pull = github.pull(ask.number) if on_pull else None
     if pull is not None:
         refuse_if_moved("bisect", ask.sha, pull)
     base = pull.base_sha if pull else repository.default_branch
     refs = [f"refs/pull/{ask.number}/head"] if pull else []
-    git = desk.mirrors.fetch(github, repository, refs, job.cancel)
+    git = services.mirrors.fetch(github, repository, refs, job.cancel)
     bad = ask.bad or (pull.head_sha if pull else repository.default_branch)
     good = ask.good or (pull.base_sha if pull else None)
     ends = [bad] if good is None or git.is_ancestor(good, bad) else [bad, good]
-    cleared = require_clearance(desk.store, git, repository, pull, *ends)
+    cleared = require_clearance(services.store, git, repository, pull, *ends)
     branch = pull.head_ref if pull else repository.default_branch
     if ask.slower is not None and good is None:
         raise UserError("`slower=` needs `good=`: the commit whose time is the measure")
-    desk.sandbox()  # fails early, and so does a range that is none
+    services.sandbox()  # fails early, and so does a range that is none
     resolve_range(good, bad, find_fix=False, git=git)
     try:
         tests = complete_tests(
-            desk, job, git, config, cleared, github=github,
+            services, job, git, config, cleared, github=github,
             rev=bad, base=base, minutes=_MAX_MINUTES, command=ask.test, asked_by=ask.asked_by,
         )  # fmt: skip
         trial = tests.trial
@@ -206,10 +206,15 @@ def bisect_on_request(desk: Services, job: Job, ask: BisectAsk) -> str:
             else (),
         )
         bisection = _run_bisection(
-            desk, job, repository, task, git=git, progress=_make_progress_reporter(desk, job, reply)
+            services,
+            job,
+            repository,
+            task,
+            git=git,
+            progress=_make_progress_reporter(services, job, reply),
         )
         bisection = replace(bisection, environment=tests.document)
-        _save_bisection(desk, job, repository, bisection, git, number=ask.number)
+        _save_bisection(services, job, repository, bisection, git, number=ask.number)
         job.check_cancelled()
     except Cancelled:
         reply.post_text(messages.job_cancelled())
@@ -217,28 +222,38 @@ def bisect_on_request(desk: Services, job: Job, ask: BisectAsk) -> str:
     wanted = config.bisect.revert_pr and (pull is None or not pull.fork)
     suite = make_suite_trial(config, cleared, git, rev=bad, base=base, like=trial)
     revert = RevertOffer(
-        desk, job, ask.where, repository, git, repository.default_branch, trial, suite, bisection
+        services,
+        job,
+        ask.where,
+        repository,
+        git,
+        repository.default_branch,
+        trial,
+        suite,
+        bisection,
     )
     opened = revert.open_draft() if wanted else None
     body = messages.bisection_body(
-        bisection, opened.number if opened else None, desk.job_page_url(job.record.id)
+        bisection, opened.number if opened else None, services.job_page_url(job.record.id)
     )
     reply.post_text(body)
     reply.show_reaction("rocket")
-    desk.log_action(job, ask.asked_by, "bisect", _summarize_bisection(bisection))
+    services.log_action(job, ask.asked_by, "bisect", _summarize_bisection(bisection))
     return _summarize_bisection(bisection)
 
 
-def run_schedule(desk: Services, job: Job, tick: Tick) -> str:
+def run_schedule(services: Services, job: Job, tick: Tick) -> str:
     """Handle a due schedule: record a passing test, bisect a failing one, open one issue for each regression."""
-    github = desk.github_client(tick.where, BISECT_SCOPE)
+    github = services.github_client(tick.where, BISECT_SCOPE)
     repository = github.repository()
-    config = desk.load_repo_config(tick.where, github, repository).config
+    config = services.load_repo_config(tick.where, github, repository).config
     schedule = next((s for s in config.bisect.schedules if s.name == tick.schedule), None)
     if schedule is None or repository.archived:
         return "the schedule is gone"
     jobs = _parallel_job_count(config)
-    flow = _ScheduledBisect(desk, job, github, repository, schedule, where=tick.where, jobs=jobs)
+    flow = _ScheduledBisect(
+        services, job, github, repository, schedule, where=tick.where, jobs=jobs
+    )
     return flow.run(config)
 
 
@@ -247,7 +262,7 @@ class _ScheduledBisect:
 
     def __init__(
         self,
-        desk: Services,
+        services: Services,
         job: Job,
         github: GitHub,
         repository: Repository,
@@ -256,7 +271,7 @@ class _ScheduledBisect:
         where: RepositoryRef,
         jobs: int,
     ) -> None:
-        self._desk = desk
+        self._desk = services
         self._job = job
         self._github = github
         self._repository = repository
@@ -264,29 +279,29 @@ class _ScheduledBisect:
         self._where = where
         self._jobs = jobs
         empty = ScheduleState(repository.full_name, schedule.name)
-        known = desk.store.find(ScheduleState, repo=empty.repo, schedule=empty.schedule)
+        known = services.store.find(ScheduleState, repo=empty.repo, schedule=empty.schedule)
         self._state = known or empty
 
     def run(self, config: RepoConfig) -> str:
         """Run the test at the branch's head, and bisect if it fails."""
-        desk, job = self._desk, self._job
-        git = desk.mirrors.fetch(self._github, self._repository, cancel=job.cancel)
+        services, job = self._desk, self._job
+        git = services.mirrors.fetch(self._github, self._repository, cancel=job.cancel)
         head = git.resolve(f"refs/heads/{self._schedule.branch}")
-        cleared = require_clearance(desk.store, git, self._repository, None, head)
+        cleared = require_clearance(services.store, git, self._repository, None, head)
         tests = complete_tests(
-            desk, job, git, config, cleared, github=self._github,
+            services, job, git, config, cleared, github=self._github,
             rev=head, base=self._schedule.branch, minutes=_SCHEDULED_MINUTES, command=self._schedule.test,
         )  # fmt: skip
         trial = tests.trial
         job.report_progress(f"running {trial.command_line} at {head[:12]}")
-        passes = _test_passes(trial, head, git, desk, job)
+        passes = _test_passes(trial, head, git, services, job)
         fast = self._find_reference_commit(git, head) if passes and self._schedule.slower else None
         if passes and (fast is None or not self._is_slower(trial, git, head, fast)):
             return self._record_green(head)
         if self._state.red == head and (self._state.issue or is_observed(self._github)):
             return "still red, and the issue says why"
         bisection = self._search_culprit(tests, git, head, fast)
-        _save_bisection(desk, job, self._repository, bisection, git)
+        _save_bisection(services, job, self._repository, bisection, git)
         if bisection.outcome == "not_reproduced":
             return "failed once and not again: flaky" if fast is None else self._record_green(head)
         job.check_cancelled()
@@ -294,11 +309,11 @@ class _ScheduledBisect:
             config, cleared, git, rev=head, base=self._schedule.branch, like=trial
         )
         offer = RevertOffer(
-            desk, job, self._where, self._repository, git, self._schedule.branch, trial, suite, bisection
+            services, job, self._where, self._repository, git, self._schedule.branch, trial, suite, bisection
         )  # fmt: skip
         opened = offer.open_draft() if config.bisect.revert_pr else None
         told = self._report_regression(bisection, head, opened)
-        _save_bisection(desk, job, self._repository, bisection, git, opened=self._state.issue)
+        _save_bisection(services, job, self._repository, bisection, git, opened=self._state.issue)
         return told
 
     def _find_reference_commit(self, git: Mirror, head: str) -> str | None:
@@ -405,7 +420,7 @@ def _parallel_job_count(config: RepoConfig) -> int:
 
 
 def _run_bisection(
-    desk: Services,
+    services: Services,
     job: Job,
     repository: Repository,
     task: BisectJob,
@@ -417,28 +432,30 @@ def _run_bisection(
     return run_bisection(
         task,
         git=git,
-        sandbox=desk.sandbox(),
+        sandbox=services.sandbox(),
         memory=memory,
         progress=progress,
         cancel=job.cancel,
-        keep=partial(desk.store_capsule, repository),
+        keep=partial(services.store_capsule, repository),
     )
 
 
-def _test_passes(trial: Trial, rev: str, git: Mirror, desk: Services, job: Job) -> bool:
-    with open_box(trial, rev, git=git, sandbox=desk.sandbox(), cancel=job.cancel) as box:
+def _test_passes(trial: Trial, rev: str, git: Mirror, services: Services, job: Job) -> bool:
+    with open_box(trial, rev, git=git, sandbox=services.sandbox(), cancel=job.cancel) as box:
         done = box.run(trial.command, timeout=trial.timeout, env=dict(trial.env), cancel=job.cancel)
     return done.passed
 
 
-def _make_progress_reporter(desk: Services, job: Job, reply: CommandReply) -> Callable[[str], None]:
+def _make_progress_reporter(
+    services: Services, job: Job, reply: CommandReply
+) -> Callable[[str], None]:
     """Report progress to the dashboard at once and to the comment rarely: GitHub counts every edit."""
-    last = [desk.clock.monotonic()]
+    last = [services.clock.monotonic()]
 
     def tell(text: str) -> None:
         job.report_progress(text)
-        if desk.clock.monotonic() - last[0] >= _MIN_EDIT_SECONDS:
-            last[0] = desk.clock.monotonic()
+        if services.clock.monotonic() - last[0] >= _MIN_EDIT_SECONDS:
+            last[0] = services.clock.monotonic()
             reply.post_text(messages.work_started(text))
 
     return tell
@@ -455,7 +472,7 @@ def _summarize_bisection(bisection: Bisection) -> str:
 
 
 def _save_bisection(
-    desk: Services,
+    services: Services,
     job: Job,
     repository: Repository,
     bisection: Bisection,
@@ -473,14 +490,14 @@ def _save_bisection(
         "commits": {c.sha: {"subject": c.subject, "author": c.author} for c in named},
         "opened": opened,
     }
-    desk.store.save_document(
+    services.store.save_document(
         ResultDocument(
             kind="bisect",
             repo=repository.full_name,
             number=number,
             subject=job.record.id,
             job=job.record.id,
-            at=desk.clock.now(),
+            at=services.clock.now(),
             body=body,
         )
     )

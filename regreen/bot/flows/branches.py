@@ -31,18 +31,18 @@ def branch_tip(git: Mirror, branch: str) -> str | None:
         return None
 
 
-def is_our_branch(desk: Services, repo: str, branch: str, sha: str | None) -> bool:
+def is_our_branch(services: Services, repo: str, branch: str, sha: str | None) -> bool:
     """Whether our branch with the tip `sha` (None: deleted) holds only commits that we pushed."""
-    return sha is None or sha in _pushed_commits(desk, repo, branch)
+    return sha is None or sha in _pushed_commits(services, repo, branch)
 
 
-def _pushed_commits(desk: Services, repo: str, branch: str) -> tuple[str, ...]:
-    known = desk.store.find(PushedCommits, repo=repo, branch=branch)
+def _pushed_commits(services: Services, repo: str, branch: str) -> tuple[str, ...]:
+    known = services.store.find(PushedCommits, repo=repo, branch=branch)
     return known.commits if known else ()
 
 
 def push_branch(
-    desk: Services,
+    services: Services,
     job: Job,
     git: Mirror,
     commit: str,
@@ -62,15 +62,15 @@ def push_branch(
         OutsideError: the branch has moved since `git` was fetched, or GitHub fails.
     """
     tip = branch_tip(git, branch)
-    if not is_our_branch(desk, github.repo, branch, tip):
+    if not is_our_branch(services, github.repo, branch, tip):
         msg = f"{branch} has commits that Regreen did not push, so nothing was pushed there"
         raise BranchTaken(msg)
     record, (parent, *_) = job.record, git.commit(commit).parents
     changes = _list_changes(git, commit)
     sha = github.create_commit(parent, changes, message or git.message(commit), sign_off=sign_off)
-    desk.store.save(UnclaimedBranch(github.repo, branch, record.id, record.installation, sha))
-    pushed = (*_pushed_commits(desk, github.repo, branch), sha)
-    desk.store.save(PushedCommits(github.repo, branch, pushed[-_MAX_PUSHED_COMMITS:]))
+    services.store.save(UnclaimedBranch(github.repo, branch, record.id, record.installation, sha))
+    pushed = (*_pushed_commits(services, github.repo, branch), sha)
+    services.store.save(PushedCommits(github.repo, branch, pushed[-_MAX_PUSHED_COMMITS:]))
     github.move_branch(branch, sha, expect=tip)
 
 
@@ -88,39 +88,39 @@ def _list_changes(git: Mirror, commit: str) -> list[TreeChange]:
     ]
 
 
-def release_branch(desk: Services, repo: str, pull: PullRequest) -> None:
+def release_branch(services: Services, repo: str, pull: PullRequest) -> None:
     """Forget a branch that has a pull request now: it is not ours alone any more."""
-    desk.store.remove(UnclaimedBranch, repo=repo, branch=pull.head_ref)
+    services.store.remove(UnclaimedBranch, repo=repo, branch=pull.head_ref)
 
 
-def delete_leftover_branches(desk: Services, job_id: str | None = None) -> str:
+def delete_leftover_branches(services: Services, job_id: str | None = None) -> str:
     """Delete the branches without a pull request that a job (default: any ended job) left behind.
 
     A branch that somebody else has pushed to stays.
     """
     taken = 0
-    for left in desk.store.find_all(UnclaimedBranch):
+    for left in services.store.find_all(UnclaimedBranch):
         if job_id is None:
-            job = desk.store.job(left.job)
+            job = services.store.job(left.job)
             is_left = job is None or job.state not in _LIVE_STATES
         else:
             is_left = left.job == job_id
         if not is_left:
             continue
         try:
-            taken += _delete_branch(desk, left)
+            taken += _delete_branch(services, left)
         except (OutsideError, UserError) as error:
             _log.warning(
                 "the branch %s of %s is not deleted yet: %s", left.branch, left.repo, error
             )
         else:
-            desk.store.remove(UnclaimedBranch, repo=left.repo, branch=left.branch)
+            services.store.remove(UnclaimedBranch, repo=left.repo, branch=left.branch)
     return f"took back {taken} branches"
 
 
-def _delete_branch(desk: Services, left: UnclaimedBranch) -> bool:
+def _delete_branch(services: Services, left: UnclaimedBranch) -> bool:
     try:
-        github = desk.github_client(RepositoryRef(left.repo, 0, left.installation), FIX_SCOPE)
+        github = services.github_client(RepositoryRef(left.repo, 0, left.installation), FIX_SCOPE)
         if is_observed(github):
             raise OnlyObserved("Regreen only observes this repository")
         if github.pulls(head=left.branch):

@@ -72,41 +72,47 @@ class _FixTarget:
         return f"{BRANCH_PREFIX}fix-{plain}-{hashlib.sha256(self.branch.encode()).hexdigest()[:8]}"
 
 
-def fix_failed_check(desk: Services, job: Job, event: CheckFailed) -> str:
+def fix_failed_check(services: Services, job: Job, event: CheckFailed) -> str:
     """Repair CI that failed on its own, if the repository wants that."""
-    if event.app == desk.app.slug:
+    if event.app == services.app.slug:
         return "our own check: what it found is said already"
-    github = desk.github_client(event.where, FIX_SCOPE)
+    github = services.github_client(event.where, FIX_SCOPE)
     repository = github.repository()
-    loaded = desk.load_repo_config(event.where, github, repository)
+    loaded = services.load_repo_config(event.where, github, repository)
     config = loaded.config
     if not config.fix.enabled or "ci_failure" not in config.fix.on or repository.archived:
         return "repairs after CI failures are switched off"
     target = _target_from_event(github, event)
-    if target is None or not _is_head(desk, job, github, repository, target):
+    if target is None or not _is_head(services, job, github, repository, target):
         return "the branch has moved on"
     if target.fork or event.fork:
         return "a fork: nothing can be pushed there"
-    reason = explain_needless_repair(desk.store, repository.full_name, target.number, target.sha)
-    if not reason and _tried_too_often(desk, repository, target):
+    reason = explain_needless_repair(
+        services.store, repository.full_name, target.number, target.sha
+    )
+    if not reason and _tried_too_often(services, repository, target):
         reason = f"tried {_MAX_ATTEMPTS_PER_DAY} times today already"
     if reason:
         return reason
-    flow = _FixFlow(desk, job, github=github, repository=repository, loaded=loaded, target=target)
+    flow = _FixFlow(
+        services, job, github=github, repository=repository, loaded=loaded, target=target
+    )
     run = github.workflow_run(event.run_id) if event.run_id is not None else None
     return flow.run(run, asked_by="", hint="", reply=flow.own_reply())
 
 
-def fix_on_request(desk: Services, job: Job, ask: FixAsk) -> str:
+def fix_on_request(services: Services, job: Job, ask: FixAsk) -> str:
     """Repair on request; the answer goes to the comment."""
-    github = desk.github_client(ask.where, FIX_SCOPE)
-    reply = CommandReply(github, desk.store, ask.number, ask.comment, job.record.id)
+    github = services.github_client(ask.where, FIX_SCOPE)
+    reply = CommandReply(github, services.store, ask.number, ask.comment, job.record.id)
     repository = github.repository()
-    loaded = desk.load_repo_config(ask.where, github, repository)
+    loaded = services.load_repo_config(ask.where, github, repository)
     if not loaded.config.fix.enabled or "command" not in loaded.config.fix.on:
         raise UserError("repairs are switched off in this repository's configuration (fix.on)")
-    target = _target_from_request(desk, github, repository, ask)
-    flow = _FixFlow(desk, job, github=github, repository=repository, loaded=loaded, target=target)
+    target = _target_from_request(services, github, repository, ask)
+    flow = _FixFlow(
+        services, job, github=github, repository=repository, loaded=loaded, target=target
+    )
     run = _find_latest_failed_run(github, target)
     try:
         note = flow.run(run, asked_by=ask.asked_by, hint=ask.hint, reply=reply)
@@ -118,51 +124,53 @@ def fix_on_request(desk: Services, job: Job, ask: FixAsk) -> str:
 
 
 def publish_approved(
-    desk: Services, job: Job, where: RepositoryRef, place: str, login: str
+    services: Services, job: Job, where: RepositoryRef, place: str, login: str
 ) -> str | None:
     """Publish the patch that waits for approval; return the reply, or None if no patch waits.
 
     `place` is where the patch was shown: the number of an issue or pull request, or "@" and a commit.
     """
-    pending = desk.store.find(PendingPatch, repo=where.repo, place=place)
+    pending = services.store.find(PendingPatch, repo=where.repo, place=place)
     if pending is None:
         return None
     if job.record.created.timestamp() < pending.at:
         return messages.approval_too_early()
-    github = desk.github_client(where, FIX_SCOPE)
+    github = services.github_client(where, FIX_SCOPE)
     repository = github.repository()
-    loaded = desk.load_repo_config(where, github, repository)
+    loaded = services.load_repo_config(where, github, repository)
     pull = github.pull(int(place)) if pending.on_pull else None
     if pull is not None and pull.head_sha != pending.sha:
         # an approval covers the patch that was shown, at the commit for which it was shown
-        desk.store.remove(PendingPatch, repo=where.repo, place=place)
+        services.store.remove(PendingPatch, repo=where.repo, place=place)
         return messages.approval_too_late(pending.sha, pull.head_sha)
     target = _FixTarget(pending.branch, pending.sha, pull)
-    flow = _FixFlow(desk, job, github=github, repository=repository, loaded=loaded, target=target)
+    flow = _FixFlow(
+        services, job, github=github, repository=repository, loaded=loaded, target=target
+    )
     flow.workflow = pending.workflow
     body = f"{pending.body}\n\nApproved by @{login}."
     try:
         opened, reply = flow.open_draft(pending.patch, pending.title, body, "approved")
     except (branches.BranchTaken, OnlyObserved) as error:
         return messages.command_not_run(str(error))
-    desk.store.remove(PendingPatch, repo=where.repo, place=place)
+    services.store.remove(PendingPatch, repo=where.repo, place=place)
     if place.startswith("@"):
         github.post_check_run(
             messages.approved_repair_check(target.sha, _repair_check_id(target), opened.number)
         )
-    desk.log_action(job, login, "approved", opened.html_url)
+    services.log_action(job, login, "approved", opened.html_url)
     return reply
 
 
-def close_needless_fix(desk: Services, job: Job, event: CheckPassed) -> str:
+def close_needless_fix(services: Services, job: Job, event: CheckPassed) -> str:
     """Close our draft when the failed workflow passes at the branch's head and nobody has changed the draft."""
-    repair = desk.store.find(OpenRepair, repo=event.where.repo, branch=event.head_branch)
+    repair = services.store.find(OpenRepair, repo=event.where.repo, branch=event.head_branch)
     if repair is None:
         return "no fix is open for this branch"
-    github = desk.github_client(event.where, FIX_SCOPE)
+    github = services.github_client(event.where, FIX_SCOPE)
     pull = github.pull(repair.number)
     if pull.state == "open":
-        if reason := _reason_to_keep_open(desk, job, github, repair, pull, event=event):
+        if reason := _reason_to_keep_open(services, job, github, repair, pull, event=event):
             return f"#{pull.number} stays: {reason}"
         job.check_cancelled()
         mark = messages.make_marker("needless", pull.number)
@@ -171,12 +179,12 @@ def close_needless_fix(desk: Services, job: Job, event: CheckPassed) -> str:
         )
         github.close_pull(pull.number)
     # last: a process that dies before this line repeats the work
-    desk.store.remove(OpenRepair, repo=event.where.repo, branch=event.head_branch)
+    services.store.remove(OpenRepair, repo=event.where.repo, branch=event.head_branch)
     return f"closed #{pull.number}"
 
 
 def _reason_to_keep_open(
-    desk: Services,
+    services: Services,
     job: Job,
     github: GitHub,
     repair: OpenRepair,
@@ -189,14 +197,15 @@ def _reason_to_keep_open(
         return "the run is a fork's"
     if not event.path or repair.workflow != event.path:
         return "it repairs another workflow"
-    git = desk.mirrors.fetch(github, github.repository(), cancel=job.cancel)
+    git = services.mirrors.fetch(github, github.repository(), cancel=job.cancel)
     if branches.branch_tip(git, event.head_branch) != event.head_sha:
         return "the run is not of the branch's present head"
     if not _is_green(github, event):
         return "another run of the workflow at this commit did not pass"
     at = branches.branch_tip(git, pull.head_ref)
     if not (
-        _is_untouched(repair, pull) and branches.is_our_branch(desk, github.repo, pull.head_ref, at)
+        _is_untouched(repair, pull)
+        and branches.is_our_branch(services, github.repo, pull.head_ref, at)
     ):
         return "somebody has taken it up"
     return ""
@@ -229,13 +238,13 @@ def _pull_digest(pull: PullRequest) -> str:
 
 
 def report_broken_repair(
-    desk: Services, record: JobRecord, event: CheckFailed, reason: str
+    services: Services, record: JobRecord, event: CheckFailed, reason: str
 ) -> None:
     """Report a failed automatic repair: one neutral check run on the failing commit, no comment.
 
     Drafts and forks get no report: drafts are unfinished, and Regreen cannot push to forks.
     """
-    github = desk.github_client(event.where, FIX_SCOPE)
+    github = services.github_client(event.where, FIX_SCOPE)
     target = _target_from_event(github, event)
     if target is None or target.fork or event.fork or (target.pull and target.pull.draft):
         return
@@ -255,7 +264,7 @@ class _FixFlow:
 
     def __init__(
         self,
-        desk: Services,
+        services: Services,
         job: Job,
         *,
         github: GitHub,
@@ -263,7 +272,7 @@ class _FixFlow:
         loaded: LoadedConfig,
         target: _FixTarget,
     ) -> None:
-        self._desk = desk
+        self._desk = services
         self._job = job
         self._github = github
         self._repository = repository
@@ -443,7 +452,7 @@ class _FixFlow:
             OnlyObserved: nothing may be written to the repository.
             UserError: the patch no longer applies.
         """
-        desk, target = self._desk, self._target
+        services, target = self._desk, self._target
         if is_observed(self._github):
             self._github.open_pull(
                 head=target.fix_branch, base=target.branch, title=title, body=body
@@ -460,14 +469,14 @@ class _FixFlow:
         body = customs.fit_body(body, git.changed_paths(commit))
         self._job.check_cancelled()
         repo = self._repository.full_name
-        note = desk.store.find(OpenRepair, repo=repo, branch=target.branch)
+        note = services.store.find(OpenRepair, repo=repo, branch=target.branch)
         opened = next(iter(self._github.pulls(head=target.fix_branch)), None)
         if opened is not None and note is not None and note.draft and not opened.draft:
             msg = f"#{opened.number} is no draft any more, so it was left as it is"
             raise branches.BranchTaken(msg)
         tip = branches.branch_tip(git, target.fix_branch)
         if tip is None or git.tree_id(tip) != git.tree_id(commit):
-            branches.push_branch(desk, self._job, git, commit, target.fix_branch, github=self._github, sign_off=customs.sign_off)  # fmt: skip
+            branches.push_branch(services, self._job, git, commit, target.fix_branch, github=self._github, sign_off=customs.sign_off)  # fmt: skip
         self._job.check_cancelled()
         is_edited = opened is not None and not _is_untouched(note, opened)
         if opened is None or not is_edited:
@@ -478,8 +487,8 @@ class _FixFlow:
                 repo, target.branch, opened.number, opened.draft, _pull_digest(opened)
             )
         note = note or OpenRepair(repo, target.branch, opened.number)
-        branches.release_branch(desk, self._github.repo, opened)
-        desk.store.save(replace(note, number=opened.number, workflow=self.workflow))
+        branches.release_branch(services, self._github.repo, opened)
+        services.store.save(replace(note, number=opened.number, workflow=self.workflow))
         return opened, messages.fix_opened(opened.number, cause, is_edited=is_edited)
 
     def _wait_for_approval(self, place: str, patch: str, title: str, body: str) -> None:
@@ -533,27 +542,27 @@ def _target_from_event(github: GitHub, event: CheckFailed) -> _FixTarget | None:
 
 
 def _is_head(
-    desk: Services, job: Job, github: GitHub, repository: Repository, target: _FixTarget
+    services: Services, job: Job, github: GitHub, repository: Repository, target: _FixTarget
 ) -> bool:
     """Whether a target without a pull request is the tip of its branch in this repository."""
     if target.pull is not None:
         return True
     return (
         branches.branch_tip(
-            desk.mirrors.fetch(github, repository, cancel=job.cancel), target.branch
+            services.mirrors.fetch(github, repository, cancel=job.cancel), target.branch
         )
         == target.sha
     )
 
 
 def _target_from_request(
-    desk: Services, github: GitHub, repository: Repository, ask: FixAsk
+    services: Services, github: GitHub, repository: Repository, ask: FixAsk
 ) -> _FixTarget:
     if ask.on_pull:
         pull = github.pull(ask.number)
         refuse_if_moved("fix", ask.sha, pull)
         return _FixTarget(pull.head_ref, pull.head_sha, pull)
-    git = desk.mirrors.fetch(github, repository)
+    git = services.mirrors.fetch(github, repository)
     return _FixTarget(repository.default_branch, git.resolve(repository.default_branch), None)
 
 
@@ -562,11 +571,11 @@ def _find_latest_failed_run(github: GitHub, target: _FixTarget) -> WorkflowRun |
     return next((r for r in runs if r.head_sha == target.sha and r.conclusion == "failure"), None)
 
 
-def _tried_too_often(desk: Services, repository: Repository, target: _FixTarget) -> bool:
+def _tried_too_often(services: Services, repository: Repository, target: _FixTarget) -> bool:
     """Limit automatic repairs: one that does not help must not start the next one for ever."""
-    repo, day = repository.full_name, desk.clock.now().date().isoformat()
-    tries = desk.store.find_all(RepairTry, repo=repo, day=day, branch=target.branch)
-    desk.store.add(RepairTry(repo, day, target.branch, target.sha))
+    repo, day = repository.full_name, services.clock.now().date().isoformat()
+    tries = services.store.find_all(RepairTry, repo=repo, day=day, branch=target.branch)
+    services.store.add(RepairTry(repo, day, target.branch, target.sha))
     return len(tries) >= _MAX_ATTEMPTS_PER_DAY
 
 

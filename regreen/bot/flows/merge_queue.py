@@ -17,20 +17,20 @@ _QUEUE_BRANCH_PATTERN = re.compile(r"/pr-(\d{1,9})-[0-9a-f]{40,64}$")
 _SQUASH_SUBJECT_PATTERN = re.compile(r"\(#(\d{1,9})\)$")
 
 
-def check_merge_group(desk: Services, job: Job, event: MergeGroupRequested) -> str:
+def check_merge_group(services: Services, job: Job, event: MergeGroupRequested) -> str:
     """Set the merge group's check run: success if everything was reviewed without findings."""
-    github = desk.github_client(event.where, REVIEW_SCOPE)
+    github = services.github_client(event.where, REVIEW_SCOPE)
     repository = github.repository()
-    git = desk.mirrors.fetch(github, repository, cancel=job.cancel)
+    git = services.mirrors.fetch(github, repository, cancel=job.cancel)
     commits = git.commits(event.base_sha, event.head_sha, first_parent=True)
     named = [(commit, _find_merged_pull(github, event, commit)) for commit in commits]
     refs = [f"refs/pull/{head[0]}/head" for _, head in named if head]
-    git = desk.mirrors.fetch(github, repository, refs, job.cancel)
+    git = services.mirrors.fetch(github, repository, refs, job.cancel)
     queued, reached = [], event.base_sha
     for commit, head in named:
         if head and git.merged_tree(reached, head[1]) == git.tree_id(commit.sha):
             # a commit message only counts if merging the head that it names gives this very tree
-            reviewed = desk.store.find(ReviewedHead, repo=github.repo, sha=head[1])
+            reviewed = services.store.find(ReviewedHead, repo=github.repo, sha=head[1])
             queued.append(messages.QueuedPull(*head, reviewed.conclusion if reviewed else None))
             reached = commit.sha
     unknown = reached != event.head_sha
@@ -40,9 +40,9 @@ def check_merge_group(desk: Services, job: Job, event: MergeGroupRequested) -> s
     return check.title
 
 
-def report_unchecked_group(desk: Services, event: MergeGroupRequested, reason: str) -> None:
+def report_unchecked_group(services: Services, event: MergeGroupRequested, reason: str) -> None:
     """End the check run of a failed job as neutral with the reason, so that the queue goes on."""
-    github = desk.github_client(event.where, REVIEW_SCOPE)
+    github = services.github_client(event.where, REVIEW_SCOPE)
     github.post_check_run(
         messages.skipped_review_check(
             event.head_sha, _external_id(event), "the review failed", reason

@@ -36,17 +36,17 @@ from regreen.packages.python_version import choose_python_version
 from regreen.proofs.prove import ProofJob, ProofResult, prove_change
 
 
-def prove_on_request(desk: Services, job: Job, ask: ProofRequest) -> str:
+def prove_on_request(services: Services, job: Job, ask: ProofRequest) -> str:
     """Carry out `/prove`."""
-    github = desk.github_client(ask.where, COMMENT_SCOPE)
+    github = services.github_client(ask.where, COMMENT_SCOPE)
     repository = github.repository()
-    config = desk.load_repo_config(ask.where, github, repository).config
+    config = services.load_repo_config(ask.where, github, repository).config
     pull = github.pull(ask.number)
     refuse_if_moved("prove", ask.sha, pull)
-    reply = CommandReply(github, desk.store, ask.number, ask.comment, job.record.id)
-    git = desk.mirrors.fetch(github, repository, [f"refs/pull/{pull.number}/head"], job.cancel)
+    reply = CommandReply(github, services.store, ask.number, ask.comment, job.record.id)
+    git = services.mirrors.fetch(github, repository, [f"refs/pull/{pull.number}/head"], job.cancel)
     try:
-        check = _ProofFlow(desk, job, github, repository, config, pull, git).judge_tests(asked_by=ask.asked_by)  # fmt: skip
+        check = _ProofFlow(services, job, github, repository, config, pull, git).judge_tests(asked_by=ask.asked_by)  # fmt: skip
     except Cancelled:
         reply.post_text(messages.job_cancelled())
         raise
@@ -56,7 +56,7 @@ def prove_on_request(desk: Services, job: Job, ask: ProofRequest) -> str:
 
 
 def prove_reviewed(
-    desk: Services, job: Job, git: Mirror, *, github: GitHub, repository: Repository, pull: PullRequest,
+    services: Services, job: Job, git: Mirror, *, github: GitHub, repository: Repository, pull: PullRequest,
     config: RepoConfig, find_tests: Callable[[], CompletedTrial | None],
 ) -> None:  # fmt: skip
     """Judge the tests of a pull request that was reviewed, where it changes any, or where the check run is required.
@@ -72,14 +72,14 @@ def prove_reviewed(
         return
     tests = find_tests() if settings.required or any(is_test(path) for path in changed) else None
     if settings.required or tests is not None:
-        _ProofFlow(desk, job, github, repository, config, pull, git).judge_tests(tests)
+        _ProofFlow(services, job, github, repository, config, pull, git).judge_tests(tests)
 
 
 @dataclass(frozen=True)
 class _ProofFlow:
     """One pull request whose tests are judged."""
 
-    desk: Services
+    services: Services
     job: Job
     github: GitHub
     repository: Repository
@@ -92,7 +92,7 @@ class _ProofFlow:
         head = self.pull.head_sha
         try:
             result, repeat = self._find_proof(tests, asked_by)
-            page = self.desk.job_page_url(self.job.record.id)
+            page = self.services.job_page_url(self.job.record.id)
             check = messages.proof_check(head, result, required=self.config.prove.required, repeat=repeat, page=page)  # fmt: skip
         except NoSandbox:
             check = messages.unproven_check(head, "no sandbox works here, and nothing runs outside of one")  # fmt: skip
@@ -106,31 +106,31 @@ class _ProofFlow:
 
     def _find_proof(self, tests: CompletedTrial | None, asked_by: str) -> tuple[ProofResult, str]:
         """The result, and the command that repeats it."""
-        desk, job, git, pull = self.desk, self.job, self.git, self.pull
-        cleared = require_clearance(desk.store, git, self.repository, pull, pull.head_sha)
+        services, job, git, pull = self.services, self.job, self.git, self.pull
+        cleared = require_clearance(services.store, git, self.repository, pull, pull.head_sha)
         base = git.merge_base(pull.base_sha, pull.head_sha)
         if base is None:
             message = f"it has no common history with {pull.base_ref}"
             raise UserError(message)
         tests = tests or complete_tests(
-            desk, job, git, self.config, cleared, github=self.github, rev=pull.head_sha, base=pull.base_sha, asked_by=asked_by
+            services, job, git, self.config, cleared, github=self.github, rev=pull.head_sha, base=pull.base_sha, asked_by=asked_by
         )  # fmt: skip
         if tests.reason_unproven:
             raise UserError(tests.reason_unproven)
-        python = tests.trial.python or choose_python_version(git, pull.head_sha, desk.sandbox().pythons())  # fmt: skip
+        python = tests.trial.python or choose_python_version(git, pull.head_sha, services.sandbox().pythons())  # fmt: skip
         settings = self.config.prove
         work = ProofJob(replace(tests.trial, python=python), base, pull.head_sha, pull.title, pull.body, settings.mutants, settings.minutes)  # fmt: skip
         key = _digest_inputs(git, work)
-        if stored := desk.store.find(FinishedWork, kind="prove", id=key):
+        if stored := services.store.find(FinishedWork, kind="prove", id=key):
             data = json.loads(stored.body)
             return TypeAdapter(ProofResult).validate_python(data["result"]), data["repeat"]
         job.report_progress("running the tests with and without the change")
-        result = prove_change(work, git=git, sandbox=desk.sandbox(), say=job.report_progress, cancel=job.cancel)  # fmt: skip
-        repeat = desk.store_capsule(self.repository, result.capsule) if result.capsule else ""
+        result = prove_change(work, git=git, sandbox=services.sandbox(), say=job.report_progress, cancel=job.cancel)  # fmt: skip
+        repeat = services.store_capsule(self.repository, result.capsule) if result.capsule else ""
         result = replace(result, capsule=None)
-        desk.store.save(FinishedWork("prove", key, json.dumps({"result": asdict(result), "repeat": repeat})))  # fmt: skip
+        services.store.save(FinishedWork("prove", key, json.dumps({"result": asdict(result), "repeat": repeat})))  # fmt: skip
         body = {"version": 1, **asdict(result), "head": pull.head_sha, "title": pull.title, "author": pull.author}  # fmt: skip
-        desk.store.save_document(ResultDocument("prove", self.repository.full_name, pull.number, pull.head_sha, job.record.id, desk.clock.now(), body))  # fmt: skip
+        services.store.save_document(ResultDocument("prove", self.repository.full_name, pull.number, pull.head_sha, job.record.id, services.clock.now(), body))  # fmt: skip
         return result, repeat
 
 

@@ -59,7 +59,7 @@ _SUPERSEDED = "superseded by a newer push, or cancelled"
 
 
 def review_pull(
-    desk: Services,
+    services: Services,
     job: Job,
     where: RepositoryRef,
     number: int,
@@ -69,17 +69,17 @@ def review_pull(
     pushed: str = "",
 ) -> str:
     """Review a pull request as it is now; return a one-line summary. `asked_by` is empty for a push."""
-    github = desk.github_client(where, REVIEW_SCOPE)
+    github = services.github_client(where, REVIEW_SCOPE)
     pull = github.pull(number)
     if pushed not in {"", pull.head_sha} and job.record.attempts < _MAX_PUSH_WAITS:
         # either a newer push supersedes this job, or GitHub's answer is out of date
         raise OutsideError("GitHub does not show the push yet", retry_after=2)
     repository = github.repository()
-    loaded = desk.load_repo_config(where, github, repository)
+    loaded = services.load_repo_config(where, github, repository)
     if (reason := _reason_to_skip(pull, repository, loaded.config, asked_by)) is not None:
         return reason
     flow = _ReviewFlow(
-        desk, job, where, github=github, repository=repository, pull=pull, loaded=loaded
+        services, job, where, github=github, repository=repository, pull=pull, loaded=loaded
     )
     if loaded.problems and loaded.source == "defaults":
         return flow.report_broken_config()
@@ -93,10 +93,10 @@ def review_pull(
 
 
 def report_failed_review(
-    desk: Services, record: JobRecord, where: RepositoryRef, number: int, reason: str
+    services: Services, record: JobRecord, where: RepositoryRef, number: int, reason: str
 ) -> None:
     """End the check run of a failed review as neutral, never as success, with the reason."""
-    github = desk.github_client(where, REVIEW_SCOPE)
+    github = services.github_client(where, REVIEW_SCOPE)
     head = github.pull(number).head_sha
     text = messages.job_failed(reason, record.id)
     github.post_check_run(
@@ -105,37 +105,39 @@ def report_failed_review(
 
 
 def report_stopped_review(
-    desk: Services, record: JobRecord, where: RepositoryRef, head: str
+    services: Services, record: JobRecord, where: RepositoryRef, head: str
 ) -> None:
     """End the check run of a review that was cancelled while no process ran it."""
-    github = desk.github_client(where, REVIEW_SCOPE)
+    github = services.github_client(where, REVIEW_SCOPE)
     text = "A newer push came, or somebody cancelled this review."
     github.post_check_run(
         messages.skipped_review_check(head, _external_id(record), _SUPERSEDED, text)
     )
 
 
-def refresh_check(desk: Services, where: RepositoryRef, number: int, config: RepoConfig) -> None:
+def refresh_check(
+    services: Services, where: RepositoryRef, number: int, config: RepoConfig
+) -> None:
     """Post the check run of the newest review once more, without the findings that were dismissed since."""
-    github = desk.github_client(where, REVIEW_SCOPE)
-    newest = desk.store.documents(kind="review", repo=github.repo, number=number, limit=1)
+    github = services.github_client(where, REVIEW_SCOPE)
+    newest = services.store.documents(kind="review", repo=github.repo, number=number, limit=1)
     key = _make_external_id(newest[0].job) if newest else ""
-    stored = desk.store.find(FinishedWork, kind="review", id=key)
+    stored = services.store.find(FinishedWork, kind="review", id=key)
     if stored is None:
         return
     review = _review_from(json.loads(stored.body))
-    posted = PostedFindings(desk.store, github.repo, number)
+    posted = PostedFindings(services.store, github.repo, number)
     check = messages.review_check(
         review,
         config,
         external_id=key,
-        details_url=desk.job_page_url(newest[0].job),
+        details_url=services.job_page_url(newest[0].job),
         standing=posted.still_standing(review),
         dismissed=posted.dismissed_names(),
     )
     github.post_check_run(check)
     conclusion = f"{check.conclusion}: {check.title}"
-    desk.store.save(ReviewedHead(github.repo, check.head_sha, conclusion))
+    services.store.save(ReviewedHead(github.repo, check.head_sha, conclusion))
 
 
 def _external_id(record: JobRecord) -> str:
@@ -167,7 +169,7 @@ class _ReviewFlow:
 
     def __init__(
         self,
-        desk: Services,
+        services: Services,
         job: Job,
         where: RepositoryRef,
         *,
@@ -176,7 +178,7 @@ class _ReviewFlow:
         pull: PullRequest,
         loaded: LoadedConfig,
     ) -> None:
-        self._desk = desk
+        self._desk = services
         self._job = job
         self._where = where
         self._github = github
@@ -186,7 +188,7 @@ class _ReviewFlow:
         self._external_id = _external_id(job.record)
         self._found_tests: tuple[CompletedTrial | None, str] | None = None
         self._overflow: list[Finding] = []
-        self._remembered = PostedFindings(desk.store, repository.full_name, pull.number)
+        self._remembered = PostedFindings(services.store, repository.full_name, pull.number)
 
     def report_broken_config(self) -> str:
         """Report the faults of the configuration when no valid one was ever read."""
@@ -239,13 +241,13 @@ class _ReviewFlow:
         return None if no_tests else tests
 
     def _review_pull(self, *, full: bool, asked_by: str) -> Review:
-        desk, job, pull, config = self._desk, self._job, self._pull, self._loaded.config
+        services, job, pull, config = self._desk, self._job, self._pull, self._loaded.config
         if config.paths:
             changed = find_changed_paths(self._git, pull.base_sha, pull.head_sha)
             config = narrow_limits(config, changed)
-        model = desk.model(job, self._repository.full_name, pull.number, config, fork=pull.fork)
-        feedback.collect_feedback(desk, self._github, pull.number)
-        weights, needed = OutcomeStore(desk.store).learned_thresholds(
+        model = services.model(job, self._repository.full_name, pull.number, config, fork=pull.fork)
+        feedback.collect_feedback(services, self._github, pull.number)
+        weights, needed = OutcomeStore(services.store).learned_thresholds(
             self._repository.full_name, config.review.min_confidence
         )
         memory = replace(self._remembered.review_memory(full=full), thresholds=needed)
@@ -257,7 +259,7 @@ class _ReviewFlow:
             base=pull.base_sha,
             head=pull.head_sha,
             title=pull.title,
-            body=read_intent(desk, self._where, pull),
+            body=read_intent(services, self._where, pull),
             config=config,
             max_comments=limit,
             tests=tests.trial if tests and runs else None,
@@ -266,19 +268,19 @@ class _ReviewFlow:
             find_claim_tests=partial(self._find_claim_tests, tests, no_tests)
             if config.review.run_tests
             else None,
-            find_sandbox=desk.sandbox_or_none,
+            find_sandbox=services.sandbox_or_none,
             may_run=runs,
             weights=weights,
         )
         review = review_change(
             work,
             git=self._git,
-            sandbox=desk.sandbox_or_none() if runs else None,
+            sandbox=services.sandbox_or_none() if runs else None,
             model=model[0] if model else None,
             memory=memory,
             progress=job.report_progress,
             cancel=job.cancel,
-            reviewers=desk.reviewers,
+            reviewers=services.reviewers,
         )
         review = replace(review, environment=tests.document if tests else None)
         return replace(review, cost=model[1]()) if model else review
@@ -291,7 +293,7 @@ class _ReviewFlow:
 
     def _find_tests(self, *, asked_by: str) -> tuple[CompletedTrial | None, str]:
         """How the tests run, and why they are not run; "" where they are."""
-        desk, git, pull, config = self._desk, self._git, self._pull, self._loaded.config
+        services, git, pull, config = self._desk, self._git, self._pull, self._loaded.config
         if not config.review.run_tests:
             return None, "the tests were not run: review.run_tests is off"
         if config.paths and not config.tests.command:
@@ -302,9 +304,9 @@ class _ReviewFlow:
                     "set tests.command in .github/regreen.yml to what is to run then"
                 )
         try:
-            cleared = require_clearance(desk.store, git, self._repository, pull, pull.head_sha)
+            cleared = require_clearance(services.store, git, self._repository, pull, pull.head_sha)
             tests = complete_tests(
-                desk, self._job, git, config, cleared, github=self._github,
+                services, self._job, git, config, cleared, github=self._github,
                 rev=pull.head_sha, base=pull.base_sha, asked_by=asked_by,
             )  # fmt: skip
         except Cancelled:
@@ -451,23 +453,23 @@ def _review_from(data: dict[str, Any]) -> Review:
 # Uploads a review's findings to GitHub's code scanning, if the repository wants them there.
 
 
-def upload_findings(desk: Services, where: RepositoryRef, pull: PullRequest, review: Review, *, standing: Sequence[Finding], key: str) -> str:  # fmt: skip
+def upload_findings(services: Services, where: RepositoryRef, pull: PullRequest, review: Review, *, standing: Sequence[Finding], key: str) -> str:  # fmt: skip
     """Upload once for each review; return why GitHub refused, or "".
 
     Findings that still stand are included: an upload replaces the one before and closes what it lacks.
     """
-    if desk.store.find(UploadedReview, review=key) is not None:
+    if services.store.find(UploadedReview, review=key) is not None:
         return ""
     everything = replace(review, findings=(*review.findings, *standing))
     whole = json.dumps(redact_all(make_sarif(everything)))
     packed = base64.b64encode(gzip.compress(whole.encode(), mtime=0)).decode()
     try:
-        github = desk.github_client(where, CODE_SCANNING_SCOPE)
+        github = services.github_client(where, CODE_SCANNING_SCOPE)
         github.upload_sarif(pull.head_sha, f"refs/pull/{pull.number}/head", packed)
     except (OutsideError, UserError) as error:
         # the review is posted in any case: a repository without code scanning must not lose it
         return f"Code scanning did not take the findings: {error}"
-    desk.store.save(UploadedReview(key, pull.head_sha))
+    services.store.save(UploadedReview(key, pull.head_sha))
     return ""
 
 
@@ -481,7 +483,7 @@ _ISSUE_ROOM, _BODY_ROOM = 1500, 4000
 _log = logging.getLogger(__name__)
 
 
-def read_intent(desk: Services, where: RepositoryRef, pull: PullRequest) -> str:
+def read_intent(services: Services, where: RepositoryRef, pull: PullRequest) -> str:
     """The description followed by the text of the linked issues, within a review's limit.
 
     An issue that cannot be read is left out: a review works without intent.
@@ -491,7 +493,7 @@ def read_intent(desk: Services, where: RepositoryRef, pull: PullRequest) -> str:
     ]
     if not numbers:
         return pull.body
-    github = desk.github_client(where, ISSUES_SCOPE)
+    github = services.github_client(where, ISSUES_SCOPE)
     issues = [text for n in numbers if n != pull.number and (text := _read_issue(github, n))]
     linked = "\n\n".join(issues)
     description = shorten_text(pull.body, _BODY_ROOM - len(linked) - 2)

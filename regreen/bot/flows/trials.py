@@ -17,7 +17,7 @@ from regreen.runs.trial import Trial
 
 
 def complete_tests(
-    desk: Services,
+    services: Services,
     job: Job,
     git: Mirror,
     config: RepoConfig,
@@ -51,9 +51,9 @@ def complete_tests(
         source,
         tests=config.tests,
         git=git,
-        sandbox=desk.sandbox(),
+        sandbox=services.sandbox(),
         minutes=config.tests.timeout_minutes if minutes is None else minutes,
-        today=desk.clock.now().date(),
+        today=services.clock.now().date(),
         say=job.report_progress,
         cancel=job.cancel,
         change=head if head != source else None,

@@ -52,13 +52,13 @@ _UNENDED = frozenset({None, "cancelled", "timed_out"})
 _NOT_OF_CHANGE = frozenset({"flaky", "infrastructure", "main"})
 
 
-def answer_failed_check(desk: Services, job: Job, ask: CauseRequest) -> str:
+def answer_failed_check(services: Services, job: Job, ask: CauseRequest) -> str:
     """Post one answer for all failed checks of a commit, or bring the posted one up to date; return its title."""
-    if ask.app == desk.app.slug:
+    if ask.app == services.app.slug:
         return "our own check: what it found is said already"
-    github = desk.github_client(ask.where, CAUSE_SCOPE)
+    github = services.github_client(ask.where, CAUSE_SCOPE)
     repository = github.repository()
-    loaded = desk.load_repo_config(ask.where, github, repository)
+    loaded = services.load_repo_config(ask.where, github, repository)
     if not ask.asked_by and (not loaded.config.why.enabled or repository.archived):
         return "answers to failed checks are switched off"
     pulls = [github.pull(ask.number)] if ask.number else github.pulls(head_sha=ask.sha)
@@ -69,8 +69,10 @@ def answer_failed_check(desk: Services, job: Job, ask: CauseRequest) -> str:
         refuse_if_moved("why", ask.sha, pull)
     elif pull.draft:
         return "a draft"
-    flow = _WhyFlow(desk, job, ask, github=github, repository=repository, loaded=loaded, pull=pull)
-    reply = CommandReply(github, desk.store, pull.number, ask.comment, job.record.id)
+    flow = _WhyFlow(
+        services, job, ask, github=github, repository=repository, loaded=loaded, pull=pull
+    )
+    reply = CommandReply(github, services.store, pull.number, ask.comment, job.record.id)
     try:
         check = flow.answer()
     except Cancelled:
@@ -83,18 +85,20 @@ def answer_failed_check(desk: Services, job: Job, ask: CauseRequest) -> str:
     return check.title
 
 
-def try_approved_change(desk: Services, job: Job, event: PullRequestApproved) -> str:
+def try_approved_change(services: Services, job: Job, event: PullRequestApproved) -> str:
     """Run the tests of a change that was approved on an old base on its base branch as it is now; return what came of it."""
-    github = desk.github_client(event.where, CAUSE_SCOPE)
+    github = services.github_client(event.where, CAUSE_SCOPE)
     repository = github.repository()
-    loaded = desk.load_repo_config(event.where, github, repository)
+    loaded = services.load_repo_config(event.where, github, repository)
     if event.actor.is_bot or not loaded.config.why.enabled or repository.archived:
         return "approvals are not looked at"
     pull = github.pull(event.number)
     if pull.state != "open" or pull.draft or pull.head_sha != event.head_sha:
         return "what was approved is not the head of an open pull request"
     ask = CauseRequest(event.where, event.number, event.head_sha)
-    flow = _WhyFlow(desk, job, ask, github=github, repository=repository, loaded=loaded, pull=pull)
+    flow = _WhyFlow(
+        services, job, ask, github=github, repository=repository, loaded=loaded, pull=pull
+    )
     return flow.try_on_base_branch()
 
 
@@ -143,7 +147,7 @@ def _explain_no_failure(of_branch: Sequence[WorkflowRun], sha: str) -> str:
 
 @dataclass(frozen=True)
 class _WhyFlow:
-    desk: Services
+    services: Services
     job: Job
     ask: CauseRequest
     github: GitHub
@@ -158,7 +162,7 @@ class _WhyFlow:
     @cached_property
     def _git(self) -> Mirror:
         refs = [f"refs/pull/{self.pull.number}/head"]
-        return self.desk.mirrors.fetch(self.github, self.repository, refs, self.job.cancel)
+        return self.services.mirrors.fetch(self.github, self.repository, refs, self.job.cancel)
 
     @property
     def _sha(self) -> str:
@@ -166,7 +170,7 @@ class _WhyFlow:
 
     def answer(self) -> CheckRun:
         """Find the causes that are not known yet, act on them, and post the answer."""
-        desk, store, repo = self.desk, self.desk.store, self.repository.full_name
+        services, store, repo = self.services, self.services.store, self.repository.full_name
         known = _read_answer(store, repo, self.pull.number, self._sha)
         asked = bool(self.ask.asked_by)  # then what is not known is looked for once more
         known = [one for one in known if one["key"] and not (asked and one["verdict"] == "unknown")]
@@ -181,47 +185,47 @@ class _WhyFlow:
                 *known,
                 self._give_up("no sandbox works here, and nothing runs outside of one"),
             ]
-        check = messages.cause_check(self._sha, causes, desk.job_page_url(self.job.record.id))
+        check = messages.cause_check(self._sha, causes, services.job_page_url(self.job.record.id))
         self.job.check_cancelled()
         self.github.post_check_run(check)
         first = messages.order_causes(causes)[0]
-        now = desk.clock.now()
+        now = services.clock.now()
         body = {**first, "head": self._sha, "causes": causes, "title": self.pull.title, "author": self.pull.author}  # fmt: skip
         body["seconds"] = (now - self.job.record.created).total_seconds()
         store.save_document(ResultDocument("why", repo, self.pull.number, self._sha, self.job.record.id, now, body))  # fmt: skip
-        desk.log_action(self.job, self.ask.asked_by, "why", check.title)
+        services.log_action(self.job, self.ask.asked_by, "why", check.title)
         return check
 
     def try_on_base_branch(self) -> str:
         """Run the tests on GitHub's merge of the change with its base branch, if that has moved far; post what came of it."""
         pull, name = self.pull, self.pull.base_ref
         refs = [f"refs/pull/{pull.number}/head", f"refs/pull/{pull.number}/merge"]
-        git = self.desk.mirrors.fetch(self.github, self.repository, refs, self.job.cancel)
+        git = self.services.mirrors.fetch(self.github, self.repository, refs, self.job.cancel)
         tip, merge = git.resolve(f"refs/heads/{name}"), git.resolve(f"refs/regreen/pull/{pull.number}/merge")  # fmt: skip
         base = git.merge_base(tip, self._sha)
         behind = len(git.commits(base, tip, first_parent=True)) if base else 0
         if behind < _OLD_BASE_COMMITS:
             return f"its base is {behind} commits behind {name}"
-        if _read_answer(self.desk.store, self.repository.full_name, pull.number, self._sha):
+        if _read_answer(self.services.store, self.repository.full_name, pull.number, self._sha):
             return "its checks failed, and were answered"
         if set(git.commit(merge).parents) != {tip, self._sha}:
             return f"GitHub has not merged it with {name} as it is now"
         try:
-            tests = self._complete_tests(require_clearance(self.desk.store, git, self.repository, pull, self._sha))  # fmt: skip
+            tests = self._complete_tests(require_clearance(self.services.store, git, self.repository, pull, self._sha))  # fmt: skip
         except NotCleared:
             return "fork not approved"
         if not tests.trial.command:
             return "neither tests.command nor a file says how the tests run"
-        sandbox = self.desk.sandbox()
+        sandbox = self.services.sandbox()
         found = None
         if not run_fresh(tests.trial, merge, git=git, sandbox=sandbox, cancel=self.job.cancel).is_green:  # fmt: skip
             case = RedCase(tests.trial, merge, tip)
             found = Investigation(case, git=git, sandbox=sandbox, stop=self._stop, say=self.job.report_progress).find_cause()  # fmt: skip
-        page = self.desk.job_page_url(self.job.record.id)
+        page = self.services.job_page_url(self.job.record.id)
         check = messages.approval_check(self._sha, name, behind, found, page)
         self.job.check_cancelled()
         self.github.post_check_run(check)
-        self.desk.log_action(self.job, "", "why", check.title)
+        self.services.log_action(self.job, "", "why", check.title)
         return check.title
 
     def _give_up(self, reason: str) -> dict[str, Any]:
@@ -265,7 +269,7 @@ class _WhyFlow:
             for run in [run for run in runs if run.conclusion in _FAILED][:_MAX_FAILED_RUNS]
             for job in find_failed_jobs(
                 self.github, self._git, run,
-                scope=cleared.scope, trust=cleared.trust, pythons=self.desk.sandbox().pythons(), limit=_MAX_FAILED_JOBS,
+                scope=cleared.scope, trust=cleared.trust, pythons=self.services.sandbox().pythons(), limit=_MAX_FAILED_JOBS,
             )
         ]  # fmt: skip
         if self.ask.run_id is None and (self.ask.name or not found):
@@ -293,7 +297,7 @@ class _WhyFlow:
                 return self._give_up(f"{red.reason}, and neither tests.command nor a file says how the tests run")  # fmt: skip
             tip = git.resolve(f"refs/heads/{self.pull.base_ref}")
             case = RedCase(trial, self._sha, base, log, versions, tip=tip)
-            found = Investigation(case, git=git, sandbox=self.desk.sandbox(), stop=self._stop, say=self.job.report_progress).find_cause()  # fmt: skip
+            found = Investigation(case, git=git, sandbox=self.services.sandbox(), stop=self._stop, say=self.job.report_progress).find_cause()  # fmt: skip
         except NoSandbox:
             raise
         except UserError as error:
@@ -302,7 +306,9 @@ class _WhyFlow:
             found = replace(found, verdict="unknown", do="look", reason=tests.reason_unproven)
         if tests is not None:
             found = replace(found, reason=f"{found.reason} (the repository's tests ran: {red.reason})")  # fmt: skip
-        repeat = self.desk.store_capsule(self.repository, found.capsule) if found.capsule else ""
+        repeat = (
+            self.services.store_capsule(self.repository, found.capsule) if found.capsule else ""
+        )
         document = messages.make_cause_document(found, found.capsule.digest if found.capsule else None)  # fmt: skip
         repeat = repeat or messages.reproduce_cause(base, self._sha, trial.setup, trial.command)
         action = self._name_open_issue() if found.verdict == "main" else ""
@@ -311,7 +317,7 @@ class _WhyFlow:
     def _name_open_issue(self) -> str:
         """The issue about a schedule that found the base branch red."""
         branches = {one.name: one.branch for one in self.loaded.config.bisect.schedules}
-        states = self.desk.store.find_all(ScheduleState, repo=self.repository.full_name)
+        states = self.services.store.find_all(ScheduleState, repo=self.repository.full_name)
         red = next((one for one in states if one.red and one.issue and branches.get(one.schedule) == self.pull.base_ref), None)  # fmt: skip
         return messages.regression_note(red.schedule, red.issue) if red and red.issue else ""
 
@@ -325,7 +331,7 @@ class _WhyFlow:
 
     def _complete_tests(self, cleared: Clearance) -> CompletedTrial:
         return complete_tests(
-            self.desk, self.job, self._git, self.loaded.config, cleared, github=self.github,
+            self.services, self.job, self._git, self.loaded.config, cleared, github=self.github,
             rev=self._sha, base=self.pull.base_sha, minutes=_MAX_MINUTES, asked_by=self.ask.asked_by,
         )  # fmt: skip
 
@@ -359,7 +365,7 @@ class _WhyFlow:
             return messages.rerun_note("again", run.attempt)
         self.job.check_cancelled()
         try:
-            self.desk.github_client(self.ask.where, RERUN_SCOPE).rerun_failed_jobs(run.id)
+            self.services.github_client(self.ask.where, RERUN_SCOPE).rerun_failed_jobs(run.id)
         except (NotAllowed, ValidationFailed):
             return messages.rerun_note("refused")
         return messages.rerun_note("asked")

@@ -447,11 +447,11 @@ def set_request(interp: Interpreter, value: AbstractValue, framework: str, node:
         }
         given["request"] = make_external("socket.socket()")
     for key in value.heap_keys():
-        heaped = interp.state.find_object(key)
-        if heaped is not None:
+        heap_object = interp.state.find_object(key)
+        if heap_object is not None:
             for name, held in given.items():
-                heaped = heaped.with_entry(name, held)
-            interp.state.heap[key] = heaped
+                heap_object = heap_object.with_entry(name, held)
+            interp.state.heap[key] = heap_object
 
 
 def _converted_names(node: ast.AST, entry: EntryPoint | None) -> set[str]:

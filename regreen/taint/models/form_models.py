@@ -231,8 +231,8 @@ def call_schema_load(
     ):
         return None
     _store_checked_data(interp, cls, args.positional[0], handle.key, "loaded")
-    heaped = interp.state.find_object(handle.key)
-    return heaped.entries["loaded"] if heaped is not None else None
+    heap_object = interp.state.find_object(handle.key)
+    return heap_object.entries["loaded"] if heap_object is not None else None
 
 
 def check_model_fields(interp: Interpreter, cls: ClassRef, value: AbstractValue) -> None:
@@ -299,15 +299,15 @@ def _bind_fields(interp: Interpreter, cls: ClassRef, args: CallArguments, key: o
 
 
 def _set_entry(state: AbstractState, key: object, name: str, value: AbstractValue) -> None:
-    heaped = state.find_object(key)
-    if heaped is not None:
-        state.heap[key] = heaped.with_entry(name, value)
+    heap_object = state.find_object(key)
+    if heap_object is not None:
+        state.heap[key] = heap_object.with_entry(name, value)
 
 
 def _bind_wtforms_fields(state: AbstractState, key: object) -> None:
     """WTForms: `form.name.data`."""
-    heaped = state.find_object((key, "data"))
-    for name, value in heaped.entries.items() if heaped is not None else ():
+    heap_object = state.find_object((key, "data"))
+    for name, value in heap_object.entries.items() if heap_object is not None else ():
         state.heap[key, name] = HeapObject("instance", entries={"data": value})
         _set_entry(state, key, str(name), make_reference(ObjectRef((key, name))))
 

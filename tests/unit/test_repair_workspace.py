@@ -62,16 +62,16 @@ class CutOff(ScriptedModel):
 
 
 def looped(case: RepairCase, model: ScriptedModel) -> tuple[LoopResult, str]:
-    with Workspace(case) as desk:
+    with Workspace(case) as workspace:
         loop = RepairLoop(
             case,
             never,
             budget=ModelBudget(model, 1.0),
-            workspace=desk,
+            workspace=workspace,
             opening=(Message("user", "Here it is."),),
         )
         ended = loop.run()
-        return ended, desk.make_patch()
+        return ended, workspace.make_patch()
 
 
 def given_up(*steps: Step) -> list[Step]:
@@ -90,40 +90,40 @@ def test_edits_that_belong_together_are_looked_at_together(case: RepairCase) -> 
     # the first one alone uses a name that only the second one brings
     use = ("pkg/calc.py", "    result = 0\n", "    result = floor(0)\n")
     bring = ("pkg/calc.py", '"""Sums."""\n', '"""Sums."""\n\nfrom math import floor\n')
-    with Workspace(case) as desk:
+    with Workspace(case) as workspace:
         with pytest.raises(ToolCallRefused, match="Undefined name `floor`"):
-            desk.edit(*use)
-        assert desk.make_patch() == ""
-        desk.edit_all([use, bring])
-        assert "+from math import floor" in desk.make_patch()
+            workspace.edit(*use)
+        assert workspace.make_patch() == ""
+        workspace.edit_all([use, bring])
+        assert "+from math import floor" in workspace.make_patch()
 
 
 def test_of_edits_that_belong_together_none_stays_where_one_is_refused(case: RepairCase) -> None:
     good = ("pkg/calc.py", "result += value", "result = result + value")
-    with Workspace(case) as desk:
+    with Workspace(case) as workspace:
         with pytest.raises(ToolCallRefused, match=r"not in pkg/calc\.py letter by letter"):
-            desk.edit_all([good, ("pkg/calc.py", "no such line", "x")])
-        assert desk.make_patch() == ""
+            workspace.edit_all([good, ("pkg/calc.py", "no such line", "x")])
+        assert workspace.make_patch() == ""
 
 
 def test_a_second_edit_sees_what_the_first_one_wrote(case: RepairCase) -> None:
-    with Workspace(case) as desk:
-        desk.edit_all(
+    with Workspace(case) as workspace:
+        workspace.edit_all(
             [
                 ("pkg/calc.py", "result += value", "result += one"),
                 ("pkg/calc.py", "for value in values:\n        result += one", "for one in values:\n        result += one"),
             ]
         )  # fmt: skip
-        assert "+    for one in values:\n+        result += one\n" in desk.make_patch()
+        assert "+    for one in values:\n+        result += one\n" in workspace.make_patch()
 
 
 def test_what_an_edit_changed_is_shown_without_the_edits_before_it(case: RepairCase) -> None:
-    with Workspace(case) as desk:
-        desk.edit("pkg/calc.py", "result += value", "result = result + value")
-        said = desk.edit("pkg/calc.py", "The sum of all values", "The sum of the values")
+    with Workspace(case) as workspace:
+        workspace.edit("pkg/calc.py", "result += value", "result = result + value")
+        said = workspace.edit("pkg/calc.py", "The sum of all values", "The sum of the values")
         assert '+    """The sum of the values."""' in said
         assert "+        result = result + value" not in said
-        assert "+        result = result + value" in desk.make_patch()
+        assert "+        result = result + value" in workspace.make_patch()
 
 
 @pytest.mark.parametrize(
@@ -137,40 +137,43 @@ def test_what_an_edit_changed_is_shown_without_the_edits_before_it(case: RepairC
 def test_what_comes_close_to_a_misquoted_text_is_shown(
     case: RepairCase, old: str, hint: str
 ) -> None:
-    with Workspace(case) as desk, pytest.raises(ToolCallRefused, match=hint.replace("+", r"\+")):
-        desk.edit("pkg/calc.py", old, "pass")
+    with (
+        Workspace(case) as workspace,
+        pytest.raises(ToolCallRefused, match=hint.replace("+", r"\+")),
+    ):
+        workspace.edit("pkg/calc.py", old, "pass")
 
 
 def test_an_edit_that_is_no_python_is_told_with_its_line(case: RepairCase) -> None:
     with (
-        Workspace(case) as desk,
+        Workspace(case) as workspace,
         pytest.raises(ToolCallRefused, match=r"pkg/calc\.py:8: invalid syntax: result = = value"),
     ):
-        desk.edit("pkg/calc.py", "result += value", "result = = value")  # fmt: skip
+        workspace.edit("pkg/calc.py", "result += value", "result = = value")  # fmt: skip
 
 
 def test_a_file_with_other_ends_of_lines_can_be_edited_and_keeps_them(case: RepairCase) -> None:
-    with Workspace(case) as desk:
-        desk.edit(
+    with Workspace(case) as workspace:
+        workspace.edit(
             "pkg/windows.py", "def name():\n    return 'old'", "def name():\n    return 'new'"
         )
-        assert desk.current_text("pkg/windows.py") == WINDOWS.replace("old", "new")
+        assert workspace.current_text("pkg/windows.py") == WINDOWS.replace("old", "new")
 
 
 @pytest.mark.parametrize("path", ["./tests/test_calc.py", "/work/tests/test_calc.py", "pkg/../tests/test_calc.py"])  # fmt: skip
 def test_a_test_is_known_by_any_spelling_of_its_path(case: RepairCase, path: str) -> None:
-    with Workspace(case) as desk:
-        assert "def test_total" in desk.read(path)
+    with Workspace(case) as workspace:
+        assert "def test_total" in workspace.read(path)
         with pytest.raises(ToolCallRefused, match="it may not change"):
-            desk.edit(path, "== 6", "== 3")
+            workspace.edit(path, "== 6", "== 3")
         with pytest.raises(ToolCallRefused, match="it may not change"):
-            desk.edit(path, "", TESTS.replace("== 6", "== 3"))
+            workspace.edit(path, "", TESTS.replace("== 6", "== 3"))
 
 
 @pytest.mark.parametrize("path", ["../other/file.py", "/etc/passwd", "pkg/../../x.py", "", ".git/config"])  # fmt: skip
 def test_no_path_leads_out_of_the_repository(case: RepairCase, path: str) -> None:
-    with Workspace(case) as desk, pytest.raises(ToolCallRefused):
-        desk.edit(path, "", "x = 1\n")
+    with Workspace(case) as workspace, pytest.raises(ToolCallRefused):
+        workspace.edit(path, "", "x = 1\n")
 
 
 def test_careless_calls_are_answered_with_what_to_do(case: RepairCase) -> None:
