@@ -70,6 +70,26 @@ def test_a_review_that_was_cancelled_while_its_process_was_dead_leaves_no_spinni
     assert pull.check.title == "Not reviewed: superseded by a newer push, or cancelled"
 
 
+@pytest.mark.parametrize("how", ["/cancel", "dashboard"])
+def test_the_reply_of_a_job_that_is_cancelled_before_it_starts_says_so(
+    story: Story, how: str
+) -> None:
+    pull = story.pull()
+    story.says("alice", "/bisect", on=pull)
+    story.deliver()
+    _run_all_but(story, "bisect")
+    assert pull.comments[-1].startswith("In progress")
+    if how == "/cancel":
+        story.says("alice", how, on=pull)
+    else:
+        (job,) = (j for j in story.regreen.store.jobs(states=("waiting",)) if j.kind == "bisect")
+        story.regreen.store.cancel_job(job.id)
+    story.work()
+    runner = story.regreen.runner
+    runner.report_stopped_jobs(runner.take_back_lost_jobs())  # a worker does this every second
+    assert pull.comments[0].startswith("Cancelled.")
+
+
 def _has_begun(story: Story) -> bool:
     """Whether the bisection's log has its first line: the next thing is a box."""
     with story.regreen.store.engine.connect() as connection:

@@ -26,6 +26,7 @@ from regreen.domain.records import (
 )
 
 _STOPPED_STATES = ("cancelled", "superseded")
+_KINDS_WITHOUT_REPLY: tuple[JobKind, ...] = ("review", "tick", "care")
 _LOCK_SPACE = 0x616C6F6E  # "alon"
 _REJECTED = 2
 _IS_WAITING = t.jobs.c.state == sa.literal_column(
@@ -324,7 +325,9 @@ class JobRows(StoreRows):
     ) -> list[str]:
         """Cancel the unfinished jobs of an issue or pull request, optionally with its replies; return the ids."""
         which = (t.jobs.c.repo == repo, t.jobs.c.number == number, t.jobs.c.id != except_job)
-        return self._cancel_jobs(*which, *([] if comments else [t.jobs.c.kind != "comment"]))
+        return self._cancel_jobs(
+            *which, *([] if comments else [t.jobs.c.kind != "comment"]), is_announced=True
+        )
 
     def abandon(
         self, *, repo: str | None = None, installation: int | None = None, except_job: str = ""
@@ -335,9 +338,12 @@ class JobRows(StoreRows):
 
     def cancel_job(self, job_id: str) -> bool:
         """Cancel one job; return whether it had not ended."""
-        return bool(self._cancel_jobs(t.jobs.c.id == job_id))
+        return bool(self._cancel_jobs(t.jobs.c.id == job_id, is_announced=True))
 
-    def _cancel_jobs(self, *which: sa.ColumnElement[bool]) -> list[str]:
+    def _cancel_jobs(self, *which: sa.ColumnElement[bool], is_announced: bool = False) -> list[str]:
+        """Cancel the unfinished jobs among these; `is_announced`: a reply may say already that one is in progress."""
+        has_reply = t.jobs.c.kind.not_in(_KINDS_WITHOUT_REPLY)
+        unsettled = {"unsettled": sa.case((has_reply, 1), else_=t.jobs.c.unsettled)}
         where = (*which, t.jobs.c.state.in_(LIVE_STATES))
         with self._begin_transaction() as connection:
             ids = list(connection.execute(sa.select(t.jobs.c.id).where(*where)).scalars())
@@ -345,7 +351,10 @@ class JobRows(StoreRows):
             cancelled = set(
                 connection.execute(
                     update.values(
-                        state="cancelled", ended=self._current_seconds(), note="cancelled"
+                        state="cancelled",
+                        ended=self._current_seconds(),
+                        note="cancelled",
+                        **(unsettled if is_announced else {}),
                     ).returning(t.jobs.c.id)
                 ).scalars()
             )
