@@ -84,8 +84,8 @@ site: | .uv/bin/uv ## the documentation as a site, in build/site; a broken link 
 	git ls-files -co --exclude-standard README.md CHANGELOG.md docs 'benchmarks/*.md' | tar cf - -T - | tar xf - -C build/site-pages
 	.uv/bin/uv run --quiet --no-project --python "$$(command -v $(PYTHON))" --with-requirements packaging/site.txt zensical build --strict
 
-image: ## the App's image
-	docker build --tag regreen .
+image: ## the App's image; BASE=IMAGE builds it on another base, with what is in wheels/
+	docker build --tag regreen $(if $(BASE),--network none --build-arg BASE=$(BASE)) .
 
 # requirements.lock is what the image installs, packaging/action.txt names the part of it that the Action installs;
 # requirements-dev.lock adds what the checks need.

@@ -15,13 +15,13 @@ cp /usr/share/base-passwd/group.master "$rest/etc/group"
 {
   dpkg -L $packages | sort -u | while read -r path; do
     case $path in /etc/ssl/*|/usr/share/doc/*|/usr/share/man/*|/usr/share/locale/*|/.|/proc*|/sys*|/dev*|/tmp|/root|/home*) continue ;; esac
-    [ -e "$path" ] || [ -L "$path" ] && printf '%s\n' "${path#/}"
+    if [ -e "$path" ] || [ -L "$path" ]; then printf '%s\n' "${path#/}"; fi  # a false last line would end it all
   done
-  for path in bin sbin lib lib64 usr/lib64; do [ -e "/$path" ] && printf '%s\n' "$path"; done
+  for path in bin sbin lib lib64 usr/lib64; do if [ -e "/$path" ]; then printf '%s\n' "$path"; fi; done
   find -L /etc/ssl/certs -maxdepth 1 -name ca-certificates.crt | cut -c2-
   find /etc/alternatives /usr/bin/awk | cut -c2-
 } | sed -E 's,^(bin|sbin|lib|lib64)/,usr/\1/,' | grep -vxE 'etc|tmp|root|var/tmp|etc/passwd|etc/group' | sort -u > "$rest/list"  # /bin is a link to /usr/bin here
 tar -C / --no-recursion -cf "$rest/base.tar" -T "$rest/list"
 tar -C "$rest" -rf "$rest/base.tar" etc tmp root var/tmp
 docker import --change 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8' "$rest/base.tar" "$name"
-docker run --rm "$name" sh -ec 'ldconfig; python3 -c "import ssl, venv, ensurepip"; git --version'
+docker run --rm "$name" sh -ec 'ldconfig; python3 -c "import ssl, venv, ensurepip; assert ssl.create_default_context().get_ca_certs()"; git --version'
