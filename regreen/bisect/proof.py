@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ from regreen.bisect.posterior import RateHistory
 from regreen.bisect.result import CulpritVerification
 from regreen.bisect.session import BisectSession
 from regreen.bisect.verdict_memory import CommitRun
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_source
 from regreen.domain.ports import Git
 
@@ -62,7 +64,7 @@ def prove_culprit(
                 (), False, "neither it nor its parents could be run again", len(runs)
             ),
         )
-    detail = f"run again: {_describe_outcomes(session, runs)}"
+    detail = _describe_outcomes(session, runs)
     taken_back = _test_revert(session, session.commit_at(culprit), git, runner, bad)
     detail, spent = f"{detail}; {taken_back.detail}", len(runs) + taken_back.runs
     if taken_back.works:
@@ -212,9 +214,10 @@ def _test_revert(
         outcomes = {session.classify_run(run)[0] for run in runs}
         wanted = "fail" if session.find_fix else "pass"
         if outcomes == {wanted}:
-            times = f", {len(runs)} times" if len(runs) > 1 else ""
+            times = f" ({len(runs)} of {len(runs)} runs)" if len(runs) > 1 else ""
             does = "fails" if session.find_fix else "passes"
-            detail = f"reverted ({extent}) on {bad[:12]} the command {does}{times}"
+            part = " in its source alone" if chosen else ""
+            detail = f"with it reverted{part} on {bad[:12]} the command {does}{times}"
             return _RevertResult(True, detail, spent)
         reason = session.classify_run(runs[-1])[1]
         tried.append(f"reverting it ({extent}) on {bad[:12]} does not help: {reason}")
@@ -238,12 +241,11 @@ def changed_source_paths(git: Git, sha: str) -> tuple[str, ...]:
 
 
 def _describe_outcomes(session: BisectSession, runs: list[CommitRun]) -> str:
-    counts: dict[tuple[str, str], int] = {}
-    for run in runs:
-        key = (run.sha[:12], session.classify_run(run)[0])
-        counts[key] = counts.get(key, 0) + 1
+    counts = Counter((run.sha[:12], session.classify_run(run)[0]) for run in runs)
+    whole = Counter(run.sha[:12] for run in runs)
+    verbs = {"pass": "passes", "fail": "fails"}
     return ", ".join(
-        f"{sha} {outcome}{f' x{count}' if count > 1 else ''}"
+        f"{sha} {verbs.get(outcome, f'is {outcome}')} in {count} of {count_noun(whole[sha], 'run')}"
         for (sha, outcome), count in counts.items()
     )
 

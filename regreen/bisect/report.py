@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
@@ -527,8 +528,8 @@ def render_markdown(result: Bisection) -> str:
     """Render for a comment."""
     lines = [f"**{_escape_markup(render_headline(result))}**", ""]
     if result.culprit:
-        lines += [
-            f"- commit `{result.culprit.sha}` by {_escape_markup(result.culprit.author)}, {result.culprit.date}"
+        lines += [  # outside of a code span GitHub makes the commit a link
+            f"- commit {result.culprit.sha} by {_escape_markup(result.culprit.author)}, {_format_date(result.culprit.date)}"
         ]
     if result.via_merge:
         lines += [f"- merged by `{result.via_merge}`"]
@@ -689,6 +690,10 @@ def _format_rate(rates: tuple[float, float, float]) -> str:
 def _format_extent(span: SearchedRange) -> str:
     commits, merges = ("" if number == 1 else "s" for number in (span.commits, span.merges))
     return f"{span.commits} commit{commits}, {span.merges} merge{merges}"
+
+
+def _format_date(date: str) -> str:
+    return f"{datetime.fromisoformat(date).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _format_package(dependency: BlamedDependency) -> str:

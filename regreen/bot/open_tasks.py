@@ -57,17 +57,26 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
             at = datetime.fromtimestamp(patch.at, UTC)
             text = f"A patch for {patch.branch} waits for /approve: {patch.title}"
             tasks.append(OpenTask("waiting", text, patch.repo, number, since=at))
-    tasks += [
-        OpenTask("fixed", f"Review the draft that repairs {d.branch}", d.repo, d.number)
-        for d in store.find_all(OpenRepair)
-        if is_shown(d.repo)
-    ]
+    tasks += [_describe_draft(store, d) for d in store.find_all(OpenRepair) if is_shown(d.repo)]
     asked_for = [kind for kind in KIND_TITLES if kind not in MAINTENANCE_KINDS]
     for job in store.jobs(states=("failed",), kinds=asked_for):
         if now - job.created < _RECENT_FAILURES and is_shown(job.repo):
             text = f"{KIND_TITLES[job.kind].split()[0]} failed: {job.note[:160]}"
             tasks.append(OpenTask("failed", text, job.repo, job.number, job.id, job.created))
     return tasks[:MAX_TASKS]
+
+
+def _describe_draft(store: Store, draft: OpenRepair) -> OpenTask:
+    """A repair to review: of whose pull request it is, and since when it waits, by its result."""
+    found = store.documents(repo=draft.repo, kind="fix", limit=20)
+    document = next((d for d in found if d.body.get("opened") == draft.number), None)
+    text = f"Review the draft that repairs {draft.branch}"
+    if document is None:
+        return OpenTask("fixed", text, draft.repo, draft.number)
+    title, author = document.body.get("title"), document.body.get("author")
+    text += f" “{title}”" if title else ""
+    text += f" by {author}" if author else ""
+    return OpenTask("fixed", text, draft.repo, draft.number, document.job, document.at)
 
 
 def _describe_red_branch(store: Store, state: ScheduleState) -> OpenTask:

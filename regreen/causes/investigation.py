@@ -434,7 +434,11 @@ class Investigation:
             if one.other_on_base:
                 words = f"red for another reason on the base ({one.other_on_base[:200]})"
             reason = _describe_tests(names, f"red on head in {one.posterior.failed['head']} of {one.posterior.count_runs('head')} runs, {words}")  # fmt: skip
-            undecided = f"; undecided: {_list_tests(by_cause[None])}" if None in by_cause else ""
+            undecided = (
+                f"; it fails too, with a cause that is not settled: {_list_tests(by_cause[None])}"
+                if None in by_cause
+                else ""
+            )
             return self._conclude("change", reason + flakes + undecided, "fix")
         if names := by_cause.get("main"):
             return self._judge_main(names, flakes)

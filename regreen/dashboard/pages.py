@@ -97,6 +97,14 @@ class ResultSummary:
         return str(self.document.body.get("author") or "")
 
     @property
+    def seconds(self) -> object:
+        """How long the work took; a proof keeps its parts, of which the time of the tests is inside another."""
+        spent = self.document.body.get("seconds")
+        if not isinstance(spent, dict):
+            return spent
+        return sum(_as_number(value) for part, value in spent.items() if part != "tests")
+
+    @property
     def opened(self) -> int | None:
         """The number of the pull request or issue that this work opened."""
         number = self.document.body.get("opened")
@@ -280,8 +288,9 @@ def _list_repositories(
     months = [m for m in months if m.repo and reader.may_see(m.repo)]
     looks: dict[str, list[_HealthMark]] = {}
     for run in shelf.schedule_runs(now - _HEALTH_PERIOD):
-        if reader.may_see(run.repo):
-            looks.setdefault(run.repo, []).append(_HealthMark(run, _run_state_word(run)))
+        marks = looks.setdefault(run.repo, []) if reader.may_see(run.repo) else None
+        if marks is not None and len(marks) < _MAX_HEALTH_MARKS:
+            marks.append(_HealthMark(run, _run_state_word(run)))
     regressions: dict[str, list[_Regression]] = {}
     for state in shelf.find_all(ScheduleState):
         if state.red and reader.may_see(state.repo):
@@ -292,7 +301,7 @@ def _list_repositories(
         _RepositoryLine(
             month,
             _parse_config(configs.get(repo)).budget,
-            looks.get(repo, [])[:_MAX_HEALTH_MARKS][::-1],
+            looks.get(repo, [])[::-1],
             regressions.get(repo, []),
         )
         for repo, month in sorted(known.items())
@@ -562,10 +571,10 @@ def show_job(shelf: DashboardStore, reader: Viewer, job_id: str, web_url: str) -
     )
 
 
-def _list_dismissed(shelf: DashboardStore, documents: list[ResultDocument]) -> set[str]:
-    """The fingerprints of the findings in these results that somebody dismissed."""
+def _list_dismissed(shelf: DashboardStore, documents: list[ResultDocument]) -> dict[str, str]:
+    """The fingerprints of the findings in these results that somebody dismissed, and who did."""
     return {
-        dismissal.fingerprint
+        dismissal.fingerprint: dismissal.login
         for d in documents
         if d.kind == "review" and d.number is not None
         for dismissal in shelf.find_all(Dismissal, repo=d.repo, number=d.number)

@@ -99,12 +99,12 @@ def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
     if result.rung == "revert" and result.culprit:
         subject = _sanitize_text(result.culprit.subject)
         yield (
-            f"\nThis takes back {code_span(result.culprit.sha[:12])} ({subject}). If that change was meant, "
-            "close this and update the failing tests instead."
+            f"\n{code_span(result.culprit.sha[:12])} ({subject}) broke it, and this takes it back. If that change was "
+            "meant, close this and update the failing tests instead."
         )
     if result.reason:
         yield f"\n{_sanitize_text(result.reason)}"
-    if result.cause:
+    if result.cause and not (result.rung == "revert" and result.culprit):
         yield f"\n**Cause.** {_capitalize_sentence(result.cause)}"
     if result.culprit and result.culprit.sha[:12] not in (result.cause or ""):
         yield f"\n**Broken by** {code_span(result.culprit.sha[:12])} {_sanitize_text(result.culprit.subject)}"
@@ -233,7 +233,7 @@ def _manual_steps(result: FixResult, branch: str | None) -> Iterator[str]:
     )
     yield f"{result.before.command.strip()}  # exit {_format_exit_code(result.after.exit_code if result.after else None)}"
     yield (
-        "# after a merge, undo it: git revert -m 1 MERGE_COMMIT"
+        "# after merging, undo it: the button Revert of this pull request, or git revert COMMIT (of a merge: -m 1)"
         if branch
         else "git apply -R fix.patch  # takes the patch back"
     )

@@ -16,7 +16,7 @@ from regreen.domain.models import RunResult
 _EXCEPTION_KIND = r"(?:[A-Za-z_][\w.]{0,120}\.)?(?:[A-Z]\w{0,80}(?:Error|Exception|Warning|Interrupt|Exit|Failure|Failed|Fault)|Exception)"
 _RAISED_EXCEPTION = re.compile(rf"^(?:E {{1,8}})?({_EXCEPTION_KIND})(?:: ?(.{{0,400}}))?$")
 _PRINTED_EXCEPTION = re.compile(rf"^({_EXCEPTION_KIND})\b[: ]? ?(.{{0,400}})$")
-_PYTEST_SUMMARY = re.compile(r"^(?:FAILED|ERROR) (\S{1,300})(?: - (.{0,400}))?$")
+_PYTEST_SUMMARY = re.compile(r"^(?:FAILED|ERROR) (?!\()(\S{1,300})(?: - (.{0,400}))?$")
 _FAILING_TEST_LINES = (
     re.compile(r"^(?:FAIL|ERROR): (\S{1,200} ?\(?[\w.]{0,200}\)?)"),  # unittest
     re.compile(r"^\s{0,16}--- FAIL: (\S{1,200})"),  # go

@@ -65,6 +65,10 @@ def test_bisect_names_the_commit_and_proves_it_in_one_comment(story: Story) -> N
     (answer,) = issue.comments
     assert f"**{culprit[:12]} broke it (verified, " in answer
     assert "Make total faster" in answer
+    assert f"- commit {culprit} by " in answer, "GitHub links a commit outside of a code span"
+    assert f"- verified: {culprit[:12]} fails in 1 of 1 run, " in answer
+    assert "; with it reverted on " in answer
+    assert f"Revert it with `git revert {culprit[:12]}`." in answer
 
 
 class _CountingPool(ContextThreadPool):

@@ -71,7 +71,7 @@ def test_red_ci_becomes_a_verified_draft_and_is_not_doubled(story: Story) -> Non
     assert f"git checkout {pull.raw.head_sha[:12]}" in patch.body
     assert "git fetch origin regreen/fix-1 && git checkout FETCH_HEAD" in patch.body
     (answer,) = pull.comments
-    assert answer.startswith(f"A verified patch is in #{patch.number}, as a draft. Cause: ")
+    assert answer.startswith(f"A verified patch is in #{patch.number}, as a draft. ")
     said = story.says("alice", "/fix", on=pull)
     story.work()
     assert len(story.pulls) == 2

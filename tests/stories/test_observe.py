@@ -7,6 +7,7 @@ from regreen_playground.world import Fault
 
 from regreen.bot.observe import READS, WithheldWrites
 from regreen.domain.github import GitHub
+from regreen.domain.state_records import UnclaimedBranch
 from tests.stories.story import DASHBOARD_TOKEN, REPO, Story
 from tests.stories.test_fixes import _red, needs_sandbox
 from tests.stories.test_reviews import FAULT
@@ -75,6 +76,24 @@ def test_a_slip_elsewhere_in_the_file_lets_nothing_be_written(
     story.pull(FAULT)
     story.work()
     assert _writes(story) == []
+
+
+def test_a_branch_that_a_dead_job_left_stays_while_observed_and_goes_once_it_may(
+    story: Story,
+) -> None:
+    left, store = "regreen/fix-1", story.regreen.store
+    sha = story.state.commit(REPO, {"more.py": "X = 1\n"}, branch=left)
+    story.work()
+    (installation,) = story.state.installations
+    store.save(UnclaimedBranch(REPO, left, "fix/gone", installation, sha))
+    for mode, tip in (("observe", sha), ("act", None)):
+        story.configures(f"mode: {mode}\n")
+        story.work()
+        story.passes(days=1)
+        story.regreen.enqueue_due_work()
+        story.work()
+        assert story.state.repository(REPO).git.branch(left) == tip
+        assert bool(store.find_all(UnclaimedBranch)) is (mode == "observe")
 
 
 @needs_sandbox

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from regreen.bisect.commit_graph import BEFORE_RANGE, CommitGraph
 from regreen.bisect.posterior import CulpritPosterior
 from regreen.bisect.report import render_plot
-from regreen.bisect.result import Bisection, FailureRates, Observation, RangePoint, SearchedRange
+from regreen.bisect.result import (
+    Bisection,
+    BlamedCommit,
+    FailureRates,
+    Observation,
+    RangePoint,
+    SearchedRange,
+)
+from regreen.bot.messages import bisection_body
 from tests.unit.test_bisect_search import histories
 
 _GREEN, _RED = "#81c784", "#e57373"
@@ -73,3 +83,17 @@ def test_many_branches_side_by_side_stay_inside_the_picture() -> None:
 def test_a_history_without_merges_has_no_lines() -> None:
     straight = [(0.0, 0.0, (-1,)), (1.0, 1.0, (0,)), (0.0, 1.0, (1,))]
     assert 'r="5"' not in render_plot(_found(straight), "it broke: here")
+
+
+@pytest.mark.parametrize(("guilty", "option"), [(1, ""), (5, "-m 1 ")])
+def test_the_command_that_reverts_a_merge_names_the_side_that_stays(
+    guilty: int, option: str
+) -> None:
+    found = _found(_SIDE)
+    sha = found.posterior[guilty].sha
+    blamed = replace(
+        found, outcome="found", culprit=BlamedCommit(sha, "S", "A", "2026-01-02T03:04:05+02:00")
+    )
+    body = bisection_body(blamed)
+    assert f"`git revert {option}{sha[:12]}`" in body
+    assert f"- commit {sha} by A, 2026-01-02 01:04 UTC" in body

@@ -143,3 +143,8 @@ def test_each_test_is_held_against_what_it_said_itself() -> None:
 def test_the_files_of_a_traceback_are_kept_innermost_first() -> None:
     seen = read_signature(failure("shop/cart.py:12: in add\nshop/prices.py:3: ValueError\n"))
     assert seen.paths == ("shop/prices.py", "shop/cart.py")
+
+
+def test_the_count_that_ends_unittest_is_no_test() -> None:
+    output = "FAIL: test_a (tests.test_a.T.test_a)\nAssertionError: 1 != 2\n\nRan 2 tests in 0.1s\n\nFAILED (failures=1)\n"
+    assert read_signature(failure(stderr=output)).tests == ("test_a (tests.test_a.T.test_a)",)

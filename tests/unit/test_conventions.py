@@ -50,6 +50,26 @@ def test_a_template_without_headings_comes_after_the_report() -> None:
     assert customs.fit_body("Report.", ("b.py",)) == "Report.\n\nCode owners: `@all`.\n\nThank you!"
 
 
+@pytest.mark.parametrize(
+    ("template", "kept"),
+    [
+        ("## What\n<!-- say it -->\n\nWhy\n", "## What\n\n\nWhy"),
+        ("## What\n<!-- never closed\n\n## Checklist\n- [ ] docs\n", "## What"),
+        ("## What\n<!<!-- x -->-- hidden\n", "## What\n hidden"),
+    ],
+)
+def test_a_comment_in_a_template_hides_nothing_of_the_report(
+    tmp_path: Path, template: str, kept: str
+) -> None:
+    checkout = Checkout(tmp_path / "repo")
+    head = checkout.commit("Begin", **{".github/pull_request_template.md": template})
+    seen = read_conventions(GitRepository.open(checkout.root), head)
+    assert seen.template == kept
+    body = seen.fit_body("The report.", ("a.py",))
+    assert "<!--" not in body
+    assert "The report." in body
+
+
 def test_commits_and_files_show_what_a_repository_asks_for(tmp_path: Path) -> None:
     checkout, head = Checkout(tmp_path / "repo"), ""
     git = GitRepository.open(checkout.root)

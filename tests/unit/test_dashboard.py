@@ -290,6 +290,8 @@ def test_the_first_page_says_what_needs_a_person(store: Database) -> None:
     body = {"outcome": "found", "culprit": culprit, "probability": 0.997, "opened": 7}
     store.save_document(ResultDocument("bisect", "o/r", None, "s", "tick/o/r/-/1", _NOW, body))
     store.save(OpenRepair("o/r", "quarters", 3))
+    fix = {"outcome": "fixed", "title": "Sum up", "author": "emi", "opened": 3}
+    store.save_document(ResultDocument("fix", "o/r", 2, "s", "fix/o/r/2/1", _NOW, fix))
     store.save(PendingPatch("o/r", "9", 0.0, "+x", "main", "a" * 40, "Fix it", "", False))
     failed = _order(name="77")
     store.store_orders([failed])
@@ -297,7 +299,7 @@ def test_the_first_page_says_what_needs_a_person(store: Database) -> None:
     for shown in (_operator(store).get(page).text for page in ("/", "/repositories/o/r")):
         assert "The schedule nightly fails at ffffffffffff since cccccccccccc" in shown
         assert "Count income” by Emi, 99.7%" in shown
-        assert "Review the draft that repairs quarters" in shown
+        assert "Review the draft that repairs quarters “Sum up” by emi" in shown
         assert 'href="https://hub.example/o/r/issues/3"' in shown
         assert "A patch for main waits for /approve: Fix it" in shown
         assert "failed: no such revision" in shown

@@ -165,6 +165,8 @@ Reviewed 1 of 1 file.
 
 No model call was needed.
 
+This check is neutral: no finding here is severe enough to block (`review.blocking`).
+
 Reproduce: `regreen review --base bbbbbbbbbbbb --head aaaaaaaaaaaa`
 
 <details><summary>Verdict as JSON</summary>
@@ -230,10 +232,24 @@ def test_buttons_are_offered_where_they_apply() -> None:
 
 def test_a_dismissed_finding_leaves_the_check() -> None:
     check = messages.review_check(
-        _REVIEW, RepoConfig(), external_id="x", details_url="", dismissed={"abc"}
+        _REVIEW, RepoConfig(), external_id="x", details_url="", dismissed={"abc": "ada"}
     )
     assert (check.title, check.conclusion, check.annotations) == ("No findings", "success", ())
-    assert "Dismissed:" in (check.summary or "")
+    assert "Dismissed by `ada`, and still counted in the statistics:" in (check.summary or "")
+    assert "This check is neutral" not in (check.summary or "")
+
+
+@pytest.mark.parametrize(
+    ("review", "why"),
+    [
+        (_REVIEW, "no finding here is severe enough to block (`review.blocking`)"),
+        (replace(_CLEAN, tests=_FAILED), "failing tests are for the project's own CI to block"),
+    ],
+)
+def test_a_neutral_check_says_why_it_is_neutral(review: Review, why: str) -> None:
+    check = messages.review_check(review, RepoConfig(), external_id="x", details_url="")
+    assert check.conclusion == "neutral"
+    assert f"This check is neutral: {why}." in (check.summary or "")
 
 
 def test_annotations_hold_no_markdown() -> None:

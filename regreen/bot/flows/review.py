@@ -133,7 +133,7 @@ def refresh_check(
         external_id=key,
         details_url=services.job_page_url(newest[0].job),
         standing=posted.still_standing(review),
-        dismissed=posted.dismissed_names(),
+        dismissed=posted.dismissed_by(),
     )
     github.post_check_run(check)
     conclusion = f"{check.conclusion}: {check.title}"
@@ -358,7 +358,7 @@ class _ReviewFlow:
             note=note,
             standing=standing,
             fixed=len(gone),
-            dismissed=self._remembered.dismissed_names(),
+            dismissed=self._remembered.dismissed_by(),
         )
         self._update_check(check)
         conclusion = f"{check.conclusion}: {check.title}"

@@ -63,7 +63,12 @@ def proof_check(head_sha: str, result: ProofResult, *, required: bool, repeat: s
     if told := describe_mutants(result):
         unnoticed = _list_unnoticed(result)
         end = ":\n\n" if unnoticed else "."
-        parts.append(told[:1].upper() + told[1:] + end + "\n".join(unnoticed))
+        how = (
+            " (each line below was put in the place of the one in the change, and no test failed)"
+            if unnoticed
+            else ""
+        )
+        parts.append(told[:1].upper() + told[1:] + how + end + "\n".join(unnoticed))
     holds = {True: "holds", False: "does not hold", None: "not known"}
     parts += ["\n".join(f"- {code_span(claim.text, 100)}: {holds[claim.holds]}, {inline_prose(claim.reason[:300])}" for claim in result.claims[:_MAX_ROWS])]  # fmt: skip
     parts += ["\n".join(f"- {inline_prose(one.detail[:300])}" for one in result.census[:_MAX_ROWS])]

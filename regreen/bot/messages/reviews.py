@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from regreen.bot.messages.markup import (
@@ -125,12 +125,12 @@ def review_check(
     note: str = "",
     standing: Sequence[Finding] = (),
     fixed: int = 0,
-    dismissed: Collection[str] = (),
+    dismissed: Mapping[str, str] = {},
 ) -> CheckRun:
     """The check run of a finished review: success only if everything selected was read and has no finding.
 
     `standing` was posted for an earlier push and still holds; `fixed` counts posted findings that are gone;
-    `dismissed` are the fingerprints of findings that somebody has dismissed since.
+    `dismissed` holds the fingerprints of findings that somebody has dismissed since, each with who did.
     """
     ruled_out = [f for f in review.findings if f.fingerprint in dismissed]
     review = replace(
@@ -143,7 +143,11 @@ def review_check(
     parts = [note, f"**{inline_prose(lead)}**", *_describe_failing_tests(review)]
     parts += [_list_findings(review.findings), _describe_earlier_findings(standing, fixed)]
     if ruled_out:
-        parts.append(f"Dismissed:\n\n{_list_findings(ruled_out)}")
+        who = sorted({dismissed[f.fingerprint] for f in ruled_out} - {""})
+        by = f" by {', '.join(map(code_span, who))}" if who else ""
+        parts.append(
+            f"Dismissed{by}, and still counted in the statistics:\n\n{_list_findings(ruled_out)}"
+        )
     command = reproduce_review(review)
     parts += [
         _format_coverage(review),
@@ -151,6 +155,7 @@ def review_check(
         _describe_unread_and_skipped(review),
         render_environment(review.environment),
         _format_cost(review),
+        _explain_neutral(review, standing) if conclusion == "neutral" else "",
         f"Reproduce: {code_span(command)}" if command else "",
     ]
     check = CheckRun(
@@ -300,6 +305,16 @@ def _conclude_review(review: Review, config: RepoConfig, standing: Sequence[Find
     if review.tests is not None and not review.tests.passed:
         return "neutral"
     return "neutral" if review.gaps or review.findings or standing else "success"
+
+
+def _explain_neutral(review: Review, standing: Sequence[Finding]) -> str:
+    if review.tests is not None and not review.tests.passed:
+        why = "failing tests are for the project's own CI to block"
+    elif review.findings or standing:
+        why = "no finding here is severe enough to block (`review.blocking`)"
+    else:
+        why = "not everything that should be reviewed was"
+    return f"This check is neutral: {why}."
 
 
 def is_blocked(review: Review, config: RepoConfig, standing: Sequence[Finding] = ()) -> bool:

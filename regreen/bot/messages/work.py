@@ -66,7 +66,8 @@ def _reproduce_fix(fix: FixResult) -> list[str]:
 
 def fix_opened(number: int, cause: str, *, is_edited: bool = False) -> str:
     """Where the patch is; `is_edited`: somebody changed the title or text, which stays."""
-    tail = f" Cause: {inline_prose(cause.rstrip('.'))}." if cause else ""
+    cause = cause.rstrip(".")
+    tail = f" {inline_prose(cause[:1].upper() + cause[1:])}." if cause else ""
     note = " Its title and text were edited, so they stay as they are." if is_edited else ""
     how = f"Review and merge #{number} if you agree, or close it."
     return f"A verified patch is in #{number}, as a draft.{note}{tail} {how}"
@@ -144,7 +145,10 @@ def bisection_body(bisection: Bisection, revert: int | None = None, page: str = 
         parts.append(f"Draft #{revert} reverts that commit. Review and merge it if you agree.")
     culprit = bisection.culprit
     if culprit is not None and revert is None and bisection.outcome == "found":
-        parts.append(f"Revert it with `git revert {culprit.sha[:12]}`.")
+        is_merge = any(p.sha == culprit.sha and len(p.parents) > 1 for p in bisection.posterior)
+        parts.append(
+            f"Revert it with `git revert {'-m 1 ' if is_merge else ''}{culprit.sha[:12]}`."
+        )
     links = [f"[every run and the plots]({page})"] if page else []
     if again := _reproduce_bisection(bisection):
         links.append(f"reproduce: {code_span(again, 700)}")
