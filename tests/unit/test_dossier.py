@@ -92,6 +92,32 @@ def test_callers_of_what_is_changed_are_shown_and_methods_of_the_built_in_types_
     assert "d.update" not in text
 
 
+def test_a_call_on_self_leads_to_no_method_of_that_name_in_another_file(shown: Shown) -> None:
+    stop = "class Stop:\n    def go(self, state):\n        return state.stopped\n\n    def ask(self):\n        return self.again(1)\n\n    def again(self, n):\n        return n - 1\n"
+    use = "from stop import Stop\n\n\nclass Retry:\n    def go(self, f):\n        return f()\n\n    def again(self, f):\n        return {}\n"
+    _, text = shown(
+        {"stop_py": stop, "use_py": use.format("f()")},
+        {"stop_py": stop, "use_py": use.format("self.go(f)")},
+    )
+    assert "state.stopped" not in text
+    assert "(calls again)" not in text
+
+
+def test_a_function_that_calls_what_is_changed_twice_is_shown_once(shown: Shown) -> None:
+    lib = "def parse_size(x):\n    return {}\n"
+    rest = "".join(f"    b{n} = a\n" for n in range(20))
+    twice = f"from lib import parse_size\n\n\ndef main(a):\n    a = parse_size(a)\n{rest}    return parse_size(a)\n"
+    _, text = shown(
+        {
+            "lib_py": lib.format("x"),
+            "app_py": twice,
+            "stop_py": "from lib import parse_size\n\n\ndef other(a):\n    return parse_size(a)\n",
+        },
+        {"lib_py": lib.format("None")},
+    )
+    assert text.count("(calls parse_size)") == 2
+
+
 def test_who_still_names_what_is_gone_is_shown(shown: Shown) -> None:
     lines = "import os\nimport sys\n\n\ndef one():\n    return sys.path\n" + FILLER
     late = "\n\ndef late():\n    return os.sep\n"

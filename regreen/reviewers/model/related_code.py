@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from regreen.code.diff import FileChange
 from regreen.code.file_languages import has_outline
 from regreen.code.paths import is_test
-from regreen.code.symbol_index import CallGraph
+from regreen.code.symbol_index import CallGraph, CallLink
 from regreen.code.symbols import CallSite, Definition, read_outline
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.model.surrounding_code import heading_lines
@@ -111,7 +111,8 @@ def _find_callees(
     calls = [c for c in shape.calls if c.line in added] if shape else []
     before = {n for h in file.hunks for x in h.lines if x.kind == "-" for n in _CALLED_NAME.findall(x.text)}  # fmt: skip
     rows = _read_rows(context, file.path)
-    for call in sorted(calls, key=lambda c: c.name in before):
+    foreign = [c for c in calls if not _calls_own_method(graph, file.path, rows, c)]
+    for call in sorted(foreign, key=lambda c: c.name in before):
         for path, definition in graph.resolve_call(file.path, call):
             if path not in own and not is_test(path) and _may_mean(rows, call, path):
                 yield format_excerpt(context, path, definition, "the change calls it")
@@ -129,20 +130,30 @@ def _may_mean(rows: Sequence[str], call: CallSite, path: str) -> bool:
     return owner in {"self", "cls", "super", ")", PurePosixPath(path).stem} or owner[:1].isupper()
 
 
+def _calls_own_method(graph: CallGraph, path: str, rows: Sequence[str], call: CallSite) -> bool:
+    """Whether a call on `self`, of a name that its own file defines, leads to that file and no other."""
+    row = rows[call.line - 1] if call.line <= len(rows) else ""
+    on_self = re.search(rf"\b(?:self|cls)\.{re.escape(call.name)}\(", row[:2000])
+    return on_self is not None and any(
+        d.short_name == call.name for d in graph.outlines[path].definitions
+    )
+
+
 def _find_callers(
     context: ReviewContext, graph: CallGraph, changed: tuple[str, str], own: set[str]
 ) -> Iterator[str]:
     """The lines around calls of a changed function, the program's own before one of its tests."""
     path, name = changed
     short = name.rpartition(".")[2]
-    sites = {(x.path, x.line): x for x in graph.find_callers(path, name) if x.path not in own}
-    elsewhere = [
-        x
-        for x in sites.values()
-        if _may_mean(_read_rows(context, x.path), CallSite(short, x.line, ""), path)
-    ]
-    program = [x for x in elsewhere if not is_test(x.path)][:_MAX_CALLERS]
-    tests = [x for x in elsewhere if is_test(x.path)][:1]
+    elsewhere: dict[tuple[str, str], CallLink] = {}
+    for x in graph.find_callers(path, name):
+        rows, call = _read_rows(context, x.path), CallSite(short, x.line, "")
+        own_method = x.path in own or _calls_own_method(graph, x.path, rows, call)
+        if not own_method and _may_mean(rows, call, path):
+            # several calls in one function say little more than the first
+            elsewhere.setdefault((x.path, x.definition.name if x.definition else str(x.line)), x)
+    program = [x for x in elsewhere.values() if not is_test(x.path)][:_MAX_CALLERS]
+    tests = [x for x in elsewhere.values() if is_test(x.path)][:1]
     if not graph.is_called(short) and not _is_decorated(context, graph, path, name):
         yield f"--- {path}: nothing in this repository calls {name} by its name"
     for link in (*program, *tests):
