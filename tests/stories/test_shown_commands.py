@@ -73,6 +73,7 @@ _CANNOT = {
     "make wheel": "stories/test_packaging.py builds the wheel, into another folder",
     "make wheels": "it downloads three hundred megabytes",
     "make image": "it builds an image, which takes a base that the engine has or can pull",
+    "make image BASE=regreen-machine-base": "it builds an image, which takes a base that the engine has or can pull",
     "docker build --network none --build-arg BASE=IMAGE -t regreen .": "IMAGE is the reader's own",
     "docker run --env-file /etc/regreen/env -p 127.0.0.1:8000:8000 -v regreen:/var/lib/regreen -v /var/run/docker.sock:/var/run/docker.sock --group-add $(stat -c %g /var/run/docker.sock) --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges:true regreen": "it takes the built image and a registered App",
     "docker compose -f packaging/compose.yml -f packaging/compose.proxy.yml up -d": "it takes the built image, a public host name and a registered App",
