@@ -158,6 +158,11 @@ class CoverageTool(Protocol):
     """Measures which lines of some files the tests run."""
 
     @property
+    def needs(self) -> str:
+        """What a project or its toolchain must have to be measured, in words; "" for nothing."""
+        ...
+
+    @property
     def report_path(self) -> str:
         """The file below /work that `report_command` writes."""
         ...
@@ -168,7 +173,7 @@ class CoverageTool(Protocol):
         ...
 
     def make_programs(self, paths: Sequence[str]) -> Mapping[str, bytes]:
-        """What is written into the box before the tests, by path."""
+        """What is written into the box before the tests, by path; programs in .regreen/bin come first on the PATH."""
         ...
 
     def extend_environment(self, env: Mapping[str, str], *, traced: bool) -> dict[str, str]:

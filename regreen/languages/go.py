@@ -12,7 +12,7 @@ from regreen.code.file_languages import language_of, parser_for
 from regreen.code.symbols import node_text, walk_nodes
 from regreen.domain.languages import Language
 from regreen.languages.compilers import GoCompiler
-from regreen.languages.toolchains import TableProjects
+from regreen.languages.toolchains import TableCoverage, TableProjects
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -23,9 +23,10 @@ GO = Language(
     manifests=frozenset({"go.mod"}),
     gaps=frozenset(
         {"syntax tree", "checkers", "data flow", "conventions", "assertions",
-         "test results", "coverage", "edits", "mutants", "warm engine", "dependencies"}
+         "test results", "edits", "mutants", "warm engine", "dependencies"}
     ),
     projects=TableProjects("go"),
+    coverage=TableCoverage("go"),
     compiler=GoCompiler(),
 )  # fmt: skip
 

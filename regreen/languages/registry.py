@@ -27,7 +27,7 @@ from regreen.languages.python.edits import make_edits, make_mutants
 from regreen.languages.python.project_setup import PythonProjects
 from regreen.languages.python.test_tools import PYTHON_TESTS, PythonCoverage, PythonWarmDriver
 from regreen.languages.script import JAVASCRIPT, TYPESCRIPT
-from regreen.languages.toolchains import TableProjects
+from regreen.languages.toolchains import TableCoverage, TableProjects
 from regreen.runs.trial import Trial
 from regreen.shell.tools import load_tools
 
@@ -48,7 +48,7 @@ PYTHON = Language(
 
 _OUTLINE_ONLY: frozenset[Capability] = frozenset(
     {"syntax tree", "checkers", "data flow", "conventions", "assertions", "test results",
-     "coverage", "edits", "mutants", "warm engine", "dependencies"}
+     "edits", "mutants", "warm engine", "dependencies"}
 )  # fmt: skip
 JAVA = Language(
     title="Java",
@@ -56,6 +56,7 @@ JAVA = Language(
     manifests=frozenset({"pom.xml", "build.gradle", "build.gradle.kts"}),
     gaps=_OUTLINE_ONLY,
     projects=TableProjects("java"),
+    coverage=TableCoverage("java"),
     compiler=JavaCompiler(),
 )
 RUST = Language(
@@ -64,6 +65,7 @@ RUST = Language(
     manifests=frozenset({"Cargo.toml"}),
     gaps=_OUTLINE_ONLY,
     projects=TableProjects("rust"),
+    coverage=TableCoverage("rust"),
     compiler=RustCompiler(),
 )
 LANGUAGES: tuple[Language, ...] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RUST, JAVA)
@@ -117,20 +119,23 @@ def find_gaps(paths: Iterable[str], capability: Capability) -> list[str]:
 
 def describe_support(paths: Sequence[str]) -> str:
     """What is done for the languages of a tree, or for all where it has none; those with the same gaps together."""
-    titles: dict[tuple[frozenset[Capability], bool], list[str]] = {}
+    titles: dict[tuple[frozenset[Capability], bool, str], list[str]] = {}
     for language in detect_languages(paths) or LANGUAGES:
-        key = (language.gaps, language.compiler is not None)
+        needs = language.coverage.needs if language.coverage else ""
+        key = (language.gaps, language.compiler is not None, needs)
         titles.setdefault(key, []).append(language.title)
     return "; ".join(
         f"{', '.join(names)}: {_describe_capabilities(*key)}" for key, names in titles.items()
     )
 
 
-def _describe_capabilities(gaps: frozenset[Capability], compiles: bool) -> str:
+def _describe_capabilities(gaps: frozenset[Capability], compiles: bool, needs: str) -> str:
     if not gaps:
         return "everything"
+    had = [x for x in CAPABILITIES if x not in gaps]
+    measured = f"coverage (needs {needs})" if needs else "coverage"
     return ", ".join(
-        [*(["compiler"] if compiles else []), *(x for x in CAPABILITIES if x not in gaps)]
+        [*(["compiler"] if compiles else []), *(measured if x == "coverage" else x for x in had)]
     )
 
 

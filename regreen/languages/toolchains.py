@@ -1,10 +1,10 @@
-"""Projects that are set up and tested by their language's own tool, as a row of `toolchains.toml` says."""
+"""Projects that are set up, tested and measured by their language's own tools, as rows of `toolchains.toml` say."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files as package_files
@@ -16,6 +16,7 @@ from regreen.domain.environments import (
     ProjectCommit,
     RepositoryFiles,
 )
+from regreen.domain.languages import MeasuredFile
 from regreen.packages.dependency import find_line, get_table, parse_json_object
 
 
@@ -82,6 +83,77 @@ class TableProjects:
 def find_debian_packages(program: str) -> str:
     """The packages of Debian that bring a language's own tool; "" for any other program."""
     return str(_load_table()["debian"].get(program, ""))
+
+
+_FOLDER = ".regreen"
+_TREE = "/work"
+_LCOV_ROW = re.compile(
+    r"^(?:SF:(?P<path>.{1,4096})|DA:(?P<line>\d{1,7}),(?P<hits>\d{1,18})(?:,.*)?)$", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableCoverage:
+    """Coverage by programs of `box_programs/` that write an LCOV trace; `name` is its row in the table."""
+
+    name: str
+
+    @property
+    def needs(self) -> str:
+        """What a project or its toolchain must have to be measured, in words."""
+        return str(self._row.get("needs", ""))
+
+    @property
+    def report_path(self) -> str:
+        """The LCOV trace."""
+        return f"{_FOLDER}/{self.name}.lcov"
+
+    @property
+    def report_command(self) -> tuple[str, ...]:
+        """What writes the trace."""
+        return tuple(self._row["report"])
+
+    def make_programs(self, paths: Sequence[str]) -> Mapping[str, bytes]:
+        """The programs of the row, and the list of the files that are measured."""
+        folder = package_files(__package__) / "box_programs"
+        programs: dict[str, str] = self._row["programs"]
+        listed = "\n".join(path for path in paths if "\n" not in path)
+        return {
+            f"{_FOLDER}/{self.name}.paths": f"{listed}\n".encode("utf-8", "surrogateescape"),
+            **{f"{_FOLDER}/{place}": (folder / name).read_bytes() for place, name in programs.items()},
+        }  # fmt: skip
+
+    def extend_environment(self, env: Mapping[str, str], *, traced: bool) -> dict[str, str]:
+        """`env` with what starts the measurement, where the run is traced."""
+        added: dict[str, str] = self._row.get("environment", {}) if traced else {}
+        values = {
+            name: value.replace("{}", env.get(name, ""))
+            .replace("{folder}", f"{_TREE}/{_FOLDER}")
+            .strip()
+            for name, value in added.items()
+        }
+        return {**env, **values}
+
+    def parse_report(self, data: bytes) -> dict[str, MeasuredFile] | None:
+        """The lines of each file, of which the trace may have several records; None without any."""
+        hits: dict[str, dict[int, int]] = {}
+        lines: dict[int, int] = {}
+        for row in _LCOV_ROW.finditer(data.decode("utf-8", "surrogateescape")):
+            if row["path"]:
+                lines = hits.setdefault(row["path"].removeprefix(f"{_TREE}/"), {})
+            else:
+                number = int(row["line"])
+                lines[number] = lines.get(number, 0) + int(row["hits"])
+        found = {
+            path: MeasuredFile(frozenset(ran), frozenset(n for n, times in ran.items() if not times), (), ())
+            for path, ran in hits.items()
+        }  # fmt: skip
+        return found or None
+
+    @property
+    def _row(self) -> dict[str, Any]:
+        row: dict[str, Any] = _load_table()["coverage"][self.name]
+        return row
 
 
 @cache

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from regreen.domain.errors import NoSandbox
 from regreen.domain.ports import Sandbox
 from regreen.languages.python.test_tools import PythonCoverage
-from regreen.languages.script import ScriptCoverage
+from regreen.languages.toolchains import TableCoverage
 from regreen.runs.trial import Trial
 from tests.unit.changes import Files, Story
 
@@ -169,8 +170,62 @@ def test_javascript_that_was_transformed_is_not_measured(story: Story, sandbox: 
 
 def test_an_lcov_trace_adds_up_the_records_of_a_file() -> None:
     text = "TN:\nSF:/work/a.ts\nDA:1,0\nDA:2,0\nend_of_record\nSF:/work/a.ts\nDA:1,3\nDA:2,0\nend_of_record\n"
-    measured = ScriptCoverage().parse_report(text.encode())
+    measured = TableCoverage("javascript").parse_report(text.encode())
     assert measured is not None
     assert measured["a.ts"].statements == {1, 2}
     assert measured["a.ts"].missing == {2}
-    assert ScriptCoverage().parse_report(b"\xff[]") is None
+    assert TableCoverage("javascript").parse_report(b"\xff[]") is None
+
+
+DATA = Path(__file__).parent.parent / "data" / "coverage"
+
+
+def read_files(place: Path) -> Files:
+    return {
+        p.relative_to(place).as_posix(): p.read_bytes() for p in place.rglob("*") if p.is_file()
+    }
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        # without the lines that hold a brace, a comment or a declaration only
+        ("go test ./...", ({"never/never.go": (4,), "price/price.go": (10, 15)}, 6)),
+        ("cargo test --offline", ({"src/lib.rs": (8, 11, 12, 18, 19, 20)}, 12)),
+        # JaCoCo's own report of these lines, as the project's build would leave it
+        ("mkdir -p target/site/jacoco && cp jacoco.xml target/site/jacoco/", ({"src/main/java/app/Prices.java": (6, 12)}, 5)),
+    ],
+    ids=["go", "rust", "java"],
+)  # fmt: skip
+def test_new_lines_are_measured_by_the_toolchain(
+    command: str, expected: object, story: Story, sandbox: Sandbox, request: pytest.FixtureRequest
+) -> None:  # fmt: skip
+    if shutil.which(command.split(maxsplit=1)[0]) is None:
+        pytest.skip(f"{command.split(maxsplit=1)[0]} is not on this machine")
+    place = DATA / request.node.callspec.id
+    story.change(read_files(place / "before"), read_files(place / "after"))
+    run = Trial(("sh", "-c", command), timeout=120)
+    result = story.review(sandbox=sandbox, tests=run, run_tests=True)
+    if result.coverage is None and any("llvm-tools" in s.reason for s in result.skipped):
+        pytest.skip("no llvm-profdata here reads what this rustc writes")
+    assert result.coverage is not None, result.skipped
+    uncovered = {u.path: u.lines for u in result.coverage.uncovered}
+    assert (uncovered, result.coverage.new_lines) == expected
+
+
+@pytest.mark.sandbox
+def test_each_language_of_a_change_is_measured_or_named(story: Story, sandbox: Sandbox) -> None:
+    before: Files = {**BEFORE, "package.json": '{"type": "module"}', "src/cart.js": CART}
+    after: Files = {"shop/price.py": AFTER, "src/cart.js": CART_AFTER, "lib/a.go": "package a\n"}
+    story.change(before, {**after, "test/cart.test.js": CART_TEST})
+    command = "PYTHONPATH=$PYTHONPATH:. python3 tests/test_price.py && node --test test/"
+    run = Trial(("sh", "-c", command), timeout=120)
+    result = story.review(sandbox=sandbox, tests=run, run_tests=True)
+    assert result.coverage is not None, result.skipped
+    assert {u.path: u.lines for u in result.coverage.uncovered} == {
+        "shop/price.py": (3, 4, 6),
+        "src/cart.js": (10, 11, 17),
+    }
+    (skipped,) = (s.reason for s in result.skipped if s.reviewer == "coverage")
+    assert skipped.startswith("the tests left no coverage of Go behind: no `go test` was run")

@@ -1,11 +1,11 @@
-// Writes /work/.regreen/lcov.info: the reports of jest and vitest, and for other files what V8 counted, as LCOV.
+// Writes javascript.lcov beside itself: the reports of jest and vitest, and for other files what V8 counted, as LCOV.
 "use strict";
 const fs = require("fs");
 const path = require("path");
 const { fileURLToPath } = require("url");
 
 const HOME = "/work/.regreen";
-const wanted = new Set(JSON.parse(fs.readFileSync(`${HOME}/paths.json`, "utf8")));
+const wanted = new Set(fs.readFileSync(`${HOME}/javascript.paths`, "utf8").split("\n").filter(Boolean).map((one) => path.join(__dirname, "..", one)));
 const records = new Map();
 
 for (const run of list(`${HOME}/lcov`)) {
@@ -39,7 +39,7 @@ for (const file of wanted) {
 }
 if (records.size) {
   const text = [...records].map(([file, rows]) => `SF:${file}\n${rows.join("\n")}\nend_of_record\n`);
-  fs.writeFileSync(`${HOME}/lcov.info`, text.join(""));
+  fs.writeFileSync(`${HOME}/javascript.lcov`, text.join(""));
 }
 
 function add(file, rows) {

@@ -5,7 +5,7 @@ try {
   const fs = require("fs");
   const path = require("path");
   const runner = /[/\\](jest|vitest)(?:[/\\][^/\\]+)*[/\\](?:jest\.js|vitest\.mjs)$/.exec(fs.realpathSync(process.argv[1] || "."));
-  const paths = JSON.parse(fs.readFileSync("/work/.regreen/paths.json", "utf8"));
+  const paths = fs.readFileSync(path.join(__dirname, "javascript.paths"), "utf8").split("\n").filter(Boolean).map((one) => path.join(__dirname, "..", one));
   const folder = `/work/.regreen/lcov/${process.pid}`;
   const inside = paths.map((one) => path.relative(process.cwd(), one)).filter((one) => !one.startsWith(".."));
   let added = [];

@@ -200,6 +200,7 @@ _COVERAGE_FOLDER = ".regreen"
 class PythonCoverage:
     """Makes every Python in the box trace the given files."""
 
+    needs = ""
     report_path = f"{_COVERAGE_FOLDER}/report.json"
     report_command = (
         "sh",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from regreen.code.diff import FileChange
@@ -26,10 +26,11 @@ from regreen.runs.trial import Trial, open_box
 
 _REPORT_SECONDS = 120.0
 _MAX_FAILURES = 50
+_START = 'chmod -f +x .regreen/bin/*; export PATH="$PWD/.regreen/bin:$PATH"; exec "$@"'
 
 
 class Coverage:
-    """Runs the tests on the head, in the sandbox, with the language's coverage tool beside them."""
+    """Runs the tests on the head, in the sandbox, with the coverage tools of the changed languages beside them."""
 
     name = "coverage"
 
@@ -39,32 +40,37 @@ class Coverage:
 
     def run(self, context: ReviewContext) -> ReviewerReport:
         """Report the new lines that no test runs, or why that is not known."""
-        tool, files = _choose_files(context)
-        missing = _explain_skip(context, files)
-        if (
-            missing
-            or context.git is None
-            or context.sandbox is None
-            or context.tests is None
-            or tool is None
-        ):
-            by_policy = not (files and context.config.tests.command)
+        tools = _choose_files(context)
+        missing = _explain_skip(context, tools)
+        if missing or context.git is None or context.sandbox is None or context.tests is None:
+            by_policy = not (tools and context.config.tests.command)
             return ReviewerReport(skipped=(SkippedReviewer(self.name, missing, by_policy),))
         trial = context.tests
         context.report_progress("running the tests with coverage")
         with open_box(
             trial, context.head, git=context.git, sandbox=context.sandbox, cancel=context.cancel
         ) as box:
-            box.write(tool.make_programs([f.path for f in files]))
-            env = tool.extend_environment(dict(trial.env), traced=True)
-            ran = box.run(trial.command, timeout=trial.timeout, env=env, cancel=context.cancel)
-            measured = _read_measurement(box, trial, tool) if ran.ended == "exit" else None
-        tests = _describe_run(trial, ran, measured or {})
-        if measured is None:
-            by_policy = not context.config.tests.command
-            skipped = SkippedReviewer(self.name, _explain_unmeasured(trial, ran), by_policy)
-            return ReviewerReport(skipped=(skipped,), tests=tests)
-        return replace(_make_report(files, measured, trial, ran), tests=tests)
+            env = dict(trial.env)
+            for tool, its_files in tools.items():
+                box.write(tool.make_programs([f.path for f in its_files]))
+                env = tool.extend_environment(env, traced=True)
+            command = ("sh", "-c", _START, "sh", *trial.command)
+            ran = box.run(command, timeout=trial.timeout, env=env, cancel=context.cancel)
+            readings = {tool: _read_measurement(box, trial, ran, tool) for tool in tools}
+        measured = {
+            path: file for reading, _ in readings.values() for path, file in reading.items()
+        }
+        tests = _describe_run(trial, ran, measured)
+        by_policy = not context.config.tests.command
+        skipped = tuple(
+            SkippedReviewer(self.name, _explain_unmeasured(tools[tool], trial, ran, why), by_policy)
+            for tool, (reading, why) in readings.items()
+            if not reading
+        )
+        if not measured:
+            return ReviewerReport(skipped=skipped, tests=tests)
+        files = tuple(f for tool, files in tools.items() if readings[tool][0] for f in files)
+        return replace(_make_report(files, measured, trial, ran), tests=tests, skipped=skipped)
 
 
 def _describe_run(
@@ -78,26 +84,23 @@ def _describe_run(
     return ReviewTestRun(trial.command_line, ran.exit_code, failures[:_MAX_FAILURES])
 
 
-def _choose_files(
-    context: ReviewContext,
-) -> tuple[CoverageTool | None, tuple[FileChange, ...]]:
-    """The tool of the first language that has one among the changed sources, and the files that it measures."""
+def _choose_files(context: ReviewContext) -> dict[CoverageTool, list[FileChange]]:
+    """The files that each language's tool measures."""
     by_tool: dict[CoverageTool, list[FileChange]] = {}
     for file in context.files:
         language = find_language(file.path)
         if language and language.coverage and not is_test(file.path) and file.added_lines:
             by_tool.setdefault(language.coverage, []).append(file)
-    tool = next(iter(by_tool), None)
-    return tool, tuple(by_tool[tool]) if tool else ()
+    return by_tool
 
 
-def _explain_skip(context: ReviewContext, files: tuple[FileChange, ...]) -> str:
+def _explain_skip(context: ReviewContext, tools: Collection[CoverageTool]) -> str:
     if not context.run_tests:
         return (
             context.no_tests
             or "the tests were not asked for (--run-tests, or tests.command in .github/regreen.yml, runs them)"
         )
-    if not files:
+    if not tools:
         titles = ", ".join(x.title for x in LANGUAGES if x.coverage)
         return f"no new {titles} line outside the tests"
     if context.git is None:
@@ -109,24 +112,34 @@ def _explain_skip(context: ReviewContext, files: tuple[FileChange, ...]) -> str:
     return ""
 
 
-def _read_measurement(box: Box, trial: Trial, tool: CoverageTool) -> dict[str, MeasuredFile] | None:
+def _read_measurement(
+    box: Box, trial: Trial, ran: RunResult, tool: CoverageTool
+) -> tuple[dict[str, MeasuredFile], str]:
+    """What the tool measured; where that is nothing, the last line of what it says of it."""
+    if ran.ended != "exit":
+        return {}, ""
     env = tool.extend_environment(dict(trial.env), traced=False)
     done = box.run(tool.report_command, timeout=_REPORT_SECONDS, env=env)
     data = box.read(tool.report_path, 8 * 1024 * 1024) if done.passed else None
-    return tool.parse_report(data) if data is not None else None
+    measured = tool.parse_report(data) if data is not None else None
+    return measured or {}, done.stderr.strip().rpartition("\n")[2][:200]
 
 
-def _explain_unmeasured(trial: Trial, ran: RunResult) -> str:
+def _explain_unmeasured(files: Iterable[FileChange], trial: Trial, ran: RunResult, why: str) -> str:
     if ran.ended != "exit":
         return f"the tests did not come to their end ({ran.ended})"
-    if why := describe_start(trial, CommandRun(ran)):
-        return f"the tests cannot start: {why}"
-    tail = (ran.stdout + ran.stderr).strip().split("\n")[-1][:200]
-    return f"the tests left no coverage behind (exit {ran.exit_code}: {tail})"
+    if cause := describe_start(trial, CommandRun(ran)):
+        return f"the tests cannot start: {cause}"
+    tail = (ran.stdout + ran.stderr).strip().rpartition("\n")[2][:200]
+    titles = {language.title for f in files if (language := find_language(f.path))}
+    return (
+        f"the tests left no coverage of {' and '.join(sorted(titles))} behind"
+        f"{f': {why}' if why else ''} (exit {ran.exit_code}: {tail})"
+    )
 
 
 def _make_report(
-    files: tuple[FileChange, ...],
+    files: Sequence[FileChange],
     measured: Mapping[str, MeasuredFile],
     trial: Trial,
     ran: RunResult,

@@ -1,0 +1,5 @@
+package never
+
+func Never() int {
+	return 1
+}
