@@ -124,7 +124,8 @@ def _new_name_concerns(
     is_confirmed = is_published is not None and is_published(package.ecosystem, package.name)
     similar = look_alike(package.ecosystem, package.name)
     if similar is not None:
-        confidence = _LOOK_ALIKE_CONFIDENCE[similar.how] - (0.1 if is_lock else 0.0)
+        # A lock file names what other packages depend on: nobody has mistyped it here.
+        confidence = _LOOK_ALIKE_CONFIDENCE[similar.how] - (0.2 if is_lock else 0.0)
         what = f"`{package.name}` is not `{similar.of}`, which many projects use ({similar.how})"
         yield _about(package, "look-alike", what, "high", confidence)
     elif (

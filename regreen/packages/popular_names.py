@@ -66,7 +66,8 @@ def popular_names(ecosystem: Ecosystem) -> dict[str, int]:
     if ecosystem not in {"pypi", "npm"}:
         return {}
     raw = files("regreen.packages").joinpath("data", f"popular-{ecosystem}.txt.gz").read_bytes()
-    return {name: rank for rank, name in enumerate(gzip.decompress(raw).decode().split())}
+    names = gzip.decompress(raw).decode().split()
+    return {normalise_name(ecosystem, name): rank for rank, name in enumerate(names)}
 
 
 def is_popular(ecosystem: Ecosystem, name: str) -> bool:

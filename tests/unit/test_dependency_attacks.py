@@ -26,6 +26,13 @@ CASES: list[tuple[str, str, str, str, str | None]] = [
         "flask\n-f https://evil.io/wheels\n",
         "index-changed",
     ),
+    (
+        "npm lock: a look-alike that another package depends on",
+        "package-lock.json",
+        '{"lockfileVersion": 1, "dependencies": {}}',
+        '{"lockfileVersion": 1, "dependencies": {"isarray": {"version": "1.0.0"}, "is-array": {"version": "1.0.1"}}}',
+        None,
+    ),
     ("pip trusted-host", "requirements.txt", "flask\n", "--trusted-host evil.io\nflask\n", None),
     (
         "pip.conf",

@@ -38,6 +38,11 @@ def test_a_name_that_could_be_mistaken_is_named_with_the_one_it_imitates(
     assert found.of == of
 
 
+def test_an_old_name_with_capitals_does_not_imitate_itself() -> None:
+    assert is_popular("npm", "JSONStream")
+    assert look_alike("npm", "JSONStream") is None
+
+
 @pytest.mark.parametrize("name", ["acme-internal-billing", "my-company-utils", "zzz", "x", ""])
 def test_an_unknown_name_is_not_a_bad_one(name: str) -> None:
     assert look_alike("pypi", name) is None

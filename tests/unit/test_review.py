@@ -110,6 +110,24 @@ def test_a_new_fault_is_said_where_it_stands(story: Story) -> None:
     assert rules(story, {"a.py": GOOD}, {"a.py": BAD}) == [("a.py", 2, "ruff/F821")]
 
 
+IMPORTED = "from shop import server  # noqa\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [
+        ("import pdb\n\npdb.set_trace()\n", ["ruff/T100"]),
+        ("def fail(error):\n    import pdb\n\n    pdb.post_mortem(error)\n", []),
+        (IMPORTED + "def test_page(server):\n    assert server.page\n", []),
+        (IMPORTED + "def server(page):\n    return page\n", ["ruff/F811"]),
+    ],
+)
+def test_an_import_that_is_used_as_meant_is_no_fault(
+    story: Story, added: str, said: list[str]
+) -> None:
+    assert [rule for *_, rule in rules(story, {"a.py": ""}, {"a.py": added})] == said
+
+
 def test_a_reviewer_that_breaks_is_skipped_and_the_others_report(
     story: Story, caplog: pytest.LogCaptureFixture
 ) -> None:

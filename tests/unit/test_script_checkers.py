@@ -142,6 +142,7 @@ def test_what_a_change_breaks_is_said_where_it_was_changed(
         "process.exit(Buffer.from('a').length);\n",
         "export const wait = () => { void Promise.resolve(1); };\n",
         "myOwnGlobal();\n",
+        "/* global shown, drawn:writable */\nshown();\ndrawn();\n",
     ],
 )
 def test_what_cannot_be_known_is_not_said(story: Story, added: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -11,7 +12,7 @@ from itertools import chain, islice
 
 from regreen.code.diff import FileChange
 from regreen.code.paths import is_test
-from regreen.code.python_calls import is_module, is_package, module_stem
+from regreen.code.python_calls import is_module, is_package, module_stem, parse_python
 from regreen.code.symbols import Definition, read_outline, read_sources
 from regreen.domain.models import Side, SkippedReviewer, UnreadFile
 from regreen.domain.ports import Git
@@ -339,6 +340,7 @@ _DOUBTED_CONFIDENCE = 0.1
 _MESSAGE_LINES = 4
 _STRING_LITERAL = re.compile(r"(\"{3}|'{3}|[\"'])(.{0,2000}?)\1", re.DOTALL)
 _BRACE_FIELD = re.compile(r"\{[\w.\[\]]{0,40}(?:![rsa])?(?::[^{}\n]{0,20})?\}")
+_REDEFINED_NAME = re.compile(r"^Redefinition of unused `(\w+)`")
 _PERCENT_FIELD = re.compile(r"%[-#0 +]?[\d.*]{0,6}[sdrfixaegc(]")
 
 
@@ -355,9 +357,7 @@ class Ruff:
         rules = tuple(RUFF_RULES)
         found, unread = _split_unread(bundled_checkers.run_ruff(files, rules))
         broken = {h.path for h in found if h.rule == bundled_checkers.SYNTAX_RULE}
-        sound = [
-            h for h in found if h.path not in broken and not _is_brace_message(h, files[h.path])
-        ]
+        sound = [h for h in found if h.path not in broken and not _is_meant(h, files[h.path])]
         base = cache(
             lambda: _split_unread(bundled_checkers.run_ruff(base_python_texts(context), rules))[0]
         )
@@ -415,6 +415,25 @@ def _find_sample_files(context: ReviewContext, hits: Sequence[Diagnostic]) -> se
         and not context.change.by_path[h.path].touches_lines(h.line, h.end_line)
     )
     return {path for path, count in old.items() if count >= _MIN_SAMPLE_FAULTS}
+
+
+def _is_meant(hit: Diagnostic, text: str) -> bool:
+    """What only looks like the fault that the rule is about."""
+    match hit.rule:
+        case "T100":  # an import alone stops nothing
+            return hit.message.startswith("Import ")
+        case "F811":  # an imported fixture: the parameter of its name receives it
+            name = _REDEFINED_NAME.search(hit.message)
+            arguments = (
+                n
+                for n in ast.walk(parse_python(text) or ast.Module([], []))
+                if isinstance(n, ast.arg)
+            )
+            return name is not None and any(
+                (a.arg, a.lineno) == (name[1], hit.line) for a in arguments
+            )
+        case _:
+            return _is_brace_message(hit, text)
 
 
 def _is_brace_message(hit: Diagnostic, text: str) -> bool:

@@ -48,6 +48,7 @@ _MAX_NEW_ERRORS = 8
 _GLOBALS = "regreen-globals.d.ts"
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _REEXPORT = re.compile(rb"^\s*export\b[^\n;]{0,300}\bfrom\b", re.MULTILINE)
+_GLOBALS_COMMENT = re.compile(rb"/\* {0,9}globals?\s([^*]{0,2000})\*/")
 _UNKNOWN_NAME = re.compile(r"Cannot find (?:name|namespace) '([\w$]+)'")
 _PACKAGE_EXPORT = re.compile(
     r"[\"'](?![./])[^\"'\n]{1,200}\"?'? has no (?:exported member|default export)"
@@ -271,12 +272,22 @@ def _parse_diagnostic(row: Mapping[str, Any], root: Path) -> Diagnostic | None:
         return None
     start = int(spans[0]["offset"])
     said = text[start : start + int(spans[0]["length"])]
-    if rule == "typescript/no-floating-promises" and b".then(" in said:  # somebody deals with it
+    unknown = _UNKNOWN_NAME.search(str(row["message"]))
+    is_declared = unknown is not None and unknown[1].encode() in _read_declared_globals(text)
+    is_handled = rule == "typescript/no-floating-promises" and b".then(" in said
+    if is_declared or is_handled:
         return None
     more = said.count(b"\n")
     return Diagnostic(
         rule, path, line, line + (more if more < _MAX_SPAN else 0), str(row["message"])
     )
+
+
+def _read_declared_globals(text: bytes) -> set[bytes]:
+    """The names that comments for eslint (`/* global a, b:writable */`) say another script defines."""
+    return {
+        name for names in _GLOBALS_COMMENT.findall(text) for name in re.findall(rb"[\w$]+", names)
+    }
 
 
 def _without_known_messages(

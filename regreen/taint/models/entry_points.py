@@ -123,7 +123,7 @@ _ROUTE_DECORATORS = frozenset(
     {"route", "get", "post", "put", "delete", "patch", "head", "options", "api_route", "websocket"}
 )
 _CONVERTED_PARAMETER = re.compile(
-    r"<(?:(int|float|uuid|bool)(?:\([^)]{0,200}\))?:)?(?:\w{1,200}(?:\([^)]{0,200}\))?:)?(\w{1,200})>|\{(\w+)(?::(\w+))?\}"
+    r"<(\w{1,200}):(int|float|uuid)>|<(?:(int|float|uuid|bool)(?:\([^)]{0,200}\))?:)?(?:\w{1,200}(?:\([^)]{0,200}\))?:)?(\w{1,200})>|\{(\w+)(?::(\w+))?\}"
 )
 _RULE_METHODS = frozenset({"add_url_rule", "add_api_route"})
 _REGISTRATION_CALL = re.compile(
@@ -274,7 +274,8 @@ def _decorator_routes(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]
     for decorator in node.decorator_list:
         call = decorator if isinstance(decorator, ast.Call) else None
         name = call.func if call is not None else decorator
-        if isinstance(name, ast.Attribute) and name.attr in _ROUTE_DECORATORS and call is not None:
+        word = name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")
+        if word in _ROUTE_DECORATORS and call is not None:
             values = [
                 *call.args[:1],
                 *(k.value for k in call.keywords if k.arg in {"path", "rule", "uri"}),
@@ -282,7 +283,10 @@ def _decorator_routes(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]
             texts = [
                 v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)
             ]
-            if texts or name.attr in {"route", "api_route"}:
+            # `from bottle import get`: a word without its application needs an address.
+            if any(t.startswith("/") for t in texts) or (
+                isinstance(name, ast.Attribute) and (texts or word in {"route", "api_route"})
+            ):
                 paths = [*(paths or []), *(texts or ["<unknown>"])]
     return paths
 
@@ -366,10 +370,10 @@ def make_arguments(
             )
     for rest in (node.args.vararg, node.args.kwarg):
         if rest is not None:
-            open_ended = (
-                entry is not None
-                and entry.framework in {"django", "flask"}
-                and rest is node.args.kwarg
+            # CherryPy passes the rest of the path by position.
+            open_ended = entry is not None and (
+                entry.framework == "cherrypy"
+                or (entry.framework in {"django", "flask"} and rest is node.args.kwarg)
             )
             values[rest.arg] = (
                 sources.parameter_source(interp, rest.arg, node) if open_ended else TOP
@@ -461,8 +465,10 @@ def _converted_names(node: ast.AST, entry: EntryPoint | None) -> set[str]:
     found: set[str] = set()
     for route in _decorator_routes(node) or []:
         for match in _CONVERTED_PARAMETER.finditer(route):
-            if match[1] or _CHOICE_MARK.search(match[0]):
-                found.add(match[2])
-            elif match[3] and match[4] in {"int", "float", "uuid"}:
-                found.add(match[3])
+            if match[2]:  # Sanic writes the name first
+                found.add(match[1])
+            elif match[3] or _CHOICE_MARK.search(match[0]):
+                found.add(match[4])
+            elif match[5] and match[6] in {"int", "float", "uuid"}:
+                found.add(match[5])
     return found
