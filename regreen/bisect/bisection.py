@@ -424,7 +424,7 @@ class _BisectionRun:
 
     def stop_at_limit(self) -> Bisection:
         """The result so far, where a setup or a run was killed because the time was over."""
-        self.notes.append(f"stopped after {self.job.max_minutes:.2g} minutes, as asked")
+        self.notes.append("stopped at the limit of time that was given")
         outcome: BisectionOutcome = "undecided" if self.is_reproduced else "not_reproduced"
         return self._assemble_result(self.session, outcome, None)
 

@@ -14,7 +14,7 @@ from regreen.causes.posterior import Cause, CausePosterior, Circumstances, Link,
 from regreen.code.diff import parse_bounded
 from regreen.code.paths import is_document, is_source
 from regreen.code.symbols import read_outline
-from regreen.domain.errors import AnalysisFailed, SetupFailed, UserError
+from regreen.domain.errors import AnalysisFailed, Cancelled, SetupFailed, UserError
 from regreen.domain.job_control import StopCondition
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git, Sandbox
@@ -283,6 +283,15 @@ class Investigation:
             OutsideError: the sandbox engine failed.
         """
         try:
+            return self._find_within()
+        except Cancelled:
+            if self._stop.left > 0:
+                raise
+            return self._conclude("unknown", f"the time was over after {len(self._runs)} runs; give --max-minutes more", "look")  # fmt: skip
+
+    def _find_within(self) -> RedCause:
+        """See `find_cause`; `Cancelled` where the time is over."""
+        try:
             first = self._run("head")
         except SetupFailed as error:
             return self._judge_setup_failure(error)
@@ -304,6 +313,7 @@ class Investigation:
     def _run(self, where: Place, trial: Trial | None = None) -> CommandRun:
         self._stop.check_cancelled()
         run = self._run_at(self._case.base if where == "base" else self._case.head, trial or self._trial)  # fmt: skip
+        self._stop.check_cancelled()
         self._runs.append(RedRun(where, run))
         self._say(f"{where.replace('_', ' ')}: {find_outcome(run)} ({run.result.seconds:.1f} s)")
         return run

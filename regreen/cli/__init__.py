@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import re
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -135,6 +138,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             args=list(argv) if argv is not None else None,
             prog_name="regreen",
             standalone_mode=False,
+            obj=_find_process_start(),
         )
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
@@ -148,6 +152,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         _exit_with_message(130, "stopped")
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _find_process_start() -> float:
+    """When this process began, on the monotonic clock: a limit of time holds for its start, too."""
+    now = time.monotonic()
+    with suppress(OSError, ValueError, IndexError, AttributeError):  # where there is no /proc
+        stat = Path("/proc/self/stat").read_text("utf-8", "replace")
+        ticks = int(stat.rpartition(")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+        return now - max(0.0, age)
+    return now - time.process_time()
 
 
 def _describe_usage_error(error: click.ClickException) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from shutil import get_terminal_size
@@ -24,10 +24,12 @@ from regreen.cli.options import (
     require_writable_folder,
     resolve_revision,
     sandbox_option,
+    time_limit_option,
     trial_options,
 )
 from regreen.cli.terminal import print_answer, report_progress, shows_live_progress
 from regreen.domain.errors import Cancelled, UserError
+from regreen.domain.job_control import DeadlineEvent, TimeLimit
 
 if TYPE_CHECKING:
     from regreen.bisect.report import Bisection
@@ -47,6 +49,19 @@ no repository. After an interruption the same command with --resume goes on.
 _SUCCESS_OUTCOMES = frozenset({"found", "narrowed"})
 _SPARKLINE_BARS = " ▁▂▃▄▅▆▇█"
 _NARROWEST, _WIDEST = 8, 40  # of them side by side
+
+
+def _answer_late(options: Mapping[str, Any], reason: str, seconds: float) -> str:
+    from regreen.bisect.result import Bisection, FailureRates, SearchedRange
+    from regreen.runs.trial import Trial
+
+    late = Bisection(
+        outcome="not_reproduced", culprit=None, probability=0.0, credible_set=(), verified=None, via_merge=None, tests=0,
+        builds=0, rounds=0, untestable=(), rates=FailureRates((0.0, 0.0, 1.0), (0.0, 0.0, 1.0)), range=SearchedRange(options["good"], options["bad"], 0, 0),
+        observations=(), posterior=(), seconds=seconds, command=Trial(options["argv"]).command_line,
+        find_fix=options["find_fix"], notes=(reason,),
+    )  # fmt: skip
+    return _format_result(late, options["form"])
 
 
 @click.command("bisect", epilog=_EXAMPLES)
@@ -74,12 +89,7 @@ _NARROWEST, _WIDEST = 8, 40  # of them side by side
 @click.option(
     "--max-tests", type=click.IntRange(min=1), metavar="N", help="Stop after so many runs."
 )
-@click.option(
-    "--max-minutes",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="N",
-    help="Stop after so long.",
-)
+@time_limit_option(_answer_late, default=None, least=click.FloatRange(min=0, min_open=True))
 @trial_options(
     setup_text="A shell command that installs what COMMAND needs; it alone has a network. Run once for commits alike.",
     timeout=click.FloatRange(min=0, min_open=True),
@@ -123,7 +133,7 @@ def command(
     jobs: int,
     confidence: float,
     max_tests: int | None,
-    max_minutes: float | None,
+    limit: TimeLimit,
     options: TrialOptions,
     signature: str,
     find_fix: bool,
@@ -167,7 +177,6 @@ def command(
         jobs=jobs,
         confidence=confidence,
         max_tests=max_tests,
-        max_minutes=max_minutes,
         signature=signature,
         find_fix=find_fix,
         slower=slower,
@@ -180,17 +189,15 @@ def command(
     memory = SqliteVerdictMemory(make_private(read_settings().home) / "bisect.db")
     cancel = Event()
     earlier = _set_event_on_signals(cancel)
-    started = time.monotonic()
-    minutes = max_minutes or _SETUP_MINUTES
+    minutes = limit.minutes_left if limit.is_chosen else _SETUP_MINUTES
+    both = DeadlineEvent(limit.deadline, cancel)
     try:
         done = complete_local_trial(
-            trial, bad, git=git, sandbox=sandbox, minutes=minutes, cancel=cancel
+            trial, bad, git=git, sandbox=sandbox, minutes=minutes, cancel=both
         )
-        if max_minutes is not None:
-            max_minutes = max(0.01, max_minutes - (time.monotonic() - started) / 60)
         local = replace(done.trial, scope=f"local:{git.git_dir.name}")
         found = run_bisection(
-            replace(job, trial=local, max_minutes=max_minutes),
+            replace(job, trial=local, max_minutes=limit.minutes_left if limit.is_chosen else None),
             git=git,
             sandbox=sandbox,
             memory=memory,
@@ -200,6 +207,8 @@ def command(
             keep=keep_capsule,
         )
     except Cancelled:
+        if not cancel.is_set():
+            raise
         screen.close()
         click.echo("stopped; the same command with --resume goes on from here", err=True)
         return _EXIT_INTERRUPTED
@@ -208,6 +217,7 @@ def command(
             signal.signal(number, handler)
         screen.close()
         memory.close()
+    limit.begin_answer()
     if plot:
         plot.write_text(report.render_svg(found), encoding="utf-8")
     _print_result(replace(found, environment=done.document), form)
@@ -226,16 +236,18 @@ def _set_event_on_signals(cancel: Event) -> dict[signal.Signals, Any]:
 
 
 def _print_result(found: Bisection, form: str) -> None:
+    if form == "json":
+        click.echo(_format_result(found, form))
+    else:
+        print_answer(_format_result(found, form), headline=form == "text")
+
+
+def _format_result(found: Bisection, form: str) -> str:
     from regreen.bisect import report
 
     if form == "json":
-        click.echo(json.dumps(report.render_document(found)))
-    else:
-        is_text = form == "text"
-        print_answer(
-            report.render_text(found) if is_text else report.render_markdown(found),
-            headline=is_text,
-        )
+        return json.dumps(report.render_document(found))
+    return report.render_text(found) if form == "text" else report.render_markdown(found)
 
 
 class _ProgressDisplay:

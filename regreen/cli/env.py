@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,9 +22,11 @@ from regreen.cli.options import (
     repo_option,
     resolve_revision,
     sandbox_option,
+    time_limit_option,
 )
 from regreen.cli.terminal import print_answer, report_note, report_progress
 from regreen.domain.errors import UserError
+from regreen.domain.job_control import TimeLimit
 
 if TYPE_CHECKING:
     from regreen.domain.ports import Git, Sandbox
@@ -83,6 +85,14 @@ def complete_local_trial(
     )
 
 
+def _answer_late(options: Mapping[str, Any], reason: str, _seconds: float) -> str:
+    from regreen.domain.environments import Environment
+
+    document = {"version": 1, **Environment("").make_document(), "works": False, "reason": reason}
+    is_json = options.get("form") == "json"
+    return json.dumps(document, indent=2) if is_json else _format_text(document)
+
+
 @click.command("env")
 @repo_option()
 @click.option("--rev", default="HEAD", help="The commit; WORKTREE: the files as they stand.")
@@ -90,9 +100,7 @@ def complete_local_trial(
     "--try/--no-try", "tries", default=True, help="Run the setup and the test command in the sandbox."
 )  # fmt: skip
 @env_option()
-@click.option(
-    "--max-minutes", type=click.FloatRange(min=0.1), default=20.0, metavar="N", help="Stop after so long."
-)  # fmt: skip
+@time_limit_option(_answer_late)
 @sandbox_option("kind")
 @format_option("form", "text", "json")
 @quiet_option()
@@ -102,7 +110,7 @@ def command(
     rev: str,
     tries: bool,
     env: tuple[str, ...],
-    max_minutes: float,
+    limit: TimeLimit,
     kind: str,
     form: str,
 ) -> int:
@@ -116,9 +124,10 @@ def command(
     trial = Trial((), env=parse_variables(env), timeout=_TEST_SECONDS)
     document: dict[str, object] = {"version": 1}
     if tries:
-        document |= _try_environment(trial, at, git, choose_sandbox(kind), max_minutes)
+        document |= _try_environment(trial, at, git, choose_sandbox(kind), limit)
     else:
         document |= _infer_only(at, git)
+    limit.begin_answer()
     if form == "json":
         click.echo(json.dumps(document, indent=2))
     else:
@@ -129,10 +138,8 @@ def command(
 @click.command("init")
 @repo_option()
 @sandbox_option("kind")
-@click.option(
-    "--max-minutes", type=click.FloatRange(min=0.1), default=20.0, metavar="N", help="Stop after so long."
-)  # fmt: skip
-def init_command(*, repo: Path, kind: str, max_minutes: float) -> int:
+@time_limit_option(_answer_late)
+def init_command(*, repo: Path, kind: str, limit: TimeLimit) -> int:
     """Write .github/regreen.yml with the setup and the test command that were inferred, once they work."""
     from ruamel.yaml import YAML
     from ruamel.yaml.scalarstring import LiteralScalarString
@@ -150,7 +157,8 @@ def init_command(*, repo: Path, kind: str, max_minutes: float) -> int:
         raise UserError(message)
     rev = git.resolve("HEAD")
     trial = Trial((), timeout=_TEST_SECONDS)
-    document = _try_environment(trial, rev, git, choose_sandbox(kind), max_minutes)
+    document = _try_environment(trial, rev, git, choose_sandbox(kind), limit)
+    limit.begin_answer()
     if not document["works"]:
         report_note(f"nothing was written: {document['reason']}")
         return 1
@@ -184,26 +192,26 @@ def _infer_only(rev: str, git: Git) -> dict[str, object]:
 
 
 def _try_environment(
-    trial: Trial, rev: str, git: Git, sandbox: Sandbox, minutes: float
+    trial: Trial, rev: str, git: Git, sandbox: Sandbox, limit: TimeLimit
 ) -> dict[str, object]:
     """Set up, run the tests once, and say whether they started."""
     from regreen.domain.errors import SetupFailed
     from regreen.environment.preparation import describe_failure, describe_start
     from regreen.runs.test_runs import run_fresh
 
-    deadline = time.monotonic() + minutes * 60
-    done = complete_local_trial(trial, rev, git=git, sandbox=sandbox, minutes=minutes)
+    minutes = limit.minutes_left
+    done = complete_local_trial(trial, rev, git=git, sandbox=sandbox, minutes=minutes, cancel=limit.cancel)  # fmt: skip
     document = done.document
     if not document.get("test"):
         return {**document, "works": False, "reason": "no file says how the repository is tested"}
     if not done.works and done.notes:
         return {**document, "works": False, "reason": done.notes[-1]}
-    left = max(1.0, deadline - time.monotonic())
+    left = max(1.0, 60 * limit.minutes_left)
     limited = replace(
         done.trial, timeout=min(done.trial.timeout, left), setup_timeout=min(900.0, left)
     )
     try:
-        run = run_fresh(limited, rev, git=git, sandbox=sandbox)
+        run = run_fresh(limited, rev, git=git, sandbox=sandbox, cancel=limit.cancel)
     except SetupFailed as error:
         return {**document, "works": False, "reason": describe_failure(error)}
     why = describe_start(limited, run)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 import uuid
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,10 +29,12 @@ from regreen.cli.options import (
     require_writable_folder,
     resolve_revision,
     sandbox_option,
+    time_limit_option,
     trial_options,
 )
 from regreen.cli.terminal import print_answer, report_progress
-from regreen.domain.errors import UserError
+from regreen.domain.errors import Cancelled, UserError
+from regreen.domain.job_control import TimeLimit
 from regreen.domain.models import RUNG_ORDER, RungName
 from regreen.domain.ports import Git
 from regreen.packages.python_version import choose_python_version
@@ -52,6 +53,15 @@ _MAX_MINUTES = 20.0
 _LAST_MINUTES = 1.0
 
 
+def _answer_late(options: Mapping[str, Any], reason: str, seconds: float) -> str:
+    from regreen.fixers.case import FixResult, InitialFailure
+    from regreen.runs.trial import Trial
+
+    before = InitialFailure(Trial(parse_shell_argv(options["argv"])).command_line, None)
+    late = FixResult("out_of_budget", before=before, reason=reason, seconds=seconds)
+    return format_result(late, options["form"])
+
+
 @click.command("fix")
 @repo_option()
 @click.option("--rev", default="HEAD", help="The red commit; WORKTREE: the files as they stand.")
@@ -64,11 +74,11 @@ _LAST_MINUTES = 1.0
     metavar="X",
     help="What model calls may cost, in dollars.",
 )
-@click.option(
-    "--max-minutes",
-    type=click.FloatRange(min=0.1),
-    metavar="N",
-    help="Stop after so long; default: 20, or 10 without a model where the command takes less than two.",
+@time_limit_option(
+    _answer_late,
+    default=None,
+    unsaid=_MAX_MINUTES,
+    help_text="Stop after so long; default: 20, or 10 without a model where the command takes less than two.",
 )
 @click.option("--model/--no-model", "use_model", default=True, help="Ask the configured model.")
 @click.option(
@@ -122,7 +132,7 @@ def command(
     base: str | None,
     options: TrialOptions,
     max_usd: float,
-    max_minutes: float | None,
+    limit: TimeLimit,
     use_model: bool,
     rungs: str,
     workflow: Path | None,
@@ -159,7 +169,6 @@ def command(
             )
     at = resolve_revision(git, repo, rev)
     trusted = git.resolve(base) if base else at
-    started = time.monotonic()
     failed_log = _read_log(log)
     if failed_log is not None and not failed_log.failures:
         report_progress(
@@ -181,7 +190,8 @@ def command(
                 at,
                 git=git,
                 sandbox=sandbox,
-                minutes=max_minutes or _MAX_MINUTES,
+                minutes=limit.minutes_left,
+                cancel=limit.cancel,
             )
             trial = done.trial
         python = trial.python or choose_python_version(git, at, sandbox.pythons())
@@ -192,10 +202,8 @@ def command(
             base,
             rungs=chosen,
             max_usd=max_usd,
-            max_minutes=max(
-                0.01, (max_minutes or _MAX_MINUTES) - (time.monotonic() - started) / 60
-            ),
-            quick_minutes=None if max_minutes else QUICK_MINUTES,
+            max_minutes=limit.minutes_left,
+            quick_minutes=None if limit.is_chosen else QUICK_MINUTES,
             given_tests=given_tests,
             expected=failed_log.failures if failed_log is not None else (),
             allow_network=allow_network,
@@ -216,6 +224,7 @@ def command(
         )
         _end_session(session, result, job.max_minutes)
         result = _tell_environment(result, done)
+    limit.begin_answer()
     if patch_out is not None and result.patch:
         patch_out.write_bytes(result.patch.encode("utf-8", "surrogateescape"))
     if apply_it and result.patch and result.outcome == "fixed":
@@ -249,8 +258,9 @@ def _open_session(trial: Trial, what: Sequence[object], *, fresh: bool) -> Itera
     except KeyboardInterrupt:
         click.echo("the same command goes on from here; with --fresh it starts anew", err=True)
         raise
-    except UserError:  # no interruption: the next one starts anew
-        session.end()
+    except UserError as error:
+        if not isinstance(error, Cancelled):  # no interruption: the next one starts anew
+            session.end()
         raise
     finally:
         memory.close()
@@ -262,7 +272,8 @@ def _tell_environment(result: FixResult, done: CompletedTrial | None) -> FixResu
     if done is None:
         return result
     if result.outcome in {"not_reproduced", "gave_up"} and done.failure:
-        told = f"{result.reason} ({done.failure})" if result.reason else done.failure
+        gave_up = result.outcome == "gave_up"  # then this is why
+        told = done.failure if gave_up else f"{result.reason} ({done.failure})"
         result = replace(result, reason=told)
     return replace(result, environment=done.document)
 

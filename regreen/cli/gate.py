@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-import time
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,14 +18,22 @@ from regreen.cli.options import (
     quiet_option,
     repo_option,
     sandbox_option,
+    time_limit_option,
     trial_options,
 )
 from regreen.cli.terminal import print_answer, report_progress
+from regreen.code.file_change import CheckReason
 from regreen.domain.errors import UserError
+from regreen.domain.job_control import TimeLimit
 from regreen.domain.ports import Sandbox
 from regreen.gate.judge import PROTECTED_PATHS, GateReport
 from regreen.packages.python_version import choose_python_version
 from regreen.runs.trial import Trial
+
+
+def _answer_late(options: Mapping[str, Any], reason: str, _seconds: float) -> str:
+    late = CheckReason("verified", f"not made: {reason}", "needs_human")
+    return _format_report(GateReport("needs_human", (late,)), options["form"], {})
 
 
 @click.command("gate")
@@ -53,13 +62,7 @@ from regreen.runs.trial import Trial
     metavar="GLOB",
     help="Paths where a person decides.",
 )
-@click.option(
-    "--max-minutes",
-    type=click.FloatRange(min=0.1),
-    default=30.0,
-    metavar="N",
-    help="Stop after so long.",
-)
+@time_limit_option(_answer_late, default=30.0)
 @sandbox_option("kind")
 @format_option("form", "text", "json")
 @quiet_option()
@@ -71,7 +74,7 @@ def command(
     failures_file: Path | None,
     options: TrialOptions,
     protected: tuple[str, ...],
-    max_minutes: float,
+    limit: TimeLimit,
     kind: str,
     form: str,
 ) -> int:
@@ -86,7 +89,6 @@ def command(
     trial: Trial | None = None
     tests: Trial | None = None
     sandbox: Sandbox | None = None
-    started = time.monotonic()
     environment: dict[str, object] = {}
     if before is not None and before.command:
         from regreen.adapters.sandbox.selection import choose_sandbox
@@ -97,7 +99,8 @@ def command(
             rev,
             git=git,
             sandbox=sandbox,
-            minutes=max_minutes,
+            minutes=limit.minutes_left,
+            cancel=limit.cancel,
         )
         environment = done.document
         python = done.trial.python or choose_python_version(git, rev, sandbox.pythons())
@@ -113,8 +116,9 @@ def command(
         sandbox=sandbox,
         protected=protected,
         say=report_progress,
-        minutes=max(0.01, max_minutes - (time.monotonic() - started) / 60),
+        minutes=limit.minutes_left,
     )
+    limit.begin_answer()
     if form == "json":
         click.echo(_format_report(report, form, environment))
     else:

@@ -107,7 +107,7 @@ class CommandRunner:
         usd = min(_CALL_USD, limits.usd) if name in _MODEL_COMMANDS else 0.0
         limits.minutes -= minutes
         limits.usd -= usd
-        budget = [] if name == "review" else ["--max-minutes", str(minutes)]
+        budget = ["--max-minutes", str(minutes)]
         if name in _MODEL_COMMANDS:
             budget += ["--max-usd", str(usd)] if usd else ["--no-model"]
         try:

@@ -6,6 +6,7 @@ import difflib
 import functools
 import importlib.util
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from regreen.cli.terminal import report_warning, silence_progress
-from regreen.domain.errors import ConfigError, UserError
+from regreen.cli.terminal import print_answer, read_stage, report_warning, silence_progress
+from regreen.domain.errors import Cancelled, ConfigError, UserError
+from regreen.domain.job_control import OutOfTime, TimeLimit
 
 if TYPE_CHECKING:
     from regreen.adapters.git.repository import GitRepository
@@ -65,6 +67,67 @@ def config_option(*, exists: bool = True) -> Callable[[_Command], _Command]:
     """`--config`, for the commands that read the operator's settings from a file."""
     kind = click.Path(exists=exists, dir_okay=False, path_type=Path)
     return click.option("--config", type=kind, help="The file with the settings; default: REGREEN_HOME/regreen.env.")  # fmt: skip
+
+
+AnswerLate = Callable[[Mapping[str, Any], str, float], str]
+
+
+def time_limit_option(
+    answer_late: AnswerLate,
+    *,
+    default: float | None = 20.0,
+    unsaid: float | None = None,
+    least: click.FloatRange | None = None,
+    help_text: str = "Stop after so long.",
+    late_code: int = 1,
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """`--max-minutes`; the command receives it as `limit`, and is ended at the limit.
+
+    Args:
+        answer_late: what is printed where the time is over before there is an answer: from the other options, the
+            reason, and the seconds that were taken.
+        default: as `--help` shows it.
+        unsaid: the limit where none is given and `default` is None; None for no limit.
+        least: what may be given.
+        help_text: of the option.
+        late_code: the exit code of that answer.
+    """
+    kind = least or click.FloatRange(min=0.1)
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        @click.option("--max-minutes", type=kind, default=default, metavar="N", help=help_text)
+        @functools.wraps(command)
+        def run(*, max_minutes: float | None, **others: Any) -> int:
+            began = click.get_current_context().find_root().obj
+            minutes = max_minutes or unsaid
+            limit = TimeLimit(minutes, began or time.monotonic(), is_chosen=max_minutes is not None)
+            code = late_code
+
+            def answer() -> None:
+                doing = read_stage()
+                reason = f"the {minutes:g} minutes were over{' while ' if doing else ''}{doing}; give --max-minutes more, or --setup a quicker one"
+                report_warning(reason)
+                seconds = time.monotonic() - limit.began
+                print_answer(answer_late(others, reason, seconds))
+
+            def end_process() -> None:
+                if limit.begin_answer():
+                    answer()
+                os._exit(code)
+
+            with limit.enforce(end_process, to_the_end=began is not None):
+                try:
+                    code = command(limit=limit, **others)
+                except (OutOfTime, Cancelled):
+                    if not limit.cancel.is_set():
+                        raise
+                    if limit.begin_answer():
+                        answer()
+            return code
+
+        return run
+
+    return decorate
 
 
 def repo_option() -> Callable[[_Command], _Command]:

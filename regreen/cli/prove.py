@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,14 +19,26 @@ from regreen.cli.options import (
     quiet_option,
     repo_option,
     sandbox_option,
+    time_limit_option,
     trial_options,
 )
 from regreen.cli.review import resolve_change
 from regreen.cli.terminal import print_answer, report_progress
+from regreen.domain.job_control import TimeLimit
 from regreen.packages.python_version import choose_python_version
 
 if TYPE_CHECKING:
     from regreen.proofs.prove import ProofResult
+
+
+def _answer_late(options: Mapping[str, Any], reason: str, _seconds: float) -> str:
+    from regreen.bot.messages.proofs import format_proof
+    from regreen.proofs.prove import ProofResult
+
+    late = ProofResult("inconclusive", reason)
+    if options["form"] == "json":
+        return json.dumps(make_document(late, {}, None), indent=2)
+    return format_proof(late)
 
 
 @click.command("prove")
@@ -38,9 +51,7 @@ if TYPE_CHECKING:
     "--mutants", type=click.IntRange(0, 1000), metavar="N", help="Faults that are put into the changed lines; default: prove.mutants."
 )  # fmt: skip
 @trial_options()
-@click.option(
-    "--max-minutes", type=click.FloatRange(min=0.1), default=20.0, metavar="N", help="Stop after so long."
-)  # fmt: skip
+@time_limit_option(_answer_late)
 @sandbox_option("kind")
 @format_option("form", "text", "json")
 @quiet_option()
@@ -53,7 +64,7 @@ def command(
     body: str,
     mutants: int | None,
     options: TrialOptions,
-    max_minutes: float,
+    limit: TimeLimit,
     kind: str,
     form: str,
 ) -> int:
@@ -72,8 +83,8 @@ def command(
     sandbox = choose_sandbox(kind)
     started = time.monotonic()
     done = complete_local_trial(
-        options.make_trial(()), at, git=git, sandbox=sandbox, minutes=max_minutes / 2
-    )
+        options.make_trial(()), at, git=git, sandbox=sandbox, minutes=limit.minutes_left / 2, cancel=limit.cancel
+    )  # fmt: skip
     python = done.trial.python or choose_python_version(git, at, sandbox.pythons())
     spent = time.monotonic() - started
     job = ProofJob(
@@ -83,9 +94,10 @@ def command(
         title,
         body,
         settings.mutants if mutants is None else mutants,
-        min(settings.minutes, max(0.1, max_minutes - spent / 60)),
+        min(settings.minutes, limit.minutes_left),
     )
-    result = prove_change(job, git=git, sandbox=sandbox, say=report_progress)
+    result = prove_change(job, git=git, sandbox=sandbox, say=report_progress, cancel=limit.cancel)
+    limit.begin_answer()
     place = write_capsule(result.capsule, read_settings().home / "capsules") if result.capsule else None  # fmt: skip
     result = replace(
         result,

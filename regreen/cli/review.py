@@ -6,11 +6,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,9 +24,11 @@ from regreen.cli.options import (
     quiet_option,
     resolve_revision,
     sandbox_option,
+    time_limit_option,
 )
 from regreen.cli.terminal import print_answer, report_note, report_progress
 from regreen.domain.errors import NoSandbox, UserError
+from regreen.domain.job_control import TimeLimit
 
 if TYPE_CHECKING:
     from regreen.adapters.git.repository import GitRepository
@@ -40,6 +42,16 @@ if TYPE_CHECKING:
 _SETUP_MINUTES = 10.0
 _MAX_DESCRIPTION = 65_536
 _DEFAULT_BASES = ("origin/HEAD", "upstream/HEAD", "origin/main", "origin/master", "main", "master")
+
+
+def _answer_late(options: Mapping[str, Any], reason: str, seconds: float) -> str:
+    from regreen.domain.models import Cost, Review, SkippedReviewer
+
+    late = Review(
+        options["base"] or "", options["head"] or "HEAD", "", f"Not reviewed: {reason}.", "high", {}, (), (), (),
+        (SkippedReviewer("review", reason),), None, Cost(), seconds,
+    )  # fmt: skip
+    return _format_review(late, options["fmt"]).rstrip("\n")
 
 
 @click.command("review")
@@ -98,6 +110,7 @@ _DEFAULT_BASES = ("origin/HEAD", "upstream/HEAD", "origin/main", "origin/master"
     is_flag=True,
     help="Write the review on the workflow's pull request, with GITHUB_TOKEN.",
 )
+@time_limit_option(_answer_late, default=30.0, late_code=3)
 @quiet_option()
 @sandbox_option("kind", default=None)
 def command(
@@ -119,6 +132,7 @@ def command(
     setup: str | None,
     envs: tuple[str, ...],
     post: bool,
+    limit: TimeLimit,
     kind: str | None,
 ) -> int:
     """Read a change and say what can be backed up. Exit 1 only for blocking findings."""
@@ -157,6 +171,7 @@ def command(
             kind,
             exact=post or "GITHUB_ACTIONS" in os.environ,
             asked=wants_tests,
+            limit=limit,
         )
     run = tests.completed if tests and wants_tests else None
     job = ReviewJob(
@@ -183,7 +198,9 @@ def command(
         sandbox=tests.sandbox if tests and wants_tests else None,
         model=model,
         progress=report_progress,
+        cancel=limit.cancel,
     )
+    limit.begin_answer()
     result = replace(result, environment=tests.document if tests else None)
     if fmt in {"json", "sarif"}:
         click.echo(_format_review(result, fmt), nl=False)
@@ -363,6 +380,7 @@ class LocalTests:
     kind: str | None
     exact: bool
     asked: bool
+    limit: TimeLimit
     document: dict[str, object] | None = None
 
     @cached_property
@@ -379,7 +397,8 @@ class LocalTests:
         # from the merge base: what the change itself says about its setup is part of what is under review
         source = self.git.merge_base(base, self.head) or base
         done = complete_local_trial(
-            self.trial, source, git=self.git, sandbox=self.sandbox, minutes=_SETUP_MINUTES, given=self.config.tests,
+            self.trial, source, git=self.git, sandbox=self.sandbox, given=self.config.tests,
+            minutes=min(_SETUP_MINUTES, self.limit.minutes_left), cancel=self.limit.cancel,
             change=self.head if self.head != source else None,
         )  # fmt: skip
         self.document = done.document

@@ -53,10 +53,8 @@ def report_progress(line: str) -> None:
 
     A stage that lasts says so every ten seconds, until the next one or the answer.
     """
-    if _silenced.is_set():
-        return
     with _stage.lock:
-        _stage.begin(strip_control_characters(line))
+        _stage.begin(strip_control_characters(line), is_shown=not _silenced.is_set())
 
 
 class _Stage:
@@ -66,10 +64,14 @@ class _Stage:
         self.lock = Lock()
         self._started = time.monotonic()
         self._stopped: Event | None = None
+        self.line = ""
 
-    def begin(self, line: str) -> None:
+    def begin(self, line: str, *, is_shown: bool) -> None:
         """Say what begins, with the seconds that the command has taken."""
         self.end()
+        self.line = line
+        if not is_shown:
+            return
         if self._stopped is None:
             self._started = time.monotonic()
         click.echo(self._stamp(line), err=True)
@@ -94,6 +96,11 @@ def end_progress() -> None:
     """Report nothing more of the stage that was reported last."""
     with _stage.lock:
         _stage.end()
+
+
+def read_stage() -> str:
+    """What was reported last as being done; "" before anything was."""
+    return _stage.line.partition("\n")[0]
 
 
 _SECONDS_BETWEEN_LINES = 10.0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,10 +19,12 @@ from regreen.cli.options import (
     repo_option,
     resolve_revision,
     sandbox_option,
+    time_limit_option,
     trial_options,
 )
 from regreen.cli.terminal import print_answer, report_progress
 from regreen.domain.errors import UserError
+from regreen.domain.job_control import StopCondition, TimeLimit
 
 if TYPE_CHECKING:
     from regreen.domain.ports import Box, Git
@@ -35,6 +37,15 @@ _DOWNLOAD_SECONDS = 30.0
 _LOG = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+def _answer_late(options: Mapping[str, Any], reason: str, _seconds: float) -> str:
+    from regreen.bot.messages.causes import format_cause, make_cause_document
+    from regreen.causes.investigation import RedCause
+
+    document = make_cause_document(RedCause("unknown", reason, "look"))
+    shown = {**document, "environment": None}
+    return json.dumps(shown, indent=2) if options["form"] == "json" else format_cause(document)
+
+
 @click.command("why")
 @repo_option()
 @click.option("--base", metavar="REV", help="The branch that the change is for; left out: the default branch.")  # fmt: skip
@@ -43,7 +54,7 @@ _LOG = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--green-log", type=_LOG, metavar="FILE", help="The CI log of the last green run: its package versions are tried.")  # fmt: skip
 @click.option("--runs", type=click.IntRange(2, 100), default=12, metavar="N", help="Stop after so many runs.")  # fmt: skip
 @trial_options()
-@click.option("--max-minutes", type=click.FloatRange(min=0.1), default=20.0, metavar="N", help="Stop after so long.")  # fmt: skip
+@time_limit_option(_answer_late)
 @sandbox_option("kind")
 @format_option("form", "text", "json")
 @quiet_option()
@@ -57,7 +68,7 @@ def command(
     green_log: Path | None,
     runs: int,
     options: TrialOptions,
-    max_minutes: float,
+    limit: TimeLimit,
     kind: str,
     form: str,
     argv: tuple[str, ...],
@@ -73,19 +84,19 @@ def command(
     from regreen.app.settings_loader import read_settings
     from regreen.bot.messages.causes import format_cause, make_cause_document
     from regreen.causes.investigation import Investigation, RedCase
-    from regreen.domain.job_control import StopCondition
     from regreen.runs.capsule import write_capsule
 
     git = GitRepository.open(repo)
     at = resolve_revision(git, repo, head)
     tip, merge_base = _find_merge_base(git, base, at)
-    deadline = time.monotonic() + max_minutes * 60
     sandbox = choose_sandbox(kind)
     failed, green = _read_log(log), _read_log(green_log)
-    done = complete_local_trial(options.make_trial(argv), at, git=git, sandbox=sandbox, minutes=max_minutes)  # fmt: skip
+    done = complete_local_trial(options.make_trial(argv), at, git=git, sandbox=sandbox, minutes=limit.minutes_left, cancel=limit.cancel)  # fmt: skip
     versions = select_constraints(green.installed, lambda path: git.show(at, path)) if green else ()
     case = RedCase(done.trial, at, merge_base, failed, tuple(versions), runs, tip)
-    found = Investigation(case, git=git, sandbox=sandbox, stop=StopCondition(deadline), say=report_progress).find_cause()  # fmt: skip
+    stop = StopCondition(limit.deadline, limit.cancel)
+    found = Investigation(case, git=git, sandbox=sandbox, stop=stop, say=report_progress).find_cause()  # fmt: skip
+    limit.begin_answer()
     place = write_capsule(found.capsule, read_settings().home / "capsules") if found.capsule else None  # fmt: skip
     document = make_cause_document(found, str(place) if place else None)
     if form == "json":

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from threading import Event
+from types import FrameType
 from typing import ParamSpec, TypeVar
 
 from regreen.domain.errors import Cancelled
@@ -51,6 +56,84 @@ class StopCondition:
         if self.cancel is not None and self.cancel.is_set():
             msg = "the repair was cancelled"
             raise Cancelled(msg)
+
+
+class OutOfTime(BaseException):
+    """The time of a command is over. No handler of errors takes it for one; on its way everything is closed."""
+
+
+# Measured on two busy cores: benchmarks/environments.md, "How long an ending takes".
+_ENDING_SECONDS = 6.0
+_ENDING_SHARE = 0.2
+_UNWIND_SHARE, _ABANDON_SHARE = 0.5, 0.1  # of the ending, before the limit
+
+
+class TimeLimit:
+    """The time that one command may take altogether, its ending included.
+
+    Once all but the ending is over, `cancel` counts as set, and the work ends with what it knows by then. A call that
+    nothing cancels is left by `OutOfTime` in the main thread; and where that is of no use either (a thread that is
+    waited for), the process is ended.
+
+    Args:
+        minutes: all of it; None for as long as it takes.
+        began: when the command began, on the monotonic clock.
+        is_chosen: the user gave the limit.
+    """
+
+    def __init__(self, minutes: float | None, began: float, *, is_chosen: bool = True) -> None:
+        seconds = math.inf if minutes is None else 60 * minutes
+        self.began, self.is_chosen, self._over = began, is_chosen, began + seconds
+        self._ending = min(_ENDING_SECONDS, _ENDING_SHARE * seconds)
+        self.cancel = DeadlineEvent(self.deadline, None)
+        self._answer = threading.Lock()
+
+    @property
+    def deadline(self) -> float:
+        """When the work has to end, on the monotonic clock."""
+        return self._over - self._ending
+
+    @property
+    def minutes_left(self) -> float:
+        """What is left of the work's time."""
+        return max(0.0, self.deadline - time.monotonic()) / 60
+
+    def begin_answer(self) -> bool:
+        """Whether the caller is the first who answers: after this nothing but the end of the process interrupts it."""
+        return self._answer.acquire(blocking=False)
+
+    @contextmanager
+    def enforce(self, end_process: Callable[[], object], *, to_the_end: bool) -> Iterator[None]:
+        """Hold the work to its limit; `end_process` is called at the last moment, in a thread of its own.
+
+        `to_the_end`: also what the process does after the work, as waiting for its threads.
+        """
+        main = threading.current_thread()
+        if self._over == math.inf or main is not threading.main_thread():
+            yield
+            return
+        ended = Event()
+
+        def watch() -> None:
+            if ended.wait(self._over - _UNWIND_SHARE * self._ending - time.monotonic()):
+                return
+            if not self._answer.locked():
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+            if not ended.wait(self._over - _ABANDON_SHARE * self._ending - time.monotonic()):
+                end_process()
+
+        earlier = signal.signal(signal.SIGUSR1, self._leave)
+        threading.Thread(target=watch, daemon=True, name="regreen-limit").start()
+        try:
+            yield
+        finally:
+            if not to_the_end:
+                ended.set()
+                signal.signal(signal.SIGUSR1, earlier)
+
+    def _leave(self, _number: int, _frame: FrameType | None) -> None:
+        if not self._answer.locked():
+            raise OutOfTime
 
 
 _P = ParamSpec("_P")

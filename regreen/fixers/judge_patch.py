@@ -50,12 +50,17 @@ def judge_patch(
     silent = judge_change(subject, applied.files, rules, None)
     if trial is None or sandbox is None or silent.verdict == "deny":
         return silent
-    case = _reproduce_case(
-        FixJob(trial, rev, tests=tests), git=git, sandbox=sandbox, say=say, minutes=minutes
-    )
+    over = time.monotonic() + minutes * 60
+    job = FixJob(trial, rev, tests=tests, max_minutes=minutes)
+    case = _reproduce_case(job, git=git, sandbox=sandbox, say=say, over=over)
     if isinstance(case, CheckReason):
-        return GateReport(silent.verdict, (*silent.reasons, case))
-    report = judge_change(subject, applied.files, rules, run_patch(case, applied, None).proof)
+        return GateReport("needs_human", (*silent.reasons, case))
+    try:
+        proof = run_patch(case, applied, None).proof
+    except Cancelled:
+        late = CheckReason("verified", _describe_lateness(job, "the patch"), "needs_human")
+        return GateReport("needs_human", (*silent.reasons, late))
+    report = judge_change(subject, applied.files, rules, proof)
     if case.before.exit_code == 0:
         note = (
             "the command is green without the patch too, so that it is green with it shows nothing"
@@ -74,7 +79,8 @@ def judge_revert(
     say: Callable[[str], None],
 ) -> GateReport:
     """Judge `commit`, which reverts `culprit` at the job's revision, like any repair by revert."""
-    case = _reproduce_case(job, git=git, sandbox=sandbox, say=say, minutes=job.max_minutes)
+    over = time.monotonic() + job.max_minutes * 60
+    case = _reproduce_case(job, git=git, sandbox=sandbox, say=say, over=over)
     if isinstance(case, CheckReason):
         return GateReport("needs_human", (case,))
     by = GuiltyCommit(culprit, git.commit(culprit).subject)
@@ -82,21 +88,23 @@ def judge_revert(
 
 
 def _reproduce_case(
-    job: FixJob, *, git: Git, sandbox: Sandbox, say: Callable[[str], None], minutes: float
+    job: FixJob, *, git: Git, sandbox: Sandbox, say: Callable[[str], None], over: float
 ) -> RepairCase | CheckReason:
     """Reproduce the failure first: a patch is judged against what fails here, not against what a caller states."""
     rev = job.rev
     say(f"running {job.trial.command_line} at {rev[:12]}")
-    over = time.monotonic() + minutes * 60
     stop = StopCondition(over, DeadlineEvent(over, None))
     try:
         triage = triage_failure(replace(job, reruns=2), rev, git=git, sandbox=sandbox, stop=stop)
+        if triage.setup_failed or triage.outcome in {"not_reproduced", "flaky", "out_of_budget"}:
+            return CheckReason("verified", f"not made: {triage.reason}", "needs_human")
+        return replace(make_case(job, rev, triage, git=git, sandbox=sandbox, stop=stop), say=say)
     except Cancelled:
-        reason = f"not made: the {minutes:g} minutes were over before the command had run"
-        return CheckReason("verified", reason, "needs_human")
-    if triage.setup_failed or triage.outcome in {"not_reproduced", "flaky"}:
-        return CheckReason("verified", f"not made: {triage.reason}", "needs_human")
-    return replace(make_case(job, rev, triage, git=git, sandbox=sandbox, stop=stop), say=say)
+        return CheckReason("verified", _describe_lateness(job, "the command"), "needs_human")
+
+
+def _describe_lateness(job: FixJob, what: str) -> str:
+    return f"not made: the {job.max_minutes:.2g} minutes were over before {what} had run"
 
 
 def parse_initial_failure(document: Mapping[str, object]) -> InitialFailure:

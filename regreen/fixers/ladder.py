@@ -15,6 +15,7 @@ from regreen.domain.errors import Cancelled, NoSandbox, OutOfBudget, OutsideErro
 from regreen.domain.job_control import DeadlineEvent, StopCondition
 from regreen.domain.models import Cost, RungName
 from regreen.domain.ports import Git, Model, Sandbox
+from regreen.environment.preparation import describe_start
 from regreen.fixers.case import (
     QUICK_MINUTES,
     Attempt,
@@ -170,20 +171,28 @@ def fix_failure(
     started = now()
     limit = DeadlineEvent(started + job.max_minutes * 60, cancel, now)
     stop = StopCondition(started + job.max_minutes * 60, limit, now)
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        if progress is not None:
+            progress(line)
+
     try:
         result = _fix_within(
             job,
             git=git,
             sandbox=sandbox,
             model=model,
-            say=progress or (lambda _: None),
+            say=say,
             stop=stop,
             keep=keep,
         )
     except Cancelled:
         if cancel is not None and cancel.is_set():
             raise
-        reason = "the time was over before the failure was understood; give --max-minutes more, or --setup a quicker one"
+        doing = f", while {said[-1]}" if said else ""
+        reason = f"the time was over before the failure was understood{doing}; give --max-minutes more, or --setup a quicker one"
         before = InitialFailure(job.trial.command_line, None)
         result = FixResult("out_of_budget", before=before, reason=reason)
     return replace(result, seconds=now() - started)
@@ -242,10 +251,30 @@ def _fix_within(
     case = make_case(job, rev, triage, git=git, sandbox=sandbox, stop=stop)
     case = replace(case, base=base if base != rev else None, model=model, say=say)
     result = _Ladder(case).run_rungs()
+    keep = keep if stop.left > 0 else None
     setup = _format_setup(job.trial.asked or job.trial.setup or "")
-    reason = result.reason or triage.reason
+    reason = result.reason or triage.reason or _explain_end(result, job.trial, triage.red)
     repeat = tuple(_keep_capsules(case, triage.red, result, keep)) if keep and triage.red else ()
     return replace(result, reason=reason, rev=rev, setup=setup, repeat=repeat)
+
+
+_ENDS: dict[FixOutcome, str] = {
+    "gave_up": "no patch was found",
+    "out_of_budget": "the time or the money was over before a patch was found",
+    "denied": "the gate refused the patch",
+}
+
+
+def _explain_end(result: FixResult, trial: Trial, red: CommandRun | None) -> str:
+    """Why there is no patch: what the command ends with where it names nothing that fails, and which rung stopped why."""
+    if result.outcome not in _ENDS:
+        return ""  # the patch, its cause and the gate's reasons say it
+    names_nothing = red is not None and not red.tests and not result.before.failures
+    unnamed = describe_start(trial, red) if red is not None and names_nothing else ""
+    telling = (one for one in result.attempts if one.outcome in {result.outcome, "skipped"})
+    last = next(telling, None)
+    said = f"{_ENDS[result.outcome]} ({last.rung}: {last.detail or last.summary})" if last else _ENDS[result.outcome]  # fmt: skip
+    return "; ".join(filter(None, (unnamed, said)))
 
 
 def _keep_capsules(

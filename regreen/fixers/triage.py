@@ -77,12 +77,17 @@ def triage_failure(
     tool: str | None = None
     if broken := _check_setup(job, rev, git=git, sandbox=sandbox, stop=stop):
         return broken
-    while len(runs) < max(2, job.reruns):
+    wanted = max(2, job.reruns)
+    while len(runs) < wanted:
+        if stop.left <= 0:
+            return _late_result(trial, runs, wanted)
         stop.check_cancelled()
         listeners = find_listeners(trial, runs[0].output) if runs else ()
         runs.append(
             run_fresh(trial, rev, git=git, sandbox=sandbox, listeners=listeners, cancel=stop.cancel)
         )
+        if stop.left <= 0 and runs[-1].result.ended == "cancelled":
+            return _late_result(trial, runs, wanted)
         stop.check_cancelled()
         tool = find_missing_tool(trial.command, runs[-1].result)
         # with a setup, a package that it lacks may be what is red: then a recipe declares it
@@ -295,6 +300,18 @@ def _run_wider_suite(
     if run.result.ended != "exit" or not run.tests or run.uncollected:
         return triage
     return replace(triage, tests=MappingProxyType({**run.tests, **triage.tests}), wide=wide)
+
+
+def _late_result(trial: Trial, runs: Sequence[CommandRun], wanted: int) -> TriageResult:
+    """What is known where the time is over before the command has run often enough."""
+    whole = [run for run in runs if run.result.ended != "cancelled"]
+    red = next((run for run in whole if not run.is_green), None)
+    shown = red or next(iter(whole), None)
+    took = f", after {runs[-1].result.seconds:.0f} seconds of it" if runs[len(whole) :] else ""
+    reason = f"the time was over in run {min(len(whole) + 1, wanted)} of {wanted} of the command{took}; give --max-minutes more"
+    code, failures = (shown.result.exit_code, shown.failures) if shown else (None, ())
+    before = InitialFailure(trial.command_line, code, failures)
+    return TriageResult(before, "out_of_budget", reason, red=red)
 
 
 def _missing_tool_result(trial: Trial, run: CommandRun, tool: str) -> TriageResult:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -134,12 +136,58 @@ def test_a_setup_that_hangs_is_killed_at_the_limit(repository: Repository) -> No
     assert time.monotonic() - started < 60
 
 
+def _is_running(words: str) -> bool:
+    """Whether a process of this machine, those in boxes included, has these words in its command line."""
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if words.encode() in place.read_bytes().replace(b"\0", b" "):
+                return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("argv", "key", "outcome"),
+    [
+        (("fix", "--no-model", "--setup", "true", "--", "sleep", "NUMBER"), "outcome", "out_of_budget"),
+        (("fix", "--no-model", "--setup", "sleep NUMBER", "--", "true"), "outcome", "out_of_budget"),
+        (("bisect", "--setup", "true", "--", "sleep", "NUMBER"), "outcome", "not_reproduced"),
+        (("gate", "--base", "HEAD", "--setup", "sleep NUMBER"), "verdict", "needs_human"),
+        (("why", "--base", "HEAD~1", "--setup", "true", "--", "sleep", "NUMBER"), "verdict", "unknown"),
+        (("prove", "--base", "HEAD~1", "--setup", "sleep NUMBER"), "verdict", "inconclusive"),
+        (("review", "--base", "HEAD~1", "--no-model", "--run-tests", "--setup", "sleep NUMBER"), None, None),
+    ],
+)  # fmt: skip
+def test_no_command_takes_longer_than_its_limit(
+    repository: Repository, tmp_path: Path, argv: tuple[str, ...], key: str | None, outcome: str
+) -> None:
+    """In a process of its own, from its start to its end; its answer is whole, and nothing of it runs on."""
+    more = {"pkg/calc.py": BROKEN, "tests/test_more.py": "def test_more():\n    assert 1\n"}
+    repository.commit("more", more)
+    number = str(time.time_ns() % 10**9 + 10**6)
+    words = [word.replace("NUMBER", number) for word in argv]
+    if argv[0] == "gate":
+        patch, before = tmp_path / "a.patch", tmp_path / "before.json"
+        patch.write_text(
+            "diff --git a/notes.txt b/notes.txt\nnew file mode 100644\n--- /dev/null\n+++ b/notes.txt\n@@ -0,0 +1 @@\n+note\n"
+        )
+        before.write_text(json.dumps({"command": "false", "failures": []}))
+        words += ["--patch", str(patch), "--failures", str(before)]
+    command = [sys.executable, "-m", "regreen", words[0], "--repo", str(repository.path), "--format", "json"]  # fmt: skip
+    started = time.monotonic()
+    done = subprocess.run([*command, "--max-minutes", "0.25", *words[1:]], capture_output=True, text=True, check=False)  # fmt: skip
+    assert time.monotonic() - started < 15
+    document = json.loads(done.stdout)
+    assert done.returncode in {1, 3}, done.stderr
+    assert key is None or document[key] == outcome
+    assert not _is_running(f"sleep {number}")
+
+
 def test_a_bisection_stops_at_the_limit_too(repository: Repository) -> None:
     repository.commit("more", {"README.md": "more\n"})
     started = time.monotonic()
     code, document, _ = regreen(repository, "bisect", "--setup", "sleep 600", "--max-minutes", "0.2", "--", "false")  # fmt: skip
     assert (code, document["outcome"], document["culprit"]) == (1, "not_reproduced", None)
-    assert any("stopped after" in note for note in document["notes"])
+    assert any("stopped at the limit" in note for note in document["notes"])
     assert time.monotonic() - started < 60
 
 

@@ -198,6 +198,6 @@ def test_what_calls_cost_is_taken_from_the_dollars_of_the_server() -> None:
     assert runner.asked == [
         (*limits, "--max-usd", "1.0"),
         (*limits, "--max-usd", "1.0"),
-        ("--max-usd", "0.75"),
-        ("--no-model",),
+        (*limits, "--max-usd", "0.75"),
+        (*limits, "--no-model"),
     ]

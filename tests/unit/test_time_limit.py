@@ -1,0 +1,108 @@
+"""A command ends at its limit, with one whole answer, whatever it is doing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from regreen.cli.options import time_limit_option
+from regreen.domain.job_control import TimeLimit
+
+SECONDS = 3.0
+SCRIPT = """
+import sys, threading, time
+import click
+from regreen.cli.options import time_limit_option
+from regreen.domain.job_control import OutOfTime
+
+def answer_late(options, reason, seconds):
+    return '{"late": true}'
+
+@click.command()
+@time_limit_option(answer_late, default=SECONDS / 60, least=click.FloatRange(min=0))
+@click.argument("stuck")
+def command(limit, stuck):
+    if stuck == "thread":
+        threading.Thread(target=time.sleep, args=(60,)).start()
+        limit.begin_answer()
+        click.echo('{"late": false}')
+        return 7
+    try:
+        time.sleep(60)
+    except OutOfTime:
+        time.sleep(60)
+
+sys.exit(command.main(standalone_mode=False, obj=time.monotonic()))
+"""
+
+
+def run(work: Callable[[TimeLimit], int], seconds: float = SECONDS) -> tuple[str, int, float]:
+    def answer_late(_options: Mapping[str, Any], reason: str, _seconds: float) -> str:
+        return f"late: {reason}"
+
+    @click.command()
+    @time_limit_option(answer_late, least=click.FloatRange(min=0), late_code=5)
+    def command(limit: TimeLimit) -> int:
+        return work(limit)
+
+    started = time.monotonic()
+    done = CliRunner().invoke(command, ["--max-minutes", str(seconds / 60)], standalone_mode=False)
+    return done.stdout, int(done.return_value or 0), time.monotonic() - started
+
+
+def sleep_on(_limit: TimeLimit) -> int:
+    try:
+        time.sleep(60)
+    except Exception:  # noqa: BLE001 - the work's own handlers do not hold up the end
+        time.sleep(60)
+    return 0
+
+
+def test_a_call_that_nothing_cancels_is_left_before_the_limit() -> None:
+    said, code, took = run(sleep_on)
+    assert said.startswith("late: the 0.05 minutes were over")
+    assert code == 5
+    assert took < SECONDS
+
+
+def test_an_answer_that_has_begun_is_not_interrupted() -> None:
+    def answer(limit: TimeLimit) -> int:
+        assert limit.begin_answer()
+        while limit.deadline + 0.5 > time.monotonic():
+            time.sleep(0.05)
+        click.echo("the answer")
+        return 0
+
+    assert run(answer)[:2] == ("the answer\n", 0)
+
+
+def test_work_that_is_cancelled_by_the_limit_is_late_and_not_stopped_by_the_user() -> None:
+    def wait(limit: TimeLimit) -> int:
+        while not limit.cancel.is_set():
+            time.sleep(0.02)
+        from regreen.domain.errors import Cancelled
+
+        raise Cancelled("cancelled")
+
+    said, code, took = run(wait)
+    assert (said[:5], code) == ("late:", 5)
+    assert took < SECONDS
+
+
+@pytest.mark.parametrize(("stuck", "code", "late"), [("thread", 7, False), ("unwinding", 1, True)])
+def test_a_process_that_cannot_end_by_itself_is_ended_at_the_limit(
+    stuck: str, code: int, late: bool
+) -> None:
+    script = SCRIPT.replace("SECONDS", "5.0")
+    started = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", script, stuck], capture_output=True, check=False)
+    assert time.monotonic() - started < 5.0 + 1.0  # the interpreter's own start is not counted here
+    assert (done.returncode, json.loads(done.stdout)) == (code, {"late": late})
