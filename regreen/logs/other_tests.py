@@ -206,7 +206,8 @@ class FailureBlock:
 
     def make_failure(self) -> Failure:
         """The failure with kind, message and frames."""
-        own = [frame for frame in self._frames if _outer_class(frame) in self._failure.test]
+        words = set(re.split(r"\W", self._failure.test))
+        own = [frame for frame in self._frames if _outer_class(frame) in words]
         path, line = find_innermost(tuple(reversed(own or self._frames)))
         return replace(
             self._failure,

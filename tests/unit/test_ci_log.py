@@ -365,3 +365,14 @@ def test_a_runner_names_test_kind_and_place(
     (failure,) = read_failures(log)
     assert (failure.test, failure.kind, failure.path, failure.line) == where
     assert message in failure.message
+
+
+def test_the_class_under_test_is_not_taken_for_the_class_of_the_test() -> None:
+    log = (
+        "[ERROR] app.CalculatorTest.divides -- Time elapsed: 0.01 s <<< ERROR!\n"
+        "java.lang.ArithmeticException: / by zero\n"
+        "\tat app.Calculator.divide(Calculator.java:7)\n"
+        "\tat app.CalculatorTest.divides(CalculatorTest.java:12)\n"
+    )
+    (failure,) = read_failures(log)
+    assert (failure.path, failure.line) == ("CalculatorTest.java", 12)
