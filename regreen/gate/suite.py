@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from types import MappingProxyType
 
 from packaging.version import Version
 
-from regreen.domain.errors import SetupFailed
+from regreen.code.paths import is_test
+from regreen.domain.errors import AnalysisFailed, SetupFailed
 from regreen.domain.job_control import StopCondition
 from regreen.domain.ports import Git, Sandbox
+from regreen.environment.inference import infer_environments
 from regreen.gate.judge import SuiteComparison
 from regreen.languages.registry import (
     LANGUAGES,
@@ -178,7 +181,8 @@ class ProjectSuite:
         if before.is_green and not after.is_green and not fresh:
             return _PatchComparison((f"green before, exit {after.result.exit_code} now",))
         return _PatchComparison(
-            tuple(f"did not fail before, fails now: {test}" for test in fresh[:10])
+            tuple(f"did not fail before, fails now: {test}" for test in fresh[:10]),
+            is_part=not after.is_green,  # a runner may end at the first failure
         )
 
     def _run_tests(self, trial: Trial, rev: str) -> CommandRun | None:
@@ -228,7 +232,7 @@ def find_suite(
     if runs_all(trial, heard) or (configured is not None and configured.command == trial.command):
         return None
     ways = [configured] if configured is not None else []
-    why = "tests.command is not configured, and no Python tests were found"
+    why = "tests.command is not configured, and no tests were found"
     if not is_plain_test_call(trial):
         ways += _detect_trials(trial, rev, git, sandbox.pythons())
     else:  # the command names some tests: the rest was tried already
@@ -250,7 +254,24 @@ def _detect_trials(trial: Trial, rev: str, git: Git, pythons: Sequence[str]) -> 
         # old tests may need an older Python than the step
         if pythons and trial.image is None:
             ways.append(replace(alone, python=min(pythons, key=Version)))
-    return ways
+    return ways or _infer_trials(trial, rev, git, pythons, paths)
+
+
+def _infer_trials(
+    trial: Trial, rev: str, git: Git, pythons: Sequence[str], paths: Sequence[str]
+) -> list[Trial]:
+    """Trials of the tests as the manifests of any language say that they run; none where no file is a test."""
+    if not any(map(is_test, paths)):
+        return []
+    try:
+        found = infer_environments(git, rev, pythons=pythons, today=datetime.now(UTC).date())
+    except AnalysisFailed:
+        return []
+    return [
+        _make_suite_trial(trial, ("bash", "-c", way.test.value), way.setup.value)
+        for way in found
+        if way.test is not None and way.setup is not None
+    ]
 
 
 def _make_suite_trial(trial: Trial, command: tuple[str, ...], more: str) -> Trial:

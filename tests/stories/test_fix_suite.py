@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -282,3 +284,39 @@ def test_a_command_that_is_all_the_tests_needs_no_others(
         sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 600),
     )  # fmt: skip
     assert (found is None) == whole
+
+
+PACKAGE = '{"name": "say", "version": "1.0.0", "scripts": {"test": "node --test"}}'
+NODE = {
+    "package.json": PACKAGE, "say.js": "exports.shout = (text) => text + '!'\n",
+    "test/say.test.js": "require('node:test')('shout', () => require('node:assert').equal(require('../say.js').shout('a'), 'a!'))\n",
+}  # fmt: skip
+RUST = {
+    "Cargo.toml": '[package]\nname = "say"\nversion = "1.0.0"\nedition = "2021"\n',
+    "Cargo.lock": 'version = 3\n\n[[package]]\nname = "say"\nversion = "1.0.0"\n',
+    "src/lib.rs": 'pub fn shout(text: &str) -> String { format!("{text}!") }\n',
+    "tests/say.rs": '#[test]\nfn shouts() { assert_eq!(say::shout("a"), "a!"); }\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("tool", "files", "source", "fails"),
+    [("npm", NODE, "say.js", "shout"), ("cargo", RUST, "src/lib.rs", "shouts")],
+)
+def test_the_tests_of_another_language_are_found_from_its_manifest(
+    tmp_path: Path, tool: str, files: dict[str, str], source: str, fails: str
+) -> None:
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    made = Repository(tmp_path / "repo")
+    red = made.commit("start", files)
+    worse = made.commit("no shouting", {source: re.sub("!(?=[\"'])", "?", files[source])})
+    same = made.commit("loud again", {source: files[source] + "\n"})
+    suite = find_suite(
+        Trial(("sh", "check.sh")), red, configured=None, heard={}, git=made.open(),
+        sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 600),
+    )  # fmt: skip
+    assert suite is not None
+    held = suite.compare_patch(same, {})
+    assert (held.why, held.broken, held.is_part) == ("", (), False)
+    assert fails in suite.compare_patch(worse, {}).broken[0]
