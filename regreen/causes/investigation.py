@@ -378,6 +378,8 @@ class Investigation:
         """Run until it is known that the change is to blame, or for each test what is."""
         narrowed = self._trial is not self._case.trial
         while len(self._runs) < self._case.max_runs and self._stop.left > 1:
+            if self._moved is None and self._case.green_versions and any(one.posterior.failed["base"] for one in self._tests.values()):  # fmt: skip
+                self._note_moved(self._find_moved_packages())  # before main is blamed
             causes = {name: one.posterior.find_cause() for name, one in self._tests.items()}
             unclear = [self._tests[name] for name, cause in causes.items() if cause is None]
             if not unclear or "change" in causes.values():
@@ -414,9 +416,7 @@ class Investigation:
         return failure_signature.matches_any(signature, [head])
 
     def _choose_place(self, unclear: Sequence[_Watched]) -> Place:
-        """Where most of the undecided tests would run next; what moved is looked up when the base fails too."""
-        if self._moved is None and self._case.green_versions and any(one.posterior.failed["base"] for one in unclear):  # fmt: skip
-            self._note_moved(self._find_moved_packages())
+        """Where most of the undecided tests would run next."""
         return Counter(one.posterior.choose_place() for one in unclear).most_common(1)[0][0]
 
     def _find_moved_packages(self) -> tuple[BlamedPackage, ...]:

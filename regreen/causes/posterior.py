@@ -99,7 +99,9 @@ class CausePosterior:
         if not any(self.failed.values()):
             return None
         cause, probability = max(self._add_up(made_by_change=not self.passed["head"]).items(), key=lambda item: item[1])  # fmt: skip
-        if cause == "change" and self.count_runs("head") < 2:
+        # What a verdict says of a place has to have been seen there, however probable it is before.
+        seen = {"change": self.count_runs("head") >= 2, "main": self.failed["base"] > 0, "world": self.passed["head_old_versions"] > 0}  # fmt: skip
+        if not seen.get(cause, True):
             return None
         enough = _NEW_TEST_SAID_AT if cause == "change" and self.known.is_new else _SAID_AT[cause]
         return cause if probability >= enough else None

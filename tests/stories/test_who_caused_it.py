@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -116,6 +117,36 @@ def test_what_fails_alone_in_another_way_is_run_with_the_whole_command(
     words = ("--setup", SETUP, "--format", "json", "--", "python", "-m", "pytest", "-q", "-o", "pythonpath=src")  # fmt: skip
     _, found = run("why", "--repo", str(mine.root), "--base", "main", *words, "test_calc.py", capsys=capsys)  # fmt: skip
     assert (found["verdict"], found["do"]) == ("main", "wait")
+
+
+def test_many_tests_that_a_newer_package_breaks_are_not_blamed_on_main(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    mine = Checkout(tmp_path / "mine")
+    for version, factor in (("1.2", 2), ("1.3", 3)):
+        write_wheel(mine.root / "wheels", version, factor)
+    test = "import dep\nimport pytest\n\n\n@pytest.mark.parametrize('n', range(30))\ndef test_n(n):\n    assert dep.FACTOR == 2\n"
+    mine.commit("base", test_n_py=test)
+    mine.git("checkout", "-q", "-b", "change")
+    mine.commit("change", notes_md="two")
+    green = tmp_path / "green.log"
+    green.write_text("Successfully installed dep-1.2\n")
+    setup = f"{SETUP} && pip install -q --no-index --find-links wheels dep"
+    words = ("--base", "main", "--setup", setup, "--green-log", str(green), "--format", "json")
+    _, found = run("why", "--repo", str(mine.root), *words, "--", "python", "-m", "pytest", "-q", capsys=capsys)  # fmt: skip
+    assert found["verdict"] == "world"
+    assert found["package"] == {"name": "dep", "from": "1.2", "to": "1.3"}
+
+
+def write_wheel(folder: Path, version: str, factor: int) -> None:
+    folder.mkdir(exist_ok=True)
+    info = f"dep-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"dep-{version}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("dep.py", f"FACTOR = {factor}\n")
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: dep\nVersion: {version}\n")  # fmt: skip
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n")  # fmt: skip
+        wheel.writestr(f"{info}/RECORD", f"dep.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")  # fmt: skip
 
 
 def test_a_bisection_and_a_repair_come_with_what_repeats_them(

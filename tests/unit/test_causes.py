@@ -35,6 +35,8 @@ def posterior(head: str, base: str, **known: object) -> CausePosterior:
         ("FF", "F", {}, None),
         ("FF", "FF", {}, "main"),
         ("FF", "F", {"is_fixed": True}, "main"),
+        ("FF", "", {"documents_only": True, "together": 30}, None),
+        ("FF", "F", {"documents_only": True, "together": 30}, "main"),
         ("FP", "P", {}, "flaky"),
         ("FP", "F", {}, "flaky"),
         ("FP", "", {"is_new": True}, "flaky"),
