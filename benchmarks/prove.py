@@ -30,6 +30,7 @@ from regreen.adapters.git.repository import GitRepository
 from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.cli.env import complete_local_trial
 from regreen.code.paths import is_source, is_test
+from regreen.code.python_calls import FunctionNode
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.ports import Sandbox
 from regreen.languages.python.test_tools import PYTHON_TESTS
@@ -244,7 +245,7 @@ def neuter_commit(
         tree = ast.parse(text)
         names = {test.function for test in parts.tests if test.path == path}
         for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef) and node.name in names:
+            if isinstance(node, FunctionNode) and node.name in names:
                 change(node)
         new = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
         done = done or new != ast.unparse(ast.parse(text)) + "\n"

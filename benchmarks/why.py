@@ -1,6 +1,7 @@
 """Measures `regreen why` on made scenes: released projects' own code and tests with a planted cause, whose label is known.
 
     python benchmarks/why.py [--scenes N] [--seed S] [--kinds change,main,...] [--minutes M] [--sdists DIR]
+        [--project RELEASE,MODULE,TESTS ...]
 
 Each scene is a repository with a base and a change. The planted fault is run once in the sandbox: one that no test notices
 is replaced, and its output is the log of CI. Prints one JSON line a scene and a summary. `--sdists` keeps what was fetched.
@@ -77,11 +78,11 @@ class NoScene(Exception):
     """A project's tests notice none of the faults that were tried."""
 
 
-def fetch(folder: Path, work: Path) -> dict[str, Path]:
+def fetch(releases: set[str], folder: Path, work: Path) -> dict[str, Path]:
     """The trees of the releases, by requirement, below `work`; `folder` holds what was fetched."""
     pip = shutil.which("pip")  # a virtual environment need not have one of its own
     trees = {}
-    for name in sorted({project for project, _, _ in PROJECTS}):
+    for name in sorted(releases):
         stem = name.replace("==", "-")
         if not (folder / f"{stem}.tar.gz").exists():
             words = [pip or "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", str(folder), name]  # fmt: skip
@@ -267,11 +268,14 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--sdists", type=Path)
+    parser.add_argument("--project", action="append", type=lambda text: tuple(text.split(",")))
     options = parser.parse_args()
     dice, folder, end = random.Random(options.seed), Path(mkdtemp(prefix="why-")), time.monotonic() + 60 * options.minutes  # fmt: skip
-    trees, kinds = fetch(options.sdists or folder, folder), options.kinds.split(",")
+    chosen = options.project or PROJECTS
+    trees = fetch({project[0] for project in chosen}, options.sdists or folder, folder)
+    kinds = options.kinds.split(",")
     home, rows = os.environ | {"REGREEN_HOME": str(folder / "home")}, []
-    projects = [project for project in PROJECTS if project[0] in trees]
+    projects = [project for project in chosen if project[0] in trees]
     is_green: dict[tuple[str, str, str], bool] = {}
     for number in range(options.scenes):
         if time.monotonic() > end:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,16 +22,25 @@ from regreen.reviewers.analyzers.vacuous_tests import explain_hollow
 
 _WORD = re.compile(r"[A-Za-z_]\w{0,100}")
 _MAX_DATA_USERS = 3
+_SAYS = re.compile(r"\b(?:id|attr|arg|value|name)=('(?:[^'\\]|\\.)*'|-?\d[\d.]*|True|False|None)")
+_WORDS = re.compile(r"\w+|[^\w\s{}'\"]")
+_OWN = re.compile(r"Name\(id=('\w{1,100}'), ctx=Store\(\)\)")
+_BUILTINS = frozenset(map(repr, dir(builtins)))
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedTest:
-    """A test function that is new or altered; `hollow` says why none of its assertions can fail, "" where one can."""
+    """A test function that is new or altered; without `function` all tests of a file, which are made at run time.
+
+    `hollow` says why none of its assertions can fail, "" where one can. `asks_new`: it names or expects something that it
+    did not before; otherwise it is only written in another way.
+    """
 
     test: str
     path: str
     function: str
     hollow: str = ""
+    asks_new: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +77,13 @@ def divide_change(git: Git, base: str, head: str) -> ChangeParts:
         for file in support
         if is_test(file.path) and not file.has_syntax_tree and file.new is not None
     ]
-    if data and not tests:
-        tests = list(_find_data_users(git, head, data))
+    modules = [
+        file.path
+        for file in support
+        if is_test(file.path) and file.has_syntax_tree and file.new_tree
+    ]
+    if (data or modules) and not tests:
+        tests = list(_find_data_users(git, head, data, modules))
     old = {word for file in product for word in _WORD.findall(file.old or "")}
     new = {word for file in sources for word in _WORD.findall(file.added_text)}
     new |= {word for file in sources for word in file.path.removesuffix(file.suffix).split("/") if file.old is None}  # fmt: skip
@@ -91,30 +107,50 @@ def _find_changed(file: PatchedFile) -> Iterator[ChangedTest]:
         return
     before, after = _definitions(file.old_tree), _definitions(file.new_tree)
     altered = {name for name in after if before.get(name) != after[name]}
-    # What a test uses by its bare name: fixtures, helpers, constants, and attributes of its own class.
-    touched = {name.rsplit(".", 1)[-1] for name in altered}
+    asking = {
+        name for name in altered if _read_words(after[name]) - _read_words(before.get(name, ""))
+    }
     functions = dict(walk_functions(file.new_tree))
     helpers = {
         name: node for name, node in functions.items() if not _short(name).startswith("test")
     }
-    for _ in helpers:
-        more = {_short(name) for name, node in helpers.items() if _uses(node) & touched}
-        if more <= touched:
-            break
-        touched |= more
+
+    def spread(names: set[str]) -> set[str]:
+        """What a test uses by its bare name: fixtures, helpers, constants, and attributes of its own class."""
+        touched = {_short(name) for name in names}
+        for _ in helpers:
+            more = {_short(name) for name, node in helpers.items() if _uses(node) & touched}
+            if more <= touched:
+                break
+            touched |= more
+        return touched
+
+    def is_reached(name: str, node: FunctionNode, names: set[str], touched: set[str]) -> bool:
+        around = name.rpartition(".")[0]
+        prepared = {around, *(f"{around}.{setup}" for setup in name_set("setup_functions"))}
+        return bool(name in names or _uses(node) & touched or (around and prepared & names))
+
+    touched, asked = spread(altered), spread(asking)
     checking = {_short(name) for name, node in helpers.items() if not explain_hollow(node, set())}
     for name, node in functions.items():
         if not _short(name).startswith("test"):
             continue
-        around = name.rpartition(".")[0]
-        prepared = {around, *(f"{around}.{setup}" for setup in name_set("setup_functions"))}
-        if name in altered or _uses(node) & touched or (around and prepared & altered):
+        if is_reached(name, node, altered, touched):
             yield ChangedTest(
                 tools.name_test(file.path, name),
                 file.path,
                 node.name,
                 explain_hollow(node, checking),
+                is_reached(name, node, asking, asked),
             )
+
+
+def _read_words(dump: str) -> Counter[str]:
+    """The names and values of a definition; its own variables, and what every module has, are left out."""
+    own = _BUILTINS.union(_OWN.findall(dump))
+    return Counter(
+        word for said in _SAYS.findall(dump) if said not in own for word in _WORDS.findall(said)
+    )
 
 
 def _short(name: str) -> str:
@@ -155,15 +191,29 @@ def _definitions(tree: ast.Module | None) -> dict[str, str]:
     return found
 
 
-def _find_data_users(git: Git, head: str, data: Sequence[str]) -> Iterator[ChangedTest]:
-    """All tests of the few files that name changed test data, or the folder that it lies in."""
+def _find_data_users(
+    git: Git, head: str, data: Sequence[str], modules: Sequence[str]
+) -> Iterator[ChangedTest]:
+    """All tests of the few files that name changed test data or its folder, import a changed module, or are one."""
     words = {part for path in data for part in (path.split("/")[-1], *path.split("/")[-2:-1])}
     words -= {"tests", "test"}
+    stems = [re.escape(path.split("/")[-1].partition(".")[0]) for path in modules]
+    imports = (
+        re.compile(rf"(?m)^\s{{0,20}}(?:from|import)\s[^\n]{{0,200}}\b(?:{'|'.join(stems)})\b")
+        if stems
+        else None
+    )
     left = _MAX_DATA_USERS
     for entry in git.tree(head):
         tools = find_test_tools(entry.path)
         if left and tools is not None and tools.is_collected(entry.path):
             text = (git.show(head, entry.path) or b"").decode("utf-8", "replace")
-            if any(word in text for word in words):
+            if (
+                entry.path in modules
+                or any(word in text for word in words)
+                or (imports and imports.search(text))
+            ):
                 left -= 1
-                yield from _find_changed(PatchedFile(entry.path, None, text))
+                found = list(_find_changed(PatchedFile(entry.path, None, text)))
+                made = entry.path in modules or not found
+                yield from [ChangedTest(entry.path, entry.path, "")] if made else found

@@ -281,7 +281,7 @@ class _Proof:
         driver = language.warm_driver if language is not None else None
         python = driver.find_interpreter(self.job.trial.command) if driver else None
         functions = list(dict.fromkeys(test.function for test in tests))
-        named = functions if len(functions) <= _MAX_NAMED_TESTS else ()
+        named = functions if "" not in functions and len(functions) <= _MAX_NAMED_TESTS else ()
         paths = list(dict.fromkeys(test.path for test in tests))
         return PYTHON_TESTS.run_functions(python or (), named, paths)
 
@@ -409,6 +409,8 @@ class _Proof:
         both = "it passes with and without the change"
         if test.hollow:
             return TestProof(test.test, "pass", "pass", "not_discriminating", f"{both}: {test.hollow}")  # fmt: skip
+        if not test.asks_new or not test.function:
+            return TestProof(test.test, "pass", "pass", "nothing_to_prove", f"{both}; what is altered in it asks nothing new")  # fmt: skip
         if proven or self.intent.keeps:
             return TestProof(test.test, "pass", "pass", "nothing_to_prove", f"{both}; it guards what stays")  # fmt: skip
         if test.test in self.noticed:
@@ -582,7 +584,7 @@ def _select(test: ChangedTest, tests: Mapping[str, str]) -> dict[str, str]:
         name: word
         for name, word in tests.items()
         if name.startswith(f"{test.path}::")
-        and name.split("[", 1)[0].endswith(f"::{test.function}")
+        and (not test.function or name.split("[", 1)[0].endswith(f"::{test.function}"))
     }
 
 

@@ -73,6 +73,47 @@ def test_what_a_test_uses_alters_it(values: dict[str, str], altered: set[str], t
     assert [file.path for file in parts.sources] == ["calc.py"]
 
 
+@pytest.mark.parametrize(
+    ("body", "asks_new"),
+    [
+        ("assert calc.add(one, dict(two=2)['two']) == 3", True),
+        ("assert calc.add(1, {'two': 2}['two']) == 3", False),
+        ("kept = calc.add(1, {'two': 2}['two'])\n    assert kept == 3", False),
+        ("if calc.add(1, dict(two=2)['two']) != 3:\n        raise AssertionError", False),
+        ("assert calc.add(1, dict(two=2)['two']) == 4", True),
+        ("assert calc.sub(1, dict(two=2)['two']) == 3", True),
+    ],
+)  # fmt: skip
+def test_a_test_that_is_only_written_otherwise_asks_nothing_new(
+    body: str, asks_new: bool, tmp_path: Path
+) -> None:
+    made = Repository(tmp_path / "repo")
+    old = "import calc\n\n\ndef test_sum():\n    assert calc.add(1, dict(two=2)['two']) == 3\n"
+    base = made.commit("base", {"calc.py": "A = 1\n", "tests/test_calc.py": old})
+    new = f"import calc\n\n\ndef test_sum():\n    {body}\n"
+    head = made.commit("head", {"calc.py": "A = 2\n", "tests/test_calc.py": new})
+    assert [test.asks_new for test in divide_change(made.open(), base, head).tests] == [asks_new]
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({"tests/test_cases.py": "KNOWN = {'b'}\nglobals().update(test_a=lambda: None)\n"}, ["tests/test_cases.py"]),
+        ({"tests/common.py": "CASES = [1, 2]\n"}, ["tests/test_calc.py::test_all"]),
+        ({"tests/helper.py": "CASES = [1, 2]\n"}, []),
+    ],
+)  # fmt: skip
+def test_a_change_of_what_makes_tests_is_tried_by_the_tests_that_it_makes(
+    files: dict[str, str], found: list[str], tmp_path: Path
+) -> None:
+    made = Repository(tmp_path / "repo")
+    using = "from tests.common import CASES\n\n\ndef test_all():\n    assert all(CASES)\n"
+    cases = "KNOWN = set()\nglobals().update(test_a=lambda: None)\n"
+    base = made.commit("base", {"calc.py": "A = 1\n", "tests/test_calc.py": using, "tests/common.py": "CASES = [1]\n", "tests/test_cases.py": cases})  # fmt: skip
+    head = made.commit("head", {"calc.py": "A = 2\n", **files})
+    assert [test.test for test in divide_change(made.open(), base, head).tests] == found
+
+
 def test_what_goes_with_the_tests_and_what_is_new(tmp_path: Path) -> None:
     made = Repository(tmp_path / "repo")
     base = made.commit("base", {"calc.py": "def add(a, b):\n    return a + b\n"})
