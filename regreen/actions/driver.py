@@ -184,7 +184,7 @@ def _step_lines(step: PlannedStep) -> list[str]:
         *compiler.compile_condition(wanted),
     ]
     lines.append('if [ "$rg_truth" = true ]; then')
-    lines += _script_lines(step, compiler)
+    lines += _fill_script_lines(step, compiler)
     lines += _environment_lines(step, compiler)
     lines.append(f"rg_suffix={'.py' if 'python' in step.shell.split()[:1] else '.sh'}")
     lines.append(f"rg_shown={shlex.quote(_step_command(step))}")
@@ -227,7 +227,7 @@ def _step_command(step: PlannedStep) -> str:
     return first if step.kind == "run" else step.uses or first
 
 
-def _script_lines(step: PlannedStep, compiler: ExpressionCompiler) -> list[str]:
+def _fill_script_lines(step: PlannedStep, compiler: ExpressionCompiler) -> list[str]:
     """The step's script in `rg_script`, expressions filled in as the runner does it: as text, before the shell."""
     template, values = _split_template(step.run)
     mark = f"RG_END_{step.number}"

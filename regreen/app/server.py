@@ -243,12 +243,12 @@ def _stop_processes(processes: list[BaseProcess]) -> None:
 
 def _process(run: Callable[[], None], name: str, *, daemon: bool = False) -> BaseProcess:
     context = multiprocessing.get_context("fork")
-    process = context.Process(target=_in_child, args=(run,), name=name, daemon=daemon)
+    process = context.Process(target=_child_main, args=(run,), name=name, daemon=daemon)
     process.start()
     return process
 
 
-def _in_child(run: Callable[[], None]) -> None:
+def _child_main(run: Callable[[], None]) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # the terminal sends the signal to all; the parent forwards it
     signal.signal(signal.SIGINT, signal.SIG_IGN)

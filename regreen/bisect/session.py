@@ -53,6 +53,14 @@ class SearchLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class _RunningTest:
+    """A test of a commit that has not ended: the commit's index, and after how many rounds it was begun."""
+
+    point: int
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
 class SearchView:
     """The state for an observer: uncertainty as of `left` equal commits, `remaining` in seconds."""
 
@@ -285,7 +293,7 @@ class BisectSession:
     def run_search(self, limit: SearchLimit) -> BisectionOutcome:
         """Test until the answer is certain or a limit is reached."""
         with ContextThreadPool(max(1, self.jobs)) as pool:
-            running: dict[Future[CommitRun], tuple[int, int]] = {}
+            running: dict[Future[CommitRun], _RunningTest] = {}
             try:
                 return self._search_loop(pool, running, limit)
             finally:
@@ -295,7 +303,7 @@ class BisectSession:
     def _search_loop(
         self,
         pool: ContextThreadPool,
-        running: dict[Future[CommitRun], tuple[int, int]],
+        running: dict[Future[CommitRun], _RunningTest],
         limit: SearchLimit,
     ) -> BisectionOutcome:
         trouble, depth, useless = 0, self.rounds, 0
@@ -312,17 +320,14 @@ class BisectSession:
             if not running and (self.mended is not None or self.searched >= _MAX_SEARCH_RUNS):
                 return self.find_unclear_outcome()
             for point in again or self._choose_tests(running, limit):
-                running[pool.submit(self._explore_commit, self.commit_at(point))] = (
-                    point,
-                    depth + 1,
-                )
+                future = pool.submit(self._explore_commit, self.commit_at(point))
+                running[future] = _RunningTest(point, depth + 1)
             if not running:
                 return "narrowed"
             self._expect_proof()
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                _, at_depth = running.pop(future)
-                depth = self.rounds = max(depth, at_depth)
+                depth = self.rounds = max(depth, running.pop(future).depth)
                 run = self.log.record_run(future.result())
                 self.searched += 1
                 self._apply_run(run)
@@ -374,7 +379,7 @@ class BisectSession:
                 self.runner.prepare_run(parent)
 
     def _choose_tests(
-        self, running: dict[Future[CommitRun], tuple[int, int]], limit: SearchLimit
+        self, running: dict[Future[CommitRun], _RunningTest], limit: SearchLimit
     ) -> list[int]:
         free = self.jobs - len(running)
         if limit.tests is not None:
@@ -385,7 +390,7 @@ class BisectSession:
         return self.state.next_batch(
             free,
             cost=self._make_cost_function(),
-            in_flight=[point for point, _ in running.values()],
+            in_flight=[test.point for test in running.values()],
             barred=barred,
         )
 

@@ -352,7 +352,7 @@ class CommandHandler:
             return "edited by somebody who did not write it"
         before = {_command_key(c) for c in parse_commands(event.before, prefix)}
         commands = [c for c in parse_commands(event.body, prefix) if _command_key(c) not in before]
-        new = [c for c in commands if self._is_new(job, event, c)]
+        new = [c for c in commands if self._claim_command(job, event, c)]
         if not new:
             return "no command"
         context = _CommandContext(job, event, github, loaded)
@@ -416,7 +416,9 @@ class CommandHandler:
                 messages.job_failed(reason, record.id, self._desk.job_page_url(record.id))
             )
 
-    def _is_new(self, job: Job, event: CommentPosted, command: Command | UnclearCommand) -> bool:
+    def _claim_command(
+        self, job: Job, event: CommentPosted, command: Command | UnclearCommand
+    ) -> bool:
         """Whether the command is new to its comment, which may be edited; a retried job runs its own commands again."""
         claim = CommandClaim(
             event.where.repo, event.comment_id, _command_key(command), job.record.id

@@ -58,7 +58,7 @@ def record_fixed(services: Services, findings: Iterable[PostedFinding], text_of:
         outcomes.record_outcome(make_outcome(finding, how, services.clock.now()))
 
 
-def record_thread_change(services: Services, event: ThreadChanged) -> str:
+def dismiss_by_thread(services: Services, event: ThreadChanged) -> str:
     """Dismiss a finding whose thread a person with write access resolved, until the thread is reopened."""
     if event.actor.is_bot:
         return "a bot's doing"
@@ -141,10 +141,12 @@ def read_feedback(github: GitHub, number: int, fingerprints: set[str]) -> dict[s
         teaches = _FeedbackAuthors(github)
         outcomes: dict[str, OutcomeKind] = {}
         for remark in remarks:
-            for name, how in _outcomes_of_comment(remark, by_id, teaches):
-                known = outcomes.get(name)
-                if known is None or OUTCOME_PRIORITY.index(how) <= OUTCOME_PRIORITY.index(known):
-                    outcomes[name] = how
+            if (found := _find_outcome_of_comment(remark, by_id, teaches)) is None:
+                continue
+            name, how = found
+            known = outcomes.get(name)
+            if known is None or OUTCOME_PRIORITY.index(how) <= OUTCOME_PRIORITY.index(known):
+                outcomes[name] = how
     except (OutsideError, UserError) as error:
         _log.warning("feedback on %s#%d is not read: %s", github.repo, number, error)
         return {}
@@ -165,14 +167,15 @@ class _FeedbackAuthors:
         return self._known[login]
 
 
-def _outcomes_of_comment(
+def _find_outcome_of_comment(
     remark: ReviewComment, by_id: dict[int, str], teaches: _FeedbackAuthors
-) -> list[tuple[str, OutcomeKind]]:
+) -> tuple[str, OutcomeKind] | None:
+    """The finding that a comment says something about, and what it says, by reaction or by reply."""
     if remark.id in by_id:
         if any(teaches(login) for login in remark.down):
-            return [(by_id[remark.id], "down")]
-        return [(by_id[remark.id], "up")] if any(teaches(login) for login in remark.up) else []
+            return by_id[remark.id], "down"
+        return (by_id[remark.id], "up") if any(teaches(login) for login in remark.up) else None
     if remark.reply_to not in by_id or remark.by_bot:
-        return []
+        return None
     outcome = classify_reply(remark.body)
-    return [(by_id[remark.reply_to], outcome)] if outcome and teaches(remark.author) else []
+    return (by_id[remark.reply_to], outcome) if outcome and teaches(remark.author) else None

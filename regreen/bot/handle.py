@@ -126,7 +126,7 @@ class EventHandler:
             case RepositoryChanged() as event:
                 return maintenance.handle_repository_change(services, job, event, self._order)
             case ThreadChanged() as event:
-                return feedback.record_thread_change(services, event)
+                return feedback.dismiss_by_thread(services, event)
             case Maintenance() as ask:
                 return self._maintain(job, ask.task)
             case Pinged():

@@ -92,7 +92,7 @@ def load_yaml(text: str) -> object:
         InvalidYaml: it cannot be read.
     """
     try:
-        compose_nodes(text)
+        compose_bounded_yaml(text)
         return YAML(typ="safe", pure=True).load(text)
     except (YAMLError, ValueError, RecursionError) as error:
         line, what = locate_fault(text, error)
@@ -100,7 +100,7 @@ def load_yaml(text: str) -> object:
         raise InvalidYaml(message) from error
 
 
-def compose_nodes(text: str) -> Node | None:
+def compose_bounded_yaml(text: str) -> Node | None:
     """The document as nodes, small enough to be made into values: aliases are counted each time they are used.
 
     Raises:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from regreen.code.config_loaders import compose_nodes, locate_fault
+from regreen.code.config_loaders import compose_bounded_yaml, locate_fault
 from regreen.domain.errors import ConfigError, ConfigProblem
 from regreen.domain.repo_config import RepoConfig
 
@@ -59,7 +59,7 @@ def _load_with_lines(text: str) -> tuple[object, dict[tuple[str | int, ...], int
     if len(text) > 256 * 1024:
         raise ConfigError((ConfigProblem(1, "", "the file is larger than 256 KiB"),))
     try:
-        node = compose_nodes(text)
+        node = compose_bounded_yaml(text)
         data = YAML(typ="safe", pure=True).load(text)
     except (YAMLError, ValueError, RecursionError) as error:
         line, what = locate_fault(text, error)

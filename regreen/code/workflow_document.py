@@ -10,7 +10,7 @@ from typing import Any
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from regreen.code.config_loaders import compose_nodes, locate_fault
+from regreen.code.config_loaders import compose_bounded_yaml, locate_fault
 from regreen.domain.errors import UserError
 
 _NULL_WORDS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -64,7 +64,7 @@ def load_workflow(text: str) -> Any:
         WorkflowError: the text is no YAML that GitHub takes; the message holds the line.
     """
     try:
-        node = compose_nodes(text)
+        node = compose_bounded_yaml(text)
     except (YAMLError, RecursionError, ValueError) as error:
         line, what = locate_fault(text, error)
         message = f"line {line}: {what}"

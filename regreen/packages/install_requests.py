@@ -16,7 +16,7 @@ from regreen.packages.requirement_file import (
     FILE_OPTIONS,
     decode_text,
     included_files,
-    read_lines,
+    read_requirement_lines,
     split_options,
 )
 from regreen.packages.runner_installs import RUNNERS
@@ -106,7 +106,7 @@ def follow_includes(paths: set[str], read: ReadFile) -> set[str]:
             known.add(path)
             queue += [
                 more
-                for line in read_lines(decode_text(content))
+                for line in read_requirement_lines(decode_text(content))
                 for more in included_files(line, path)
             ]
     return known
@@ -397,7 +397,7 @@ class _SetupReader:
             for file in self.written[path]:
                 if file.text is None:
                     self.found.unread.append((file.command, file.where))
-                for line in read_lines(file.text or ""):
+                for line in read_requirement_lines(file.text or ""):
                     self.found.words += [
                         InstallRequest("pypi", name, file.where)
                         for name in _read_python_names(line.requirement)

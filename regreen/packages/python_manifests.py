@@ -23,7 +23,7 @@ from regreen.packages.dependency import (
     with_source,
 )
 from regreen.packages.popular_names import normalise_name
-from regreen.packages.requirement_file import read_lines
+from regreen.packages.requirement_file import read_requirement_lines
 
 _REQUIREMENT = re.compile(
     r"^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(?:@\s*(\S+)|([^;#]*))"
@@ -43,7 +43,7 @@ def read_requirements(text: str) -> DeclaredPackages:
     """A requirements or constraints file, read as pip reads it."""
     packages: list[Dependency] = []
     indexes: list[tuple[str, int]] = []
-    for line in read_lines(text):
+    for line in read_requirement_lines(text):
         hashed = any(name == "--hash" for name, _ in line.options)
         named = [line.requirement, *(value for name, value in line.options if name == "-e")]
         for written in named:
@@ -116,13 +116,13 @@ def read_pyproject(text: str) -> DeclaredPackages:
         normalise_name("pypi", name): spec for name, spec in get_table(uv, "sources").items()
     }
     packages = [
-        _with_first_source(package, sources.get(normalise_name("pypi", package.name)), text)
+        _with_first_direct_source(package, sources.get(normalise_name("pypi", package.name)), text)
         for package in packages
     ]
     return DeclaredPackages(tuple(packages), tuple(_read_pyproject_indexes(tool, text)))
 
 
-def _with_first_source(package: Dependency, source: object, text: str) -> Dependency:
+def _with_first_direct_source(package: Dependency, source: object, text: str) -> Dependency:
     """A dependency with its source; of several sources, one for each platform, the first that is no index."""
     specs = source if isinstance(source, list) else [source]
     origins = [with_source(package, spec, text) for spec in specs]
@@ -136,7 +136,7 @@ def _read_poetry(poetry: dict[str, object], text: str) -> list[Dependency]:
     for name, spec in (item for table in tables for item in table.items() if item[0] != "python"):
         version = spec if isinstance(spec, str) else ""
         package = Dependency(name, "pypi", version, line=find_line(text, name))
-        packages.append(_with_first_source(package, spec, text))
+        packages.append(_with_first_direct_source(package, spec, text))
     return packages
 
 

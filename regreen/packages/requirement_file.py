@@ -69,11 +69,10 @@ def decode_text(content: bytes) -> str:
     return content.decode("utf-8", errors="replace")
 
 
-def read_lines(text: str) -> Iterator[RequirementLine]:
+def read_requirement_lines(text: str) -> Iterator[RequirementLine]:
     """The logical lines: continued lines joined, comments removed."""
     for number, line in _join_lines(text):
-        requirement, options, flags = _split_options(line)
-        yield RequirementLine(number, requirement, options, flags)
+        yield _parse_line(number, line)
 
 
 def included_files(line: RequirementLine, path: str) -> list[str]:
@@ -101,7 +100,7 @@ def _join_lines(text: str) -> Iterator[tuple[int, str]]:
         pending, start = "", 0
 
 
-def _split_options(line: str) -> tuple[str, tuple[tuple[str, str], ...], frozenset[str]]:
+def _parse_line(number: int, line: str) -> RequirementLine:
     """The requirement before the first option, then the options: `pkg --hash=x`, `--pre -i URL`."""
     words = line.split()
     first = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
@@ -115,7 +114,7 @@ def _split_options(line: str) -> tuple[str, tuple[tuple[str, str], ...], frozens
             flags.add(name)
         elif name in _SHORT_OPTIONS.values() or name in _WITH_VALUE or name == "--hash":
             options.append((name, value if value is not None else next(rest, "")))
-    return requirement, tuple(options), frozenset(flags)
+    return RequirementLine(number, requirement, tuple(options), frozenset(flags))
 
 
 def _parse_option(word: str) -> tuple[str, str | None]:
@@ -240,7 +239,7 @@ def _requirement_file_needs(path: str, read: ReadFile | None) -> SetupNeeds:
         if file in known:
             continue
         known.add(file)
-        for line in read_lines(decode_text(read(file) or b"")):
+        for line in read_requirement_lines(decode_text(read(file) or b"")):
             needs |= _line_needs(line, read)
             queue += included_files(line, file)
     return needs | SetupNeeds(paths=frozenset(known))

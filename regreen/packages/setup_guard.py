@@ -40,7 +40,7 @@ from regreen.packages.popular_names import (
     normalise_name,
     popular_names,
 )
-from regreen.packages.requirement_file import decode_text, read_lines
+from regreen.packages.requirement_file import decode_text, read_requirement_lines
 from regreen.packages.runner_installs import is_runner_file, read_runner_file
 from regreen.packages.setup_command import find_needs
 from regreen.packages.setup_inputs import ReadFile, SetupNeeds, path_in_tree
@@ -416,7 +416,7 @@ def _unique_hosts(addresses: list[str]) -> Collection[str]:
 
 
 def _requires_hashes(text: str) -> bool:
-    return any("--require-hashes" in line.flags for line in read_lines(text))
+    return any("--require-hashes" in line.flags for line in read_requirement_lines(text))
 
 
 def is_installer_variable(name: str) -> bool:

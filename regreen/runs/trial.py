@@ -227,8 +227,8 @@ def _refusals(
     git: Git,
 ) -> tuple[InstallRefusal, ...]:
     rev, base = revs
-    tree, opaque = _make_tree(rev, git)
-    trusted, known = _make_tree(base, git) if base is not None else (None, {})
+    tree, opaque = _read_tree_through_links(rev, git)
+    trusted, known = _read_tree_through_links(base, git) if base is not None else (None, {})
     added = sorted(path for path, sha in opaque.items() if known.get(path) != sha)
     return (
         *(InstallRefusal(path, path, _OPAQUE_LINK) for path in added),
@@ -246,10 +246,12 @@ def read_changed_inputs(setup: str, rev: str, base: str, git: Git) -> tuple[str,
 
 
 def _find_inputs(setup: str, rev: str, base: str, git: Git) -> tuple[str, ...]:
-    return find_changed_inputs(setup, _make_tree(rev, git)[0], _make_tree(base, git)[0])
+    return find_changed_inputs(
+        setup, _read_tree_through_links(rev, git)[0], _read_tree_through_links(base, git)[0]
+    )
 
 
-def _make_tree(rev: str, git: Git) -> tuple[SourceTree, dict[str, str]]:
+def _read_tree_through_links(rev: str, git: Git) -> tuple[SourceTree, dict[str, str]]:
     """The files of a tree as programs see them, through its symbolic links; and the links that stand for no file.
 
     A link to a folder shows what lies there, links in that folder excepted.
@@ -298,7 +300,7 @@ def _whole(git: Git, rev: str, path: str) -> bytes:
 def _digest_inputs(setup: str, overlay: Mapping[str, bytes], rev: str, git: Git) -> str:
     """A digest of what the setup sees of the tree, through its symbolic links, with the overlay laid over it."""
     tree = {entry.path: entry for entry in git.tree(rev)}
-    seen, _ = _make_tree(rev, git)
+    seen, _ = _read_tree_through_links(rev, git)
     for path, sha in seen.files.items():
         if path not in tree or tree[path].mode == "120000":
             tree[path] = TreeEntry(path, "100644", sha, None)

@@ -149,7 +149,7 @@ def _call_method(  # noqa: C901, PLR0912
     if name == "relative_to" and args.positional:
         # it raises for what lies elsewhere
         validation.assume_below_folder(owner, args.positional[0], interp.state)
-    text = string_methods.call_text_method(owner, name, args, interp.state)
+    text = string_methods.call_known_text_method(owner, name, args, interp.state)
     if text is not None:
         found.append(text)
         known = True

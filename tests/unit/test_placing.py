@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from regreen.code.diff import FileChange, parse
 from regreen.domain.models import Side
-from regreen.reviewers.model.claims import Anchor, ModelClaim, ShownLine, find_anchor, read_claims
+from regreen.reviewers.model.claims import Anchor, ModelClaim, SymptomLine, find_anchor, read_claims
 from tests.unit.test_readers import finding
 
 
@@ -80,7 +80,7 @@ def test_a_quote_is_never_moved_to_the_same_text_in_another_function() -> None:
     quote = "            self._remove(key)"
     found = find_anchor(file, 5, quote, locked)
     assert found is not None
-    assert found.shows == ShownLine("a.py", 5, "self._remove(key)"), "the exact line, not line 12"
+    assert found.shows == SymptomLine("a.py", 5, "self._remove(key)"), "the exact line, not line 12"
     miscounted = find_anchor(file, 6, quote, locked)
     assert miscounted is not None
     assert miscounted.shows == found.shows, "the one of the same function"
@@ -98,7 +98,7 @@ def test_a_fault_on_an_old_line_is_put_on_the_nearest_changed_line_of_its_functi
     after = PARSER.replace("    words = text.split()\n", "    words = text.split(' ')\n")
     file = changed(PARSER, after)
     assert find_anchor(file, 15, "    raise ValueError(text)", after) == Anchor(
-        "RIGHT", 2, path="a.py", shows=ShownLine("a.py", 15, "raise ValueError(text)")
+        "RIGHT", 2, path="a.py", shows=SymptomLine("a.py", 15, "raise ValueError(text)")
     )
 
 
@@ -135,7 +135,7 @@ def test_the_changed_line_that_a_claim_names_as_its_cause_carries_it() -> None:
     # a file that the change leaves as it is, broken by the change
     far = {"path": "old.py", "line": 2, "quote": "a.go()", "cause": "a.py:18"}
     (one,) = claims(files, texts, **far)
-    assert (one.path, one.line, one.shows) == ("a.py", 19, ShownLine("old.py", 2, "a.go()"))
+    assert (one.path, one.line, one.shows) == ("a.py", 19, SymptomLine("old.py", 2, "a.go()"))
     assert one.full_text.startswith("old.py, line 2: ")
     assert "Brought about by a.py, line 19" in one.full_text
 
@@ -164,7 +164,7 @@ def test_the_second_reader_is_told_which_line_brings_the_fault_about_and_when_it
 ):
     brought = ModelClaim(
         "a.py", 7, "It is counted twice", "two", "4", "2", "", None, "wrong-result", "usual", 0.9,
-        side="LEFT", shows=ShownLine("b.py", 3, "count(x)"),
+        side="LEFT", shows=SymptomLine("b.py", 3, "count(x)"),
     )  # fmt: skip
     first, second, *_ = brought.full_text.splitlines()
     assert first == "b.py, line 3: It is counted twice"

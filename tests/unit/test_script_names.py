@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from regreen.reviewers.analyzers.script_names import ScriptNames, is_slip
-from regreen.reviewers.analyzers.script_security import find_misuses
+from regreen.reviewers.analyzers.script_security import find_crypto_misuses
 from tests.unit.changes import Files, Story
 
 STORE = """\
@@ -167,4 +167,4 @@ def test_slips_of_the_keys(wrong: str, right: str, slip: bool, loose: bool) -> N
     ],
 )  # fmt: skip
 def test_weak_cryptography(code: str, rule: str | None) -> None:
-    assert [hit.rule for hit, _ in find_misuses("a.js", code)] == ([rule] if rule else [])
+    assert [hit.rule for hit, _ in find_crypto_misuses("a.js", code)] == ([rule] if rule else [])

@@ -284,7 +284,7 @@ def check_fallbacks(files: Sequence[PatchedFile]) -> list[CheckReason]:
         special: list[str] = []
         if is_parsed(file):
             silenced += [*_find_hidden_mistakes(file), *_find_wider_nets(file)]
-            silenced += _find_wider_limits(file)
+            silenced += _find_more_than_doubled_limits(file)
             answers += [
                 *_find_new_defaults(file),
                 *_find_empty_fallbacks(file),
@@ -477,7 +477,7 @@ def _find_long_numbers(tree: ast.Module | None) -> Iterator[str]:
                     yield f"{node.value!r} (in {name})"
 
 
-def _find_wider_limits(file: PatchedFile) -> Iterator[str]:
+def _find_more_than_doubled_limits(file: PatchedFile) -> Iterator[str]:
     """A tolerance, a time limit or a number of attempts that more than doubles."""
     before, after = _read_limits(file.old_tree), _read_limits(file.new_tree)
     for key, now in after.items():

@@ -391,7 +391,7 @@ def _ini_test_sections(text: str | None) -> dict[str, str]:
     return {name: repr(sorted(parser.items(name))) for name in wanted}
 
 
-def _json_scripts(text: str | None) -> dict[str, str]:
+def _json_test_sections(text: str | None) -> dict[str, str]:
     try:
         document = json.loads(text or "{}")
     except ValueError:
@@ -406,5 +406,5 @@ def _json_scripts(text: str | None) -> dict[str, str]:
 _SECTION_READERS: Mapping[str, Callable[[str | None], dict[str, str]]] = {
     "pyproject.toml": _toml_test_tables,
     "setup.cfg": _ini_test_sections,
-    "package.json": _json_scripts,
+    "package.json": _json_test_sections,
 }

@@ -162,7 +162,7 @@ def _check_lock(file: PatchedFile, rung: str | None) -> Iterator[tuple[str, Reas
         yield " may only be written by its own tool", "deny"
     elif rung != "recipe":
         yield " changes; regenerate it with its own tool to compare", "needs_human"
-    if _loses_hashes(file):
+    if _loses_all_hashes(file):
         yield " loses hashes", "deny"
 
 
@@ -174,7 +174,7 @@ def _check_manifest(file: PatchedFile) -> Iterator[tuple[str, ReasonLevel]]:
             yield f": {concern.detail}", level
     if new.count(_TRUSTED_HOST_OPTION) > old.count(_TRUSTED_HOST_OPTION):
         yield " trusts a host without a certificate", "deny"
-    if _loses_hashes(file):
+    if _loses_all_hashes(file):
         yield " loses hashes", "deny"
     before = manifests.read_declared_versions(file.path, file.old)
     after = manifests.read_declared_versions(file.path, file.new)
@@ -219,7 +219,7 @@ def _weigh_concern(concern: Concern) -> ReasonLevel | None:
             return "deny" if concern.severity == "critical" else None
 
 
-def _loses_hashes(file: PatchedFile) -> bool:
+def _loses_all_hashes(file: PatchedFile) -> bool:
     """Whether the file had hashes and has none now."""
     return (
         file.new is not None

@@ -254,16 +254,16 @@ class _FileUses:
             if isinstance(node, ast.Name) and node.id == old in self.locals - self.bound:
                 self._edit(node, new)
             elif isinstance(node, ast.Attribute) and node.attr == old and self._is_it(node):
-                end = self._span(node)[1]
+                end = self._byte_span(node)[1]
                 self.edits.add((end - len(old.encode()), end, new))
             elif isinstance(node, ast.Constant) and node.value == old and self._names_it(node):
-                start, end = self._span(node)
+                start, end = self._byte_span(node)
                 self.edits.add((start + 1, end - 1, new))
             elif isinstance(node, ast.keyword) and node.arg == old and self._makes_it(self.around[node]):  # fmt: skip
-                start = self._span(node)[0]  # a field of a dataclass
+                start = self._byte_span(node)[0]  # a field of a dataclass
                 self.edits.add((start, start + len(old.encode()), new))
             elif isinstance(node, FunctionNode) and node.name == old and self._find_class(node) in self.uses.family:  # fmt: skip
-                at = self.data.index(f" {old}(".encode(), self._span(node)[0]) + 1
+                at = self.data.index(f" {old}(".encode(), self._byte_span(node)[0]) + 1
                 self.edits.add((at, at + len(old.encode()), new))
         data, reached = self.data, len(self.data) + 1
         for start, end, written in sorted(self.edits, reverse=True):
@@ -344,11 +344,11 @@ class _FileUses:
             found = self.around.get(found)
         return found.name if found else ""
 
-    def _span(self, node: ast.AST) -> tuple[int, int]:
+    def _byte_span(self, node: ast.AST) -> tuple[int, int]:
         """Where a node begins and ends, in bytes."""
         lines = getattr(node, "lineno", 1), getattr(node, "end_lineno", 1)
         columns = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
         return self.starts[lines[0] - 1] + columns[0], self.starts[lines[1] - 1] + columns[1]
 
     def _edit(self, node: ast.AST, new: str) -> None:
-        self.edits.add((*self._span(node), new))
+        self.edits.add((*self._byte_span(node), new))

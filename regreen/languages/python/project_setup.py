@@ -38,7 +38,7 @@ from regreen.languages.python.test_tools import COLLECTORS
 from regreen.packages.dependency import find_line, get_list, get_table
 from regreen.packages.manifests_and_locks import read_declared
 from regreen.packages.python_version import choose_python_version, convert_poetry_bounds
-from regreen.packages.requirement_file import read_lines
+from regreen.packages.requirement_file import read_requirement_lines
 from regreen.packages.runner_installs import read_runner_file
 from regreen.packages.setup_command import WRITE_PINS
 from regreen.packages.setup_inputs import path_in_tree
@@ -631,7 +631,7 @@ def _read_listed(files: RepositoryFiles, path: str, seen: set[str]) -> Iterator[
         message = f"more than {_MAX_INCLUDED_FILES} requirements files include each other ({path})"
         raise AnalysisFailed(message)
     folder = path.rpartition("/")[0]
-    for line in read_lines(files.read(path)):
+    for line in read_requirement_lines(files.read(path)):
         if line.requirement:
             yield line.requirement, f"{path}:{line.number}"
         for name, value in line.options:

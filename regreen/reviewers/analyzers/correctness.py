@@ -433,10 +433,10 @@ def _is_meant(hit: Diagnostic, text: str) -> bool:
                 (a.arg, a.lineno) == (name[1], hit.line) for a in arguments
             )
         case _:
-            return _is_brace_message(hit, text)
+            return _is_brace_style_log_call(hit, text)
 
 
-def _is_brace_message(hit: Diagnostic, text: str) -> bool:
+def _is_brace_style_log_call(hit: Diagnostic, text: str) -> bool:
     """A message with `{}` for a logger of the project's own, which formats it so."""
     if not hit.rule.startswith("PLE120"):
         return False

@@ -65,11 +65,13 @@ class ScriptSecurity:
 
         new = new_diagnostics(context, list(by_hit), base_hits)
         claims = [_make_claim(hit, by_hit[hit], context) for hit in new]
-        misuses = {h: row for p, text in texts.items() for h, row in find_misuses(p, text)}
+        misuses = {h: row for p, text in texts.items() for h, row in find_crypto_misuses(p, text)}
 
         def base_misuses() -> list[Diagnostic]:
             old = [f.old_path for f in context.change.files if is_script(f.old_path)]
-            return [hit for p in old for hit, _ in find_misuses(p, context.base_text(p) or "")]
+            return [
+                hit for p in old for hit, _ in find_crypto_misuses(p, context.base_text(p) or "")
+            ]
 
         wrong = new_diagnostics(context, list(misuses), base_misuses)
         claims += [_make_misuse_claim(h, misuses[h], context) for h in wrong]
@@ -161,7 +163,7 @@ def _load_misuses() -> tuple[_Misuse, ...]:
     )
 
 
-def find_misuses(path: str, text: str) -> Iterator[tuple[Diagnostic, _Misuse]]:
+def find_crypto_misuses(path: str, text: str) -> Iterator[tuple[Diagnostic, _Misuse]]:
     """The places of a JavaScript or TypeScript file that the table describes."""
     language = language_of(path)
     if language is None or not text:

@@ -23,7 +23,7 @@ _CAUSE_PLACE = re.compile(r"(?:(?P<path>.{1,400}):)?(?P<line>[0-9]{1,7})")
 
 
 @dataclass(frozen=True, slots=True)
-class ShownLine:
+class SymptomLine:
     """The old line that shows a fault which a changed line elsewhere causes."""
 
     path: str
@@ -43,7 +43,7 @@ class Anchor:
     line: int
     changed: int = 0
     path: str = ""
-    shows: ShownLine | None = None
+    shows: SymptomLine | None = None
     anchored: bool = True
 
 
@@ -116,10 +116,10 @@ def anchor_at_cause(cause: tuple[FileChange, int] | None) -> Anchor | None:
     return anchor and Anchor(anchor.side, anchor.line, path=file.path)
 
 
-def show_line(path: str, line: int, text: str) -> ShownLine:
+def make_symptom_line(path: str, line: int, text: str) -> SymptomLine:
     """An old line with its code, if that is short enough to show."""
     code = text.strip()
-    return ShownLine(path, line, code if len(code) <= _MAX_CODE_CHARACTERS else "")
+    return SymptomLine(path, line, code if len(code) <= _MAX_CODE_CHARACTERS else "")
 
 
 def _file_rows(file: FileChange, text: str) -> Iterator[_FileRow]:
@@ -231,7 +231,7 @@ def _anchor_in_function(
 
 def _attach_shown_line(anchor: Anchor, file: FileChange, row: _FileRow) -> Anchor:
     """Put a fault that shows on an old line on the changed line that causes it."""
-    return replace(anchor, shows=show_line(file.path, row.line, row.text))
+    return replace(anchor, shows=make_symptom_line(file.path, row.line, row.text))
 
 
 def _nearest_added_line(file: FileChange, number: float, most: int) -> int | None:
@@ -309,7 +309,7 @@ class ModelClaim:
     last: int = 0
     others: tuple[ClaimExample, ...] = ()
     changed: int = 0
-    shows: ShownLine | None = None
+    shows: SymptomLine | None = None
     anchored: bool = True
     quote: str = ""
 
@@ -416,7 +416,7 @@ def _anchor_in_unchanged_file(
     anchor = anchor_at_cause(cause)
     if anchor is None:
         return Anchor("RIGHT", line, anchored=False)
-    return replace(anchor, shows=show_line(path, line, text.split("\n")[line - 1]))
+    return replace(anchor, shows=make_symptom_line(path, line, text.split("\n")[line - 1]))
 
 
 def _is_number(value: object) -> TypeGuard[float]:

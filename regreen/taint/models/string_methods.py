@@ -58,7 +58,7 @@ _REPLACEMENT_SINKS: tuple[tuple[str, frozenset[str]], ...] = (
 )
 
 
-def call_text_method(
+def call_known_text_method(
     owner: AbstractValue, name: str, args: CallArguments, state: AbstractState
 ) -> AbstractValue | None:
     """A method of a text that is known, or partly known; None when it is no text of ours."""

@@ -216,7 +216,7 @@ class _Run:
                 if node.type in SCRIPT_FUNCTIONS and (name := _function_name(node)):
                     reader.functions[name] = None if name in reader.functions else node
                 elif node.type == "variable_declarator":
-                    reader.add_alias(node)
+                    reader.add_promisified_name(node)
         return self.readers[path]
 
 
@@ -230,7 +230,7 @@ class _FlowReader:
     depth: int = 0
     returned: list[_Taint] = field(default_factory=list)
 
-    def add_alias(self, node: Node) -> None:
+    def add_promisified_name(self, node: Node) -> None:
         """`const run = promisify(exec)` is another name of `exec`."""
         value = node.child_by_field_name("value")
         said = _SPACE.sub("", node_text(value)[:_MAX_TEXT])

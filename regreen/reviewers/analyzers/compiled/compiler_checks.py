@@ -118,13 +118,17 @@ def _check_language(
     output = _run_compiler(language, tools, plan, context, sandbox, context.head)
     if isinstance(output, CompilerFailure):
         return output.reason
-    if not context.run_isolated(_find_candidates, language.title, output):
+    if not context.run_isolated(_has_blamable_diagnostic, language.title, output):
         return []
     plan = context.run_isolated(_plan_run, language.title, False)
     before = _run_compiler(language, tools, plan, context, sandbox, context.merge_base)
     known = "" if isinstance(before, CompilerFailure) else before
     return context.run_isolated(
-        _make_claims, language.title, output, known, not isinstance(before, CompilerFailure)
+        _claim_new_diagnostics,
+        language.title,
+        output,
+        known,
+        not isinstance(before, CompilerFailure),
     )
 
 
@@ -247,7 +251,7 @@ def _is_error(rule: str) -> bool:
     )
 
 
-def _find_candidates(context: ReviewContext, title: str, output: str) -> bool:
+def _has_blamable_diagnostic(context: ReviewContext, title: str, output: str) -> bool:
     """Whether anything was said that a change can be blamed for."""
     return any(
         _is_error(h.rule) or h.path in context.change.by_path
@@ -255,7 +259,7 @@ def _find_candidates(context: ReviewContext, title: str, output: str) -> bool:
     )
 
 
-def _make_claims(
+def _claim_new_diagnostics(
     context: ReviewContext, title: str, output: str, before: str, has_base: bool
 ) -> list[Claim]:
     head, base = _Output.parse(title, output), _Output.parse(title, before)
