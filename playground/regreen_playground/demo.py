@@ -124,7 +124,9 @@ def _choose_acts(acts: Sequence[int], say: Say) -> tuple[Sequence[int], str]:
     from regreen.adapters.sandbox.selection import choose_sandbox
 
     try:
-        sandbox = choose_sandbox(os.environ.get("REGREEN_SANDBOX") or "auto", os.environ.get("REGREEN_SANDBOX_RUNTIME"))  # fmt: skip
+        sandbox = choose_sandbox(
+            os.environ.get("REGREEN_SANDBOX") or "auto", os.environ.get("REGREEN_SANDBOX_RUNTIME")
+        )
         if not (unfit := self_test(sandbox)):
             approximate = " (with approximate limits)" if is_approximate(sandbox) else ""
             say(f"Sandbox: {sandbox.name}{approximate}")

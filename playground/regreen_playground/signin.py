@@ -19,7 +19,10 @@ def routes(world: World) -> Blueprint:
     @blueprint.get("/login/oauth/authorize")
     def authorize() -> str | WerkzeugResponse:
         with world.lock:
-            app, callback = _app(world, request.args.get("client_id", "")), request.args.get("redirect_uri", "")  # fmt: skip
+            app, callback = (
+                _app(world, request.args.get("client_id", "")),
+                request.args.get("redirect_uri", ""),
+            )
             _allowed(app, callback)
             login = request.args.get("login", "")
             if not login:
@@ -35,7 +38,9 @@ def routes(world: World) -> Blueprint:
     def trade() -> Response:
         asked = request.form
         with world.lock:
-            app = next((a for a in world.apps.values() if a.client_id == asked.get("client_id")), None)  # fmt: skip
+            app = next(
+                (a for a in world.apps.values() if a.client_id == asked.get("client_id")), None
+            )
             given = asked.get("client_secret", "")
             if app is None or not secrets.compare_digest(given, app.client_secret):
                 return jsonify(error="incorrect_client_credentials")

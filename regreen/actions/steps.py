@@ -477,18 +477,20 @@ def make_producer_script(job: JobPlan, artifact: str) -> str | None:
     except NotAtRunTime:
         return None
     mark = f"RG_JOB_{re.sub(r'[^A-Za-z0-9]', '_', job.id)}"
-    return "\n".join([
-        'rg_tree=$(mktemp -d)',
-        'cp -a . "$rg_tree"',
-        'mkdir -p "$HOME/.ci/jobs"',
-        f"cat > \"$HOME/.ci/jobs/{mark}.sh\" <<'{mark}'",
-        inner.rstrip("\n"),
-        mark,
-        f'RG_BASE="$HOME/.ci/jobs/{mark}" bash "$HOME/.ci/jobs/{mark}.sh"',
-        "find . -mindepth 1 -maxdepth 1 -exec rm -rf {} +",
-        'cp -a "$rg_tree"/. .',
-        'rm -rf "$rg_tree"',
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "rg_tree=$(mktemp -d)",
+            'cp -a . "$rg_tree"',
+            'mkdir -p "$HOME/.ci/jobs"',
+            f"cat > \"$HOME/.ci/jobs/{mark}.sh\" <<'{mark}'",
+            inner.rstrip("\n"),
+            mark,
+            f'RG_BASE="$HOME/.ci/jobs/{mark}" bash "$HOME/.ci/jobs/{mark}.sh"',
+            "find . -mindepth 1 -maxdepth 1 -exec rm -rf {} +",
+            'cp -a "$rg_tree"/. .',
+            'rm -rf "$rg_tree"',
+        ]
+    )
 
 
 def make_download_script(inputs: Mapping[str, str], artifact: str) -> str:

@@ -608,9 +608,19 @@ def _rename_plan(
 ) -> JobPlan:
     every = (*blocked, *plan.unsupported)
     return JobPlan(
-        id_, name, cell, not every, every, plan.image, plan.services, plan.steps, plan.runs_on,
-        plan.timeout_minutes, plan.skipped, plan.needs,
-    )  # fmt: skip
+        id_,
+        name,
+        cell,
+        not every,
+        every,
+        plan.image,
+        plan.services,
+        plan.steps,
+        plan.runs_on,
+        plan.timeout_minutes,
+        plan.skipped,
+        plan.needs,
+    )
 
 
 # --- the machine ------------------------------------------------------------------------------------------------------

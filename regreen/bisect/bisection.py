@@ -137,7 +137,9 @@ class _InterpreterSearch:
                 if fits:
                     return
             self._reject(runs, python)
-            if len(self.tried) == _ALIKE and self._is_missing_everywhere(first[1][0], runs[0], candidates[-1]):  # fmt: skip
+            if len(self.tried) == _ALIKE and self._is_missing_everywhere(
+                first[1][0], runs[0], candidates[-1]
+            ):
                 self.best, self.tried = first, []
                 return
 
@@ -416,7 +418,14 @@ class _BisectionRun:
             return found
         expected = ExpectedOutcome(wanted, len(seen), len(runs), seen[-1].signature)
         try:
-            capsule = make_capsule("bisect", self.runner.trial, found.culprit.sha, expected, git=self.git, sandbox=self.sandbox)  # fmt: skip
+            capsule = make_capsule(
+                "bisect",
+                self.runner.trial,
+                found.culprit.sha,
+                expected,
+                git=self.git,
+                sandbox=self.sandbox,
+            )
         except UserError as error:
             self.say(f"no capsule was made: {error}")
             return found

@@ -247,8 +247,13 @@ class PairedRunner:
         reason = f"{ratio:.2f} times the time of {self._reference[:12]}"
         signature = FailureSignature("exit", 0, kind=SLOWER_KIND) if slow else None
         return replace(
-            last, sha=sha, ran="fail" if slow else "pass", signature=signature, seconds=spent, reason=reason
-        )  # fmt: skip
+            last,
+            sha=sha,
+            ran="fail" if slow else "pass",
+            signature=signature,
+            seconds=spent,
+            reason=reason,
+        )
 
     def explore_commit(self, sha: str) -> CommitRun:
         """Run as for a verdict: times in a used box are not comparable."""

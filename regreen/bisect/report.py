@@ -398,10 +398,24 @@ def assemble_bisection(
     wanted = judge.wanted[0].text if judge.wanted else None
     if session is None:
         return Bisection(
-            outcome, None, 0.0, (), verified, None, len(log.runs), builds, len(log.runs), untestable,
-            _flat_rates(observations), SearchedRange(ends.good, ends.bad, 0, 0), observations, (), seconds,
-            signature=wanted, notes=notes,
-        )  # fmt: skip
+            outcome,
+            None,
+            0.0,
+            (),
+            verified,
+            None,
+            len(log.runs),
+            builds,
+            len(log.runs),
+            untestable,
+            _flat_rates(observations),
+            SearchedRange(ends.good, ends.bad, 0, 0),
+            observations,
+            (),
+            seconds,
+            signature=wanted,
+            notes=notes,
+        )
     history = session.history
     best, probability = session.state.likeliest_commit()
     blamed = best if outcome == "found" else BEFORE_RANGE

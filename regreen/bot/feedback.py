@@ -70,7 +70,11 @@ def dismiss_by_thread(services: Services, event: ThreadChanged) -> str:
     outcomes = OutcomeStore(services.store)
     word = "resolved" if event.resolved else "reopened"
     ours = [r for r in github.review_comments(event.number) if r.ours and r.id in event.comments]
-    findings = {f: finding for f, finding in remembered.load_posted().items() if any(has_marker(r.body, "finding", f) for r in ours)}  # fmt: skip
+    findings = {
+        f: finding
+        for f, finding in remembered.load_posted().items()
+        if any(has_marker(r.body, "finding", f) for r in ours)
+    }
     for fingerprint, finding in findings.items():
         if event.resolved:
             outcomes.record_outcome(make_outcome(finding, "resolved", services.clock.now()))
@@ -135,7 +139,13 @@ def read_feedback(github: GitHub, number: int, fingerprints: set[str]) -> dict[s
     """
     try:
         remarks = github.review_comments(number)
-        by_id = {r.id: name for r in remarks if r.ours for name in fingerprints if has_marker(r.body, "finding", name)}  # fmt: skip
+        by_id = {
+            r.id: name
+            for r in remarks
+            if r.ours
+            for name in fingerprints
+            if has_marker(r.body, "finding", name)
+        }
         if not by_id:
             return {}
         teaches = _FeedbackAuthors(github)

@@ -12,10 +12,26 @@ from regreen.domain.github import CheckRun, Comment, FileComment, GitHub, Inline
 
 KeepWrite = Callable[[str, str, str], None]
 """Keeps what was not written: what it is, a key that finds an earlier version again, and its text."""
-READS = frozenset({
-    "repo", "server", "repository", "pull", "pulls", "file", "permission", "threads", "review_comments",
-    "workflow_run", "jobs", "job_log", "runs", "find_merged_pull", "find_issue", "issue_text",
-})  # fmt: skip
+READS = frozenset(
+    {
+        "repo",
+        "server",
+        "repository",
+        "pull",
+        "pulls",
+        "file",
+        "permission",
+        "threads",
+        "review_comments",
+        "workflow_run",
+        "jobs",
+        "job_log",
+        "runs",
+        "find_merged_pull",
+        "find_issue",
+        "issue_text",
+    }
+)
 """What a client offers that changes nothing on GitHub."""
 
 _NOTHING_PUSHED = "Regreen only observes this repository: nothing was pushed"

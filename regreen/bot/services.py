@@ -134,7 +134,9 @@ class Services:
     def store_capsule(self, repository: Repository, capsule: Capsule) -> str:
         """Keep a capsule for those who may read the repository; the command that repeats it, "" without an address."""
         text, base = encode_capsule(capsule).decode(), self.settings.public_url
-        self.store.add(StoredCapsule(repository.full_name, capsule.digest, text, not repository.private))  # fmt: skip
+        self.store.add(
+            StoredCapsule(repository.full_name, capsule.digest, text, not repository.private)
+        )
         return f"regreen replay {base.rstrip('/')}/capsules/{capsule.digest}.json" if base else ""
 
     def job_page_url(self, job: str) -> str:

@@ -44,7 +44,9 @@ _NO_CODE = re.compile(r"\s*(?:$|#|//)")
 _MAX_FILE = 1024 * 1024
 _ORDER: tuple[Link, ...] = ("line", "statement", "test", "file", "none")
 # Errors of code that does not fit together: it cannot fit in one run and not in the next.
-_FIXED_KINDS = frozenset({"ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "NameError"})  # fmt: skip
+_FIXED_KINDS = frozenset(
+    {"ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "NameError"}
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,12 @@ def read_circumstances(
     git: Git, base: str, head: str, run: CommandRun, names: Sequence[str]
 ) -> dict[str, Circumstances]:
     """The circumstances of each failing test of a run on head; the name "" is the command as a whole."""
-    failures = {name: [one for one in run.failures if not name or one.test in {name, name.partition("::")[0]}] for name in names}  # fmt: skip
+    failures = {
+        name: [
+            one for one in run.failures if not name or one.test in {name, name.partition("::")[0]}
+        ]
+        for name in names
+    }
     signature = failure_signature.read_signature(run.result) if run.failed else None
     extra = frozenset(signature.paths if signature and "" in names else ())
     try:
@@ -77,11 +84,12 @@ def read_circumstances(
             documents_only=bool(paths) and all(is_document(path) for path in paths),
             together=len(names),
             is_new=name in new,
-            is_fixed=bool(failures[name]) and all(one.kind in _FIXED_KINDS for one in failures[name]),
+            is_fixed=bool(failures[name])
+            and all(one.kind in _FIXED_KINDS for one in failures[name]),
             is_limit=limited,
         )
         for name in names
-    }  # fmt: skip
+    }
 
 
 def _read_links(
@@ -97,7 +105,9 @@ def _read_links(
     for name, its in failures.items():
         found = [_link_failure(git, head, change, one) for one in its]
         path = split_test_name(name)[0]
-        if (extra | {path}) & change.paths or (path and _names_changed_file(_show(git, head, path), change.paths)):  # fmt: skip
+        if (extra | {path}) & change.paths or (
+            path and _names_changed_file(_show(git, head, path), change.paths)
+        ):
             found.append("file")
         links[name] = min(found, key=_ORDER.index, default="none")
     new = frozenset(
@@ -122,13 +132,19 @@ def _read_change(git: Git, base: str, head: str) -> _ChangedCode:
         for rev, path, numbers in sides:
             definitions = read_outline(path, _show(git, rev, path)).definitions if numbers else ()
             around = {
-                max((one for one in definitions if one.start <= number <= one.end), key=lambda one: (one.start, -one.end), default=None)
+                max(
+                    (one for one in definitions if one.start <= number <= one.end),
+                    key=lambda one: (one.start, -one.end),
+                    default=None,
+                )
                 for number in numbers
-            } - {None}  # fmt: skip
+            } - {None}
             for one in around:
                 assert one is not None  # noqa: S101 - for mypy
                 words = one.name.split(".")
-                names.add(next((word for word in reversed(words) if not word.startswith("__")), words[-1]))  # fmt: skip
+                names.add(
+                    next((word for word in reversed(words) if not word.startswith("__")), words[-1])
+                )
                 if rev == head and one.kind not in {"class", "constant"}:
                     spans[path] = (*spans.get(path, ()), range(one.start, one.end + 1))
     paths = frozenset(path for file in files for path in (file.path, file.old_path) if path)
@@ -287,7 +303,11 @@ class Investigation:
         except Cancelled:
             if self._stop.left > 0:
                 raise
-            return self._conclude("unknown", f"the time was over after {len(self._runs)} runs; give --max-minutes more", "look")  # fmt: skip
+            return self._conclude(
+                "unknown",
+                f"the time was over after {len(self._runs)} runs; give --max-minutes more",
+                "look",
+            )
 
     def _find_within(self) -> RedCause:
         """See `find_cause`; `Cancelled` where the time is over."""
@@ -296,9 +316,15 @@ class Investigation:
         except SetupFailed as error:
             return self._judge_setup_failure(error)
         if tool := find_missing_tool(self._trial.command, first.result):
-            return self._conclude("unknown", f"{tool} is not installed here: the setup has to install it", "look")  # fmt: skip
+            return self._conclude(
+                "unknown", f"{tool} is not installed here: the setup has to install it", "look"
+            )
         if not first.is_conclusive:
-            return self._conclude("unknown", f"the sandbox could not run it: {first.result.detail or first.result.ended}", "look")  # fmt: skip
+            return self._conclude(
+                "unknown",
+                f"the sandbox could not run it: {first.result.detail or first.result.ended}",
+                "look",
+            )
         self._watch_tests(first)
         self._narrow_to_tests()
         self._count("head", first)
@@ -307,12 +333,16 @@ class Investigation:
         try:
             self._run_until_clear()
         except SetupFailed as error:
-            return self._conclude("unknown", f"the environment cannot be made on the base: {error}", "look")  # fmt: skip
+            return self._conclude(
+                "unknown", f"the environment cannot be made on the base: {error}", "look"
+            )
         return self._judge()
 
     def _run(self, where: Place, trial: Trial | None = None) -> CommandRun:
         self._stop.check_cancelled()
-        run = self._run_at(self._case.base if where == "base" else self._case.head, trial or self._trial)  # fmt: skip
+        run = self._run_at(
+            self._case.base if where == "base" else self._case.head, trial or self._trial
+        )
         self._stop.check_cancelled()
         self._runs.append(RedRun(where, run))
         self._say(f"{where.replace('_', ' ')}: {find_outcome(run)} ({run.result.seconds:.1f} s)")
@@ -324,7 +354,14 @@ class Investigation:
         trial = replace(trial, timeout=seconds)
 
         def run_once() -> CommandRun:
-            return run_fresh(trial, rev, git=self._git, sandbox=self._sandbox, listeners=listeners, cancel=self._stop.cancel)  # fmt: skip
+            return run_fresh(
+                trial,
+                rev,
+                git=self._git,
+                sandbox=self._sandbox,
+                listeners=listeners,
+                cancel=self._stop.cancel,
+            )
 
         run = run_once()
         return run_once() if run.result.ended == "infra" else run
@@ -334,7 +371,10 @@ class Investigation:
         ended = first.result.ended == "exit"
         names = sorted(first.failing - {_WHOLE}) if first.failed and ended else []
         if not names and not first.failed and self._case.log is not None:
-            names = sorted({failure.test for failure in self._case.log.failures if failure.test} & set(first.tests))  # fmt: skip
+            names = sorted(
+                {failure.test for failure in self._case.log.failures if failure.test}
+                & set(first.tests)
+            )
         names = names[:_MAX_TESTS] or [_WHOLE]
         known = read_circumstances(self._git, self._case.base, self._case.head, first, names)
         self._tests = {name: _Watched(CausePosterior(known[name])) for name in names}
@@ -369,7 +409,12 @@ class Investigation:
             failed = outcome == "fail"
             if place != "base":
                 one.head = one.head or (signature if failed else None)
-            elif failed and signature and one.head and not failure_signature.matches_any(signature, [one.head]):  # fmt: skip
+            elif (
+                failed
+                and signature
+                and one.head
+                and not failure_signature.matches_any(signature, [one.head])
+            ):
                 one.other_on_base = signature.text
                 failed = False
             one.posterior.observe_outcome(place, failed=failed)
@@ -378,7 +423,11 @@ class Investigation:
         """Run until it is known that the change is to blame, or for each test what is."""
         narrowed = self._trial is not self._case.trial
         while len(self._runs) < self._case.max_runs and self._stop.left > 1:
-            if self._moved is None and self._case.green_versions and any(one.posterior.failed["base"] for one in self._tests.values()):  # fmt: skip
+            if (
+                self._moved is None
+                and self._case.green_versions
+                and any(one.posterior.failed["base"] for one in self._tests.values())
+            ):
                 self._note_moved(self._find_moved_packages())  # before main is blamed
             causes = {name: one.posterior.find_cause() for name, one in self._tests.items()}
             unclear = [self._tests[name] for name, cause in causes.items() if cause is None]
@@ -410,7 +459,11 @@ class Investigation:
 
     def _is_heard(self, name: str, run: CommandRun, place: Place) -> bool:
         """Whether a run says how a test ends; on head it does not where it fails in another way, as what cannot start does."""
-        outcome, signature, head = _find_test_outcome(name, run), _read_test_signature(name, run), self._tests[name].head  # fmt: skip
+        outcome, signature, head = (
+            _find_test_outcome(name, run),
+            _read_test_signature(name, run),
+            self._tests[name].head,
+        )
         if place != "head" or outcome != "fail" or signature is None or head is None:
             return outcome is not None
         return failure_signature.matches_any(signature, [head])
@@ -421,10 +474,16 @@ class Investigation:
 
     def _find_moved_packages(self) -> tuple[BlamedPackage, ...]:
         """The packages that have another version here than in the last green run."""
-        now = observe_environment(self._trial, self._case.head, git=self._git, sandbox=self._sandbox)  # fmt: skip
+        now = observe_environment(
+            self._trial, self._case.head, git=self._git, sandbox=self._sandbox
+        )
         new = dict(_split_requirement(word) for word in now.versions)
         old = dict(_split_requirement(word) for word in self._case.green_versions)
-        return tuple(BlamedPackage(name, old[name], new[name]) for name in old if new.get(name, old[name]) != old[name])  # fmt: skip
+        return tuple(
+            BlamedPackage(name, old[name], new[name])
+            for name in old
+            if new.get(name, old[name]) != old[name]
+        )
 
     def _note_moved(self, moved: tuple[BlamedPackage, ...]) -> None:
         self._moved = moved
@@ -437,13 +496,24 @@ class Investigation:
         by_cause: dict[Cause | None, list[str]] = {}
         for name, one in self._tests.items():
             by_cause.setdefault(one.posterior.find_cause(), []).append(name)
-        flakes = f"; flaky beside it: {_list_tests(by_cause['flaky'])}" if "flaky" in by_cause and len(by_cause) > 1 else ""  # fmt: skip
+        flakes = (
+            f"; flaky beside it: {_list_tests(by_cause['flaky'])}"
+            if "flaky" in by_cause and len(by_cause) > 1
+            else ""
+        )
         if names := by_cause.get("change"):
             one = self._tests[names[0]]
-            words = "absent on the base" if one.posterior.known.is_new else f"green on the base in {one.posterior.passed['base']}"  # fmt: skip
+            words = (
+                "absent on the base"
+                if one.posterior.known.is_new
+                else f"green on the base in {one.posterior.passed['base']}"
+            )
             if one.other_on_base:
                 words = f"red for another reason on the base ({one.other_on_base[:200]})"
-            reason = _describe_tests(names, f"red on head in {one.posterior.failed['head']} of {one.posterior.count_runs('head')} runs, {words}")  # fmt: skip
+            reason = _describe_tests(
+                names,
+                f"red on head in {one.posterior.failed['head']} of {one.posterior.count_runs('head')} runs, {words}",
+            )
             undecided = (
                 f"; it fails too, with a cause that is not settled: {_list_tests(by_cause[None])}"
                 if None in by_cause
@@ -457,9 +527,14 @@ class Investigation:
         if names := by_cause.get("flaky"):
             one = self._tests[names[0]]
             rate = one.posterior.estimate_rate()
-            reason = _describe_tests(names, f"red in {sum(one.posterior.failed.values())} of {one.posterior.count_runs('head', 'base')} runs of unchanged code")  # fmt: skip
+            reason = _describe_tests(
+                names,
+                f"red in {sum(one.posterior.failed.values())} of {one.posterior.count_runs('head', 'base')} runs of unchanged code",
+            )
             return replace(self._conclude("flaky", reason, "rerun"), rate=rate)
-        return self._conclude("unknown", f"{len(self._runs)} runs did not tell the causes apart", "look")  # fmt: skip
+        return self._conclude(
+            "unknown", f"{len(self._runs)} runs did not tell the causes apart", "look"
+        )
 
     def _judge_main(self, names: Sequence[str], flakes: str) -> RedCause:
         if self._passes_on_tip():
@@ -500,12 +575,23 @@ class Investigation:
         log = self._case.log
         runs = len(self._runs)
         if log is not None and log.kind == "infra":
-            return self._conclude("infrastructure", f"the log shows a failing runner; it passes here in {runs} of {runs} runs", "rerun")  # fmt: skip
+            return self._conclude(
+                "infrastructure",
+                f"the log shows a failing runner; it passes here in {runs} of {runs} runs",
+                "rerun",
+            )
         if log is not None and log.kind == "test" and log.failures:
             posterior = CausePosterior.of_head_runs(failed=1, passed=runs)
-            reason = _describe_tests([failure.test for failure in log.failures], f"red in CI, green here in {runs} of {runs} runs of the same commit")  # fmt: skip
+            reason = _describe_tests(
+                [failure.test for failure in log.failures],
+                f"red in CI, green here in {runs} of {runs} runs of the same commit",
+            )
             return replace(self._conclude("flaky", reason, "rerun"), rate=posterior.estimate_rate())
-        return self._conclude("unknown", f"it does not fail here in {runs} runs; the log of the failing run would say what failed", "rerun")  # fmt: skip
+        return self._conclude(
+            "unknown",
+            f"it does not fail here in {runs} runs; the log of the failing run would say what failed",
+            "rerun",
+        )
 
     def _watch_failures(self, run: CommandRun) -> None:
         """Both outcomes were seen at one commit: what failed in this run passed in the others."""
@@ -519,7 +605,11 @@ class Investigation:
     def _judge_world(self) -> RedCause:
         moved = self._moved or ()
         package = self._find_package(moved)
-        what = f"{package.name} {package.old} to {package.new}" if package else f"one of {', '.join(one.name for one in moved[:5])}"  # fmt: skip
+        what = (
+            f"{package.name} {package.old} to {package.new}"
+            if package
+            else f"one of {', '.join(one.name for one in moved[:5])}"
+        )
         reason = (
             f"the same sources pass with the packages of the last green run; what changed is {what}"
         )
@@ -544,9 +634,22 @@ class Investigation:
         """The commit on main since which it fails, where a short search finds it; its runs of the base count too."""
         if self._stop.left < _LEAST_SEARCH_SECONDS:
             return None
-        job = BisectJob(self._trial, bad=self._case.base, max_tests=_SEARCH_TESTS, max_minutes=self._stop.left / 60, verify=False, confidence=0.95)  # fmt: skip
+        job = BisectJob(
+            self._trial,
+            bad=self._case.base,
+            max_tests=_SEARCH_TESTS,
+            max_minutes=self._stop.left / 60,
+            verify=False,
+            confidence=0.95,
+        )
         try:
-            found = run_bisection(job, git=self._git, sandbox=self._sandbox, progress=self._say, cancel=self._stop.cancel)  # fmt: skip
+            found = run_bisection(
+                job,
+                git=self._git,
+                sandbox=self._sandbox,
+                progress=self._say,
+                cancel=self._stop.cancel,
+            )
         except UserError as error:
             self._say(f"the commit on main was not found: {error}")
             return None
@@ -566,8 +669,14 @@ class Investigation:
         try:
             self._run("head")
         except SetupFailed as again:
-            return self._conclude("change", f"the setup fails on head, twice, and succeeds on the base: {again}", "fix")  # fmt: skip
-        return self._conclude("infrastructure", f"the setup failed once and then succeeded: {error}", "rerun")  # fmt: skip
+            return self._conclude(
+                "change",
+                f"the setup fails on head, twice, and succeeds on the base: {again}",
+                "fix",
+            )
+        return self._conclude(
+            "infrastructure", f"the setup failed once and then succeeded: {error}", "rerun"
+        )
 
     def _conclude(self, verdict: RedVerdict, reason: str, do: Advice) -> RedCause:
         capsule = None
@@ -576,7 +685,14 @@ class Investigation:
         if shown and verdict not in {"unknown", "infrastructure"}:
             shown.sort(key=lambda run: run.failed)
             try:
-                capsule = make_capsule("why", self._trial, self._case.head, expect_runs(shown), git=self._git, sandbox=self._sandbox)  # fmt: skip
+                capsule = make_capsule(
+                    "why",
+                    self._trial,
+                    self._case.head,
+                    expect_runs(shown),
+                    git=self._git,
+                    sandbox=self._sandbox,
+                )
             except UserError as error:
                 self._say(f"no capsule was made: {error}")
         return RedCause(verdict, reason, do, tuple(self._runs), capsule=capsule)
@@ -598,7 +714,11 @@ def _find_test_outcome(name: str, run: CommandRun) -> str | None:
     if name.partition("::")[0] in run.failing:  # its file could not be collected
         return "fail"
     heard = any(test.startswith(f"{name}::") for test in run.tests)
-    return "pass" if heard or (named and not run.tests and name.partition("::")[0] not in heads) else None  # fmt: skip
+    return (
+        "pass"
+        if heard or (named and not run.tests and name.partition("::")[0] not in heads)
+        else None
+    )
 
 
 def _read_test_signature(name: str, run: CommandRun) -> FailureSignature | None:

@@ -18,9 +18,21 @@ _RATES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _NOISE = (0.02, 0.05, 0.1, 0.2)
 _FLAKY_SKEW = 1.5  # tests that fail mostly are rarely kept
 # What a wrong verdict costs decides how sure it has to be: only "change" blames somebody.
-_SAID_AT: dict[Cause, float] = {"change": 0.99, "main": 0.95, "world": 0.95, "flaky": 0.99, "gone": 2.0}  # fmt: skip
+_SAID_AT: dict[Cause, float] = {
+    "change": 0.99,
+    "main": 0.95,
+    "world": 0.95,
+    "flaky": 0.99,
+    "gone": 2.0,
+}
 _NEW_TEST_SAID_AT = 0.975  # flaky or not, it is the change's own test
-_LINK_FACTORS: dict[Link, float] = {"line": 30.0, "statement": 12.0, "test": 6.0, "file": 1.0, "none": 0.25}  # fmt: skip
+_LINK_FACTORS: dict[Link, float] = {
+    "line": 30.0,
+    "statement": 12.0,
+    "test": 6.0,
+    "file": 1.0,
+    "none": 0.25,
+}
 _DOCUMENTS_FACTOR = 0.05
 _TOGETHER_FACTORS = ((20, 0.1), (5, 0.25))  # of flaky, where so many tests fail together
 _FIXED_FACTOR = 0.15
@@ -98,9 +110,15 @@ class CausePosterior:
         """
         if not any(self.failed.values()):
             return None
-        cause, probability = max(self._add_up(made_by_change=not self.passed["head"]).items(), key=lambda item: item[1])  # fmt: skip
+        cause, probability = max(
+            self._add_up(made_by_change=not self.passed["head"]).items(), key=lambda item: item[1]
+        )
         # What a verdict says of a place has to have been seen there, however probable it is before.
-        seen = {"change": self.count_runs("head") >= 2, "main": self.failed["base"] > 0, "world": self.passed["head_old_versions"] > 0}  # fmt: skip
+        seen = {
+            "change": self.count_runs("head") >= 2,
+            "main": self.failed["base"] > 0,
+            "world": self.passed["head_old_versions"] > 0,
+        }
         if not seen.get(cause, True):
             return None
         enough = _NEW_TEST_SAID_AT if cause == "change" and self.known.is_new else _SAID_AT[cause]
@@ -117,7 +135,12 @@ class CausePosterior:
     def _add_up(self, *, made_by_change: bool) -> dict[Cause, float]:
         masses: dict[Cause, float] = dict.fromkeys(_SAID_AT, 0.0)
         for one in make_hypotheses(self.known):
-            alone = made_by_change and one.cause == "flaky" and one.rates[1] < 1e-5 and not self.known.is_new  # fmt: skip
+            alone = (
+                made_by_change
+                and one.cause == "flaky"
+                and one.rates[1] < 1e-5
+                and not self.known.is_new
+            )
             masses["change" if alone else one.cause] += one.weight * self._likelihood(one)
         whole = sum(masses.values())
         return {cause: mass / whole for cause, mass in masses.items()}
@@ -150,16 +173,27 @@ def make_hypotheses(known: Circumstances) -> Sequence[CauseHypothesis]:
     change *= _DOCUMENTS_FACTOR if known.documents_only else 1.0
     flaky = next((factor for count, factor in _TOGETHER_FACTORS if known.together >= count), 1.0)
     flaky *= _FIXED_FACTOR if known.is_fixed else _LIMIT_FACTOR if known.is_limit else 1.0
-    world = (_WORLD_WEIGHT if known.moved else 0.0) * (_NAMED_PACKAGE_FACTOR if known.names_moved else 1.0)  # fmt: skip
+    world = (_WORLD_WEIGHT if known.moved else 0.0) * (
+        _NAMED_PACKAGE_FACTOR if known.names_moved else 1.0
+    )
     skew = [(1 - rate) ** _FLAKY_SKEW for rate in _RATES]
     shares = [(rate, share / sum(skew)) for rate, share in zip(_RATES, skew, strict=True)]
     always, never = _SURE, 1 - _SURE
     return (
         CauseHypothesis("change", (always, never, always), 0.85 * change),
-        *(CauseHypothesis("change", (always, rate, always), 0.15 * change / len(_NOISE)) for rate in _NOISE),
+        *(
+            CauseHypothesis("change", (always, rate, always), 0.15 * change / len(_NOISE))
+            for rate in _NOISE
+        ),
         CauseHypothesis("main", (always, always, always), 0.0 if known.is_new else 0.22),
         CauseHypothesis("world", (always, always, never), world),
-        *(CauseHypothesis("flaky", (rate, rate, rate), 0.30 * flaky * share) for rate, share in shares),
-        *(CauseHypothesis("flaky", (rate, never, rate), 0.04 * flaky * share) for rate, share in shares),
+        *(
+            CauseHypothesis("flaky", (rate, rate, rate), 0.30 * flaky * share)
+            for rate, share in shares
+        ),
+        *(
+            CauseHypothesis("flaky", (rate, never, rate), 0.04 * flaky * share)
+            for rate, share in shares
+        ),
         CauseHypothesis("gone", (never, never, never), 0.06),
-    )  # fmt: skip
+    )

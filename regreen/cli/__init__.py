@@ -59,7 +59,24 @@ _SHARED_MODULES = {
 
 
 # Commands that use the caches, which `clean` leaves alone while they run.
-_CACHE_USERS = frozenset({"review", "why", "replay", "prove", "bisect", "fix", "env", "init", "gate", "sandbox", "doctor", "serve", "worker", "redeliver"})  # fmt: skip
+_CACHE_USERS = frozenset(
+    {
+        "review",
+        "why",
+        "replay",
+        "prove",
+        "bisect",
+        "fix",
+        "env",
+        "init",
+        "gate",
+        "sandbox",
+        "doctor",
+        "serve",
+        "worker",
+        "redeliver",
+    }
+)
 
 
 class _LazyGroup(click.Group):

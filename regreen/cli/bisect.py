@@ -56,11 +56,25 @@ def _answer_late(options: Mapping[str, Any], reason: str, seconds: float) -> str
     from regreen.runs.trial import Trial
 
     late = Bisection(
-        outcome="not_reproduced", culprit=None, probability=0.0, credible_set=(), verified=None, via_merge=None, tests=0,
-        builds=0, rounds=0, untestable=(), rates=FailureRates((0.0, 0.0, 1.0), (0.0, 0.0, 1.0)), range=SearchedRange(options["good"], options["bad"], 0, 0),
-        observations=(), posterior=(), seconds=seconds, command=Trial(options["argv"]).command_line,
-        find_fix=options["find_fix"], notes=(reason,),
-    )  # fmt: skip
+        outcome="not_reproduced",
+        culprit=None,
+        probability=0.0,
+        credible_set=(),
+        verified=None,
+        via_merge=None,
+        tests=0,
+        builds=0,
+        rounds=0,
+        untestable=(),
+        rates=FailureRates((0.0, 0.0, 1.0), (0.0, 0.0, 1.0)),
+        range=SearchedRange(options["good"], options["bad"], 0, 0),
+        observations=(),
+        posterior=(),
+        seconds=seconds,
+        command=Trial(options["argv"]).command_line,
+        find_fix=options["find_fix"],
+        notes=(reason,),
+    )
     return _format_result(late, options["form"])
 
 

@@ -148,11 +148,15 @@ def _format_text(caches: Sequence[_Cache], document: dict[str, object], *, asked
     if not asked:
         lines = [_format_cache(cache) for cache in caches]
         total = _format_size(sum(entry.size for cache in caches for entry in cache.entries))
-        return "\n".join([*lines, f"{total} in all; `regreen clean --all` or `regreen clean KIND...` removes it"])  # fmt: skip
+        return "\n".join(
+            [*lines, f"{total} in all; `regreen clean --all` or `regreen clean KIND...` removes it"]
+        )
     removed, kept = document["removed"], document["kept"]
     assert isinstance(removed, list)  # noqa: S101 - narrows the document
     assert isinstance(kept, list)  # noqa: S101
-    lines = [f"removed {row['kind']}: {row['entries']}, {_format_size(row['bytes'])}" for row in removed]  # fmt: skip
+    lines = [
+        f"removed {row['kind']}: {row['entries']}, {_format_size(row['bytes'])}" for row in removed
+    ]
     lines += [f"kept {row['kind']} {row['name']}: {row['reason']}" for row in kept]
     return "\n".join(lines or ["there is nothing to remove"])
 
@@ -219,7 +223,9 @@ def _find_environments() -> list[_Cache]:
             return [env.name for env in BwrapSandbox.connect(place).remove(entries)]
         return ()
 
-    in_folders = _make_environments("environments", str(place / "environments"), folders, remove_folders)  # fmt: skip
+    in_folders = _make_environments(
+        "environments", str(place / "environments"), folders, remove_folders
+    )
     try:
         ledger = UsageLedger(place / "used")
         images = DockerImages(connect_engine(), ledger)
@@ -247,7 +253,9 @@ def _make_environments(
 ) -> _Cache:
     by_name = {env.name: env for env in stored}
     entries = tuple(_Entry(env.name, env.size, env.used) for env in stored)
-    return _Cache(kind, KINDS[kind], path, entries, lambda some: remove([by_name[one.name] for one in some]))  # fmt: skip
+    return _Cache(
+        kind, KINDS[kind], path, entries, lambda some: remove([by_name[one.name] for one in some])
+    )
 
 
 def _find_mirrors(folder: Path) -> _Cache:

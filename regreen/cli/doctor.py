@@ -137,7 +137,9 @@ def _check_defaults() -> DoctorCheck:
         load_defaults("doctor")
     except UserError as error:
         return DoctorCheck(name, "config", False, False, str(error), "put the file right")
-    return DoctorCheck(name, "config", True, False, str(file) if file.is_file() else f"none ({file} is not there)")  # fmt: skip
+    return DoctorCheck(
+        name, "config", True, False, str(file) if file.is_file() else f"none ({file} is not there)"
+    )
 
 
 def _check_languages() -> DoctorCheck:

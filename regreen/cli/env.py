@@ -97,8 +97,11 @@ def _answer_late(options: Mapping[str, Any], reason: str, _seconds: float) -> st
 @repo_option()
 @click.option("--rev", default="HEAD", help="The commit; WORKTREE: the files as they stand.")
 @click.option(
-    "--try/--no-try", "tries", default=True, help="Run the setup and the test command in the sandbox."
-)  # fmt: skip
+    "--try/--no-try",
+    "tries",
+    default=True,
+    help="Run the setup and the test command in the sandbox.",
+)
 @env_option()
 @time_limit_option(_answer_late)
 @sandbox_option("kind")
@@ -200,7 +203,9 @@ def _try_environment(
     from regreen.runs.test_runs import run_fresh
 
     minutes = limit.minutes_left
-    done = complete_local_trial(trial, rev, git=git, sandbox=sandbox, minutes=minutes, cancel=limit.cancel)  # fmt: skip
+    done = complete_local_trial(
+        trial, rev, git=git, sandbox=sandbox, minutes=minutes, cancel=limit.cancel
+    )
     document = done.document
     if not document.get("test"):
         return {**document, "works": False, "reason": "no file says how the repository is tested"}
@@ -225,7 +230,9 @@ def _format_text(document: dict[str, object]) -> str:
     sources = document.get("sources")
     places = sources if isinstance(sources, dict) else {}
     works = document["works"]
-    lines = [f"{'works' if works else 'does not work' if works is False else 'inferred'}: {document['reason']}"]  # fmt: skip
+    lines = [
+        f"{'works' if works else 'does not work' if works is False else 'inferred'}: {document['reason']}"
+    ]
     for name in ("interpreter", "image", "setup", "test"):
         if value := document.get(name):
             rows = str(value).splitlines()

@@ -176,9 +176,13 @@ def _make_server(runner: CommandRunner) -> Any:
         """Find a verified patch that makes `command` pass at `rev`. `setup` installs what it needs."""
         options = ("--rev", _check_revision(rev))
         return await runner.run_command(
-            "fix", *options, *runner.sandbox_options,
-            *_setup_options(setup), "--", *_check_command(command),
-        )  # fmt: skip
+            "fix",
+            *options,
+            *runner.sandbox_options,
+            *_setup_options(setup),
+            "--",
+            *_check_command(command),
+        )
 
     @server.tool()
     async def bisect(
@@ -188,9 +192,13 @@ def _make_server(runner: CommandRunner) -> Any:
         start = ("--good", _check_revision(good)) if good else ()
         options = (*start, "--bad", _check_revision(bad))
         return await runner.run_command(
-            "bisect", *options, *runner.sandbox_options,
-            *_setup_options(setup), "--", *_check_command(command),
-        )  # fmt: skip
+            "bisect",
+            *options,
+            *runner.sandbox_options,
+            *_setup_options(setup),
+            "--",
+            *_check_command(command),
+        )
 
     @server.tool()
     async def gate(patch: str, base: str = "HEAD", setup: str = "") -> dict[str, Any]:

@@ -32,7 +32,9 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 def format_option(name: str, *shapes: str) -> Callable[[_Command], _Command]:
     """`--format`; the first shape is the default."""
     kind = click.Choice(shapes)
-    return click.option("--format", name, type=kind, default=shapes[0], help="How the answer is printed.")  # fmt: skip
+    return click.option(
+        "--format", name, type=kind, default=shapes[0], help="How the answer is printed."
+    )
 
 
 _SANDBOXES = ("auto", "docker", "bwrap", "e2b")
@@ -60,13 +62,21 @@ def quiet_option() -> Callable[[_Command], _Command]:
 def sandbox_option(name: str, default: str | None = "auto") -> Callable[[_Command], _Command]:
     """`--sandbox`; without a default the operator's setting holds."""
     kind = click.Choice(_SANDBOXES)
-    return click.option("--sandbox", name, type=kind, default=default, help="Where foreign code runs; auto: Docker, else bubblewrap; e2b: remotely.")  # fmt: skip
+    return click.option(
+        "--sandbox",
+        name,
+        type=kind,
+        default=default,
+        help="Where foreign code runs; auto: Docker, else bubblewrap; e2b: remotely.",
+    )
 
 
 def config_option(*, exists: bool = True) -> Callable[[_Command], _Command]:
     """`--config`, for the commands that read the operator's settings from a file."""
     kind = click.Path(exists=exists, dir_okay=False, path_type=Path)
-    return click.option("--config", type=kind, help="The file with the settings; default: REGREEN_HOME/regreen.env.")  # fmt: skip
+    return click.option(
+        "--config", type=kind, help="The file with the settings; default: REGREEN_HOME/regreen.env."
+    )
 
 
 AnswerLate = Callable[[Mapping[str, Any], str, float], str]
@@ -377,7 +387,19 @@ DEFAULT_KEYS: dict[str, click.ParamType[Any]] = {
     "min-confidence": click.FloatRange(0, 1),
     "max-comments": click.IntRange(min=0),
 }
-COMMANDS_WITH_DEFAULTS = ("review", "bisect", "fix", "env", "init", "gate", "prove", "sandbox", "doctor", "plan", "ci-log")  # fmt: skip
+COMMANDS_WITH_DEFAULTS = (
+    "review",
+    "bisect",
+    "fix",
+    "env",
+    "init",
+    "gate",
+    "prove",
+    "sandbox",
+    "doctor",
+    "plan",
+    "ci-log",
+)
 
 
 def defaults_file() -> Path:
@@ -410,7 +432,9 @@ def load_defaults(name: str) -> dict[str, object]:
     own: dict[str, object] = {}
     for key, value in document.items():
         if key in COMMANDS_WITH_DEFAULTS and isinstance(value, Mapping):
-            table = {inner: _check_default(file, f"{key}.", inner, word) for inner, word in value.items()}  # fmt: skip
+            table = {
+                inner: _check_default(file, f"{key}.", inner, word) for inner, word in value.items()
+            }
             own |= table if key == name else {}
         else:
             found[key] = _check_default(file, "", key, value)

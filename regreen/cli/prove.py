@@ -48,8 +48,11 @@ def _answer_late(options: Mapping[str, Any], reason: str, _seconds: float) -> st
 @click.option("--title", default="", help="The pull request's title, whose claims are checked.")
 @click.option("--body", default="", help="Its description.")
 @click.option(
-    "--mutants", type=click.IntRange(0, 1000), metavar="N", help="Faults that are put into the changed lines; default: prove.mutants."
-)  # fmt: skip
+    "--mutants",
+    type=click.IntRange(0, 1000),
+    metavar="N",
+    help="Faults that are put into the changed lines; default: prove.mutants.",
+)
 @trial_options()
 @time_limit_option(_answer_late)
 @sandbox_option("kind")
@@ -83,8 +86,13 @@ def command(
     sandbox = choose_sandbox(kind)
     started = time.monotonic()
     done = complete_local_trial(
-        options.make_trial(()), at, git=git, sandbox=sandbox, minutes=limit.minutes_left / 2, cancel=limit.cancel
-    )  # fmt: skip
+        options.make_trial(()),
+        at,
+        git=git,
+        sandbox=sandbox,
+        minutes=limit.minutes_left / 2,
+        cancel=limit.cancel,
+    )
     python = done.trial.python or choose_python_version(git, at, sandbox.pythons())
     spent = time.monotonic() - started
     job = ProofJob(
@@ -98,7 +106,9 @@ def command(
     )
     result = prove_change(job, git=git, sandbox=sandbox, say=report_progress, cancel=limit.cancel)
     limit.begin_answer()
-    place = write_capsule(result.capsule, read_settings().home / "capsules") if result.capsule else None  # fmt: skip
+    place = (
+        write_capsule(result.capsule, read_settings().home / "capsules") if result.capsule else None
+    )
     result = replace(
         result,
         seconds={**result.seconds, "environment": spent + result.seconds["environment"]},

@@ -48,9 +48,20 @@ def _answer_late(options: Mapping[str, Any], reason: str, seconds: float) -> str
     from regreen.domain.models import Cost, Review, SkippedReviewer
 
     late = Review(
-        options["base"] or "", options["head"] or "HEAD", "", f"Not reviewed: {reason}.", "high", {}, (), (), (),
-        (SkippedReviewer("review", reason),), None, Cost(), seconds,
-    )  # fmt: skip
+        options["base"] or "",
+        options["head"] or "HEAD",
+        "",
+        f"Not reviewed: {reason}.",
+        "high",
+        {},
+        (),
+        (),
+        (),
+        (SkippedReviewer("review", reason),),
+        None,
+        Cost(),
+        seconds,
+    )
     return _format_review(late, options["fmt"]).rstrip("\n")
 
 
@@ -397,10 +408,15 @@ class LocalTests:
         # from the merge base: what the change itself says about its setup is part of what is under review
         source = self.git.merge_base(base, self.head) or base
         done = complete_local_trial(
-            self.trial, source, git=self.git, sandbox=self.sandbox, given=self.config.tests,
-            minutes=min(_SETUP_MINUTES, self.limit.minutes_left), cancel=self.limit.cancel,
+            self.trial,
+            source,
+            git=self.git,
+            sandbox=self.sandbox,
+            given=self.config.tests,
+            minutes=min(_SETUP_MINUTES, self.limit.minutes_left),
+            cancel=self.limit.cancel,
             change=self.head if self.head != source else None,
-        )  # fmt: skip
+        )
         self.document = done.document
         usual = ("bash", "-c", "python -m pytest -q")
         return replace(done, trial=replace(done.trial, command=done.trial.command or usual))

@@ -13,9 +13,17 @@ import click
 
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _WORD_COLOURS = {
-    "ok": "green", "FAIL": "red", "fixed": "green", "allow": "green", "deny": "red", "needs_human": "yellow",
-    "critical": "red", "high": "red", "medium": "yellow", "low": "cyan",
-}  # fmt: skip
+    "ok": "green",
+    "FAIL": "red",
+    "fixed": "green",
+    "allow": "green",
+    "deny": "red",
+    "needs_human": "yellow",
+    "critical": "red",
+    "high": "red",
+    "medium": "yellow",
+    "low": "cyan",
+}
 _COLOURED_WORD = re.compile(
     r"^(?:(?P<verdict>ok|FAIL|fixed|allow|deny|needs_human)|(?P<place>.+?:\d+: )(?P<severity>critical|high|medium|low))(?= |$)",
     re.MULTILINE,

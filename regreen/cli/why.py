@@ -48,11 +48,25 @@ def _answer_late(options: Mapping[str, Any], reason: str, _seconds: float) -> st
 
 @click.command("why")
 @repo_option()
-@click.option("--base", metavar="REV", help="The branch that the change is for; left out: the default branch.")  # fmt: skip
-@click.option("--head", default="HEAD", metavar="REV", help="Where it fails; WORKTREE: the files as they stand.")  # fmt: skip
+@click.option(
+    "--base", metavar="REV", help="The branch that the change is for; left out: the default branch."
+)
+@click.option(
+    "--head",
+    default="HEAD",
+    metavar="REV",
+    help="Where it fails; WORKTREE: the files as they stand.",
+)
 @click.option("--log", type=_LOG, metavar="FILE", help="The CI log of the failing run.")
-@click.option("--green-log", type=_LOG, metavar="FILE", help="The CI log of the last green run: its package versions are tried.")  # fmt: skip
-@click.option("--runs", type=click.IntRange(2, 100), default=12, metavar="N", help="Stop after so many runs.")  # fmt: skip
+@click.option(
+    "--green-log",
+    type=_LOG,
+    metavar="FILE",
+    help="The CI log of the last green run: its package versions are tried.",
+)
+@click.option(
+    "--runs", type=click.IntRange(2, 100), default=12, metavar="N", help="Stop after so many runs."
+)
 @trial_options()
 @time_limit_option(_answer_late)
 @sandbox_option("kind")
@@ -91,13 +105,24 @@ def command(
     tip, merge_base = _find_merge_base(git, base, at)
     sandbox = choose_sandbox(kind)
     failed, green = _read_log(log), _read_log(green_log)
-    done = complete_local_trial(options.make_trial(argv), at, git=git, sandbox=sandbox, minutes=limit.minutes_left, cancel=limit.cancel)  # fmt: skip
+    done = complete_local_trial(
+        options.make_trial(argv),
+        at,
+        git=git,
+        sandbox=sandbox,
+        minutes=limit.minutes_left,
+        cancel=limit.cancel,
+    )
     versions = select_constraints(green.installed, lambda path: git.show(at, path)) if green else ()
     case = RedCase(done.trial, at, merge_base, failed, tuple(versions), runs, tip)
     stop = StopCondition(limit.deadline, limit.cancel)
-    found = Investigation(case, git=git, sandbox=sandbox, stop=stop, say=report_progress).find_cause()  # fmt: skip
+    found = Investigation(
+        case, git=git, sandbox=sandbox, stop=stop, say=report_progress
+    ).find_cause()
     limit.begin_answer()
-    place = write_capsule(found.capsule, read_settings().home / "capsules") if found.capsule else None  # fmt: skip
+    place = (
+        write_capsule(found.capsule, read_settings().home / "capsules") if found.capsule else None
+    )
     document = make_cause_document(found, str(place) if place else None)
     if form == "json":
         click.echo(json.dumps({**document, "environment": done.document}, indent=2))
@@ -161,7 +186,13 @@ def replay_command(
         offline=offline,
         attach=_serve_shell if opens_shell else None,
     )
-    document = {"version": 1, "verdict": result.verdict, "expected": _describe(capsule), "seen": result.seen, "missing": list(result.missing)}  # fmt: skip
+    document = {
+        "version": 1,
+        "verdict": result.verdict,
+        "expected": _describe(capsule),
+        "seen": result.seen,
+        "missing": list(result.missing),
+    }
     if form == "json":
         click.echo(json.dumps(document, indent=2))
     else:
@@ -202,10 +233,14 @@ def _download(url: str) -> bytes:
 
 def _serve_shell(box: Box, trial: Trial) -> None:
     """Run the lines of standard input in the box, each in a shell of its own, until the input ends."""
-    click.echo(f"the command is: {trial.command_line}\nin the box at /work; end with Ctrl-D", err=True)  # fmt: skip
+    click.echo(
+        f"the command is: {trial.command_line}\nin the box at /work; end with Ctrl-D", err=True
+    )
     while True:
         try:
-            line = click.prompt("regreen", prompt_suffix="$ ", default="", show_default=False, err=True)  # fmt: skip
+            line = click.prompt(
+                "regreen", prompt_suffix="$ ", default="", show_default=False, err=True
+            )
         except click.Abort:
             return
         done = box.run(("sh", "-c", line), timeout=trial.timeout, env=dict(trial.env))

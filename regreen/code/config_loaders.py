@@ -66,14 +66,32 @@ _SHOWN_CHARACTERS = 60
 
 # What the parser says (its context and its problem), and what that means to somebody who writes the file.
 _ERROR_EXPLANATIONS = (
-    (re.compile(r"cannot start any token"), "this character cannot begin a value; quote the value, and indent with spaces, never with tabs"),
-    (re.compile(r"quoted scalar.{0,40}(?:end of stream|document separator)"), "a quote is opened here and never closed"),
-    (re.compile(r"flow (?:sequence|mapping)"), "a `[` or `{` is opened before this and not closed; a `,` may be missing"),
-    (re.compile(r"mapping values are not allowed"), "a `:` where no key can stand; quote the value, or put the key on a line of its own"),
+    (
+        re.compile(r"cannot start any token"),
+        "this character cannot begin a value; quote the value, and indent with spaces, never with tabs",
+    ),
+    (
+        re.compile(r"quoted scalar.{0,40}(?:end of stream|document separator)"),
+        "a quote is opened here and never closed",
+    ),
+    (
+        re.compile(r"flow (?:sequence|mapping)"),
+        "a `[` or `{` is opened before this and not closed; a `,` may be missing",
+    ),
+    (
+        re.compile(r"mapping values are not allowed"),
+        "a `:` where no key can stand; quote the value, or put the key on a line of its own",
+    ),
     (re.compile(r"could not find expected ':'"), "a key without its `:`"),
-    (re.compile(r"expected <block end>|expected '<document start>'"), "this line does not go with those above it; see how far it is indented, and whether a `key:` is missing"),
-    (re.compile(r"undefined alias"), "a `*alias` whose `&anchor` is nowhere above; quote the value if the `*` is meant"),
-)  # fmt: skip
+    (
+        re.compile(r"expected <block end>|expected '<document start>'"),
+        "this line does not go with those above it; see how far it is indented, and whether a `key:` is missing",
+    ),
+    (
+        re.compile(r"undefined alias"),
+        "a `*alias` whose `&anchor` is nowhere above; quote the value if the `*` is meant",
+    ),
+)
 
 
 MAX_CHARACTERS = 1024 * 1024

@@ -175,9 +175,15 @@ def _receiver_type(node: tree_sitter.Node) -> str:
 
 
 SCRIPT_FUNCTIONS = frozenset(
-    {"function_declaration", "function_expression", "arrow_function", "method_definition", "generator_function_declaration",
-     "generator_function"}
-)  # fmt: skip
+    {
+        "function_declaration",
+        "function_expression",
+        "arrow_function",
+        "method_definition",
+        "generator_function_declaration",
+        "generator_function",
+    }
+)
 """The nodes of functions in the syntax trees of JavaScript and TypeScript."""
 
 

@@ -61,7 +61,10 @@ class Authenticator:
                 return self._show_sign_in()
             g.reader = reader
             if request.method not in {"GET", "HEAD"} and not _is_own_form(request, reader):
-                return _plain_page("This form was not sent by a page of this dashboard; load the page again.\n", 403)  # fmt: skip
+                return _plain_page(
+                    "This form was not sent by a page of this dashboard; load the page again.\n",
+                    403,
+                )
             return None
 
         # redirects too: what sets a cookie stays in no cache

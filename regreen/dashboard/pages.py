@@ -137,7 +137,15 @@ class ResultView:
     picture: str
 
 
-CAUSE_WORDS = {"change": "the change", "main": "the base branch", "world": "a package", "neighbour": "another change", "infrastructure": "the CI machine", "flaky": "a flaky test", "unknown": "not found"}  # fmt: skip
+CAUSE_WORDS = {
+    "change": "the change",
+    "main": "the base branch",
+    "world": "a package",
+    "neighbour": "another change",
+    "infrastructure": "the CI machine",
+    "flaky": "a flaky test",
+    "unknown": "not found",
+}
 """Who or what caused a failed check, by the verdict of its cause."""
 
 
@@ -310,7 +318,9 @@ def _list_repositories(
 
 def _summarize_causes(shelf: DashboardStore, reader: Viewer, now: datetime, repo: str = "") -> str:
     """Whose this month's failed checks were, and how long their answers took; "" without any."""
-    page = shelf.list_documents(ListQuery(repos=reader.repos, repo=repo, kind="why", limit=_MAX_CAUSES))  # fmt: skip
+    page = shelf.list_documents(
+        ListQuery(repos=reader.repos, repo=repo, kind="why", limit=_MAX_CAUSES)
+    )
     month = [d.body for d in page.rows if (d.at.year, d.at.month) == (now.year, now.month)]
     if not month:
         return ""

@@ -20,8 +20,20 @@ from markupsafe import Markup
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.secrets.redaction import redact_secrets
 
-RESULT_TITLES = {"review": "Review", "fix": "Fix", "bisect": "Bisection", "why": "Cause", "prove": "Proof"}  # fmt: skip
-JOB_TITLES = {"why": "cause", "prove": "proof", "bisect": "bisection", "tick": "scheduled run", "care": "maintenance"}  # fmt: skip
+RESULT_TITLES = {
+    "review": "Review",
+    "fix": "Fix",
+    "bisect": "Bisection",
+    "why": "Cause",
+    "prove": "Proof",
+}
+JOB_TITLES = {
+    "why": "cause",
+    "prove": "proof",
+    "bisect": "bisection",
+    "tick": "scheduled run",
+    "care": "maintenance",
+}
 FORM_TOKEN_FIELD = "form_token"  # noqa: S105
 
 
@@ -91,8 +103,13 @@ def render_page(
 
 
 def render_message(
-    title: str, message: str, reader: Viewer | None, *, status: int = 200, link: tuple[str, str] | None = None
-) -> Response:  # fmt: skip
+    title: str,
+    message: str,
+    reader: Viewer | None,
+    *,
+    status: int = 200,
+    link: tuple[str, str] | None = None,
+) -> Response:
     """A page of one sentence, with the address and the words of a link below it."""
     return render_page("message.html", title, reader, status=status, message=message, link=link)
 
@@ -160,7 +177,11 @@ def _describe_event(text: str) -> str:
     """What happened to which issue or pull request, and by whom, as far as a stored event says so."""
     event = json.loads(text)
     number, actor = event.get("number"), event.get("actor") or {}
-    parts = (event.get("change"), f"#{number}" if number else "", f"by {actor['login']}" if actor.get("login") else "")  # fmt: skip
+    parts = (
+        event.get("change"),
+        f"#{number}" if number else "",
+        f"by {actor['login']}" if actor.get("login") else "",
+    )
     return " ".join(str(part) for part in parts if part)
 
 

@@ -150,9 +150,13 @@ def _from_devcontainer(files: RepositoryFiles) -> Iterator[Environment]:
         if isinstance(image, str) or isinstance(setup, str):
             yield Environment(
                 "",
-                setup=Inferred(setup, f"{path}:{find_line(text, 'postCreateCommand')}") if isinstance(setup, str) else None,
-                image=Inferred(image, f"{path}:{find_line(text, 'image')}") if isinstance(image, str) else None,
-            )  # fmt: skip
+                setup=Inferred(setup, f"{path}:{find_line(text, 'postCreateCommand')}")
+                if isinstance(setup, str)
+                else None,
+                image=Inferred(image, f"{path}:{find_line(text, 'image')}")
+                if isinstance(image, str)
+                else None,
+            )
             return
 
 

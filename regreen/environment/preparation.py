@@ -139,7 +139,9 @@ class EnvironmentTrier:
             except (Cancelled, NoSandbox, OutOfBudget):
                 raise
             except UserError as error:
-                self._note_failure(notes, f"the setup inferred from {place} failed: {describe_failure(error)}")  # fmt: skip
+                self._note_failure(
+                    notes, f"the setup inferred from {place} failed: {describe_failure(error)}"
+                )
                 return prepared
             reason = describe_start(trial, run) if run else None
             needs = (
@@ -151,9 +153,13 @@ class EnvironmentTrier:
             if reason is None and not added:
                 return prepared
             if not needs or not added or environment.setup is None:
-                self._note_failure(notes, f"the command cannot start as inferred from {place}: {reason}")  # fmt: skip
+                self._note_failure(
+                    notes, f"the command cannot start as inferred from {place}: {reason}"
+                )
                 return replace(prepared, starts=False)
-            self._note(notes, f"added to the setup, for no manifest declares it: {', '.join(added)}")  # fmt: skip
+            self._note(
+                notes, f"added to the setup, for no manifest declares it: {', '.join(added)}"
+            )
             setup = Inferred(
                 f"{environment.setup.value}\n{needs.install(added, environment.setup.value)}", place
             )
@@ -179,7 +185,10 @@ class EnvironmentTrier:
         )
         for tools in DEPENDENCIES:
             if left_out := tools.find_uninstalled(done.setup_output, trial.setup or ""):
-                self._note(notes, f"left out of the setup, for it cannot be installed as asked: {', '.join(left_out)[:500]}")  # fmt: skip
+                self._note(
+                    notes,
+                    f"left out of the setup, for it cannot be installed as asked: {', '.join(left_out)[:500]}",
+                )
 
     def _probe(self, trial: Trial) -> tuple[Language | None, CommandRun | None]:
         """Collect the tests without running them; None where nothing can be collected alone."""
@@ -320,7 +329,7 @@ def complete_trial(
         trial = prepared.trial
     else:
         trial = replace(trial, command=fill_trial(trial, shown).command)
-    return CompletedTrial(trial, document, prepared.starts, left, unused, altered, prepared.failure)  # fmt: skip
+    return CompletedTrial(trial, document, prepared.starts, left, unused, altered, prepared.failure)
 
 
 def render_environment(document: Mapping[str, Any] | None) -> str:
@@ -329,7 +338,9 @@ def render_environment(document: Mapping[str, Any] | None) -> str:
         return ""
     parts = [f"Environment: {escape_line(note)}" for note in document.get("notes", ())]
     sources: Mapping[str, str] = document["sources"]
-    inferred = {name: place for name, place in sources.items() if place not in {CONFIG_PATH, "--setup"}}  # fmt: skip
+    inferred = {
+        name: place for name, place in sources.items() if place not in {CONFIG_PATH, "--setup"}
+    }
     if inferred:
         places = html.escape(
             to_plain_line(", ".join(dict.fromkeys(inferred.values()))), quote=False
@@ -376,7 +387,12 @@ def _find_difference(
     except AnalysisFailed:
         return "its manifests cannot be read"
     before, after = (_list_first_ways(one[0]) if one else {} for one in (found, own))
-    fixed = {"setup": trial.setup, "test": command, "interpreter": trial.python, "image": trial.image}  # fmt: skip
+    fixed = {
+        "setup": trial.setup,
+        "test": command,
+        "interpreter": trial.python,
+        "image": trial.image,
+    }
     names = (name for name in fixed if not fixed[name] and before.get(name) != after.get(name))
     places = {**before.get("sources", {}), **after.get("sources", {})}
     return next((places[name] for name in names), "")
@@ -389,8 +405,13 @@ def _list_first_ways(environment: Environment) -> dict[str, Any]:
     return {**document, "setup": "\n".join(line.partition(" || ")[0] for line in lines) or None}
 
 
-_COUNTED = re.compile(r"\b\d+ (?:passed|failed|tests? collected|skipped|tests? ran)|/\d+ tests collected|^\S+::\S+|^\S+\.py: \d+$|<(?:Function|TestCaseFunction|DoctestItem) ", re.MULTILINE)  # fmt: skip
-_TELLING_LINE = re.compile(r"(?i)\b(?:\w*error|failed|no module|not found|no matching|cannot|unable)\b")  # fmt: skip
+_COUNTED = re.compile(
+    r"\b\d+ (?:passed|failed|tests? collected|skipped|tests? ran)|/\d+ tests collected|^\S+::\S+|^\S+\.py: \d+$|<(?:Function|TestCaseFunction|DoctestItem) ",
+    re.MULTILINE,
+)
+_TELLING_LINE = re.compile(
+    r"(?i)\b(?:\w*error|failed|no module|not found|no matching|cannot|unable)\b"
+)
 
 
 def describe_start(trial: Trial, run: CommandRun) -> str | None:
@@ -439,5 +460,9 @@ def _find_telling_line(output: str) -> str:
     raised = [line for line in lines if _RAISED.match(line)]
     shown = [line for line in raised if line.startswith("E ")]
     shown = [line[1:].strip() for line in (shown or lines) if line.startswith("E ")]
-    faults = (line for line in lines if _TELLING_LINE.search(line) and not _SOURCE.match(line) and line[-1] != ":")  # fmt: skip
+    faults = (
+        line
+        for line in lines
+        if _TELLING_LINE.search(line) and not _SOURCE.match(line) and line[-1] != ":"
+    )
     return next(iter((*shown, *raised[-1:], *faults, *lines[-1:])), "")[:200]

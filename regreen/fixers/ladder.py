@@ -273,7 +273,11 @@ def _explain_end(result: FixResult, trial: Trial, red: CommandRun | None) -> str
     unnamed = describe_start(trial, red) if red is not None and names_nothing else ""
     telling = (one for one in result.attempts if one.outcome in {result.outcome, "skipped"})
     last = next(telling, None)
-    said = f"{_ENDS[result.outcome]} ({last.rung}: {last.detail or last.summary})" if last else _ENDS[result.outcome]  # fmt: skip
+    said = (
+        f"{_ENDS[result.outcome]} ({last.rung}: {last.detail or last.summary})"
+        if last
+        else _ENDS[result.outcome]
+    )
     return "; ".join(filter(None, (unnamed, said)))
 
 
@@ -285,15 +289,23 @@ def _keep_capsules(
     if result.patch and result.after and result.after.exit_code == 0:
         commit = apply_patch(case.git, case.rev, result.patch).commit
         paths = find_changed_paths(case.git, case.rev, commit) if commit else []
-        files = {path: data for path in paths if commit and (data := case.git.show(commit, path)) is not None}  # fmt: skip
+        files = {
+            path: data
+            for path in paths
+            if commit and (data := case.git.show(commit, path)) is not None
+        }
         if files.keys() == set(
             paths
         ):  # a capsule can lay files over a checkout, and take none away
             patched = replace(case.job.trial, overlay={**case.job.trial.overlay, **files})
-            wanted.append((patched, ExpectedOutcome("pass", result.after.reruns, result.after.reruns)))  # fmt: skip
+            wanted.append(
+                (patched, ExpectedOutcome("pass", result.after.reruns, result.after.reruns))
+            )
     for trial, expected in wanted:
         try:
-            capsule = make_capsule("fix", trial, case.rev, expected, git=case.git, sandbox=case.sandbox)  # fmt: skip
+            capsule = make_capsule(
+                "fix", trial, case.rev, expected, git=case.git, sandbox=case.sandbox
+            )
         except (UserError, Cancelled) as error:
             case.say(f"no capsule was made: {error}")
             continue
@@ -421,7 +433,11 @@ class _Ladder:
             raise
         except UserError as error:
             over = isinstance(error, Cancelled) and self.case.stop.left <= 0
-            result = RungResult(note="no time left", outcome="out_of_budget") if over else RungResult(note=str(error))  # fmt: skip
+            result = (
+                RungResult(note="no time left", outcome="out_of_budget")
+                if over
+                else RungResult(note=str(error))
+            )
         except OutsideError as error:
             if self.standing is None:
                 raise  # another try may find more

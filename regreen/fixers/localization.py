@@ -181,7 +181,11 @@ def _find_quoting_functions(
             for text in texts if around else ():
                 if text in line and around and around.kind != "class":
                     holding.setdefault(text, []).append((path, around))
-    few = [set(homes) for text, homes in sorted(holding.items(), key=lambda item: -len(item[0])) if len(set(homes)) <= 2]  # fmt: skip
+    few = [
+        set(homes)
+        for text, homes in sorted(holding.items(), key=lambda item: -len(item[0]))
+        if len(set(homes)) <= 2
+    ]
     return [*dict.fromkeys(home for homes in few for home in sorted(homes, key=str))][:most]
 
 

@@ -127,7 +127,12 @@ class _RememberingBox:
         memory: VerdictMemory,
         spool: IO[bytes],
     ) -> None:
-        self._open_box, self._find_log, self._memory, self._spool = open_box, find_log, memory, spool  # fmt: skip
+        self._open_box, self._find_log, self._memory, self._spool = (
+            open_box,
+            find_log,
+            memory,
+            spool,
+        )
         self._box: Box | None = None
         self._past: list[Callable[[Box], object]] = []  # what an opened box has to be told again
         self._asked = ""  # a digest of what was asked and written since the last answer

@@ -244,9 +244,15 @@ def _collect_facts(
     said = "\n".join(failure.message for failure in case.before.failures) if takes_back else None
     try:
         is_layout, lost = run_in_child(
-            _read_change, case.git, applied.commit or case.rev, applied.files, (start, end), said, limits=_GATE_LIMITS,
+            _read_change,
+            case.git,
+            applied.commit or case.rev,
+            applied.files,
+            (start, end),
+            said,
+            limits=_GATE_LIMITS,
             cancel=case.stop.cancel,
-        )  # fmt: skip
+        )
     except AnalysisFailed as error:
         is_layout, lost = False, (f"what could not be read: {error}",)
     facts = PatchFacts(
@@ -255,7 +261,7 @@ def _collect_facts(
         alone="nothing could be run before the patch" if blind else "",
         is_whole=not blind,
         is_layout=proposal is not None and proposal.rung == "recipe" and is_layout,
-    )  # fmt: skip
+    )
     if not takes_back:
         return facts
     check, why = case.check

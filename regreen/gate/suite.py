@@ -116,7 +116,9 @@ class ProjectSuite:
             what += f", those that ran within {trial.timeout * _STOP_SHARE:.0f} seconds"
         if before.uncollected:
             what += ", without those that cannot be collected here"
-        return SuiteComparison(what, seen.kept, broken, is_part=before.stopped or before.uncollected or seen.is_part)  # fmt: skip
+        return SuiteComparison(
+            what, seen.kept, broken, is_part=before.stopped or before.uncollected or seen.is_part
+        )
 
     def select_tests(self, tests: Collection[str]) -> Trial | None:
         """A trial of some tests by name; None if they cannot be run by name."""
@@ -167,7 +169,9 @@ class ProjectSuite:
                 None
             )  # the machine may be busy: this does not prove that the patch hangs
         if after.result.ended != "exit":
-            return _PatchComparison((f"they do not come to their end with the patch: {after.result.ended}",))  # fmt: skip
+            return _PatchComparison(
+                (f"they do not come to their end with the patch: {after.result.ended}",)
+            )
         if before.tests:
             ran = after.tests if after.stopped else before.tests
             told = {test: word for test, word in before.tests.items() if test in ran}

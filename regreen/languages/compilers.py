@@ -122,18 +122,49 @@ def _parse_vet(text: str, folder: str) -> Iterator[CompilerFinding]:
                             else posixpath.join(folder, place[1])
                         )
                         line = int(place[2])
-                        yield CompilerFinding(tool, posixpath.normpath(whole), line, line, str(hit.get("message"))[:400])  # fmt: skip
+                        yield CompilerFinding(
+                            tool,
+                            posixpath.normpath(whole),
+                            line,
+                            line,
+                            str(hit.get("message"))[:400],
+                        )
 
 
 _MORE_LINTS = (
-    "await_holding_lock", "almost_complete_range", "float_equality_without_abs", "misrefactored_assign_op", "mut_range_bound",
-    "no_effect_replace", "rc_clone_in_vec_init", "suspicious_arithmetic_impl", "suspicious_op_assign_impl",
-    "suspicious_splitn", "suspicious_unary_op_formatting", "unused_io_amount", "let_underscore_lock",
-)  # fmt: skip
+    "await_holding_lock",
+    "almost_complete_range",
+    "float_equality_without_abs",
+    "misrefactored_assign_op",
+    "mut_range_bound",
+    "no_effect_replace",
+    "rc_clone_in_vec_init",
+    "suspicious_arithmetic_impl",
+    "suspicious_op_assign_impl",
+    "suspicious_splitn",
+    "suspicious_unary_op_formatting",
+    "unused_io_amount",
+    "let_underscore_lock",
+)
 _STUBS = ".regreen-stubs"
 _NAME_ERRORS = frozenset(
-    {"E0404", "E0405", "E0407", "E0412", "E0422", "E0423", "E0425", "E0432", "E0433", "E0437", "E0438", "E0531", "E0532", "E0574"}
-)  # fmt: skip
+    {
+        "E0404",
+        "E0405",
+        "E0407",
+        "E0412",
+        "E0422",
+        "E0423",
+        "E0425",
+        "E0432",
+        "E0433",
+        "E0437",
+        "E0438",
+        "E0531",
+        "E0532",
+        "E0574",
+    }
+)
 """What rustc says of names that an empty crate lacks, or that its macros would have made."""
 _DEPENDENCY_TABLES = ("dependencies", "dev-dependencies", "build-dependencies")
 

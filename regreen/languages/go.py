@@ -22,13 +22,23 @@ GO = Language(
     files=frozenset({"go"}),
     manifests=frozenset({"go.mod"}),
     gaps=frozenset(
-        {"syntax tree", "checkers", "data flow", "conventions", "assertions",
-         "test results", "edits", "mutants", "warm engine", "dependencies"}
+        {
+            "syntax tree",
+            "checkers",
+            "data flow",
+            "conventions",
+            "assertions",
+            "test results",
+            "edits",
+            "mutants",
+            "warm engine",
+            "dependencies",
+        }
     ),
     projects=TableProjects("go"),
     coverage=TableCoverage("go"),
     compiler=GoCompiler(),
-)  # fmt: skip
+)
 
 _BUILD_CONSTRAINT = re.compile(
     rb"^//(?:go:build|[ \t]{0,40}\+build) |^import \"C\"|^[ \t]*\"C\"$", re.MULTILINE
@@ -158,7 +168,14 @@ def _declared_names(node: Node) -> Iterator[tuple[str, int]]:
                     yield node_text(name), spec.start_point[0] + 1
 
 
-_BINDING_NODES = frozenset({"parameter_declaration", "variadic_parameter_declaration", "type_parameter_declaration", "label_name"})  # fmt: skip
+_BINDING_NODES = frozenset(
+    {
+        "parameter_declaration",
+        "variadic_parameter_declaration",
+        "type_parameter_declaration",
+        "label_name",
+    }
+)
 
 
 def _local_names(root: Node) -> Iterator[str]:
@@ -179,8 +196,11 @@ def _local_names(root: Node) -> Iterator[str]:
 def _is_top_level(node: Node) -> bool:
     parent = node.parent
     while parent is not None and parent.type in {
-        "var_spec_list", "var_declaration", "const_declaration", "type_declaration",
-    }:  # fmt: skip
+        "var_spec_list",
+        "var_declaration",
+        "const_declaration",
+        "type_declaration",
+    }:
         parent = parent.parent
     return parent is not None and parent.type == "source_file"
 

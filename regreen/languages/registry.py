@@ -47,9 +47,19 @@ PYTHON = Language(
 
 
 _OUTLINE_ONLY: frozenset[Capability] = frozenset(
-    {"syntax tree", "checkers", "data flow", "conventions", "assertions", "test results",
-     "edits", "mutants", "warm engine", "dependencies"}
-)  # fmt: skip
+    {
+        "syntax tree",
+        "checkers",
+        "data flow",
+        "conventions",
+        "assertions",
+        "test results",
+        "edits",
+        "mutants",
+        "warm engine",
+        "dependencies",
+    }
+)
 JAVA = Language(
     title="Java",
     files=frozenset({"java"}),
@@ -173,9 +183,13 @@ def is_plain_test_call(trial: Trial) -> bool:
 def find_warm_language(trial: Trial) -> Language | None:
     """The language whose warm engine runs the tests of the command."""
     return next(
-        (x for x, _ in _WITH_TESTS if x.warm_driver and x.warm_driver.find_interpreter(trial.command)),
+        (
+            x
+            for x, _ in _WITH_TESTS
+            if x.warm_driver and x.warm_driver.find_interpreter(trial.command)
+        ),
         None,
-    )  # fmt: skip
+    )
 
 
 def find_test_files(word: str) -> list[str]:

@@ -20,9 +20,18 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _GAPS: frozenset[Capability] = frozenset(
-    {"syntax tree", "checkers", "conventions", "assertions", "test results", "edits",
-     "mutants", "warm engine", "dependencies"}
-)  # fmt: skip
+    {
+        "syntax tree",
+        "checkers",
+        "conventions",
+        "assertions",
+        "test results",
+        "edits",
+        "mutants",
+        "warm engine",
+        "dependencies",
+    }
+)
 _PROJECTS = TableProjects("javascript")
 _COVERAGE = TableCoverage("javascript")
 JAVASCRIPT = Language(
@@ -42,11 +51,32 @@ TYPESCRIPT = Language(
     coverage=_COVERAGE,
 )
 
-_SCRIPT_SUFFIXES = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts", ".json", ".vue", ".svelte")  # fmt: skip
+_SCRIPT_SUFFIXES = (
+    ".ts",
+    ".tsx",
+    ".d.ts",
+    ".js",
+    ".jsx",
+    ".mjs",
+    ".cjs",
+    ".mts",
+    ".cts",
+    ".json",
+    ".vue",
+    ".svelte",
+)
 _DECLARATION_NODES = frozenset(
-    {"function_declaration", "generator_function_declaration", "class_declaration", "abstract_class_declaration",
-     "interface_declaration", "type_alias_declaration", "enum_declaration", "function_signature"}
-)  # fmt: skip
+    {
+        "function_declaration",
+        "generator_function_declaration",
+        "class_declaration",
+        "abstract_class_declaration",
+        "interface_declaration",
+        "type_alias_declaration",
+        "enum_declaration",
+        "function_signature",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,9 +335,19 @@ _NAME_FIELDS = {
     "for_in_statement": "left",
 }
 _BINDING_NODES = frozenset(
-    {"required_parameter", "optional_parameter", "rest_pattern", "array_pattern", "object_pattern", "pair_pattern",
-     "formal_parameters", "catch_clause", "import_clause", "namespace_import"}
-)  # fmt: skip
+    {
+        "required_parameter",
+        "optional_parameter",
+        "rest_pattern",
+        "array_pattern",
+        "object_pattern",
+        "pair_pattern",
+        "formal_parameters",
+        "catch_clause",
+        "import_clause",
+        "namespace_import",
+    }
+)
 
 
 def _is_binding(node: Node) -> bool:

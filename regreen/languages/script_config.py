@@ -13,11 +13,26 @@ _MAX_EXTENDS = 5
 _MAX_CHARACTERS = 200_000
 _MAX_PACKAGES = 200
 _KEPT_OPTIONS = frozenset(
-    {"strict", "strictNullChecks", "noImplicitAny", "strictFunctionTypes", "strictBindCallApply",
-     "strictPropertyInitialization", "useUnknownInCatchVariables", "exactOptionalPropertyTypes",
-     "noUncheckedIndexedAccess", "noImplicitReturns", "noImplicitThis", "noImplicitOverride", "lib",
-     "experimentalDecorators", "emitDecoratorMetadata", "useDefineForClassFields", "erasableSyntaxOnly"}
-)  # fmt: skip
+    {
+        "strict",
+        "strictNullChecks",
+        "noImplicitAny",
+        "strictFunctionTypes",
+        "strictBindCallApply",
+        "strictPropertyInitialization",
+        "useUnknownInCatchVariables",
+        "exactOptionalPropertyTypes",
+        "noUncheckedIndexedAccess",
+        "noImplicitReturns",
+        "noImplicitThis",
+        "noImplicitOverride",
+        "lib",
+        "experimentalDecorators",
+        "emitDecoratorMetadata",
+        "useDefineForClassFields",
+        "erasableSyntaxOnly",
+    }
+)
 _JSONC = re.compile(r'"(?>(?:[^"\\\n]|\\.)*)"|//[^\n]*+|/\*(?>(?:[^*]|\*(?!/))*)\*/|,(?=\s*+[}\]])')
 
 
@@ -70,10 +85,21 @@ def read_compiler_options(
         paths.setdefault(name, [_relate(p, folder) for p in places])
     kept.setdefault("strict", False)
     return {
-        **kept, "paths": paths, "allowJs": True, "checkJs": True, "noEmit": True, "skipLibCheck": True, "types": [],
-        "module": "preserve", "moduleResolution": "bundler", "target": "esnext", "jsx": "preserve",
-        "resolveJsonModule": True, "allowImportingTsExtensions": True, "allowArbitraryExtensions": True,
-    }  # fmt: skip
+        **kept,
+        "paths": paths,
+        "allowJs": True,
+        "checkJs": True,
+        "noEmit": True,
+        "skipLibCheck": True,
+        "types": [],
+        "module": "preserve",
+        "moduleResolution": "bundler",
+        "target": "esnext",
+        "jsx": "preserve",
+        "resolveJsonModule": True,
+        "allowImportingTsExtensions": True,
+        "allowArbitraryExtensions": True,
+    }
 
 
 def _find_extended(extends: object, folder: str) -> str | None:

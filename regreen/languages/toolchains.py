@@ -120,8 +120,11 @@ class TableCoverage:
         listed = "\n".join(path for path in paths if "\n" not in path)
         return {
             f"{_FOLDER}/{self.name}.paths": f"{listed}\n".encode("utf-8", "surrogateescape"),
-            **{f"{_FOLDER}/{place}": (folder / name).read_bytes() for place, name in programs.items()},
-        }  # fmt: skip
+            **{
+                f"{_FOLDER}/{place}": (folder / name).read_bytes()
+                for place, name in programs.items()
+            },
+        }
 
     def extend_environment(self, env: Mapping[str, str], *, traced: bool) -> dict[str, str]:
         """`env` with what starts the measurement, where the run is traced."""
@@ -145,9 +148,11 @@ class TableCoverage:
                 number = int(row["line"])
                 lines[number] = lines.get(number, 0) + int(row["hits"])
         found = {
-            path: MeasuredFile(frozenset(ran), frozenset(n for n, times in ran.items() if not times), (), ())
+            path: MeasuredFile(
+                frozenset(ran), frozenset(n for n, times in ran.items() if not times), (), ()
+            )
             for path, ran in hits.items()
-        }  # fmt: skip
+        }
         return found or None
 
     @property

@@ -256,11 +256,27 @@ class _Section:
         self._pytest = PytestReader()
         self._unittest = UnittestReader()
         self._readers: tuple[LogReader, ...] = (
-            JestReader(), VitestReader(), MochaReader(), NodeReader(), HeadedReader(), BunReader(), CargoReader(), GoReader(),
-            TypeReader(), PreCommitReader(), MatchReader("lint", "lint"), MatchReader("grouped", "lint"), RustBuildReader(),
-            MatchReader("compilers", "build"), OtherTestsReader(), MatchReader("builds", "build"), MatchReader("web", "lint"), AvaReader(),
-            MatchReader("installers", "dependency"), NpmReader(),
-        )  # fmt: skip
+            JestReader(),
+            VitestReader(),
+            MochaReader(),
+            NodeReader(),
+            HeadedReader(),
+            BunReader(),
+            CargoReader(),
+            GoReader(),
+            TypeReader(),
+            PreCommitReader(),
+            MatchReader("lint", "lint"),
+            MatchReader("grouped", "lint"),
+            RustBuildReader(),
+            MatchReader("compilers", "build"),
+            OtherTestsReader(),
+            MatchReader("builds", "build"),
+            MatchReader("web", "lint"),
+            AvaReader(),
+            MatchReader("installers", "dependency"),
+            NpmReader(),
+        )
         self._events = GoEvents()
         self._infra = MatchReader("infra", "infra")
         self._environments = MatchReader("environments", "unknown")

@@ -45,9 +45,19 @@ _ROBOT = re.compile(r"^(?P<name>\S.{0,300}?) +\| FAIL \|$")
 _ROBOT_COUNT = re.compile(r"^\d+ (?:critical )?tests?, \d+ passed, ")
 _EXUNIT = re.compile(r"^ +\d+\) (?P<name>test .{1,300} \([A-Z][\w.]*\))$")
 _BLOCK_END_PREFIXES = (
-    "[ERROR]", "[INFO]", "[WARNING]", "Tests run:", "FAILURES!", "ERRORS!", "Failed!", "  Passed ", "  Skipped ", "Results",
-    "  JUnit ", "Test run finished",
-)  # fmt: skip
+    "[ERROR]",
+    "[INFO]",
+    "[WARNING]",
+    "Tests run:",
+    "FAILURES!",
+    "ERRORS!",
+    "Failed!",
+    "  Passed ",
+    "  Skipped ",
+    "Results",
+    "  JUnit ",
+    "Test run finished",
+)
 
 
 class OtherTestsReader:

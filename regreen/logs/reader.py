@@ -19,9 +19,18 @@ _WORKSPACE_PREFIX = re.compile(
     r"^(?:file://)?(?:/home/runner/work/[^/]+/[^/]+/|/__w/[^/]+/[^/]+/|/github/workspace/|/work/|/Users/runner/work/[^/]+/[^/]+/)"
 )
 _FOREIGN_PARTS = (
-    "site-packages/", "dist-packages/", "/lib/python", "node_modules/", "/usr/", "<frozen", "<string>", "node:",
-    "/rustc/", "/opt/hostedtoolcache/", "/.cargo/registry/",
-)  # fmt: skip
+    "site-packages/",
+    "dist-packages/",
+    "/lib/python",
+    "node_modules/",
+    "/usr/",
+    "<frozen",
+    "<string>",
+    "node:",
+    "/rustc/",
+    "/opt/hostedtoolcache/",
+    "/.cargo/registry/",
+)
 
 
 class LogReader(Protocol):

@@ -19,9 +19,22 @@ from regreen.packages.popular_names import (
 )
 
 ConcernKind = Literal[
-    "look-alike", "unknown", "invalid-name", "index-changed", "not-from-an-index", "hash-lost", "install-hook",
-    "lock-mismatch", "not-locked", "unreadable", "no-such-version", "yanked", "deprecated", "hash-changed", "other-archive",
-]  # fmt: skip
+    "look-alike",
+    "unknown",
+    "invalid-name",
+    "index-changed",
+    "not-from-an-index",
+    "hash-lost",
+    "install-hook",
+    "lock-mismatch",
+    "not-locked",
+    "unreadable",
+    "no-such-version",
+    "yanked",
+    "deprecated",
+    "hash-changed",
+    "other-archive",
+]
 Severity = Literal["critical", "high", "medium", "low"]
 _LOOK_ALIKE_CONFIDENCE = {
     "letters that look the same": 0.9,

@@ -37,10 +37,22 @@ VCS_PREFIXES = (
 # compared, so this program carries no address of any of them.
 _USUAL_INDEXES = frozenset(
     {
-        "a4aa2ac280bb", "c899567ee906", "0dc11026ac75", "70bb4000cd2f", "00a7dc5a0cc3", "789e46d79514", "eb7e11c7f9ec",
-        "3d01f3609be8", "71741fe2460a", "be549aaf28b6", "03e390c8d8a6", "0e10f3b8bb2a", "386c042daaf7", "f5c653675ede",
+        "a4aa2ac280bb",
+        "c899567ee906",
+        "0dc11026ac75",
+        "70bb4000cd2f",
+        "00a7dc5a0cc3",
+        "789e46d79514",
+        "eb7e11c7f9ec",
+        "3d01f3609be8",
+        "71741fe2460a",
+        "be549aaf28b6",
+        "03e390c8d8a6",
+        "0e10f3b8bb2a",
+        "386c042daaf7",
+        "f5c653675ede",
     }
-)  # fmt: skip
+)
 
 
 def is_usual_index(host: str) -> bool:

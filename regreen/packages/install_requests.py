@@ -34,10 +34,20 @@ _NODE_TOOLS = frozenset({"npm", "yarn", "pnpm", "bun"})
 _NODE_RUNNERS = frozenset({"npx", "pnpx", "bunx"})
 _INSTALLERS = _PYTHON_TOOLS | _NODE_TOOLS | _NODE_RUNNERS
 _JVM_BUILDERS = frozenset({"mvn", "mvnw", "mvnd", "gradle", "gradlew"})
-_LIFECYCLE_SCRIPTS = frozenset({
-    "preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare", "prepublish",
-})  # fmt: skip
-_INSTALL_VERBS = frozenset({"install", "i", "add", "download", "wheel", "inject", "dlx", "exec", "x", "upgrade", "update"})  # fmt: skip
+_LIFECYCLE_SCRIPTS = frozenset(
+    {
+        "preinstall",
+        "install",
+        "postinstall",
+        "preprepare",
+        "prepare",
+        "postprepare",
+        "prepublish",
+    }
+)
+_INSTALL_VERBS = frozenset(
+    {"install", "i", "add", "download", "wheel", "inject", "dlx", "exec", "x", "upgrade", "update"}
+)
 _NAMING_OPTIONS = frozenset(
     {"--with", "--with-editable", "--from", "--spec", "--package", "--with-requirements"}
 )

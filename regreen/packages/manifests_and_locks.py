@@ -63,8 +63,10 @@ def read_package_json(text: str) -> DeclaredPackages:
 def _read_overrides(data: object, text: str) -> list[Dependency]:
     """Overrides of transitive packages that are no plain version, in the syntax of npm, yarn and pnpm."""
     places = [
-        get_table(data, "overrides"), get_table(data, "resolutions"), get_table(get_table(data, "pnpm"), "overrides")
-    ]  # fmt: skip
+        get_table(data, "overrides"),
+        get_table(data, "resolutions"),
+        get_table(get_table(data, "pnpm"), "overrides"),
+    ]
     packages: list[Dependency] = []
     while places:
         for key, spec in places.pop().items():
@@ -200,7 +202,9 @@ def read_gemfile(text: str) -> DeclaredPackages:
 # The lock files of yarn, pnpm and Go: which packages, from which hosts, with or without a checksum.
 
 _YARN_HEADER = re.compile(r"^\"?(@?[^@\s\"]+)@([^\n]{1,2000}):\s*$")
-_PNPM_HEADER = re.compile(r"^ {2}['\"]?/?(@?[\w.-]+(?:/[\w.-]+)??)[@/](\d[^'\"\s():]{0,100})[^:\s]{0,300}['\"]?:\s*$")  # fmt: skip
+_PNPM_HEADER = re.compile(
+    r"^ {2}['\"]?/?(@?[\w.-]+(?:/[\w.-]+)??)[@/](\d[^'\"\s():]{0,100})[^:\s]{0,300}['\"]?:\s*$"
+)
 _CHECKSUM_LINE = re.compile(r"^\s+(?:integrity|checksum)[: ]|\bintegrity: ")
 _ADDRESS = re.compile(r"(?:resolved\s+\"|tarball:\s*['\"]?)(https?://[^\s\"'#},]{1,500})")
 _CHECKSUM = re.compile(r"\bsha\d+-[A-Za-z0-9+/=]+")

@@ -278,10 +278,16 @@ def read_python_lock(text: str) -> DeclaredPackages:
             indexes.setdefault(registry, line)
         packages.append(
             Dependency(
-                name, "pypi", str(row.get("version", "")), kind, where, line,
-                "hash" in archives, frozenset(_CHECKSUM.findall(archives)),
+                name,
+                "pypi",
+                str(row.get("version", "")),
+                kind,
+                where,
+                line,
+                "hash" in archives,
+                frozenset(_CHECKSUM.findall(archives)),
             )
-        )  # fmt: skip
+        )
     return DeclaredPackages(tuple(packages), tuple(indexes.items()), is_lock=True)
 
 

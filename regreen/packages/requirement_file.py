@@ -34,13 +34,26 @@ _BYTE_ORDER_MARKS = (
 )
 _CODING_COMMENT = re.compile(rb"coding[:=]\s*([-\w.]+)")
 _SHORT_OPTIONS = {
-    "--requirement": "-r", "--constraint": "-c", "--editable": "-e", "--find-links": "-f", "--index-url": "-i",
+    "--requirement": "-r",
+    "--constraint": "-c",
+    "--editable": "-e",
+    "--find-links": "-f",
+    "--index-url": "-i",
     "--pypi-url": "-i",
-}  # fmt: skip
+}
 _WITH_VALUE = (
-    "--requirement", "--constraint", "--editable", "--find-links", "--index-url", "--pypi-url", "--extra-index-url",
-    "--trusted-host", "--no-binary", "--only-binary", "--use-feature",
-)  # fmt: skip
+    "--requirement",
+    "--constraint",
+    "--editable",
+    "--find-links",
+    "--index-url",
+    "--pypi-url",
+    "--extra-index-url",
+    "--trusted-host",
+    "--no-binary",
+    "--only-binary",
+    "--use-feature",
+)
 _FLAG_OPTIONS = ("--no-index", "--pre", "--prefer-binary", "--require-hashes")
 
 
@@ -145,8 +158,17 @@ REQUIREMENT_URL = re.compile(
     r"(?:[A-Za-z0-9._-]+(?:\[[^\]]*\])?\s*@\s*)?(?:git|hg|svn|bzr)?\+?(?:https?|ssh|git)://.*"
 )
 _ARCHIVE_NAME = re.compile(r".*\.(whl|zip|tar\.gz|tgz|tar\.bz2|tar\.xz)", re.IGNORECASE)
-FILE_OPTIONS = {"-r": "-r", "--requirement": "-r", "--requirements": "-r", "-c": "-c", "--constraint": "-c",
-          "--constraints": "-c", "--build-constraint": "-c", "-b": "-c", "--override": "-c"}  # fmt: skip
+FILE_OPTIONS = {
+    "-r": "-r",
+    "--requirement": "-r",
+    "--requirements": "-r",
+    "-c": "-c",
+    "--constraint": "-c",
+    "--constraints": "-c",
+    "--build-constraint": "-c",
+    "-b": "-c",
+    "--override": "-c",
+}
 
 
 def pip_needs(arguments: Sequence[str], read: ReadFile | None) -> SetupNeeds:

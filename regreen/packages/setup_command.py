@@ -93,11 +93,37 @@ def _python_needs(arguments: Sequence[str], read: ReadFile | None) -> SetupNeeds
     return NEEDS_NOTHING if list(arguments) in (["-V"], ["--version"]) else NEEDS_EVERYTHING
 
 
-_HARMLESS_COMMANDS = frozenset({
-    "true", ":", "echo", "printf", "set", "export", "unset", "umask", "ulimit", "mkdir", "apt-get", "apt", "apk",
-    "dnf", "yum", "pipx", "rustup", "ensurepip", "venv", "virtualenv", "date", "pwd", "uname", "which", "type",
-    "sleep", "exit",
-})  # fmt: skip
+_HARMLESS_COMMANDS = frozenset(
+    {
+        "true",
+        ":",
+        "echo",
+        "printf",
+        "set",
+        "export",
+        "unset",
+        "umask",
+        "ulimit",
+        "mkdir",
+        "apt-get",
+        "apt",
+        "apk",
+        "dnf",
+        "yum",
+        "pipx",
+        "rustup",
+        "ensurepip",
+        "venv",
+        "virtualenv",
+        "date",
+        "pwd",
+        "uname",
+        "which",
+        "type",
+        "sleep",
+        "exit",
+    }
+)
 
 
 _FETCH_COMMANDS: dict[str, tuple[frozenset[tuple[str, ...]], frozenset[re.Pattern[str]]]] = {

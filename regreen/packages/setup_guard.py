@@ -45,10 +45,20 @@ from regreen.packages.runner_installs import is_runner_file, read_runner_file
 from regreen.packages.setup_command import find_needs
 from regreen.packages.setup_inputs import ReadFile, SetupNeeds, path_in_tree
 
-_CONFIGURATION_FILES = frozenset({
-    "pip.conf", "pip.ini", "uv.toml", ".npmrc", ".yarnrc", ".yarnrc.yml", "bunfig.toml", "poetry.toml", ".pypirc",
-    ".condarc",
-})  # fmt: skip
+_CONFIGURATION_FILES = frozenset(
+    {
+        "pip.conf",
+        "pip.ini",
+        "uv.toml",
+        ".npmrc",
+        ".yarnrc",
+        ".yarnrc.yml",
+        "bunfig.toml",
+        "poetry.toml",
+        ".pypirc",
+        ".condarc",
+    }
+)
 # Lock files whose packages are not read, but whose addresses are all checked.
 _ADDRESSED_LOCKS = frozenset({"uv.lock", "yarn.lock", "pnpm-lock.yaml", "Pipfile.lock", "bun.lock"})
 _UNCHECKED_SOURCE = re.compile(
@@ -138,8 +148,16 @@ class _SetupGuard:
         requests = find_install_requests(setup, self.tree.read, self.tree.files.keys())
         named = follow_includes(requests.requirement_files, self.tree.read)
         wanted = find_needs(setup, self.tree.files.keys(), self.tree.read)
-        builds = () if requests.build_arguments is None else self._changed_builds(requests.build_arguments)  # fmt: skip
-        called = (path for path in (*requests.scripts, *self._find_backends(wanted)) if self._is_changed(path))  # fmt: skip
+        builds = (
+            ()
+            if requests.build_arguments is None
+            else self._changed_builds(requests.build_arguments)
+        )
+        called = (
+            path
+            for path in (*requests.scripts, *self._find_backends(wanted))
+            if self._is_changed(path)
+        )
         return {*self._select_files(wanted, named, requests), *builds, *called}
 
     def _find_backends(self, wanted: SetupNeeds) -> Iterator[str]:
@@ -156,7 +174,11 @@ class _SetupGuard:
             module = str(system.get("build-backend", "")).partition(":")[0].replace(".", "/")
             for folder in get_list(system, "backend-path"):
                 place = path_in_tree(posixpath.dirname(path), f"{folder}/{module}")
-                yield from (file for file in self.tree.files if file == f"{place}.py" or file.startswith(f"{place}/"))  # fmt: skip
+                yield from (
+                    file
+                    for file in self.tree.files
+                    if file == f"{place}.py" or file.startswith(f"{place}/")
+                )
 
     def find_refusals(
         self, setup: str, env: Collection[tuple[str, str]]

@@ -86,7 +86,12 @@ def divide_change(git: Git, base: str, head: str) -> ChangeParts:
         tests = list(_find_data_users(git, head, data, modules))
     old = {word for file in product for word in _WORD.findall(file.old or "")}
     new = {word for file in sources for word in _WORD.findall(file.added_text)}
-    new |= {word for file in sources for word in file.path.removesuffix(file.suffix).split("/") if file.old is None}  # fmt: skip
+    new |= {
+        word
+        for file in sources
+        for word in file.path.removesuffix(file.suffix).split("/")
+        if file.old is None
+    }
     return ChangeParts(
         tuple(tests),
         tuple(file.path for file in support if file.new is not None),

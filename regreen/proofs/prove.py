@@ -35,8 +35,12 @@ from regreen.runs.trial import Trial, prepare_environment
 
 # What a pull request says of itself, and what its own diff does to the tests that guard the project.
 
-_CLOSES = re.compile(r"(?i)\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?):? {1,3}(?:[\w.-]{1,60}/[\w.-]{1,60})?#\d{1,9}\b")  # fmt: skip
-_FIXES = re.compile(r"(?i)^(?:\[?bug\]?|(?:bug|hot)?fix(?:e[sd]|ing)?\b)|\bfix(?:e[sd])? (?:a |the )?bug\b")  # fmt: skip
+_CLOSES = re.compile(
+    r"(?i)\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?):? {1,3}(?:[\w.-]{1,60}/[\w.-]{1,60})?#\d{1,9}\b"
+)
+_FIXES = re.compile(
+    r"(?i)^(?:\[?bug\]?|(?:bug|hot)?fix(?:e[sd]|ing)?\b)|\bfix(?:e[sd])? (?:a |the )?bug\b"
+)
 _KEEPS = re.compile(
     r"(?i)^refactor\w*|\brefactoring\b|\bno (?:(?:behavior|behaviour)(?:al)?|functional) changes?\b"
 )
@@ -229,13 +233,24 @@ class _Proof:
         tests: tuple[TestProof, ...] = ()
         if self.parts.tests and self.parts.changes_source:
             tests = self._prove_tests()
-        self.seconds["proof"] = time.monotonic() - started - self.seconds["mutants"] - self.seconds["environment"]  # fmt: skip
+        self.seconds["proof"] = (
+            time.monotonic() - started - self.seconds["mutants"] - self.seconds["environment"]
+        )
         verdict, reason = self._conclude(tests)
         refused = next((one for one in census if one.level == "deny"), None)
         if refused is not None:
             verdict, reason = "refused", refused.detail
         claims = (*self._check_closes(tests, verdict), *self._check_keeps(tests))
-        return ProofResult(verdict, reason, tests, self.mutants, claims, census, self.seconds, self._make_capsule(tests))  # fmt: skip
+        return ProofResult(
+            verdict,
+            reason,
+            tests,
+            self.mutants,
+            claims,
+            census,
+            self.seconds,
+            self._make_capsule(tests),
+        )
 
     def _conclude(self, tests: Sequence[TestProof]) -> tuple[ProofVerdict, str]:
         if not self.parts.changes_source:
@@ -259,17 +274,26 @@ class _Proof:
             return None
         trial = self._make_trial(self.parts.tests, self.overlay)
         try:
-            return make_capsule("prove", trial, self.job.base, expect_runs(runs), git=self.git, sandbox=self.sandbox)  # fmt: skip
+            return make_capsule(
+                "prove", trial, self.job.base, expect_runs(runs), git=self.git, sandbox=self.sandbox
+            )
         except UserError as error:
             self.say(f"no capsule was made: {error}")
             return None
 
     # -- runs ----------------------------------------------------------------------------------------------------
 
-    def _run(self, rev: str, tests: Sequence[ChangedTest], overlay: Mapping[str, bytes]) -> CommandRun:  # fmt: skip
+    def _run(
+        self, rev: str, tests: Sequence[ChangedTest], overlay: Mapping[str, bytes]
+    ) -> CommandRun:
         return run_fresh(
-            self._make_trial(tests, overlay), rev, git=self.git, sandbox=self.sandbox, listeners=TEST_LISTENERS, cancel=self.cancel
-        )  # fmt: skip
+            self._make_trial(tests, overlay),
+            rev,
+            git=self.git,
+            sandbox=self.sandbox,
+            listeners=TEST_LISTENERS,
+            cancel=self.cancel,
+        )
 
     def _make_trial(self, tests: Sequence[ChangedTest], overlay: Mapping[str, bytes]) -> Trial:
         laid = {**self.job.trial.overlay, **overlay}
@@ -289,15 +313,24 @@ class _Proof:
         """Two runs on each side, all at once: most of a short one is the start of its box."""
         with ContextThreadPool(4) as pool:
             started: list[tuple[Future[CommandRun], Future[CommandRun]]] = [
-                (pool.submit(self._run, self.job.head, tests, {}), pool.submit(self._run, self.job.base, tests, self.overlay))
+                (
+                    pool.submit(self._run, self.job.head, tests, {}),
+                    pool.submit(self._run, self.job.base, tests, self.overlay),
+                )
                 for _ in range(2)
-            ]  # fmt: skip
+            ]
             return [_SidedRuns(head.result(), base.result()) for head, base in started]
 
     def _prepare_both(self, tests: Sequence[ChangedTest]) -> None:
         started = time.monotonic()
         for rev, overlay in ((self.job.head, {}), (self.job.base, self.overlay)):
-            prepare_environment(self._make_trial(tests, overlay), rev, git=self.git, sandbox=self.sandbox, cancel=self.cancel)  # fmt: skip
+            prepare_environment(
+                self._make_trial(tests, overlay),
+                rev,
+                git=self.git,
+                sandbox=self.sandbox,
+                cancel=self.cancel,
+            )
         self.seconds["environment"] += time.monotonic() - started
 
     def _prove_tests(self) -> tuple[TestProof, ...]:
@@ -342,8 +375,10 @@ class _Proof:
             if test.test not in self.done:
                 red = reds.get(test.test)
                 self.done[test.test] = (
-                    self._judge_unshown(test, red) if red else self._judge_green(test, proven=proven)
-                )  # fmt: skip
+                    self._judge_unshown(test, red)
+                    if red
+                    else self._judge_green(test, proven=proven)
+                )
         return tuple(self.done[test.test] for test in tests)
 
     def _compare(self, test: ChangedTest, runs: _SidedRuns) -> TestProof | _Red | None:
@@ -366,7 +401,11 @@ class _Proof:
         """How what passes with the change fails without it; None where it does not."""
         base = _select(test, run.tests)
         failed = [name for name in passing if base.get(name) == "failed"]
-        found = [_classify_failure(one, self.parts.new_names) for one in run.failures if one.test in failed]  # fmt: skip
+        found = [
+            _classify_failure(one, self.parts.new_names)
+            for one in run.failures
+            if one.test in failed
+        ]
         for kind in ("assertion", "crash", "lacks", "other"):
             if red := next((red for red in found if red.kind == kind), None):
                 return red
@@ -378,7 +417,9 @@ class _Proof:
         told = uncollected[0].message if uncollected else "it is not collected without the change"
         return _Red("lacks", told.partition("\n")[0][:200])
 
-    def _find_unsteady(self, first: _SidedRuns, second: _SidedRuns, tests: Sequence[ChangedTest]) -> None:  # fmt: skip
+    def _find_unsteady(
+        self, first: _SidedRuns, second: _SidedRuns, tests: Sequence[ChangedTest]
+    ) -> None:
         """What is red on the base, and ends otherwise in the second run of either side, is a flake."""
         for test in tests:
             before, after = (_select(test, runs.head.tests) for runs in (first, second))
@@ -390,7 +431,13 @@ class _Proof:
 
     def _judge_red(self, test: ChangedTest, red: _Red) -> TestProof:
         if red.kind == "other":
-            return TestProof(test.test, "error", "pass", "inconclusive", f"without the change it ends with an error of another kind: {red.text}")  # fmt: skip
+            return TestProof(
+                test.test,
+                "error",
+                "pass",
+                "inconclusive",
+                f"without the change it ends with an error of another kind: {red.text}",
+            )
         if red.kind == "crash" and test.hollow:
             why = f"without the change it stops with {red.text}, but {test.hollow}"
             return TestProof(test.test, "error", "pass", "inconclusive", why)
@@ -408,14 +455,30 @@ class _Proof:
     def _judge_green(self, test: ChangedTest, *, proven: bool) -> TestProof:
         both = "it passes with and without the change"
         if test.hollow:
-            return TestProof(test.test, "pass", "pass", "not_discriminating", f"{both}: {test.hollow}")  # fmt: skip
+            return TestProof(
+                test.test, "pass", "pass", "not_discriminating", f"{both}: {test.hollow}"
+            )
         if not test.asks_new or not test.function:
-            return TestProof(test.test, "pass", "pass", "nothing_to_prove", f"{both}; what is altered in it asks nothing new")  # fmt: skip
+            return TestProof(
+                test.test,
+                "pass",
+                "pass",
+                "nothing_to_prove",
+                f"{both}; what is altered in it asks nothing new",
+            )
         if proven or self.intent.keeps:
-            return TestProof(test.test, "pass", "pass", "nothing_to_prove", f"{both}; it guards what stays")  # fmt: skip
+            return TestProof(
+                test.test, "pass", "pass", "nothing_to_prove", f"{both}; it guards what stays"
+            )
         if test.test in self.noticed:
             verdict: ProofVerdict = "inconclusive" if self.intent.fixes else "nothing_to_prove"
-            return TestProof(test.test, "pass", "pass", verdict, f"{both}, and notices faults in the changed lines")  # fmt: skip
+            return TestProof(
+                test.test,
+                "pass",
+                "pass",
+                verdict,
+                f"{both}, and notices faults in the changed lines",
+            )
         lived = next((mutant for mutant in self.mutants if not mutant.killed_by), None)
         if lived is None:
             why = (
@@ -423,7 +486,13 @@ class _Proof:
                 if self._untried
                 else "no fault could be put"
             )
-            return TestProof(test.test, "pass", "pass", "inconclusive", f"{both}, and {why} into the changed lines")  # fmt: skip
+            return TestProof(
+                test.test,
+                "pass",
+                "pass",
+                "inconclusive",
+                f"{both}, and {why} into the changed lines",
+            )
         why = f"{both}, and with {lived.change!r} in {lived.path}:{lived.line} too"
         return TestProof(test.test, "pass", "pass", "not_discriminating", why)
 
@@ -449,7 +518,11 @@ class _Proof:
             run = self._run(self.job.head, left, files)
             for test in list(left):
                 failed = _select(test, run.tests)
-                seen = [_classify_failure(one, frozenset()) for one in run.failures if one.test in failed]  # fmt: skip
+                seen = [
+                    _classify_failure(one, frozenset())
+                    for one in run.failures
+                    if one.test in failed
+                ]
                 shown = next((red for red in seen if red.kind in {"assertion", "crash"}), None)
                 if shown is not None:
                     left.remove(test)
@@ -476,7 +549,7 @@ class _Proof:
 
     def _kill(
         self, faults: list[tuple[TriedMutant, Candidate]], own: Mapping[str, str], deadline: float
-    ) -> list[tuple[TriedMutant, Candidate]]:  # fmt: skip
+    ) -> list[tuple[TriedMutant, Candidate]]:
         stop = StopCondition(deadline, self.cancel)
         tried: list[tuple[TriedMutant, Candidate]] = []
         asked = dict(own)
@@ -486,8 +559,14 @@ class _Proof:
                 break
             engine = self._make_engine({**others, **dict.fromkeys(asked, "failed")}, stop)
             if number == 0:
-                timed = engine.run_baseline(sorted({name.split("::")[0] for name in asked}), stop.left / 3)  # fmt: skip
-                others = {name: "passed" for name, one in timed.items() if one.outcome == "passed" and name not in own}  # fmt: skip
+                timed = engine.run_baseline(
+                    sorted({name.split("::")[0] for name in asked}), stop.left / 3
+                )
+                others = {
+                    name: "passed"
+                    for name, one in timed.items()
+                    if one.outcome == "passed" and name not in own
+                }
                 engine = self._make_engine({**others, **dict.fromkeys(asked, "failed")}, stop)
                 engine.set_limits(timed)
             verdicts = engine.try_all([candidate for _, candidate in faults], seconds=stop.left)
@@ -496,7 +575,9 @@ class _Proof:
             for (mutant, candidate), verdict in zip(faults, verdicts, strict=False):
                 if verdict.how != "untried":
                     killer = verdict.failed[0] if verdict.failed else "the tests"
-                    rows.append((replace(mutant, killed_by=None if verdict.green else killer), candidate))  # fmt: skip
+                    rows.append(
+                        (replace(mutant, killed_by=None if verdict.green else killer), candidate)
+                    )
                     seen |= {own[killer]} if not verdict.green and killer in own else set()
             tried = tried or rows
             self.noticed |= seen
@@ -557,16 +638,30 @@ class _Proof:
         self.say("running the project's tests before and after the change")
         trial = replace(self.job.trial, timeout=min(self.job.trial.timeout, 60 * self.job.minutes))
         old, new = (
-            run_fresh(trial, rev, git=self.git, sandbox=self.sandbox, listeners=TEST_LISTENERS, seconds=trial.timeout / 2, cancel=self.cancel)
+            run_fresh(
+                trial,
+                rev,
+                git=self.git,
+                sandbox=self.sandbox,
+                listeners=TEST_LISTENERS,
+                seconds=trial.timeout / 2,
+                cancel=self.cancel,
+            )
             for rev in (self.job.base, self.job.head)
-        )  # fmt: skip
+        )
         if not old.tests or not new.tests or old.stopped or new.stopped:
             yield ProofClaim(text, None, "the project's tests did not run to their end")
             return
         gone = find_regressed_tests(old.tests, new.tests)
         failed = [test for test, word in gone.items() if word == "failed"]
-        kept = sum(word == "passed" and old.tests.get(test) == "passed" for test, word in new.tests.items())  # fmt: skip
-        why = f"{failed[0]} passed before and fails now" if failed else f"{kept} tests pass before and after"  # fmt: skip
+        kept = sum(
+            word == "passed" and old.tests.get(test) == "passed" for test, word in new.tests.items()
+        )
+        why = (
+            f"{failed[0]} passed before and fails now"
+            if failed
+            else f"{kept} tests pass before and after"
+        )
         yield ProofClaim(text, not failed, why)
 
 
@@ -595,10 +690,18 @@ def _classify_failure(failure: Failure, new_names: frozenset[str]) -> _Red:
     place = failure.path or failure.test.partition("::")[0]
     if _ASSERTING_KIND.fullmatch(failure.kind) and is_test(place):
         return _Red("assertion", text)
-    if failure.kind in {"SyntaxError", "IndentationError", "ImportError", "ModuleNotFoundError", "NameError"}:  # fmt: skip
+    if failure.kind in {
+        "SyntaxError",
+        "IndentationError",
+        "ImportError",
+        "ModuleNotFoundError",
+        "NameError",
+    }:
         return _Red("lacks", text)
     if _LACKS_NAME.search(failure.message[:2000]):
-        quoted = {part for name in _QUOTED.findall(failure.message[:2000]) for part in name.split(".")}  # fmt: skip
+        quoted = {
+            part for name in _QUOTED.findall(failure.message[:2000]) for part in name.split(".")
+        }
         about_calls = "argument" in failure.message[:2000]
         if "fixture '" in failure.message[:2000]:
             return _Red("other", text)

@@ -117,7 +117,9 @@ def _negative_log_posterior(
     return total
 
 
-def calibration_gap(pairs: Sequence[tuple[float, bool]], edges: Sequence[float] = (0.0, 0.2, 0.5, 0.8, 1.01)) -> float:  # fmt: skip
+def calibration_gap(
+    pairs: Sequence[tuple[float, bool]], edges: Sequence[float] = (0.0, 0.2, 0.5, 0.8, 1.01)
+) -> float:
     """The distance between stated confidence and the share that was right, weighted by the size of each bin."""
     total = 0.0
     for low, high in pairwise(edges):

@@ -185,9 +185,15 @@ class ReviewContext:
     def for_child_process(self) -> ReviewContext:
         """The same change for a child process: without model, sandbox, progress and caches."""
         return replace(
-            self, sandbox=None, model=None, find_claim_tests=None, find_sandbox=None, cancel=None,
-            progress=None, _read=_ReadCache()
-        )  # fmt: skip
+            self,
+            sandbox=None,
+            model=None,
+            find_claim_tests=None,
+            find_sandbox=None,
+            cancel=None,
+            progress=None,
+            _read=_ReadCache(),
+        )
 
     def without_files(self, paths: Set[str]) -> ReviewContext:
         """The same change without these files, which can be read at neither side."""

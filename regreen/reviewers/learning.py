@@ -16,8 +16,15 @@ from regreen.domain.state_records import FindingOutcome, OutcomeKind
 from regreen.reviewers.calibration import PRIOR_WEIGHTS, Weights, estimate_confidence, fit_weights
 
 OUTCOME_PRIORITY: tuple[OutcomeKind, ...] = (
-    "dismissed", "applied", "down", "up", "denied", "thanked", "mended", "resolved",
-)  # fmt: skip
+    "dismissed",
+    "applied",
+    "down",
+    "up",
+    "denied",
+    "thanked",
+    "mended",
+    "resolved",
+)
 """From the strongest to the weakest: a later outcome replaces an earlier one that is not stronger."""
 
 PRIOR_STRENGTH = 20.0
@@ -99,7 +106,10 @@ def restate_confidence(outcomes: Iterable[FindingOutcome], now: Weights) -> list
     ]
 
 
-def calibration_bins(outcomes: Iterable[FindingOutcome], edges: Sequence[float] = (0.0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)) -> tuple[CalibrationBin, ...]:  # fmt: skip
+def calibration_bins(
+    outcomes: Iterable[FindingOutcome],
+    edges: Sequence[float] = (0.0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0),
+) -> tuple[CalibrationBin, ...]:
     """Stated confidence and actual results: one bin for each interval of `edges` with outcomes."""
     posted = list(outcomes)
     bins = []

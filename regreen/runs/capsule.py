@@ -47,7 +47,12 @@ for d in m.distributions():
     found[name] = [d.version, hashlib.sha256("\n".join(sorted(rows)).encode()).hexdigest()[:12]]
 print(json.dumps({"python": platform.python_version(), "machine": platform.machine(), "packages": found}))
 """
-_PROBE_ARGV = ("sh", "-c", 'p=$(command -v python || command -v python3) && exec "$p" -I -c "$0"', _PROBE)  # fmt: skip
+_PROBE_ARGV = (
+    "sh",
+    "-c",
+    'p=$(command -v python || command -v python3) && exec "$p" -I -c "$0"',
+    _PROBE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +159,10 @@ def observe_environment(trial: Trial, rev: str, *, git: Git, sandbox: Sandbox) -
     """
     with open_box(trial, rev, git=git, sandbox=sandbox) as box:
         result = box.run(_PROBE_ARGV, timeout=60, env=dict(trial.env))
-    granted = tuple((name, float(value)) for name, value in {**asdict(trial.limits), "timeout": trial.timeout}.items())  # fmt: skip
+    granted = tuple(
+        (name, float(value))
+        for name, value in {**asdict(trial.limits), "timeout": trial.timeout}.items()
+    )
     try:
         document = json.loads(result.stdout) if result.passed and not result.truncated else {}
         packages = sorted(document.get("packages", {}).items())
@@ -220,8 +228,13 @@ def make_capsule(
         recipe,
         environment,
         replace(expected, signature=signature),
-        tuple(sorted((path, redact_secrets(data.decode("utf-8", "replace"))) for path, data in laid.items())),
-    )  # fmt: skip
+        tuple(
+            sorted(
+                (path, redact_secrets(data.decode("utf-8", "replace")))
+                for path, data in laid.items()
+            )
+        ),
+    )
     bound = tuple(sorted(capsule.digest_ingredients().items()))
     capsule = replace(capsule, expected=replace(capsule.expected, seen_with=bound))
     encode_capsule(capsule)
@@ -233,7 +246,9 @@ def expect_runs(runs: Sequence[CommandRun]) -> ExpectedOutcome:
     last = runs[-1]
     outcome = find_outcome(last)
     signature = failure_signature.read_signature(last.result) if outcome == "fail" else None
-    return ExpectedOutcome(outcome, sum(find_outcome(run) == outcome for run in runs), len(runs), signature)  # fmt: skip
+    return ExpectedOutcome(
+        outcome, sum(find_outcome(run) == outcome for run in runs), len(runs), signature
+    )
 
 
 def find_outcome(run: CommandRun) -> CapsuleOutcome:
@@ -248,9 +263,16 @@ def _hide_value(name: str, value: str) -> str:
 
 def find_hidden(capsule: Capsule) -> list[str]:
     """What the capsule does not hold because it looked like a credential: it cannot be repeated without it."""
-    named = [f"the value of the variable {name}" for name, value in capsule.recipe.variables if value == _HIDDEN]  # fmt: skip
+    named = [
+        f"the value of the variable {name}"
+        for name, value in capsule.recipe.variables
+        if value == _HIDDEN
+    ]
     texts = (capsule.recipe.setup or "", *capsule.command, *(text for _, text in capsule.overlay))
-    return [*named, *(["a value that was hidden"] if any(_HIDDEN in text for text in texts) else [])]  # fmt: skip
+    return [
+        *named,
+        *(["a value that was hidden"] if any(_HIDDEN in text for text in texts) else []),
+    ]
 
 
 def encode_capsule(capsule: Capsule) -> bytes:
@@ -339,7 +361,9 @@ def _parse_capsule(value: dict[str, Any]) -> Capsule:
     for seconds in (value["timeout"], recipe["setup_timeout"]):
         if not _is_number(seconds) or not 0 < seconds <= 7200:
             raise ValueError("its time limit is not between 0 and 7200 seconds")
-    if value["kind"] not in get_args(CapsuleKind) or said["outcome"] not in get_args(CapsuleOutcome):  # fmt: skip
+    if value["kind"] not in get_args(CapsuleKind) or said["outcome"] not in get_args(
+        CapsuleOutcome
+    ):
         raise ValueError("its kind or outcome is unknown")
     if not (_COMMIT_ID.fullmatch(value["commit"]) and _COMMIT_ID.fullmatch(value["tree"])):
         raise ValueError("its commit or tree is no object id")
@@ -403,13 +427,20 @@ def _optional(value: object) -> str | None:
 
 def _canonical(value: object) -> bytes:
     """The same value as the same bytes, always: sorted keys, no blanks, ASCII."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()  # fmt: skip
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    ).encode()
 
 
 # Repeating it.
 
 _INSTALLERS = frozenset({"pip", "setuptools", "wheel", "uv"})  # they follow the machine
-_OFFLINE_VARIABLES = (("PIP_NO_INDEX", "1"), ("UV_OFFLINE", "1"), ("npm_config_offline", "true"), ("GOPROXY", "off"))  # fmt: skip
+_OFFLINE_VARIABLES = (
+    ("PIP_NO_INDEX", "1"),
+    ("UV_OFFLINE", "1"),
+    ("npm_config_offline", "true"),
+    ("GOPROXY", "off"),
+)
 _MAX_REPEATS = 10
 
 
@@ -444,8 +475,12 @@ def replay_capsule(
     """
     if found := _check_ingredients(capsule, git, sandbox):
         return found
-    pins = [word for word in capsule.environment.versions if word.partition("==")[0] not in _INSTALLERS]  # fmt: skip
-    trial = hold_versions(capsule.make_trial(), pins) if capsule.recipe.setup else capsule.make_trial()  # fmt: skip
+    pins = [
+        word for word in capsule.environment.versions if word.partition("==")[0] not in _INSTALLERS
+    ]
+    trial = (
+        hold_versions(capsule.make_trial(), pins) if capsule.recipe.setup else capsule.make_trial()
+    )
     if offline:
         trial = replace(trial, env=(*trial.env, *_OFFLINE_VARIABLES))
     try:
@@ -464,9 +499,14 @@ def replay_capsule(
 def _check_ingredients(capsule: Capsule, git: Git, sandbox: Sandbox) -> Replay | None:
     """What cannot be the same before anything has run; None where all is there."""
     held = dict(capsule.expected.seen_with)
-    altered = [name for name, digest in capsule.digest_ingredients().items() if held.get(name) != digest]  # fmt: skip
+    altered = [
+        name for name, digest in capsule.digest_ingredients().items() if held.get(name) != digest
+    ]
     if altered:
-        return Replay("different", {"changed": altered, "detail": "the outcome was seen with other ingredients"})  # fmt: skip
+        return Replay(
+            "different",
+            {"changed": altered, "detail": "the outcome was seen with other ingredients"},
+        )
     if hidden := find_hidden(capsule):
         return Replay("missing", missing=tuple(hidden))
     if capsule.recipe.python is not None and capsule.recipe.python not in sandbox.pythons():
@@ -474,7 +514,9 @@ def _check_ingredients(capsule: Capsule, git: Git, sandbox: Sandbox) -> Replay |
     try:
         tree = git.tree_id(git.resolve(capsule.commit))
     except UserError:
-        return Replay("missing", missing=(f"the commit {capsule.commit}; fetch it into this repository",))  # fmt: skip
+        return Replay(
+            "missing", missing=(f"the commit {capsule.commit}; fetch it into this repository",)
+        )
     if tree != capsule.tree:
         return Replay("different", {"changed": ["tree"], "tree": tree})
     return None
@@ -489,10 +531,20 @@ def _repeat_command(capsule: Capsule, trial: Trial, *, git: Git, sandbox: Sandbo
         run = run_fresh(trial, capsule.commit, git=git, sandbox=sandbox)
         outcome = find_outcome(run)
         signature = failure_signature.read_signature(run.result) if outcome == "fail" else None
-        seen = {"outcome": outcome, "runs": number, "signature": redact_secrets(signature.text) if signature else None}  # fmt: skip
+        seen = {
+            "outcome": outcome,
+            "runs": number,
+            "signature": redact_secrets(signature.text) if signature else None,
+        }
         if outcome == "infra" and expected.outcome != "infra":
-            return Replay("missing", seen, (f"a sandbox that runs it: {run.result.detail or run.result.ended}",))  # fmt: skip
-        alike = not (signature and expected.signature) or failure_signature.matches_any(signature, [expected.signature])  # fmt: skip
+            return Replay(
+                "missing",
+                seen,
+                (f"a sandbox that runs it: {run.result.detail or run.result.ended}",),
+            )
+        alike = not (signature and expected.signature) or failure_signature.matches_any(
+            signature, [expected.signature]
+        )
         if outcome == expected.outcome and alike:
             return Replay("same", seen)
     return Replay("different", {"changed": ["outcome"], **seen})
@@ -506,11 +558,18 @@ def _compare_environments(expected: SeenEnvironment, present: SeenEnvironment) -
         if getattr(present, field_name) != getattr(expected, field_name)
     ]
     granted = dict(expected.granted)
-    found += [f"the limit {name} is {value:.12g} instead of {granted.get(name, 0.0):.12g}" for name, value in present.granted if granted.get(name) != value]  # fmt: skip
+    found += [
+        f"the limit {name} is {value:.12g} instead of {granted.get(name, 0.0):.12g}"
+        for name, value in present.granted
+        if granted.get(name) != value
+    ]
     before, after = (
-        {word.partition("==")[0]: (word, digest) for word, digest in zip(one.versions, one.digests, strict=False)}
+        {
+            word.partition("==")[0]: (word, digest)
+            for word, digest in zip(one.versions, one.digests, strict=False)
+        }
         for one in (expected, present)
-    )  # fmt: skip
+    )
     for name in sorted((before.keys() | after.keys()) - _INSTALLERS):
         old, new = before.get(name, ("none", "")), after.get(name, ("none", ""))
         if old[0] != new[0]:

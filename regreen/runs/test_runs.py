@@ -165,7 +165,9 @@ def _read_listener_output(told: bytes, seen: CommandRun) -> CommandRun:
             if _OUTCOME_RANK[word] >= _OUTCOME_RANK[tests.get(test, "passed")]:
                 tests[test] = word
     stopped, uncollected = "stopped" in words, "uncollected" in words
-    return replace(seen, tests=tests, stopped=stopped, uncollected=uncollected, took=took, touched=touched)  # fmt: skip
+    return replace(
+        seen, tests=tests, stopped=stopped, uncollected=uncollected, took=took, touched=touched
+    )
 
 
 def find_regressed_tests(

@@ -179,7 +179,9 @@ def _check_requested_image(trial: Trial, rev: str, git: Git) -> None:
     for known in filter(None, trusted):
         for entry in git.tree(known):
             if IMAGE_FILES.fullmatch(entry.path):
-                text = (git.show(known, entry.path, _MAX_IMAGE_FILE) or b"").decode("utf-8", "replace")  # fmt: skip
+                text = (git.show(known, entry.path, _MAX_IMAGE_FILE) or b"").decode(
+                    "utf-8", "replace"
+                )
                 if image in find_image_names(text):
                     return
     reason = (

@@ -79,8 +79,19 @@ _LOCAL_HOST = re.compile(
     r"(?i)^(?:localhost|127\.|0\.0\.0\.0|\[?::1|host\.docker|db$|database$|postgres$|mysql$|redis$|mongo(?:db)?$|rabbitmq$|host$|hostname$|server$|.*\.(?:example|test|local|invalid|localhost)$|.*example\.(?:com|org|net)$)"
 )
 _UNREAD_SUFFIXES = (
-    ".min.js", ".min.css", ".map", ".svg", ".png", ".jpg", ".jpeg", ".gif", ".pdf", ".ico", ".woff", ".woff2",
-)  # fmt: skip
+    ".min.js",
+    ".min.css",
+    ".map",
+    ".svg",
+    ".png",
+    ".jpg",
+    ".jpeg",
+    ".gif",
+    ".pdf",
+    ".ico",
+    ".woff",
+    ".woff2",
+)
 
 
 @dataclass(frozen=True, slots=True)

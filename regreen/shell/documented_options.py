@@ -183,9 +183,10 @@ def _find_writing_verbs(sub: str, helps: Sequence[str]) -> list[tuple[str, str]]
     if sub not in _CHECKING_VERBS:
         return []
     known = [
-        verb for verb in _WRITING_VERBS[:5]
+        verb
+        for verb in _WRITING_VERBS[:5]
         if re.search(rf"(?m)(?:^[ \t│]{{0,8}}|[{{,]){verb}(?:[ \t,}}:]|$)", helps[0])
-    ]  # fmt: skip
+    ]
     texts = dict(zip(_WRITING_VERBS[:5], helps[2:], strict=False))
     return [(verb, texts.get(verb, "")) for verb in known]
 

@@ -33,8 +33,20 @@ FORMAT_CAUSE = "the code is not formatted the way {name} wants it"
 LINT_CAUSE = "the code breaks rules that {name} can mend by itself"
 _CAUSES = {"format": FORMAT_CAUSE, "lint": LINT_CAUSE}
 _RUFF_COMMANDS = frozenset(
-    {"", "format", "check", "rule", "config", "linter", "clean", "server", "analyze", "version", "help"}
-)  # fmt: skip
+    {
+        "",
+        "format",
+        "check",
+        "rule",
+        "config",
+        "linter",
+        "clean",
+        "server",
+        "analyze",
+        "version",
+        "help",
+    }
+)
 
 
 def find_remedies(*scripts: str) -> tuple[Remedy, ...]:
@@ -192,7 +204,9 @@ def fixes_files_itself(command: str) -> bool:
     return bool(_SELF_MENDING.search(command))
 
 
-_CHECK_ONLY_FLAGS = frozenset({"--check", "--check-only", "--dry-run", "--verify", "--diff", "--no-write", "--fail-on-diff"})  # fmt: skip
+_CHECK_ONLY_FLAGS = frozenset(
+    {"--check", "--check-only", "--dry-run", "--verify", "--diff", "--no-write", "--fail-on-diff"}
+)
 
 
 def find_generator_remedies(*scripts: str) -> Iterator[Remedy]:

@@ -19,11 +19,32 @@ _MAX_NESTING = 60
 _MAX_PIPES = 1_000
 _MAX_PARSE_SECONDS = 2.0
 # What a script of plain commands consists of; compound commands, expansions and real redirections are not among it.
-_PLAIN_NODES = frozenset({
-    "program", "list", "pipeline", "command", "command_name", "word", "number", "string", "string_content", "raw_string",
-    "concatenation", "subshell", "compound_statement", "variable_assignment", "variable_assignments", "variable_name",
-    "declaration_command", "unset_command", "comment", "redirected_statement", "file_redirect", "file_descriptor",
-})  # fmt: skip
+_PLAIN_NODES = frozenset(
+    {
+        "program",
+        "list",
+        "pipeline",
+        "command",
+        "command_name",
+        "word",
+        "number",
+        "string",
+        "string_content",
+        "raw_string",
+        "concatenation",
+        "subshell",
+        "compound_statement",
+        "variable_assignment",
+        "variable_assignments",
+        "variable_name",
+        "declaration_command",
+        "unset_command",
+        "comment",
+        "redirected_statement",
+        "file_redirect",
+        "file_descriptor",
+    }
+)
 _DISCARDED_OUTPUT = re.compile(r"(?:[012&]?>>?\s*/dev/null|2>&1)")
 _COMMAND_NODES = frozenset(
     {"command", "declaration_command", "variable_assignment", "variable_assignments"}
@@ -222,9 +243,13 @@ class _ScriptReader:
             for at in range(before, len(self.commands)):
                 command = self.commands[at]
                 self.commands[at] = ShellCommand(
-                    command.words, command.start, command.end, (*command.redirects, *found),
-                    command.piped_from, command.function,
-                )  # fmt: skip
+                    command.words,
+                    command.start,
+                    command.end,
+                    (*command.redirects, *found),
+                    command.piped_from,
+                    command.function,
+                )
         self._read_nested(redirects, last, function, depth)
         return last
 

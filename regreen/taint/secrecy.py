@@ -30,9 +30,23 @@ _SECRET_NAME = re.compile(
 _PASSWORD_NAME = re.compile(r"(?i)(?:^|_)(?:pass(?:word|wd|phrase)?|pwd|pw)(?:_?hash(?:ed)?)?$")
 # One field of a request; its address, headers, whole body and uploads are hashed for caches and file names.
 _REQUEST_FIELDS = frozenset(
-    {"form", "args", "values", "json", "get_json", "POST", "GET", "query_params", "params", "forms", "query", "media", "post",
-     "data"}
-)  # fmt: skip
+    {
+        "form",
+        "args",
+        "values",
+        "json",
+        "get_json",
+        "POST",
+        "GET",
+        "query_params",
+        "params",
+        "forms",
+        "query",
+        "media",
+        "post",
+        "data",
+    }
+)
 _FIELD_READERS = ("get_argument()", "get_body_argument()", "get_query_argument()")
 # `cache.set(key, value)`
 STORING_METHODS = frozenset({"set", "setex", "put", "setdefault"})

@@ -28,8 +28,14 @@ _AUTHORITY_NAME = re.compile(
     r"(?i)user|role|admin|staff|owner|account|group|perm|priv|auth|logged|login|tenant|member|scope|identity|customer"
 )
 _SESSION_OBJECTS = frozenset(
-    {"flask.session", "web.request.session", "quart.session", "cherrypy.session", "aiohttp_session.get_session()"}
-)  # fmt: skip
+    {
+        "flask.session",
+        "web.request.session",
+        "quart.session",
+        "cherrypy.session",
+        "aiohttp_session.get_session()",
+    }
+)
 _UPLOAD_ATTRIBUTES = frozenset({"files", "FILES"})
 
 

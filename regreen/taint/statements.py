@@ -494,9 +494,20 @@ def _assume_case(pattern: ast.pattern, subject: AbstractValue, state: AbstractSt
 
 
 _NON_RETURNING = frozenset(
-    {"flask.abort", "werkzeug.exceptions.abort", "sys.exit", "os._exit", "builtins.exit", "builtins.quit", "os.abort",
-     "quart.abort", "bottle.abort", "pytest.fail", "pytest.skip"}
-)  # fmt: skip
+    {
+        "flask.abort",
+        "werkzeug.exceptions.abort",
+        "sys.exit",
+        "os._exit",
+        "builtins.exit",
+        "builtins.quit",
+        "os.abort",
+        "quart.abort",
+        "bottle.abort",
+        "pytest.fail",
+        "pytest.skip",
+    }
+)
 
 
 def _never_returns(interp: Interpreter, node: ast.expr) -> bool:

@@ -56,16 +56,38 @@ def report_status(
     made = Status(world.new_id(), sha, context, state, None, None, sender, world.now())
     repository.statuses.append(made)
     git = repository.git
-    tips = [(name.removeprefix("refs/heads/"), tip) for name, tip in git.refs("refs/heads/").items()]  # fmt: skip
+    tips = [
+        (name.removeprefix("refs/heads/"), tip) for name, tip in git.refs("refs/heads/").items()
+    ]
     base = api(world, repository)
     shown = shape.status(world, repository, made)
     payload: Json = {
-        **{key: shown[key] for key in ("id", "state", "description", "target_url", "context", "avatar_url", "created_at", "updated_at")},
+        **{
+            key: shown[key]
+            for key in (
+                "id",
+                "state",
+                "description",
+                "target_url",
+                "context",
+                "avatar_url",
+                "created_at",
+                "updated_at",
+            )
+        },
         "sha": sha,
         "name": repository.full_name,
         "commit": commit(world, repository, git.commit(sha)),
-        "branches": [{"name": name, "commit": {"sha": tip, "url": f"{base}/commits/{tip}"}, "protected": False} for name, tip in tips if tip == sha],
-    }  # fmt: skip
+        "branches": [
+            {
+                "name": name,
+                "commit": {"sha": tip, "url": f"{base}/commits/{tip}"},
+                "protected": False,
+            }
+            for name, tip in tips
+            if tip == sha
+        ],
+    }
     emit(world, repository, "status", None, payload, sender)
     return made
 

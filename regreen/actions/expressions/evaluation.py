@@ -75,10 +75,20 @@ Node: TypeAlias = (
 
 STATUS_FUNCTIONS: Final = frozenset({"success", "failure", "always", "cancelled"})
 _FUNCTION_ARITY: Final[dict[str, tuple[int, int]]] = {
-    "contains": (2, 2), "startswith": (2, 2), "endswith": (2, 2), "format": (1, 255), "join": (1, 2),
-    "tojson": (1, 1), "fromjson": (1, 1), "hashfiles": (1, 255), "case": (3, 255),
-    "success": (0, 255), "failure": (0, 255), "always": (0, 0), "cancelled": (0, 0),
-}  # fmt: skip
+    "contains": (2, 2),
+    "startswith": (2, 2),
+    "endswith": (2, 2),
+    "format": (1, 255),
+    "join": (1, 2),
+    "tojson": (1, 1),
+    "fromjson": (1, 1),
+    "hashfiles": (1, 255),
+    "case": (3, 255),
+    "success": (0, 255),
+    "failure": (0, 255),
+    "always": (0, 0),
+    "cancelled": (0, 0),
+}
 
 
 _TOKEN_PATTERN = re.compile(
@@ -832,6 +842,11 @@ def from_json_value(value: object) -> Value:
 
 
 FUNCTIONS: Final[dict[str, Callable[[list[Value]], Value]]] = {
-    "contains": _call_contains, "startswith": _call_startswith, "endswith": _call_endswith, "format": _call_format, "join": _call_join,
-    "tojson": _call_tojson, "fromjson": _call_fromjson,
-}  # fmt: skip
+    "contains": _call_contains,
+    "startswith": _call_startswith,
+    "endswith": _call_endswith,
+    "format": _call_format,
+    "join": _call_join,
+    "tojson": _call_tojson,
+    "fromjson": _call_fromjson,
+}

@@ -502,7 +502,9 @@ class RepositoryClient:
     ) -> list[WorkflowRun]:
         """The workflow runs of a branch, newest first; those that are not completed on request only."""
         status = {"status": "completed"} if finished else {}
-        data = self._wire.get(f"{self._at}/actions/runs", branch=branch, per_page=min(limit, 100), **status)  # fmt: skip
+        data = self._wire.get(
+            f"{self._at}/actions/runs", branch=branch, per_page=min(limit, 100), **status
+        )
         runs = [parse_workflow_run(r) for r in data["workflow_runs"]]
         return [r for r in runs if path is None or r.path == path]
 

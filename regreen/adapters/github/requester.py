@@ -410,4 +410,8 @@ class CallMonitor:
             resets = float(str(headers["x-ratelimit-reset"]))
         except (KeyError, ValueError):
             return  # Enterprise Server can be without limits
-        self.limit(RateLimit(self.owner, str(headers.get("x-ratelimit-resource", "core")), left, most, resets))  # fmt: skip
+        self.limit(
+            RateLimit(
+                self.owner, str(headers.get("x-ratelimit-resource", "core")), left, most, resets
+            )
+        )

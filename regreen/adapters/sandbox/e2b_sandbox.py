@@ -56,7 +56,9 @@ _MAX_END_CHARS = 32  # of the word on a command's end
 _INPUT_BYTES = 512 * 1024
 # Machines have IPv4 only: the service's own "no internet" denies 0.0.0.0/0. It refuses other blocks that begin there
 # (https://github.com/e2b-dev/infra/pull/2150).
-_DENIED_BLOCKS = [str(block) for block in PRIVATE_NETWORKS if not block.network_address.is_unspecified]  # fmt: skip
+_DENIED_BLOCKS = [
+    str(block) for block in PRIVATE_NETWORKS if not block.network_address.is_unspecified
+]
 _MAKE_PLACES = f"""
 set -e
 id {_USER} >/dev/null 2>&1 || useradd --create-home --home-dir {box_scripts.HOME_DIR} --shell /bin/sh {_USER}
@@ -84,7 +86,15 @@ printf '%s%s %s\036' "$mark" "$code" "$ooms"; printf '%s%s %s\036' "$mark" "$cod
 
 
 # A dropped stream is a `ConnectError`, an answer that is no JSON a `ValueError`.
-_ERRORS = (SandboxException, AuthenticationException, ServiceBusyException, ConnectError, HTTPError, OSError, ValueError)  # fmt: skip
+_ERRORS = (
+    SandboxException,
+    AuthenticationException,
+    ServiceBusyException,
+    ConnectError,
+    HTTPError,
+    OSError,
+    ValueError,
+)
 
 
 @contextmanager
@@ -447,13 +457,31 @@ class E2BSandbox:
             found = box.run(["sh", "-c", _LIVE_CHECK], timeout=60)
         broken = found.stdout or found.detail
         return [
-            DoctorCheck("limits are exact", "sandbox", False, False, detail, "use Docker for pull requests of others"),
             DoctorCheck(
-                "the service was reached in our tests", "sandbox", False, False,
-                "no: the contract was tried against a local stand-in", "treat what it isolates as the service's promise",
+                "limits are exact",
+                "sandbox",
+                False,
+                False,
+                detail,
+                "use Docker for pull requests of others",
             ),
-            DoctorCheck("a box has no network and no rights", "sandbox", not broken, True, broken or "held", "use Docker"),
-        ]  # fmt: skip
+            DoctorCheck(
+                "the service was reached in our tests",
+                "sandbox",
+                False,
+                False,
+                "no: the contract was tried against a local stand-in",
+                "treat what it isolates as the service's promise",
+            ),
+            DoctorCheck(
+                "a box has no network and no rights",
+                "sandbox",
+                not broken,
+                True,
+                broken or "held",
+                "use Docker",
+            ),
+        ]
 
     def prune(self, rules: Retention | None = None) -> int:
         """Remove unused and surplus snapshots that this machine made; return how many.

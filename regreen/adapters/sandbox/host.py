@@ -53,10 +53,31 @@ _ETC_FILES = (
 _ETC_OF_TOOLCHAINS = ("java-*/**/*", "maven/**/*")
 _PRIVATE = frozenset({"settings.xml", "settings-security.xml", "jmxremote.password"})
 _TOOLCHAIN_PROGRAMS = (
-    "cargo", "rustc", "rustdoc", "rustfmt", "cargo-fmt", "cargo-clippy", "clippy-driver", "cargo-nextest",
-    "cargo-llvm-cov", "go", "gofmt", "staticcheck", "java", "javac", "jar", "mvn", "gradle", "node", "npm", "npx",
-    "pnpm", "yarn", "bun", "deno",
-)  # fmt: skip
+    "cargo",
+    "rustc",
+    "rustdoc",
+    "rustfmt",
+    "cargo-fmt",
+    "cargo-clippy",
+    "clippy-driver",
+    "cargo-nextest",
+    "cargo-llvm-cov",
+    "go",
+    "gofmt",
+    "staticcheck",
+    "java",
+    "javac",
+    "jar",
+    "mvn",
+    "gradle",
+    "node",
+    "npm",
+    "npx",
+    "pnpm",
+    "yarn",
+    "bun",
+    "deno",
+)
 
 # What only the root of Rust, Go, a JDK, Node.js, Maven and Gradle has.
 _TOOLCHAIN_SIGNS = (

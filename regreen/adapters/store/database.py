@@ -352,7 +352,9 @@ class PageRows(StoreRows):
 def _select_repos() -> sa.Subquery:
     """Every repository with a job, a result or a model call."""
     each = (_each_repo(table) for table in (t.jobs, t.documents, t.ledger))
-    return sa.union(*(sa.select(repos.c.repo).where(repos.c.repo.is_not(None)) for repos in each)).subquery()  # fmt: skip
+    return sa.union(
+        *(sa.select(repos.c.repo).where(repos.c.repo.is_not(None)) for repos in each)
+    ).subquery()
 
 
 def _each_repo(table: sa.Table) -> sa.CTE:
@@ -383,7 +385,7 @@ def _equals_wanted(columns: Any, **wanted: str) -> list[sa.ColumnElement[bool]]:
 
 def _after_position(
     after: str, at: sa.Column[Any], last: sa.Column[Any]
-) -> list[sa.ColumnElement[bool]]:  # fmt: skip
+) -> list[sa.ColumnElement[bool]]:
     """The condition for rows after a place; an invalid place is ignored."""
     moment, _, name = after.partition(",")
     try:
@@ -438,7 +440,10 @@ class MetricRows(StoreRows):
     def tokens(self) -> TokenTotals:
         """The tokens of all model calls."""
         c = t.ledger.c
-        sums = (sa.func.coalesce(sa.func.sum(x), 0) for x in (c.input_tokens, c.output_tokens, c.cached_tokens))  # fmt: skip
+        sums = (
+            sa.func.coalesce(sa.func.sum(x), 0)
+            for x in (c.input_tokens, c.output_tokens, c.cached_tokens)
+        )
         with self._begin_transaction() as connection:
             read, written, cached = connection.execute(sa.select(*sums)).one()
         return TokenTotals(int(read), int(written), int(cached))

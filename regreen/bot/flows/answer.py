@@ -122,9 +122,16 @@ def write_test(services: Services, job: Job, ask: NewTestRequest) -> str:
     )
     # first: the model is not paid for a test that cannot run
     tests = complete_tests(
-        services, job, table.git, table.config, cleared,
-        github=table.github, rev=table.pull.head_sha, base=table.pull.base_sha, asked_by=ask.asked_by,
-    )  # fmt: skip
+        services,
+        job,
+        table.git,
+        table.config,
+        cleared,
+        github=table.github,
+        rev=table.pull.head_sha,
+        base=table.pull.base_sha,
+        asked_by=ask.asked_by,
+    )
     if not tests.trial.command:
         raise UserError("how do the tests run? set tests.setup and tests.command in regreen.yml")
     done = _try_proposed_tests(services, job, table, tests.trial, ask.path)
@@ -271,8 +278,14 @@ def _check_test_quality(
 
 
 def _describe_coverage_gain(
-    services: Services, job: Job, table: _AnswerContext, trial: Trial, proposed: _ProposedTest, *, lines: LinesByPath
-) -> tuple[str, str]:  # fmt: skip
+    services: Services,
+    job: Job,
+    table: _AnswerContext,
+    trial: Trial,
+    proposed: _ProposedTest,
+    *,
+    lines: LinesByPath,
+) -> tuple[str, str]:
     """What the test adds to the coverage in one sentence, or why it is not the requested test."""
     if not lines:
         return "", ""

@@ -82,9 +82,15 @@ class RevertOffer:
         customs = read_conventions(self.git, tip)
         title = customs.fit_title(say.revert_title(culprit.subject))
         branches.push_branch(
-            self.services, self.job, self.git, commit, head, github=github, sign_off=customs.sign_off,
+            self.services,
+            self.job,
+            self.git,
+            commit,
+            head,
+            github=github,
+            sign_off=customs.sign_off,
             message=f"{title}\n\nThis reverts commit {culprit.sha}.\n",
-        )  # fmt: skip
+        )
         self.job.check_cancelled()
         opened = github.open_pull(
             head=head,
@@ -185,9 +191,18 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
     resolve_range(good, bad, find_fix=False, git=git)
     try:
         tests = complete_tests(
-            services, job, git, config, cleared, github=github,
-            rev=bad, base=base, minutes=_MAX_MINUTES, command=ask.test, asked_by=ask.asked_by,
-        )  # fmt: skip
+            services,
+            job,
+            git,
+            config,
+            cleared,
+            github=github,
+            rev=bad,
+            base=base,
+            minutes=_MAX_MINUTES,
+            command=ask.test,
+            asked_by=ask.asked_by,
+        )
         trial = tests.trial
         if not trial.command:
             raise UserError(
@@ -289,9 +304,17 @@ class _ScheduledBisect:
         head = git.resolve(f"refs/heads/{self._schedule.branch}")
         cleared = require_clearance(services.store, git, self._repository, None, head)
         tests = complete_tests(
-            services, job, git, config, cleared, github=self._github,
-            rev=head, base=self._schedule.branch, minutes=_SCHEDULED_MINUTES, command=self._schedule.test,
-        )  # fmt: skip
+            services,
+            job,
+            git,
+            config,
+            cleared,
+            github=self._github,
+            rev=head,
+            base=self._schedule.branch,
+            minutes=_SCHEDULED_MINUTES,
+            command=self._schedule.test,
+        )
         trial = tests.trial
         job.report_progress(f"running {trial.command_line} at {head[:12]}")
         passes = _test_passes(trial, head, git, services, job)
@@ -309,8 +332,16 @@ class _ScheduledBisect:
             config, cleared, git, rev=head, base=self._schedule.branch, like=trial
         )
         offer = RevertOffer(
-            services, job, self._where, self._repository, git, self._schedule.branch, trial, suite, bisection
-        )  # fmt: skip
+            services,
+            job,
+            self._where,
+            self._repository,
+            git,
+            self._schedule.branch,
+            trial,
+            suite,
+            bisection,
+        )
         opened = offer.open_draft() if config.bisect.revert_pr else None
         told = self._report_regression(bisection, head, opened)
         _save_bisection(services, job, self._repository, bisection, git, opened=self._state.issue)

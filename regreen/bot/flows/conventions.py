@@ -75,9 +75,11 @@ def read_conventions(git: Git, rev: str) -> PullRequestCustoms:
     return PullRequestCustoms(
         sign_off=signed >= enough or ".github/dco.yml" in names,
         typed=typed >= enough,
-        template=_drop_comments(_read_first(git, rev, names, "pull_request_template.md"))[:_MAX_TEMPLATE_CHARS].strip(),
+        template=_drop_comments(_read_first(git, rev, names, "pull_request_template.md"))[
+            :_MAX_TEMPLATE_CHARS
+        ].strip(),
         owners=_parse_owners(_read_first(git, rev, names, "codeowners")),
-    )  # fmt: skip
+    )
 
 
 def _drop_comments(text: str) -> str:

@@ -137,9 +137,12 @@ def _plan_trial(
         chosen, step, log, files, trust=here.trust, scope=here.scope, pythons=here.pythons
     )
     every = plan_workflow(
-        text.decode("utf-8", "replace"), event=run.event, files=files,
-        repository=here.repository, server=here.server,
-    )  # fmt: skip
+        text.decode("utf-8", "replace"),
+        event=run.event,
+        files=files,
+        repository=here.repository,
+        server=here.server,
+    )
     others = plan_other_jobs(every, chosen, step, trial, here.pythons)
     return replace(red, trial=trial, other_jobs=others)
 
@@ -148,7 +151,9 @@ def find_green_versions(
     github: GitHub, git: Git, run: WorkflowRun, job: str, *, branch: str
 ) -> tuple[str, ...]:
     """The packages that the job had in the last green run of its workflow on a branch; () where no log says so."""
-    green = next((one for one in github.runs(branch, run.path) if one.conclusion == "success"), None)  # fmt: skip
+    green = next(
+        (one for one in github.runs(branch, run.path) if one.conclusion == "success"), None
+    )
     named = next((one for one in github.jobs(green.id) if one.name == job), None) if green else None
     if named is None:
         return ()

@@ -392,9 +392,17 @@ class _FixFlow:
                 return replace(jobs[0], trial=trial), None
             reason = jobs[0].reason if jobs else "the run has no failed job"
         tests = complete_tests(
-            self._desk, self._job, git, self._config, cleared, github=self._github,
-            rev=self._target.sha, base=self._trusted_revision(), minutes=_MAX_MINUTES, asked_by=asked_by,
-        )  # fmt: skip
+            self._desk,
+            self._job,
+            git,
+            self._config,
+            cleared,
+            github=self._github,
+            rev=self._target.sha,
+            base=self._trusted_revision(),
+            minutes=_MAX_MINUTES,
+            asked_by=asked_by,
+        )
         name, url = (run.name, run.html_url) if run else ("the tests", "")
         if not tests.trial.command:
             reason += (
@@ -476,7 +484,15 @@ class _FixFlow:
             raise branches.BranchTaken(msg)
         tip = branches.branch_tip(git, target.fix_branch)
         if tip is None or git.tree_id(tip) != git.tree_id(commit):
-            branches.push_branch(services, self._job, git, commit, target.fix_branch, github=self._github, sign_off=customs.sign_off)  # fmt: skip
+            branches.push_branch(
+                services,
+                self._job,
+                git,
+                commit,
+                target.fix_branch,
+                github=self._github,
+                sign_off=customs.sign_off,
+            )
         self._job.check_cancelled()
         is_edited = opened is not None and not _is_untouched(note, opened)
         if opened is None or not is_edited:

@@ -46,7 +46,9 @@ def prove_on_request(services: Services, job: Job, ask: ProofRequest) -> str:
     reply = CommandReply(github, services.store, ask.number, ask.comment, job.record.id)
     git = services.mirrors.fetch(github, repository, [f"refs/pull/{pull.number}/head"], job.cancel)
     try:
-        check = _ProofFlow(services, job, github, repository, config, pull, git).judge_tests(asked_by=ask.asked_by)  # fmt: skip
+        check = _ProofFlow(services, job, github, repository, config, pull, git).judge_tests(
+            asked_by=ask.asked_by
+        )
     except Cancelled:
         reply.post_text(messages.job_cancelled())
         raise
@@ -56,9 +58,16 @@ def prove_on_request(services: Services, job: Job, ask: ProofRequest) -> str:
 
 
 def prove_reviewed(
-    services: Services, job: Job, git: Mirror, *, github: GitHub, repository: Repository, pull: PullRequest,
-    config: RepoConfig, find_tests: Callable[[], CompletedTrial | None],
-) -> None:  # fmt: skip
+    services: Services,
+    job: Job,
+    git: Mirror,
+    *,
+    github: GitHub,
+    repository: Repository,
+    pull: PullRequest,
+    config: RepoConfig,
+    find_tests: Callable[[], CompletedTrial | None],
+) -> None:
     """Judge the tests of a pull request that was reviewed, where it changes any, or where the check run is required.
 
     `find_tests` gives how they ran in the review; None: they could not.
@@ -93,9 +102,13 @@ class _ProofFlow:
         try:
             result, repeat = self._find_proof(tests, asked_by)
             page = self.services.job_page_url(self.job.record.id)
-            check = messages.proof_check(head, result, required=self.config.prove.required, repeat=repeat, page=page)  # fmt: skip
+            check = messages.proof_check(
+                head, result, required=self.config.prove.required, repeat=repeat, page=page
+            )
         except NoSandbox:
-            check = messages.unproven_check(head, "no sandbox works here, and nothing runs outside of one")  # fmt: skip
+            check = messages.unproven_check(
+                head, "no sandbox works here, and nothing runs outside of one"
+            )
         except RateLimited:
             raise
         except (UserError, OutsideError) as error:
@@ -113,31 +126,82 @@ class _ProofFlow:
             message = f"it has no common history with {pull.base_ref}"
             raise UserError(message)
         tests = tests or complete_tests(
-            services, job, git, self.config, cleared, github=self.github, rev=pull.head_sha, base=pull.base_sha, asked_by=asked_by
-        )  # fmt: skip
+            services,
+            job,
+            git,
+            self.config,
+            cleared,
+            github=self.github,
+            rev=pull.head_sha,
+            base=pull.base_sha,
+            asked_by=asked_by,
+        )
         if tests.reason_unproven:
             raise UserError(tests.reason_unproven)
-        python = tests.trial.python or choose_python_version(git, pull.head_sha, services.sandbox().pythons())  # fmt: skip
+        python = tests.trial.python or choose_python_version(
+            git, pull.head_sha, services.sandbox().pythons()
+        )
         settings = self.config.prove
-        work = ProofJob(replace(tests.trial, python=python), base, pull.head_sha, pull.title, pull.body, settings.mutants, settings.minutes)  # fmt: skip
+        work = ProofJob(
+            replace(tests.trial, python=python),
+            base,
+            pull.head_sha,
+            pull.title,
+            pull.body,
+            settings.mutants,
+            settings.minutes,
+        )
         key = _digest_inputs(git, work)
         if stored := services.store.find(FinishedWork, kind="prove", id=key):
             data = json.loads(stored.body)
             return TypeAdapter(ProofResult).validate_python(data["result"]), data["repeat"]
         job.report_progress("running the tests with and without the change")
-        result = prove_change(work, git=git, sandbox=services.sandbox(), say=job.report_progress, cancel=job.cancel)  # fmt: skip
+        result = prove_change(
+            work, git=git, sandbox=services.sandbox(), say=job.report_progress, cancel=job.cancel
+        )
         repeat = services.store_capsule(self.repository, result.capsule) if result.capsule else ""
         result = replace(result, capsule=None)
-        services.store.save(FinishedWork("prove", key, json.dumps({"result": asdict(result), "repeat": repeat})))  # fmt: skip
-        body = {"version": 1, **asdict(result), "head": pull.head_sha, "title": pull.title, "author": pull.author}  # fmt: skip
-        services.store.save_document(ResultDocument("prove", self.repository.full_name, pull.number, pull.head_sha, job.record.id, services.clock.now(), body))  # fmt: skip
+        services.store.save(
+            FinishedWork("prove", key, json.dumps({"result": asdict(result), "repeat": repeat}))
+        )
+        body = {
+            "version": 1,
+            **asdict(result),
+            "head": pull.head_sha,
+            "title": pull.title,
+            "author": pull.author,
+        }
+        services.store.save_document(
+            ResultDocument(
+                "prove",
+                self.repository.full_name,
+                pull.number,
+                pull.head_sha,
+                job.record.id,
+                services.clock.now(),
+                body,
+            )
+        )
         return result, repeat
 
 
 def _digest_inputs(git: Mirror, work: ProofJob) -> str:
     """The same for heads of one base that differ in nothing but documents."""
     changed = find_changed_paths(git, work.base, work.head)
-    trees = [(path, git.tree_id(work.head, path)) for path in sorted(changed) if not is_document(path)]  # fmt: skip
+    trees = [
+        (path, git.tree_id(work.head, path)) for path in sorted(changed) if not is_document(path)
+    ]
     trial = work.trial
-    parts = [work.base, trees, work.title, work.body, work.mutants, work.minutes, trial.command, trial.setup, trial.python, trial.image]  # fmt: skip
+    parts = [
+        work.base,
+        trees,
+        work.title,
+        work.body,
+        work.mutants,
+        work.minutes,
+        trial.command,
+        trial.setup,
+        trial.python,
+        trial.image,
+    ]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "replace")).hexdigest()

@@ -232,9 +232,15 @@ class _ReviewFlow:
     def judge_tests(self, asked_by: str) -> None:
         """Say whether the tests of the pull request prove it."""
         prove_reviewed(
-            self._desk, self._job, self._git, github=self._github, repository=self._repository, pull=self._pull,
-            config=self._loaded.config, find_tests=lambda: self._choose_tests(asked_by=asked_by),
-        )  # fmt: skip
+            self._desk,
+            self._job,
+            self._git,
+            github=self._github,
+            repository=self._repository,
+            pull=self._pull,
+            config=self._loaded.config,
+            find_tests=lambda: self._choose_tests(asked_by=asked_by),
+        )
 
     def _choose_tests(self, *, asked_by: str) -> CompletedTrial | None:
         tests, no_tests = self._found_tests or self._find_tests(asked_by=asked_by)
@@ -306,9 +312,16 @@ class _ReviewFlow:
         try:
             cleared = require_clearance(services.store, git, self._repository, pull, pull.head_sha)
             tests = complete_tests(
-                services, self._job, git, config, cleared, github=self._github,
-                rev=pull.head_sha, base=pull.base_sha, asked_by=asked_by,
-            )  # fmt: skip
+                services,
+                self._job,
+                git,
+                config,
+                cleared,
+                github=self._github,
+                rev=pull.head_sha,
+                base=pull.base_sha,
+                asked_by=asked_by,
+            )
         except Cancelled:
             raise
         except NoSandbox:
@@ -348,7 +361,9 @@ class _ReviewFlow:
         standing = self._remembered.still_standing(review)
         if config.review.code_scanning:
             self._job.check_cancelled()
-            refused = upload_findings(self._desk, self._where, pull, review, standing=standing, key=self._external_id)  # fmt: skip
+            refused = upload_findings(
+                self._desk, self._where, pull, review, standing=standing, key=self._external_id
+            )
             note = "\n\n".join(n for n in (note, refused) if n)
         check = messages.review_check(
             review,
@@ -453,7 +468,15 @@ def _review_from(data: dict[str, Any]) -> Review:
 # Uploads a review's findings to GitHub's code scanning, if the repository wants them there.
 
 
-def upload_findings(services: Services, where: RepositoryRef, pull: PullRequest, review: Review, *, standing: Sequence[Finding], key: str) -> str:  # fmt: skip
+def upload_findings(
+    services: Services,
+    where: RepositoryRef,
+    pull: PullRequest,
+    review: Review,
+    *,
+    standing: Sequence[Finding],
+    key: str,
+) -> str:
     """Upload once for each review; return why GitHub refused, or "".
 
     Findings that still stand are included: an upload replaces the one before and closes what it lacks.

@@ -62,7 +62,10 @@ def answer_failed_check(services: Services, job: Job, ask: CauseRequest) -> str:
     if not ask.asked_by and (not loaded.config.why.enabled or repository.archived):
         return "answers to failed checks are switched off"
     pulls = [github.pull(ask.number)] if ask.number else github.pulls(head_sha=ask.sha)
-    pull = next((one for one in pulls if one.state == "open" and (ask.asked_by or one.head_sha == ask.sha)), None)  # fmt: skip
+    pull = next(
+        (one for one in pulls if one.state == "open" and (ask.asked_by or one.head_sha == ask.sha)),
+        None,
+    )
     if pull is None:
         return "no open pull request has this head"
     if ask.asked_by:
@@ -128,7 +131,9 @@ class _RedCheck:
         """The same for checks that fail alike: what ran, and what failed in it."""
         failed = sorted({failure.test or failure.message[:200] for failure in self.job.failures})
         command = self.job.trial.command_line if self.job.trial else ""
-        return hashlib.sha256("\n".join([command, *failed]).encode("utf-8", "replace")).hexdigest()[:24]  # fmt: skip
+        return hashlib.sha256("\n".join([command, *failed]).encode("utf-8", "replace")).hexdigest()[
+            :24
+        ]
 
 
 def _explain_no_failure(of_branch: Sequence[WorkflowRun], sha: str) -> str:
@@ -190,9 +195,17 @@ class _WhyFlow:
         self.github.post_check_run(check)
         first = messages.order_causes(causes)[0]
         now = services.clock.now()
-        body = {**first, "head": self._sha, "causes": causes, "title": self.pull.title, "author": self.pull.author}  # fmt: skip
+        body = {
+            **first,
+            "head": self._sha,
+            "causes": causes,
+            "title": self.pull.title,
+            "author": self.pull.author,
+        }
         body["seconds"] = (now - self.job.record.created).total_seconds()
-        store.save_document(ResultDocument("why", repo, self.pull.number, self._sha, self.job.record.id, now, body))  # fmt: skip
+        store.save_document(
+            ResultDocument("why", repo, self.pull.number, self._sha, self.job.record.id, now, body)
+        )
         services.log_action(self.job, self.ask.asked_by, "why", check.title)
         return check
 
@@ -201,7 +214,10 @@ class _WhyFlow:
         pull, name = self.pull, self.pull.base_ref
         refs = [f"refs/pull/{pull.number}/head", f"refs/pull/{pull.number}/merge"]
         git = self.services.mirrors.fetch(self.github, self.repository, refs, self.job.cancel)
-        tip, merge = git.resolve(f"refs/heads/{name}"), git.resolve(f"refs/regreen/pull/{pull.number}/merge")  # fmt: skip
+        tip, merge = (
+            git.resolve(f"refs/heads/{name}"),
+            git.resolve(f"refs/regreen/pull/{pull.number}/merge"),
+        )
         base = git.merge_base(tip, self._sha)
         behind = len(git.commits(base, tip, first_parent=True)) if base else 0
         if behind < _OLD_BASE_COMMITS:
@@ -211,16 +227,22 @@ class _WhyFlow:
         if set(git.commit(merge).parents) != {tip, self._sha}:
             return f"GitHub has not merged it with {name} as it is now"
         try:
-            tests = self._complete_tests(require_clearance(self.services.store, git, self.repository, pull, self._sha))  # fmt: skip
+            tests = self._complete_tests(
+                require_clearance(self.services.store, git, self.repository, pull, self._sha)
+            )
         except NotCleared:
             return "fork not approved"
         if not tests.trial.command:
             return "neither tests.command nor a file says how the tests run"
         sandbox = self.services.sandbox()
         found = None
-        if not run_fresh(tests.trial, merge, git=git, sandbox=sandbox, cancel=self.job.cancel).is_green:  # fmt: skip
+        if not run_fresh(
+            tests.trial, merge, git=git, sandbox=sandbox, cancel=self.job.cancel
+        ).is_green:
             case = RedCase(tests.trial, merge, tip)
-            found = Investigation(case, git=git, sandbox=sandbox, stop=self._stop, say=self.job.report_progress).find_cause()  # fmt: skip
+            found = Investigation(
+                case, git=git, sandbox=sandbox, stop=self._stop, say=self.job.report_progress
+            ).find_cause()
         page = self.services.job_page_url(self.job.record.id)
         check = messages.approval_check(self._sha, name, behind, found, page)
         self.job.check_cancelled()
@@ -230,13 +252,23 @@ class _WhyFlow:
 
     def _give_up(self, reason: str) -> dict[str, Any]:
         document = messages.make_cause_document(RedCause("unknown", reason, "look"))
-        return {**document, "key": "", "checks": [self.ask.name or "the checks"], "action": "", "repeat": ""}  # fmt: skip
+        return {
+            **document,
+            "key": "",
+            "checks": [self.ask.name or "the checks"],
+            "action": "",
+            "repeat": "",
+        }
 
     def _find_causes(self, cleared: Clearance, known: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The causes of all failed checks, each examined once."""
         checks = self._find_red_checks(cleared)
         if not checks and not known:
-            return [self._give_up("none of its jobs failed: the workflow could not start, or ran again meanwhile")]  # fmt: skip
+            return [
+                self._give_up(
+                    "none of its jobs failed: the workflow could not start, or ran again meanwhile"
+                )
+            ]
         groups: dict[str, list[_RedCheck]] = {}
         for check in checks:
             groups.setdefault(check.key, []).append(check)
@@ -268,15 +300,24 @@ class _WhyFlow:
             _RedCheck(job, run)
             for run in [run for run in runs if run.conclusion in _FAILED][:_MAX_FAILED_RUNS]
             for job in find_failed_jobs(
-                self.github, self._git, run,
-                scope=cleared.scope, trust=cleared.trust, pythons=self.services.sandbox().pythons(), limit=_MAX_FAILED_JOBS,
+                self.github,
+                self._git,
+                run,
+                scope=cleared.scope,
+                trust=cleared.trust,
+                pythons=self.services.sandbox().pythons(),
+                limit=_MAX_FAILED_JOBS,
             )
-        ]  # fmt: skip
+        ]
         if self.ask.run_id is None and (self.ask.name or not found):
             reason = "its log cannot be read: it is no job of GitHub Actions"
             if not self.ask.name:
                 reason = _explain_no_failure(of_branch, self._sha)
-            found.append(_RedCheck(FailedJob(self.ask.name or "the tests", "", "", None, reason=reason), None))  # fmt: skip
+            found.append(
+                _RedCheck(
+                    FailedJob(self.ask.name or "the tests", "", "", None, reason=reason), None
+                )
+            )
         return found
 
     def _examine(self, check: _RedCheck, cleared: Clearance) -> dict[str, Any]:
@@ -292,12 +333,22 @@ class _WhyFlow:
             if tests is not None and log is not None and log.kind != "infra":
                 log = None  # what passes in another environment than CI's is no flake
             elif check.run is not None:
-                versions = find_green_versions(self.github, git, check.run, red.name, branch=self.pull.base_ref)  # fmt: skip
+                versions = find_green_versions(
+                    self.github, git, check.run, red.name, branch=self.pull.base_ref
+                )
             if not trial.command:
-                return self._give_up(f"{red.reason}, and neither tests.command nor a file says how the tests run")  # fmt: skip
+                return self._give_up(
+                    f"{red.reason}, and neither tests.command nor a file says how the tests run"
+                )
             tip = git.resolve(f"refs/heads/{self.pull.base_ref}")
             case = RedCase(trial, self._sha, base, log, versions, tip=tip)
-            found = Investigation(case, git=git, sandbox=self.services.sandbox(), stop=self._stop, say=self.job.report_progress).find_cause()  # fmt: skip
+            found = Investigation(
+                case,
+                git=git,
+                sandbox=self.services.sandbox(),
+                stop=self._stop,
+                say=self.job.report_progress,
+            ).find_cause()
         except NoSandbox:
             raise
         except UserError as error:
@@ -305,11 +356,15 @@ class _WhyFlow:
         if tests is not None and tests.reason_unproven and found.verdict == "change":
             found = replace(found, verdict="unknown", do="look", reason=tests.reason_unproven)
         if tests is not None:
-            found = replace(found, reason=f"{found.reason} (the repository's tests ran: {red.reason})")  # fmt: skip
+            found = replace(
+                found, reason=f"{found.reason} (the repository's tests ran: {red.reason})"
+            )
         repeat = (
             self.services.store_capsule(self.repository, found.capsule) if found.capsule else ""
         )
-        document = messages.make_cause_document(found, found.capsule.digest if found.capsule else None)  # fmt: skip
+        document = messages.make_cause_document(
+            found, found.capsule.digest if found.capsule else None
+        )
         repeat = repeat or messages.reproduce_cause(base, self._sha, trial.setup, trial.command)
         action = self._name_open_issue() if found.verdict == "main" else ""
         return {**document, "action": action, "repeat": repeat}
@@ -318,7 +373,14 @@ class _WhyFlow:
         """The issue about a schedule that found the base branch red."""
         branches = {one.name: one.branch for one in self.loaded.config.bisect.schedules}
         states = self.services.store.find_all(ScheduleState, repo=self.repository.full_name)
-        red = next((one for one in states if one.red and one.issue and branches.get(one.schedule) == self.pull.base_ref), None)  # fmt: skip
+        red = next(
+            (
+                one
+                for one in states
+                if one.red and one.issue and branches.get(one.schedule) == self.pull.base_ref
+            ),
+            None,
+        )
         return messages.regression_note(red.schedule, red.issue) if red and red.issue else ""
 
     def _choose_trial(self, red: FailedJob, tests: CompletedTrial | None) -> Trial:
@@ -331,9 +393,17 @@ class _WhyFlow:
 
     def _complete_tests(self, cleared: Clearance) -> CompletedTrial:
         return complete_tests(
-            self.services, self.job, self._git, self.loaded.config, cleared, github=self.github,
-            rev=self._sha, base=self.pull.base_sha, minutes=_MAX_MINUTES, asked_by=self.ask.asked_by,
-        )  # fmt: skip
+            self.services,
+            self.job,
+            self._git,
+            self.loaded.config,
+            cleared,
+            github=self.github,
+            rev=self._sha,
+            base=self.pull.base_sha,
+            minutes=_MAX_MINUTES,
+            asked_by=self.ask.asked_by,
+        )
 
     def _rerun(self, groups: dict[str, list[_RedCheck]], causes: dict[str, dict[str, Any]]) -> None:
         """Run the failed jobs of a run again, once, where nothing that failed in it is the change's or main's."""

@@ -58,7 +58,10 @@ def is_fork_event() -> bool:
     """Whether the workflow runs for a pull request whose branch is in another repository."""
     try:
         pull = _read_pull()
-        return bool(pull["head"]["repo"] is None or pull["head"]["repo"]["full_name"] != pull["base"]["repo"]["full_name"])  # fmt: skip
+        return bool(
+            pull["head"]["repo"] is None
+            or pull["head"]["repo"]["full_name"] != pull["base"]["repo"]["full_name"]
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return False
 

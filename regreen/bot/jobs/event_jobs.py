@@ -76,7 +76,14 @@ def make_orders(  # noqa: C901, PLR0911, PLR0912 - one case a kind of event, eac
             fix = _make_order(work, source, "fix", number, PUSHED, replaces=replaces, rank=rank)
             if not (work.pulls or work.fork) and work.head_branch == work.where.default_branch:
                 return (fix,)
-            why = CauseRequest(work.where, number or 0, work.head_sha, name=work.name, run_id=work.run_id, app=work.app)  # fmt: skip
+            why = CauseRequest(
+                work.where,
+                number or 0,
+                work.head_sha,
+                name=work.name,
+                run_id=work.run_id,
+                app=work.app,
+            )
             # first: both share a lane, and no repair is tried of a failure that is not the change's
             first = _make_order(why, source, "why", number, PUSHED)
             return (first,) if work.is_status else (first, fix)

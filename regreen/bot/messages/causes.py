@@ -51,21 +51,30 @@ def make_cause_document(found: RedCause, capsule: str | None = None) -> dict[str
         "reason": found.reason,
         "since": {"sha": found.since} if found.since else None,
         "rate": [round(value, 4) for value in found.rate] if found.rate else None,
-        "package": {"name": package.name, "from": package.old, "to": package.new} if package else None,
+        "package": {"name": package.name, "from": package.old, "to": package.new}
+        if package
+        else None,
         "do": found.do,
         "runs": [
-            {"where": one.where, "outcome": find_outcome(one.run), "signature": one.signature.text if one.signature else None}
+            {
+                "where": one.where,
+                "outcome": find_outcome(one.run),
+                "signature": one.signature.text if one.signature else None,
+            }
             for one in found.runs
         ],
         "capsule": capsule,
-    }  # fmt: skip
+    }
 
 
 def format_cause(document: Mapping[str, Any]) -> str:
     """The text on the terminal."""
     lines = [f"{document['verdict']}: {document['reason']}", f"  do: {document['do']}"]
     lines += [f"  {text}" for text in (_describe_rate(document),) if text]
-    lines += [f"  ran on {run['where'].replace('_', ' ')}: {run['signature'] or run['outcome']}" for run in document["runs"]]  # fmt: skip
+    lines += [
+        f"  ran on {run['where'].replace('_', ' ')}: {run['signature'] or run['outcome']}"
+        for run in document["runs"]
+    ]
     capsule = document["capsule"]
     return "\n".join([*lines, *([f"  repeat it: regreen replay {capsule}"] if capsule else [])])
 
@@ -90,14 +99,26 @@ def cause_check(head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = 
     """
     ordered = order_causes(causes)
     first, more = ordered[0], f" (and {len(causes) - 1} more)" if len(causes) > 1 else ""
-    title = to_plain_line(f"{_HEADINGS[first['verdict']]}: {first['reason']}", _MAX_TITLE_CHARS - len(more)) + more  # fmt: skip
+    title = (
+        to_plain_line(
+            f"{_HEADINGS[first['verdict']]}: {first['reason']}", _MAX_TITLE_CHARS - len(more)
+        )
+        + more
+    )
     summary = "\n\n".join(_format_card(one) for one in ordered)
-    check = CheckRun(CAUSE_CHECK, head_sha, f"why-{head_sha[:24]}", title, summary, "neutral", details_url=page)  # fmt: skip
-    facts = [{key: one[key] for key in ("verdict", "do", "since", "rate", "package", "checks")} for one in ordered]  # fmt: skip
+    check = CheckRun(
+        CAUSE_CHECK, head_sha, f"why-{head_sha[:24]}", title, summary, "neutral", details_url=page
+    )
+    facts = [
+        {key: one[key] for key in ("verdict", "do", "since", "rate", "package", "checks")}
+        for one in ordered
+    ]
     return add_verdict(check, first["verdict"], causes=facts)
 
 
-def approval_check(head_sha: str, branch: str, behind: int, found: RedCause | None, page: str = "") -> CheckRun:  # fmt: skip
+def approval_check(
+    head_sha: str, branch: str, behind: int, found: RedCause | None, page: str = ""
+) -> CheckRun:
     """What the tests of an approved change say on its base `branch` as it is now, `behind` commits later; None found: they pass."""
     start = f"Approved on a base {count_noun(behind, 'commit')} old"
     text = f"The tests ran on GitHub's merge of this change with {branch} as it is now"
@@ -106,17 +127,32 @@ def approval_check(head_sha: str, branch: str, behind: int, found: RedCause | No
         title, summary = f"{start}; its tests pass with today's {branch}", inline_prose(f"{text}.")
         verdict, conclusion = "passes", "success"
     else:
-        card = _format_card({**make_cause_document(found), "checks": ["the tests"], "action": "", "repeat": ""})  # fmt: skip
+        card = _format_card(
+            {**make_cause_document(found), "checks": ["the tests"], "action": "", "repeat": ""}
+        )
         title, verdict = f"{start}; with today's {branch} {found.reason}", found.verdict
-        summary = f"{inline_prose(f'{text} (below: head), and on {branch} alone (base).')}\n\n{card}"  # fmt: skip
-    check = CheckRun(CAUSE_CHECK, head_sha, f"why-{head_sha[:24]}", to_plain_line(title, _MAX_TITLE_CHARS), summary, conclusion, details_url=page)  # fmt: skip
+        summary = (
+            f"{inline_prose(f'{text} (below: head), and on {branch} alone (base).')}\n\n{card}"
+        )
+    check = CheckRun(
+        CAUSE_CHECK,
+        head_sha,
+        f"why-{head_sha[:24]}",
+        to_plain_line(title, _MAX_TITLE_CHARS),
+        summary,
+        conclusion,
+        details_url=page,
+    )
     return add_verdict(check, verdict, behind=behind)
 
 
 def _format_card(cause: Mapping[str, Any]) -> str:
     checks = ", ".join(code_span(name, 100) for name in cause["checks"][:5])
     more = f" and {len(cause['checks']) - 5} more" if len(cause["checks"]) > 5 else ""
-    parts = [f"**{_HEADINGS[cause['verdict']]}**: {inline_prose(cause['reason'][:1000])}", f"Failed: {checks}{more}. {_ADVICE[cause['do']]}"]  # fmt: skip
+    parts = [
+        f"**{_HEADINGS[cause['verdict']]}**: {inline_prose(cause['reason'][:1000])}",
+        f"Failed: {checks}{more}. {_ADVICE[cause['do']]}",
+    ]
     parts += [text for text in (_describe_rate(cause), inline_prose(cause["action"])) if text]
     runs = _list_runs(cause["runs"])
     parts += ["What ran, each in a fresh sandbox:\n\n" + "\n".join(runs)] if runs else []
@@ -160,4 +196,4 @@ def rerun_note(outcome: str, attempt: int = 1) -> str:
         "again": f"They were not run again: this was attempt {attempt} already.",
         "refused": "They could not be run again: GitHub refused it. Where this installation has not accepted the permission actions: write, an owner accepts it on its page in GitHub's settings.",
         "elsewhere": "This CI is not GitHub Actions: run it again where it runs.",
-    }[outcome]  # fmt: skip
+    }[outcome]

@@ -51,12 +51,17 @@ def format_proof(result: ProofResult) -> str:
     return "\n".join([*lines, "", spent])
 
 
-def proof_check(head_sha: str, result: ProofResult, *, required: bool, repeat: str = "", page: str = "") -> CheckRun:  # fmt: skip
+def proof_check(
+    head_sha: str, result: ProofResult, *, required: bool, repeat: str = "", page: str = ""
+) -> CheckRun:
     """The verdict on a pull request's tests; it fails only where it is `required` and they do not hold."""
     held: Conclusion = "success" if result.verdict in {"proven", "nothing_to_prove"} else "neutral"
     failed = required and result.verdict in {"not_discriminating", "refused"}
     title = to_plain_line(_make_title(result), _MAX_TITLE_CHARS)
-    rows = [f"- {code_span(test.test, 200)}: **{_WORDS[test.verdict]}**, {inline_prose(test.reason[:500])}" for test in result.tests[:_MAX_ROWS]]  # fmt: skip
+    rows = [
+        f"- {code_span(test.test, 200)}: **{_WORDS[test.verdict]}**, {inline_prose(test.reason[:500])}"
+        for test in result.tests[:_MAX_ROWS]
+    ]
     single = result.verdict == "proven" and len(rows) == 1  # then its row says it all
     verdict = f"**{_WORDS[result.verdict].capitalize()}**: {inline_prose(result.reason[:1000])}"
     parts = ["\n".join(rows)] if single else [verdict, "\n".join(rows)]
@@ -70,10 +75,23 @@ def proof_check(head_sha: str, result: ProofResult, *, required: bool, repeat: s
         )
         parts.append(told[:1].upper() + told[1:] + how + end + "\n".join(unnoticed))
     holds = {True: "holds", False: "does not hold", None: "not known"}
-    parts += ["\n".join(f"- {code_span(claim.text, 100)}: {holds[claim.holds]}, {inline_prose(claim.reason[:300])}" for claim in result.claims[:_MAX_ROWS])]  # fmt: skip
+    parts += [
+        "\n".join(
+            f"- {code_span(claim.text, 100)}: {holds[claim.holds]}, {inline_prose(claim.reason[:300])}"
+            for claim in result.claims[:_MAX_ROWS]
+        )
+    ]
     parts += ["\n".join(f"- {inline_prose(one.detail[:300])}" for one in result.census[:_MAX_ROWS])]
     summary = "\n\n".join([*(part for part in parts if part), *describe_repetition(repeat)])
-    check = CheckRun(PROOF_CHECK, head_sha, _make_id(head_sha), title, summary, "failure" if failed else held, details_url=page)  # fmt: skip
+    check = CheckRun(
+        PROOF_CHECK,
+        head_sha,
+        _make_id(head_sha),
+        title,
+        summary,
+        "failure" if failed else held,
+        details_url=page,
+    )
     return add_verdict(check, result.verdict, tests=len(result.tests))
 
 
@@ -102,7 +120,9 @@ def _list_unnoticed(result: ProofResult) -> list[str]:
 def unproven_check(head_sha: str, reason: str) -> CheckRun:
     """The tests could not be judged, and why."""
     title = to_plain_line(f"Inconclusive: {reason}", _MAX_TITLE_CHARS)
-    check = CheckRun(PROOF_CHECK, head_sha, _make_id(head_sha), title, inline_prose(reason), "neutral")  # fmt: skip
+    check = CheckRun(
+        PROOF_CHECK, head_sha, _make_id(head_sha), title, inline_prose(reason), "neutral"
+    )
     return add_verdict(check, "inconclusive")
 
 

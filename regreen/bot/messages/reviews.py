@@ -199,7 +199,10 @@ def _choose_buttons(review: Review, standing: Sequence[Finding]) -> tuple[Button
     """The buttons that apply: repairing and bisecting need a failing test, explaining a model's finding."""
     failing = review.tests is not None and not review.tests.passed
     by_model = any(f.rule.startswith("model/") for f in (*review.findings, *standing))
-    return (*((_FIX_BUTTON, _BISECT_BUTTON) if failing else ()), *((_EXPLAIN_BUTTON,) if by_model else ()))  # fmt: skip
+    return (
+        *((_FIX_BUTTON, _BISECT_BUTTON) if failing else ()),
+        *((_EXPLAIN_BUTTON,) if by_model else ()),
+    )
 
 
 def _first_line(summary: str) -> str:
@@ -448,7 +451,9 @@ def _format_evidence(evidence: Evidence) -> str:
     if evidence.kind == "analyzer" and "\n" not in excerpt:
         # the line stands right above the comment
         tool = f" by {evidence.command}" if evidence.command else ""
-        return inline_prose(f"Reported{tool} on this change; before it: {evidence.base or 'not reported'}.")  # fmt: skip
+        return inline_prose(
+            f"Reported{tool} on this change; before it: {evidence.base or 'not reported'}."
+        )
     details = [evidence.command or ""]
     details += [f"on this change: {evidence.head}" if evidence.head else ""]
     details += [f"before it: {evidence.base}" if evidence.base else ""]

@@ -110,7 +110,17 @@ _LAYOUT_CODES = re.compile(
 )
 _OF_PLUGINS = re.compile(r"F541|(?:Q|C4|C8|SIM|PT|PIE|RET|RSE|UP|D)\d{2,3}")
 _IMPORT_ORDER_CODES = re.compile(r"I00[1-5]|I1\d\d|I20[12]|C041[12]")
-_OF_PYLINT = {"W0611": "F401", "W0612": "F841", "C0303": "W291", "C0304": "W292", "C0305": "W391", "C0410": "E401", "W0301": "E703", "C0301": "E501", "W1309": "F541"}  # fmt: skip
+_OF_PYLINT = {
+    "W0611": "F401",
+    "W0612": "F841",
+    "C0303": "W291",
+    "C0304": "W292",
+    "C0305": "W391",
+    "C0410": "E401",
+    "W0301": "E703",
+    "C0301": "E501",
+    "W1309": "F541",
+}
 _UNUSED_CODES = re.compile(r"F(?:401|841)")
 _LINE_LENGTH = re.compile(r"\(\d+ > (\d{2,3}) characters\)")
 _VENV_PATH = "/tmp/regreen-style"  # noqa: S108 - inside the box
@@ -243,7 +253,9 @@ def find_suggested_commands(command: str, output: str) -> Iterator[Remedy]:
             and _is_plain_command(script)
         ):
             accepts = any(RECORDING_OPTION.fullmatch(word) for word in script.split())
-            approval = "the command accepts what is there: look whether it is wanted" if accepts else None  # fmt: skip
+            approval = (
+                "the command accepts what is there: look whether it is wanted" if accepts else None
+            )
             cause = f"files are out of date; the failure says to run {script}"
             yield Remedy("told", script, cause, approval=approval)
 

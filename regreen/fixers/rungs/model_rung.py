@@ -144,12 +144,54 @@ PROPOSE_TOOL = Tool(
 )
 
 _STEP_TOOLS = (
-    Tool("read", "Show lines of a file, numbered.", _object_schema(["path"], path=_text_schema("file"), start=_number_schema("first line"), end=_number_schema("last line"))),
-    Tool("search", "Find an extended regular expression in the repository's files.", _object_schema(["pattern"], pattern=_text_schema("as for grep -E"), path=_text_schema("folder or file to look in"))),
-    Tool("symbols", "With `path`: what the file defines. With `name`: where it is defined and called.", _object_schema([], name=_text_schema("function, method or class"), path=_text_schema("file, or folder prefix with `name`"))),
-    Tool("edit", "Replace one unique stretch of a file's text, or create a file (empty `old`).", _object_schema(["path", "old", "new"], path=_text_schema("file"), old=_text_schema("exact text, unique in the file"), new=_text_schema("replacement"))),
-    Tool("run", "Run a shell command over the working copy, without network, at most 120 seconds. For looking and for experiments: only `edit` changes what is submitted.", _object_schema(["command"], command=_text_schema("for bash"))),
-    Tool("run_failing", "Run the failing command in a fresh checkout with your edits: what still fails, what newly fails.", _object_schema([])),
+    Tool(
+        "read",
+        "Show lines of a file, numbered.",
+        _object_schema(
+            ["path"],
+            path=_text_schema("file"),
+            start=_number_schema("first line"),
+            end=_number_schema("last line"),
+        ),
+    ),
+    Tool(
+        "search",
+        "Find an extended regular expression in the repository's files.",
+        _object_schema(
+            ["pattern"],
+            pattern=_text_schema("as for grep -E"),
+            path=_text_schema("folder or file to look in"),
+        ),
+    ),
+    Tool(
+        "symbols",
+        "With `path`: what the file defines. With `name`: where it is defined and called.",
+        _object_schema(
+            [],
+            name=_text_schema("function, method or class"),
+            path=_text_schema("file, or folder prefix with `name`"),
+        ),
+    ),
+    Tool(
+        "edit",
+        "Replace one unique stretch of a file's text, or create a file (empty `old`).",
+        _object_schema(
+            ["path", "old", "new"],
+            path=_text_schema("file"),
+            old=_text_schema("exact text, unique in the file"),
+            new=_text_schema("replacement"),
+        ),
+    ),
+    Tool(
+        "run",
+        "Run a shell command over the working copy, without network, at most 120 seconds. For looking and for experiments: only `edit` changes what is submitted.",
+        _object_schema(["command"], command=_text_schema("for bash")),
+    ),
+    Tool(
+        "run_failing",
+        "Run the failing command in a fresh checkout with your edits: what still fails, what newly fails.",
+        _object_schema([]),
+    ),
     Tool(
         "submit",
         "Hand the edits in for judgement.",
@@ -160,8 +202,14 @@ _STEP_TOOLS = (
             risk=_text_schema("what could break, for whom"),
         ),
     ),
-    Tool("give_up", "End without a patch: the check is wrong, or the cure lies out of reach. An honourable end.", _object_schema(["reason"], reason=_text_schema("what contradicts what, or what would be needed"))),
-)  # fmt: skip
+    Tool(
+        "give_up",
+        "End without a patch: the check is wrong, or the cure lies out of reach. An honourable end.",
+        _object_schema(
+            ["reason"], reason=_text_schema("what contradicts what, or what would be needed")
+        ),
+    ),
+)
 
 DIAGNOSE_TOOL = Tool(
     "diagnose",
@@ -300,9 +348,14 @@ class RepairLoop:
         if self.judged is not None and self.judged.is_accepted:
             outcome = self.judged.outcome
         return LoopResult(
-            outcome, why, self.judged, spent, self._take_new_trail(), self.workspace.make_patch(),
+            outcome,
+            why,
+            self.judged,
+            spent,
+            self._take_new_trail(),
+            self.workspace.make_patch(),
             tuple(self.hypotheses),
-        )  # fmt: skip
+        )
 
     def _run_step(self) -> None:
         answer = self.budget.ask_model(self._make_request())
@@ -478,7 +531,11 @@ class RepairLoop:
         self.trail.append(f"diagnosis: {json.dumps(call.input, ensure_ascii=False)[:1500]}")
         tried = self._try_hypotheses(call.input.get("hypotheses"))
         told = "\n".join(f"{one.outcome}: {one.claim}\n{one.result}" for one in tried)
-        told = f"noted; the experiments ended so:\n{fence_text(self.case, told)}" if told else "noted; go on"  # fmt: skip
+        told = (
+            f"noted; the experiments ended so:\n{fence_text(self.case, told)}"
+            if told
+            else "noted; go on"
+        )
         self.messages.append(
             Message("user", "", results=tuple(ToolResult(call.id, told) for call in answer.calls))
         )
@@ -625,9 +682,13 @@ class ModelRung:
         stands = ended.judgement if ended.judgement and ended.judgement.is_accepted else None
         note = "" if stands else ended.why
         return RungResult(
-            stands, outcome=ended.outcome, note=note, cost=budget.cost, trail=tuple(trail),
+            stands,
+            outcome=ended.outcome,
+            note=note,
+            cost=budget.cost,
+            trail=tuple(trail),
             hypotheses=hypotheses,
-        )  # fmt: skip
+        )
 
 
 def _find_missing_packages(case: RepairCase) -> str:

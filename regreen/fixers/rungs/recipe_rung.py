@@ -297,7 +297,9 @@ class RecipeRung:
         files = {entry.path for entry in case.git.tree(case.rev)}
         places = find_places(case.output, case.before.failures, files)
         try:
-            followed = run_in_child(follow_renamed_definitions, case.git, case.rev, case.base, case.output, places)  # fmt: skip
+            followed = run_in_child(
+                follow_renamed_definitions, case.git, case.rev, case.base, case.output, places
+            )
         except AnalysisFailed as error:
             self.troubles.append(f"what was renamed could not be looked for: {error}")
             return
@@ -306,7 +308,9 @@ class RecipeRung:
             asks = "another reading is possible: look whether this is what the change means"
             cause = f"{followed.culprit[:12]} ({culprit.subject}) left callers as they were"
             words = f"followed it to what uses it: {followed.summary}"
-            proposal = self._rename(case, followed.texts, words, cause, asks if followed.is_guess else None)  # fmt: skip
+            proposal = self._rename(
+                case, followed.texts, words, cause, asks if followed.is_guess else None
+            )
             yield replace(proposal, culprit=culprit)
 
     def _propose_other_names(

@@ -308,7 +308,9 @@ def _describe_second_cause(
         rest = {failure.test for failure in verdict.after.failures} if verdict.after else set()
         if verdict.outcome == "still_red" and rest and rest < before:
             mended, others = ", ".join(sorted(before - rest)[:3]), ", ".join(sorted(rest)[:3])
-            return (f"there are two causes: without {culprit.sha[:12]} ({culprit.subject}) {mended} passes, and {others} still fails; bisect each by its own tests",)  # fmt: skip
+            return (
+                f"there are two causes: without {culprit.sha[:12]} ({culprit.subject}) {mended} passes, and {others} still fails; bisect each by its own tests",
+            )
     return ()
 
 

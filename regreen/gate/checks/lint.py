@@ -60,9 +60,22 @@ def find_new_errors(
 def list_ruff_messages(path: str, text: str, rules: str = FATAL_RULES) -> list[str]:
     """Ruff's findings for one file, without line numbers (they move)."""
     argv = [
-        str(Path(sys.executable).with_name("ruff")), "check", "--isolated", "--no-cache", "--quiet", "--output-format", "json",
-        "--select", rules, "--target-version", "py313", "--ignore-noqa", "--stdin-filename", path.rsplit("/", 1)[-1], "-",
-    ]  # fmt: skip
+        str(Path(sys.executable).with_name("ruff")),
+        "check",
+        "--isolated",
+        "--no-cache",
+        "--quiet",
+        "--output-format",
+        "json",
+        "--select",
+        rules,
+        "--target-version",
+        "py313",
+        "--ignore-noqa",
+        "--stdin-filename",
+        path.rsplit("/", 1)[-1],
+        "-",
+    ]
     try:
         done = subprocess.run(
             argv, input=text.encode(), capture_output=True, timeout=60, check=False

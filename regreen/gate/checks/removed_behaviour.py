@@ -266,9 +266,15 @@ def _code_lines(text: str | None) -> Iterator[str]:
 # Implication between conditions, decided from their texts.
 
 _OPERATOR_FUNCTIONS = {
-    "===": operator.eq, "!==": operator.ne, "==": operator.eq, "!=": operator.ne,
-    "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
-}  # fmt: skip
+    "===": operator.eq,
+    "!==": operator.ne,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
 _COMPARISON = re.compile(
     r"^(?P<left>.*?\S)\s*(?P<op>===|!==|==|!=|<=|>=|<|>)\s*(?P<number>-?\d[\d_]*(?:\.\d+)?)$"
 )
@@ -276,9 +282,13 @@ _MAX_CONDITION_CHARS = 2000
 _COMPARISON_SIDES = re.compile(r"^(?P<left>[^<>=!]++)(?P<op>==|!=|<=|>=|<|>)(?P<right>[^<>=!]+)$")
 # the comparisons of the same two sides that follow from one
 _IMPLIED_OPERATORS = {
-    ">": (">", ">=", "!="), "<": ("<", "<=", "!="), "==": ("==", ">=", "<="),
-    ">=": (">=",), "<=": ("<=",), "!=": ("!=",),
-}  # fmt: skip
+    ">": (">", ">=", "!="),
+    "<": ("<", "<=", "!="),
+    "==": ("==", ">=", "<="),
+    ">=": (">=",),
+    "<=": ("<=",),
+    "!=": ("!=",),
+}
 _OR, _AND = re.compile(r"\|\||\bor\b"), re.compile(r"&&|\band\b")
 
 

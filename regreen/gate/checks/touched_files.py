@@ -23,8 +23,30 @@ from regreen.secrets.credential_detection import find_secrets
 
 # Checks 1 and 6: what may be applied, and where a person decides.
 
-_CONFIGURATION_SUFFIXES = {".yml", ".yaml", ".tf", ".tfvars", ".hcl", ".conf", ".ini", ".cfg", ".env", ".properties", ".toml", ".nix"}  # fmt: skip
-_MANIFEST_NAMES = {"pyproject.toml", "setup.cfg", "Cargo.toml", "Pipfile", "poetry.toml", "uv.toml", "pubspec.yaml", "pnpm-workspace.yaml"}  # fmt: skip
+_CONFIGURATION_SUFFIXES = {
+    ".yml",
+    ".yaml",
+    ".tf",
+    ".tfvars",
+    ".hcl",
+    ".conf",
+    ".ini",
+    ".cfg",
+    ".env",
+    ".properties",
+    ".toml",
+    ".nix",
+}
+_MANIFEST_NAMES = {
+    "pyproject.toml",
+    "setup.cfg",
+    "Cargo.toml",
+    "Pipfile",
+    "poetry.toml",
+    "uv.toml",
+    "pubspec.yaml",
+    "pnpm-workspace.yaml",
+}
 _DATA_DIRS = {"locale", "locales", "i18n", "translations", "lang", "data", "examples"}
 _SCRIPT_SUFFIXES = {"", ".sh", ".bash", ".zsh", ".fish", ".bat", ".cmd", ".ps1", ".mk"}
 _RUNS_CHECKS = re.compile(

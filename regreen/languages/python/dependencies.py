@@ -565,7 +565,13 @@ _SITE_PACKAGES_MODULE = re.compile(r"(?:site|dist)-packages/([A-Za-z_]\w*)(?:/|\
 _MISSING_FIXTURE = re.compile(
     r"fixture '(event_loop|loop|unused_port|test_client|test_server)' not found"
 )
-_FORMER_FIXTURE_PLUGIN = {"event_loop": "pytest_asyncio", "loop": "pytest_aiohttp", "unused_port": "pytest_aiohttp", "test_client": "pytest_aiohttp", "test_server": "pytest_aiohttp"}  # fmt: skip
+_FORMER_FIXTURE_PLUGIN = {
+    "event_loop": "pytest_asyncio",
+    "loop": "pytest_aiohttp",
+    "unused_port": "pytest_aiohttp",
+    "test_client": "pytest_aiohttp",
+    "test_server": "pytest_aiohttp",
+}
 _REMOVAL_WORDS = re.compile(
     r"\b(?:removed|no longer|moved to|has been moved|deprecated|renamed|unexpected keyword argument)\b",
     re.IGNORECASE,
@@ -683,7 +689,17 @@ _HEADING_COMMAND = re.compile(
     r"^#[ \t]{1,8}((?:uv pip compile|pip-compile)\b[^\n]{0,400})$", re.MULTILINE
 )
 _VENV_PATH = "/tmp/regreen-compile"  # noqa: S108 - inside the box
-_FORBIDDEN_OPTIONS = ("--index-url", "--extra-index-url", "--find-links", "--trusted-host", "--config", "--upgrade", "-i", "-f", "-U")  # fmt: skip
+_FORBIDDEN_OPTIONS = (
+    "--index-url",
+    "--extra-index-url",
+    "--find-links",
+    "--trusted-host",
+    "--config",
+    "--upgrade",
+    "-i",
+    "-f",
+    "-U",
+)
 
 
 def read_heading_command(text: str) -> str:
@@ -790,7 +806,9 @@ class PythonDependencies:
     def find_uninstalled(self, output: str, setup: str) -> tuple[str, ...]:
         """The requirements of `setup` that its output says it went on without."""
         lines = (line.strip() for line in output.splitlines())
-        found = (line.removeprefix(NOT_INSTALLED) for line in lines if line.startswith(NOT_INSTALLED))  # fmt: skip
+        found = (
+            line.removeprefix(NOT_INSTALLED) for line in lines if line.startswith(NOT_INSTALLED)
+        )
         return tuple(dict.fromkeys(one for one in found if one and one in setup))
 
     def find_unneeded_by_product(

@@ -27,7 +27,9 @@ _SAYS_GONE = re.compile(
     r"""|No module named ['"]([\w.]{1,200})['"]|abstract methods? ['"]?(\w{1,80})"""
     r"""|got an unexpected keyword argument ['"](\w{1,80})"""
 )
-_BUILTIN_NAMES = frozenset(x for kind in (str, bytes, list, dict, set, int, float) for x in dir(kind))  # fmt: skip
+_BUILTIN_NAMES = frozenset(
+    x for kind in (str, bytes, list, dict, set, int, float) for x in dir(kind)
+)
 _Definitions = dict[tuple[str, str], ast.AST]
 
 
@@ -59,14 +61,23 @@ def complete_change(git: Git, rev: str, base: str | None, output: str) -> Comple
     words = {word for groups in found for group in groups for word in (group or "").split(".")}
     words.discard("")
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if words else ()):
-        changes = list(_read_changes(git, commit.sha, commit.parents[0], words)) if commit.parents else []  # fmt: skip
+        changes = (
+            list(_read_changes(git, commit.sha, commit.parents[0], words)) if commit.parents else []
+        )
         if changes:
             return _follow_changes(git, rev, commit.sha, changes)
     return None
 
 
-def _follow_changes(git: Git, rev: str, sha: str, changes: Sequence[_Change]) -> CompletedChange | None:  # fmt: skip
-    wanted = [one for one in git.tree(rev) if not is_vendored(one.path) and (is_module(one.path) or is_document(one.path) or one.path.endswith((".toml", ".cfg")))]  # fmt: skip
+def _follow_changes(
+    git: Git, rev: str, sha: str, changes: Sequence[_Change]
+) -> CompletedChange | None:
+    wanted = [
+        one
+        for one in git.tree(rev)
+        if not is_vendored(one.path)
+        and (is_module(one.path) or is_document(one.path) or one.path.endswith((".toml", ".cfg")))
+    ]
     blobs = git.blobs([entry.sha for entry in wanted])
     texts = {
         entry.path: data.decode("utf-8", "surrogateescape")
@@ -79,7 +90,9 @@ def _follow_changes(git: Git, rev: str, sha: str, changes: Sequence[_Change]) ->
         texts = {path: uses.follow(path, text) for path, text in texts.items()}
     is_guess = not all(change.is_sure for change in changes)
     changed = {path: text for path, text in texts.items() if text != before[path]}
-    summary = ", ".join(f"{x.old or x.path} is {x.new if x.new != x.old else x.new_path}" for x in changes)[:160]  # fmt: skip
+    summary = ", ".join(
+        f"{x.old or x.path} is {x.new if x.new != x.old else x.new_path}" for x in changes
+    )[:160]
     return CompletedChange(sha, changed, summary, is_guess) if changed else None
 
 
@@ -96,10 +109,16 @@ def _read_changes(git: Git, sha: str, parent: str, words: set[str]) -> Iterator[
         return
     paths = [path for path in git.changed_paths(sha) if is_module(path)][:_MAX_PATHS]
     both = [{x: git.show(at, x, _MAX_CHARS) for x in paths} for at in (parent, sha)]
-    old, new = ({x: data.decode("utf-8", "replace") for x, data in one.items() if data is not None} for one in both)  # fmt: skip
+    old, new = (
+        {x: data.decode("utf-8", "replace") for x, data in one.items() if data is not None}
+        for one in both
+    )
     homes = {path: path for path in old if path in new}
     for path in old.keys() - homes.keys():
-        ratios = [(_compare(old[path].splitlines(), new[other].splitlines()), other) for other in new.keys() - old.keys()]  # fmt: skip
+        ratios = [
+            (_compare(old[path].splitlines(), new[other].splitlines()), other)
+            for other in new.keys() - old.keys()
+        ]
         ratio, homes[path] = max(ratios, default=(0.0, path))
         if ratio >= _MIN_RATIO and not words.isdisjoint(re.findall(r"\w+", path)):
             yield _Change(path, "", "", homes[path], "")
@@ -113,7 +132,11 @@ def _read_changes(git: Git, sha: str, parent: str, words: set[str]) -> Iterator[
             if (owner, name) not in after.get(home, {}):
                 found = _find_successor(found, node, after, came)
             other = after.get(found.new_path, {}).get((owner, found.new))
-            if other is not None and words & {name, found.new} and (home, name) != (found.new_path, found.new):  # fmt: skip
+            if (
+                other is not None
+                and words & {name, found.new}
+                and (home, name) != (found.new_path, found.new)
+            ):
                 yield found
 
 
@@ -140,7 +163,12 @@ def _list_targets(node: ast.AST) -> Sequence[ast.expr]:
     return [node.target] if isinstance(node, ast.AnnAssign) else ()
 
 
-def _find_successor(gone: _Change, node: ast.AST, after: Mapping[str, _Definitions], came: Collection[tuple[str, str, str]]) -> _Change:  # fmt: skip
+def _find_successor(
+    gone: _Change,
+    node: ast.AST,
+    after: Mapping[str, _Definitions],
+    came: Collection[tuple[str, str, str]],
+) -> _Change:
     """What stands for a definition that is gone: the new one that is most like it, here, or elsewhere by its name."""
     ratios = sorted(
         (_compare_nodes(node, after[path][owner, new], gone.old, new), new == gone.old, path, new)
@@ -159,14 +187,19 @@ def _compare_nodes(one: ast.AST, other: ast.AST, old: str, new: str) -> float:
     """How alike two definitions are, without documentation, if the one had the other's name."""
     if type(one) is not type(other):
         return 0.0
-    first, second = (", ".join([repr(name), *map(ast.dump, _list_body(node))]) for node, name in ((one, old), (other, new)))  # fmt: skip
+    first, second = (
+        ", ".join([repr(name), *map(ast.dump, _list_body(node))])
+        for node, name in ((one, old), (other, new))
+    )
     return _compare(first.replace(f"'{old}'", f"'{new}'").split(", "), second.split(", "))
 
 
 def _compare(one: Sequence[str], other: Sequence[str]) -> float:
     if one == other:
         return 1.0
-    return min(0.99, difflib.SequenceMatcher(None, one[:3000], other[:3000], autojunk=False).ratio())  # fmt: skip
+    return min(
+        0.99, difflib.SequenceMatcher(None, one[:3000], other[:3000], autojunk=False).ratio()
+    )
 
 
 def _list_body(node: ast.AST) -> list[ast.AST]:
@@ -193,7 +226,11 @@ class _Uses:
             tree = _parse(text if is_module(path) and change.old and is_read else "")
             is_home = path in {change.path, change.new_path}
             mine = {(change.owner, change.old)} if is_home else set()
-            owners |= {key[0] or path for key in _read_definitions(tree) if key[1] == change.old and key not in mine}  # fmt: skip
+            owners |= {
+                key[0] or path
+                for key in _read_definitions(tree)
+                if key[1] == change.old and key not in mine
+            }
             classes = [x for x in tree.body if isinstance(x, ast.ClassDef)]
             bases |= {x.name: {ast.unparse(y).rpartition(".")[2] for y in x.bases} for x in classes}
         self.family = {change.owner} - {""}
@@ -223,7 +260,9 @@ class _Uses:
 
     def name_module(self, like: str) -> str:
         """The dotted name of the file of the change now, from the same root as another name."""
-        names = [name for name, home in self.modules.by_name.items() if home == self.change.new_path]  # fmt: skip
+        names = [
+            name for name, home in self.modules.by_name.items() if home == self.change.new_path
+        ]
         root = like.partition(".")[0]
         return min(names, key=lambda x: (x.partition(".")[0] != root, len(x)), default=like)
 
@@ -235,14 +274,18 @@ class _FileUses:
         self.uses, self.change, self.path, self.module = uses, uses.change, path, module
         self.data = text.encode("utf-8", "surrogateescape")
         self.edits: set[tuple[int, int, str]] = set()
-        self.around: dict[ast.AST, ast.AST] = {x: node for node in ast.walk(module) for x in ast.iter_child_nodes(node)}  # fmt: skip
+        self.around: dict[ast.AST, ast.AST] = {
+            x: node for node in ast.walk(module) for x in ast.iter_child_nodes(node)
+        }
         lines = self.data.splitlines(keepends=True)
         self.starts = [0, *accumulate(map(len, lines))]
         self.bound = count_bindings(module).keys()
         self.imported: set[str] = set()
         names = {self.change.old, self.change.new} - {""}
         is_free = uses.is_unique and not names & self.bound
-        self.locals = (names if (is_free or path == self.change.path) and not self.change.owner else set[str]())  # fmt: skip
+        self.locals = (
+            names if (is_free or path == self.change.path) and not self.change.owner else set[str]()
+        )
 
     def rewrite(self) -> str:
         """The text with the edits made."""
@@ -259,10 +302,18 @@ class _FileUses:
             elif isinstance(node, ast.Constant) and node.value == old and self._names_it(node):
                 start, end = self._byte_span(node)
                 self.edits.add((start + 1, end - 1, new))
-            elif isinstance(node, ast.keyword) and node.arg == old and self._makes_it(self.around[node]):  # fmt: skip
+            elif (
+                isinstance(node, ast.keyword)
+                and node.arg == old
+                and self._makes_it(self.around[node])
+            ):
                 start = self._byte_span(node)[0]  # a field of a dataclass
                 self.edits.add((start, start + len(old.encode()), new))
-            elif isinstance(node, FunctionNode) and node.name == old and self._find_class(node) in self.uses.family:  # fmt: skip
+            elif (
+                isinstance(node, FunctionNode)
+                and node.name == old
+                and self._find_class(node) in self.uses.family
+            ):
                 at = self.data.index(f" {old}(".encode(), self._byte_span(node)[0]) + 1
                 self.edits.add((at, at + len(old.encode()), new))
         data, reached = self.data, len(self.data) + 1
@@ -273,7 +324,11 @@ class _FileUses:
 
     def _change_import(self, node: ast.Import | ast.ImportFrom) -> None:
         modules, change = self.uses.modules, self.change
-        source = modules.resolve_relative(node, self.path) or "" if isinstance(node, ast.ImportFrom) else ""  # fmt: skip
+        source = (
+            modules.resolve_relative(node, self.path) or ""
+            if isinstance(node, ast.ImportFrom)
+            else ""
+        )
         home = modules.find_path(source)
         for one in node.names:
             whole = f"{source}.{one.name}".lstrip(".")
@@ -294,15 +349,25 @@ class _FileUses:
                     self._import_from(node, one, self.uses.name_module(source), written)
                 elif one.name == change.old != change.new:
                     self._edit(one, written)
-        if isinstance(node, ast.ImportFrom) and not change.old and home == change.path and node.level:  # fmt: skip
+        if (
+            isinstance(node, ast.ImportFrom)
+            and not change.old
+            and home == change.path
+            and node.level
+        ):
             names = ", ".join(map(ast.unparse, node.names))
-            self._edit(node, f"from {self._write_module(node, self.uses.name_module(source))} import {names}")  # fmt: skip
+            self._edit(
+                node,
+                f"from {self._write_module(node, self.uses.name_module(source))} import {names}",
+            )
 
     def _import_from(self, node: ast.ImportFrom, one: ast.alias, module: str, name: str) -> None:
         """Take one name out of an import and import it from a module."""
         rest = ", ".join(ast.unparse(other) for other in node.names if other is not one)
         kept = [f"from {'.' * node.level}{node.module or ''} import {rest}"] if rest else []
-        made = (f"from {self._write_module(node, module)} import {name}" if module else f"import {name}")  # fmt: skip
+        made = (
+            f"from {self._write_module(node, module)} import {name}" if module else f"import {name}"
+        )
         self._edit(node, f"\n{' ' * node.col_offset}".join([*kept, made]))
 
     def _write_module(self, node: ast.ImportFrom, module: str) -> str:
@@ -315,10 +380,15 @@ class _FileUses:
         """Whether an expression stands for what changed."""
         if isinstance(node, ast.Name):
             return node.id in self.locals
-        if not isinstance(node, ast.Attribute) or node.attr not in {self.change.old, self.change.new}:  # fmt: skip
+        if not isinstance(node, ast.Attribute) or node.attr not in {
+            self.change.old,
+            self.change.new,
+        }:
             return False
         words = ast.unparse(node.value)
-        return self._is_instance(node.value) or (self.uses.is_unique and words.partition(".")[0] not in self.imported)  # fmt: skip
+        return self._is_instance(node.value) or (
+            self.uses.is_unique and words.partition(".")[0] not in self.imported
+        )
 
     def _is_instance(self, value: ast.AST) -> bool:
         """Whether an expression is known to be the class, or an object of it or of a subclass."""
@@ -328,7 +398,10 @@ class _FileUses:
         return self._makes_it(value) or words.rpartition(".")[2] in self.uses.family
 
     def _makes_it(self, node: ast.AST) -> bool:
-        return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in self.uses.family  # fmt: skip
+        return (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func).rpartition(".")[2] in self.uses.family
+        )
 
     def _names_it(self, node: ast.Constant) -> bool:
         """Whether a text is an entry of `__all__`, or the second argument of `getattr`, `patch.object` and the like."""
@@ -336,7 +409,11 @@ class _FileUses:
         if isinstance(outer, ast.Call) and outer.args[1:2] == [node]:
             return self.uses.is_unique or self._is_instance(outer.args[0])
         listing = self.around.get(outer)
-        return isinstance(listing, ast.Assign) and ast.unparse(listing.targets[0]) == "__all__" and self.change.old in self.locals  # fmt: skip
+        return (
+            isinstance(listing, ast.Assign)
+            and ast.unparse(listing.targets[0]) == "__all__"
+            and self.change.old in self.locals
+        )
 
     def _find_class(self, node: ast.AST) -> str:
         found = self.around.get(node)

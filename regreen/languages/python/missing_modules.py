@@ -97,7 +97,9 @@ def find_imports_of_tests(files: RepositoryFiles) -> tuple[MissingDistribution, 
     """The distributions of what test files import under no condition, without the repository's own modules."""
     names = {PurePosixPath(part).stem for path in files.paths for part in path.split("/")}
     tops: dict[str, None] = {}
-    for path in [path for path in sorted(files.paths) if is_module(path) and is_test(path)][:_MAX_TEST_FILES]:  # fmt: skip
+    for path in [path for path in sorted(files.paths) if is_module(path) and is_test(path)][
+        :_MAX_TEST_FILES
+    ]:
         tops |= dict.fromkeys(_list_top_imports(files.read(path)))
     foreign = (top for top in tops if top not in names and top not in sys.stdlib_module_names)
     return tuple(MissingDistribution(find_distribution(top), top) for top in foreign)

@@ -182,7 +182,13 @@ def _infer_interpreter(commit: ProjectCommit) -> Inferred | None:
         return None
     for path in (".python-version", "pyproject.toml", "setup.cfg", "setup.py"):
         text = commit.files.read(path)
-        for mark in (f"Python :: {version}", "requires-python", "python_requires", "python =", version):  # fmt: skip
+        for mark in (
+            f"Python :: {version}",
+            "requires-python",
+            "python_requires",
+            "python =",
+            version,
+        ):
             if mark in text:
                 return Inferred(version, f"{path}:{find_line(text, mark)}")
     return Inferred(version, "the commit's date")
@@ -190,7 +196,7 @@ def _infer_interpreter(commit: ProjectCommit) -> Inferred | None:
 
 def _newest_mature_python(pythons: Sequence[str], day: date) -> str | None:
     releases = _load_knowledge().releases
-    fitting = [one for one in pythons if one in releases and releases[one] + _MATURITY <= day]  # fmt: skip
+    fitting = [one for one in pythons if one in releases and releases[one] + _MATURITY <= day]
     return max(fitting, key=lambda one: releases[one], default=None)
 
 
@@ -198,7 +204,9 @@ def _is_test_call(words: Sequence[str]) -> bool:
     """Whether a call runs Python tests: a program of the table, or a script that is named for it."""
     name, arguments = identify_tool(_without_coverage(split_runner(words)[1]))
     if name == _PYTHON:
-        return bool(arguments) and re.search(r"(?:^|/)(?:run_?)?tests?\.py$", arguments[0]) is not None  # fmt: skip
+        return (
+            bool(arguments) and re.search(r"(?:^|/)(?:run_?)?tests?\.py$", arguments[0]) is not None
+        )
     return name in _load_knowledge().test_programs
 
 
@@ -313,7 +321,10 @@ def _find_naming_manifest(distribution: str, files: RepositoryFiles) -> str:
 def list_test_requirements(files: RepositoryFiles) -> frozenset[str]:
     """The canonical names of what the manifests declare for the project and its tests, and pytest."""
     project = _read_project(files)
-    words = (re.split(r"[^\w.-]", word, maxsplit=1)[0] for word, _ in (*project.own, *project.requirements))  # fmt: skip
+    words = (
+        re.split(r"[^\w.-]", word, maxsplit=1)[0]
+        for word, _ in (*project.own, *project.requirements)
+    )
     return frozenset({"pytest", *map(canonicalize_name, words)})
 
 
@@ -385,7 +396,9 @@ def _list_places(requirements: Iterable[tuple[str, str]], first: str) -> str:
 def _install_as_of(before: date | None) -> str:
     """What installs in the versions of a day; with the later build tools that build packages of before PEP 517 and PEP 660."""
     days = _load_knowledge().editable_from.items() if before else ()
-    newer = "".join(f" --exclude-newer-package {name}={day}" for name, day in days if before and day > before)  # fmt: skip
+    newer = "".join(
+        f" --exclude-newer-package {name}={day}" for name, day in days if before and day > before
+    )
     return f"{_UV_INSTALL}{newer}"
 
 
@@ -428,7 +441,9 @@ def _version_lines(files: RepositoryFiles) -> list[str]:
     if "PKG-INFO" in files.paths:
         return []
     text = "\n".join(map(files.read, ("pyproject.toml", "setup.py", "setup.cfg")))
-    found = {variable for mark, variable in _load_knowledge().version_variables.items() if mark in text}  # fmt: skip
+    found = {
+        variable for mark, variable in _load_knowledge().version_variables.items() if mark in text
+    }
     return [f"export {variable}={_PRETENDED_VERSION}" for variable in sorted(found)]
 
 
@@ -463,7 +478,10 @@ def _find_named_imports(
         (one.distribution, _find_naming_manifest(one.distribution, files))
         for one in find_imports_of_tests(files)
     )
-    have = (re.split(r"[^\w.-]", word, maxsplit=1)[0] for word, _ in (*project.own, *project.requirements))  # fmt: skip
+    have = (
+        re.split(r"[^\w.-]", word, maxsplit=1)[0]
+        for word, _ in (*project.own, *project.requirements)
+    )
     known = {name.lower().replace("-", "_") for name in have}
     return _select_requirements([(name, place) for name, place in named if place], known)
 

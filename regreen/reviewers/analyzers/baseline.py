@@ -124,10 +124,22 @@ def make_analyzer_claim(
     """
     shown = Evidence("analyzer", excerpt, source, head=head or title, base=base)
     return Claim(
-        dimension, rule, severity, path, *lines, title, body, confidence, side, evidence=(shown,),
-        symbol=symbol, code=code, quotes=quotes, anywhere=anywhere,
+        dimension,
+        rule,
+        severity,
+        path,
+        *lines,
+        title,
+        body,
+        confidence,
+        side,
+        evidence=(shown,),
+        symbol=symbol,
+        code=code,
+        quotes=quotes,
+        anywhere=anywhere,
         suggestion=suggestion,
-    )  # fmt: skip
+    )
 
 
 def new_diagnostics(

@@ -31,10 +31,39 @@ from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 BugPlace = tuple[ast.expr | ast.stmt, str, str]
 """A place, what is wrong there, and the rule."""
 
-_TEXT_METHODS = frozenset({"replace", "strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize", "casefold", "removeprefix", "removesuffix", "zfill"})  # fmt: skip
+_TEXT_METHODS = frozenset(
+    {
+        "replace",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "lower",
+        "upper",
+        "title",
+        "capitalize",
+        "casefold",
+        "removeprefix",
+        "removesuffix",
+        "zfill",
+    }
+)
 _IN_PLACE = frozenset({"sort", "append", "extend", "insert", "reverse", "clear"})
-_CONSUMING_FUNCTIONS = frozenset({"sum", "list", "tuple", "set", "dict", "frozenset", "sorted", "max", "min", "len"})  # fmt: skip
-_PURE_FUNCTIONS = _CONSUMING_FUNCTIONS | {"abs", "int", "str", "float", "bool", "isinstance", "repr", "range", "round", "zip", "enumerate"}  # fmt: skip
+_CONSUMING_FUNCTIONS = frozenset(
+    {"sum", "list", "tuple", "set", "dict", "frozenset", "sorted", "max", "min", "len"}
+)
+_PURE_FUNCTIONS = _CONSUMING_FUNCTIONS | {
+    "abs",
+    "int",
+    "str",
+    "float",
+    "bool",
+    "isinstance",
+    "repr",
+    "range",
+    "round",
+    "zip",
+    "enumerate",
+}
 
 
 def find_statement_bugs(tree: ast.Module) -> Iterator[BugPlace]:
@@ -82,7 +111,11 @@ def _single_assignments(node: FunctionNode, own: Sequence[ast.AST]) -> dict[str,
         elif isinstance(one, ast.Global | ast.Nonlocal):
             times |= dict.fromkeys(one.names, 2)
     for one in own:
-        if isinstance(one, ast.Assign) and len(one.targets) == 1 and isinstance(one.targets[0], ast.Name):  # fmt: skip
+        if (
+            isinstance(one, ast.Assign)
+            and len(one.targets) == 1
+            and isinstance(one.targets[0], ast.Name)
+        ):
             values[one.targets[0].id] = one.value
     return {name: value for name, value in values.items() if times[name] == 1}
 
@@ -118,15 +151,32 @@ def _find_discarded_results(
         match node:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr))):
                 if attr in _TEXT_METHODS and _is_text(once.get(name)):
-                    yield node, f"`{name}.{attr}(...)` changes nothing: its result is thrown away", "result-discarded"  # fmt: skip
+                    yield (
+                        node,
+                        f"`{name}.{attr}(...)` changes nothing: its result is thrown away",
+                        "result-discarded",
+                    )
             case ast.Assign(
                 targets=[ast.Name(id=kept)],
                 value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)),
             ):
-                first = [n for n in own if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name) and n.targets[0].id == name and n is not node]  # fmt: skip
-                is_list = _is_list(once.get(name)) or (kept == name and len(first) == 1 and _is_list(first[0].value))  # fmt: skip
+                first = [
+                    n
+                    for n in own
+                    if isinstance(n, ast.Assign)
+                    and isinstance(n.targets[0], ast.Name)
+                    and n.targets[0].id == name
+                    and n is not node
+                ]
+                is_list = _is_list(once.get(name)) or (
+                    kept == name and len(first) == 1 and _is_list(first[0].value)
+                )
                 if attr in _IN_PLACE and is_list:
-                    yield node, f"`{kept}` is None from here on: `{attr}` changes the list itself and returns nothing", "method-returns-none"  # fmt: skip
+                    yield (
+                        node,
+                        f"`{kept}` is None from here on: `{attr}` changes the list itself and returns nothing",
+                        "method-returns-none",
+                    )
             case _:
                 pass
 
@@ -144,11 +194,17 @@ def _find_uncaptured_output(
                 if not {k.arg for k in given} & {"capture_output", "stdout", None}:
                     runs.add(name)
             case _:
-                pass  # fmt: skip
+                pass
     for inner in own if runs else ():
         match inner:
-            case ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr="stdout"), attr=attr) if name in runs:  # fmt: skip
-                yield inner, f"`{name}.stdout` is None, so it has no `{attr}`: the command's output is not captured", "output-not-captured"  # fmt: skip
+            case ast.Attribute(
+                value=ast.Attribute(value=ast.Name(id=name), attr="stdout"), attr=attr
+            ) if name in runs:
+                yield (
+                    inner,
+                    f"`{name}.stdout` is None, so it has no `{attr}`: the command's output is not captured",
+                    "output-not-captured",
+                )
             case _:
                 pass
 
@@ -166,16 +222,33 @@ def _find_endless_recursion(node: FunctionNode, own: Sequence[ast.AST]) -> Itera
                 case _:
                     pass
         return
-    if not arguments or arguments[0] in {"self", "cls"} or node.args.vararg or node.args.kwarg or node.args.kwonlyargs or node.decorator_list:  # fmt: skip
+    if (
+        not arguments
+        or arguments[0] in {"self", "cls"}
+        or node.args.vararg
+        or node.args.kwarg
+        or node.args.kwonlyargs
+        or node.decorator_list
+    ):
         return
     stored = {n.id for n in own if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     if any(isinstance(n, ast.Import | ast.ImportFrom) for n in own) or node.name in stored:
         return  # the name may be another function's here
     calls = [n for n in own if isinstance(n, ast.Call)]
     again = [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == node.name]
-    others = [c for c in calls if c not in again and not (isinstance(c.func, ast.Name) and c.func.id in _PURE_FUNCTIONS)]  # fmt: skip
-    acts = any(isinstance(n, ast.Await | ast.Yield | ast.YieldFrom | ast.Global | ast.Nonlocal) for n in own)  # fmt: skip
-    acts |= any(isinstance(n, ast.Attribute | ast.Subscript) and not isinstance(n.ctx, ast.Load) for n in own)  # fmt: skip
+    others = [
+        c
+        for c in calls
+        if c not in again and not (isinstance(c.func, ast.Name) and c.func.id in _PURE_FUNCTIONS)
+    ]
+    acts = any(
+        isinstance(n, ast.Await | ast.Yield | ast.YieldFrom | ast.Global | ast.Nonlocal)
+        for n in own
+    )
+    acts |= any(
+        isinstance(n, ast.Attribute | ast.Subscript) and not isinstance(n.ctx, ast.Load)
+        for n in own
+    )
     for call in again if not others and not acts and not stored & set(arguments) else ():
         passed = [a.id if isinstance(a, ast.Name) else None for a in call.args]
         if passed == arguments and not call.keywords:
@@ -207,7 +280,11 @@ def _find_spent_generators(
             if _consumes_name(later, name):
                 walked.append(later)
             if len(walked) == 2:
-                yield walked[1], f"`{name}` is a generator, and line {walked[0].lineno} has walked it to its end: nothing is left here", "iterator-is-spent"  # fmt: skip
+                yield (
+                    walked[1],
+                    f"`{name}` is a generator, and line {walked[0].lineno} has walked it to its end: nothing is left here",
+                    "iterator-is-spent",
+                )
                 break
             if isinstance(later, ast.Return | ast.Raise):
                 break
@@ -283,19 +360,26 @@ def _find_lazy_reads_after_close(
                     if (name := _assigned_name(one)) and _reads_lazily(once.get(name), file)
                 }
             case _:
-                continue  # fmt: skip
+                continue
         for later in block[at + 1 :]:
             for name in sorted(lazy):
                 if _consumes_name(later, name) or any(
                     _is_consumer(n, name) for n in _certainly_evaluated(later)
                 ):
-                    yield later, f"`{name}` reads `{file}` only when it is walked, and line {body[-1].end_lineno} was the last with the file open", "file-is-closed"  # fmt: skip
+                    yield (
+                        later,
+                        f"`{name}` reads `{file}` only when it is walked, and line {body[-1].end_lineno} was the last with the file open",
+                        "file-is-closed",
+                    )
                     lazy.discard(name)
 
 
 def _reads_lazily(value: ast.expr | None, file: str) -> bool:
     match value:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="csv"), attr="reader" | "DictReader"), args=[ast.Name(id=found), *_]):  # fmt: skip
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="csv"), attr="reader" | "DictReader"),
+            args=[ast.Name(id=found), *_],
+        ):
             return found == file
         case ast.Call(func=ast.Name(id="map" | "filter"), args=[_, ast.Name(id=found)]):
             return found == file
@@ -325,7 +409,12 @@ def _find_shrinking_loops(node: ast.For) -> Iterator[BugPlace]:
     if isinstance(first, ast.Tuple) and first.elts:
         first = first.elts[0]
     own = [n for s in node.body for n in ast.walk(s)]
-    if any(isinstance(n, ast.Name | ast.Attribute) and not isinstance(n.ctx, ast.Load) and ast.unparse(n) == whole for n in own):  # fmt: skip
+    if any(
+        isinstance(n, ast.Name | ast.Attribute)
+        and not isinstance(n.ctx, ast.Load)
+        and ast.unparse(n) == whole
+        for n in own
+    ):
         return
     leaves = [n.lineno for n in own if isinstance(n, ast.Break | ast.Return | ast.Raise)]
     for statement in own:
@@ -341,9 +430,13 @@ def _find_shrinking_loops(node: ast.For) -> Iterator[BugPlace]:
             ):
                 taken = not is_dict and ast.unparse(key) == ast.unparse(first)
             case _:
-                continue  # fmt: skip
+                continue
         if taken and ast.unparse(held) == whole and not any(n >= statement.lineno for n in leaves):
-            yield statement, f"`{whole}` loses an entry here while line {node.lineno} walks it", "shrinks-under-its-loop"  # fmt: skip
+            yield (
+                statement,
+                f"`{whole}` loses an entry here while line {node.lineno} walks it",
+                "shrinks-under-its-loop",
+            )
 
 
 def _find_index_overruns(node: ast.For) -> Iterator[BugPlace]:
@@ -364,7 +457,7 @@ def _find_index_overruns(node: ast.For) -> Iterator[BugPlace]:
         ) if more > 0:
             pass
         case _:
-            return  # fmt: skip
+            return
     inside = [n for s in node.body for n in ast.walk(s)]
     if any(isinstance(n, ast.If | ast.IfExp | ast.Try | ast.BoolOp | ast.Break) for n in inside):
         return
@@ -389,19 +482,34 @@ def _check_class(node: ast.ClassDef, tree: ast.Module) -> Iterator[BugPlace]:
     """A constructor that does not call its base's, although a method reads an attribute that only the base sets."""
     bases = {b.id for b in node.bases if isinstance(b, ast.Name)}
     known = {c.name: c for c in tree.body if isinstance(c, ast.ClassDef)}
-    own = next((f for f in node.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)  # fmt: skip
+    own = next(
+        (f for f in node.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None
+    )
     if own is None or len(node.bases) != 1 or not bases <= known.keys() or not bases:
         return
     base = known[bases.pop()]
-    made = next((f for f in base.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)  # fmt: skip
-    if made is None or any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "__init__" for n in ast.walk(own)):  # fmt: skip
+    made = next(
+        (f for f in base.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None
+    )
+    if made is None or any(
+        isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "__init__"
+        for n in ast.walk(own)
+    ):
         return
-    everywhere = _attributes_set(base, made) | {n for c in (node, base) for s in c.body for n in _member_names(s)}  # fmt: skip
+    everywhere = _attributes_set(base, made) | {
+        n for c in (node, base) for s in c.body for n in _member_names(s)
+    }
     missing = _attributes_set(made) - _attributes_set(node) - everywhere
     for inner in ast.walk(node):
         match inner:
-            case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Load()) if attr in missing:  # fmt: skip
-                yield own, f"`self.{attr}` is read in line {inner.lineno} and only `{base.name}.__init__` sets it, which is not called", "base-not-made"  # fmt: skip
+            case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Load()) if (
+                attr in missing
+            ):
+                yield (
+                    own,
+                    f"`self.{attr}` is read in line {inner.lineno} and only `{base.name}.__init__` sets it, which is not called",
+                    "base-not-made",
+                )
                 return
             case _:
                 pass
@@ -447,7 +555,11 @@ def _find_always_true(test: ast.expr) -> Iterator[BugPlace]:
             for value in others:
                 if isinstance(value, ast.Constant) and value.value and value.value is not True:
                     shown = ast.unparse(value)
-                    yield test, f"`or {shown}` makes this condition true whatever stands before", "always-true"  # fmt: skip
+                    yield (
+                        test,
+                        f"`or {shown}` makes this condition true whatever stands before",
+                        "always-true",
+                    )
                     return
         case _:
             pass
@@ -478,8 +590,11 @@ def _functions_without_result(tree: ast.Module) -> set[str]:
         for n in tree.body
         if isinstance(n, ast.FunctionDef)
         and not n.decorator_list
-        and not any(isinstance(i, ast.Yield | ast.YieldFrom) or (isinstance(i, ast.Return) and i.value) for i in own_nodes(n))
-    }  # fmt: skip
+        and not any(
+            isinstance(i, ast.Yield | ast.YieldFrom) or (isinstance(i, ast.Return) and i.value)
+            for i in own_nodes(n)
+        )
+    }
 
 
 def _check_call(node: ast.Call, nothing: set[str]) -> Iterator[BugPlace]:
@@ -551,7 +666,11 @@ def _find_placeholder_mismatch(node: ast.Call) -> Iterator[BugPlace]:
             bare = _QUOTED_SQL.sub("", statement)
             asked = bare.count("?") or len(re.findall(r"(?<!%)%s", bare))
             if asked and asked != len(values) and not re.search(r"\?\d|\?\||\?&|%\(", bare):
-                yield node, f"the statement asks for {asked} values and is given {len(values)}", "placeholders"  # fmt: skip
+                yield (
+                    node,
+                    f"the statement asks for {asked} values and is given {len(values)}",
+                    "placeholders",
+                )
         case _:
             pass
 
@@ -568,8 +687,20 @@ _CALL_CHECKS = {
 
 
 _MUTATING_METHODS = frozenset(
-    {"append", "extend", "insert", "add", "update", "setdefault", "pop", "remove", "discard", "clear", "popitem"}
-)  # fmt: skip
+    {
+        "append",
+        "extend",
+        "insert",
+        "add",
+        "update",
+        "setdefault",
+        "pop",
+        "remove",
+        "discard",
+        "clear",
+        "popitem",
+    }
+)
 _MESSAGE_FUNCTIONS = frozenset(
     {"debug", "info", "warning", "error", "critical", "exception", "print"}
 )
@@ -649,7 +780,7 @@ def find_bug_patterns(path: str, text: str) -> Iterator[Diagnostic]:
         return
     yield from _find_unawaited(path, tree)
     yield from _find_unknown_attributes(path, tree)
-    for place, what, rule in chain(find_statement_bugs(tree), find_expression_bugs(tree)):  # fmt: skip
+    for place, what, rule in chain(find_statement_bugs(tree), find_expression_bugs(tree)):
         yield Diagnostic(rule, path, place.lineno, place.end_lineno or place.lineno, what)
     for node in ast.walk(tree):
         if isinstance(node, FunctionNode):
@@ -717,7 +848,13 @@ def _find_unfilled_texts(
         if fields and fields <= known:
             shown = ", ".join(f"{{{f}}}" for f in sorted(fields))
             end = text.end_lineno or text.lineno
-            yield Diagnostic("unfilled-text", path, text.lineno, end, f"`{shown}` stands in a text that nothing fills")  # fmt: skip
+            yield Diagnostic(
+                "unfilled-text",
+                path,
+                text.lineno,
+                end,
+                f"`{shown}` stands in a text that nothing fills",
+            )
 
 
 def _find_unawaited(path: str, tree: ast.Module) -> Iterator[Diagnostic]:
@@ -726,9 +863,11 @@ def _find_unawaited(path: str, tree: ast.Module) -> Iterator[Diagnostic]:
     coroutines = {
         n.name
         for n in tree.body
-        if isinstance(n, ast.AsyncFunctionDef) and times[n.name] == 1 and not n.decorator_list
+        if isinstance(n, ast.AsyncFunctionDef)
+        and times[n.name] == 1
+        and not n.decorator_list
         and not any(isinstance(inner, ast.Yield) for inner in ast.walk(n))
-    }  # fmt: skip
+    }
     for node in ast.walk(tree) if coroutines else ():
         for value in _operands_used(node):
             if (
@@ -737,7 +876,9 @@ def _find_unawaited(path: str, tree: ast.Module) -> Iterator[Diagnostic]:
                 and value.func.id in coroutines
             ):
                 end = value.end_lineno or value.lineno
-                yield Diagnostic("not-awaited", path, value.lineno, end, f"`{value.func.id}(...)` is not awaited")  # fmt: skip
+                yield Diagnostic(
+                    "not-awaited", path, value.lineno, end, f"`{value.func.id}(...)` is not awaited"
+                )
 
 
 def names_bound(node: ast.AST) -> Iterator[str]:
@@ -775,9 +916,20 @@ def _operands_used(node: ast.AST) -> Iterator[ast.expr]:
 
 def _find_unknown_attributes(path: str, tree: ast.Module) -> Iterator[Diagnostic]:
     """`self.x` in a class without bases, where nothing in the module assigns an attribute `x`."""
-    given = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load)}  # fmt: skip
-    texts = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}  # fmt: skip
-    inherited = {ast.unparse(b).rpartition(".")[2] for n in ast.walk(tree) if isinstance(n, ast.ClassDef) for b in n.bases}  # fmt: skip
+    given = {
+        n.attr
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load)
+    }
+    texts = {
+        n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)
+    }
+    inherited = {
+        ast.unparse(b).rpartition(".")[2]
+        for n in ast.walk(tree)
+        if isinstance(n, ast.ClassDef)
+        for b in n.bases
+    }
     for node in tree.body:
         if (
             not isinstance(node, ast.ClassDef)
@@ -797,7 +949,9 @@ def _find_unknown_attributes(path: str, tree: ast.Module) -> Iterator[Diagnostic
                 yield Diagnostic("no-such-attribute", path, inner.lineno, inner.lineno, what)
 
 
-_UNIVERSAL_ATTRIBUTES = frozenset(dir(object)) | frozenset({"__dict__", "__annotations__", "__slots__", "__name__"})  # fmt: skip
+_UNIVERSAL_ATTRIBUTES = frozenset(dir(object)) | frozenset(
+    {"__dict__", "__annotations__", "__slots__", "__name__"}
+)
 _DYNAMIC_MEMBERS = frozenset({"__getattr__", "__getattribute__", "__slots__"})
 
 
@@ -825,7 +979,13 @@ def _self_attributes_read(node: ast.ClassDef) -> Iterator[ast.Attribute]:
         if not isinstance(method, FunctionNode) or method.decorator_list or not method.args.args:
             continue
         own = method.args.args[0].arg
-        tried = {id(n) for t in ast.walk(method) if isinstance(t, ast.Try) for s in t.body for n in ast.walk(s)}  # fmt: skip
+        tried = {
+            id(n)
+            for t in ast.walk(method)
+            if isinstance(t, ast.Try)
+            for s in t.body
+            for n in ast.walk(s)
+        }
         if own != "self" or any(
             isinstance(n, ast.Name) and n.id == own and not isinstance(n.ctx, ast.Load)
             for n in ast.walk(method)

@@ -329,8 +329,22 @@ _MIN_SURE_CONFIDENCE = 0.82
 _MIN_LIKELY_CONFIDENCE = 0.8
 _UNDEFINED_NAME = re.compile(r"Undefined name `(\w+)`")
 _PYTHON_2 = frozenset(
-    {"unicode", "xrange", "basestring", "raw_input", "long", "unichr", "reduce", "file", "cmp", "execfile", "buffer", "intern", "reload"}
-)  # fmt: skip
+    {
+        "unicode",
+        "xrange",
+        "basestring",
+        "raw_input",
+        "long",
+        "unichr",
+        "reduce",
+        "file",
+        "cmp",
+        "execfile",
+        "buffer",
+        "intern",
+        "reload",
+    }
+)
 _SIGNS = re.compile("|".join(f"(?:{rule.sign})" for rule in PYRIGHT_RULES.values() if rule.sign))
 _ASYNC_NAME = re.compile(r"(?m)^[ \t]{0,80}async\s+def\s+(\w{1,100})")
 _AWAITED = re.compile(r"\b(?:await|async|return|gather|create_task|ensure_future|run\w*|wait\w*)\b")

@@ -357,7 +357,9 @@ def ask_indexes(context: ReviewContext, packages: Sequence[Dependency]) -> tuple
     return answers, "; ".join(left)
 
 
-def answer_concerns(dependency: Dependency, answers: IndexAnswers, *, is_lock: bool, is_new: bool, own_index: bool) -> Iterator[Concern]:  # fmt: skip
+def answer_concerns(
+    dependency: Dependency, answers: IndexAnswers, *, is_lock: bool, is_new: bool, own_index: bool
+) -> Iterator[Concern]:
     """The concerns that the answer about one package raises."""
     answer = find_answer(answers, dependency)
     if answer is None:
@@ -365,17 +367,28 @@ def answer_concerns(dependency: Dependency, answers: IndexAnswers, *, is_lock: b
     if not answer.there:
         if is_new and not own_index:
             scoped = dependency.name.startswith("@")
-            yield Concern("unknown", dependency.name, dependency.line,
-                          f"there is no package `{dependency.name}`: whoever registers it runs code here",
-                          "critical", 0.6 if scoped else 0.95)  # fmt: skip
+            yield Concern(
+                "unknown",
+                dependency.name,
+                dependency.line,
+                f"there is no package `{dependency.name}`: whoever registers it runs code here",
+                "critical",
+                0.6 if scoped else 0.95,
+            )
         return
     version = exact_version(dependency)
     if version:
         reason = withdrawal_reason(answer, version)
         if reason is None:
             if not own_index:
-                yield Concern("no-such-version", dependency.name, dependency.line,
-                              f"there is no version {version} of `{dependency.name}`", "high", 0.88)  # fmt: skip
+                yield Concern(
+                    "no-such-version",
+                    dependency.name,
+                    dependency.line,
+                    f"there is no version {version} of `{dependency.name}`",
+                    "high",
+                    0.88,
+                )
         elif reason:
             yield _withdrawn_concern(dependency, version, reason, is_lock=is_lock)
     elif answer.versions and all(answer.versions.values()):
@@ -389,13 +402,23 @@ def _withdrawn_concern(
 ) -> Concern:
     text = " ".join(reason.split())[:160].replace("`", "'")
     if dependency.ecosystem == "pypi":
-        return Concern("yanked", dependency.name, dependency.line,
-                       f"`{dependency.name}` {version} was withdrawn by its authors ({text}): take another version",
-                       "medium", 0.88)  # fmt: skip
+        return Concern(
+            "yanked",
+            dependency.name,
+            dependency.line,
+            f"`{dependency.name}` {version} was withdrawn by its authors ({text}): take another version",
+            "medium",
+            0.88,
+        )
     # Most packages of a lock file were not chosen by the repository.
-    return Concern("deprecated", dependency.name, dependency.line,
-                   f"the authors of `{dependency.name}` {version} advise against it ({text})",
-                   "low", 0.5 if is_lock else 0.82)  # fmt: skip
+    return Concern(
+        "deprecated",
+        dependency.name,
+        dependency.line,
+        f"the authors of `{dependency.name}` {version} advise against it ({text})",
+        "low",
+        0.5 if is_lock else 0.82,
+    )
 
 
 def has_own_index(context: ReviewContext, *manifests: DeclaredPackages) -> bool:

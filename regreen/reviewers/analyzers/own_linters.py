@@ -206,7 +206,11 @@ def _explain_failure(linter: ConfiguredLinter, ran: RunResult) -> str:
     if ran.ended == "timeout":
         return f"{name} is configured but took more than {_LINTER_SECONDS:.0f} s"
     last = [x for x in (ran.stderr or ran.stdout).strip().split("\n") if x.strip()][-1:]
-    if ran.exit_code == 127 or "No module named" in ran.stderr or "could not determine" in ran.stderr:  # fmt: skip
+    if (
+        ran.exit_code == 127
+        or "No module named" in ran.stderr
+        or "could not determine" in ran.stderr
+    ):
         return f"{name} is configured but not installed: tests.setup does not bring it"
     return f"{name} is configured but did not run: {' '.join(last)[:200]}"
 
@@ -258,11 +262,23 @@ def _parse_json(output: str) -> Iterator[Diagnostic]:
         if isinstance(place, Mapping):
             rule = str(row.get("code"))
             line = int(place.get("row", 0))
-            yield Diagnostic(rule, _strip_root(str(row.get("filename", ""))), line, line, f"{rule} {row.get('message')}")  # fmt: skip
+            yield Diagnostic(
+                rule,
+                _strip_root(str(row.get("filename", ""))),
+                line,
+                line,
+                f"{rule} {row.get('message')}",
+            )
         for message in row.get("messages") or ():
             rule, line = str(message.get("ruleId") or "error"), int(message.get("line") or 1)
             end = int(message.get("endLine") or line)
-            yield Diagnostic(rule, _strip_root(str(row.get("filePath", ""))), line, end, f"{message.get('message')} ({rule})")  # fmt: skip
+            yield Diagnostic(
+                rule,
+                _strip_root(str(row.get("filePath", ""))),
+                line,
+                end,
+                f"{message.get('message')} ({rule})",
+            )
 
 
 def _parse_diff(output: str) -> Iterator[Diagnostic]:

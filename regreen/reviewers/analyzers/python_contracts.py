@@ -180,7 +180,9 @@ def _is_inner_duplicate(name: str, change: _ModuleChange) -> bool:
 _SETTINGS_FILE = re.compile(r"(?:^|/)(?:pyproject\.toml|setup\.cfg|setup\.py)$")
 _ENTRY_POINT = re.compile(r"[\"'=]\s*([A-Za-z_][\w.]{0,200}):([A-Za-z_]\w{0,100})\b")
 _DOTTED_NAME = re.compile(r"([A-Za-z_][\w.]{0,200})[.:]([A-Za-z_]\w{0,100})")
-_TEXT_FUNCTIONS = frozenset({"getLogger", "print", "debug", "info", "warning", "error", "Command", "deprecated"})  # fmt: skip
+_TEXT_FUNCTIONS = frozenset(
+    {"getLogger", "print", "debug", "info", "warning", "error", "Command", "deprecated"}
+)
 _PLUGIN_FIXTURES = frozenset(
     """client db mocker app settings rf admin_client live_server event_loop benchmark snapshot faker requests_mock
     httpx_mock freezer page browser loop aiohttp_client session request testdir pytester httpserver celery_app""".split()  # noqa: SIM905 - reads better without quotes
@@ -227,7 +229,11 @@ def find_patch_uses(
             match = _DOTTED_NAME.fullmatch(argument.value)
             target = modules.find_path(match[1]) if match else None
             if match and target and (target, match[2]) in removed:
-                yield NamedUse(path, ModuleUse(target, match[2], argument.lineno, None), rows[argument.lineno - 1].strip())  # fmt: skip
+                yield NamedUse(
+                    path,
+                    ModuleUse(target, match[2], argument.lineno, None),
+                    rows[argument.lineno - 1].strip(),
+                )
 
 
 def removed_fixtures(
@@ -243,7 +249,11 @@ def find_fixture_uses(context: ReviewContext, fixtures: Set[tuple[str, str]]) ->
     """Tests below a conftest that use a fixture which it no longer defines, and no other file either."""
     if context.git is None or not fixtures:
         return
-    wanted = {(path.rpartition("/")[0], name): path for path, name in fixtures if path.endswith("conftest.py")}  # fmt: skip
+    wanted = {
+        (path.rpartition("/")[0], name): path
+        for path, name in fixtures
+        if path.endswith("conftest.py")
+    }
     names = {name for _, name in wanted}
     found: list[NamedUse] = []
     for path, data in read_sources(context.git, context.head, is_module):
@@ -258,7 +268,11 @@ def find_fixture_uses(context: ReviewContext, fixtures: Set[tuple[str, str]]) ->
             given = " ".join(ast.unparse(d) for d in node.decorator_list)
             for argument in node.args.args:
                 for (folder, name), origin in wanted.items():
-                    if name == argument.arg and name not in given and path.startswith(f"{folder}/" if folder else ""):  # fmt: skip
+                    if (
+                        name == argument.arg
+                        and name not in given
+                        and path.startswith(f"{folder}/" if folder else "")
+                    ):
                         use = ModuleUse(origin, name, node.lineno, None)
                         found.append(NamedUse(path, use, rows[node.lineno - 1].strip()))
     yield from (p for p in found if p.use.name in names)

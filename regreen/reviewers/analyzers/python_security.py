@@ -260,8 +260,16 @@ def _make_ruff_claim(hit: Diagnostic, rows: Sequence[str]) -> Claim:
     sure = rule.confidence * (0.3 if _is_demonstration(hit.path) else 1.0)
     message = hit.message.split("\n", maxsplit=1)[0].strip().rstrip(".")
     return make_analyzer_claim(
-        f"ruff/{hit.rule}", rule.severity, hit.path, (hit.line, hit.end_line), dimension="security",
-        title=message, body=f"{rule.why} (CWE-{rule.cwe})", confidence=sure,
-        excerpt=message, source=f"ruff ({hit.rule})", base="not reported",
+        f"ruff/{hit.rule}",
+        rule.severity,
+        hit.path,
+        (hit.line, hit.end_line),
+        dimension="security",
+        title=message,
+        body=f"{rule.why} (CWE-{rule.cwe})",
+        confidence=sure,
+        excerpt=message,
+        source=f"ruff ({hit.rule})",
+        base="not reported",
         suggestion=mend_lines(rows[hit.line - 1 : hit.end_line], rule.mend),
-    )  # fmt: skip
+    )

@@ -223,7 +223,14 @@ def run_oxlint(
         if types:
             env["OXLINT_TSGOLINT_PATH"] = types
         try:
-            done = subprocess.run([*command, "--", *wanted], cwd=laid.root, env=env, capture_output=True, timeout=_SECONDS, check=False)  # fmt: skip
+            done = subprocess.run(
+                [*command, "--", *wanted],
+                cwd=laid.root,
+                env=env,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             message = f"oxlint took more than {_SECONDS} s"
             raise OutsideError(message) from None
@@ -368,7 +375,13 @@ def _find_importers(context: ReviewContext) -> list[str]:
     found: dict[str, None] = {}
     for _ in range(2):
         words = b"|".join(re.escape(s.encode()) for s in sorted(stems) if s)
-        names = re.compile(rb"(?:from|import|require)\b[^\n]{0,80}['\"/](?:" + words + rb")(?:\.\w+)?['\"/]") if words else None  # fmt: skip
+        names = (
+            re.compile(
+                rb"(?:from|import|require)\b[^\n]{0,80}['\"/](?:" + words + rb")(?:\.\w+)?['\"/]"
+            )
+            if words
+            else None
+        )
         new = [p for p, data in others.items() if names and p not in found and names.search(data)]
         found |= dict.fromkeys(new)
         stems = {_import_stem(p) for p in new if _REEXPORT.search(others[p])}

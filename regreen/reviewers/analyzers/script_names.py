@@ -52,7 +52,9 @@ _DEFINED = re.compile(
 )
 _TOKEN = re.compile(r"[A-Za-z_$][\w$]*")
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_PROMISE_USERS = re.compile(r"(?:^|\.)(?:push|all|allSettled|race|any|add|resolve|set|waitUntil|unshift|then|catch|finally)$")  # fmt: skip
+_PROMISE_USERS = re.compile(
+    r"(?:^|\.)(?:push|all|allSettled|race|any|add|resolve|set|waitUntil|unshift|then|catch|finally)$"
+)
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,15 @@ class _Function:
     def needed(self) -> frozenset[str]:
         """The parameters that it uses without looking whether they were given."""
         pairs = zip(self.parameters, self._listed, strict=True)
-        return frozenset(n for n, p in pairs if n and _default_of(p) is None and _is_dereferenced(n, self._body))  # fmt: skip
+        return frozenset(
+            n for n, p in pairs if n and _default_of(p) is None and _is_dereferenced(n, self._body)
+        )
 
     @cached_property
     def is_overloaded(self) -> bool:
         """Whether it asks what kind of value an argument is, and so takes them in more than one order."""
         said = "|".join(re.escape(n) for n in self.parameters if n)
-        asked = rf"(?:typeof\s+|Array\.isArray\()(?:{said})(?![\w$])|(?<![\w$.])(?:{said})\s+instanceof\b"  # fmt: skip
+        asked = rf"(?:typeof\s+|Array\.isArray\()(?:{said})(?![\w$])|(?<![\w$.])(?:{said})\s+instanceof\b"
         return bool(said) and re.search(asked, self._body) is not None
 
 
@@ -244,12 +248,16 @@ class ScriptProgram:
         if local in file.imports and (local != called or not receiver):
             source, name = file.imports[local]
             wanted = called if receiver or name in {"*", "default"} else name
-            found = [f for f in self.find_functions(wanted) if self.is_from(f.path, source, file.path)]  # fmt: skip
+            found = [
+                f for f in self.find_functions(wanted) if self.is_from(f.path, source, file.path)
+            ]
             return found[0] if len(found) == 1 else None
         found = self.find_functions(called)
         if loose and receiver:
             sources = {source for source, _ in file.imports.values()}
-            imported = [f for f in found if any(self.is_from(f.path, s, file.path) for s in sources)]  # fmt: skip
+            imported = [
+                f for f in found if any(self.is_from(f.path, s, file.path) for s in sources)
+            ]
             found = imported or [f for f in found if f.path == file.path]
             return found[0] if len(found) == 1 else None
         if len(found) != 1:
@@ -266,13 +274,21 @@ class ScriptProgram:
         tail = source.split("/", maxsplit=1)[-1] if source[:1] in "@~#" else source
         if "/" in source and (stem == tail or stem.endswith(f"/{tail}")):
             return True
-        return any(source == n or source.startswith(f"{n}/") for f, n in self.packages.items() if path.startswith(f"{f}/"))  # fmt: skip
+        return any(
+            source == n or source.startswith(f"{n}/")
+            for f, n in self.packages.items()
+            if path.startswith(f"{f}/")
+        )
 
     @cached_property
     def packages(self) -> dict[str, str]:
         """The names of the repository's packages, by their folders."""
         read = self.context.head_text if self.rev == self.context.head else self.context.base_text
-        folders = [p.removesuffix("/package.json") for p in self.paths if p.endswith("/package.json") and "node_modules" not in p]  # fmt: skip
+        folders = [
+            p.removesuffix("/package.json")
+            for p in self.paths
+            if p.endswith("/package.json") and "node_modules" not in p
+        ]
         names = {f: load_jsonc(read(f"{f}/package.json") or "").get("name") for f in folders[:200]}
         return {f: n for f, n in names.items() if isinstance(n, str) and n}
 
@@ -281,17 +297,29 @@ class ScriptProgram:
         found: dict[str, None] = {}
         wanted = {*paths}
         for _ in range(rounds):
-            stems = {re.escape(_module_stem(p)) for p in wanted} | {re.escape(n) for f, n in self.packages.items() if any(p.startswith(f"{f}/") for p in wanted)}  # fmt: skip
+            stems = {re.escape(_module_stem(p)) for p in wanted} | {
+                re.escape(n)
+                for f, n in self.packages.items()
+                if any(p.startswith(f"{f}/") for p in wanted)
+            }
             if not stems:
                 break
-            named = re.compile(rf"(?:from|import|require)\b[^\n]{{0,80}}['\"/](?:{'|'.join(sorted(stems))})(?:\.\w+)?['\"]")  # fmt: skip
-            wanted = {p for p, t in self.texts.items() if p not in found and p not in paths and named.search(t)}  # fmt: skip
+            named = re.compile(
+                rf"(?:from|import|require)\b[^\n]{{0,80}}['\"/](?:{'|'.join(sorted(stems))})(?:\.\w+)?['\"]"
+            )
+            wanted = {
+                p
+                for p, t in self.texts.items()
+                if p not in found and p not in paths and named.search(t)
+            }
             found |= dict.fromkeys(sorted(wanted))
         return list(found)
 
     def declares(self, name: str) -> bool:
         """Whether any script has the name other than as a property that is read."""
-        pattern = re.compile(rf"(?<![.\w$]){re.escape(name)}(?![\w$])|\.{re.escape(name)}\s*[-+*/|&?]{{0,3}}=(?![=>])")  # fmt: skip
+        pattern = re.compile(
+            rf"(?<![.\w$]){re.escape(name)}(?![\w$])|\.{re.escape(name)}\s*[-+*/|&?]{{0,3}}=(?![=>])"
+        )
         return any(name in text and pattern.search(text) for text in self.texts.values())
 
 
@@ -354,7 +382,13 @@ def _function_name(node: Node) -> str:
     """A function's own name, or that of the variable, property or field that it is the value of."""
     named, parent = node.child_by_field_name("name"), node.parent
     if named is None and parent is not None:
-        place = {"variable_declarator": "name", "pair": "key", "assignment_expression": "left", "public_field_definition": "name", "field_definition": "property"}  # fmt: skip
+        place = {
+            "variable_declarator": "name",
+            "pair": "key",
+            "assignment_expression": "left",
+            "public_field_definition": "name",
+            "field_definition": "property",
+        }
         named = parent.child_by_field_name(place[parent.type]) if parent.type in place else None
         if named is not None and named.type == "member_expression":
             named = named.child_by_field_name("property")
@@ -375,7 +409,7 @@ def _is_dereferenced(name: str, body: str) -> bool:
     word = rf"(?<![.\w$]){re.escape(name)}(?![\w$])"
     if not re.search(rf"{word}(?:\.[A-Za-z_$]|\[)", body):
         return False
-    looked_at = rf"{word}\s*(?:&&|\|\||\?|[!=]==?|[-+*/|&]?=(?!>))|(?:typeof|!)\s*\(?\s*{word}|(?:if|while)\s*\(\s*{word}\s*[)&|]|\binstanceof\b|\bin\s+{word}"  # fmt: skip
+    looked_at = rf"{word}\s*(?:&&|\|\||\?|[!=]==?|[-+*/|&]?=(?!>))|(?:typeof|!)\s*\(?\s*{word}|(?:if|while)\s*\(\s*{word}\s*[)&|]|\binstanceof\b|\bin\s+{word}"
     return not re.search(looked_at, body)
 
 
@@ -410,15 +444,24 @@ def _find_misspelt_properties(
         if node.type == "property_identifier" and node.start_point[0] + 1 in added:
             name = node_text(node)
             parent = node.parent
-            if len(name) >= _MIN_WORD and name not in known and parent is not None and parent.type == "member_expression":  # fmt: skip
+            if (
+                len(name) >= _MIN_WORD
+                and name not in known
+                and parent is not None
+                and parent.type == "member_expression"
+            ):
                 read.setdefault(name, node)
     for name, node in read.items():
         if program.words[name] > 2 or program.declares(name):
             continue
         line = node.start_point[0] + 1
-        removed = {w for n in change.removed_lines if base for w in _TOKEN.findall(base.rows[n - 1])}  # fmt: skip
+        removed = {
+            w for n in change.removed_lines if base for w in _TOKEN.findall(base.rows[n - 1])
+        }
         meant = next((w for w in sorted(removed) if w != name and is_slip(name, w, loose=True)), "")
-        meant = meant or next((w for w, count in program.words.items() if count > 2 and is_slip(name, w)), "")  # fmt: skip
+        meant = meant or next(
+            (w for w, count in program.words.items() if count > 2 and is_slip(name, w)), ""
+        )
         if meant and program.words[meant]:
             yield make_analyzer_claim(
                 "script/misspelt-property",
@@ -445,10 +488,16 @@ def is_slip(wrong: str, right: str, *, loose: bool = False) -> bool:
         return False
     if wrong.lower() == right.lower() or any(c.isdigit() for c in wrong + right):
         return False
-    start = next((i for i, (a, b) in enumerate(zip(wrong, right, strict=False)) if a != b), min(len(wrong), len(right)))  # fmt: skip
+    start = next(
+        (i for i, (a, b) in enumerate(zip(wrong, right, strict=False)) if a != b),
+        min(len(wrong), len(right)),
+    )
     tail_wrong, tail_right = wrong[start:], right[start:]
     if len(wrong) == len(right):
-        if tail_wrong[:2].lower() == tail_right[:2][::-1].lower() and tail_wrong[2:] == tail_right[2:]:  # fmt: skip
+        if (
+            tail_wrong[:2].lower() == tail_right[:2][::-1].lower()
+            and tail_wrong[2:] == tail_right[2:]
+        ):
             return len(tail_wrong) >= 2
         return loose and len(tail_wrong) > 1 and tail_wrong[1:] == tail_right[1:]
     long, short = sorted((tail_wrong, tail_right), key=len, reverse=True)
@@ -465,8 +514,14 @@ def _find_uncalled_conditions(
         if node.type not in {"if_statement", "while_statement", "ternary_expression"}:
             continue
         condition = node.child_by_field_name("condition")
-        inner = condition.named_children[0] if condition is not None and condition.type == "parenthesized_expression" else condition  # fmt: skip
-        if inner is None or not change.touches_lines(inner.start_point[0] + 1, inner.end_point[0] + 1):  # fmt: skip
+        inner = (
+            condition.named_children[0]
+            if condition is not None and condition.type == "parenthesized_expression"
+            else condition
+        )
+        if inner is None or not change.touches_lines(
+            inner.start_point[0] + 1, inner.end_point[0] + 1
+        ):
             continue
         for part in _split_condition(inner):
             call = _Call(node_text(part), "", (), part)
@@ -474,7 +529,7 @@ def _find_uncalled_conditions(
                 receiver = node_text(part.child_by_field_name("object"))
                 call = _Call(node_text(part.child_by_field_name("property")), receiver, (), part)
             target = program.find_target(call, head)
-            if target is None or target.parameters == () or not _is_always_there(call, head):  # fmt: skip
+            if target is None or target.parameters == () or not _is_always_there(call, head):
                 continue
             word = rf"(?<![\w$]){re.escape(call.name)}(?![\w$])"
             if len(re.findall(word, node_text(node))) > 1:
@@ -498,7 +553,10 @@ def _split_condition(node: Node) -> list[Node]:
     if node.type in {"identifier", "member_expression"}:
         return [node]
     signs = {"&&", "||", "!"}
-    if node.type == "parenthesized_expression" or node_text(node.child_by_field_name("operator")) in signs:  # fmt: skip
+    if (
+        node.type == "parenthesized_expression"
+        or node_text(node.child_by_field_name("operator")) in signs
+    ):
         return [x for c in node.named_children for x in _split_condition(c)]
     return []
 
@@ -537,9 +595,15 @@ def _find_swapped_arguments(
     change: FileChange, head: ScriptFile, base: ScriptFile | None, program: ScriptProgram
 ) -> Iterator[Claim]:
     removed = {*change.removed_lines}
-    before = [c for c in base.calls if removed & {*range(c.line, c.node.end_point[0] + 2)}] if base and base.root else []  # fmt: skip
+    before = (
+        [c for c in base.calls if removed & {*range(c.line, c.node.end_point[0] + 2)}]
+        if base and base.root
+        else []
+    )
     for call in head.calls:
-        if not 2 <= len(call.arguments) <= 8 or not change.touches_lines(call.line, call.node.end_point[0] + 1):  # fmt: skip
+        if not 2 <= len(call.arguments) <= 8 or not change.touches_lines(
+            call.line, call.node.end_point[0] + 1
+        ):
             continue
         if _is_meant_reversed(call):
             continue
@@ -550,11 +614,22 @@ def _find_swapped_arguments(
             if target and not target.is_overloaded
             else None
         )
-        pair = pair or next((p for old in before if (p := _find_exchange(old, call)) and _fits_better(old, call, p, target, program)), None)  # fmt: skip
+        pair = pair or next(
+            (
+                p
+                for old in before
+                if (p := _find_exchange(old, call)) and _fits_better(old, call, p, target, program)
+            ),
+            None,
+        )
         if pair is None:
             continue
         first, second = (node_text(call.arguments[i]) for i in pair)
-        defined = f"`{target.shown}` is defined in {target.path}:{target.line}." if target else "Other calls give them the other way round."  # fmt: skip
+        defined = (
+            f"`{target.shown}` is defined in {target.path}:{target.line}."
+            if target
+            else "Other calls give them the other way round."
+        )
         yield make_analyzer_claim(
             "script/swapped-arguments",
             "high",
@@ -586,7 +661,12 @@ def _fits_better(
 ) -> bool:
     """Whether names of parameters and other calls speak for the order before the change, and nothing for the new one."""
     scores = []
-    others = [c for f in program.files_with(new.name) for c in f.calls if c.name == new.name and c.receiver == new.receiver]  # fmt: skip
+    others = [
+        c
+        for f in program.files_with(new.name)
+        for c in f.calls
+        if c.name == new.name and c.receiver == new.receiver
+    ]
     for call in (old, new):
         score = 0
         for i in pair:
@@ -604,7 +684,18 @@ def _fits_better(
 
 def _is_like(one: Node, other: Node) -> bool:
     """Whether two arguments have the same text, or are literals or functions of one kind."""
-    return node_text(one) == node_text(other) or (one.type == other.type and one.type not in {"identifier", "member_expression", "call_expression", "subscript_expression", "binary_expression", "await_expression"})  # fmt: skip
+    return node_text(one) == node_text(other) or (
+        one.type == other.type
+        and one.type
+        not in {
+            "identifier",
+            "member_expression",
+            "call_expression",
+            "subscript_expression",
+            "binary_expression",
+            "await_expression",
+        }
+    )
 
 
 def _argument_name(node: Node) -> str:
@@ -623,7 +714,9 @@ def _find_exchanged(names: Sequence[str], parameters: Sequence[str]) -> tuple[in
             if len(parameters[i]) < 3 or len(parameters[j]) < 3 or not (names[i] and names[j]):
                 continue
             crosswise = _is_named(names[i], parameters[j]) and _is_named(names[j], parameters[i])
-            own = _split_words(names[i]) & _split_words(parameters[i]) or _split_words(names[j]) & _split_words(parameters[j])  # fmt: skip
+            own = _split_words(names[i]) & _split_words(parameters[i]) or _split_words(
+                names[j]
+            ) & _split_words(parameters[j])
             if crosswise and not own:
                 return i, j
     return None
@@ -672,9 +765,20 @@ def _find_dropped_awaits(
 def _is_taken_for_its_value(node: Node) -> bool:
     """Whether nothing near the call treats its result as a promise."""
     parent = node.parent
-    while parent is not None and parent.type in {"parenthesized_expression", "as_expression", "ternary_expression"}:  # fmt: skip
+    while parent is not None and parent.type in {
+        "parenthesized_expression",
+        "as_expression",
+        "ternary_expression",
+    }:
         node, parent = parent, parent.parent
-    if parent is None or parent.type in {"await_expression", "yield_expression", "array", "unary_expression", "arrow_function", "spread_element"}:  # fmt: skip
+    if parent is None or parent.type in {
+        "await_expression",
+        "yield_expression",
+        "array",
+        "unary_expression",
+        "arrow_function",
+        "spread_element",
+    }:
         return False
     if parent.type == "return_statement":
         return _is_inside_try(parent)
@@ -693,7 +797,7 @@ def _is_read_as_value(binding: Node, call: Node) -> bool:
     around = _enclosing_function(binding)
     said = re.sub(rf"(?<![\w$.])await\s*{re.escape(node_text(call))}", "", node_text(around))
     word = rf"(?<![\w$.]){re.escape(name)}(?![\w$])"
-    settled = rf"await\s+{word}(?!\s*[.\[])|{word}\s*\.\s*(?:then|catch|finally)\b|(?:all|allSettled|race|any|push)\s*\([^()]*{word}"  # fmt: skip
+    settled = rf"await\s+{word}(?!\s*[.\[])|{word}\s*\.\s*(?:then|catch|finally)\b|(?:all|allSettled|race|any|push)\s*\([^()]*{word}"
     read = rf"{word}\s*(?:\.\s*(?!then\b|catch\b|finally\b)[A-Za-z_$]|\[)"
     handed_on = rf"(?:return|yield)\s+{word}(?!\s*[.\[])"
     if re.search(settled, said):
@@ -748,11 +852,15 @@ def _find_broken_callers(
                     continue
                 why = _explain_misfit(old, new, len(call.arguments))
                 if why and program.find_target(call, file) == new:
-                    places.append(BrokenUse(file.path, call.line, file.rows[call.line - 1].strip(), why))  # fmt: skip
+                    places.append(
+                        BrokenUse(file.path, call.line, file.rows[call.line - 1].strip(), why)
+                    )
         if places:
             lines = (new.line, new.line)
             places.sort(key=lambda p: (is_test(p.path), p.path, p.line))
-            yield broken_caller_claim(change, name, lines, (old.shown, new.shown), places, "goes wrong")  # fmt: skip
+            yield broken_caller_claim(
+                change, name, lines, (old.shown, new.shown), places, "goes wrong"
+            )
 
 
 def _functions_by_name(functions: Iterable[_Function]) -> dict[str, _Function]:

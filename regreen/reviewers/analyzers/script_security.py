@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 _SPACE = re.compile(r"\s+")
 _MAX_HANDLERS = 40
 _MAY_HANDLE = re.compile(r"\b(?:req|request|ctx|context|c)\b|@(?:Query|Body|Param|Headers|Req)\b")
-_MAY_HARM = re.compile(r"query|exec|spawn|eval|Function|readFile|writeFile|Stream|unlink|redirect|send|write|fetch|axios|got|prepare|raw|Raw|rm|open|get")  # fmt: skip
+_MAY_HARM = re.compile(
+    r"query|exec|spawn|eval|Function|readFile|writeFile|Stream|unlink|redirect|send|write|fetch|axios|got|prepare|raw|Raw|rm|open|get"
+)
 _MAX_TEXT = 2000
 
 
@@ -60,8 +62,17 @@ class ScriptSecurity:
             before = ScriptProgram(context, context.merge_base)
             old = [f.old_path for f in context.change.files if is_script(f.old_path)]
             paths = [*old, *_find_handlers(before, old)]
-            flows = [x for p in paths if (text := before.texts.get(p)) for x in _find_flows(p, text, before) or ()]  # fmt: skip
-            return [Diagnostic(f.rule, *place, place[1], f.sink) for f in flows for place in {(f.path, f.line), *f.steps}]  # fmt: skip
+            flows = [
+                x
+                for p in paths
+                if (text := before.texts.get(p))
+                for x in _find_flows(p, text, before) or ()
+            ]
+            return [
+                Diagnostic(f.rule, *place, place[1], f.sink)
+                for f in flows
+                for place in {(f.path, f.line), *f.steps}
+            ]
 
         new = new_diagnostics(context, list(by_hit), base_hits)
         claims = [_make_claim(hit, by_hit[hit], context) for hit in new]
@@ -85,8 +96,14 @@ def _is_followed(path: str) -> bool:
 
 def _find_handlers(program: ScriptProgram, files: Sequence[str]) -> list[str]:
     """Unchanged files that use a changed module, itself or by way of another, and may hold handlers of requests."""
-    found = program.find_importers(files, rounds=2) if _MAY_HARM.search("".join(program.texts.get(p, "") for p in files)) else []  # fmt: skip
-    return [p for p in found if _is_followed(p) and _MAY_HANDLE.search(program.texts[p])][:_MAX_HANDLERS]  # fmt: skip
+    found = (
+        program.find_importers(files, rounds=2)
+        if _MAY_HARM.search("".join(program.texts.get(p, "") for p in files))
+        else []
+    )
+    return [p for p in found if _is_followed(p) and _MAY_HANDLE.search(program.texts[p])][
+        :_MAX_HANDLERS
+    ]
 
 
 def _find_flows(path: str, text: str, program: ScriptProgram | None) -> list[ScriptFlow] | None:
@@ -95,7 +112,11 @@ def _find_flows(path: str, text: str, program: ScriptProgram | None) -> list[Scr
         if program is None or file is None:
             return None
         found = program.find_named(receiver, name, file, loose=True)
-        return ScriptFunction(found.path, program.texts[found.path], found.node) if found and _is_followed(found.path) else None  # fmt: skip
+        return (
+            ScriptFunction(found.path, program.texts[found.path], found.node)
+            if found and _is_followed(found.path)
+            else None
+        )
 
     return find_script_flows(path, text, find_function if program else None)
 
@@ -116,7 +137,9 @@ def _make_claim(hit: Diagnostic, flow: ScriptFlow, context: ReviewContext) -> Cl
     rows = (context.head_text(hit.path) or "").split("\n")
     places = [*flow.steps, (flow.path, flow.line)]
     said = [f"`{flow.source}`", *("handed on" for _ in places[1:-1]), flow.sink]
-    way = "\n".join(f"{i}. `{p}:{n}` {w}" for i, ((p, n), w) in enumerate(zip(places, said, strict=True), 1))  # fmt: skip
+    way = "\n".join(
+        f"{i}. `{p}:{n}` {w}" for i, ((p, n), w) in enumerate(zip(places, said, strict=True), 1)
+    )
     return make_analyzer_claim(
         f"taint/{flow.rule}",
         rule.severity,
@@ -171,7 +194,12 @@ def find_crypto_misuses(path: str, text: str) -> Iterator[tuple[Diagnostic, _Mis
     for node in walk_nodes(
         parser_for(language).parse(text.encode("utf-8", "surrogateescape")).root_node
     ):
-        fields = {"call_expression": ("function", "arguments"), "pair": ("key", "value"), "assignment_expression": ("left", "right"), "variable_declarator": ("name", "value")}  # fmt: skip
+        fields = {
+            "call_expression": ("function", "arguments"),
+            "pair": ("key", "value"),
+            "assignment_expression": ("left", "right"),
+            "variable_declarator": ("name", "value"),
+        }
         if node.type not in fields:
             continue
         name, value = (_squeeze(node.child_by_field_name(f)) for f in fields[node.type])
@@ -199,7 +227,12 @@ def _describe_surroundings(node: Node) -> str:
         if outer.type == "object":
             said += _squeeze(outer) + " "
         if inner.type in SCRIPT_FUNCTIONS:
-            named = inner.child_by_field_name("name") or outer.child_by_field_name("name") or outer.child_by_field_name("key") or outer.child_by_field_name("left")  # fmt: skip
+            named = (
+                inner.child_by_field_name("name")
+                or outer.child_by_field_name("name")
+                or outer.child_by_field_name("key")
+                or outer.child_by_field_name("left")
+            )
             return f"{said}{node_text(named)[:100]}"
         if outer.type in {"statement_block", "program", "class_body"}:
             said += node_text(inner)[:300] + " "

@@ -74,8 +74,10 @@ def _find_broken_python(
     after = {
         f.path: text
         for f in files
-        if has_capability(f.path, "checkers", stubs=True) and f.hunks and (text := context.head_text(f.path)) is not None
-    }  # fmt: skip
+        if has_capability(f.path, "checkers", stubs=True)
+        and f.hunks
+        and (text := context.head_text(f.path)) is not None
+    }
     found = _find_python_errors(after)
     before = {
         f.path: text

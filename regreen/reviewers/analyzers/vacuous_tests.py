@@ -61,7 +61,9 @@ def _find_uncollected(
 ) -> Iterator[Claim]:
     """A test that is renamed so that no runner collects it, and that nothing calls."""
     new = {name for name, _ in _find_tests(after)}
-    gone = {ast.dump(ast.Module(t.body, [])): n for n, t in old.items() if n not in new and "." not in n}  # fmt: skip
+    gone = {
+        ast.dump(ast.Module(t.body, [])): n for n, t in old.items() if n not in new and "." not in n
+    }
     words = Counter(n.id for n in ast.walk(after) if isinstance(n, ast.Name))
     for node in after.body:
         if not isinstance(node, FunctionNode) or node.decorator_list or words[node.name]:
@@ -171,7 +173,10 @@ def _find_checks(test: FunctionNode) -> Iterator[ast.stmt | ast.expr]:
 
 def explain_hollow(test: FunctionNode, helpers: Collection[str]) -> str:
     """Why no assertion of a test can fail; "" where one can. `helpers` are functions known to assert something."""
-    assigned = sorted((node for node in ast.walk(test) if isinstance(node, ast.Assign)), key=lambda node: node.lineno)  # fmt: skip
+    assigned = sorted(
+        (node for node in ast.walk(test) if isinstance(node, ast.Assign)),
+        key=lambda node: node.lineno,
+    )
     swallowed = {
         id(inner)
         for node in ast.walk(test)
@@ -310,7 +315,7 @@ def _find_unreachable_checks(test: FunctionNode) -> Iterator[tuple[int, str]]:
                         "When the statement above raises, as it has to, this line is not reached.",
                     )
             case _:
-                pass  # fmt: skip
+                pass
 
 
 def _is_raises(call: ast.Call) -> bool:

@@ -272,7 +272,11 @@ def _python_facts(context: ReviewContext, files: Sequence[FileChange]) -> Iterat
 
 def _package_facts(context: ReviewContext, files: Sequence[FileChange]) -> Iterator[str]:
     texts = [text for f in files if (text := context.head_text(f.path)) is not None]
-    used = {_normalise_name(name) for text in texts for name in _PYTHON_IMPORT.findall(text) + _SCRIPT_IMPORT.findall(text)}  # fmt: skip
+    used = {
+        _normalise_name(name)
+        for text in texts
+        for name in _PYTHON_IMPORT.findall(text) + _SCRIPT_IMPORT.findall(text)
+    }
     found: dict[str, str] = {}
     for path in _MANIFEST_NAMES:
         text = context.head_text(path) if used else None

@@ -59,8 +59,12 @@ class _FileRow:
 
 
 def find_anchor(
-    file: FileChange, number: float, quote: str, text: str = "", cause: tuple[FileChange, int] | None = None
-) -> Anchor | None:  # fmt: skip
+    file: FileChange,
+    number: float,
+    quote: str,
+    text: str = "",
+    cause: tuple[FileChange, int] | None = None,
+) -> Anchor | None:
     """The place of a claim: the line that it quotes, or the changed line that breaks the quoted one.
 
     Models count badly and copy well: the line with this number if the quote matches, else the same text in the
@@ -99,7 +103,9 @@ def find_anchor(
     )
 
 
-def parse_cause(value: object, own: FileChange | None, files: dict[str, FileChange]) -> tuple[FileChange, int] | None:  # fmt: skip
+def parse_cause(
+    value: object, own: FileChange | None, files: dict[str, FileChange]
+) -> tuple[FileChange, int] | None:
     """The changed file and the line in it that a claim gives as its cause ("path:number", or a number alone)."""
     match = _CAUSE_PLACE.fullmatch(str(value).strip().removeprefix("b/"))
     file = match and (files.get(match["path"]) if match["path"] else own)
@@ -151,7 +157,14 @@ def _find_quoted_row(
     if around is not None:
         near = [r for r in same if _enclosing_function(shape, r.at) == around]
     else:
-        near = [r for r in same if any(h.contains_line(int(number), "RIGHT") and h.contains_line(r.line, r.side) for h in file.hunks)]  # fmt: skip
+        near = [
+            r
+            for r in same
+            if any(
+                h.contains_line(int(number), "RIGHT") and h.contains_line(r.line, r.side)
+                for h in file.hunks
+            )
+        ]
     matches = near or same
     added = [r for r in matches if r.changed and r.side == "RIGHT"]
     removed = [r for r in matches if r.changed and r.side == "LEFT"]
@@ -326,7 +339,11 @@ class ModelClaim:
     @property
     def fault_place(self) -> tuple[str, Side, int]:
         """The line at fault, wherever the comment is put."""
-        return (self.shows.path, "RIGHT", self.shows.line) if self.shows else (self.path, self.side, self.line)  # fmt: skip
+        return (
+            (self.shows.path, "RIGHT", self.shows.line)
+            if self.shows
+            else (self.path, self.side, self.line)
+        )
 
     @property
     def full_text(self) -> str:
@@ -467,7 +484,15 @@ def join_claims(claim: ModelClaim, other: ModelClaim) -> ModelClaim:
     """Two claims with one cause as one: the words of the surer one, and the other's examples."""
     best, less = (claim, other) if claim.sure >= other.sure else (other, claim)
     if less.anchored and not best.anchored:
-        best = replace(best, path=less.path, side=less.side, line=less.line, changed=less.changed, shows=less.shows, anchored=True)  # fmt: skip
+        best = replace(
+            best,
+            path=less.path,
+            side=less.side,
+            line=less.line,
+            changed=less.changed,
+            shows=less.shows,
+            anchored=True,
+        )
     examples = (*best.others, ClaimExample(less.input, less.happens), *less.others)
     mine = " ".join(best.input.split())
     return replace(

@@ -620,7 +620,10 @@ def is_lint_clean(path: str, before: str, after: str) -> bool:
     if not has_capability(path, "checkers", stubs=True):
         return True
     try:
-        old, new = (Counter(h.rule for h in bundled_checkers.run_ruff({path: t}, tuple(RUFF_RULES))) for t in (before, after))  # fmt: skip
+        old, new = (
+            Counter(h.rule for h in bundled_checkers.run_ruff({path: t}, tuple(RUFF_RULES)))
+            for t in (before, after)
+        )
     except OutsideError:
         return False
     return not new - old

@@ -109,7 +109,13 @@ def _find_callees(
     added = set(file.added_lines)
     shape = graph.outlines.get(file.path)
     calls = [c for c in shape.calls if c.line in added] if shape else []
-    before = {n for h in file.hunks for x in h.lines if x.kind == "-" for n in _CALLED_NAME.findall(x.text)}  # fmt: skip
+    before = {
+        n
+        for h in file.hunks
+        for x in h.lines
+        if x.kind == "-"
+        for n in _CALLED_NAME.findall(x.text)
+    }
     rows = _read_rows(context, file.path)
     foreign = [c for c in calls if not _calls_own_method(graph, file.path, rows, c)]
     for call in sorted(foreign, key=lambda c: c.name in before):

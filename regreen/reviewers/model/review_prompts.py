@@ -87,17 +87,32 @@ REPORT_TOOL = Tool(
                 "items": {
                     "type": "object",
                     "required": [
-                        "path", "line", "quote", "title", "input", "happens", "should", "kind", "reach", "sure",
+                        "path",
+                        "line",
+                        "quote",
+                        "title",
+                        "input",
+                        "happens",
+                        "should",
+                        "kind",
+                        "reach",
+                        "sure",
                     ],
                     "properties": {
-                        "path": {"type": "string", "description": "The file, as its heading names it."},
+                        "path": {
+                            "type": "string",
+                            "description": "The file, as its heading names it.",
+                        },
                         "line": {
                             "type": "integer",
                             "description": "The number of the line that has to be edited to mend it. Where something "
                             "is missing, the `+` line that goes wrong without it; where a `-` line is missed, the "
                             "line next to it.",
                         },
-                        "quote": {"type": "string", "description": "That line, copied without its number."},
+                        "quote": {
+                            "type": "string",
+                            "description": "That line, copied without its number.",
+                        },
                         "cause": {
                             "type": "string",
                             "description": "If that line is an old one: path:number of the changed line that brings it "
@@ -120,7 +135,10 @@ REPORT_TOOL = Tool(
                             "description": "What should happen, and what says so: docstring, title, test, caller, or "
                             "what happened before, unless the author says that just this is meant to change.",
                         },
-                        "mend": {"type": "string", "description": "How to put it right, in one sentence."},
+                        "mend": {
+                            "type": "string",
+                            "description": "How to put it right, in one sentence.",
+                        },
                         "replacement": {
                             "anyOf": [{"type": "string"}, {"type": "null"}],
                             "description": "Text to stand in place of the quoted line (of `lines` lines from it on), "
@@ -134,7 +152,14 @@ REPORT_TOOL = Tool(
                         "kind": {
                             "type": "string",
                             "enum": [
-                                "wrong-result", "crash", "data-loss", "hang", "leak", "race", "broken-caller", "security",
+                                "wrong-result",
+                                "crash",
+                                "data-loss",
+                                "hang",
+                                "leak",
+                                "race",
+                                "broken-caller",
+                                "security",
                             ],
                         },
                         "reach": {
@@ -152,7 +177,7 @@ REPORT_TOOL = Tool(
             },
         },
     },
-)  # fmt: skip
+)
 
 VERIFIER_PROMPT = """\
 Somebody claims the defects below; you see the code and the claims, not how they were found. Answer two questions \

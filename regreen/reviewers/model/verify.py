@@ -214,8 +214,11 @@ _CODE_LIKE_NAME = re.compile(r"_*[A-Za-z0-9]+_\w+|_+[A-Za-z]\w+|(?>[A-Za-z0-9]*?
 _CLASS_NAME = re.compile(r"[A-Z][a-z]\w+")
 _OWN_ATTRIBUTE = re.compile(r"\b(?:self|cls|this)\.([A-Za-z_]\w*)")
 _BUILT_IN_NAMES = (
-    frozenset(dir(builtins)) | frozenset(sys.stdlib_module_names) | frozenset(keyword.kwlist) | EVERYDAY_NAMES
-)  # fmt: skip
+    frozenset(dir(builtins))
+    | frozenset(sys.stdlib_module_names)
+    | frozenset(keyword.kwlist)
+    | EVERYDAY_NAMES
+)
 
 
 def verification_code(

@@ -136,11 +136,27 @@ _CHOICE_MARK = re.compile(r"<any\(")  # one of a few words
 # Called by the framework while it answers, with arguments that it made.
 _VIEW_HOOKS = frozenset(
     {
-        "get_context_data", "get_object", "form_valid", "form_invalid", "perform_create", "perform_update", "get_success_url",
-        "get_redirect_url", "get_template_names", "filter_queryset", "list", "retrieve", "create", "update", "partial_update",
-        "destroy", "setup", "test_func", "prepare",
+        "get_context_data",
+        "get_object",
+        "form_valid",
+        "form_invalid",
+        "perform_create",
+        "perform_update",
+        "get_success_url",
+        "get_redirect_url",
+        "get_template_names",
+        "filter_queryset",
+        "list",
+        "retrieve",
+        "create",
+        "update",
+        "partial_update",
+        "destroy",
+        "setup",
+        "test_func",
+        "prepare",
     }
-)  # fmt: skip
+)
 _VIEW_METHODS = frozenset(
     {"get", "post", "put", "patch", "delete", "head", "options", "dispatch", "get_queryset"}
 )

@@ -28,12 +28,52 @@ from regreen.taint.values import (
 )
 
 PLAIN_TYPES = frozenset(
-    {"int", "float", "bool", "UUID", "UUID1", "UUID3", "UUID4", "UUID5", "date", "datetime", "time", "Decimal", "timedelta",
-     "Session", "AsyncSession", "BackgroundTasks", "Response", "IPv4Address", "IPv6Address", "IPvAnyAddress", "Enum",
-     "conint", "confloat", "condecimal", "condate", "PositiveInt", "NegativeInt", "NonNegativeInt", "NonPositiveInt",
-     "PositiveFloat", "NegativeFloat", "NonNegativeFloat", "NonPositiveFloat", "FiniteFloat", "StrictInt", "StrictBool",
-     "StrictFloat", "AwareDatetime", "NaiveDatetime", "PastDate", "FutureDate", "ByteSize", "Literal"}
-)  # fmt: skip
+    {
+        "int",
+        "float",
+        "bool",
+        "UUID",
+        "UUID1",
+        "UUID3",
+        "UUID4",
+        "UUID5",
+        "date",
+        "datetime",
+        "time",
+        "Decimal",
+        "timedelta",
+        "Session",
+        "AsyncSession",
+        "BackgroundTasks",
+        "Response",
+        "IPv4Address",
+        "IPv6Address",
+        "IPvAnyAddress",
+        "Enum",
+        "conint",
+        "confloat",
+        "condecimal",
+        "condate",
+        "PositiveInt",
+        "NegativeInt",
+        "NonNegativeInt",
+        "NonPositiveInt",
+        "PositiveFloat",
+        "NegativeFloat",
+        "NonNegativeFloat",
+        "NonPositiveFloat",
+        "FiniteFloat",
+        "StrictInt",
+        "StrictBool",
+        "StrictFloat",
+        "AwareDatetime",
+        "NaiveDatetime",
+        "PastDate",
+        "FutureDate",
+        "ByteSize",
+        "Literal",
+    }
+)
 _WRAPPER_TYPES = frozenset(
     {"Optional", "Union", "list", "List", "set", "Set", "tuple", "Tuple", "frozenset", "Sequence"}
 )

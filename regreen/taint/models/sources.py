@@ -39,11 +39,22 @@ SESSION_SINKS = frozenset({"trust-boundary"})
 
 # Every sink where the letters of a text do the harm.
 TEXT_SINKS = (
-    HTML_SINKS | QUOTE_SINKS | LINE_SINKS | HOST_SINKS | PATH_SINKS
+    HTML_SINKS
+    | QUOTE_SINKS
+    | LINE_SINKS
+    | HOST_SINKS
+    | PATH_SINKS
     | frozenset(
-        {"command-injection", "code-injection", "template-injection", "ldap-injection", "unsafe-deserialization", "xxe"}
+        {
+            "command-injection",
+            "code-injection",
+            "template-injection",
+            "ldap-injection",
+            "unsafe-deserialization",
+            "xxe",
+        }
     )
-)  # fmt: skip
+)
 
 # What a call makes its result safe for.
 SANITIZERS = {

@@ -36,11 +36,33 @@ from regreen.taint.values import (
 _KEEPS_PREFIX = frozenset({"rstrip", "encode", "decode", "ljust", "expandtabs", "removesuffix"})
 _PURE_METHODS = frozenset(
     {
-        "lower", "upper", "strip", "lstrip", "rstrip", "title", "capitalize", "casefold", "swapcase", "split",
-        "replace", "startswith", "endswith", "find", "rfind", "index", "count", "isdigit", "isalpha", "isalnum",
-        "encode", "decode", "removeprefix", "removesuffix", "zfill",
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "title",
+        "capitalize",
+        "casefold",
+        "swapcase",
+        "split",
+        "replace",
+        "startswith",
+        "endswith",
+        "find",
+        "rfind",
+        "index",
+        "count",
+        "isdigit",
+        "isalpha",
+        "isalnum",
+        "encode",
+        "decode",
+        "removeprefix",
+        "removesuffix",
+        "zfill",
     }
-)  # fmt: skip
+)
 _MAX_LETTERS = 256
 _TEMPLATE_RENDERERS = re.compile(
     r"jinja2\.(?:(?:Environment|Escaping)\(\)\.(?:from_string|get_template)|Template)\(\)\.render(?:_async)?"
@@ -353,9 +375,11 @@ def _call_getattr(interp: Interpreter, node: ast.Call, args: CallArguments) -> A
         if isinstance(ref, ModuleRef):
             members = namespaces.module_environment(interp.run, ref.name).values()
             found.extend(
-                make_reference(t) for value in members for t in value.things
+                make_reference(t)
+                for value in members
+                for t in value.things
                 if isinstance(t, ClassRef | FunctionRef) and t.module == ref.name
-            )  # fmt: skip
+            )
     return join_values(*found[:12]) if found else project_part(owner, ("attribute", "?"))
 
 

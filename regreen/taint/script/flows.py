@@ -32,10 +32,23 @@ _STATEMENT = re.compile(
 )
 _TAG = re.compile(r"<[a-zA-Z!/]")
 _JOINING = frozenset(
-    {"template_string", "template_substitution", "parenthesized_expression", "await_expression", "as_expression",
-     "non_null_expression", "satisfies_expression", "array", "object", "pair", "spread_element", "subscript_expression",
-     "sequence_expression", "ternary_expression"}
-)  # fmt: skip
+    {
+        "template_string",
+        "template_substitution",
+        "parenthesized_expression",
+        "await_expression",
+        "as_expression",
+        "non_null_expression",
+        "satisfies_expression",
+        "array",
+        "object",
+        "pair",
+        "spread_element",
+        "subscript_expression",
+        "sequence_expression",
+        "ternary_expression",
+    }
+)
 
 _URL = "\0url"
 """The text of a request's address as an object, of which only the parameters are untrusted."""
@@ -162,7 +175,10 @@ def _pair_parts(parameter: Node, value: Node) -> Iterator[tuple[list[str], Node]
     if pattern.type != "object_pattern" or value.type != "object":
         yield _bound_names(parameter), value
         return
-    given = {node_text(p.child_by_field_name("key") or p): p.child_by_field_name("value") or p for p in value.named_children}  # fmt: skip
+    given = {
+        node_text(p.child_by_field_name("key") or p): p.child_by_field_name("value") or p
+        for p in value.named_children
+    }
     for part in pattern.named_children:
         key = node_text(part.child_by_field_name("key") or part.child_by_field_name("left") or part)
         if key in given:
@@ -249,7 +265,9 @@ class _FlowReader:
         self.depth, self.returned = depth, []
         env = dict(values)
         self._read(body, env, frozenset(requests))
-        if body.type != "statement_block" and (taint := self._taint_of(body, env, frozenset(requests))):  # fmt: skip
+        if body.type != "statement_block" and (
+            taint := self._taint_of(body, env, frozenset(requests))
+        ):
             self.returned.append(taint)
         result = next(iter(self.returned), None)
         self.depth, self.returned = before
@@ -284,7 +302,9 @@ class _FlowReader:
         elif node.type in {"assignment_expression", "augmented_assignment_expression"}:
             self._read_assignment(node, env, requests)
         elif node.type == "return_statement":
-            taint = next((t for c in node.named_children if (t := self._taint_of(c, env, requests))), None)  # fmt: skip
+            taint = next(
+                (t for c in node.named_children if (t := self._taint_of(c, env, requests))), None
+            )
             if taint:
                 self.returned.append(taint)
         elif node.type in {"call_expression", "new_expression"}:
@@ -310,9 +330,17 @@ class _FlowReader:
 
     def _trust_asserted(self, node: Node, env: dict[str, _Taint]) -> None:
         """What a call that stands alone and is named as a check was given is trusted from there on."""
-        above = node.parent.parent if node.parent is not None and node.parent.type == "await_expression" else node.parent  # fmt: skip
+        above = (
+            node.parent.parent
+            if node.parent is not None and node.parent.type == "await_expression"
+            else node.parent
+        )
         name = node_text(node.child_by_field_name("function"))
-        if above is None or above.type != "expression_statement" or not re.search(_load_models()[0]["trusted_names"], name):  # fmt: skip
+        if (
+            above is None
+            or above.type != "expression_statement"
+            or not re.search(_load_models()[0]["trusted_names"], name)
+        ):
             return
         for given in walk_nodes(node):
             if given.type == "identifier":
@@ -407,7 +435,11 @@ class _FlowReader:
         given = node.child_by_field_name("arguments")
         said = _SPACE.sub("", node_text(given)[:_MAX_TEXT])
         found = re.match(r"\((\w+)\.(?:req\.)?url\b", said)
-        if node_text(node.child_by_field_name("constructor")) == "URL" and found and found[1] in requests:  # fmt: skip
+        if (
+            node_text(node.child_by_field_name("constructor")) == "URL"
+            and found
+            and found[1] in requests
+        ):
             return replace(self._make_source(node, said[1:-1]), text=_URL)
         return None
 
@@ -463,7 +495,11 @@ class _FlowReader:
             if (t := self._taint_of(part, env, requests)) and t.text != _URL
             for n in names
         }
-        key = (target.path, target.node.start_byte, *((n, t.source, t.text) for n, t in passed.items()))  # fmt: skip
+        key = (
+            target.path,
+            target.node.start_byte,
+            *((n, t.source, t.text) for n, t in passed.items()),
+        )
         if key not in self.run.results:
             self.run.results[key] = None
             reader = self.run.reader_of(target.path, target.text, target.node)

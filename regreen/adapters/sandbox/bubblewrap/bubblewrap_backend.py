@@ -48,8 +48,15 @@ shift
 exec "$@"
 """
 _NOT_ROOT = (
-    "setpriv", "--reuid", str(OUTER_UID), "--regid", str(OUTER_UID), "--clear-groups", "--no-new-privs", "--",
-)  # fmt: skip
+    "setpriv",
+    "--reuid",
+    str(OUTER_UID),
+    "--regid",
+    str(OUTER_UID),
+    "--clear-groups",
+    "--no-new-privs",
+    "--",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,20 +318,39 @@ def _build_command(
     lend = f"lend({link_fd}, {PROXY_PORT})\n" if plan.egress is not None else ""
     staged: list[str] = []
     if os.geteuid() == 0:
-        staged = ["unshare", "--mount", "--propagation", "private", "--", "/bin/sh", "-c", _STAGE_SCRIPT, "sh"]  # fmt: skip
+        staged = [
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            "--",
+            "/bin/sh",
+            "-c",
+            _STAGE_SCRIPT,
+            "sh",
+        ]
         staged += [*_host_paths(plan), "--"]
     return [
         *staged,
         *group.enter,
-        "prlimit", "--core=1:1", "--nofile=4096:8192", "--",
+        "prlimit",
+        "--core=1:1",
+        "--nofile=4096:8192",
+        "--",
         *(_NOT_ROOT if staged else ()),
         "bwrap",
         *_isolation_options(),
         *_file_systems(plan, limits),
         *group.options,
-        "--seccomp", str(filter_fd),
-        "--", plan.agent, "-I", "-S", "-c", f"{agent}\n{group.prologue}{lend}main({link_fd})",
-    ]  # fmt: skip
+        "--seccomp",
+        str(filter_fd),
+        "--",
+        plan.agent,
+        "-I",
+        "-S",
+        "-c",
+        f"{agent}\n{group.prologue}{lend}main({link_fd})",
+    ]
 
 
 def _host_paths(plan: BwrapPlan) -> list[str]:
@@ -339,12 +365,25 @@ def _session_bus() -> dict[str, str]:
 
 def _isolation_options() -> list[str]:
     return [
-        "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
+        "--unshare-user",
+        "--unshare-ipc",
+        "--unshare-pid",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
         "--unshare-net",
-        "--uid", str(BOX_UID), "--gid", str(BOX_UID), "--hostname", "box",
+        "--uid",
+        str(BOX_UID),
+        "--gid",
+        str(BOX_UID),
+        "--hostname",
+        "box",
         # The agent is process 1: nothing inside can kill it, and when it ends the kernel ends the rest.
-        "--as-pid-1", "--new-session", "--cap-drop", "ALL", "--clearenv",
-    ]  # fmt: skip
+        "--as-pid-1",
+        "--new-session",
+        "--cap-drop",
+        "ALL",
+        "--clearenv",
+    ]
 
 
 def _file_systems(plan: BwrapPlan, limits: BoxLimits) -> list[str]:

@@ -101,8 +101,11 @@ class UserScope(ControlGroup):
         cores = min(limits.cpus, os.cpu_count() or 1)
         self.enter = (
             *_scope_command(limits.memory, limits.pids + 2 * _OWN_PROCESSES, cores),
-            "/bin/sh", "-c", _SCOPE_SCRIPT, "sh",
-        )  # fmt: skip
+            "/bin/sh",
+            "-c",
+            _SCOPE_SCRIPT,
+            "sh",
+        )
 
     def watch(self, process: subprocess.Popen[bytes]) -> None:
         """Find the group that systemd made for the process."""
@@ -189,10 +192,21 @@ def has_user_scopes() -> bool:
 
 def _scope_command(memory: int, pids: int, cores: float) -> tuple[str, ...]:
     return (
-        "systemd-run", "--user", "--scope", "--quiet", "--collect",
-        "-p", f"MemoryMax={memory}", "-p", "MemorySwapMax=0",
-        "-p", f"TasksMax={pids}", "-p", f"CPUQuota={int(100 * cores)}%", "--",
-    )  # fmt: skip
+        "systemd-run",
+        "--user",
+        "--scope",
+        "--quiet",
+        "--collect",
+        "-p",
+        f"MemoryMax={memory}",
+        "-p",
+        "MemorySwapMax=0",
+        "-p",
+        f"TasksMax={pids}",
+        "-p",
+        f"CPUQuota={int(100 * cores)}%",
+        "--",
+    )
 
 
 def _own_group(process: str) -> Path:

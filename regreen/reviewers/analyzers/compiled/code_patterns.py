@@ -26,14 +26,28 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Query
 
 _FUNCTIONS = frozenset(
-    {"function_declaration", "method_declaration", "func_literal", "function_item", "closure_expression",
-     "constructor_declaration", "lambda_expression"}
-)  # fmt: skip
+    {
+        "function_declaration",
+        "method_declaration",
+        "func_literal",
+        "function_item",
+        "closure_expression",
+        "constructor_declaration",
+        "lambda_expression",
+    }
+)
 _NAMED_FUNCTIONS = _FUNCTIONS - {"func_literal", "closure_expression", "lambda_expression"}
 _LOOPS = frozenset(
-    {"for_statement", "enhanced_for_statement", "while_statement", "do_statement", "for_expression", "while_expression",
-     "loop_expression"}
-)  # fmt: skip
+    {
+        "for_statement",
+        "enhanced_for_statement",
+        "while_statement",
+        "do_statement",
+        "for_expression",
+        "while_expression",
+        "loop_expression",
+    }
+)
 _LEAVES = frozenset({"return_statement", "throw_statement", "return_expression"})
 _IDENTIFIERS = frozenset({"identifier", "field_identifier", "shorthand_field_identifier"})
 _MAX_HITS = 300
@@ -306,7 +320,14 @@ def _has_same_text(match: _Match) -> bool:
 
 def _has_effect(node: Node) -> bool:
     """Whether a second evaluation may give something else: calls, increments, receives, floats' own test for NaN."""
-    calls = {"call_expression", "method_invocation", "macro_invocation", "update_expression", "object_creation_expression", "inc_statement"}  # fmt: skip
+    calls = {
+        "call_expression",
+        "method_invocation",
+        "macro_invocation",
+        "update_expression",
+        "object_creation_expression",
+        "inc_statement",
+    }
     return any(
         n.type in calls or n.type.endswith("await_expression") for n in walk_nodes(node)
     ) or "<-" in node_text(node)
@@ -527,10 +548,14 @@ def _is_never_closed(match: _Match) -> bool:
     rest = text[text.find(match.text("hit")) + len(match.text("hit")) :]
     handed = rf"(?<![\w.]){name}\b(?:\.Body)?"
     patterns = (
-        rf"(?<![\w.]){name}(?:\.Body)?\.Close\b", rf"\breturn\b(?:[^\n(]*,)?\s*&?{handed}\s*(?:,|\n|\}})", rf"[=:]\s*&?{handed}\s*[,}}\n]",
-        rf"\{{[^}}\n]*{handed}\s*[,}}]", rf"(?i)(?:close|cleanup|drain|new\w*|append|wrap\w*|handle\w*|with\w*|serve\w*)\w*\([^\n]*{handed}",
-        rf"<-\s*{handed}", rf"go\s+\w[^\n]*{handed}",
-    )  # fmt: skip
+        rf"(?<![\w.]){name}(?:\.Body)?\.Close\b",
+        rf"\breturn\b(?:[^\n(]*,)?\s*&?{handed}\s*(?:,|\n|\}})",
+        rf"[=:]\s*&?{handed}\s*[,}}\n]",
+        rf"\{{[^}}\n]*{handed}\s*[,}}]",
+        rf"(?i)(?:close|cleanup|drain|new\w*|append|wrap\w*|handle\w*|with\w*|serve\w*)\w*\([^\n]*{handed}",
+        rf"<-\s*{handed}",
+        rf"go\s+\w[^\n]*{handed}",
+    )
     return not any(re.search(p, rest) for p in patterns)
 
 
@@ -569,9 +594,18 @@ def _is_not_constant(match: _Match) -> bool:
         if node.type not in _IDENTIFIERS or (sql is not None and node == sql):
             continue
         parent = node.parent
-        calls = parent is not None and parent.type in {"selector_expression", "field_expression", "call_expression", "method_invocation"} and node == (
-            parent.child_by_field_name("operand") or parent.child_by_field_name("value") or parent.child_by_field_name("name") or parent.child_by_field_name("function")
-        )  # fmt: skip
+        calls = (
+            parent is not None
+            and parent.type
+            in {"selector_expression", "field_expression", "call_expression", "method_invocation"}
+            and node
+            == (
+                parent.child_by_field_name("operand")
+                or parent.child_by_field_name("value")
+                or parent.child_by_field_name("name")
+                or parent.child_by_field_name("function")
+            )
+        )
         name = node_text(node)
         if not calls and not _HARMLESS_NAME.search(name):
             return True
@@ -602,7 +636,20 @@ def _names_secret(match: _Match) -> bool:
         return False
     function = match.function
     name = node_text(function.child_by_field_name("name")) if function != match.root else ""
-    around = _enclosing(match.nodes["hit"], frozenset({"short_var_declaration", "assignment_statement", "assignment_expression", "variable_declarator", "let_declaration", "field_declaration", "var_spec"}))  # fmt: skip
+    around = _enclosing(
+        match.nodes["hit"],
+        frozenset(
+            {
+                "short_var_declaration",
+                "assignment_statement",
+                "assignment_expression",
+                "variable_declarator",
+                "let_declaration",
+                "field_declaration",
+                "var_spec",
+            }
+        ),
+    )
     target = node_text(around).split("=", maxsplit=1)[0] if around is not None else ""
     parameters = (
         node_text(function.child_by_field_name("parameters")) if function != match.root else ""

@@ -174,8 +174,9 @@ def _read_go_change(file: FileChange, context: ReviewContext) -> ContractChange 
     signatures = {
         n: (was, new.functions[n])
         for n, was in old.functions.items()
-        if n in new.functions and (was.count, was.variadic) != (new.functions[n].count, new.functions[n].variadic)
-    }  # fmt: skip
+        if n in new.functions
+        and (was.count, was.variadic) != (new.functions[n].count, new.functions[n].variadic)
+    }
     return ContractChange(file, removed, signatures)
 
 
@@ -188,9 +189,13 @@ def _without_ambiguous_names(change: ContractChange, program: _GoProgram) -> Con
             times.update(file.declared.keys())
     return ContractChange(
         change.file,
-        {n: line for n, line in change.removed.items() if not times[n] and n not in {"main", "init"}},
+        {
+            n: line
+            for n, line in change.removed.items()
+            if not times[n] and n not in {"main", "init"}
+        },
         {n: s for n, s in change.signatures.items() if times[n] == 1},
-    )  # fmt: skip
+    )
 
 
 def _find_go_breaks(
@@ -208,7 +213,12 @@ def _find_go_breaks(
             continue
         packages = {f.package for f in program.files_in_package(target, file.package)}
         for use in file.uses:
-            mine = use.package == "" and same and file.package in packages and not file.package.endswith("_test")  # fmt: skip
+            mine = (
+                use.package == ""
+                and same
+                and file.package in packages
+                and not file.package.endswith("_test")
+            )
             if not mine and use.package not in aliases:
                 continue
             code = program.rows[path][use.line - 1].strip()
@@ -282,8 +292,9 @@ def _read_script_change(file: FileChange, context: ReviewContext) -> ContractCha
     signatures = {
         n: (was, new.functions[n])
         for n, was in old.functions.items()
-        if n in new.functions and (was.least, was.most) != (new.functions[n].least, new.functions[n].most)
-    }  # fmt: skip
+        if n in new.functions
+        and (was.least, was.most) != (new.functions[n].least, new.functions[n].most)
+    }
     return ContractChange(file, removed, signatures)
 
 
@@ -322,6 +333,10 @@ def _find_script_breaks(  # noqa: PLR0917
             continue  # plain JavaScript takes any number of arguments
         for call in module.calls:
             signature = change.signatures.get(names.get(call.name, ""))
-            if signature and not signature[0].explain_refusal(call.count) and (why := signature[1].explain_refusal(call.count)):  # fmt: skip
+            if (
+                signature
+                and not signature[0].explain_refusal(call.count)
+                and (why := signature[1].explain_refusal(call.count))
+            ):
                 place = BrokenUse(path, call.line, rows[call.line - 1].strip(), why)
                 found.broken.setdefault((change.file.path, names[call.name]), []).append(place)

@@ -164,12 +164,14 @@ def _run_compiler(  # noqa: PLR0917
     programs = [f"{path} {sha256(data).hexdigest()}" for path, data in plan.programs.items()]
     spec = EnvSpec(
         image=context.config.tests.image,
-        setup=f"command -v {tools.program} >/dev/null || {{ echo {_MISSING}; exit 1; }}; {plan.setup}" if plan.setup else None,
+        setup=f"command -v {tools.program} >/dev/null || {{ echo {_MISSING}; exit 1; }}; {plan.setup}"
+        if plan.setup
+        else None,
         inputs="\n".join(programs),
         scope="compilers",
         checked=True,
         host_programs=True,
-    )  # fmt: skip
+    )
     missing = CompilerFailure(_explain_missing(language.title, tools.program))
     try:
         env = sandbox.prepare(spec, [_pack_files(plan.programs)], context.cancel)
@@ -265,8 +267,11 @@ def _claim_new_diagnostics(
     head, base = _Output.parse(title, output), _Output.parse(title, before)
     own = [h for h in head.hits if h.path in context.change.by_path]
     new = new_diagnostics(
-        context, own, lambda: base.hits, sure=lambda h: has_base and head.rule_of(h).confidence >= _MIN_SURE_CONFIDENCE
-    )  # fmt: skip
+        context,
+        own,
+        lambda: base.hits,
+        sure=lambda h: has_base and head.rule_of(h).confidence >= _MIN_SURE_CONFIDENCE,
+    )
     files = context.change.by_path
     on_changed_lines = {h for h in new if files[h.path].touches_lines(h.line, h.end_line)}
     known = Counter((h.path, h.rule, h.message) for h in base.hits)
@@ -319,7 +324,7 @@ def _make_claim(hit: Diagnostic, output: _Output, context: ReviewContext) -> Cla
         head=hit.message[:300],
         base="not reported",
         anywhere=True,
-    )  # fmt: skip
+    )
 
 
 def _shorten(message: str) -> str:
@@ -411,4 +416,4 @@ def _make_caller_claim(cause: _Cause, hits: Sequence[Diagnostic], context: Revie
         symbol=cause.name,
         code=cause.name,
         anywhere=True,
-    )  # fmt: skip
+    )

@@ -239,7 +239,17 @@ def _parse(text: str, language: str) -> Node | None:
     return None if is_slow_to_query(root) else root
 
 
-_LEAVES = frozenset({"return_statement", "throw_statement", "return_expression", "continue_statement", "break_statement", "break_expression", "continue_expression"})  # fmt: skip
+_LEAVES = frozenset(
+    {
+        "return_statement",
+        "throw_statement",
+        "return_expression",
+        "continue_statement",
+        "break_statement",
+        "break_expression",
+        "continue_expression",
+    }
+)
 
 
 def _leaves_early(body: Node | None) -> bool:

@@ -230,9 +230,18 @@ def _convert(space: str, key: str, value: str) -> Iterator[Row]:  # noqa: C901, 
 
 
 _FINDING_COLUMNS: dict[str, Any] = {
-    "id": "", "title": "", "path": "", "rule": "", "dimension": "", "places": "", "code": "", "confidence": 0.8,
-    "signals": "", "suggestion": "", "side": "RIGHT",
-}  # fmt: skip
+    "id": "",
+    "title": "",
+    "path": "",
+    "rule": "",
+    "dimension": "",
+    "places": "",
+    "code": "",
+    "confidence": 0.8,
+    "signals": "",
+    "suggestion": "",
+    "side": "RIGHT",
+}
 """The values of a posted finding by their position, with the defaults of those that it may lack."""
 
 

@@ -7,9 +7,19 @@ revision = "0005"
 down_revision = "0004"
 
 _DBOS_TABLES = (
-    "operation_outputs", "workflow_events", "workflow_events_history", "streams", "notifications", "workflow_input",
-    "workflow_output", "workflow_status", "workflow_schedules", "queues", "application_versions", "dbos_migrations",
-)  # fmt: skip
+    "operation_outputs",
+    "workflow_events",
+    "workflow_events_history",
+    "streams",
+    "notifications",
+    "workflow_input",
+    "workflow_output",
+    "workflow_status",
+    "workflow_schedules",
+    "queues",
+    "application_versions",
+    "dbos_migrations",
+)
 
 
 def upgrade() -> None:
