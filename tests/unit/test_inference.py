@@ -96,7 +96,8 @@ def test_old_source_releases_are_built_by_a_later_setuptools(
     assert setup is not None
     installs = re.findall(r"uv pip install -q.*? (?:-e|pytest|mock)\b", setup.value)
     assert len(installs) >= 3
-    later = "--exclude-newer-package setuptools=2023-09-01"
+    # without the later wheel: "TypeError: expected str, bytes or os.PathLike object, not NoneType"
+    later = "--exclude-newer-package setuptools=2023-09-01 --exclude-newer-package wheel=2023-09-01"
     assert all(later in line for line in installs if "--no-deps" not in line)
     install = PythonDependencies().install(["attrs"], setup.value)
     assert later in install
