@@ -13,6 +13,7 @@ from regreen.code.diff import Change, FileChange, parse
 from regreen.code.paths import is_test
 from regreen.domain.models import DIMENSIONS
 from regreen.domain.repo_config import RepoConfig, ReviewConfig
+from regreen.reviewers.analyzers import correctness
 from regreen.reviewers.analyzers.correctness import Ruff
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport, _ReadCache
 from regreen.reviewers.document import (
@@ -126,6 +127,22 @@ def test_an_import_that_is_used_as_meant_is_no_fault(
     story: Story, added: str, said: list[str]
 ) -> None:
     assert [rule for *_, rule in rules(story, {"a.py": ""}, {"a.py": added})] == said
+
+
+def test_a_file_of_many_redefinitions_is_parsed_once(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+    find = correctness._find_arguments
+
+    def count(text: str) -> set[tuple[str, int]]:
+        parsed.append(text)
+        return find(text)
+
+    monkeypatch.setattr(correctness, "_find_arguments", count)
+    story.change({"a.py": GOOD}, {"a.py": "def a():\n    return 1\n" * 20})
+    Ruff().run(story.context())
+    assert len(parsed) == 1
 
 
 def test_a_reviewer_that_breaks_is_skipped_and_the_others_report(

@@ -371,7 +371,10 @@ class Ruff:
         rules = tuple(RUFF_RULES)
         found, unread = _split_unread(bundled_checkers.run_ruff(files, rules))
         broken = {h.path for h in found if h.rule == bundled_checkers.SYNTAX_RULE}
-        sound = [h for h in found if h.path not in broken and not _is_meant(h, files[h.path])]
+        arguments = cache(lambda path: _find_arguments(files[path]))
+        sound = [
+            h for h in found if h.path not in broken and not _is_meant(h, files[h.path], arguments)
+        ]
         base = cache(
             lambda: _split_unread(bundled_checkers.run_ruff(base_python_texts(context), rules))[0]
         )
@@ -431,23 +434,22 @@ def _find_sample_files(context: ReviewContext, hits: Sequence[Diagnostic]) -> se
     return {path for path, count in old.items() if count >= _MIN_SAMPLE_FAULTS}
 
 
-def _is_meant(hit: Diagnostic, text: str) -> bool:
+def _is_meant(hit: Diagnostic, text: str, arguments: Callable[[str], Set[tuple[str, int]]]) -> bool:
     """What only looks like the fault that the rule is about."""
     match hit.rule:
         case "T100":  # an import alone stops nothing
             return hit.message.startswith("Import ")
         case "F811":  # an imported fixture: the parameter of its name receives it
             name = _REDEFINED_NAME.search(hit.message)
-            arguments = (
-                n
-                for n in ast.walk(parse_python(text) or ast.Module([], []))
-                if isinstance(n, ast.arg)
-            )
-            return name is not None and any(
-                (a.arg, a.lineno) == (name[1], hit.line) for a in arguments
-            )
+            return name is not None and (name[1], hit.line) in arguments(hit.path)
         case _:
             return _is_brace_style_log_call(hit, text)
+
+
+def _find_arguments(text: str) -> set[tuple[str, int]]:
+    """The name and line of each parameter of a file's functions."""
+    tree = parse_python(text)
+    return {(n.arg, n.lineno) for n in ast.walk(tree) if isinstance(n, ast.arg)} if tree else set()
 
 
 def _is_brace_style_log_call(hit: Diagnostic, text: str) -> bool:
