@@ -22,7 +22,9 @@ from regreen.reviewers.analyzers.vacuous_tests import explain_hollow
 
 _WORD = re.compile(r"[A-Za-z_]\w{0,100}")
 _MAX_DATA_USERS = 3
-_SAYS = re.compile(r"\b(?:id|attr|arg|value|name)=('(?:[^'\\]|\\.)*'|-?\d[\d.]*|True|False|None)")
+_SAYS = re.compile(
+    r"\b(?:id|attr|arg|value|name|op)=(b?'(?:[^'\\]|\\.)*'|b?\"(?:[^\"\\]|\\.)*\"|\d[\d.]*|True|False|None|USub)"
+)
 _WORDS = re.compile(r"\w+|[^\w\s{}'\"]")
 _OWN = re.compile(r"Name\(id=('\w{1,100}'), ctx=Store\(\)\)")
 _BUILTINS = frozenset(map(repr, dir(builtins)))

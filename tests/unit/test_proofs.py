@@ -82,6 +82,9 @@ def test_what_a_test_uses_alters_it(values: dict[str, str], altered: set[str], t
         ("if calc.add(1, dict(two=2)['two']) != 3:\n        raise AssertionError", False),
         ("assert calc.add(1, dict(two=2)['two']) == 4", True),
         ("assert calc.sub(1, dict(two=2)['two']) == 3", True),
+        ("assert calc.add(1, dict(two=2)['two']) == -3", True),
+        ("assert calc.add(1, dict(two=2)['two']) == 3, \"can't add\"", True),
+        ("assert calc.add(1, dict(two=2)['two']) == 3, b'sum'", True),
     ],
 )  # fmt: skip
 def test_a_test_that_is_only_written_otherwise_asks_nothing_new(
