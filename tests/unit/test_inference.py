@@ -20,7 +20,7 @@ from regreen.domain.models import RunResult
 from regreen.environment.inference import infer_environments
 from regreen.environment.preparation import describe_failure, describe_start
 from regreen.languages.python.dependencies import PythonDependencies
-from regreen.languages.python.project_setup import infer_python_setups
+from regreen.languages.python.project_setup import infer_python_setups, is_named_in_manifests
 from regreen.packages.python_version import convert_poetry_bounds
 from regreen.packages.setup_command import WRITE_PINS, find_needs
 from regreen.packages.setup_guard import InstallPolicy, SourceTree, find_refusals
@@ -409,6 +409,20 @@ def test_what_tests_import_and_an_extra_of_the_product_names_is_installed(lock: 
     setup = next(infer_python_setups(tree(files), "3.11", None)).value
     assert "uv pip install -q PyYAML" in setup.replace("freezegun ", "")
     assert not {"attrs", "a", "ruff"} & set(setup.split()), "no manifest requires them"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "is_named"),
+    [
+        ("pyproject.toml", "dependencies = ['attrs (>=2,<3)']", True),
+        ("requirements.txt", "click\r\nattrs\r\n", True),
+        ("pyproject.toml", "description = 'attrs (the classes)'", False),
+    ],
+)
+def test_a_requirement_is_named_with_its_version_in_parentheses_or_before_a_line_end_of_windows(
+    path: str, text: str, is_named: bool
+) -> None:
+    assert is_named_in_manifests("attrs", tree({path: text})) == is_named
 
 
 def test_requirements_of_poetrys_groups_keep_their_bounds_and_extras() -> None:

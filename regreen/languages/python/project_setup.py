@@ -312,7 +312,7 @@ def _find_naming_manifest(distribution: str, files: RepositoryFiles) -> str:
     loose = re.sub(r"[-_.]+", "[-_.]", canonicalize_name(distribution))
     # where a requirement stands, not a word of a description: first on a line or in quotes, before its version
     name = re.compile(
-        rf"(?:^|[\"'=:,])[ \t]{{0,20}}{loose}[ \t]{{0,20}}(?:$|[\[<>=!~;@,#\"'])",
+        rf"(?:^|[\"'=:,])[ \t]{{0,20}}{loose}[ \t]{{0,20}}(?:$|[\r\[<>=!~;@,#\"']|\([ \t]{{0,20}}[<>=!~])",
         re.IGNORECASE | re.MULTILINE,
     )
     return next((path for path in _MANIFESTS if name.search(files.read(path))), "")
