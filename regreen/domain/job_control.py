@@ -65,6 +65,10 @@ class OutOfTime(BaseException):
 # Measured on two busy cores: benchmarks/environments.md, "How long an ending takes".
 _ENDING_SECONDS = 6.0
 _ENDING_SHARE = 0.2
+_MIN_ENDING_SECONDS, _MAX_ENDING_SHARE = (
+    3.0,
+    0.5,
+)  # an answer takes about a second to make, however short the limit
 _UNWIND_SHARE, _ABANDON_SHARE = 0.5, 0.1  # of the ending, before the limit
 
 
@@ -84,7 +88,10 @@ class TimeLimit:
     def __init__(self, minutes: float | None, began: float, *, is_chosen: bool = True) -> None:
         seconds = math.inf if minutes is None else 60 * minutes
         self.began, self.is_chosen, self._over = began, is_chosen, began + seconds
-        self._ending = min(_ENDING_SECONDS, _ENDING_SHARE * seconds)
+        self._ending = min(
+            _ENDING_SECONDS,
+            max(_ENDING_SHARE * seconds, min(_MIN_ENDING_SECONDS, _MAX_ENDING_SHARE * seconds)),
+        )
         self.cancel = DeadlineEvent(self.deadline, None)
         self._answer = threading.Lock()
 
