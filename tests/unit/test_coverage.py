@@ -215,6 +215,25 @@ def test_new_lines_are_measured_by_the_toolchain(
 
 
 @pytest.mark.sandbox
+def test_a_go_test_that_fails_only_because_it_is_measured_is_not_called_failing(
+    story: Story, sandbox: Sandbox
+) -> None:
+    if shutil.which("go") is None:
+        pytest.skip("go is not on this machine")
+    flag = 'package {}\n\nimport "flag"\n\nvar Port = flag.Int("port", 1, "")\n'
+    test = 'package a\n\nimport "testing"\n\nfunc TestPort(t *testing.T) {}\n'
+    before: Files = {"go.mod": "module m\n\ngo 1.19\n"}
+    one: Files = {"a/a.go": flag.format("a"), "a/a_test.go": test}
+    story.change(before, {**one, "b/b.go": flag.format("b")})
+    run = Trial(("sh", "-c", "go test ./..."), timeout=120)
+    result = story.review(sandbox=sandbox, tests=run, run_tests=True)
+    assert result.tests is not None
+    assert result.tests.exit_code == 0
+    (skipped,) = (s.reason for s in result.skipped if s.reviewer == "coverage")
+    assert "a `go test` passes only without the measurement" in skipped
+
+
+@pytest.mark.sandbox
 def test_each_language_of_a_change_is_measured_or_named(story: Story, sandbox: Sandbox) -> None:
     before: Files = {**BEFORE, "package.json": '{"type": "module"}', "src/cart.js": CART}
     after: Files = {"shop/price.py": AFTER, "src/cart.js": CART_AFTER, "lib/a.go": "package a\n"}
