@@ -5,9 +5,10 @@ The failing command alone proves little about a patch, least of all about a reve
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from types import MappingProxyType
 
 from packaging.version import Version
@@ -57,6 +58,7 @@ class ProjectSuite:
         rev: the broken commit.
         trials: ways to run the tests, the likeliest first; the first that says something is kept.
         why: what is said where there is no way at all.
+        infer: more ways, asked for only where none of `trials` says anything and one of them could not be prepared.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class ProjectSuite:
         sandbox: Sandbox,
         stop: StopCondition,
         why: str = "",
+        infer: Callable[[], Sequence[Trial]] | None = None,
     ) -> None:
         self._rev = rev
         self._trials = tuple(trials)
@@ -75,6 +78,7 @@ class ProjectSuite:
         self._sandbox = sandbox
         self._stop = stop
         self._why = why
+        self._infer = infer
         self._before: tuple[Trial, CommandRun] | None = None
         self._asked = False
         self._ran_out = False
@@ -136,7 +140,7 @@ class ProjectSuite:
 
     def _find_working_trial(self) -> tuple[Trial, CommandRun] | None:
         failed: set[tuple[str | None, str | None]] = set()
-        for trial in self._trials:
+        for trial in self._list_trials(failed):
             if (trial.setup, trial.python) in failed:
                 continue
             share = self._stop.left * _RUN_TIME_SHARE
@@ -156,6 +160,12 @@ class ProjectSuite:
                 return limited, seen
             self._why = f"the project's own tests ({trial.command_line}) cannot be run here: {_describe_end(seen)}"
         return None
+
+    def _list_trials(self, failed: Collection[object]) -> Iterator[Trial]:
+        """The trials, then those that are inferred, if by then the setup of one has failed."""
+        yield from self._trials
+        if failed and self._infer is not None:
+            yield from self._infer()
 
     def _compare_runs(
         self, trial: Trial, before: CommandRun, commit: str, given_up: frozenset[str]
@@ -236,12 +246,21 @@ def find_suite(
     if runs_all(trial, heard) or (configured is not None and configured.command == trial.command):
         return None
     ways = [configured] if configured is not None else []
-    why = "tests.command is not configured, and no tests were found"
-    if not is_plain_test_call(trial):
-        ways += _detect_trials(trial, rev, git, sandbox.pythons())
-    else:  # the command names some tests: the rest was tried already
+    if is_plain_test_call(trial):  # the command names some tests: the rest was tried already
         why = "the rest of the suite cannot be run here, or takes too long"
-    return ProjectSuite(rev, ways, git=git, sandbox=sandbox, stop=stop, why=why)
+        return ProjectSuite(rev, ways, git=git, sandbox=sandbox, stop=stop, why=why)
+    why = "tests.command is not configured, and no tests were found"
+    infer = partial(_infer_trials, trial, rev, git, sandbox.pythons())
+    detected = _detect_trials(trial, rev, git, sandbox.pythons())
+    return ProjectSuite(
+        rev,
+        [*ways, *(detected or infer())],
+        git=git,
+        sandbox=sandbox,
+        stop=stop,
+        why=why,
+        infer=infer if detected else None,
+    )
 
 
 def _detect_trials(trial: Trial, rev: str, git: Git, pythons: Sequence[str]) -> list[Trial]:
@@ -258,14 +277,12 @@ def _detect_trials(trial: Trial, rev: str, git: Git, pythons: Sequence[str]) -> 
         # old tests may need an older Python than the step
         if pythons and trial.image is None:
             ways.append(replace(alone, python=min(pythons, key=Version)))
-    return ways or _infer_trials(trial, rev, git, pythons, paths)
+    return ways
 
 
-def _infer_trials(
-    trial: Trial, rev: str, git: Git, pythons: Sequence[str], paths: Sequence[str]
-) -> list[Trial]:
+def _infer_trials(trial: Trial, rev: str, git: Git, pythons: Sequence[str]) -> list[Trial]:
     """Trials of the tests as the manifests of any language say that they run; none where no file is a test."""
-    if not any(map(is_test, paths)):
+    if not any(is_test(entry.path) for entry in git.tree(rev)):
         return []
     try:
         found = infer_environments(git, rev, pythons=pythons, today=datetime.now(UTC).date())

