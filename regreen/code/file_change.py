@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import difflib
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from regreen.code.config_loaders import load_toml
 from regreen.code.python_calls import is_python_source, parse_python
 
 ReasonLevel = Literal["deny", "needs_human", "not_made", "note"]
@@ -123,6 +125,33 @@ def is_layout_only(file: PatchedFile) -> bool:
     if file.has_syntax_tree or file.old is None or file.new is None or file.binary:
         return False
     return _PUNCTUATION.sub("", old) == _PUNCTUATION.sub("", new)
+
+
+def is_same_document(path: str, old: str, new: str) -> bool:
+    """Whether two texts of a TOML or JSON file hold the same values, whatever the order of their tables' keys.
+
+    It parses files of the repository: call it in a child process.
+    """
+    readers: dict[str, Callable[[str], object]] = {"toml": load_toml, "json": json.loads}
+    load = readers.get(path.rpartition(".")[2])
+    if load is None:
+        return False
+    # https://nodejs.org/api/packages.html#conditional-exports: of these the first that fits counts
+    ordered = {"exports", "imports"} if path.rpartition("/")[2] == "package.json" else set()
+    try:
+        # written out, 1, 1.0 and true differ
+        return repr(_sort_keys(load(old), ordered)) == repr(_sort_keys(load(new), ordered))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _sort_keys(value: object, ordered: Set[str]) -> object:
+    if isinstance(value, dict):
+        return {
+            key: value[key] if key in ordered else _sort_keys(value[key], ordered)
+            for key in sorted(value)
+        }
+    return [_sort_keys(part, ordered) for part in value] if isinstance(value, list) else value
 
 
 def _split_lines(text: str | None) -> list[str]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from regreen.code.file_change import PatchedFile, is_layout_only
+from regreen.code.file_change import PatchedFile, is_layout_only, is_same_document
+from regreen.domain.job_control import StopCondition
 from regreen.domain.models import Failure, StackFrame
+from regreen.fixers.case import InitialFailure, RepairCase
+from regreen.fixers.rungs.recipe_rung import _approval_reason
 from regreen.gate.publishing import (
     PatchFacts,
     classify_check,
@@ -15,6 +20,8 @@ from regreen.gate.publishing import (
     find_losses,
     find_reasons_to_wait,
 )
+from regreen.shell.fixing_tools import Remedy
+from tests.unit.repairs import Repository, job, sandbox_or_skip
 
 REVERT = PatchFacts("revert", "pytest -q (2 tests: a, b)", "behaviour", is_whole=True)
 
@@ -241,3 +248,51 @@ def test_a_message_says_whether_something_was_mended(message: str, line: str) ->
 )
 def test_what_is_only_written_otherwise(path: str, old: str | None, new: str, *, same: bool) -> None:  # fmt: skip
     assert is_layout_only(PatchedFile(path, old, new)) == same
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "same"),
+    [
+        ("pyproject.toml", "[b]\nx = 1\ny = [1, 2]\n[a]\n", "[a]\n[b]\ny = [1, 2]\nx = 1\n", True),
+        ("pyproject.toml", "y = ['b', 'a']\n", "y = ['a', 'b']\n", False),
+        ("pyproject.toml", "[[t]]\nn = 1\n[[t]]\nn = 2\n", "[[t]]\nn = 2\n[[t]]\nn = 1\n", False),
+        ("pyproject.toml", "x = 1\n", "x = true\n", False),
+        ("pyproject.toml", "x = 1\n", "x = 1.0\n", False),
+        ("pyproject.toml", "x = \n", "x = \n\n", False),
+        ("a.json", '{"b": {"d": 1, "c": [1, 2]}, "a": 2}', '{"a": 2, "b": {"c": [1, 2], "d": 1}}', True),
+        ("a.json", '{"b": [1, 2]}', '{"b": [2, 1]}', False),
+        ("a.json", '{"b": [{"x": 1, "y": 2}]}', '{"b": [{"y": 2, "x": 1}]}', True),
+        ("a.json", "[" * 100_000, "[" * 100_001, False),
+        ("package.json", '{"name": "a", "bin": {"x": "1", "y": "2"}}', '{"bin": {"y": "2", "x": "1"}, "name": "a"}', True),
+        ("package.json", '{"exports": {"import": "b", "default": "a"}}', '{"exports": {"default": "a", "import": "b"}}', False),
+        ("a.ini", "a = 1\nb = 2\n", "b = 2\na = 1\n", False),
+    ],
+)  # fmt: skip
+def test_a_document_is_the_same_in_whatever_order_its_tables_say_it(path: str, old: str, new: str, *, same: bool) -> None:  # fmt: skip
+    assert is_same_document(path, old, new) == same
+
+
+@pytest.mark.parametrize(
+    ("path", "new", "waits"),
+    [
+        ("pyproject.toml", "[a]\n[b]\nx = ['d', 'c']\n", False),
+        ("pyproject.toml", "[a]\n[b]\nx = ['c', 'd']\n", True),
+        ("data.json", '{"a": [2, 1], "b": 3}', False),
+        ("data.json", '{"a": [1, 2], "b": 3}', True),
+        ("tests/want.json", '{"a": [2, 1], "b": 3}', True),
+    ],
+)  # fmt: skip
+def test_what_an_unknown_tool_sorts_waits_only_where_it_says_something_else(
+    tmp_path: Path, path: str, new: str, *, waits: bool
+) -> None:
+    repository = Repository(tmp_path / "repo")
+    data = '{"b": 3, "a": [2, 1]}'
+    rev = repository.commit("start", {"pyproject.toml": "[b]\nx = ['d', 'c']\n[a]\n",
+                                      "data.json": data, "tests/want.json": data})  # fmt: skip
+    case = RepairCase(
+        job(rev, "sorter", "--check"), rev, InitialFailure("", 1), {}, repository.open(),
+        sandbox_or_skip(), StopCondition(time.monotonic() + 300),
+    )  # fmt: skip
+    sorter = Remedy("sorter", "sorter --fix", "not sorted", unknown=True)
+    reason = _approval_reason(case, sorter, {path: new.encode()})
+    assert (reason is not None) == waits
