@@ -51,7 +51,8 @@ class ChangeParts:
 
     `tests` are new or altered; `support` are the paths that go with them (test files, their data and configuration,
     manifests); `sources` are the changed files of the product that can be mutated, `other_sources` those that cannot.
-    `new_names` are the identifiers that the product's files have only after the change.
+    `new_names` are the identifiers that the product's files have only after the change. `unparsed` are test files that
+    no parser of their language reads, so that it is not known which of their tests are new.
     """
 
     tests: tuple[ChangedTest, ...]
@@ -59,6 +60,7 @@ class ChangeParts:
     sources: tuple[PatchedFile, ...]
     other_sources: tuple[str, ...]
     new_names: frozenset[str]
+    unparsed: tuple[str, ...] = ()
 
     @property
     def changes_source(self) -> bool:
@@ -84,6 +86,11 @@ def divide_change(git: Git, base: str, head: str) -> ChangeParts:
         for file in support
         if is_test(file.path) and file.has_syntax_tree and file.new_tree
     ]
+    unparsed = [
+        file.path
+        for file in support
+        if is_test(file.path) and file.has_syntax_tree and file.new and file.new_tree is None
+    ]
     if (data or modules) and not tests:
         tests = list(_find_data_users(git, head, data, modules))
     old = {word for file in product for word in _WORD.findall(file.old or "")}
@@ -100,6 +107,7 @@ def divide_change(git: Git, base: str, head: str) -> ChangeParts:
         sources,
         tuple(file.path for file in product if file not in sources),
         frozenset(new - old),
+        tuple(unparsed),
     )
 
 

@@ -29,6 +29,7 @@ from regreen.languages.python.dependencies import add_missing_runner
 from regreen.languages.python.test_tools import PYTHON_TESTS
 from regreen.languages.registry import TEST_LISTENERS, find_mutation, find_warm_language
 from regreen.proofs.changed_tests import ChangedTest, ChangeParts, divide_change
+from regreen.reviewers.analyzers.vacuous_tests import ONLY_NOTICES_ERRORS
 from regreen.runs.capsule import Capsule, expect_runs, make_capsule
 from regreen.runs.test_runs import CommandRun, find_regressed_tests, run_fresh
 from regreen.runs.trial import Trial, prepare_environment
@@ -255,6 +256,8 @@ class _Proof:
     def _conclude(self, tests: Sequence[TestProof]) -> tuple[ProofVerdict, str]:
         if not self.parts.changes_source:
             return "nothing_to_prove", "the change alters no source of the product"
+        if not self.parts.tests and self.parts.unparsed:
+            return "inconclusive", f"{self.parts.unparsed[0]} cannot be parsed as Python 3"
         if not self.parts.tests:
             return "nothing_to_prove", "no test is new or altered"
         for verdict in ("proven", "not_discriminating", "inconclusive"):
@@ -438,7 +441,7 @@ class _Proof:
                 "inconclusive",
                 f"without the change it ends with an error of another kind: {red.text}",
             )
-        if red.kind == "crash" and test.hollow:
+        if test.hollow and (red.kind == "crash" or test.hollow == ONLY_NOTICES_ERRORS):
             why = f"without the change it stops with {red.text}, but {test.hollow}"
             return TestProof(test.test, "error", "pass", "inconclusive", why)
         return TestProof(test.test, "fail", "pass", "proven", f"without the change: {red.text}")

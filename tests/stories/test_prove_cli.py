@@ -50,6 +50,13 @@ def test_swallowed():
         pass
 
 
+def test_alarm():
+    try:
+        calc.divide(1, 0)
+    except Exception:
+        raise AssertionError("it failed")
+
+
 def test_third():
     assert calc.third(9) == 3
 
@@ -76,6 +83,7 @@ def test_each_new_test_is_judged_by_how_it_ends_without_the_change(
         "test_zero": ("fail", "pass", "proven"),
         "test_zero_hollow": ("error", "pass", "inconclusive"),
         "test_swallowed": ("pass", "pass", "not_discriminating"),
+        "test_alarm": ("error", "pass", "inconclusive"),
         "test_third": ("missing", "pass", "proven"),
         "test_red": ("error", "fail", "inconclusive"),
     }
@@ -101,3 +109,21 @@ def test_the_tests_of_a_project_that_uses_unittest_are_judged_too(
     done = CliRunner().invoke(cli, ["prove", *options], standalone_mode=False, catch_exceptions=False)  # fmt: skip
     (test,) = json.loads(done.stdout)["tests"]
     assert (test["base"], test["head"], test["verdict"]) == ("fail", "pass", "proven")
+
+
+def test_a_test_file_that_cannot_be_read_leaves_the_proof_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_or_skip()
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    made = Repository(tmp_path / "repo")
+    base = made.commit("base", {"calc.py": BEFORE})
+    old = "def test_zero():\n    print 'for Python 2'\n"
+    made.commit("divide", {"calc.py": AFTER, "tests/test_calc.py": old})
+    options = ("--repo", str(made.path), "--base", base, "--setup", "true", "--format", "json")
+    done = CliRunner().invoke(
+        cli, ["prove", *options], standalone_mode=False, catch_exceptions=False
+    )
+    document = json.loads(done.stdout)
+    assert document["verdict"] == "inconclusive"
+    assert document["reason"] == "tests/test_calc.py cannot be parsed as Python 3"

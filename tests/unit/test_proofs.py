@@ -139,6 +139,11 @@ def test_what_goes_with_the_tests_and_what_is_new(tmp_path: Path) -> None:
         ("self.assertEqual(f(1), 2)", False),
         ("compare(f(1), 2)", False),  # a helper that asserts
         ("try:\n        f(1)\n    except ValueError:\n        assert f(2) == 3", False),
+        ("try:\n        f(1)\n    except ValueError:\n        self.fail('f refuses 1')", False),
+        ("try:\n        f(1)\n    except Exception as e:\n        assert str(e) == 'no'", False),
+        ("try:\n        f(1)\n    except Exception:\n        self.fail('f failed')", True),
+        ("try:\n        f(1)\n    except:\n        raise AssertionError('f failed')", True),
+        ("try:\n        f(1)\n    except (KeyError, Exception):\n        assert False", True),
         ("f(1)", True),
         ("assert True", True),
         ("assert f(1) == f(1)", True),

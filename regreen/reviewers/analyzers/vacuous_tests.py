@@ -25,6 +25,7 @@ _CHECK_WORDS = (
     "ensure",
 )
 _MAX_ATOMS = 8
+_BROAD_TYPES = frozenset({"Exception", "BaseException"})
 _SWALLOWING_TYPES = {"AssertionError", "Exception", "BaseException"}
 
 
@@ -171,6 +172,9 @@ def _find_checks(test: FunctionNode) -> Iterator[ast.stmt | ast.expr]:
                 yield node
 
 
+ONLY_NOTICES_ERRORS = "its assertions only notice that something is raised"
+
+
 def explain_hollow(test: FunctionNode, helpers: Collection[str]) -> str:
     """Why no assertion of a test can fail; "" where one can. `helpers` are functions known to assert something."""
     assigned = sorted(
@@ -184,11 +188,24 @@ def explain_hollow(test: FunctionNode, helpers: Collection[str]) -> str:
         for statement in node.body
         for inner in ast.walk(statement)
     }
-    checks = [node for node in _find_checks(test) if not isinstance(node, ast.Raise)]
+    alarms = {
+        id(inner)
+        for node in ast.walk(test)
+        if isinstance(node, ast.ExceptHandler) and _catches_anything(node)
+        for statement in node.body
+        for alarm in ast.walk(statement)
+        if _is_alarm(alarm)
+        for inner in ast.walk(alarm)
+    }
+    checks = [
+        node
+        for node in _find_checks(test)
+        if not isinstance(node, ast.Raise) and id(node) not in alarms
+    ]
     calls = (node for node in ast.walk(test) if isinstance(node, ast.Call))
     checks += [node for node in calls if last_name(node.func) in helpers]
     if not checks:
-        return "it asserts nothing"
+        return ONLY_NOTICES_ERRORS if alarms else "it asserts nothing"
     left = [node for node in checks if id(node) not in swallowed]
     if not left:
         return "what its assertions raise is caught"
@@ -348,9 +365,22 @@ def _explain_always_true(test: ast.expr) -> str | None:
     return None
 
 
-def _swallows_failure(handler: ast.ExceptHandler) -> bool:
+def _is_alarm(node: ast.AST) -> bool:
+    """Fails in any case, as a handler does for an error that must not come."""
+    match node:
+        case ast.Raise() | ast.Assert(test=ast.Constant()):
+            return True
+        case ast.Call():
+            return last_name(node.func) == "fail"
+        case _:
+            return False
+
+
+def _catches_anything(handler: ast.ExceptHandler, among: Collection[str] = _BROAD_TYPES) -> bool:
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    caught = handler.type is None or any(
-        isinstance(k, ast.Name) and k.id in _SWALLOWING_TYPES for k in kinds
-    )
+    return handler.type is None or any(isinstance(k, ast.Name) and k.id in among for k in kinds)
+
+
+def _swallows_failure(handler: ast.ExceptHandler) -> bool:
+    caught = _catches_anything(handler, _SWALLOWING_TYPES)
     return caught and all(isinstance(n, ast.Pass | ast.Continue) for n in handler.body)
