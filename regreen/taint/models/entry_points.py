@@ -123,7 +123,7 @@ _ROUTE_DECORATORS = frozenset(
     {"route", "get", "post", "put", "delete", "patch", "head", "options", "api_route", "websocket"}
 )
 _CONVERTED_PARAMETER = re.compile(
-    r"<(\w{1,200}):(int|float|uuid)>|<(?:(int|float|uuid|bool)(?:\([^)]{0,200}\))?:)?(?:\w{1,200}(?:\([^)]{0,200}\))?:)?(\w{1,200})>|\{(\w+)(?::(\w+))?\}"
+    r"<(?!(?:int|float|uuid):)(\w{1,200}):(int|float|uuid)>|<(?:(int|float|uuid|bool)(?:\([^)]{0,200}\))?:)?(?:\w{1,200}(?:\([^)]{0,200}\))?:)?(\w{1,200})>|\{(\w+)(?::(\w+))?\}"
 )
 _RULE_METHODS = frozenset({"add_url_rule", "add_api_route"})
 _REGISTRATION_CALL = re.compile(
