@@ -69,4 +69,8 @@ def test_what_outlived_its_deadline_goes_and_what_another_process_uses_stays(
     sandbox = sandbox_or_skip("docker")
     assert isinstance(sandbox, DockerSandbox)
     sandbox.sweep()
-    assert engine.left() == {live, foreign, young}
+    kept = {live, foreign, young}
+    until = time.monotonic() + 10  # another process on this engine may be removing the same box
+    while engine.left() > kept and time.monotonic() < until:
+        time.sleep(0.1)
+    assert engine.left() == kept
