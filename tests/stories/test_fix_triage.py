@@ -51,7 +51,7 @@ def test_a_base_that_is_red_otherwise_does_not_excuse_the_change(repository: Rep
     found = fixed(
         repository, "--base", base, "--setup", SETUP, "--rungs", "recipe", "--", "pytest", "-q"
     )
-    assert (found["outcome"], found["reason"]) == ("gave_up", "")
+    assert (found["outcome"], found["reason"]) == ("gave_up", "no patch was found")
     assert [one["rung"] for one in found["attempts"]] == ["recipe"]
 
 
