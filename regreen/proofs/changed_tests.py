@@ -22,12 +22,8 @@ from regreen.reviewers.analyzers.vacuous_tests import explain_hollow
 
 _WORD = re.compile(r"[A-Za-z_]\w{0,100}")
 _MAX_DATA_USERS = 3
-_SAYS = re.compile(
-    r"\b(?:id|attr|arg|value|name|op)=(b?'(?:[^'\\]|\\.)*'|b?\"(?:[^\"\\]|\\.)*\"|\d[\d.]*|True|False|None|USub)"
-)
 _WORDS = re.compile(r"\w+|[^\w\s{}'\"]")
-_OWN = re.compile(r"Name\(id=('\w{1,100}'), ctx=Store\(\)\)")
-_BUILTINS = frozenset(map(repr, dir(builtins)))
+_BUILTINS = frozenset(dir(builtins))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +117,9 @@ def _find_changed(file: PatchedFile) -> Iterator[ChangedTest]:
     if tools is None or file.new_tree is None or not tools.is_collected(file.path):
         return
     before, after = _definitions(file.old_tree), _definitions(file.new_tree)
-    altered = {name for name in after if before.get(name) != after[name]}
+    altered = {name for name, nodes in after.items() if _dump(before.get(name)) != _dump(nodes)}
     asking = {
-        name for name in altered if _read_words(after[name]) - _read_words(before.get(name, ""))
+        name for name in altered if _read_words(after[name]) - _read_words(before.get(name, ()))
     }
     functions = dict(walk_functions(file.new_tree))
     helpers = {
@@ -160,12 +156,32 @@ def _find_changed(file: PatchedFile) -> Iterator[ChangedTest]:
             )
 
 
-def _read_words(dump: str) -> Counter[str]:
+def _dump(nodes: Sequence[ast.AST] | None) -> list[str] | None:
+    return None if nodes is None else [ast.dump(node) for node in nodes]
+
+
+def _read_words(nodes: Sequence[ast.AST]) -> Counter[str]:
     """The names and values of a definition; its own variables, and what every module has, are left out."""
-    own = _BUILTINS.union(_OWN.findall(dump))
-    return Counter(
-        word for said in _SAYS.findall(dump) if said not in own for word in _WORDS.findall(said)
-    )
+    parts = [part for node in nodes for part in ast.walk(node)]
+    stored = (x.id for x in parts if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store))
+    own = _BUILTINS.union(stored)
+    names = (_read_name(part) for part in parts)
+    said = [name for name in names if name not in own]
+    said += [repr(part.value) for part in parts if isinstance(part, ast.Constant)]
+    said += ["-" for part in parts if isinstance(part, ast.USub)]
+    return Counter(word for text in said for word in _WORDS.findall(text))
+
+
+def _read_name(node: ast.AST) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+            return name
+        case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            return name
+        case ast.keyword(arg=str(name)):
+            return name
+        case _:
+            return ""
 
 
 def _short(name: str) -> str:
@@ -181,24 +197,24 @@ def _uses(node: FunctionNode) -> set[str]:
     }
 
 
-def _definitions(tree: ast.Module | None) -> dict[str, str]:
-    """Functions, class headers with their fields, and constants of a module, by dotted name, as dumps."""
-    found: dict[str, str] = {}
+def _definitions(tree: ast.Module | None) -> dict[str, Sequence[ast.AST]]:
+    """Functions, class headers with their fields, and constants of a module, by dotted name."""
+    found: dict[str, Sequence[ast.AST]] = {}
 
     def visit(body: Sequence[ast.stmt], prefix: str) -> None:
         for node in body:
             match node:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    found[f"{prefix}{node.name}"] = ast.dump(node)
+                    found[f"{prefix}{node.name}"] = [node]
                 case ast.ClassDef():
                     heads = [*node.bases, *node.keywords, *node.decorator_list]
-                    found[f"{prefix}{node.name}"] = repr([ast.dump(head) for head in heads])
+                    found[f"{prefix}{node.name}"] = heads
                     visit(node.body, f"{prefix}{node.name}.")
                 case (
                     ast.Assign(targets=[ast.Name(id=name)])
                     | ast.AnnAssign(target=ast.Name(id=name))
                 ):
-                    found[f"{prefix}{name}"] = ast.dump(node)
+                    found[f"{prefix}{name}"] = [node]
                 case _:
                     pass
 

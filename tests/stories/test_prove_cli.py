@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -66,6 +67,15 @@ def test_red():
 """
 
 
+def _prove(made: Repository, base: str) -> dict[str, Any]:
+    options = ("--repo", str(made.path), "--base", base, "--setup", "true", "--format", "json")
+    done = CliRunner().invoke(
+        cli, ["prove", *options], standalone_mode=False, catch_exceptions=False
+    )
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
 def test_each_new_test_is_judged_by_how_it_ends_without_the_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,9 +115,7 @@ def test_the_tests_of_a_project_that_uses_unittest_are_judged_too(
     base = made.commit("base", {"calc.py": BEFORE, "test_half.py": "import unittest\n"})
     case = "import unittest\n\nimport calc\n\n\nclass Zero(unittest.TestCase):\n    def test_zero(self):\n        self.assertIsNone(calc.divide(1, 0))\n"
     made.commit("divide", {"calc.py": AFTER, "test_calc.py": case})
-    options = ("--repo", str(made.path), "--base", base, "--head", "HEAD", "--setup", "true", "--format", "json")  # fmt: skip
-    done = CliRunner().invoke(cli, ["prove", *options], standalone_mode=False, catch_exceptions=False)  # fmt: skip
-    (test,) = json.loads(done.stdout)["tests"]
+    (test,) = _prove(made, base)["tests"]
     assert (test["base"], test["head"], test["verdict"]) == ("fail", "pass", "proven")
 
 
@@ -120,10 +128,6 @@ def test_a_test_file_that_cannot_be_read_leaves_the_proof_open(
     base = made.commit("base", {"calc.py": BEFORE})
     old = "def test_zero():\n    print 'for Python 2'\n"
     made.commit("divide", {"calc.py": AFTER, "tests/test_calc.py": old})
-    options = ("--repo", str(made.path), "--base", base, "--setup", "true", "--format", "json")
-    done = CliRunner().invoke(
-        cli, ["prove", *options], standalone_mode=False, catch_exceptions=False
-    )
-    document = json.loads(done.stdout)
+    document = _prove(made, base)
     assert document["verdict"] == "inconclusive"
     assert document["reason"] == "tests/test_calc.py cannot be parsed as Python 3"
