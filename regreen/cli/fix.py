@@ -77,7 +77,7 @@ def _answer_late(options: Mapping[str, Any], reason: str, seconds: float) -> str
 @time_limit_option(
     _answer_late,
     default=None,
-    unsaid=_MAX_MINUTES,
+    fallback=_MAX_MINUTES,
     help_text="Stop after so long; default: 20, or 10 without a model where the command takes less than two.",
 )
 @click.option("--model/--no-model", "use_model", default=True, help="Ask the configured model.")

@@ -86,7 +86,7 @@ def time_limit_option(
     answer_late: AnswerLate,
     *,
     default: float | None = 20.0,
-    unsaid: float | None = None,
+    fallback: float | None = None,
     least: click.FloatRange | None = None,
     help_text: str = "Stop after so long.",
     late_code: int = 1,
@@ -97,7 +97,7 @@ def time_limit_option(
         answer_late: what is printed where the time is over before there is an answer: from the other options, the
             reason, and the seconds that were taken.
         default: as `--help` shows it.
-        unsaid: the limit where none is given and `default` is None; None for no limit.
+        fallback: the limit where none is given and `default` is None; None for no limit.
         least: what may be given.
         help_text: of the option.
         late_code: the exit code of that answer.
@@ -109,7 +109,7 @@ def time_limit_option(
         @functools.wraps(command)
         def run(*, max_minutes: float | None, **others: Any) -> int:
             began = click.get_current_context().find_root().obj
-            minutes = max_minutes or unsaid
+            minutes = max_minutes or fallback
             limit = TimeLimit(minutes, began or time.monotonic(), is_chosen=max_minutes is not None)
             code = late_code
 

@@ -59,16 +59,14 @@ class StopCondition:
 
 
 class OutOfTime(BaseException):
-    """The time of a command is over. No handler of errors takes it for one; on its way everything is closed."""
+    """The time of a command is over. It is no `Exception`, so that no handler of errors ends it on its way out."""
 
 
 # Measured on two busy cores: benchmarks/environments.md, "How long an ending takes".
 _ENDING_SECONDS = 6.0
 _ENDING_SHARE = 0.2
-_MIN_ENDING_SECONDS, _MAX_ENDING_SHARE = (
-    3.0,
-    0.5,
-)  # an answer takes about a second to make, however short the limit
+# An answer takes about a second to make, however short the limit is.
+_MIN_ENDING_SECONDS, _MAX_ENDING_SHARE = 3.0, 0.5
 _UNWIND_SHARE, _ABANDON_SHARE = 0.5, 0.1  # of the ending, before the limit
 
 
@@ -94,6 +92,7 @@ class TimeLimit:
         )
         self.cancel = DeadlineEvent(self.deadline, None)
         self._answer = threading.Lock()
+        self._answering: threading.Thread | None = None
 
     @property
     def deadline(self) -> float:
@@ -106,8 +105,17 @@ class TimeLimit:
         return max(0.0, self.deadline - time.monotonic()) / 60
 
     def begin_answer(self) -> bool:
-        """Whether the caller is the first who answers: after this nothing but the end of the process interrupts it."""
-        return self._answer.acquire(blocking=False)
+        """Whether the caller is the first who answers: after this nothing but the end of the process interrupts it.
+
+        Where the watcher answers already, the main thread does not come back: the watcher ends the process.
+        """
+        if self._answer.acquire(blocking=False):
+            self._answering = threading.current_thread()
+            return True
+        here = threading.current_thread()
+        if here is threading.main_thread() and self._answering is not here:
+            Event().wait()
+        return False
 
     @contextmanager
     def enforce(self, end_process: Callable[[], object], *, to_the_end: bool) -> Iterator[None]:

@@ -23,7 +23,11 @@ import click
 from regreen.cli.options import time_limit_option
 from regreen.domain.job_control import OutOfTime
 
+watcher_answers = threading.Event()
+
 def answer_late(options, reason, seconds):
+    watcher_answers.set()
+    time.sleep(0.1)
     return '{"late": true}'
 
 @click.command()
@@ -38,6 +42,11 @@ def command(limit, stuck):
     try:
         time.sleep(60)
     except OutOfTime:
+        if stuck == "done meanwhile":
+            watcher_answers.wait()
+            limit.begin_answer()
+            click.echo('{"late": false}')
+            return 7
         time.sleep(60)
 
 sys.exit(command.main(standalone_mode=False, obj=time.monotonic()))
@@ -97,7 +106,10 @@ def test_work_that_is_cancelled_by_the_limit_is_late_and_not_stopped_by_the_user
     assert took < SECONDS
 
 
-@pytest.mark.parametrize(("stuck", "code", "late"), [("thread", 7, False), ("unwinding", 1, True)])
+@pytest.mark.parametrize(
+    ("stuck", "code", "late"),
+    [("thread", 7, False), ("unwinding", 1, True), ("done meanwhile", 1, True)],
+)
 def test_a_process_that_cannot_end_by_itself_is_ended_at_the_limit(
     stuck: str, code: int, late: bool
 ) -> None:
