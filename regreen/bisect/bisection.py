@@ -433,7 +433,7 @@ class _BisectionRun:
 
     def stop_at_limit(self) -> Bisection:
         """The result so far, where a setup or a run was killed because the time was over."""
-        self.notes.append("stopped at the limit of time that was given")
+        self.notes.append("stopped at the time limit")
         outcome: BisectionOutcome = "undecided" if self.is_reproduced else "not_reproduced"
         return self._assemble_result(self.session, outcome, None)
 

@@ -26,6 +26,7 @@ from regreen.domain.records import (
 )
 
 _STOPPED_STATES = ("cancelled", "superseded")
+# No comment says of these that one is in progress, so none has to say that it was stopped.
 _KINDS_WITHOUT_REPLY: tuple[JobKind, ...] = ("review", "tick", "care")
 _LOCK_SPACE = 0x616C6F6E  # "alon"
 _REJECTED = 2
