@@ -99,7 +99,7 @@ class AnalysisRun:
     unfinished: set[str] = field(default_factory=set)
     members: dict[ast.ClassDef, dict[str, ast.expr | ast.stmt]] = field(default_factory=dict)
     kinds: dict[ast.ClassDef, str] = field(default_factory=dict)
-    routes: dict[str, list[DjangoRoute]] = field(default_factory=dict)
+    routes: dict[str, list[Route]] = field(default_factory=dict)
     route_modules: list[str] | None = None
     refused_elements: dict[Key, Mapping[AccessPath, frozenset[str]]] = field(default_factory=dict)
     tainting_names: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -240,11 +240,10 @@ class Interpreter(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class DjangoRoute:
-    """One line of a `urlpatterns`: the address, whether that is a regular expression, and the view as it is written."""
+class Route:
+    """One route of a web application: its address, and the handler as it is written there."""
 
     address: str
-    is_pattern: bool
     view: ast.Name | ast.Attribute
 
     @property

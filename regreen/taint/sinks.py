@@ -123,7 +123,8 @@ def _check_sink(
         return
     if where.rule == "command-injection" and not where.by_shell and not _is_shell(args):
         value = _program_part(interp.state, value)
-    if where.rule == "path-traversal":
+    # what an archive of the client unpacks to is named inside of it
+    if where.rule == "path-traversal" and where.when != "unfiltered":
         value = _without_files(interp.state, value)
     if where.rule == "secret":
         secrecy.report_weak_secrets(

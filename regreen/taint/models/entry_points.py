@@ -7,107 +7,145 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from regreen.taint import namespaces
-from regreen.taint.interpreter import AnalysisRun, CallFrame, DjangoRoute, EntryPoint, Interpreter
+from regreen.taint import namespaces, validation
+from regreen.taint.interpreter import AnalysisRun, CallFrame, EntryPoint, Interpreter, Route
 from regreen.taint.models import form_models, sources
 from regreen.taint.state import AbstractState
 from regreen.taint.values import TOP, AbstractValue, ClassRef, FunctionRef, make_external
 
-# What the framework's converters accept; with any other converter, a parameter can hold any text.
-_NUMBER_PATTERN = r"^[-0-9.a-fA-F]*\Z"
-_CONVERTER_PATTERNS = {
-    "int": _NUMBER_PATTERN,
-    "float": _NUMBER_PATTERN,
-    "uuid": _NUMBER_PATTERN,
-    "slug": r"^[-a-zA-Z0-9_]+\Z",
+_CONVERTERS: dict[str, str] = {
+    name: row["matches"] for row in sources.LIBRARIES["route_converters"] for name in row["names"]
 }
-
+"""For a framework's converter, the pattern that the text of its value matches; with any other, it can hold any text."""
+_ANGLE_PARAMETER = re.compile(r"<(?:(\w+)(?:\([^)]{0,300}\))?:)?(\w+)>|<(\w+):re:([^>]{1,300})>")
 _CHOICE_PARAMETER = re.compile(r"<any\(([^)]{0,300})\):(\w+)>")
-
-_ROUTE_PARAMETER = re.compile(r"<(?:(\w+)(?:\([^)]{0,300}\))?:)?(\w+)>")
-_NAMED_GROUP = re.compile(r"\(\?P<(\w+)>")
-_PATH_FUNCTIONS = frozenset({"path", "re_path", "url"})
-_URLPATTERNS_NAME = re.compile(r"\burlpatterns\b")
+_BRACE_PARAMETER = re.compile(r"\{(\w+)(?::(\w+)(?:\([^)]{0,300}\))?)?\}|\{(\w+):")
+_GROUP = re.compile(r"\((?!\?)|\(\?P<(\w+)>")
+_HAS_PARAMETER = re.compile(r"[<{(]")
+_EXPRESSION_PARTS = re.compile(r"\(\?P<\w+>|\{\d+(?:,\d*)?\}")
+_ROUTE_MODULES = re.compile(r"(?:^|/)(?:urls|routes|routing|router|app|main|server|[aw]sgi)\.py$")
+_PATH_PARTS = ("path_params", "match_info", "view_args", "path_kwargs", "matchdict", "url_args")
+"""The attributes of a request that hold the parameters of its path."""
 
 
 def find_parameter_patterns(
     run: AnalysisRun, function: FunctionRef, owner: ast.ClassDef | None
-) -> Mapping[str, str]:
-    """For the parameters of a Django view, the pattern that every one of its routes matches the text against."""
+) -> Mapping[str | int, str]:
+    """For the parameters in a handler's path, the pattern that every one of its routes matches the text against.
+
+    An integer stands for the group of this number in a route that is a regular expression.
+    """
     target = owner if owner is not None else function.node
     name = getattr(target, "name", "")
     if run.route_modules is None:
-        run.route_modules = sorted(path for path in run.program.paths if path.endswith("urls.py"))
-    found: dict[str, str] | None = None
-    for path in dict.fromkeys((function.module, *run.route_modules)):
-        for route in _load_routes(run, path):
-            if route.name != name or not _leads_to(run, path, route, target):
-                continue
-            patterns = dict(
-                _group_patterns(route.address)
-                if route.is_pattern
-                else _converter_patterns(route.address)
+        run.route_modules = sorted(p for p in run.program.paths if _ROUTE_MODULES.search(p))
+    node = function.node
+    addresses = [] if isinstance(node, ast.Lambda) else _decorator_routes(node) or []
+    addresses += [
+        route.address
+        for path in dict.fromkeys((function.module, *run.route_modules))
+        for route in _load_routes(run, path)
+        if route.name == name and _leads_to(run, path, route, target)
+    ]
+    found = [_parameter_patterns(address) for address in addresses]
+    # For two routes to one handler, only patterns of both hold.
+    first, *others = found or [{}]
+    return {n: p for n, p in first.items() if all(o.get(n) == p for o in others)}
+
+
+def assume_route_patterns(
+    interp: Interpreter, function: FunctionRef, owner: ast.ClassDef | None
+) -> None:
+    """Put into the state what the routes of a handler let through."""
+    names = [a.arg for a in function.node.args.args if a.arg not in {"self", "request"}]
+    for key, pattern in find_parameter_patterns(interp.run, function, owner).items():
+        name = key if isinstance(key, str) else names[key] if key < len(names) else ""
+        validation.assume_pattern(
+            pattern, interp.state.names.get(name, TOP), interp.state, whole=True
+        )
+        for part in _PATH_PARTS:
+            held = sources.make_source(
+                interp, function.node, "web", ("web.request", part, ("key", key)), part
             )
-            # For two routes to one view, only patterns of both hold.
-            found = (
-                patterns
-                if found is None
-                else {n: p for n, p in found.items() if patterns.get(n) == p}
-            )
-    return found or {}
+            validation.assume_pattern(pattern, held, interp.state, whole=True)
 
 
-def _converter_patterns(route: str) -> Iterator[tuple[str, str]]:
-    for match in _ROUTE_PARAMETER.finditer(route):
-        if match[1] in _CONVERTER_PATTERNS:
-            yield match[2], _CONVERTER_PATTERNS[match[1]]
-    for match in _CHOICE_PARAMETER.finditer(route):
-        words = [re.escape(word.strip()) for word in match[1].split(",")]
-        yield match[2], rf"^(?:{'|'.join(words)})\Z"
+def _parameter_patterns(address: str) -> dict[str | int, str]:
+    found: dict[str | int, str] = {}
+    for angle in _ANGLE_PARAMETER.finditer(address):
+        kind, name, bottle_name, bottle_pattern = angle.groups()
+        if bottle_name:
+            found[bottle_name] = rf"^(?:{bottle_pattern})\Z"
+        elif kind in _CONVERTERS:
+            found[name] = _CONVERTERS[kind]
+        elif name in _CONVERTERS and kind:  # Sanic and Bottle write the name first
+            found[kind] = _CONVERTERS[name]
+    for choice in _CHOICE_PARAMETER.finditer(address):
+        words = [re.escape(word.strip()) for word in choice[1].split(",")]
+        found[choice[2]] = rf"^(?:{'|'.join(words)})\Z"
+    for brace in _BRACE_PARAMETER.finditer(address):
+        if brace[2] in _CONVERTERS:
+            found[brace[1]] = _CONVERTERS[brace[2]]
+        elif brace[3]:
+            inner = _text_to_closing(address, brace.end(), "{}")
+            found[brace[3]] = rf"^(?:{inner})\Z"
+    # the text of a regular expression has no other brackets than those of its groups and counts
+    is_expression = not re.search(r"[<{]", _EXPRESSION_PARTS.sub("", address))
+    for number, group in enumerate(_GROUP.finditer(address) if is_expression else ()):
+        inner = _text_to_closing(address, group.end(), "()")
+        found[group[1] or number] = rf"^(?:{inner})\Z"
+    return found
 
 
-def _group_patterns(route: str) -> Iterator[tuple[str, str]]:
-    """The named groups of a route that is a regular expression."""
-    for match in _NAMED_GROUP.finditer(route):
-        depth, at = 1, match.end()
-        while at < len(route) and depth:
-            if route[at] == "\\":
-                at += 1
-            elif route[at] in "()":
-                depth += 1 if route[at] == "(" else -1
+def _text_to_closing(text: str, start: int, pair: str) -> str:
+    """The text up to the bracket that closes the one before `start`."""
+    depth, at = 1, start
+    while at < len(text) and depth:
+        if text[at] == "\\":
             at += 1
-        yield match[1], rf"^(?:{route[match.end() : at - 1]})\Z"
+        elif text[at] in pair:
+            depth += 1 if text[at] == pair[0] else -1
+        at += 1
+    return text[start : at - 1]
 
 
-def _load_routes(run: AnalysisRun, path: str) -> list[DjangoRoute]:
+def _load_routes(run: AnalysisRun, path: str) -> list[Route]:
     """The routes that a module lists."""
     known = run.routes.get(path)
     if known is None:
         module = run.program.load_module(path)
-        listed = module is not None and _URLPATTERNS_NAME.search(module.text) is not None
-        known = run.routes[path] = list(_parse_routes(module.tree)) if module and listed else []
+        known = run.routes[path] = list(_parse_routes(module.tree)) if module else []
     return known
 
 
-def _parse_routes(tree: ast.Module) -> Iterator[DjangoRoute]:
+def _parse_routes(tree: ast.Module) -> Iterator[Route]:
+    """What registers a handler for an address: `path("x/<int:n>", view)`, `add_route("/x", Item())`, `("/x", Handler)`."""
+    made = {
+        node.targets[0].id: node.value.func
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Call)
+    }
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or len(node.args) < 2:
+        if isinstance(node, ast.Call):
+            given = [*node.args[:3], *(k.value for k in node.keywords)]
+        elif isinstance(node, ast.Tuple):
+            given = node.elts[:2]
+        else:
             continue
-        called = node.func
-        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-        address, view = node.args[0], node.args[1]
-        if isinstance(view, ast.Call) and isinstance(view.func, ast.Attribute):
-            view = view.func.value  # `Page.as_view()`
-        if (
-            name in _PATH_FUNCTIONS
-            and isinstance(address, ast.Constant)
-            and isinstance(address.value, str)
-            and isinstance(view, ast.Name | ast.Attribute)
-        ):
-            yield DjangoRoute(address.value, name != "path", view)
+        texts = [x.value for x in given if isinstance(x, ast.Constant)]
+        addresses = [x for x in texts if isinstance(x, str) and _HAS_PARAMETER.search(x)]
+        for part in given if addresses else ():
+            view = made.get(part.id, part) if isinstance(part, ast.Name) else part
+            view = view.func if isinstance(view, ast.Call) else view
+            if isinstance(view, ast.Attribute) and view.attr == "as_view":
+                view = view.value
+            if isinstance(view, ast.Name | ast.Attribute):
+                yield Route(addresses[0], view)
 
 
-def _leads_to(run: AnalysisRun, path: str, route: DjangoRoute, target: ast.AST) -> bool:
+def _leads_to(run: AnalysisRun, path: str, route: Route, target: ast.AST) -> bool:
     module = run.program.load_module(path)
     if module is None:
         return False
@@ -122,16 +160,11 @@ def _leads_to(run: AnalysisRun, path: str, route: DjangoRoute, target: ast.AST) 
 _ROUTE_DECORATORS = frozenset(
     {"route", "get", "post", "put", "delete", "patch", "head", "options", "api_route", "websocket"}
 )
-_CONVERTED_PARAMETER = re.compile(
-    r"<(?!(?:int|float|uuid):)(\w{1,200}):(int|float|uuid)>|<(?:(int|float|uuid|bool)(?:\([^)]{0,200}\))?:)?(?:\w{1,200}(?:\([^)]{0,200}\))?:)?(\w{1,200})>|\{(\w+)(?::(\w+))?\}"
-)
 _RULE_METHODS = frozenset({"add_url_rule", "add_api_route"})
 _REGISTRATION_CALL = re.compile(
     r"\.(?:add_url_rule|add_api_route|register_function)\(|\bwebsockets\b"
 )
 _ERROR_DECORATORS = frozenset({"errorhandler", "app_errorhandler"})
-
-_CHOICE_MARK = re.compile(r"<any\(")  # one of a few words
 
 # Called by the framework while it answers, with arguments that it made.
 _VIEW_HOOKS = frozenset(
@@ -374,7 +407,6 @@ def make_arguments(
     node, entry = function.node, interp.run.entry
     names = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     values: dict[str, AbstractValue] = {}
-    converted = _converted_names(node, entry)
     for index, argument in enumerate(names):
         if bound is not None and index == 0:
             values[argument.arg] = bound
@@ -382,7 +414,7 @@ def make_arguments(
             values[argument.arg] = TOP
         else:
             values[argument.arg] = _external_parameter(
-                interp, argument, entry, converted, _default_source(node, argument)
+                interp, argument, entry, _default_source(node, argument)
             )
     for rest in (node.args.vararg, node.args.kwarg):
         if rest is not None:
@@ -416,7 +448,7 @@ def _default_source(
 
 
 def _external_parameter(
-    interp: Interpreter, argument: ast.arg, entry: EntryPoint, converted: set[str], default: str
+    interp: Interpreter, argument: ast.arg, entry: EntryPoint, default: str
 ) -> AbstractValue:
     annotation = ast.unparse(argument.annotation) if argument.annotation is not None else ""
     if argument.arg in {"request", "req" * (entry.framework == "falcon")} or annotation.rpartition(
@@ -448,7 +480,7 @@ def _external_parameter(
             given = default.rpartition(".")[2] in _INJECTION_CALLS
             given = given or any(word in annotation for word in _INJECTION_CALLS)
             plain = argument.annotation is not None and form_models.is_plain(argument.annotation)
-            free = filled and argument.arg not in converted and not given and not plain
+            free = filled and not given and not plain
     return sources.parameter_source(interp, argument.arg, argument) if free else TOP
 
 
@@ -472,19 +504,3 @@ def set_request(interp: Interpreter, value: AbstractValue, framework: str, node:
             for name, held in given.items():
                 heap_object = heap_object.with_entry(name, held)
             interp.state.heap[key] = heap_object
-
-
-def _converted_names(node: ast.AST, entry: EntryPoint | None) -> set[str]:
-    """Path parameters that the framework turns into a number."""
-    if entry is None or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return set()
-    found: set[str] = set()
-    for route in _decorator_routes(node) or []:
-        for match in _CONVERTED_PARAMETER.finditer(route):
-            if match[2]:  # Sanic writes the name first
-                found.add(match[1])
-            elif match[3] or _CHOICE_MARK.search(match[0]):
-                found.add(match[4])
-            elif match[5] and match[6] in {"int", "float", "uuid"}:
-                found.add(match[5])
-    return found

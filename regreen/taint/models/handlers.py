@@ -32,13 +32,8 @@ def prepare_parameters(
     interp: Interpreter, function: FunctionRef, owner: ast.ClassDef | None
 ) -> None:
     """Put into the state what is known of a handler's parameters when it starts."""
-    if interp.run.entry is not None and interp.run.entry.framework == "django":
-        for name, pattern in entry_points.find_parameter_patterns(
-            interp.run, function, owner
-        ).items():
-            validation.assume_pattern(
-                pattern, interp.state.names.get(name, TOP), interp.state, whole=True
-            )
+    if interp.run.entry is not None:
+        entry_points.assume_route_patterns(interp, function, owner)
     if owner is not None and getattr(function.node, "name", "") == "form_valid":
         _bind_view_form(interp, function, owner)
     for given, default in _list_parameters(function.node):
