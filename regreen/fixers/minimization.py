@@ -276,7 +276,7 @@ def _find_test_function(source: str, test: str) -> ast.FunctionDef | ast.AsyncFu
     """The test's function: `path::Class::test[x]` to pytest, `package.module.Class.test` to unittest."""
     try:
         tree: ast.AST = parse_syntax_tree(source)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     plain = test.partition("[")[0].partition(" ")[0]
     names = plain.split("::")[1:] if "::" in plain else plain.split(".")[-2:]
