@@ -58,7 +58,7 @@ def main() -> None:
 
 def client(url: str, rows: int = 0) -> FlaskClient:
     store = Database(engine_for(url), SystemClock())
-    store.create_tables()
+    store.create_or_upgrade_tables()
     if rows:
         fill(store, rows)
     app = Flask("benchmark")

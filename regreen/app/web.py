@@ -42,7 +42,7 @@ def open_store(settings: Settings, clock: Clock) -> Database:
     """
     store = Database(engine_for(settings.database), clock, hide_values(settings.secret_values()))
     try:
-        store.create_tables()
+        store.create_or_upgrade_tables()
     except OutsideError as error:
         where = store.engine.url.render_as_string()  # without the password
         message = (

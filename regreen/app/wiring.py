@@ -208,7 +208,7 @@ class Application:
         ):  # once a week: Monday's, or a later day's after a pause
             upkeep += make_orders(Maintenance("digest"), f"digest/{now:%G-W%V}")
         self.enqueue_orders(upkeep)
-        ticks = find_due_ticks(maintenance.load_schedules(services), after, now)
+        ticks = find_due_ticks(maintenance.load_stored_schedules(services), after, now)
         for tick in ticks:
             self.enqueue_orders(make_orders(tick, f"{tick.schedule}/{tick.due}"))
         services.store.save(ServiceState("tick", now.isoformat()))

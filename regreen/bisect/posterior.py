@@ -148,16 +148,16 @@ _NEGLIGIBLE_PROBABILITY = 1e-4
 class CommitGroup:
     """Commits that no test has distinguished: their bits, their prior mass, one likelihood for each pair of rates.
 
-    `mass` is used to choose tests, `said` is the mass that is reported (see `RateHypothesis.doubt`).
+    `mass` is used to choose tests, `reported` is the mass that is reported (see `RateHypothesis.doubt`).
     """
 
-    __slots__ = ("_members", "mask", "mass", "row", "said", "weight")
+    __slots__ = ("_members", "mask", "mass", "reported", "row", "weight")
 
     def __init__(self, mask: int, weight: float, row: list[float]) -> None:
         self.mask = mask
         self.weight = weight
         self.row = row
-        self.mass = self.said = 0.0
+        self.mass = self.reported = 0.0
         self._members: list[int] | None = None
 
     @property
@@ -260,7 +260,7 @@ class CulpritPosterior:
         )
         whole = math.fsum((*stated, none, before))
         for group, mass in zip(self.groups, stated, strict=True):
-            group.said = mass / whole
+            group.reported = mass / whole
         self.none, self.before = none / whole, before / whole
 
     # --- probabilities -------------------------------------------------------------------------
@@ -289,7 +289,7 @@ class CulpritPosterior:
         """The probability that a commit contains the culprit, or that the fault is older than the range."""
         inside = self.graph.contained_commits(point)
         shares = (
-            g.said * self.sum_prior_weights(g.mask & inside) * self._share / g.weight
+            g.reported * self.sum_prior_weights(g.mask & inside) * self._share / g.weight
             for g in self.groups
         )
         return math.fsum((self.before, *shares))
@@ -298,8 +298,8 @@ class CulpritPosterior:
         """The likeliest group of commits that no test has distinguished: bits, probability."""
         if not self.groups:
             return 0, 0.0
-        group = max(self.groups, key=lambda group: group.said)
-        return group.mask, group.said
+        group = max(self.groups, key=lambda group: group.reported)
+        return group.mask, group.reported
 
     def credible_set(self, confidence: float) -> list[tuple[int, float]]:
         """The smallest set of commits that holds the culprit with `confidence`, likeliest first.
@@ -332,7 +332,7 @@ class CulpritPosterior:
 
     def _single_probability(self, group: CommitGroup, weight: float) -> float:
         """The probability of one commit of `weight` in a group."""
-        return group.said * weight * self._share / group.weight
+        return group.reported * weight * self._share / group.weight
 
     def sum_prior_weights(self, mask: int) -> float:
         """The sum of the prior weights of some commits."""

@@ -143,7 +143,7 @@ class Command:
 class UnclearCommand:
     """Text that looks like a command but is not, with a suggestion."""
 
-    said: str
+    text: str
     problem: str
     line: int = 0
 
@@ -674,7 +674,7 @@ def _thread_root(event: CommentPosted) -> int | None:
 
 def _command_key(command: Command | UnclearCommand) -> str:
     """The key that distinguishes a command from the others of its comment."""
-    text = command.said if isinstance(command, UnclearCommand) else f"{command.name} {command.text}"
+    text = command.text if isinstance(command, UnclearCommand) else f"{command.name} {command.text}"
     return text[:300]
 
 

@@ -35,7 +35,7 @@ from regreen.runs.capsule import (
     observe_environment,
 )
 from regreen.runs.test_runs import CommandRun, run_fresh
-from regreen.runs.trial import Trial, find_missing_tool, hold_versions
+from regreen.runs.trial import Trial, constrain_versions, find_missing_tool
 
 # What is known of failing tests before they run again: how each is linked to the change, and how it fails.
 
@@ -158,15 +158,15 @@ def _link_failure(git: Git, head: str, change: _ChangedCode, failure: Failure) -
         places.add((failure.path.removeprefix("/work/"), failure.line))
     if any(line in change.lines.get(path, ()) for path, line in places):
         return "line"
-    said, around = [failure.message[:2000]], []
+    message_lines, around = [failure.message[:2000]], []
     for path, line in places:
         data = _show(git, head, path)
         source = data.decode("utf-8", "replace").split("\n")
-        said += source[line - 1 : line]
+        message_lines += source[line - 1 : line]
         test = read_outline(path, data).definition_at(line)
         around += source[test.start - 1 : test.end] if test else []
     inside = any(line in span for path, line in places for span in change.spans.get(path, ()))
-    if inside or change.names & _find_words(said):
+    if inside or change.names & _find_words(message_lines):
         return "statement"
     if change.names & _find_words(around):
         return "test"
@@ -391,7 +391,7 @@ class Investigation:
     def _trial_at(self, place: Place) -> Trial:
         """The trial for a place: with the older packages, or on the base without the tests that it does not have."""
         if place == "head_old_versions":
-            return hold_versions(self._trial, self._case.green_versions)
+            return constrain_versions(self._trial, self._case.green_versions)
         new = {name for name, one in self._tests.items() if one.posterior.known.is_new}
         if place == "head" or not new or self._trial is self._case.trial:
             return self._trial
@@ -444,13 +444,13 @@ class Investigation:
                 continue
             if not run.is_conclusive:
                 continue
-            heard = any(self._is_heard(name, run, place) for name in self._tests)
-            if narrowed and (not heard or (place == "head" and run.is_green)):
+            are_heard = any(self._is_heard(name, run, place) for name in self._tests)
+            if narrowed and (not are_heard or (place == "head" and run.is_green)):
                 # alone they pass, or cannot start: so all run together from now on
                 narrowed, self._trial = False, self._case.trial
                 for one in self._tests.values():
                     one.posterior.passed["base"] = 0
-                    one.posterior.passes_alone = heard and place == "head"
+                    one.posterior.passes_alone = are_heard and place == "head"
                 continue
             if place == "base" and _NOT_FOUND.search(run.output) and not run.tests:
                 self._trial, narrowed = self._case.trial, False
@@ -623,7 +623,7 @@ class Investigation:
         likely = sorted(moved, key=lambda one: one.name.replace("-", "_") not in output)
         for one in likely[:_MAX_SINGLE_PACKAGES]:
             try:
-                trial = hold_versions(self._trial, [f"{one.name}=={one.old}"])
+                trial = constrain_versions(self._trial, [f"{one.name}=={one.old}"])
                 if self._stop.left > 1 and self._run("head_old_versions", trial).is_green:
                     return one
             except SetupFailed:
@@ -713,10 +713,10 @@ def _find_test_outcome(name: str, run: CommandRun) -> str | None:
     heads = {test.partition("::")[0] for test in named}
     if name.partition("::")[0] in run.failing:  # its file could not be collected
         return "fail"
-    heard = any(test.startswith(f"{name}::") for test in run.tests)
+    is_heard = any(test.startswith(f"{name}::") for test in run.tests)
     return (
         "pass"
-        if heard or (named and not run.tests and name.partition("::")[0] not in heads)
+        if is_heard or (named and not run.tests and name.partition("::")[0] not in heads)
         else None
     )
 

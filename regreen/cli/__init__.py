@@ -184,15 +184,15 @@ def _find_process_start() -> float:
 
 def _describe_usage_error(error: click.ClickException) -> str:
     """What was wrong with the words that were typed, and where the right ones stand."""
-    said = re.sub(
+    message = re.sub(
         r"is not a valid integer( range)?\b", "is not a whole number", error.format_message()
     )
-    said = re.sub(r"is not a valid float( range)?\b", "is not a number", said).rstrip(".")
+    message = re.sub(r"is not a valid float( range)?\b", "is not a number", message).rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None or context.parent is None:
-        return said
-    joint = " " if said.endswith("?") else "; "
-    return f"{said}{joint}`{context.command_path} --help` shows how it is called"
+        return message
+    joint = " " if message.endswith("?") else "; "
+    return f"{message}{joint}`{context.command_path} --help` shows how it is called"
 
 
 def _exit_with_message(code: int, message: str) -> NoReturn:

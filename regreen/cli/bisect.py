@@ -279,15 +279,15 @@ class _ProgressDisplay:
     def show_view(self, view: SearchView) -> None:
         self._clear_status()
         best = f"{view.best[:12]} {view.probability:.0%}" if view.best else "none of them"
-        told = (
+        status = (
             f"~{view.left} left, {best}, {view.tests} tests, {_format_duration(view.seconds)}, "
             f"~{_format_duration(view.remaining)} to go"
         )
         # One line, or what was drawn could not be wiped again.
         columns = get_terminal_size().columns - 1
-        bars = min(_WIDEST, columns - len(told) - len("good  bad  "))
+        bars = min(_WIDEST, columns - len(status) - len("good  bad  "))
         drawn = f"good {_draw_sparkline(view.bars, bars)} bad  " if bars >= _NARROWEST else ""
-        self._status = (drawn + told)[:columns]
+        self._status = (drawn + status)[:columns]
         self._draw_status()
 
     def close(self) -> None:

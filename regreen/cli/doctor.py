@@ -109,8 +109,10 @@ def _check_git() -> list[DoctorCheck]:
                 "git is installed", "git", False, True, "not found", "install git 2.38 or newer"
             )
         ]
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
-    words = said.split()
+    version_text = subprocess.run(
+        [path, "--version"], capture_output=True, text=True, check=False
+    ).stdout
+    words = version_text.split()
     number = words[2] if len(words) > 2 else "0"
     version = tuple(int(part) for part in number.split(".")[:2] if part.isdigit())
     good = version >= _MIN_GIT_VERSION
@@ -120,7 +122,7 @@ def _check_git() -> list[DoctorCheck]:
             "git",
             good,
             True,
-            said.strip(),
+            version_text.strip(),
             "" if good else "install git 2.38 or newer",
         )
     ]

@@ -273,8 +273,8 @@ def _tell_environment(result: FixResult, done: CompletedTrial | None) -> FixResu
         return result
     if result.outcome in {"not_reproduced", "gave_up"} and done.failure:
         gave_up = result.outcome == "gave_up"  # then this is why
-        told = done.failure if gave_up else f"{result.reason} ({done.failure})"
-        result = replace(result, reason=told)
+        reason = done.failure if gave_up else f"{result.reason} ({done.failure})"
+        result = replace(result, reason=reason)
     return replace(result, environment=done.document)
 
 

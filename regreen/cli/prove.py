@@ -126,5 +126,8 @@ def make_document(
     result: ProofResult, environment: dict[str, object], capsule: Path | None
 ) -> dict[str, object]:
     """The JSON document of a proof."""
-    told = {"environment": environment or None, "capsule": str(capsule) if capsule else None}
-    return {"version": 1, **asdict(result), **told}
+    surroundings = {
+        "environment": environment or None,
+        "capsule": str(capsule) if capsule else None,
+    }
+    return {"version": 1, **asdict(result), **surroundings}

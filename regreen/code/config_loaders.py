@@ -170,13 +170,15 @@ def locate_fault(text: str, error: YAMLError | ValueError | RecursionError) -> t
         return 1, "not YAML: nested too deeply"
     if not isinstance(error, MarkedYAMLError):
         binary = re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", text)
-        said = (str(error).splitlines() or [type(error).__name__])[0]
+        error_text = (str(error).splitlines() or [type(error).__name__])[0]
         if binary is None:
-            return 1, f"not YAML: {said}"
+            return 1, f"not YAML: {error_text}"
         line = text.count("\n", 0, binary.start()) + 1
         return line, f"not YAML: a control character ({binary[0]!r}); is this a text file?"
-    said = " ".join(part for part in (error.context, error.problem) if part)
-    meant = next((words for pattern, words in _ERROR_EXPLANATIONS if pattern.search(said)), said)
+    error_text = " ".join(part for part in (error.context, error.problem) if part)
+    meant = next(
+        (words for pattern, words in _ERROR_EXPLANATIONS if pattern.search(error_text)), error_text
+    )
     mark = error.problem_mark or error.context_mark
     if meant.startswith("a quote") and error.context_mark is not None:
         mark = error.context_mark
@@ -186,6 +188,6 @@ def locate_fault(text: str, error: YAMLError | ValueError | RecursionError) -> t
 
 
 def _is_toml(lines: list[str]) -> bool:
-    said = [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
-    begins = bool(said) and (_TOML_TABLE.match(said[0]) or _TOML_ASSIGNMENT.match(said[0]))
-    return bool(begins) and any(map(_TOML_ASSIGNMENT.match, said))
+    content = [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
+    begins = bool(content) and (_TOML_TABLE.match(content[0]) or _TOML_ASSIGNMENT.match(content[0]))
+    return bool(begins) and any(map(_TOML_ASSIGNMENT.match, content))

@@ -20,7 +20,7 @@ def review_settings(config: RepoConfig, path: str) -> ReviewConfig:
     return settings
 
 
-def wanted_dimensions(config: RepoConfig) -> RepoConfig:
+def with_wanted_dimensions(config: RepoConfig) -> RepoConfig:
     """The configuration with the dimensions that are wanted for any file."""
     wanted = dict.fromkeys(config.review.dimensions)
     for entry in config.paths.values():
@@ -87,12 +87,12 @@ def find_changed_paths(git: Git, base: str, head: str) -> list[str]:
 
 def find_instructions(config: RepoConfig, paths: Iterable[str]) -> str:
     """What reviewers of these files should know."""
-    told = [config.review.instructions] if config.review.instructions else []
+    instructions = [config.review.instructions] if config.review.instructions else []
     files = tuple(paths)
     for glob, entry in config.paths.items():
         if entry.review.instructions and any(matches_glob(path, (glob,)) for path in files):
-            told.append(f"For {glob}: {entry.review.instructions}")
-    return "\n\n".join(told)
+            instructions.append(f"For {glob}: {entry.review.instructions}")
+    return "\n\n".join(instructions)
 
 
 def select_tests(config: RepoConfig, paths: Collection[str]) -> RepoConfig:

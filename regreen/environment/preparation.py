@@ -147,7 +147,7 @@ class EnvironmentTrier:
             needs = (
                 language.dependencies if language and run and left and not run.is_green else None
             )
-            added = self._find_undeclared(needs, run) if needs and run else ()
+            added = self._find_missing_test_requirements(needs, run) if needs and run else ()
             left -= 1
             prepared = PreparedTrial(trial, environment, starts=reason is None)
             if reason is None and not added:
@@ -203,7 +203,9 @@ class EnvironmentTrier:
         )
         return language, run
 
-    def _find_undeclared(self, needs: DependencyTools, run: CommandRun) -> tuple[str, ...]:
+    def _find_missing_test_requirements(
+        self, needs: DependencyTools, run: CommandRun
+    ) -> tuple[str, ...]:
         try:
             return isolation.run_in_child(_select_undeclared, needs, run.output, self.git, self.rev)
         except AnalysisFailed:
@@ -432,15 +434,19 @@ def describe_start(trial: Trial, run: CommandRun) -> str | None:
 def describe_failure(error: UserError) -> str:
     """Why a setup failed: the first line that tells, beside the last one printed; or which program is not here."""
     output = _COLOUR.sub("", error.output) if isinstance(error, SetupFailed) else ""
-    said = _COLOUR.sub("", str(error)).rstrip(" :")
-    for program in _NO_PROGRAM.findall(f"{output}\n{said}"):
+    error_text = _COLOUR.sub("", str(error)).rstrip(" :")
+    for program in _NO_PROGRAM.findall(f"{output}\n{error_text}"):
         if packages := find_debian_packages(program):
             return (
                 f"{program} is not installed in the sandbox: install it on this machine (on Debian: apt-get install "
                 f"{packages}), or name an image that has it as tests.image"
             )
     telling = _find_telling_line(output)
-    return f"{said[:200]} ({telling})" if telling and telling not in said else said[:300]
+    return (
+        f"{error_text[:200]} ({telling})"
+        if telling and telling not in error_text
+        else error_text[:300]
+    )
 
 
 _COLOUR = re.compile(r"\x1b\[[\d;]{0,20}m")

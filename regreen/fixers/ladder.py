@@ -171,10 +171,10 @@ def fix_failure(
     started = now()
     limit = DeadlineEvent(started + job.max_minutes * 60, cancel, now)
     stop = StopCondition(started + job.max_minutes * 60, limit, now)
-    said: list[str] = []
+    progress_lines: list[str] = []
 
     def say(line: str) -> None:
-        said.append(line)
+        progress_lines.append(line)
         if progress is not None:
             progress(line)
 
@@ -191,7 +191,7 @@ def fix_failure(
     except Cancelled:
         if cancel is not None and cancel.is_set():
             raise
-        doing = f", while {said[-1]}" if said else ""
+        doing = f", while {progress_lines[-1]}" if progress_lines else ""
         reason = f"the time was over before the failure was understood{doing}; give --max-minutes more, or --setup a quicker one"
         before = InitialFailure(job.trial.command_line, None)
         result = FixResult("out_of_budget", before=before, reason=reason)
@@ -273,12 +273,12 @@ def _explain_end(result: FixResult, trial: Trial, red: CommandRun | None) -> str
     unnamed = describe_start(trial, red) if red is not None and names_nothing else ""
     telling = (one for one in result.attempts if one.outcome in {result.outcome, "skipped"})
     last = next(telling, None)
-    said = (
+    ending = (
         f"{_ENDS[result.outcome]} ({last.rung}: {last.detail or last.summary})"
         if last
         else _ENDS[result.outcome]
     )
-    return "; ".join(filter(None, (unnamed, said)))
+    return "; ".join(filter(None, (unnamed, ending)))
 
 
 def _keep_capsules(
@@ -521,10 +521,10 @@ class _Ladder:
         held = replace(judgement, other_jobs=seen)
         broken = [one for one in seen if one.outcome == "broken"]
         if broken:
-            told = [
+            reasons = [
                 CheckReason("other_jobs", f"{one.name}: {one.detail}", "deny") for one in broken
             ]
-            return self._refuse(held, "denied", told)
+            return self._refuse(held, "denied", reasons)
         return held
 
     def _verify_proposal(self, proposal: Proposal) -> tuple[PatchVerdict, PatchVerification]:

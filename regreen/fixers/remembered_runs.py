@@ -172,8 +172,8 @@ class _RememberingBox:
         def perform(box: Box) -> RunResult:
             return box.run(argv, timeout=timeout, env=env, cwd=cwd, stdin=stdin, cancel=cancel)
 
-        told = sorted(item for item in (env or {}).items() if item[0] != _LISTEN_SECONDS)
-        stored = self._recall(perform, "run", argv, told, cwd, stdin)
+        variables = sorted(item for item in (env or {}).items() if item[0] != _LISTEN_SECONDS)
+        stored = self._recall(perform, "run", argv, variables, cwd, stdin)
         if stored is not None:
             return RunResult(**json.loads(stored))
         result = perform(self._go_live())

@@ -122,8 +122,8 @@ def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
     if result.cost.calls:
         yield f"\nCost: ${result.cost.usd:.2f}, {result.cost.calls} model calls; {result.seconds:.0f} s."
     if result.before.failures:
-        told = "\n".join(format_failure(failure) for failure in result.before.failures[:20])
-        yield _make_details("How it failed", _make_code_block(told))
+        failures = "\n".join(format_failure(failure) for failure in result.before.failures[:20])
+        yield _make_details("How it failed", _make_code_block(failures))
     yield from _hypothesis_lines(result.hypotheses)
     yield from _attempts_table(result.attempts)
     if result.patch:
@@ -286,8 +286,8 @@ def format_failure(failure: Failure) -> str:
     """One failure on one line."""
     place = f"{failure.path}:{failure.line}" if failure.path and failure.line else ""
     where = f" ({place})" if place and not failure.test.startswith(place) else ""
-    said = failure.message if failure.test.endswith(f": {failure.kind}") else failure.summary
-    return f"{failure.test}: {said[:220]}{where}"
+    text = failure.message if failure.test.endswith(f": {failure.kind}") else failure.summary
+    return f"{failure.test}: {text[:220]}{where}"
 
 
 def _sanitize_text(words: str) -> str:

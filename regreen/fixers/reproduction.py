@@ -123,11 +123,11 @@ def _describe_difference(
 
 def _describe_extra_failures(found: Sequence[Failure], there: Sequence[Failure]) -> str:
     """The failures that CI did not have, if CI named its failures."""
-    wanted = {normalize_id(failure.test) for failure in there if failure.test}
+    wanted = {strip_lines_and_addresses(failure.test) for failure in there if failure.test}
     more = [
         failure
         for failure in found
-        if wanted and failure.test and normalize_id(failure.test) not in wanted
+        if wanted and failure.test and strip_lines_and_addresses(failure.test) not in wanted
     ]
     return f"; beside them, here alone: {_list_failures(more)}" if more else ""
 
@@ -135,7 +135,12 @@ def _describe_extra_failures(found: Sequence[Failure], there: Sequence[Failure])
 def _runs_agree(runs: Sequence[CommandRun]) -> bool:
     """Whether every run failed in the same tests."""
     return (
-        len({frozenset(normalize_id(failure.test) for failure in run.failures) for run in runs})
+        len(
+            {
+                frozenset(strip_lines_and_addresses(failure.test) for failure in run.failures)
+                for run in runs
+            }
+        )
         == 1
     )
 
@@ -222,12 +227,12 @@ def find_missing_ids(found: Sequence[Failure], expected: Sequence[Failure]) -> t
     lacking = {
         failure.test: None
         for failure in expected
-        if failure.test and normalize_id(failure.test) not in own
+        if failure.test and strip_lines_and_addresses(failure.test) not in own
     }
     return tuple(lacking)
 
 
-def normalize_id(test: str) -> str:
+def strip_lines_and_addresses(test: str) -> str:
     """An id without what differs from run to run, and from a pull request's head to its merge.
 
     That is the address of an object that a parameter is, and the line of a finding.
@@ -237,16 +242,19 @@ def normalize_id(test: str) -> str:
 
 
 def _failure_ids(failures: Sequence[Failure]) -> set[str]:
-    return {normalize_id(failure.test) for failure in failures if failure.test}
+    return {strip_lines_and_addresses(failure.test) for failure in failures if failure.test}
 
 
 def _drop_network_failures(found: Sequence[Failure], expected: Sequence[Failure]) -> list[Failure]:
     """The failures without those that only lacked a network, unless CI's did too."""
     there = {
-        normalize_id(failure.test) for failure in expected if is_network_failure(failure.message)
+        strip_lines_and_addresses(failure.test)
+        for failure in expected
+        if is_network_failure(failure.message)
     }
     return [
         failure
         for failure in found
-        if normalize_id(failure.test) in there or not is_network_failure(failure.message)
+        if strip_lines_and_addresses(failure.test) in there
+        or not is_network_failure(failure.message)
     ]

@@ -266,7 +266,7 @@ def make_case(
     if not triage.setup_failed:
         triage = _run_wider_suite(triage, trial, rev, git=git, sandbox=sandbox, stop=stop)
     suite = find_suite(
-        trial, rev, configured=job.tests, heard=triage.tests, git=git, sandbox=sandbox, stop=stop
+        trial, rev, configured=job.tests, outcomes=triage.tests, git=git, sandbox=sandbox, stop=stop
     )
     return RepairCase(
         job=job,

@@ -241,7 +241,9 @@ def _collect_facts(
     blind = case.setup_failed and not runs_all(case.trial, {})
     takes_back = proposal is not None and proposal.rung in TAKES_BACK
     start, end, shas = _reverted_range(case, proposal) if proposal and takes_back else ("", "", ())
-    said = "\n".join(failure.message for failure in case.before.failures) if takes_back else None
+    failure_text = (
+        "\n".join(failure.message for failure in case.before.failures) if takes_back else None
+    )
     try:
         is_layout, lost = run_in_child(
             _read_change,
@@ -249,7 +251,7 @@ def _collect_facts(
             applied.commit or case.rev,
             applied.files,
             (start, end),
-            said,
+            failure_text,
             limits=_GATE_LIMITS,
             cancel=case.stop.cancel,
         )
@@ -270,14 +272,18 @@ def _collect_facts(
 
 
 def _read_change(
-    git: Git, rev: str, files: Sequence[PatchedFile], span: tuple[str, str], said: str | None
+    git: Git,
+    rev: str,
+    files: Sequence[PatchedFile],
+    span: tuple[str, str],
+    failure_text: str | None,
 ) -> tuple[bool, tuple[str, ...]]:
-    """Whether the patch changes no behaviour, and what is lost if it reverts a range; `said` is what failed then."""
+    """Whether the patch changes no behaviour, and what is lost if it reverts a range; `failure_text` is what failed then."""
     is_layout = all(map(_is_inert_text, files))
-    if said is None:
+    if failure_text is None:
         return is_layout, ()
     came_with = changed_files(git, *span) if span[0] else ()
-    return is_layout, find_losses(files, came_with, *_elsewhere(git, rev, files), said)
+    return is_layout, find_losses(files, came_with, *_elsewhere(git, rev, files), failure_text)
 
 
 def _is_inert_text(file: PatchedFile) -> bool:

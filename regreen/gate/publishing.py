@@ -16,7 +16,7 @@ from regreen.code.python_calls import last_name
 from regreen.code.symbols import read_outline
 from regreen.domain.models import Failure
 from regreen.gate.facts import PythonFunction, find_nodes, walk_functions
-from regreen.logs.ci_log import kinds_in
+from regreen.logs.ci_log import failure_kinds_in
 
 TAKES_BACK = frozenset({"revert", "shrink"})
 """Rungs that only undo what somebody did."""
@@ -92,7 +92,7 @@ _PYTEST_ERROR_LINE = re.compile(r"(?m)^E +(?:\w{1,60}(?:Error|Exception): )?(.*)
 
 def classify_check(  # noqa: PLR0917 - arguments for a child process
     failures: Sequence[Failure],
-    heard: Mapping[str, str],
+    outcomes: Mapping[str, str],
     touched: Mapping[str, Sequence[str]],
     output: str,
     given: bool,
@@ -102,29 +102,34 @@ def classify_check(  # noqa: PLR0917 - arguments for a child process
 
     Args:
         failures: what failed, as its output tells.
-        heard: how each test ended that pytest or unittest ran behind it.
+        outcomes: how each test ended that pytest or unittest ran behind it.
         touched: what each failing test read or started.
         output: what it printed.
         given: a file of the caller's own is laid over every checkout and is the specification.
         tracked: the repository's files.
     """
-    kinds = kinds_in(output)
-    said = kinds_in("\n".join(_PYTEST_ERROR_LINE.findall(output)))
-    if _SNAPSHOT_FAILURE.search(output) or (kinds | said) & {"lint", "type", "dependency", "infra"}:
+    kinds = failure_kinds_in(output)
+    error_kinds = failure_kinds_in("\n".join(_PYTEST_ERROR_LINE.findall(output)))
+    if _SNAPSHOT_FAILURE.search(output) or (kinds | error_kinds) & {
+        "lint",
+        "type",
+        "dependency",
+        "infra",
+    }:
         return "form", ""
-    failing = [test for test, word in heard.items() if word == "failed"]
+    failing = [test for test, word in outcomes.items() if word == "failed"]
     seen = {path for test in failing for path in touched.get(test, ())}
     if "no test function" in seen or any(is_document(path) for path in seen & set(tracked)):
         # a linter that runs as a test, or a test that compares documents with the code
         return ("form", "")
-    if heard and (failing or any(failure.test in tracked for failure in failures)):
+    if outcomes and (failing or any(failure.test in tracked for failure in failures)):
         why = next(
             filter(None, (_find_other_dependency(test, touched, tracked) for test in failing)), ""
         )
         return ("unclear" if why else "behaviour"), why
     frames = {frame.path for failure in failures for frame in failure.frames}
     crashed = any(path in tracked and not is_test(path) for path in frames)
-    if given or crashed or "build" in kinds or ("test" in kinds and not heard):
+    if given or crashed or "build" in kinds or ("test" in kinds and not outcomes):
         return "unclear", "no test of it could be watched"
     return "form", ""
 
@@ -150,7 +155,7 @@ def find_losses(
     came_with: Sequence[PatchedFile],
     used: Collection[str],
     documents: Mapping[str, str] = MappingProxyType({}),
-    said: str = "",
+    failure_text: str = "",
 ) -> tuple[str, ...]:
     """The public names, options, values and documented features that reverting a change removes.
 
@@ -159,13 +164,13 @@ def find_losses(
         came_with: what the change did.
         used: words that stand elsewhere in the repository.
         documents: the repository's documents as they are now.
-        said: what the failing tests say.
+        failure_text: what the failing tests say.
     """
     described = [f"what {file.path} says of it" for file in came_with if is_document(file.path)]
     came = {file.path: file for file in came_with}
     for file in files:
         described += [*_outdated(file, came.get(file.path)), *_find_lost_names(file, used)]
-        described += _find_lost_values(file, said)
+        described += _find_lost_values(file, failure_text)
     gone = {word for file in files for word in _gone(file)}.difference(used)
     for path, text in documents.items():
         spoken = {word for code in _CODE.findall(text) for word in _NAME.findall(code)}
@@ -216,7 +221,7 @@ def _find_lost_names(file: PatchedFile, used: Collection[str]) -> Iterator[str]:
         yield f"what {file.path} does with {name}"
 
 
-def _find_lost_values(file: PatchedFile, said: str) -> Iterator[str]:
+def _find_lost_values(file: PatchedFile, failure_text: str) -> Iterator[str]:
     """Values that the change wrote down: a test that does not expect them may be older than they are.
 
     Texts and entries of lists that nothing replaces, and whatever stands in the failure itself.
@@ -227,7 +232,7 @@ def _find_lost_values(file: PatchedFile, said: str) -> Iterator[str]:
     gone, put = old - new, new - old
     for value, is_entry in gone:
         word = value.strip("'\"")
-        is_seen = len(value) > 1 and word in said
+        is_seen = len(value) > 1 and word in failure_text
         if _OPTION_NAME.fullmatch(word) or _VARIABLE_NAME.fullmatch(word):
             continue  # a promise, and named as one
         if is_seen or (is_entry and gone.total() > put.total()):

@@ -184,9 +184,11 @@ class ProjectSuite:
             )
         if before.tests:
             ran = after.tests if after.stopped else before.tests
-            told = {test: word for test, word in before.tests.items() if test in ran}
-            kept = sum(word == after.tests.get(test) == "passed" for test, word in told.items())
-            broken = find_regressed_tests(told, after.tests, given_up=given_up)
+            outcomes_before = {test: word for test, word in before.tests.items() if test in ran}
+            kept = sum(
+                word == after.tests.get(test) == "passed" for test, word in outcomes_before.items()
+            )
+            broken = find_regressed_tests(outcomes_before, after.tests, given_up=given_up)
             is_part = after.stopped or after.uncollected
             return _PatchComparison(
                 tuple(describe_regressions(broken)), kept, frozenset(broken), is_part
@@ -227,7 +229,7 @@ def find_suite(
     rev: str,
     *,
     configured: Trial | None,
-    heard: Mapping[str, str],
+    outcomes: Mapping[str, str],
     git: Git,
     sandbox: Sandbox,
     stop: StopCondition,
@@ -238,12 +240,14 @@ def find_suite(
         trial: the failing command.
         rev: the broken commit.
         configured: how the repository says that its tests run.
-        heard: how each test ended that the command ran.
+        outcomes: how each test ended that the command ran.
         git: the repository.
         sandbox: where they run.
         stop: how long the work may take.
     """
-    if runs_all(trial, heard) or (configured is not None and configured.command == trial.command):
+    if runs_all(trial, outcomes) or (
+        configured is not None and configured.command == trial.command
+    ):
         return None
     ways = [configured] if configured is not None else []
     if is_plain_test_call(trial):  # the command names some tests: the rest was tried already

@@ -215,15 +215,15 @@ def widen_trial(trial: Trial) -> Trial | None:
     return replace(trial, command=command) if command is not None else None
 
 
-def runs_all(trial: Trial, heard: Mapping[str, str]) -> bool:
+def runs_all(trial: Trial, outcomes: Mapping[str, str]) -> bool:
     """Whether the command is the project's tests as a whole, as far as its words tell: exit 0 then means all of them.
 
-    `heard` is how each test ended that a listener heard.
+    `outcomes` is how each test ended that a listener heard.
     """
     if is_plain_test_call(trial):
         return widen_trial(trial) is None
     narrow = any(tools.names_some(trial.command_line) for _, tools in _WITH_TESTS)
-    return not narrow and (bool(heard) or _runs_a_suite(trial.command_line))
+    return not narrow and (bool(outcomes) or _runs_a_suite(trial.command_line))
 
 
 def _runs_a_suite(command_line: str) -> bool:

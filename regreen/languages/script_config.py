@@ -128,10 +128,10 @@ def read_workspace_paths(paths: Collection[str], read: ReadFile) -> dict[str, li
         name = package.get("name")
         if not isinstance(name, str) or not name:
             continue
-        said = [package.get(k) for k in ("source", "types", "module", "main")]
+        entry_points = [package.get(k) for k in ("source", "types", "module", "main")]
         exports = package.get("exports")
-        said += [exports] if isinstance(exports, str) else []
-        mains = [posixpath.join(folder, s) for s in said if isinstance(s, str)]
+        entry_points += [exports] if isinstance(exports, str) else []
+        mains = [posixpath.join(folder, s) for s in entry_points if isinstance(s, str)]
         inside = [posixpath.join(folder, s) for s in ("src/index", "index")]
         found[name] = [*(m for m in mains if posixpath.normpath(m) in paths), *inside]
         found[f"{name}/*"] = [posixpath.join(folder, s) for s in ("src/*", "*")]

@@ -223,7 +223,7 @@ def failures_in(text: str, guess: bool = False) -> tuple[Failure, ...]:
     )
 
 
-def kinds_in(text: str) -> frozenset[Kind]:
+def failure_kinds_in(text: str) -> frozenset[Kind]:
     """The kinds of failure in a tool's plain output; empty without a failure."""
     section = _Section("")
     for line in text.splitlines():

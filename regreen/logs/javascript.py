@@ -409,9 +409,9 @@ class AvaReader:
     def failures(self) -> list[Failure]:
         """What failed."""
         found = []
-        for name, said in self._names.items():
+        for name, message in self._names.items():
             path, line = self._places.get(name, (None, None))
-            found.append(Failure(name, "error", said, path, line))
+            found.append(Failure(name, "error", message, path, line))
         return found
 
 

@@ -226,7 +226,7 @@ class _SetupReader:
             requests.unread.append((_shorten(" ".join(argv)), where))
         elif name not in tools.programs["quiet"]:
             self._read_called_file(call[0] if "/" in call[0] else name, arguments, depth)
-            self._read_unknown_call(name, arguments, command, where, depth)
+            self._find_installers_in_arguments(name, arguments, command, where, depth)
 
     def _read_installer(self, name: str, arguments: Sequence[str], where: str, depth: int) -> None:
         arguments = [
@@ -273,7 +273,7 @@ class _SetupReader:
                 self.found.unread.append((_shorten(word), where))
         return "./substituted"
 
-    def _read_unknown_call(
+    def _find_installers_in_arguments(
         self, name: str, arguments: Sequence[str], command: ShellCommand, where: str, depth: int
     ) -> None:
         """A program that is unknown, or not known to run others: an installer among its arguments counts."""

@@ -73,7 +73,7 @@ def find_upgrades(path: str, old: str, new: str) -> tuple[PackageUpgrade, ...]:
     In that order each step usually leaves an installable file: a package is added before another needs it, and
     removed after its last user.
     """
-    before, after = _read_versions(path, old), _read_versions(path, new)
+    before, after = _read_versions_by_entry(path, old), _read_versions_by_entry(path, new)
     came = [
         PackageUpgrade(name, None, version) for name, version in after.items() if name not in before
     ]
@@ -108,7 +108,7 @@ def apply_some_upgrades(path: str, old: str, new: str, done: int) -> str:
     return "\n".join(texts) + "\n"
 
 
-def _read_versions(path: str, text: str) -> dict[str, str]:
+def _read_versions_by_entry(path: str, text: str) -> dict[str, str]:
     name = PurePosixPath(path).name
     if name in _OBJECT_LOCK_SECTIONS:
         return {

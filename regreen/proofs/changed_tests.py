@@ -166,10 +166,10 @@ def _read_words(nodes: Sequence[ast.AST]) -> Counter[str]:
     stored = (x.id for x in parts if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store))
     own = _BUILTINS.union(stored)
     names = (_read_name(part) for part in parts)
-    said = [name for name in names if name not in own]
-    said += [repr(part.value) for part in parts if isinstance(part, ast.Constant)]
-    said += ["-" for part in parts if isinstance(part, ast.USub)]
-    return Counter(word for text in said for word in _WORDS.findall(text))
+    texts = [name for name in names if name not in own]
+    texts += [repr(part.value) for part in parts if isinstance(part, ast.Constant)]
+    texts += ["-" for part in parts if isinstance(part, ast.USub)]
+    return Counter(word for text in texts for word in _WORDS.findall(text))
 
 
 def _read_name(node: ast.AST) -> str:

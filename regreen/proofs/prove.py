@@ -25,7 +25,7 @@ from regreen.gate.checks.silenced_errors import check_silenced_errors
 from regreen.gate.checks.tests_kept import check_assertions
 from regreen.gate.facts import find_functions
 from regreen.gate.judge import changed_files
-from regreen.languages.python.dependencies import add_missing_runner
+from regreen.languages.python.dependencies import add_missing_pytest
 from regreen.languages.python.test_tools import PYTHON_TESTS
 from regreen.languages.registry import TEST_LISTENERS, find_mutation, find_warm_language
 from regreen.proofs.changed_tests import ChangedTest, ChangeParts, divide_change
@@ -343,7 +343,7 @@ class _Proof:
         first, second = self._run_twice(tests)
         result = first.head.result
         # pytest runs the tests of a project that uses unittest
-        completed = add_missing_runner(self.job.trial, result.stdout + result.stderr)
+        completed = add_missing_pytest(self.job.trial, result.stdout + result.stderr)
         if not first.head.tests and completed is not None:
             self.job = replace(self.job, trial=completed)
             self._prepare_both(tests)
@@ -417,8 +417,10 @@ class _Proof:
         if not passing - base.keys():
             return None
         uncollected = [one for one in run.failures if one.test.partition("::")[0] == test.path]
-        told = uncollected[0].message if uncollected else "it is not collected without the change"
-        return _Red("lacks", told.partition("\n")[0][:200])
+        failure_text = (
+            uncollected[0].message if uncollected else "it is not collected without the change"
+        )
+        return _Red("lacks", failure_text.partition("\n")[0][:200])
 
     def _find_unsteady(
         self, first: _SidedRuns, second: _SidedRuns, tests: Sequence[ChangedTest]

@@ -18,7 +18,7 @@ from regreen.code.file_languages import language_of
 from regreen.code.path_settings import (
     list_ignored,
     review_settings,
-    wanted_dimensions,
+    with_wanted_dimensions,
     without_confidence,
 )
 from regreen.code.paths import is_test
@@ -531,7 +531,7 @@ def make_context(
         git=git,
         sandbox=sandbox,
         model=model,
-        config=wanted_dimensions(job.config),
+        config=with_wanted_dimensions(job.config),
         title=job.title,
         body=job.body,
         tests=job.tests,

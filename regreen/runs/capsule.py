@@ -21,7 +21,7 @@ from regreen.domain.private_folders import make_private, write_private
 from regreen.logs import failure_signature
 from regreen.logs.failure_signature import FailureSignature
 from regreen.runs.test_runs import CommandRun, run_fresh
-from regreen.runs.trial import Trial, hold_versions, make_env_spec, open_box
+from regreen.runs.trial import Trial, constrain_versions, make_env_spec, open_box
 from regreen.secrets.redaction import redact_all, redact_secrets
 
 CapsuleKind = Literal["why", "prove", "fix", "bisect", "claim", "flaky"]
@@ -348,7 +348,7 @@ def _parse_document(data: bytes) -> tuple[Capsule, object]:
 
 def _parse_capsule(value: dict[str, Any]) -> Capsule:
     """Build the capsule; each field is checked, because it comes from anywhere."""
-    recipe, seen, said = value["recipe"], value["environment"], value["expected"]
+    recipe, environment, expected = value["recipe"], value["environment"], value["expected"]
     limits = BoxLimits(**value["limits"])
     most = BoxLimits(
         memory=8 * 1024**3, disk=8 * 1024**3, tmp=2 * 1024**3, pids=4096, cpus=8.0, output=1024**2
@@ -361,7 +361,7 @@ def _parse_capsule(value: dict[str, Any]) -> Capsule:
     for seconds in (value["timeout"], recipe["setup_timeout"]):
         if not _is_number(seconds) or not 0 < seconds <= 7200:
             raise ValueError("its time limit is not between 0 and 7200 seconds")
-    if value["kind"] not in get_args(CapsuleKind) or said["outcome"] not in get_args(
+    if value["kind"] not in get_args(CapsuleKind) or expected["outcome"] not in get_args(
         CapsuleOutcome
     ):
         raise ValueError("its kind or outcome is unknown")
@@ -372,10 +372,10 @@ def _parse_capsule(value: dict[str, Any]) -> Capsule:
         path.startswith("/") or {"..", ".git", ""} & set(path.split("/")) for path, _ in overlay
     ):
         raise ValueError("a file would lie outside of the checkout")
-    versions = tuple(_text(word) for word in seen["versions"])
+    versions = tuple(_text(word) for word in environment["versions"])
     if any(not _REQUIREMENT.fullmatch(word) for word in versions):
         raise ValueError("a package is not given as name==version")
-    times, runs = said["times"], said["runs"]
+    times, runs = expected["times"], expected["runs"]
     if type(times) is not int or type(runs) is not int or not 1 <= times <= runs <= 10_000:
         raise ValueError("its counts are not possible")
     return Capsule(
@@ -394,18 +394,20 @@ def _parse_capsule(value: dict[str, Any]) -> Capsule:
             recipe["setup_timeout"],
         ),
         SeenEnvironment(
-            _text(seen["python"]),
-            _text(seen["machine"]),
+            _text(environment["python"]),
+            _text(environment["machine"]),
             versions,
-            tuple(_text(word) for word in seen["digests"]),
-            tuple((_text(name), value) for name, value in seen["granted"] if _is_number(value)),
+            tuple(_text(word) for word in environment["digests"]),
+            tuple(
+                (_text(name), value) for name, value in environment["granted"] if _is_number(value)
+            ),
         ),
         ExpectedOutcome(
-            said["outcome"],
+            expected["outcome"],
             times,
             runs,
-            failure_signature.from_json(said["signature"]) if said["signature"] else None,
-            tuple((_text(name), _text(word)) for name, word in said["seen_with"]),
+            failure_signature.from_json(expected["signature"]) if expected["signature"] else None,
+            tuple((_text(name), _text(word)) for name, word in expected["seen_with"]),
         ),
         overlay,
     )
@@ -479,7 +481,9 @@ def replay_capsule(
         word for word in capsule.environment.versions if word.partition("==")[0] not in _INSTALLERS
     ]
     trial = (
-        hold_versions(capsule.make_trial(), pins) if capsule.recipe.setup else capsule.make_trial()
+        constrain_versions(capsule.make_trial(), pins)
+        if capsule.recipe.setup
+        else capsule.make_trial()
     )
     if offline:
         trial = replace(trial, env=(*trial.env, *_OFFLINE_VARIABLES))

@@ -93,8 +93,8 @@ class CommandRun:
     @property
     def failing(self) -> frozenset[str]:
         """The ids of what failed."""
-        told = frozenset(test for test, word in self.tests.items() if word == "failed")
-        return told or frozenset(failure.test for failure in self.failures)
+        failed_tests = frozenset(test for test, word in self.tests.items() if word == "failed")
+        return failed_tests or frozenset(failure.test for failure in self.failures)
 
     @property
     def is_conclusive(self) -> bool:
@@ -135,23 +135,25 @@ def run_in_box(
         env = listener.extend_environment(env, seconds)
     result = box.run(trial_argv(trial), timeout=trial.timeout, env=env, cancel=cancel)
     # a box that was stopped cannot be read any more
-    heard = listeners if result.ended == "exit" else ()
-    told = b"\n".join(box.read(listener.output, 8 * 1024 * 1024) or b"" for listener in heard)
+    readable = listeners if result.ended == "exit" else ()
+    listened = b"\n".join(
+        box.read(listener.output, 8 * 1024 * 1024) or b"" for listener in readable
+    )
     output = f"{result.stdout}\n{result.stderr}"
     failures = () if result.passed else read_failures(output)
-    return _read_listener_output(told, CommandRun(result, failures))
+    return _read_listener_output(listened, CommandRun(result, failures))
 
 
 _OUTCOME_RANK = {"passed": 0, "xfailed": 1, "skipped": 1, "failed": 2}
 
 
-def _read_listener_output(told: bytes, seen: CommandRun) -> CommandRun:
+def _read_listener_output(listened: bytes, run: CommandRun) -> CommandRun:
     """What the listener wrote; of several words about a test the worst: a teardown that fails outweighs its call."""
     tests: dict[str, str] = {}
     took: dict[str, float] = {}
     touched: dict[str, tuple[str, ...]] = {}
     words: set[str] = set()
-    for line in told.decode("utf-8", "replace").splitlines():
+    for line in listened.decode("utf-8", "replace").splitlines():
         word, test, more = [*line.split("\t"), "", ""][:3]
         words.add(word)
         try:
@@ -166,7 +168,7 @@ def _read_listener_output(told: bytes, seen: CommandRun) -> CommandRun:
                 tests[test] = word
     stopped, uncollected = "stopped" in words, "uncollected" in words
     return replace(
-        seen, tests=tests, stopped=stopped, uncollected=uncollected, took=took, touched=touched
+        run, tests=tests, stopped=stopped, uncollected=uncollected, took=took, touched=touched
     )
 
 

@@ -323,7 +323,7 @@ def open_box(
     return sandbox.open(env, git.archive(rev, trial.read_overlay(rev, git)), trial.limits)
 
 
-def hold_versions(trial: Trial, versions: Sequence[str]) -> Trial:
+def constrain_versions(trial: Trial, versions: Sequence[str]) -> Trial:
     """The trial whose setup may install these packages (`name==version`) in these versions only, by pip and uv."""
     held = make_constraints_file(versions)
     overlay = {**trial.overlay, **held}

@@ -304,7 +304,7 @@ def _check_crypto_call(
     """Report the call where it is a misuse by itself; what it gives where that is a broken hash."""
     digests: list[AbstractValue] = []
     for name in names:
-        broken = _broken_hash(name, args)
+        broken = _find_broken_hash(name, args)
         if (
             broken is not None
             and args.keywords.get("usedforsecurity", args.find_argument(99)) is None
@@ -330,7 +330,7 @@ def _check_crypto_call(
     return digests
 
 
-def _broken_hash(name: str, args: CallArguments) -> str | None:
+def _find_broken_hash(name: str, args: CallArguments) -> str | None:
     match = _HASH_NAMES.match(name)
     if match is None:
         return None

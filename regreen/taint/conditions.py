@@ -184,7 +184,7 @@ def _refine_comparison(
     left = _evaluate_quietly(here, test.left)
     right = _evaluate_quietly(here, test.comparators[0])
     if isinstance(op, ast.Eq | ast.NotEq):
-        secrecy.record_comparison(here, test.left, test.comparators[0])
+        secrecy.record_keys_compared_with_request(here, test.left, test.comparators[0])
         validation.assume_authenticated(left, right, holds)
     validation.trust_decision((left, right), (true, false))
     if isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):

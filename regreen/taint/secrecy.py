@@ -191,7 +191,7 @@ def storage_keys(run: AnalysisRun, owner: AbstractValue, target: ast.expr) -> It
         yield ("field", target.attr)
 
 
-def record_comparison(interp: Interpreter, left: ast.expr, right: ast.expr) -> None:
+def record_keys_compared_with_request(interp: Interpreter, left: ast.expr, right: ast.expr) -> None:
     """Record a value that is compared with one of a request: it serves as a secret."""
     left, right = _strip_conversions(left), _strip_conversions(right)
     for mine, theirs in ((left, right), (right, left)):

@@ -98,7 +98,7 @@ def check_sinks(
         for where in (*_SINKS_BY_NAME.get(name, ()), *_SINKS_BY_METHOD.get(method, ())):
             _check_sink(interp, node, name, where, args)
         if method in {"compare_digest", "constant_time_compare"} and len(node.args) == 2:
-            secrecy.record_comparison(interp, node.args[0], node.args[1])
+            secrecy.record_keys_compared_with_request(interp, node.args[0], node.args[1])
         if method in secrecy.STORING_METHODS and not name.startswith("?"):
             taints = interp.state.collect_taints(*args.all_arguments())
             place = ("named", name.removesuffix(f".{method}"))

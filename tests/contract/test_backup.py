@@ -25,7 +25,7 @@ def _order(name: str) -> Order:
 
 def _opened(url: str) -> Database:
     store = Database(engine_for(url), SystemClock())
-    store.create_tables()
+    store.create_or_upgrade_tables()
     return store
 
 

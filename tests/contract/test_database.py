@@ -71,7 +71,7 @@ def clock() -> _Clock:
 def store(url: str, clock: _Clock) -> Iterator[Database]:
     engine = engine_for(url)
     database = Database(engine, clock)
-    database.create_tables()
+    database.create_or_upgrade_tables()
     yield database
     from regreen.adapters.store.tables import metadata
 
@@ -332,7 +332,7 @@ def test_writers_whose_clocks_differ_keep_their_pace_together(postgres: str) -> 
     fast.sleep(3600)
     engine = engine_for(postgres)
     one, two = (Database(engine, clock) for clock in (_Clock(), fast))
-    one.create_tables()
+    one.create_or_upgrade_tables()
     limits = ((60.0, 2),)
     assert [store.take_turn("writes", limits, 100) < 1 for store in (two, one, two)] == [
         True,
@@ -495,7 +495,7 @@ def test_a_locked_or_unreachable_database_is_the_outside_worlds_fault(
 ) -> None:
     engine = engine_for("postgresql://nobody@127.0.0.1:1/none")
     with pytest.raises(OutsideError):
-        Database(engine, clock).create_tables()
+        Database(engine, clock).create_or_upgrade_tables()
     engine.dispose()
 
 

@@ -29,7 +29,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
         url = str(request.getfixturevalue("postgres"))
     made = Database(engine_for(url), SystemClock())
     metadata.drop_all(made.engine)
-    made.create_tables()
+    made.create_or_upgrade_tables()
     yield made
     metadata.drop_all(made.engine)
     made.engine.dispose()
@@ -70,7 +70,7 @@ def test_a_table_that_is_gone_is_no_success(store: Database) -> None:
 
 def test_a_database_that_somebody_holds_is_waited_for_and_then_refused(tmp_path: Path) -> None:
     store = Database(engine_for(f"sqlite:///{tmp_path / 'regreen.sqlite'}"), SystemClock())
-    store.create_tables()
+    store.create_or_upgrade_tables()
     inbox = DeliveryInbox(store.engine, patience_s=0.1)
     with sqlite3.connect(str(store.engine.url.database), isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")

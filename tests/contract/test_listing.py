@@ -28,7 +28,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
         url = request.getfixturevalue("postgres")
     database = Database(engine_for(url), SystemClock())
     tables.metadata.drop_all(database.engine)
-    database.create_tables()
+    database.create_or_upgrade_tables()
     yield database
     database.engine.dispose()
 

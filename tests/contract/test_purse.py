@@ -49,7 +49,7 @@ def test_reviews_of_forks_leave_half_of_the_budget_to_others(
 ) -> None:
     engine = engine_for(f"sqlite:///{tmp_path / 'regreen.sqlite'}")
     store = Database(engine, SystemClock())
-    store.create_tables()
+    store.create_or_upgrade_tables()
     with ScriptedModel(lambda _: "fine") as far:
         settings = Settings(
             _env_file=None, anthropic_base_url=far.url, anthropic_api_key=SecretStr("k"), model="claude-sonnet-5"
@@ -79,7 +79,7 @@ def test_what_a_call_under_way_could_cost_is_not_there_for_another_job(
 ) -> None:
     engine = engine_for(f"sqlite:///{tmp_path / 'regreen.sqlite'}")
     store = Database(engine, SystemClock())
-    store.create_tables()
+    store.create_or_upgrade_tables()
     go_on = threading.Event()
 
     def answer(request: Json) -> Answer:

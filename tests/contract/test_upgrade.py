@@ -67,7 +67,7 @@ def _database(folder: Path, dump: Path) -> str:
 
 def _opened(url: str) -> Database:
     store = Database(engine_for(url), SystemClock())
-    store.create_tables()
+    store.create_or_upgrade_tables()
     return store
 
 
@@ -96,7 +96,7 @@ def test_the_database_of_the_first_release_is_brought_up_to_date(released: str) 
     assert [d.fingerprint[:8] for d in store.find_all(Dismissal, number=1)] == ["5e5c6407"]
     (known,) = store.find_all(RepositorySchedules)
     assert [s["name"] for s in json.loads(known.schedules)] == ["nightly"]
-    store.create_tables()  # the next start
+    store.create_or_upgrade_tables()  # the next start
     assert _version(store) == SCHEMA_VERSION
     store.engine.dispose()
 
@@ -202,7 +202,7 @@ def test_a_database_without_a_version_is_migrated_from_the_first(url: str) -> No
         connection.execute(sa.text("ALTER TABLE deliveries DROP COLUMN pending"))
         for column in ("rank", "unsettled", "lost"):
             connection.execute(sa.text(f"ALTER TABLE jobs DROP COLUMN {column}"))
-    store.create_tables()
+    store.create_or_upgrade_tables()
     assert _version(store) == SCHEMA_VERSION
     assert _differences(store) == []
     assert [job.id for job in store.jobs()] == ["a"]
@@ -225,7 +225,7 @@ def test_a_database_of_a_newer_release_is_refused_in_one_line(url: str) -> None:
     with store.engine.begin() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '0999'"))
     with pytest.raises(UserError, match="schema 0999, which a newer Regreen made") as refused:
-        store.create_tables()
+        store.create_or_upgrade_tables()
     assert "\n" not in str(refused.value)
     assert _version(store) == "0999"
     _drop(store)

@@ -53,7 +53,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def store(url: str) -> Iterator[Database]:
     made = Database(engine_for(url), SystemClock())
-    made.create_tables()
+    made.create_or_upgrade_tables()
     yield made
     metadata.drop_all(made.engine)
     made.engine.dispose()

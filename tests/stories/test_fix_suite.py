@@ -105,7 +105,7 @@ def test_where_the_own_tests_do_not_end_with_the_patch_a_person_has_to_agree(
     calm = repository.commit("calm again", {"pkg/say.py": CALM})
     slow = Trial(("python", "-m", "pytest", "-q"), setup=SETUP, timeout=40)
     suite = find_suite(
-        Trial(("python", "check.py")), red, configured=slow, heard={}, git=repository.open(),
+        Trial(("python", "check.py")), red, configured=slow, outcomes={}, git=repository.open(),
         sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 600),
     )  # fmt: skip
     assert suite is not None
@@ -189,7 +189,7 @@ def test_tests_that_take_too_long_are_left_out_and_that_is_said(repository: Repo
     sandbox = sandbox_or_skip()
     slow = Trial(("bash", "-c", "sleep 60"), timeout=1)
     suite = find_suite(
-        Trial(("python", "check.py")), head(repository), configured=slow, heard={}, git=repository.open(),
+        Trial(("python", "check.py")), head(repository), configured=slow, outcomes={}, git=repository.open(),
         sandbox=sandbox, stop=StopCondition(time.monotonic() + 600),
     )  # fmt: skip
     assert suite is not None
@@ -204,7 +204,7 @@ def test_a_setup_that_takes_too_long_is_left_out_and_is_no_fault_of_the_patch(
         ("true",), setup="test -f new.txt && sleep 60 || true; : pkg/say.py", setup_timeout=2
     )
     suite = find_suite(
-        Trial(("python", "check.py")), red, configured=slow, heard={}, git=repository.open(),
+        Trial(("python", "check.py")), red, configured=slow, outcomes={}, git=repository.open(),
         sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 600),
     )  # fmt: skip
     assert suite is not None
@@ -246,7 +246,7 @@ def test_a_setup_for_the_tests_may_take_half_of_the_time_that_is_left(
 ) -> None:
     sandbox = Hearing(sandbox_or_skip())
     suite = find_suite(
-        Trial(("python", "check.py")), head(repository), configured=Trial(("true",), setup="true"), heard={},
+        Trial(("python", "check.py")), head(repository), configured=Trial(("true",), setup="true"), outcomes={},
         git=repository.open(), sandbox=sandbox, stop=StopCondition(time.monotonic() + 200),
     )  # fmt: skip
     assert suite is not None
@@ -262,7 +262,7 @@ def test_tests_beyond_the_time_are_not_run_and_the_first_ones_count(
     red = repository.commit("crawl", {"tests/test_zzz.py": crawl})
     slow = Trial(("python", "-m", "pytest", "-q"), setup=SETUP, timeout=40)
     suite = find_suite(
-        Trial(("python", "check.py")), red, configured=slow, heard={}, git=repository.open(),
+        Trial(("python", "check.py")), red, configured=slow, outcomes={}, git=repository.open(),
         sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 600),
     )  # fmt: skip
     assert suite is not None
@@ -283,7 +283,7 @@ def test_a_command_that_is_all_the_tests_needs_no_others(
     repository: Repository, command: str, heard: dict[str, str], *, whole: bool
 ) -> None:
     found = find_suite(
-        Trial(("bash", "-c", command)), head(repository), configured=None, heard=heard, git=repository.open(),
+        Trial(("bash", "-c", command)), head(repository), configured=None, outcomes=heard, git=repository.open(),
         sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 600),
     )  # fmt: skip
     assert (found is None) == whole
@@ -316,7 +316,7 @@ def test_the_tests_of_another_language_are_found_from_its_manifest(
     worse = made.commit("no shouting", {source: re.sub("!(?=[\"'])", "?", files[source])})
     same = made.commit("loud again", {source: files[source] + "\n"})
     suite = find_suite(
-        Trial(("sh", "check.sh")), red, configured=None, heard={}, git=made.open(),
+        Trial(("sh", "check.sh")), red, configured=None, outcomes={}, git=made.open(),
         sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 600),
     )  # fmt: skip
     assert suite is not None
@@ -340,7 +340,7 @@ def bare_suite(repository: Repository, red: str, sandbox: Sandbox, **more: Any) 
     """The suite of a trial without pip, which the test runner's own installation needs."""
     suite = find_suite(
         Trial(("python", "check.py"), setup="python -m pip uninstall -q -y pip", **more), red,
-        configured=None, heard={}, git=repository.open(),
+        configured=None, outcomes={}, git=repository.open(),
         sandbox=sandbox, stop=StopCondition(time.monotonic() + 600),
     )  # fmt: skip
     assert suite is not None

@@ -64,7 +64,7 @@ _PAGES = ["/", *_LISTS, "/calibration"]
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Database]:
     database = Database(engine_for(f"sqlite:///{tmp_path / 'x.sqlite'}"), SystemClock())
-    database.create_tables()
+    database.create_or_upgrade_tables()
     yield database
     database.engine.dispose()
 

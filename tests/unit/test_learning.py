@@ -39,7 +39,7 @@ def told(how: OutcomeKind, count: int, *, rule: str = "model/crash", repo: str =
 
 def test_one_owners_feedback_moves_nothing_for_another_owner(tmp_path: Path) -> None:
     store = Database(engine_for(f"sqlite:///{tmp_path}/regreen.sqlite"), SystemClock())
-    store.create_tables()
+    store.create_or_upgrade_tables()
     outcomes = OutcomeStore(store)
     for outcome in told("dismissed", 40, repo="mallory/trap"):
         outcomes.record_outcome(outcome)

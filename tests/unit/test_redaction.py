@@ -89,7 +89,7 @@ def test_no_prompt_carries_one() -> None:
 
 def test_no_kept_result_carries_one(tmp_path: Path) -> None:
     store = Database(engine_for(f"sqlite:///{tmp_path / 'x.sqlite'}"), SystemClock())
-    store.create_tables()
+    store.create_or_upgrade_tables()
     body = {"before": {"failures": [{"message": LEAK}], "line": 3}, "reason": None}
     now = datetime(2026, 1, 1, tzinfo=UTC)
     store.save_document(ResultDocument("fix", "a/b", 1, "s", "j", now, body))
@@ -162,7 +162,7 @@ def test_nothing_kept_of_a_job_carries_one(tmp_path: Path) -> None:
     clock = SystemClock()
     engine = engine_for(f"sqlite:///{tmp_path / 'regreen.sqlite'}")
     store = Database(engine, clock, hide_values([own]))
-    store.create_tables()
+    store.create_or_upgrade_tables()
     drawn = [place.format(secret) for place, secret in shapes(1).values()]
     for number, text in enumerate([*drawn, own]):
         name = f"job-{number}"

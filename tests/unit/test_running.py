@@ -39,7 +39,7 @@ class _Bench:
     def __init__(self, home: Path) -> None:
         self.clock = _Clock()
         self.store = Database(engine_for(f"sqlite:///{home / 'x.sqlite'}"), self.clock)
-        self.store.create_tables()
+        self.store.create_or_upgrade_tables()
         self.told: list[str] = []
         self.does: Callable[[Job], str] = lambda _: "fine"
         self.runner = JobRunner(

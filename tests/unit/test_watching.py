@@ -39,7 +39,7 @@ from tests.stories.test_fixes import needs_sandbox
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Database]:
     database = Database(engine_for(f"sqlite:///{tmp_path / 'y.sqlite'}"), SystemClock())
-    database.create_tables()
+    database.create_or_upgrade_tables()
     yield database
     database.engine.dispose()
 
@@ -47,7 +47,7 @@ def store(tmp_path: Path) -> Iterator[Database]:
 @pytest.fixture
 def job(tmp_path: Path) -> JobRecord:
     store = Database(engine_for(f"sqlite:///{tmp_path / 'x.sqlite'}"), SystemClock())
-    store.create_tables()
+    store.create_or_upgrade_tables()
     store.store_orders([Order("fix/o/r/7/d", "fix", "o/r", 7, 1, "work", "o/r", 1, "{}")])
     found = claim(store, "fix/o/r/7/d", "main")
     store.engine.dispose()

@@ -306,23 +306,25 @@ class AnthropicModel:
         import anthropic
 
         if isinstance(error, anthropic.AuthenticationError | anthropic.PermissionDeniedError):
-            said = _shorten_text(error.message)
+            error_text = _shorten_text(error.message)
             return OutsideError(
-                f"the model endpoint refused the key ({said}); {self._endpoint.remedy}"
+                f"the model endpoint refused the key ({error_text}); {self._endpoint.remedy}"
             )
         if isinstance(error, anthropic.APIStatusError):
             after = error.response.headers.get("retry-after", "")
             wait = float(after) if after.replace(".", "", 1).isdigit() else None
-            said = _shorten_text(error.message)
-            return OutsideError(f"the model endpoint answered {error.status_code}: {said}", wait)
+            error_text = _shorten_text(error.message)
+            return OutsideError(
+                f"the model endpoint answered {error.status_code}: {error_text}", wait
+            )
         if isinstance(error, anthropic.APIConnectionError):
             return OutsideError(
                 f"the model endpoint cannot be reached; {self._endpoint.address_remedy} and the network"
             )
         if isinstance(error, self._endpoint.credential_errors()):
-            said = _shorten_text(str(error))
+            error_text = _shorten_text(str(error))
             return OutsideError(
-                f"the model's credentials cannot be had ({said}); {self._endpoint.remedy}"
+                f"the model's credentials cannot be had ({error_text}); {self._endpoint.remedy}"
             )
         return OutsideError(f"the model endpoint failed: {_shorten_text(str(error))}")
 

@@ -153,8 +153,8 @@ class ModelEndpoint:
 
     def refuse(self, name: str, sent: set[ModelOption], reason: str) -> bool:
         """Remember the options of a request that its refusal speaks of; whether there are any."""
-        said = reason.lower()
-        named = {o for o in sent if any(word in said for word in _OPTION_WORDS[o])}
+        lowered = reason.lower()
+        named = {o for o in sent if any(word in lowered for word in _OPTION_WORDS[o])}
         self.refused.update((name, option) for option in named)
         return bool(named)
 

@@ -342,8 +342,8 @@ def _iterate_candidates() -> Iterator[HostPython]:
         yield from _find_interpreters(root)
 
 
-def _find_interpreters(place: Path) -> Iterator[HostPython]:
-    root = place.resolve()
+def _find_interpreters(prefix: Path) -> Iterator[HostPython]:
+    root = prefix.resolve()
     for exe in sorted((root / "bin").glob("python3.*")):
         name = re.fullmatch(r"python(3\.\d+)", exe.name)
         if name is None or _version_number(name[1]) < _OLDEST_PYTHON:

@@ -600,7 +600,7 @@ _DELETE_BATCH_ROWS = 2000
 class Database(JobRows, ResultRows, StateRows, PageRows, MetricRows):
     """Satisfies `records.Store`, `list_queries.DashboardStore` and `list_queries.MetricsStore`."""
 
-    def create_tables(self) -> None:
+    def create_or_upgrade_tables(self) -> None:
         """Create or migrate the tables; one process at a time.
 
         Raises:

@@ -64,7 +64,7 @@ class JobRows(StoreRows):
             ]
             ids = [row.id for row in rows]
             connection.execute(sa.update(t.deliveries).where(c.id.in_(ids)).values(pending=0))
-            self._insert_orders(connection, orders)
+            self._insert_and_supersede(connection, orders)
         return len(rows)
 
     def reject_oldest_delivery(self) -> str | None:
@@ -85,9 +85,9 @@ class JobRows(StoreRows):
                 # orders that replace each other must see each other
                 self._lock_until_commit(connection, "dispatch")
             now = self._current_seconds()
-            self._insert_orders(connection, [(order, now) for order in orders])
+            self._insert_and_supersede(connection, [(order, now) for order in orders])
 
-    def _insert_orders(
+    def _insert_and_supersede(
         self, connection: sa.Connection, orders: Sequence[tuple[Order, float]]
     ) -> None:
         """Store orders with their creation times, and end the jobs that they replace."""

@@ -343,9 +343,9 @@ class _ScheduledBisect:
             bisection,
         )
         opened = offer.open_draft() if config.bisect.revert_pr else None
-        told = self._report_regression(bisection, head, opened)
+        summary = self._report_regression(bisection, head, opened)
         _save_bisection(services, job, self._repository, bisection, git, opened=self._state.issue)
-        return told
+        return summary
 
     def _find_reference_commit(self, git: Mirror, head: str) -> str | None:
         """The commit whose time is the reference: older than the lookback, so that small slowdowns add up."""

@@ -66,7 +66,7 @@ def forget_repository(services: Services, repo: str) -> None:
     services.store.remove(RepositorySchedules, repo=repo)
 
 
-def load_schedules(services: Services) -> dict[RepositoryRef, tuple[Schedule, ...]]:
+def load_stored_schedules(services: Services) -> dict[RepositoryRef, tuple[Schedule, ...]]:
     """Every repository's schedules as last read; schedules that this version rejects are forgotten and logged."""
     schedules = {}
     for known in services.store.find_all(RepositorySchedules):
@@ -84,7 +84,9 @@ def load_schedules(services: Services) -> dict[RepositoryRef, tuple[Schedule, ..
 def handle_installation_change(services: Services, job: Job, event: InstallationChanged) -> str:
     """Add the new repositories and forget the removed ones."""
     if event.change in {"deleted", "suspend"}:
-        removed = [w.repo for w in load_schedules(services) if w.installation == event.installation]
+        removed = [
+            w.repo for w in load_stored_schedules(services) if w.installation == event.installation
+        ]
         services.store.abandon(installation=event.installation, except_job=job.record.id)
     else:
         removed = list(event.removed)

@@ -97,7 +97,9 @@ class JobWorker:
         self._stop = threading.Event()
         self._has_room = threading.Event()
         self._lock: IO[str] | None = None
-        self._thread = threading.Thread(target=self._work, name="regreen-jobs", daemon=True)
+        self._thread = threading.Thread(
+            target=self._dispatch_and_start_jobs, name="regreen-jobs", daemon=True
+        )
         self._beat = threading.Thread(target=self._run_chores, name="regreen-beat", daemon=True)
 
     def start(self) -> None:
@@ -127,7 +129,7 @@ class JobWorker:
         if self._lock is not None:
             self._lock.close()
 
-    def _work(self) -> None:
+    def _dispatch_and_start_jobs(self) -> None:
         """Dispatch deliveries and claim jobs until `stop`; look again when a job ends, or after half a second."""
         next_sweep = float("-inf")
         while not self._stop.is_set():

@@ -37,8 +37,8 @@ def format_proof(result: ProofResult) -> str:
     for test in result.tests:
         lines += [f"  {test.test}", f"    {_WORDS[test.verdict]}: {test.reason}"]
     lived = [mutant for mutant in result.mutants if mutant.killed_by is None]
-    if told := describe_mutants(result):
-        lines += ["", f"{told}:" if lived else told]
+    if mutants_line := describe_mutants(result):
+        lines += ["", f"{mutants_line}:" if lived else mutants_line]
         lines += [f"  {mutant.path}:{mutant.line}: {mutant.change}" for mutant in lived]
     if result.claims:
         lines += ["", "claims:"]
@@ -65,7 +65,7 @@ def proof_check(
     single = result.verdict == "proven" and len(rows) == 1  # then its row says it all
     verdict = f"**{_WORDS[result.verdict].capitalize()}**: {inline_prose(result.reason[:1000])}"
     parts = ["\n".join(rows)] if single else [verdict, "\n".join(rows)]
-    if told := describe_mutants(result):
+    if mutants_line := describe_mutants(result):
         unnoticed = _list_unnoticed(result)
         end = ":\n\n" if unnoticed else "."
         how = (
@@ -73,7 +73,7 @@ def proof_check(
             if unnoticed
             else ""
         )
-        parts.append(told[:1].upper() + told[1:] + how + end + "\n".join(unnoticed))
+        parts.append(mutants_line[:1].upper() + mutants_line[1:] + how + end + "\n".join(unnoticed))
     holds = {True: "holds", False: "does not hold", None: "not known"}
     parts += [
         "\n".join(
@@ -100,8 +100,8 @@ def _make_title(result: ProofResult) -> str:
     if result.verdict != "proven" or not proven:
         return f"{_WORDS[result.verdict].capitalize()}: {result.reason}"
     others = f" and {len(proven) - 1} more" if len(proven) > 1 else ""
-    told = describe_mutants(result)
-    return f"Proven by {proven[0]}{others}" + (f"; {told}" if told else "")
+    mutants_line = describe_mutants(result)
+    return f"Proven by {proven[0]}{others}" + (f"; {mutants_line}" if mutants_line else "")
 
 
 def _list_unnoticed(result: ProofResult) -> list[str]:

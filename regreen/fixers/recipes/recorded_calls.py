@@ -76,14 +76,14 @@ _FOLDERS = "/work /work/node_modules/.bin /work/*/node_modules/.bin /work/*/*/no
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedCalls:
+class RecordedToolCalls:
     """Calls as scripts from the repository's root, in order: of known tools, and of others that failed."""
 
     known: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
 
 
-def record_calls(case: RepairCase) -> RecordedCalls:
+def record_calls(case: RepairCase) -> RecordedToolCalls:
     """The calls of tools that the failing command comes to make."""
     lines = f"{_lay_stand_ins()}\ntimeout {_SECONDS} {shlex.join(case.trial.command)} </dev/null"
     argv = wrap_in_repository(("bash", "-c", lines))
@@ -100,7 +100,7 @@ def record_calls(case: RepairCase) -> RecordedCalls:
         is_lines = any(len(f"{word}.".splitlines()) > 1 for word in fields[2:-1])
         if call and not (failed and (is_lines or _is_unwatched(fields[2:-1]))):
             calls[failed][call] = None
-    return RecordedCalls(tuple(calls[False]), tuple(calls[True])[:_MAX_FAILED])
+    return RecordedToolCalls(tuple(calls[False]), tuple(calls[True])[:_MAX_FAILED])
 
 
 def _is_unwatched(words: Sequence[str]) -> bool:

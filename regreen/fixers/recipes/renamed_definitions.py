@@ -62,8 +62,8 @@ def follow_renamed_definitions(
         output: what the compiler printed.
         places: lines of tracked files that it names.
     """
-    said = [line[:500] for line in output[-100_000:].splitlines() if _SAYS_GONE.search(line)]
-    words = {word for line in said for word in _IDENTIFIER.findall(line)}
+    complaints = [line[:500] for line in output[-100_000:].splitlines() if _SAYS_GONE.search(line)]
+    words = {word for line in complaints for word in _IDENTIFIER.findall(line)}
     texts = {
         path: data.decode("utf-8", "surrogateescape")
         for path in places

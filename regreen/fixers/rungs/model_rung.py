@@ -530,21 +530,26 @@ class RepairLoop:
             return
         self.trail.append(f"diagnosis: {json.dumps(call.input, ensure_ascii=False)[:1500]}")
         tried = self._try_hypotheses(call.input.get("hypotheses"))
-        told = "\n".join(f"{one.outcome}: {one.claim}\n{one.result}" for one in tried)
-        told = (
-            f"noted; the experiments ended so:\n{fence_text(self.case, told)}"
-            if told
+        outcomes = "\n".join(f"{one.outcome}: {one.claim}\n{one.result}" for one in tried)
+        outcomes = (
+            f"noted; the experiments ended so:\n{fence_text(self.case, outcomes)}"
+            if outcomes
             else "noted; go on"
         )
         self.messages.append(
-            Message("user", "", results=tuple(ToolResult(call.id, told) for call in answer.calls))
+            Message(
+                "user", "", results=tuple(ToolResult(call.id, outcomes) for call in answer.calls)
+            )
         )
         if call.input.get("fixable") == "no":
             self.over = ("gave_up", f"diagnosis: {str(call.input.get('cause', ''))[:400]}")
 
     def _try_hypotheses(self, listed: object) -> list[Hypothesis]:
         """Run the experiments of the hypotheses that are open, a few of them."""
-        said: dict[str, HypothesisOutcome] = {"confirmed": "kept", "refuted": "eliminated"}
+        outcome_of_verdict: dict[str, HypothesisOutcome] = {
+            "confirmed": "kept",
+            "refuted": "eliminated",
+        }
         tried: list[Hypothesis] = []
         for one in listed if isinstance(listed, list) else ():
             given = one if isinstance(one, dict) else {}
@@ -555,11 +560,11 @@ class RepairLoop:
             verdict = str(given.get("verdict", ""))
             if verdict != "open" or not experiment or len(tried) >= _MAX_EXPERIMENTS:
                 self.hypotheses.append(
-                    Hypothesis(claim, experiment[:400], said.get(verdict, "untried"))
+                    Hypothesis(claim, experiment[:400], outcome_of_verdict.get(verdict, "untried"))
                 )
                 continue
             output = self._run_command(experiment)
-            outcome = said["confirmed" if output.startswith("exit 0") else "refuted"]
+            outcome = outcome_of_verdict["confirmed" if output.startswith("exit 0") else "refuted"]
             tried.append(Hypothesis(claim, experiment[:400], outcome, output[-1500:]))
         self.hypotheses += tried
         return tried

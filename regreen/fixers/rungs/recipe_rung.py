@@ -29,7 +29,7 @@ from regreen.fixers.case import (
     RungResult,
 )
 from regreen.fixers.recipes.named_edits import find_places, propose_named_edits
-from regreen.fixers.recipes.recorded_calls import RecordedCalls, record_calls
+from regreen.fixers.recipes.recorded_calls import RecordedToolCalls, record_calls
 from regreen.fixers.recipes.renamed_definitions import follow_renamed_definitions
 from regreen.fixers.recipes.tool_output import (
     add_unsafe_fixes,
@@ -158,7 +158,7 @@ def _read_changed_files(
 def _run_with_network(case: RepairCase, remedy: Remedy) -> dict[str, bytes]:
     """Run the remedy as part of the setup, the only phase with a network, then read what it wrote."""
     tracked = [entry.path for entry in case.git.tree(case.rev)]
-    wanted = [*(path for path in tracked if _is_lock(path)), *remedy.writes]
+    wanted = [*(path for path in tracked if _may_hold_versions(path)), *remedy.writes]
     changed: dict[str, bytes] = {}
     setup = f"({case.trial.setup or 'true'}) || true\n{remedy.script}"
     with _open_prepared_box(case, case.trial, setup) as box:
@@ -190,7 +190,7 @@ def _setup_inputs(case: RepairCase, trial: Trial) -> str:
     return f"{case.git.tree_id(case.rev) or case.rev} {laid.hexdigest()}"
 
 
-def _is_lock(path: str) -> bool:
+def _may_hold_versions(path: str) -> bool:
     name = path.rsplit("/", 1)[-1]
     return (
         name.endswith((".lock", "-lock.json", "-lock.yaml"))
@@ -217,7 +217,7 @@ class RecipeRung:
     def __init__(self) -> None:
         self.troubles: list[str] = []
         self._found = False
-        self._calls: RecordedCalls | None = None
+        self._calls: RecordedToolCalls | None = None
 
     def propose_fix(self, case: RepairCase, judge: JudgeProposal) -> RungResult:
         """Try each remedy that the failure suggests."""
@@ -234,14 +234,14 @@ class RecipeRung:
             return RungResult(best, outcome=best.outcome)
         none = "; ".join(self.troubles)[:400] or "no recipe knows this failure"
         is_form = not case.setup_failed and case.check[0] == "form"
-        hints = _describe_remedies(case, self._record_calls(case)) if is_form else ()
+        hints = _describe_remedies(case, self._record_tool_calls(case)) if is_form else ()
         return RungResult(hints=hints, note="" if tried else none)
 
-    def _record_calls(self, case: RepairCase) -> RecordedCalls:
+    def _record_tool_calls(self, case: RepairCase) -> RecordedToolCalls:
         """What the command comes to call; tests of behaviour call nothing that writes files."""
         if self._calls is None:
             is_behaviour = case.check[0] == "behaviour"
-            self._calls = RecordedCalls() if is_behaviour else record_calls(case)
+            self._calls = RecordedToolCalls() if is_behaviour else record_calls(case)
         return self._calls
 
     def _unique_proposals(self, case: RepairCase) -> Iterator[Proposal]:
@@ -255,7 +255,7 @@ class RecipeRung:
         files = [entry.path for entry in case.git.tree(case.rev)]
         read = _make_reader(case)
         yield from self._propose_completions(case)
-        for remedy in _find_remedies(case, files, read, partial(self._record_calls, case)):
+        for remedy in _find_remedies(case, files, read, partial(self._record_tool_calls, case)):
             try:
                 changed = run_remedy(case, remedy)
             except SetupFailed as error:
@@ -430,7 +430,7 @@ class RecipeRung:
         )
 
 
-def _describe_remedies(case: RepairCase, recorded: RecordedCalls) -> tuple[str, ...]:
+def _describe_remedies(case: RepairCase, recorded: RecordedToolCalls) -> tuple[str, ...]:
     """Descriptions of the remedies that the tool offers; its complaint if it offers none."""
     calls = [
         *find_remedies(case.trial.command_line, *recorded.known),
@@ -442,12 +442,12 @@ def _describe_remedies(case: RepairCase, recorded: RecordedCalls) -> tuple[str, 
         f"{failure.path or failure.test}: {failure.message[:200]}"
         for failure in case.before.failures[:3]
     )
-    said = f"it says: {' '.join(case.output.splitlines()[-3:])[-300:]}"
-    return offered or messages or (said,)
+    last_lines = f"it says: {' '.join(case.output.splitlines()[-3:])[-300:]}"
+    return offered or messages or (last_lines,)
 
 
 def _find_remedies(
-    case: RepairCase, files: list[str], read: ReadText, list_calls: Callable[[], RecordedCalls]
+    case: RepairCase, files: list[str], read: ReadText, list_calls: Callable[[], RecordedToolCalls]
 ) -> Iterator[Remedy]:
     """The remedies, cheapest and most certain first; each is run only if those before did not help."""
     script = _command_script(case)
@@ -493,7 +493,7 @@ def _find_remedies(
 
 
 def _read_documented_options(
-    case: RepairCase, recorded: RecordedCalls, known: Sequence[Remedy]
+    case: RepairCase, recorded: RecordedToolCalls, known: Sequence[Remedy]
 ) -> Iterator[Remedy]:
     """The remedies that the tools which failed describe in their own help."""
     first = [list(known[:1])]

@@ -748,7 +748,7 @@ def _split_command(line: str) -> list[str]:
     return line.split()
 
 
-def add_missing_runner(trial: Trial, output: str) -> Trial | None:
+def add_missing_pytest(trial: Trial, output: str) -> Trial | None:
     """The trial with pytest in its setup, where a run's output says that it is missing; None where it does not."""
     if "No module named pytest" not in output:
         return None

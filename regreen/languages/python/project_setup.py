@@ -596,7 +596,7 @@ def _own_requirements(
     written = [*get_list(project, "dependencies")]
     for name in _select_groups(get_table(project, "optional-dependencies")):
         written += get_list(get_table(project, "optional-dependencies"), name)
-    written += _poetry_requirements(get_table(poetry, "dependencies"))
+    written += _poetry_names_and_bounds(get_table(poetry, "dependencies"))
     text = files.read("pyproject.toml")
     for item in written:
         if isinstance(item, str):
@@ -677,14 +677,14 @@ def _pyproject_groups(pyproject: dict[str, object]) -> Iterator[str]:
     for env in get_table(get_table(tool, "hatch"), "envs").values():
         for key in ("dependencies", "extra-dependencies"):
             written += get_list(env, key) if isinstance(env, dict) else []
-    written += _poetry_requirements(get_table(poetry, "dev-dependencies"))
+    written += _poetry_names_and_bounds(get_table(poetry, "dev-dependencies"))
     for name in _select_groups(get_table(poetry, "group")):
         group = get_table(get_table(poetry, "group"), name)
-        written += _poetry_requirements(get_table(group, "dependencies"))
+        written += _poetry_names_and_bounds(get_table(group, "dependencies"))
     yield from (item for item in written if isinstance(item, str))
 
 
-def _poetry_requirements(table: Mapping[str, object]) -> Iterator[str]:
+def _poetry_names_and_bounds(table: Mapping[str, object]) -> Iterator[str]:
     """The rows of a table of Poetry's as requirements; what is not had from an index has no bound."""
     for name, row in table.items():
         version = row.get("version") if isinstance(row, dict) else row

@@ -237,8 +237,8 @@ def run_oxlint(
         try:
             rows = json.loads(done.stdout)["diagnostics"]
         except (ValueError, KeyError, TypeError):
-            said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-300:]
-            message = f"oxlint failed: {said}"
+            error_text = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-300:]
+            message = f"oxlint failed: {error_text}"
             raise OutsideError(message) from None
         return [hit for row in rows if (hit := _parse_diagnostic(row, laid.root))]
 
@@ -278,13 +278,13 @@ def _parse_diagnostic(row: Mapping[str, Any], root: Path) -> Diagnostic | None:
     ):  # types that only a comment names
         return None
     start = int(spans[0]["offset"])
-    said = text[start : start + int(spans[0]["length"])]
+    statement = text[start : start + int(spans[0]["length"])]
     unknown = _UNKNOWN_NAME.search(str(row["message"]))
     is_declared = unknown is not None and unknown[1].encode() in _read_declared_globals(text)
-    is_handled = rule == "typescript/no-floating-promises" and b".then(" in said
+    is_handled = rule == "typescript/no-floating-promises" and b".then(" in statement
     if is_declared or is_handled:
         return None
-    more = said.count(b"\n")
+    more = statement.count(b"\n")
     return Diagnostic(
         rule, path, line, line + (more if more < _MAX_SPAN else 0), str(row["message"])
     )

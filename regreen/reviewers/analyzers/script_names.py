@@ -529,7 +529,7 @@ def _find_uncalled_conditions(
                 receiver = node_text(part.child_by_field_name("object"))
                 call = _Call(node_text(part.child_by_field_name("property")), receiver, (), part)
             target = program.find_target(call, head)
-            if target is None or target.parameters == () or not _is_always_there(call, head):
+            if target is None or target.parameters == () or not _is_never_rebound(call, head):
                 continue
             word = rf"(?<![\w$]){re.escape(call.name)}(?![\w$])"
             if len(re.findall(word, node_text(node))) > 1:
@@ -561,7 +561,7 @@ def _split_condition(node: Node) -> list[Node]:
     return []
 
 
-def _is_always_there(call: _Call, head: ScriptFile) -> bool:
+def _is_never_rebound(call: _Call, head: ScriptFile) -> bool:
     """Whether the name is a function's own, which nothing else binds in the file or assigns anywhere."""
     if not call.receiver:
         binding = head.bindings[call.name] + (call.name in head.imports)

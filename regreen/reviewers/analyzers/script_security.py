@@ -136,9 +136,9 @@ def _make_claim(hit: Diagnostic, flow: ScriptFlow, context: ReviewContext) -> Cl
     origin = f"`{flow.source}` of the request reaches {flow.sink}"
     rows = (context.head_text(hit.path) or "").split("\n")
     places = [*flow.steps, (flow.path, flow.line)]
-    said = [f"`{flow.source}`", *("handed on" for _ in places[1:-1]), flow.sink]
+    steps = [f"`{flow.source}`", *("handed on" for _ in places[1:-1]), flow.sink]
     way = "\n".join(
-        f"{i}. `{p}:{n}` {w}" for i, ((p, n), w) in enumerate(zip(places, said, strict=True), 1)
+        f"{i}. `{p}:{n}` {w}" for i, ((p, n), w) in enumerate(zip(places, steps, strict=True), 1)
     )
     return make_analyzer_claim(
         f"taint/{flow.rule}",
@@ -222,10 +222,10 @@ def _squeeze(node: Node | None) -> str:
 def _describe_surroundings(node: Node) -> str:
     """The statement around, without the bodies of functions, and the name of the function around it."""
     inner, outer = node, node.parent
-    said = ""
+    text = ""
     while outer is not None:
         if outer.type == "object":
-            said += _squeeze(outer) + " "
+            text += _squeeze(outer) + " "
         if inner.type in SCRIPT_FUNCTIONS:
             named = (
                 inner.child_by_field_name("name")
@@ -233,11 +233,11 @@ def _describe_surroundings(node: Node) -> str:
                 or outer.child_by_field_name("key")
                 or outer.child_by_field_name("left")
             )
-            return f"{said}{node_text(named)[:100]}"
+            return f"{text}{node_text(named)[:100]}"
         if outer.type in {"statement_block", "program", "class_body"}:
-            said += node_text(inner)[:300] + " "
+            text += node_text(inner)[:300] + " "
         inner, outer = outer, outer.parent
-    return said
+    return text
 
 
 def _make_misuse_claim(hit: Diagnostic, row: _Misuse, context: ReviewContext) -> Claim:

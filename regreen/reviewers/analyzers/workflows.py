@@ -187,7 +187,7 @@ class _RiskFinder:
             for index, step in enumerate(job.steps):
                 run = step.get("run")
                 if isinstance(run, str):
-                    yield from self._sent_secret_risks(job, step, run)
+                    yield from self._exfiltration_risks(job, step, run)
                     yield from self._download_risks(job, step, run)
                     yield from self._environment_file_risks(job, step, run)
                 yield from self._artifact_risks(job, index)
@@ -366,7 +366,7 @@ class _RiskFinder:
             line = self._find_line(step, first, printed.group().strip()[:60])
             yield _make_risk("printed-secret", f"{job.name} printed", line)
 
-    def _sent_secret_risks(
+    def _exfiltration_risks(
         self, job: ParsedJob, step: WorkflowMapping, run: str
     ) -> Iterator[WorkflowRisk]:
         sending = _get_pattern("sending_command")

@@ -168,7 +168,7 @@ def _with_functions(context: ReviewContext, file: FileChange) -> FileChange:
     lines = [x for h in file.hunks for x in h.lines]
     if len(lines) <= _SMALL_FILE and not is_test(file.path):
         return file
-    wanted = _wanted_lines(context, file, lines)
+    wanted = _wanted_positions(context, file, lines)
     hunks = []
     for near, stretch in groupby(enumerate(lines), lambda item: item[0] in wanted):
         if near:
@@ -177,7 +177,9 @@ def _with_functions(context: ReviewContext, file: FileChange) -> FileChange:
     return replace(file, hunks=tuple(hunks))
 
 
-def _wanted_lines(context: ReviewContext, file: FileChange, lines: Sequence[DiffLine]) -> set[int]:
+def _wanted_positions(
+    context: ReviewContext, file: FileChange, lines: Sequence[DiffLine]
+) -> set[int]:
     """Positions in `lines` that are worth showing."""
     changed = [i for i, x in enumerate(lines) if x.kind != " "]
     around = _TEST_CONTEXT_LINES if is_test(file.path) else _CONTEXT_LINES

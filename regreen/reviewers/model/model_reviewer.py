@@ -24,7 +24,7 @@ from regreen.domain.models import (
 )
 from regreen.domain.ports import Git, Model, Sandbox
 from regreen.domain.text_limits import shorten_text
-from regreen.languages.python.dependencies import add_missing_runner
+from regreen.languages.python.dependencies import add_missing_pytest
 from regreen.languages.python.test_tools import PYTHON_TESTS
 from regreen.languages.registry import find_test_tools, has_capability
 from regreen.reviewers.analyzers import bundled_checkers
@@ -192,10 +192,10 @@ class ClaimTester:
         bench = _Bench(trial, context.git, tests.sandbox, "")
         files = context.run_isolated(_find_tests_of_change)
         first = self._run_existing(bench, files)
-        if (completed := add_missing_runner(trial, first.stdout + first.stderr)) is not None:
+        if (completed := add_missing_pytest(trial, first.stdout + first.stderr)) is not None:
             bench = replace(bench, trial=completed)
             first = self._run_existing(bench, files)
-        if add_missing_runner(trial, first.stdout + first.stderr) is not None:
+        if add_missing_pytest(trial, first.stdout + first.stderr) is not None:
             self.missing = "the environment of the tests has no pytest"
             return None
         if files:

@@ -249,8 +249,8 @@ class _FlowReader:
     def add_promisified_name(self, node: Node) -> None:
         """`const run = promisify(exec)` is another name of `exec`."""
         value = node.child_by_field_name("value")
-        said = _SPACE.sub("", node_text(value)[:_MAX_TEXT])
-        if made := re.fullmatch(r"(?:\w+\.)?promisify\(([\w.]+)\)", said):
+        text = _SPACE.sub("", node_text(value)[:_MAX_TEXT])
+        if made := re.fullmatch(r"(?:\w+\.)?promisify\(([\w.]+)\)", text):
             self.aliases[node_text(node.child_by_field_name("name"))] = made[1]
 
     def read_function(self, node: Node, values: dict[str, _Taint], depth: int) -> _Taint | None:
@@ -348,19 +348,21 @@ class _FlowReader:
 
     def _trust_checked(self, node: Node, env: dict[str, _Taint]) -> None:
         condition = node.child_by_field_name("condition") or node.child_by_field_name("value")
-        said = node_text(condition)
-        if node.type == "switch_statement" or re.search(_load_models()[0]["checks"], said[:2000]):
-            names = {*re.findall(r"[A-Za-z_$][\w$]*", said)}
+        condition_text = node_text(condition)
+        if node.type == "switch_statement" or re.search(
+            _load_models()[0]["checks"], condition_text[:2000]
+        ):
+            names = {*re.findall(r"[A-Za-z_$][\w$]*", condition_text)}
             for name in [
                 n
                 for n, taint in env.items()
                 if n in names
-                or (taint.source and _SPACE.sub("", taint.source) in _SPACE.sub("", said))
+                or (taint.source and _SPACE.sub("", taint.source) in _SPACE.sub("", condition_text))
             ]:
                 env.pop(name)
             env |= {
                 f"={_SPACE.sub('', x)}": _Taint("")
-                for x in re.findall(r"[\w$]+(?:\.[\w$]+)+", said)
+                for x in re.findall(r"[\w$]+(?:\.[\w$]+)+", condition_text)
             }
 
     def _bind(
@@ -413,12 +415,12 @@ class _FlowReader:
     def _taint_of_member(
         self, node: Node, env: dict[str, _Taint], requests: frozenset[str]
     ) -> _Taint | None:
-        said = _SPACE.sub("", node_text(node)[:_MAX_TEXT]).replace("?.", ".")
-        if f"={said}" in env:
+        text = _SPACE.sub("", node_text(node)[:_MAX_TEXT]).replace("?.", ".")
+        if f"={text}" in env:
             return None
-        root = said.split(".", maxsplit=1)[0]
-        if root in requests and re.fullmatch(_load_models()[0]["sources"], said):
-            return self._make_source(node, said)
+        root = text.split(".", maxsplit=1)[0]
+        if root in requests and re.fullmatch(_load_models()[0]["sources"], text):
+            return self._make_source(node, text)
         name = node_text(node.child_by_field_name("property"))
         found = self._taint_of(node.child_by_field_name("object"), env, requests)
         if name == "length" or found is None:
@@ -427,20 +429,20 @@ class _FlowReader:
             return replace(found, text="") if name == "searchParams" else None
         return found
 
-    def _make_source(self, node: Node, said: str) -> _Taint:
-        return _Taint(said, steps=((self.path, node.start_point[0] + 1),))
+    def _make_source(self, node: Node, expression: str) -> _Taint:
+        return _Taint(expression, steps=((self.path, node.start_point[0] + 1),))
 
     def _taint_of_address(self, node: Node, requests: frozenset[str]) -> _Taint | None:
         """`new URL(request.url)`, whose parameters the sender chose."""
         given = node.child_by_field_name("arguments")
-        said = _SPACE.sub("", node_text(given)[:_MAX_TEXT])
-        found = re.match(r"\((\w+)\.(?:req\.)?url\b", said)
+        text = _SPACE.sub("", node_text(given)[:_MAX_TEXT])
+        found = re.match(r"\((\w+)\.(?:req\.)?url\b", text)
         if (
             node_text(node.child_by_field_name("constructor")) == "URL"
             and found
             and found[1] in requests
         ):
-            return replace(self._make_source(node, said[1:-1]), text=_URL)
+            return replace(self._make_source(node, text[1:-1]), text=_URL)
         return None
 
     def _taint_of_result(
@@ -454,32 +456,32 @@ class _FlowReader:
         )
         if function is None or arguments is None:
             return None
-        said = _SPACE.sub("", node_text(function)[:_MAX_TEXT])
+        callee = _SPACE.sub("", node_text(function)[:_MAX_TEXT])
         keeps = _load_models()[0]["keeps"]
-        if said in keeps:
+        if callee in keeps:
             return next(
                 (t for c in arguments.named_children if (t := self._taint_of(c, env, requests))),
                 None,
             )
-        method = f".{said.rpartition('.')[2]}"
+        method = f".{callee.rpartition('.')[2]}"
         if method in keeps:
             return self._taint_of(function.child_by_field_name("object"), env, requests)
-        root = said.split(".", maxsplit=1)[0]
+        root = callee.split(".", maxsplit=1)[0]
         if root in requests and re.fullmatch(
-            r"\w+(?:\.req)?\.(?:param|query|header|get|json|text)", said
+            r"\w+(?:\.req)?\.(?:param|query|header|get|json|text)", callee
         ):
-            return self._make_source(node, said)
-        return self._follow_call(node, said, env, requests)
+            return self._make_source(node, callee)
+        return self._follow_call(node, callee, env, requests)
 
     def _follow_call(
-        self, node: Node, said: str, env: dict[str, _Taint], requests: frozenset[str]
+        self, node: Node, callee: str, env: dict[str, _Taint], requests: frozenset[str]
     ) -> _Taint | None:
         """Read the function that a call means with its arguments; what it returns of them."""
         arguments = node.child_by_field_name("arguments")
         given = [c for c in arguments.named_children if c.type != "comment"] if arguments else []
         if self.depth >= _MAX_CALLS or not any(self._taint_of(c, env, requests) for c in given):
             return None
-        receiver, _, name = said.rpartition(".")
+        receiver, _, name = callee.rpartition(".")
         mine = receiver in {"", "this"}
         own = self.functions.get(name) if mine else None
         target = ScriptFunction(self.path, self.text, own) if own is not None else None
@@ -513,8 +515,8 @@ class _FlowReader:
         if function is None or arguments is None or arguments.type != "arguments":
             return
         given = [c for c in arguments.named_children if c.type != "comment"]
-        said = _SPACE.sub("", node_text(function)[:_MAX_TEXT])
-        said = self.aliases.get(said, said)
+        callee = _SPACE.sub("", node_text(function)[:_MAX_TEXT])
+        callee = self.aliases.get(callee, callee)
         taints = [self._taint_of(c, env, requests) for c in given]
         for sink in _load_models()[1]:
             at = sink.argument if sink.argument >= 0 else len(given) - 1
@@ -522,11 +524,11 @@ class _FlowReader:
             if (
                 taint
                 and taint.text != _URL
-                and sink.calls.fullmatch(said)
+                and sink.calls.fullmatch(callee)
                 and self._is_harmful(sink, given, at, taint)
             ):
                 line, end = node.start_point[0] + 1, node.end_point[0] + 1
-                shown = f"`{said[-80:]}`"
+                shown = f"`{callee[-80:]}`"
                 flow = ScriptFlow(
                     sink.rule,
                     self.path,
@@ -537,8 +539,8 @@ class _FlowReader:
                     sink.mend,
                     taint.steps,
                 )
-                self.run.flows.setdefault((sink.rule, self.path, line, said), flow)
-        self._follow_call(node, said, env, requests)
+                self.run.flows.setdefault((sink.rule, self.path, line, callee), flow)
+        self._follow_call(node, callee, env, requests)
 
     def _is_harmful(self, sink: _Sink, given: list[Node], at: int, taint: _Taint) -> bool:
         others = _SPACE.sub(

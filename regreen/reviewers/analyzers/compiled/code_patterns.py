@@ -469,7 +469,7 @@ def _branch_uses(match: _Match) -> bool:
     return called is not None and not (may_call and use[called.end() :].startswith("("))
 
 
-def _leaves_locked(match: _Match) -> bool:
+def _move_to_locked_exit(match: _Match) -> bool:
     """Between the lock and its unlock in the same block a nested statement returns without unlocking."""
     statement = match.nodes["hit"]
     block = statement.parent
@@ -678,7 +678,7 @@ _CHECKS: Mapping[str, Callable[[_Match], bool]] = {
     "crossed_arguments": _has_crossed_arguments,
     "value_is_used": _value_is_used,
     "branch_uses": _branch_uses,
-    "leaves_locked": _leaves_locked,
+    "leaves_locked": _move_to_locked_exit,
     "in_loop": _in_loop,
     "not_in_loop": _not_in_loop,
     "more_follows": _more_follows,

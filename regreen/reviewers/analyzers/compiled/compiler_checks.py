@@ -178,8 +178,8 @@ def _run_compiler(  # noqa: PLR0917
     except SetupFailed as error:
         if _MISSING in error.output:
             return missing
-        said = " ".join(error.output.split())[-200:]
-        return CompilerFailure(f"{language.title} was not compiled: {error}: {said}")
+        error_text = " ".join(error.output.split())[-200:]
+        return CompilerFailure(f"{language.title} was not compiled: {error}: {error_text}")
     with sandbox.open(env, context.git.archive(rev, plan.files), _LIMITS) as box:
         command = f"command -v {tools.program} >/dev/null || exit 127; {plan.command}"
         done = box.run(("sh", "-c", command), timeout=_SECONDS, cancel=context.cancel)
@@ -365,7 +365,7 @@ def _find_cause(hit: Diagnostic, context: ReviewContext, language: Language) -> 
     """The changed line that shares most names with the error; a definition that the error names counts most."""
     rows = (context.head_text(hit.path) or "").split("\n")
     code = rows[hit.line - 1][:2000] if hit.line <= len(rows) else ""
-    said = {*_WORD.findall(hit.message)} & {*_WORD.findall(code)}
+    named_words = {*_WORD.findall(hit.message)} & {*_WORD.findall(code)}
     used = {*_WORD.findall(code)} | {*re.findall(r"[`'.](\w{2,100})\b", hit.message)}
     best: tuple[int, _Cause] | None = None
     for file in context.files:
@@ -387,7 +387,10 @@ def _find_cause(hit: Diagnostic, context: ReviewContext, language: Language) -> 
                 name = inner.short_name if inner else ""
                 at_head = inner is not None and number == inner.start
                 score = (
-                    2 * len(shared) + 2 * len(shared & said) + (6 if name in used else 0) + at_head
+                    2 * len(shared)
+                    + 2 * len(shared & named_words)
+                    + (6 if name in used else 0)
+                    + at_head
                 )
                 if shared and (best is None or score > best[0]):
                     best = (score, _Cause(file.path, number, side, name if name in used else ""))
