@@ -67,7 +67,7 @@ class TestListener(Protocol):
 
     @property
     def output(self) -> str:
-        """The file below /work in which the results are found after the run."""
+        """The file of the box in which the results are found after the run."""
         ...
 
     def read_programs(self) -> Mapping[str, bytes]:

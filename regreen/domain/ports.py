@@ -38,6 +38,10 @@ class Clock(Protocol):
         ...
 
 
+BOX_HOME = "/home/regreen"
+"""The home directory of every box, outside of the tree."""
+
+
 class Box(Protocol):
     """One isolated place with a tree at /work. Killed as a whole; unusable after a timeout, flood or cancel."""
 
@@ -89,7 +93,7 @@ class Box(Protocol):
         ...
 
     def write(self, files: Mapping[str, bytes]) -> None:
-        """Put files (paths relative to /work) into the box."""
+        """Put files into the box: paths relative to /work, or absolute ones below `BOX_HOME`."""
         ...
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ import pytest
 from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import Cancelled, OutsideError, SetupFailed, UserError
 from regreen.domain.models import EnvSpec
-from regreen.domain.ports import Box, Sandbox
+from regreen.domain.ports import BOX_HOME, Box, Sandbox
 from tests.contract.sandboxes import ALL_BACKENDS, BACKENDS, plain_env, sandbox_or_skip, tree
 
 pytestmark = pytest.mark.sandbox
@@ -125,8 +125,14 @@ def test_files_are_read_and_written(box: Box) -> None:
     assert box.read("nul\0byte") is None
 
 
-def test_files_cannot_be_written_above_the_tree(box: Box) -> None:
-    for path in ("../x", "/etc/x", "a/../../x", ""):
+def test_files_are_written_into_the_home_directory(box: Box) -> None:
+    box.write({f"{BOX_HOME}/tools/a.txt": b"home", "a.txt": b"tree"})
+    assert (box.read(f"{BOX_HOME}/tools/a.txt"), box.read("a.txt")) == (b"home", b"tree")
+    assert sh(box, 'cat "$HOME/tools/a.txt"; ls tools 2>/dev/null; true') == "home"
+
+
+def test_files_cannot_be_written_elsewhere(box: Box) -> None:
+    for path in ("../x", "/etc/x", "a/../../x", "", f"{BOX_HOME}/../x", BOX_HOME):
         with pytest.raises(UserError):
             box.write({path: b""})
 

@@ -93,6 +93,33 @@ def test_a_setup_without_a_network_is_no_fault_of_the_code(repository: Repositor
     assert "could not reach" in found["reason"]
 
 
+CHECK_EACH_FILE = """import pytest
+
+
+def pytest_collect_file(file_path, parent):
+    if file_path.suffix == ".py":
+        return CheckedFile.from_parent(parent, path=file_path)
+
+
+class CheckedFile(pytest.File):
+    def collect(self):
+        yield Check.from_parent(self, name="style")
+
+
+class Check(pytest.Item):
+    def runtest(self):
+        assert "import" + " sys" not in self.path.read_text()
+"""
+
+
+def test_a_check_of_each_file_meets_no_file_of_ours(repository: Repository) -> None:
+    """As pytest-flake8 is one: where `norecursedirs` is set, hidden folders are collected too."""
+    options = GREEN["pyproject.toml"] + 'norecursedirs = ["build"]\n'
+    repository.commit("start", {**GREEN, "conftest.py": CHECK_EACH_FILE, "pyproject.toml": options})
+    found = fixed(repository, "--setup", SETUP, "--", "python", "-m", "pytest", "-q")
+    assert found["outcome"] == "already_green", found["reason"]
+
+
 @pytest.mark.soak
 def test_a_suite_that_hangs_is_an_answer_and_no_crash(repository: Repository) -> None:
     repository.commit("hang", {**GREEN, "tests/test_hang.py": "def test_hang():\n    while True:\n        pass\n"})  # fmt: skip

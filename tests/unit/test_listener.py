@@ -66,7 +66,7 @@ PROJECT = {"shop/__init__.py": "", "shop/a.py": "ONE = 1\n", "data.json": "{}", 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     programs = PythonTestListener().read_programs()
-    texts = {name: program.decode() for name, program in programs.items()}
+    texts = {f".listen/{Path(name).name}": program.decode() for name, program in programs.items()}
     for name, text in {**PROJECT, **texts}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -76,10 +76,11 @@ def project(tmp_path: Path) -> Path:
 def heard(project: Path, *argv: str, path: str = "") -> tuple[dict[str, str], dict[str, list[str]]]:
     """How each test ended, and what failing ones looked at."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "PYTHON", "REGREEN"))}
-    env["PYTHONPATH"] = os.pathsep.join([str(project / ".regreen-listen"), path])
+    env["PYTHONPATH"] = os.pathsep.join([str(project / ".listen"), path])
+    env["REGREEN_TREE"] = str(project)
     env["PYTEST_ADDOPTS"] = "-p regreen_listen -p no:cacheprovider"
     subprocess.run([sys.executable, *argv], cwd=project, env=env, capture_output=True, check=False)
-    lines = (project / ".regreen-listen/.regreen-listen.txt").read_text().splitlines()
+    lines = (project / ".listen/heard.txt").read_text().splitlines()
     told = [line.split("\t") for line in lines]
     touched = {
         test: [one for one in json.loads(more) if one[0] != "." and (project / one).is_file()]
@@ -156,6 +157,6 @@ def test_a_pytest_that_does_not_know_a_hook_gets_none(known: bool, project: Path
         "assert hasattr(regreen_listen, 'pytest_runtest_logreport')",
         "print(hasattr(regreen_listen, 'pytest_runtest_logfinish'))",
     ]
-    env = {"PYTHONPATH": str(project / ".regreen-listen")}
+    env = {"PYTHONPATH": str(project / ".listen")}
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], env=env, capture_output=True, text=True, check=True)  # fmt: skip
     assert done.stdout.strip() == str(known)

@@ -369,12 +369,11 @@ class BackendBox:
         """Put files into the box; see `ports.Box.write`.
 
         Raises:
-            UserError: a path leads out of /work, or there is no room.
+            UserError: a path leads out of /work and of the home directory, or there is no room.
             OutsideError: the box could not take them (a folder is in the way).
         """
-        self._run_tar_script(
-            ["/bin/sh", "-c", box_scripts.WRITE_SCRIPT], (layout.pack_files(files),)
-        )
+        for folder, tar in layout.pack_files(files).items():
+            self._run_tar_script(["/bin/sh", "-c", box_scripts.WRITE_SCRIPT, "sh", folder], (tar,))
 
     def lay_out(self, tree: Iterable[bytes], *, from_setup: bool) -> None:
         """Unpack the tree at /work, together with the files that the environment's setup left there.

@@ -6,8 +6,10 @@ deceives them affects its own box alone.
 
 from __future__ import annotations
 
+from regreen.domain.ports import BOX_HOME
+
 WORK_DIR = "/work"
-HOME_DIR = "/home/regreen"
+HOME_DIR = BOX_HOME
 ENV_DIR = "/env"
 
 # Runs argv in a directory; a missing command is 127 and a missing directory 126, as in any shell.
@@ -151,4 +153,4 @@ x" ] || exit 3
 exec head -c "$2" <&3
 """
 
-WRITE_SCRIPT = "cd /work && exec tar -xf -"
+WRITE_SCRIPT = 'cd -- "$1" && exec tar -xf -'

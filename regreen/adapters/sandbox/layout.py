@@ -175,19 +175,29 @@ def can_be_read(path: str, limit: int) -> bool:
     return bool(path) and "\0" not in path and limit >= 0
 
 
-def pack_files(files: Mapping[str, bytes]) -> bytes:
-    """Files as a tar file, paths relative to /work.
+def pack_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files as a tar file for each directory of the box under which they belong: the tree, the home directory.
 
     Raises:
-        UserError: a path is absolute or leads out.
+        UserError: a path leads out of both.
     """
+    home = PurePosixPath(box_scripts.HOME_DIR)
+    below: dict[str, dict[PurePosixPath, bytes]] = {}
+    for name, content in files.items():
+        path, folder = PurePosixPath(name), box_scripts.WORK_DIR
+        if path.is_relative_to(home):
+            path, folder = path.relative_to(home), box_scripts.HOME_DIR
+        if path.is_absolute() or ".." in path.parts or "\0" in name or not path.parts:
+            message = f"not a path inside the tree: {name!r}"
+            raise UserError(message)
+        below.setdefault(folder, {})[path] = content
+    return {folder: _make_tar(its_files) for folder, its_files in below.items()}
+
+
+def _make_tar(files: Mapping[PurePosixPath, bytes]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for name, content in files.items():
-            path = PurePosixPath(name)
-            if path.is_absolute() or ".." in path.parts or "\0" in name or not path.parts:
-                message = f"not a path inside the tree: {name!r}"
-                raise UserError(message)
+        for path, content in files.items():
             entry = tarfile.TarInfo(str(path))
             entry.size, entry.mode, entry.mtime = len(content), 0o644, int(time.time())
             tar.addfile(entry, io.BytesIO(content))

@@ -13,9 +13,11 @@ from typing import Any
 
 from regreen.code.python_calls import is_module
 from regreen.domain.languages import MeasuredFile
+from regreen.domain.ports import BOX_HOME
 
 COLLECTORS = frozenset({"pytest", "py.test"})
-_FOLDER = ".regreen-listen"
+# Not in the tree: plugins that check files would check these.
+_FOLDER = f"{BOX_HOME}/.regreen-listen"
 _PYTEST_OUTPUT = re.compile(
     r"={3} (?:test session starts|short test summary info|.{0,200}(?:passed|failed|error)s?\b.{0,100}) ?={3,}"
 )
@@ -34,7 +36,7 @@ _PROGRAMS = files("regreen.languages.python").joinpath("box_programs")
 class PythonTestListener:
     """Listens to pytest as a plugin, and to unittest from `sitecustomize`."""
 
-    output = f"{_FOLDER}/{_FOLDER}.txt"
+    output = f"{_FOLDER}/heard.txt"
 
     def read_programs(self) -> Mapping[str, bytes]:
         """The files to write into the box, by path."""
@@ -43,7 +45,7 @@ class PythonTestListener:
 
     def extend_environment(self, env: Mapping[str, str], seconds: float | None) -> dict[str, str]:
         """`env` with what starts the programs."""
-        path = ":".join(part for part in (env.get("PYTHONPATH", ""), f"/work/{_FOLDER}") if part)
+        path = ":".join(part for part in (env.get("PYTHONPATH", ""), _FOLDER) if part)
         limit = {} if seconds is None else {"REGREEN_LISTEN_SECONDS": f"{seconds:.1f}"}
         options = f"{env.get('PYTEST_ADDOPTS', '')} -p regreen_listen".strip()
         return {**env, "PYTHONPATH": path, **limit, "PYTEST_ADDOPTS": options}

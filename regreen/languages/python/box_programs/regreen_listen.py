@@ -9,6 +9,7 @@ import sys
 import time
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+_TREE = os.environ.get("REGREEN_TREE", "/work")
 _MINE = False
 _UNTIL = time.monotonic() + float(os.environ.get("REGREEN_LISTEN_SECONDS", "inf"))
 _SESSION = []
@@ -37,7 +38,7 @@ def _claim():
 
 
 def _record(word, nodeid="", more=""):
-    with open(os.path.join(_HERE, ".regreen-listen.txt"), "a", encoding="utf-8") as file:
+    with open(os.path.join(_HERE, "heard.txt"), "a", encoding="utf-8") as file:
         file.write("\t".join((word, nodeid.replace("\n", " ").replace("\t", " "), more)) + "\n")
 
 
@@ -51,7 +52,7 @@ def _is_read():
             or "-packages" in path
         ):
             return False
-        if path.startswith(os.path.dirname(_HERE) + os.sep):
+        if path.startswith(_TREE + os.sep):
             return True
         frame = frame.f_back
     return False
@@ -63,7 +64,7 @@ def _runs_project_code():
     while frame is not None:
         name = frame.f_code.co_filename
         path = os.path.abspath(name)
-        if path.startswith(os.path.dirname(_HERE) + os.sep) and not (
+        if path.startswith(_TREE + os.sep) and not (
             name.startswith("<") or path.startswith(_HERE + os.sep) or "-packages" in path
         ):
             return True
@@ -78,7 +79,7 @@ def _touch(event, given):
         if _COLLECTING and not _runs_project_code():
             return
         if not given[0].endswith((".py", ".pyc")) or (given[0].endswith(".py") and _is_read()):
-            _TOUCHED.append(os.path.relpath(os.path.realpath(given[0]), os.path.dirname(_HERE)))
+            _TOUCHED.append(os.path.relpath(os.path.realpath(given[0]), _TREE))
     elif event in ("subprocess.Popen", "os.system", "os.posix_spawn", "os.exec"):
         _TOUCHED.append("the program " + str(given[0])[:300])
 
