@@ -160,3 +160,20 @@ def test_a_pytest_that_does_not_know_a_hook_gets_none(known: bool, project: Path
     env = {"PYTHONPATH": str(project / ".listen")}
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], env=env, capture_output=True, text=True, check=True)  # fmt: skip
     assert done.stdout.strip() == str(known)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_pytest_without_the_option_to_go_on_gets_it(known: bool, project: Path) -> None:
+    """pytest before 3.0 goes on where a file cannot be collected, and refuses the option that asks for it."""
+    lines = [
+        "from _pytest.config.argparsing import Parser",
+        "import regreen_listen",
+        "parser = Parser(_ispytest=True)",
+        "option = '--continue-on-collection-errors'",
+        f"{known} and parser.getgroup('general').addoption(option, action='count')",
+        "regreen_listen.pytest_addoption(parser)",
+        "print(parser.parse([option]).continue_on_collection_errors)",
+    ]
+    env = {"PYTHONPATH": str(project / ".regreen-listen")}
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], env=env, capture_output=True, text=True, check=True)  # fmt: skip
+    assert done.stdout.strip() == ("1" if known else "True")
