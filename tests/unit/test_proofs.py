@@ -220,6 +220,75 @@ def test_a_change_that_weakens_the_tests(path: str, old: str, new: str, refused:
     assert any(reason.level == "deny" for reason in found) is refused, found
 
 
+SKIPPING = """\
+import sys
+
+import pytest
+
+old = pytest.mark.skipif(sys.version_info < (3, 9), reason="old")
+
+
+def make(lexer):
+    class Made:
+        def test_made(self):
+            assert lexer("a")
+
+    return Made
+
+
+class TestAll:
+    def test_one(self):
+        assert f(1)
+
+    def test_two(self):
+        assert f(2)
+
+
+@pytest.mark.parametrize("x", [1, 2])
+def test_cases(x):
+    assert f(x)
+"""
+SKIP = "@pytest.mark.skipif(sys.platform == 'win32', reason='w')"
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "refused"),
+    [
+        # what exists is skipped now
+        ("    def test_one", f"    {SKIP}\n    def test_one", True),
+        ("class TestAll", f"{SKIP}\nclass TestAll", True),
+        ("        def test_made", f"        {SKIP}\n        def test_made", True),
+        ("    def test_one", "    @old\n    def test_one", True),
+        ("[1, 2]", "[1, pytest.param(2, marks=pytest.mark.xfail)]", True),
+        ("[1, 2]", "[1, pytest.param(2, marks=old)]", True),
+        ("import pytest\n", "import pytest\n\npytestmark = pytest.mark.skipif(True, reason='w')\n", True),
+        ("import pytest\n", "import pytest\n\nyaml = pytest.importorskip('yaml')\n", True),
+        ("    def test_one(self):\n", f"    {SKIP}\n    def test_first(self):\n", True),
+        ("    def test_one(self):\n", "    def setup_method(self):\n        pytest.skip('w')\n\n    def test_one(self):\n", True),
+        ("class TestAll:\n    def test_one(self):\n", "def need():\n    pytest.skip('w')\n\n\nclass TestAll:\n    def test_one(self):\n        need()\n", True),
+        ("class TestAll:\n    def test_one(self", "@pytest.fixture\ndef web():\n    pytest.skip('w')\n\n\nclass TestAll:\n    def test_one(self, web", True),
+        # what is new is
+        ("    def test_one", f"    {SKIP}\n    def test_new(self):\n        assert f(3)\n\n    def test_one", False),
+        ("        def test_made", f"        {SKIP}\n        def test_new(self):\n            assert lexer('b')\n\n        def test_made", False),
+        ("[1, 2]", "[1, 2, pytest.param(3, marks=pytest.mark.xfail)]", False),
+        ("[1, 2]", "[1, 2, pytest.param(3, marks=old)]", False),
+        ("old = ", "new = dict(marks=[pytest.mark.xfail(sys.platform == 'win32')])\nold = ", False),
+        ("class TestAll:\n", "if sys.platform == 'linux':\n    def test_new():\n        pytest.skip('w')\n\n\nclass TestAll:\n", False),
+    ],
+)  # fmt: skip
+def test_a_skip_weakens_what_was_not_skipped(was: str, now: str, refused: bool) -> None:
+    found = check_weakening([PatchedFile("tests/test_a.py", SKIPPING, SKIPPING.replace(was, now))])
+    assert any(reason.level == "deny" for reason in found) is refused, found
+
+
+def test_a_skip_that_moves_from_a_class_to_its_tests_skips_nothing_new() -> None:
+    whole = SKIPPING.replace("class TestAll", f"{SKIP}\nclass TestAll")
+    first = SKIPPING.replace("    def test_one", f"    {SKIP}\n    def test_one")
+    second = SKIPPING.replace("    def test_two", f"    {SKIP}\n    def test_two")
+    assert not check_weakening([PatchedFile("tests/test_a.py", whole, first)])
+    assert check_weakening([PatchedFile("tests/test_a.py", first, second)])
+
+
 def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watches() -> None:
     name = "tests/test_calc.py::LimitTest::test_limit"
     shown = TestProof(name, "fail", "pass", "proven", "it fails without the change: assert 3 == 2")

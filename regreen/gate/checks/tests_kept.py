@@ -9,9 +9,10 @@ import re
 import tomllib
 import unittest
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from configparser import ConfigParser
 from configparser import Error as ConfigError
+from dataclasses import dataclass
 from itertools import islice
 
 from regreen.code.config_loaders import load_toml
@@ -19,7 +20,7 @@ from regreen.code.file_change import CheckReason, PatchedFile, ReasonLevel
 from regreen.code.file_languages import language_row
 from regreen.code.paths import is_source, is_test, is_test_config
 from regreen.code.python_calls import last_name
-from regreen.gate.facts import find_nodes, is_parsed
+from regreen.gate.facts import PythonFunction, find_nodes, is_parsed
 from regreen.gate.words import name_set, word_pattern
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -176,7 +177,7 @@ def _module_statements(tree: ast.Module | None) -> Counter[str]:
 
 
 def check_assertions(files: Sequence[PatchedFile], *, person: bool = False) -> list[CheckReason]:
-    """Check 3: in no test file fewer assertions or cases, in no file a new skip.
+    """Check 3: in no test file fewer assertions or cases, in no file a new skip of what exists.
 
     A `person` who changes the source too may remove a few, if another person looks.
     """
@@ -200,37 +201,137 @@ def check_assertions(files: Sequence[PatchedFile], *, person: bool = False) -> l
 
 
 def _find_new_skips(file: PatchedFile) -> Iterator[CheckReason]:
-    """New skips of existing tests, and new skips anywhere in product source."""
+    """New skips of existing tests and cases, and new skips in existing product source."""
     if file.old is None and is_test(file.path):
         return
-    before = _count_skips(file, file.old_tree, file.old)
-    after = _count_skips(file, file.new_tree, file.new)
-    if after > before and (is_test(file.path) or _may_hold_tests(file)):
+    before, after = _count_skips(file)
+    grown = {owner for owner in after if after[owner] > before[owner]}
+    # a mark that moves from a class to its tests skips none that was not skipped
+    moved = {owner for owner in grown if any(after[up] < before[up] for up in _list_outer(owner))}
+    if grown - moved and (is_test(file.path) or _may_hold_tests(file)):
         what = f"{file.path}: a test is skipped, or expected to fail, that was not"
         yield CheckReason("assertions", what, "deny")
 
 
-def _count_skips(file: PatchedFile, tree: ast.Module | None, text: str | None) -> int:
-    if tree is None:
-        return 0 if file.has_syntax_tree else len(word_pattern("skipped_tests").findall(text or ""))
-    known = _dump_definitions(file.old_tree)
-    return sum(
-        _is_skip(node)
-        for part in _existing_parts(tree.body, "", known)
-        for node in find_nodes(part, ast.Attribute, ast.Name)
+def _list_outer(name: str) -> Iterator[str]:
+    """The dotted names of what a definition stands in; "" is the module."""
+    while name:
+        name = name.rpartition(".")[0]
+        yield name
+
+
+def _count_skips(file: PatchedFile) -> tuple[Counter[str], Counter[str]]:
+    """How often each definition is skipped before, and how often each of the same is skipped after."""
+    if not file.has_syntax_tree:
+        pattern = word_pattern("skipped_tests")
+        was, now = (len(pattern.findall(text or "")) for text in (file.old, file.new))
+        return Counter({"": was}), Counter({"": now})
+    if not any(word in (file.new or "") for word in name_set("skip_calls")):
+        return Counter(), Counter()
+    old, new = (
+        _SkippingModule(tree, nests=is_test(file.path)) for tree in (file.old_tree, file.new_tree)
     )
+    gone = {body: name for name, body in old.bodies.items() if name not in new.bodies}
+    known = {
+        name: name if name in old.bodies else gone[body]
+        for name, body in new.bodies.items()
+        if name in old.bodies or body in gone
+    }
+    added = {
+        one.owner.rpartition(".")[2]
+        for one in new.uses
+        if one.owner not in known and one.skips(frozenset())
+    }
+    helpers = {name for name in added if not name.lower().startswith("test")}
+    before = Counter(one.owner for one in old.uses if one.skips(old.marks))
+    cases = old.list_cases()
+    after = Counter(
+        known[one.owner]
+        for one in new.uses
+        if one.owner in known
+        and one.skips(new.marks | helpers)
+        and (not one.case or one.case in cases)
+    )
+    return before, after
 
 
-def _existing_parts(
-    body: Sequence[ast.stmt], prefix: str, known: Mapping[str, list[str]]
-) -> Iterator[ast.AST]:
-    """Everything but the functions and classes that are new."""
-    for node in body:
-        if isinstance(node, ast.ClassDef) and f"{prefix}{node.name}" in known:
-            yield from node.decorator_list
-            yield from _existing_parts(node.body, f"{prefix}{node.name}.", known)
-        elif not isinstance(node, _DEFINITIONS) or f"{prefix}{node.name}" in known:
-            yield node
+@dataclass(frozen=True, slots=True)
+class _NameUse:
+    """A name that is used in a definition, and the arguments of the parametrized case around it; "" for none."""
+
+    owner: str
+    case: str
+    node: ast.Attribute | ast.Name | ast.arg
+
+    def skips(self, names: Set[str]) -> bool:
+        """Whether it skips what it is used in: by itself, or as a mark or a helper that is called so."""
+        match self.node:
+            case ast.arg(arg=name):
+                return name in names
+            case ast.Name() | ast.Attribute() as node:
+                return _is_skip(node) or (isinstance(node, ast.Name) and node.id in names)
+
+
+class _SkippingModule:
+    """The definitions of a module by dotted name ("" is the module itself), and the names that each of them uses.
+
+    `marks` are the names that stand for a mark. Where no function `nests`, one inside another is a part of it.
+    """
+
+    def __init__(self, tree: ast.Module | None, *, nests: bool) -> None:
+        self.bodies = {"": ""}
+        self._groups: list[Sequence[ast.expr]] = []
+        self.marks: set[str] = set()
+        self.uses: list[_NameUse] = []
+        waiting: list[tuple[ast.AST, str, str, bool]] = [(tree, "", "", True)] if tree else []
+        while waiting:
+            node, owner, case, opens = waiting.pop()
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_mark(name, value):
+                    self.marks.add(name)
+                    continue
+                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if (
+                    opens and not _runs_around(node)
+                ):
+                    owner = f"{owner}.{node.name}" if owner else node.name
+                    self.bodies[owner] = "\n".join(ast.dump(part) for part in node.body)
+                    opens = nests or isinstance(node, ast.ClassDef)
+                case ast.Call(func=func, args=args) if last_name(func) == "param":
+                    case = _dump_case(args)
+                    self._groups.append(args)
+                case ast.List(elts=elements) | ast.Tuple(elts=elements):
+                    self._groups += [elements, *([one] for one in elements)]
+                case ast.Attribute() | ast.Name() | ast.arg():
+                    self.uses.append(_NameUse(owner, case, node))
+                case _:
+                    pass
+            waiting += [(part, owner, case, opens) for part in ast.iter_child_nodes(node)]
+
+    def list_cases(self) -> frozenset[str]:
+        """The arguments of all that may be a parametrized case."""
+        return frozenset(map(_dump_case, self._groups))
+
+
+def _runs_around(node: PythonFunction | ast.ClassDef) -> bool:
+    """Whether it runs around the tests that it stands beside, so that a skip in it is one of theirs."""
+    in_use = any("autouse" in ast.dump(decorator) for decorator in node.decorator_list)
+    return in_use or node.name in name_set("setup_functions")
+
+
+def _dump_case(arguments: Sequence[ast.expr]) -> str:
+    return repr([ast.dump(one) for one in arguments])
+
+
+def _is_mark(name: str, value: ast.expr) -> bool:
+    """Whether an assignment names a mark that skips nothing by itself; `pytestmark` skips the module."""
+    skips = [node for node in find_nodes(value, ast.Attribute, ast.Name) if _is_skip(node)]
+    return bool(skips) and name != "pytestmark" and all(map(_is_decorator, skips))
+
+
+def _is_decorator(node: ast.Attribute | ast.Name) -> bool:
+    """`mark.skip` and `skipIf` wait for the test that they are put on; `pytest.skip` and `SkipTest` do not."""
+    of_mark = isinstance(node, ast.Attribute) and last_name(node.value) == "mark"
+    return of_mark or last_name(node) in {"skipIf", "skipUnless", "expectedFailure"}
 
 
 def _count_elements_of_sides(file: PatchedFile) -> tuple[Counter[str], Counter[str]]:

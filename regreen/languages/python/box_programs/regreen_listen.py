@@ -91,7 +91,7 @@ if hasattr(sys, "addaudithook"):
 def pytest_addoption(parser):
     # pytest before 3.0 always goes on where a file cannot be collected, and has no option that says so
     name = "--continue-on-collection-errors"
-    groups = [parser._anonymous] + parser._groups
+    groups = [parser._anonymous, *parser._groups]
     if not any(name in option.names() for group in groups for option in group.options):
         parser.addoption(name, action="store_true")
 
