@@ -492,10 +492,7 @@ class CommandHandler:
                     config_to_yaml(loaded.config), loaded.source, loaded.problems
                 )
             case "cancel":
-                stopped = self._desk.store.cancel(
-                    event.where.repo, event.number, context.job.record.id
-                )
-                return messages.jobs_cancelled(len(stopped))
+                return messages.jobs_cancelled(len(context.job.cancel_earlier_jobs()))
             case "retry":
                 return self._retry_last_job(context.job, event)
             case "dismiss":

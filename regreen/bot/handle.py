@@ -80,9 +80,7 @@ class EventHandler:
         match maintenance.with_current_repository(services, deserialize_work(job.record.event)):
             case PullRequestChanged(change="closed" | "converted_to_draft") as event:
                 # replies to earlier findings are still answered, and dismissals still learnt
-                stopped = services.store.cancel(
-                    event.where.repo, event.number, job.record.id, comments=False
-                )
+                stopped = job.cancel_earlier_jobs(comments=False)
                 feedback.collect_feedback(
                     services, services.github_client(event.where, REVIEW_SCOPE), event.number
                 )

@@ -715,7 +715,7 @@ def _add_job_routes(pages: Blueprint, actions: _PageActions, web_url: str) -> No
     def cancel(job_id: str) -> AnyResponse:
         found = shelf.job(job_id)
         _require_may_act(found.repo if found else None, is_there=found is not None)
-        if shelf.cancel_job(job_id):
+        if shelf.cancel_jobs([job_id]):
             actions.log_action("cancelled", job_id, found.repo if found else "", job_id)
         return redirect(f"/jobs/{quote(job_id)}", 303)
 

@@ -164,6 +164,6 @@ class DashboardStore(Store, Protocol):
         """The runs of schedules since then, newest first."""
         ...
 
-    def cancel_job(self, job_id: str) -> bool:
-        """Cancel one job; return whether it had not ended."""
+    def cancel_jobs(self, job_ids: Sequence[str]) -> list[str]:
+        """Cancel those of these jobs that have not ended; return their ids."""
         ...

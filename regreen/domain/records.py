@@ -234,10 +234,8 @@ class Store(Protocol):
         """Which of these jobs `worker` should not run any more: cancelled, superseded, or taken over."""
         ...
 
-    def cancel(
-        self, repo: str, number: int | None, except_job: str = "", *, comments: bool = True
-    ) -> list[str]:
-        """Cancel the unfinished jobs of an issue or pull request, optionally with its replies; return the ids."""
+    def cancel_jobs(self, job_ids: Sequence[str]) -> list[str]:
+        """Cancel those of these jobs that have not ended; return their ids."""
         ...
 
     def abandon(

@@ -237,10 +237,11 @@ def test_attempts_are_counted_and_a_job_can_wait_again(store: Database, clock: _
     assert store.claim_job("w", clock.now()) is None
 
 
-def test_cancelling_spares_the_one_that_cancels(store: Database) -> None:
-    store.store_orders([_order("a"), _order("b"), _order("me")])
-    assert sorted(store.cancel("octo/hello", 7, "me")) == ["a", "b"]
-    assert claim(store, "me", "w") is not None
+def test_cancelling_ends_what_is_named_and_has_not_ended(store: Database) -> None:
+    store.store_orders([_order("a"), _order("b"), _order("over")])
+    assert store.cancel_jobs(["over"]) == ["over"]
+    assert store.cancel_jobs(["a", "over", "unknown"]) == ["a"]
+    assert claim(store, "b", "w") is not None
 
 
 def test_the_jobs_of_silent_workers_are_put_back(store: Database, clock: _Clock) -> None:
@@ -253,7 +254,7 @@ def test_the_jobs_of_silent_workers_are_put_back(store: Database, clock: _Clock)
     assert store.release_lost_jobs("w", ["mine", "lost"], timedelta(minutes=1)) == []
     _was_last_seen_earlier(store, timedelta(minutes=5))
     store.record_heartbeat("alive")
-    store.cancel_job("c")
+    store.cancel_jobs(["c"])
     released = store.release_lost_jobs("w", ["mine"], timedelta(minutes=1))
     assert {(j.id, j.state, j.worker) for j in released} == {
         ("b", "running", "dead"),
@@ -277,7 +278,7 @@ def test_a_job_that_was_cancelled_before_its_next_attempt_is_handed_out_to_be_en
     begun = claim(store, "begun", "w")
     assert begun is not None
     store.reschedule_job(begun, clock.now(), "GitHub is away")
-    store.cancel("octo/hello", 7)
+    store.cancel_jobs(["begun", "new"])
     minute = timedelta(minutes=1)
     assert [j.id for j in store.release_lost_jobs("w", [], minute)] == ["begun"]
     assert store.release_lost_jobs("w", [], minute) == []

@@ -105,5 +105,5 @@ def test_every_list_and_sum(store: Database) -> None:
     assert work == QueueState("work", 1, work.oldest_s, 0)
     assert {s.kind: s.count for s in store.job_durations()} == {"fix": 1}
     assert store.tokens() == TokenTotals(60, 9, 12)
-    assert store.cancel_job("fix/o/r/7/waits")
-    assert not store.cancel_job(job.id)
+    assert store.cancel_jobs(["fix/o/r/7/waits"])
+    assert not store.cancel_jobs([job.id])

@@ -83,11 +83,31 @@ def test_the_reply_of_a_job_that_is_cancelled_before_it_starts_says_so(
         story.says("alice", how, on=pull)
     else:
         (job,) = (j for j in story.regreen.store.jobs(states=("waiting",)) if j.kind == "bisect")
-        story.regreen.store.cancel_job(job.id)
+        story.regreen.store.cancel_jobs([job.id])
     story.work()
     runner = story.regreen.runner
     runner.report_stopped_jobs(runner.take_back_lost_jobs())  # a worker does this every second
     assert pull.comments[0].startswith("Cancelled.")
+
+
+def test_a_command_that_is_given_after_a_cancel_is_answered(story: Story) -> None:
+    issue = story.issue("Broken")
+    story.says("alice", "/bisect", on=issue)
+    story.says("alice", "/cancel", on=issue)
+    story.says("alice", "/help", on=issue)
+    story.work()
+    assert issue.comments[1] == "Stopped 1 job."
+    assert issue.comments[2].startswith("Available commands")
+    assert {job.state for job in story.regreen.store.jobs(kinds=("bisect",))} == {"cancelled"}
+
+
+def test_a_draft_that_is_ready_again_at_once_is_reviewed(story: Story) -> None:
+    pull = story.pull()
+    story.deliver()
+    story.state.set_draft(pull.raw, draft=True)
+    story.state.set_draft(pull.raw, draft=False)
+    story.work()
+    assert pull.checks["Regreen"] == "success"
 
 
 def _has_begun(story: Story) -> bool:

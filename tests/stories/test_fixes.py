@@ -118,7 +118,7 @@ def test_a_branch_of_a_repair_that_was_cancelled_is_taken_back_unless_somebody_u
     (job,) = [j for j in story.regreen.store.jobs(states=("waiting",)) if j.kind == "fix"]
     story.state.when(_no_pull_is_opened)
     assert run_job(story.regreen.runner, job.id) is not None
-    story.regreen.store.cancel_job(job.id)
+    story.regreen.store.cancel_jobs([job.id])
     assert len(_our_branches(story)) == 1
     if somebody_pushed:
         story.state.commit(REPO, {"more.py": "X = 1\n"}, branch="regreen/fix-1", by="alice")
@@ -219,7 +219,7 @@ def test_a_repair_that_an_issue_asked_for_is_approved_there(story: Story) -> Non
     _red_main_that_a_person_has_to_repair(story)
     story.deliver()
     for job in story.regreen.store.jobs(states=("waiting",), kinds=("fix",)):
-        story.regreen.store.cancel_job(job.id)
+        story.regreen.store.cancel_jobs([job.id])
     issue = story.issue("Main is red")
     story.says("alice", "/fix", on=issue)
     story.work()

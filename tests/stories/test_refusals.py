@@ -77,7 +77,8 @@ def test_a_strangers_command_in_a_thread_is_refused_there(story: Story) -> None:
 def test_a_cancelled_review_is_tried_again_when_asked(story: Story) -> None:
     pull = story.pull()
     story.deliver()
-    story.regreen.store.cancel(REPO, pull.number)
+    store = story.regreen.store
+    store.cancel_jobs([job.id for job in store.jobs(repo=REPO, number=pull.number)])
     story.work()
     assert pull.checks == {}
     story.says("alice", "/retry", on=pull)

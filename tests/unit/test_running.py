@@ -326,7 +326,7 @@ def test_the_end_of_a_stopped_job_is_reported_again_after_github_was_away(bench:
         bench.order(name, key=name)
         lose(bench.store, name)
     for name in ("first", "second"):
-        assert bench.store.cancel_job(name)
+        assert bench.store.cancel_jobs([name])
     runner.report_stopped_jobs(runner.take_back_lost_jobs())
     assert reported == []
     runner.report_stopped_jobs(runner.take_back_lost_jobs())

@@ -321,14 +321,9 @@ class JobRows(StoreRows):
             wanted = set(connection.execute(query).scalars())
         return [job_id for job_id in job_ids if job_id not in wanted]
 
-    def cancel(
-        self, repo: str, number: int | None, except_job: str = "", *, comments: bool = True
-    ) -> list[str]:
-        """Cancel the unfinished jobs of an issue or pull request, optionally with its replies; return the ids."""
-        which = (t.jobs.c.repo == repo, t.jobs.c.number == number, t.jobs.c.id != except_job)
-        return self._cancel_jobs(
-            *which, *([] if comments else [t.jobs.c.kind != "comment"]), is_announced=True
-        )
+    def cancel_jobs(self, job_ids: Sequence[str]) -> list[str]:
+        """Cancel those of these jobs that have not ended; return their ids."""
+        return self._cancel_jobs(t.jobs.c.id.in_(job_ids), is_announced=True)
 
     def abandon(
         self, *, repo: str | None = None, installation: int | None = None, except_job: str = ""
@@ -336,10 +331,6 @@ class JobRows(StoreRows):
         """Cancel the unfinished jobs of a repository or installation that is out of reach; return the ids."""
         which = t.jobs.c.repo == repo if repo is not None else t.jobs.c.installation == installation
         return self._cancel_jobs(which, t.jobs.c.id != except_job)
-
-    def cancel_job(self, job_id: str) -> bool:
-        """Cancel one job; return whether it had not ended."""
-        return bool(self._cancel_jobs(t.jobs.c.id == job_id, is_announced=True))
 
     def _cancel_jobs(self, *which: sa.ColumnElement[bool], is_announced: bool = False) -> list[str]:
         """Cancel the unfinished jobs among these; `is_announced`: a reply may say already that one is in progress."""

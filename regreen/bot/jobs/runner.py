@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from regreen.bot.jobs.event_jobs import PUSHED
 from regreen.bot.jobs.log_setup import log_context
 from regreen.domain.errors import Cancelled, OutsideError, UserError
 from regreen.domain.github import NotAllowed, NotFound, RateLimited
@@ -26,6 +27,7 @@ _DEAD_AFTER = timedelta(seconds=60)
 # One try at each look for lost jobs, some twenty seconds apart: half an hour without GitHub.
 _MAX_STOP_REPORTS = 90
 _MAX_REPORT_ATTEMPTS = 3
+_MAX_LIVE_JOBS = 10_000
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +58,31 @@ class Job:
         record = self.record
         if self.cancel.is_set() or self.store.find_stopped_jobs([record.id], record.worker):
             raise Cancelled("cancelled")
+
+    def cancel_earlier_jobs(self, *, comments: bool = True) -> list[str]:
+        """Cancel what its pull request or issue had running or waiting when this job arrived; return the ids.
+
+        Comments are handled in the order of their arrival, so work that a person asked for was asked for earlier, also
+        where it was ordered later. A later comment and a later push are not touched. `comments`: earlier ones too.
+        """
+        own = self.record
+        live = self.store.jobs(
+            states=("waiting", "running"), repo=own.repo, number=own.number, limit=_MAX_LIVE_JOBS
+        )
+        return self.store.cancel_jobs(
+            [
+                job.id
+                for job in live
+                if job.id != own.id
+                and (job.created <= own.created or not _is_from_event(job))
+                and (comments or job.kind != "comment")
+            ]
+        )
+
+
+def _is_from_event(record: JobRecord) -> bool:
+    """Whether something on GitHub led to a job directly, and not a command in a comment."""
+    return record.kind == "comment" or record.priority >= PUSHED
 
 
 HandleJob = Callable[[Job], str]
