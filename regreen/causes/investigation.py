@@ -208,7 +208,6 @@ _MAX_QUIET_RUNS = 3
 _MAX_SINGLE_PACKAGES = 4
 _SEARCH_TESTS = 12
 _LEAST_SEARCH_SECONDS = 30.0
-_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _NOT_FOUND = re.compile(r"ERROR: (?:file or directory )?not found: ", re.IGNORECASE)
 
 
@@ -730,7 +729,7 @@ def _read_test_signature(name: str, run: CommandRun) -> FailureSignature | None:
         return whole
     for failure in run.failures:
         if failure.test in {name, name.partition("::")[0]}:
-            message = _NUMBERS.sub("#", failure.message.partition("\n")[0])
+            message = failure.message.partition("\n")[0]
             return FailureSignature("exit", 1, (name,), failure.kind, message)
     return replace(whole, tests=(name,), says=())
 

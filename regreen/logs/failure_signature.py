@@ -1,7 +1,8 @@
 """What a failure looks like, so that only the failure we look for counts against a commit.
 
-A signature is read from what the command printed: failing test ids, the exception's type, its message without
-numbers and addresses, the innermost frame in the project. Without these, it is the exit status alone.
+A signature is read from what the command printed: failing test ids, the exception's type, its message, the innermost
+frame in the project. Without these, it is the exit status alone. People are shown the message as it was printed; two
+messages are compared without their numbers, addresses and temporary paths.
 """
 
 from __future__ import annotations
@@ -115,10 +116,10 @@ def read_signature(result: RunResult) -> FailureSignature:
         result.exit_code,
         tuple(found),
         kind,
-        _strip_varying_text(message),
+        message.strip(),
         _find_innermost_frame(lines),
         _list_frame_paths_innermost_first(lines),
-        tuple(_strip_varying_text(item) for item in found.values()) if any(found.values()) else (),
+        tuple(item.strip() for item in found.values()) if any(found.values()) else (),
     )
 
 
@@ -142,20 +143,16 @@ def _is_alike(signature: FailureSignature, other: FailureSignature) -> bool:
 
 def _is_same_exception(signature: FailureSignature, other: FailureSignature) -> bool:
     """Whether the exceptions are alike; two failures without an exception are."""
-    if signature.kind != other.kind or _names_another(
-        signature.kind, signature.message, other.message
-    ):
+    here, there = (_strip_varying_text(text) for text in (signature.message, other.message))
+    if signature.kind != other.kind or _names_another(signature.kind, here, there):
         return False
     same_frame = bool(signature.frame) and signature.frame == other.frame
-    return (
-        not signature.kind
-        or same_frame
-        or _similarity_ratio(signature.message, other.message) >= _MIN_SIMILARITY
-    )
+    return not signature.kind or same_frame or _similarity_ratio(here, there) >= _MIN_SIMILARITY
 
 
 def _is_same_summary(text: str, also: str) -> bool:
     """Whether two summaries of one test agree; they may be truncated."""
+    text, also = _strip_varying_text(text), _strip_varying_text(also)
     (kind, message), (other, words) = _find_exception([text]), _find_exception([also])
     if kind != other:
         return False

@@ -221,6 +221,7 @@ def test_a_schedule_opens_one_issue_and_closes_it_when_green(story: Story) -> No
     (issue,) = story.issues
     assert issue.title == "main is red since “Make total faster”"
     assert "This issue closes automatically" in issue.body
+    assert re.search(r"- `AssertionError: \d+ != \d+ in tests/test_prices.py:", issue.body)
     _night(story)
     assert len(story.issues) == 1
     story.commits({"shop/prices.py": _BROKEN.replace("[1:]", "")}, message="Repair total")
