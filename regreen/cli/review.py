@@ -231,7 +231,7 @@ def _prepare_posting() -> Callable[[Review], str]:
         UserError: this is no workflow for a pull request.
     """
     from regreen.adapters.github.client import connect_with_token
-    from regreen.bot.flows.workflow_review import WORKFLOW_LOGIN, post_review, read_target
+    from regreen.bot.flows.review import WORKFLOW_LOGIN, post_review, read_target
 
     target = read_target()
     github = connect_with_token(
@@ -423,7 +423,7 @@ class LocalTests:
 
     def find_claim_tests(self) -> ClaimTests:
         """How a model's claims are tested, or why they are not."""
-        from regreen.bot.flows.workflow_review import is_fork_event
+        from regreen.bot.flows.review import is_fork_event
         from regreen.reviewers.context import ClaimTests
 
         if self.exact and not self.asked and is_fork_event():

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regreen.bisect import bench
 from regreen.bisect.commit_graph import BEFORE_RANGE, CommitGraph, linear_graph
 from regreen.bisect.posterior import (
     RateHistory,
@@ -20,7 +21,6 @@ from regreen.bisect.posterior import (
     relax_for_proof,
 )
 from regreen.bisect.search import CulpritSearch, calibrate_probability
-from tests.unit import simulation
 
 SETTINGS = settings(max_examples=60, deadline=None, derandomize=True)
 
@@ -219,7 +219,7 @@ def test_a_flaky_culprit_is_found() -> None:
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_no_regression_is_said_after_few_tests(fails: bool) -> None:
-    search = simulation.make(1024, 0, 0)
+    search = bench.make(1024, 0, 0)
     tests = 0
     while search.best()[1] < 0.95:
         (point,) = search.next_batch()
@@ -334,7 +334,7 @@ def test_dear_tests_are_avoided() -> None:
 def test_four_workers_need_few_rounds() -> None:
     rounds = []
     for culprit in range(0, 1024, 73):
-        search = simulation.make(1024, 0, 0)
+        search = bench.make(1024, 0, 0)
         count = 0
         while search.best()[1] < 0.99:
             for point in search.next_batch(4):
@@ -377,5 +377,5 @@ def test_a_merge_is_named_for_what_it_brought() -> None:
 
 def test_free_evidence_is_taken_in() -> None:
     random.seed(1)
-    told, untold = simulation.make_with_evidence(64, 0, 0), simulation.make(64, 0, 0)
+    told, untold = bench.make_with_evidence(64, 0, 0), bench.make(64, 0, 0)
     assert told.posterior()[-1] < untold.posterior()[-1]

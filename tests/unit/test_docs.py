@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
 import subprocess
@@ -104,6 +105,13 @@ def test_every_command_that_is_shown_exists_with_its_options(page: Path) -> None
         used = {word.partition("=")[0] for word in before if word.startswith("--")}
         wrong += [[name, option] for option in sorted(used - known)]
     assert wrong == []
+
+
+def test_every_function_that_is_named_for_others_exists() -> None:
+    named = re.findall(r"`(regreen(?:\.\w+)+):(\w+)", (TOP / "docs/interface.md").read_text())
+    assert ("regreen.bisect.bench", "make") in named
+    for module, name in named:
+        assert callable(getattr(importlib.import_module(module), name))
 
 
 def test_every_setting_that_is_named_exists() -> None:

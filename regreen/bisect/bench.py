@@ -1,6 +1,7 @@
-"""The search as benchmarks use it: a linear history, one outcome at a time.
+"""The search as benchmarks outside of this project drive it: a linear history, one outcome at a time.
 
-`random.seed` makes the free evidence of `make_with_evidence` repeatable.
+These names are part of the interface (`docs/interface.md`); nothing in the product uses them. `random.seed` makes the
+free evidence of `make_with_evidence` repeatable.
 """
 
 from __future__ import annotations
@@ -41,8 +42,14 @@ class LinearSearch:
         return self.n, calibrate_probability(elsewhere)
 
 
-def make(n: int, fn: float, fp: float) -> LinearSearch:
-    """A search without any evidence beyond the range."""
+def make(n: int, fn: float, fp: float) -> LinearSearch:  # noqa: ARG001 # the search learns the rates by itself
+    """A search without any evidence beyond the range.
+
+    Args:
+        n: how many commits the history has.
+        fn: how often a broken commit passes.
+        fp: how often a good commit fails.
+    """
     return LinearSearch(n)
 
 
@@ -52,7 +59,7 @@ def make_with_evidence(
     """A search with free evidence: runs at the bad end, and the test's history on good commits."""
     search = LinearSearch(n)
     for _ in range(at_bad):
-        search.observe(n - 1, random.random() < 1 - fn)
+        search.observe(n - 1, random.random() < 1 - fn)  # noqa: S311 # a simulation
     for _ in range(at_good):
-        search.observe(BEFORE_RANGE, random.random() < fp)
+        search.observe(BEFORE_RANGE, random.random() < fp)  # noqa: S311 # a simulation
     return search
