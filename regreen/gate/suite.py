@@ -18,6 +18,7 @@ from regreen.domain.errors import AnalysisFailed, SetupFailed
 from regreen.domain.job_control import StopCondition
 from regreen.domain.ports import Git, Sandbox
 from regreen.environment.inference import infer_environments
+from regreen.environment.preparation import fill_trial
 from regreen.gate.judge import SuiteComparison
 from regreen.languages.registry import (
     LANGUAGES,
@@ -139,9 +140,9 @@ class ProjectSuite:
         return self._before
 
     def _find_working_trial(self) -> tuple[Trial, CommandRun] | None:
-        failed: set[tuple[str | None, str | None]] = set()
+        failed: set[tuple[str | None, ...]] = set()
         for trial in self._list_trials(failed):
-            if (trial.setup, trial.python) in failed:
+            if (trial.setup, trial.python, trial.image) in failed:
                 continue
             share = self._stop.left * _RUN_TIME_SHARE
             limit = min(trial.timeout, MAX_RUN_SECONDS, share)
@@ -151,7 +152,7 @@ class ProjectSuite:
             limited = replace(trial, timeout=limit)
             seen = self._run_tests(limited, self._rev)
             if seen is None:
-                failed.add((trial.setup, trial.python))
+                failed.add((trial.setup, trial.python, trial.image))
                 continue
             if seen.result.ended == "timeout":
                 self._why = f"the project's own tests ({trial.command_line}) take longer than {limit:.0f} seconds"
@@ -285,18 +286,24 @@ def _detect_trials(trial: Trial, rev: str, git: Git, pythons: Sequence[str]) -> 
 
 
 def _infer_trials(trial: Trial, rev: str, git: Git, pythons: Sequence[str]) -> list[Trial]:
-    """Trials of the tests as the manifests of any language say that they run; none where no file is a test."""
+    """Trials of the tests as the manifests of any language say that they run; none where no file is a test.
+
+    Each runs in the interpreter and image that go with its setup, then in those of a trial that has a setup of its own.
+    """
     if not any(is_test(entry.path) for entry in git.tree(rev)):
         return []
+    have = (trial.python,) if trial.python else pythons
     try:
-        found = infer_environments(git, rev, pythons=pythons, today=datetime.now(UTC).date())
+        found = infer_environments(git, rev, pythons=have, today=datetime.now(UTC).date())
     except AnalysisFailed:
         return []
-    return [
-        _make_suite_trial(trial, ("bash", "-c", way.test.value), way.setup.value)
-        for way in found
-        if way.test is not None and way.setup is not None
-    ]
+    trials: list[Trial] = []
+    for way in found:
+        if way.test is not None and way.setup is not None:
+            own = _make_suite_trial(trial, ("bash", "-c", way.test.value), way.setup.value)
+            filled = fill_trial(own, way)
+            trials += [filled, own] if trial.setup and filled != own else [filled]
+    return trials
 
 
 def _make_suite_trial(trial: Trial, command: tuple[str, ...], more: str) -> Trial:

@@ -357,6 +357,20 @@ def test_a_suite_that_its_own_tools_cannot_prepare_is_prepared_as_the_manifests_
     assert "tests/test_say.py::test_shout" in held.broken[0]
 
 
+def test_a_suite_that_is_prepared_as_the_manifests_say_runs_in_their_interpreter(
+    repository: Repository,
+) -> None:
+    sandbox = sandbox_or_skip()
+    if "3.8" not in sandbox.pythons():
+        pytest.skip("boxes have no Python 3.8 here")
+    version = "      - uses: actions/setup-python@v5\n        with: {python-version: '3.8'}\n"
+    old = "import sys\n\n\ndef test_version():\n    assert sys.version_info[:2] == (3, 8)\n"
+    workflow = WORKFLOW.replace("    steps:\n", f"    steps:\n{version}")
+    red = repository.commit("old", {"tests/test_old.py": old, ".github/workflows/ci.yml": workflow})
+    held = bare_suite(repository, red, sandbox).compare_patch(red, {})
+    assert (held.why, held.broken, held.kept) == ("", (), 4)
+
+
 def test_the_setup_guard_judges_how_the_manifests_say_that_tests_are_prepared(
     repository: Repository,
 ) -> None:
