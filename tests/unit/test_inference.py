@@ -87,6 +87,21 @@ def test_python_3_6_first_gets_a_pip_that_takes_wheels_of_uv(tmp_path: Path) -> 
     assert "UV_COMPILE_BYTECODE" in newer.value
 
 
+def test_python_3_6_installs_a_project_with_setup_py_by_pip(tmp_path: Path) -> None:
+    """The last setuptools for it (59.6) lacks `build_editable`, which uv calls."""
+
+    def list_ways(version: str) -> set[str]:
+        setup_py = f"from setuptools import setup\nsetup(python_requires='=={version}.*')\n"
+        files = {**TEST, "setup.py": setup_py}
+        setup = infer(tmp_path / version, files, pythons=(version,))[0].setup
+        return set(
+            re.findall(r"(uv pip|-m pip) install [^|\n]*? -e ", setup.value if setup else "")
+        )
+
+    assert list_ways("3.6") == {"-m pip"}
+    assert list_ways("3.7") == {"uv pip", "-m pip"}
+
+
 def test_old_source_releases_are_built_by_a_later_setuptools(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

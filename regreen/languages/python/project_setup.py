@@ -359,12 +359,15 @@ def infer_python_setups(
         start.append(f"export UV_EXCLUDE_NEWER={before.isoformat()}")
     install = _install_as_of(before)
     if project.is_installable:
+        # no setuptools for Python 3.6 builds in place as uv asks
+        in_place = PIP_INSTALL if python == "3.6" and "setup.py" in files.paths else install
         lines = [
-            _install_project(project, install),
+            _install_project(project, in_place, install),
             *_requirement_lines(project.requirements, install),
         ]
         # what needs the project itself may have brought another version of it along
-        lines.append(f"{_UV_INSTALL} --no-deps -e . || true")
+        again = PIP_INSTALL if in_place == PIP_INSTALL else _UV_INSTALL
+        lines.append(f"{again} --no-deps -e . || true")
         places = _list_places(project.requirements, project.place)
         for lock in filter(files.paths.__contains__, _load_knowledge().pinning_locks):
             pinned = [*start, *_pin_versions(lock), *lines]
@@ -402,15 +405,15 @@ def _install_as_of(before: date | None) -> str:
     return f"{_UV_INSTALL}{newer}"
 
 
-def _install_project(project: _PythonProject, install: str) -> str:
+def _install_project(project: _PythonProject, in_place: str, install: str) -> str:
     """The project in place; by pip where uv cannot build it, and with as many requirements of its extras as can be had."""
-    plain = f"{install} -e . || {PIP_INSTALL} -e ."
+    plain = " || ".join(f"{way} -e ." for way in dict.fromkeys((in_place, PIP_INSTALL)))
     if not project.extras:
         return plain
     place = f".[{','.join(project.extras)}]"
     singly = " ".join(_install_singly(word, install) for word, _ in project.own)
     note = shlex.join(["echo", f"{NOT_INSTALLED}{place}"])
-    return f"{install} -e {shlex.quote(place)} || {{ {note}; {plain}; {singly} }}"
+    return f"{in_place} -e {shlex.quote(place)} || {{ {note}; {plain}; {singly} }}"
 
 
 def make_install_line(requirements: Sequence[str], setup: str = "") -> str:
