@@ -75,13 +75,20 @@ def is_popular(ecosystem: Ecosystem, name: str) -> bool:
     return normalise_name(ecosystem, name) in popular_names(ecosystem)
 
 
+_SEPARATORS = re.compile(r"[-_.]+")
+
+
 def look_alike(ecosystem: Ecosystem, name: str) -> LookAlike | None:
     """The popular package that this name could be confused with; None for popular and for distinct names."""
     plain = normalise_name(ecosystem, name)
     if not plain or plain in popular_names(ecosystem) or not popular_names(ecosystem):
         return None
     same = _names_by_skeleton(ecosystem).get(_fold_lookalikes(plain))
-    if same is not None and same != plain:
+    # Both indexes refuse new names that differ from a known one by separators alone, so one that parts the words of a
+    # known one is as old; one that joins them is what people mistype.
+    if same is not None and same == _SEPARATORS.sub("", plain):
+        return None
+    if same is not None:
         return LookAlike(same, "letters that look the same")
     return _find_typo(ecosystem, plain) or _find_affixed(ecosystem, plain)
 
@@ -90,7 +97,7 @@ def _fold_lookalikes(name: str) -> str:
     """The visual form of a name: confusable letters folded, separators dropped."""
     folded = unicodedata.normalize("NFKD", name)
     letters = "".join(_CONFUSABLE_LETTERS.get(c, c) for c in folded if not unicodedata.combining(c))
-    plain = re.sub(r"[-_.]+", "", letters.lower()).translate(_LOOKS_LIKE)
+    plain = _SEPARATORS.sub("", letters.lower()).translate(_LOOKS_LIKE)
     return plain.replace("rn", "m").replace("vv", "w").replace("1", "l").replace("i", "l")
 
 

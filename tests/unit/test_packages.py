@@ -43,6 +43,11 @@ def test_an_old_name_with_capitals_does_not_imitate_itself() -> None:
     assert look_alike("npm", "JSONStream") is None
 
 
+def test_a_name_that_parts_the_words_of_a_known_one_does_not_imitate_it() -> None:
+    assert is_popular("npm", "isarray")
+    assert look_alike("npm", "is-array") is None
+
+
 @pytest.mark.parametrize("name", ["acme-internal-billing", "my-company-utils", "zzz", "x", ""])
 def test_an_unknown_name_is_not_a_bad_one(name: str) -> None:
     assert look_alike("pypi", name) is None

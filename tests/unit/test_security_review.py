@@ -78,6 +78,29 @@ def test_moved_code_is_not_new(story: Story) -> None:
     assert rules(report(story, PythonSecurity(), {"web.py": WEB, "store.py": UNSAFE}, moved)) == []
 
 
+CIPHER = "from Crypto.Cipher import AES\n\n\ndef seal(key, data):\n    return AES.new(key, AES.MODE_ECB).encrypt(data)\n"
+EDITED = CIPHER.replace(
+    "return AES.new(key, AES.MODE_ECB)", "box = AES.new(key[:16], AES.MODE_ECB)\n    return box"
+)
+ANOTHER = (
+    CIPHER + "\n\ndef open_box(key, data):\n    return AES.new(key, AES.MODE_ECB).decrypt(data)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ({"seal.py": EDITED}, []),
+        ({"seal.py": "x = 1\n", "box.py": EDITED}, []),
+        ({"seal.py": ANOTHER}, ["taint/weak-cipher"]),
+    ],
+)
+def test_a_weak_cipher_is_new_only_where_the_change_brings_one_more(
+    story: Story, after: Files, said: list[str]
+) -> None:
+    assert rules(report(story, PythonSecurity(), {"seal.py": CIPHER}, after)) == said
+
+
 def test_a_program_that_reads_its_own_arguments_is_not_scolded(story: Story) -> None:
     after = {"tool.py": "import sys\n\nprint(open(sys.argv[1]).read())\n"}
     assert rules(report(story, PythonSecurity(), {}, after)) == []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from regreen.code.paths import is_example, is_test
 from regreen.code.python_calls import is_module, module_stem
@@ -175,20 +177,36 @@ def _find_new_flows(
         for flow in head.flows
         if _commentable_place(flow, context) is not None
     }
+
+    @cache
+    def base_flows() -> Sequence[TaintFlow]:
+        before = [file.old_path for file in context.change.files if is_module(file.old_path)]
+        return analyse_program(
+            _make_program(context, head=False), [*before, *around], _ANALYSIS_SECONDS
+        ).flows
+
+    if any(flow.origin == "code" for flow in touching.values()):
+        removed = {
+            (file.old_path, line) for file in context.change.files for line in file.removed_lines
+        }
+        gone = Counter(
+            (flow.rule, flow.sink) for flow in base_flows() if (flow.path, flow.line) in removed
+        )
+        for place, flow in list(touching.items()):
+            # a misuse that moved, or whose line was edited, is not new
+            if flow.origin == "code" and gone[flow.rule, flow.sink] > 0:
+                gone[flow.rule, flow.sink] -= 1
+                del touching[place]
     hits = [_flow_diagnostic(flow, place) for place, flow in touching.items() if place is not None]
     by_hit = {
         (hit.rule, hit.path, hit.line): flow
         for hit, flow in zip(hits, touching.values(), strict=True)
     }
-
-    def base_hits() -> list[Diagnostic]:
-        before = [file.old_path for file in context.change.files if is_module(file.old_path)]
-        base = analyse_program(
-            _make_program(context, head=False), [*before, *around], _ANALYSIS_SECONDS
-        )
-        return [_flow_diagnostic(flow, (flow.rule, flow.path, flow.line)) for flow in base.flows]
-
-    new = new_diagnostics(context, hits, base_hits)
+    new = new_diagnostics(
+        context,
+        hits,
+        lambda: [_flow_diagnostic(f, (f.rule, f.path, f.line)) for f in base_flows()],
+    )
     return [by_hit[hit.rule, hit.path, hit.line] for hit in new]
 
 
