@@ -20,6 +20,7 @@ import os
 import sys
 import tempfile
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,6 +36,7 @@ from regreen.adapters.model.anthropic_client import AnthropicModel, LedgerEntry
 from regreen.adapters.model.endpoints import ModelEndpoint
 from regreen.bot.flows.trials import rules_from_config
 from regreen.cli.review import LocalTests
+from regreen.domain.job_control import TimeLimit
 from regreen.domain.models import ModelAnswer, ModelRequest, Signals
 from regreen.domain.ports import Model
 from regreen.domain.repo_config import RepoConfig
@@ -147,7 +149,10 @@ def _review(case: Mapping[str, Any], model: Model, args: argparse.Namespace) -> 
         tests = None
         if args.claims:
             trial = Trial((), base=base, rules=rules_from_config(RepoConfig()))
-            tests = LocalTests(git, RepoConfig(), trial, head, None, exact=False, asked=True)
+            limit = TimeLimit(MOST_WAIT / 60, time.monotonic())
+            tests = LocalTests(
+                git, RepoConfig(), trial, head, None, exact=False, asked=True, limit=limit
+            )
         job = ReviewJob(
             base=base,
             head=head,
