@@ -52,14 +52,17 @@ def _walk_all(nodes):
 LIB += "".join(f"    step_{n}(nodes)\n" for n in range(60)) + "    return 'walked'\n"
 
 
+TESTS = "def make_sample():\n    return 'a sample'\n"
+
+
 @pytest.fixture
 def code(tmp_path: Path) -> Code:
     """What is shown for a claim about a change of `a.py`, beside its library."""
     checkout = Checkout(tmp_path / "r")
 
     def made(after: str, *, shown: str = "", budget: int = 2000, **said: object) -> str:
-        base = checkout.commit("one", lib_py=LIB, a_py="x = 1\n")
-        head = checkout.commit("two", lib_py=LIB, a_py=after)
+        base = checkout.commit("one", lib_py=LIB, test_lib_py=TESTS, a_py="x = 1\n")
+        head = checkout.commit("two", lib_py=LIB, test_lib_py=TESTS, a_py=after)
         git = GitRepository.open(checkout.root, home=tmp_path / "home")
         change = parse(git.diff(base, head))
         context = ReviewContext(change, change.files, base, head, base, git=git)
@@ -90,6 +93,25 @@ def test_a_long_function_is_shown_with_its_body_and_without_its_documentation(co
     assert "return 'walked'" in found
     assert "Many words." not in found
     assert code("from lib import *\nx = 3\n", budget=100, **(said | {"quote": "x = 3"})) == ""
+
+
+def test_a_class_that_the_change_shows_in_good_part_is_not_shown_again(code: Code) -> None:
+    said = {"line": 2, "quote": "x = 2", "happens": "`Marker` keeps it"}
+    after = "from lib import *\nx = 2\n"
+    half = LIB[LIB.index("class Marker") : LIB.index("    def text")]
+    assert "class Marker" in code(after, **said)
+    assert code(after.replace("2", "4"), shown=half, **(said | {"quote": "x = 4"})) == ""
+
+
+def test_code_of_tests_is_no_ground_of_a_claim_about_the_program(code: Code) -> None:
+    assert code("x = 2\n", line=1, quote="x = 2", happens="`make_sample` makes it") == ""
+
+
+def test_a_word_in_a_text_is_no_name(code: Code) -> None:
+    assert code("import lib\nx = ['_walk_all']\n", line=2, quote="x = ['_walk_all']") == ""
+    assert "walked" in code(
+        "import lib\nx = [lib._walk_all]\n", line=2, quote="x = [lib._walk_all]"
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
+from regreen.code.paths import is_test
 from regreen.code.symbol_index import CallGraph
 from regreen.code.symbols import CallSite, Definition, Outline
 from regreen.domain.errors import OutOfBudget, OutsideError
@@ -204,11 +205,14 @@ _MAX_EXCERPTS = 8
 _MAX_EXCERPT_LINES = 90
 _MAX_CANDIDATES = 2
 _MIN_SHOWN_SHARE = 0.9
+_MIN_SHOWN_CLASS_SHARE = 0.5
+"""How much of an excerpt has to be shown already for it to be left out."""
 _NEAR_LINES = 3
 _CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize")
 
 _QUOTED_CODE = re.compile(r"`([^`\n]{2,120})`")
 _DOTTED_NAME = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w*\.){0,4}[A-Za-z_]\w*")
+_TEXT_LITERAL = re.compile(r"""(["'])[^"'\n]{0,400}\1""")
 _CODE_LIKE_NAME = re.compile(r"_*[A-Za-z0-9]+_\w+|_+[A-Za-z]\w+|(?>[A-Za-z0-9]*?[a-z0-9][A-Z])\w*")
 """A name that is no word of a sentence: with an underscore, or with a capital inside."""
 _CLASS_NAME = re.compile(r"[A-Z][a-z]\w+")
@@ -247,12 +251,18 @@ def verification_code(
     excerpts: dict[tuple[str, int], tuple[str, Definition, str]] = {}
     for path, definition, why in found:
         excerpts.setdefault((path, definition.start), (path, definition, why))
+    about_tests = any(is_test(c.fault_place[0]) for c in claims)
     pieces = (
-        format_excerpt(context, path, definition, why, _MAX_EXCERPT_LINES)
+        (
+            _MIN_SHOWN_CLASS_SHARE if definition.kind == "class" else _MIN_SHOWN_SHARE,
+            format_excerpt(context, path, definition, why, _MAX_EXCERPT_LINES),
+        )
         for path, definition, why in excerpts.values()
-        if not _is_shown(context, path, definition, shown)
+        if about_tests
+        or not is_test(path)  # a test shows what is asked of the code, not what the code does
     )
-    return "\n\n".join(fit_budget(pieces, budget)[:_MAX_EXCERPTS])
+    new = (text for least, text in pieces if not _is_shown(text, shown, least))
+    return "\n\n".join(fit_budget(new, budget)[:_MAX_EXCERPTS])
 
 
 _Definitions = Iterator[tuple[str, Definition, str]]
@@ -297,7 +307,7 @@ def _definitions_on_line(
         if call.line == line and (call.name not in _BUILT_IN_NAMES or call.name in own):
             for target, definition in _resolve_call(graph, path, call, owner):
                 yield target, definition, why
-    for name in _DOTTED_NAME.findall(rows[line - 1]):
+    for name in _DOTTED_NAME.findall(_TEXT_LITERAL.sub("", rows[line - 1])):
         if _CODE_LIKE_NAME.fullmatch(name.rpartition(".")[2]):
             for target, definition in _resolve_name(graph, path, name, owner):
                 yield target, definition, why
@@ -375,9 +385,8 @@ def _enclosing_class(shape: Outline, line: int) -> str:
     return max(around, key=lambda d: d.start).name if around else ""
 
 
-def _is_shown(context: ReviewContext, path: str, definition: Definition, shown: str) -> bool:
-    """Whether nearly all lines of a definition are shown already."""
-    text = context.head_text(path) or ""
-    rows = [x.strip() for x in text.split("\n")[definition.start - 1 : definition.end]]
-    rows = [x for x in rows if x]
-    return sum(x in shown for x in rows) >= _MIN_SHOWN_SHARE * len(rows)
+def _is_shown(excerpt: str, shown: str, least: float) -> bool:
+    """Whether at least this share of an excerpt's lines is shown already."""
+    rows = [x.strip() for x in excerpt.split("\n")[1:]]
+    rows = [x for x in rows if x and x != "..."]
+    return sum(x in shown for x in rows) >= least * len(rows)
