@@ -10,7 +10,7 @@ from regreen.bot.jobs.runner import Job
 from regreen.bot.observe import observe_writes
 from regreen.bot.repository_settings import LoadedConfig, find_last_mode, load
 from regreen.bot.sandbox_trust import SandboxProvider
-from regreen.domain.errors import NoSandbox, OutsideError
+from regreen.domain.errors import NoSandbox, OutsideError, UserError
 from regreen.domain.events import RepositoryRef
 from regreen.domain.github import (
     READ_SCOPE,
@@ -24,7 +24,7 @@ from regreen.domain.github import (
 from regreen.domain.models import Cost
 from regreen.domain.ports import Clock, Model, Sandbox
 from regreen.domain.records import AuditEntry, Store
-from regreen.domain.repo_config import RepoConfig
+from regreen.domain.repo_config import CONFIG_PATH, RepoConfig
 from regreen.domain.settings import Settings
 from regreen.domain.state_records import StoredCapsule, WithheldWrite
 from regreen.reviewers.reviewer_table import REVIEWERS, ReviewerTable
@@ -108,6 +108,18 @@ class Services:
         if self.settings.is_observed(repository.full_name):
             loaded = replace(loaded, config=loaded.config.model_copy(update={"mode": "observe"}))
         return loaded
+
+    def require_job_minutes(self, repo: str, config: RepoConfig) -> None:
+        """Let no work begin whose repository has used up its minutes of today.
+
+        Raises:
+            UserError: its jobs have taken `budget.minutes_per_day` minutes since midnight (UTC).
+        """
+        today = self.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        limit = config.budget.minutes_per_day
+        if self.store.total_job_seconds(repo, today) >= limit * 60:
+            message = f"this repository's jobs have used their {limit:g} minutes of today (`budget.minutes_per_day` in `{CONFIG_PATH}`); ask again after 00:00 UTC, or raise it"
+            raise UserError(message)
 
     def sandbox_or_none(self) -> Sandbox | None:
         """The sandbox, or None if none holds here: reviews run without."""

@@ -268,6 +268,10 @@ class Store(Protocol):
         """The cost of model calls for a repository (or one pull request) since then, in US dollars."""
         ...
 
+    def total_job_seconds(self, repo: str, since: datetime) -> float:
+        """How long a repository's jobs have taken since then, together; those that run count until now."""
+        ...
+
     def ledger(self, limit: int = 100) -> list[LedgerLine]:
         """The latest model calls."""
         ...

@@ -173,7 +173,7 @@ class CommandsConfig(_ConfigSection):
 
 
 class BudgetConfig(_ConfigSection):
-    """What the model may cost, in US dollars. Hard limits."""
+    """What the model may cost, in US dollars, and how long work may take. Hard limits."""
 
     usd_per_pull_request: float = Field(1.0, ge=0)
     """For one pull request."""
@@ -181,6 +181,8 @@ class BudgetConfig(_ConfigSection):
     """For this repository in a day. Reviews of forks' pull requests stop at half of it."""
     usd_per_month: float | None = Field(None, ge=0)
     """For this repository in a calendar month; none: as much as its days allow."""
+    minutes_per_day: float = Field(600.0, ge=0)
+    """How long this repository's jobs may take in a day (UTC), together. What runs is not stopped; nothing more begins."""
 
 
 class PathReviewConfig(_ConfigSection):

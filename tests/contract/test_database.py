@@ -362,6 +362,24 @@ def test_money_is_summed_by_repository_number_and_day(store: Database) -> None:
     assert store.totals().calls == 3
 
 
+def test_the_time_of_a_days_jobs_is_added_up(store: Database, clock: _Clock) -> None:
+    midnight = _START
+    clock.time = midnight - timedelta(minutes=10)
+    store.store_orders(
+        [_order("over midnight"), replace(_order("elsewhere"), repo="octo/other", key="other")]
+    )
+    assert claim(store, "over midnight", "w") is not None
+    assert claim(store, "elsewhere", "w") is not None
+    clock.time = midnight + timedelta(minutes=5)
+    store.end("over midnight", "done", "", worker="w")
+    store.store_orders([_order("running"), replace(_order("waiting"), key="later")])
+    assert claim(store, "running", "w") is not None
+    clock.time += timedelta(minutes=2)
+    assert store.total_job_seconds("octo/hello", midnight) == pytest.approx(7 * 60)
+    assert store.total_job_seconds("octo/other", midnight) == pytest.approx(7 * 60)
+    assert store.total_job_seconds("octo/hello", clock.time) == 0.0
+
+
 def test_answers_and_memory(store: Database) -> None:
     store.cache_answer("k", "first")
     store.cache_answer("k", "second")

@@ -160,3 +160,26 @@ def test_a_broken_configuration_is_shown_with_what_holds_instead(story: Story) -
     assert "max_comments_per_push: 2 # default" in answer
     assert "max_coments" in answer
     assert "max_comments`" in answer or "max_comments'" in answer or "max_comments?" in answer
+
+
+def test_no_work_begins_once_the_minutes_of_the_day_are_used(story: Story) -> None:
+    story.configures("budget: {minutes_per_day: 0}\n")
+    story.work()
+    pull = story.pull(FAULT)
+    story.work()
+    assert pull.checks == {"Regreen": "neutral"}
+    reason = "jobs have used their 0 minutes of today (`budget.minutes_per_day` in `.github/regreen.yml`)"
+    assert reason in (pull.check.summary or "")
+    assert pull.comments == []
+    for command in ("/fix", '/bisect test="true"', "/prove", "/why"):
+        story.says("alice", command, on=pull)
+        story.work()
+        assert reason in pull.comments[-1], command
+    story.says("alice", "/help", on=pull)
+    story.work()
+    assert reason not in pull.comments[-1], "what takes no time is answered"
+    story.configures("budget: {minutes_per_day: 5}\n")
+    story.says("alice", "/review", on=pull)
+    story.work()
+    assert reason not in (pull.check.summary or "")
+    assert pull.reviews

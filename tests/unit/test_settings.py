@@ -39,7 +39,7 @@ tests: {setup: "pip install -e .[test]", command: "pytest -q", image: null, time
 fix: {enabled: true, on: [ci_failure, command], rungs: [recipe, revert, shrink, template, model], protected_paths: [".github/**"], max_changed_lines: 40}
 bisect: {schedules: [{name: nightly, cron: "0 3 * * *", branch: main, test: "pytest -q", lookback_days: 14}], revert_pr: false}
 commands: {allow: write, prefix: "/"}
-budget: {usd_per_pull_request: 1.0, usd_per_day: 20.0}
+budget: {usd_per_pull_request: 1.0, usd_per_day: 20.0, minutes_per_day: 600}
 """
     )
     assert config.bisect.schedules[0].name == "nightly"

@@ -85,6 +85,21 @@ class ResultRows(StoreRows):
             ).scalar_one()
         return float(total)
 
+    def total_job_seconds(self, repo: str, since: datetime) -> float:
+        """How long a repository's jobs have taken since then, together; those that run count until now."""
+        c, start = t.jobs.c, since.timestamp()
+        end = sa.func.coalesce(c.ended, self._current_seconds())
+        begin = sa.case((c.started > start, c.started), else_=start)
+        query = sa.select(sa.func.coalesce(sa.func.sum(end - begin), 0.0)).where(
+            c.repo == repo,
+            c.created >= start - 86_400.0,  # for the index; few wait longer
+            c.started.is_not(None),
+            c.state != "waiting",
+            end > start,
+        )
+        with self._begin_transaction() as connection:
+            return float(connection.execute(query).scalar_one())
+
     def ledger(self, limit: int = 100) -> list[LedgerLine]:
         """The latest model calls."""
         query = sa.select(t.ledger).order_by(t.ledger.c.id.desc()).limit(limit)

@@ -171,6 +171,7 @@ class _AnswerContext:
         github = services.github_client(ask.where, COMMENT_SCOPE)
         repository = github.repository()
         config = services.load_repo_config(ask.where, github, repository).config
+        services.require_job_minutes(repository.full_name, config)
         model = services.model(job, repo, number, config)
         if model is None:
             raise UserError("this needs a language model, and the operator has set none")

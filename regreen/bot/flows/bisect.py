@@ -172,6 +172,7 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
     github = services.github_client(ask.where, BISECT_SCOPE)
     repository = github.repository()
     config = services.load_repo_config(ask.where, github, repository).config
+    services.require_job_minutes(repository.full_name, config)
     reply = CommandReply(github, services.store, ask.number, ask.comment, job.record.id)
     on_pull = ask.bad is None and _is_pull(github, ask.number)
     pull = github.pull(ask.number) if on_pull else None
@@ -265,6 +266,7 @@ def run_schedule(services: Services, job: Job, tick: Tick) -> str:
     schedule = next((s for s in config.bisect.schedules if s.name == tick.schedule), None)
     if schedule is None or repository.archived:
         return "the schedule is gone"
+    services.require_job_minutes(repository.full_name, config)
     jobs = _parallel_job_count(config)
     flow = _ScheduledBisect(
         services, job, github, repository, schedule, where=tick.where, jobs=jobs

@@ -94,6 +94,7 @@ def fix_failed_check(services: Services, job: Job, event: CheckFailed) -> str:
         reason = f"tried {_MAX_ATTEMPTS_PER_DAY} times today already"
     if reason:
         return reason
+    services.require_job_minutes(repository.full_name, config)
     flow = _FixFlow(
         services, job, github=github, repository=repository, loaded=loaded, target=target
     )
@@ -109,6 +110,7 @@ def fix_on_request(services: Services, job: Job, ask: FixAsk) -> str:
     loaded = services.load_repo_config(ask.where, github, repository)
     if not loaded.config.fix.enabled or "command" not in loaded.config.fix.on:
         raise UserError("repairs are switched off in this repository's configuration (fix.on)")
+    services.require_job_minutes(repository.full_name, loaded.config)
     target = _target_from_request(services, github, repository, ask)
     flow = _FixFlow(
         services, job, github=github, repository=repository, loaded=loaded, target=target

@@ -41,6 +41,7 @@ def prove_on_request(services: Services, job: Job, ask: ProofRequest) -> str:
     github = services.github_client(ask.where, COMMENT_SCOPE)
     repository = github.repository()
     config = services.load_repo_config(ask.where, github, repository).config
+    services.require_job_minutes(repository.full_name, config)
     pull = github.pull(ask.number)
     refuse_if_moved("prove", ask.sha, pull)
     reply = CommandReply(github, services.store, ask.number, ask.comment, job.record.id)

@@ -83,6 +83,7 @@ def review_pull(
     loaded = services.load_repo_config(where, github, repository)
     if (reason := _reason_to_skip(pull, repository, loaded.config, asked_by)) is not None:
         return reason
+    services.require_job_minutes(repository.full_name, loaded.config)
     flow = _ReviewFlow(
         services, job, where, github=github, repository=repository, pull=pull, loaded=loaded
     )

@@ -72,6 +72,7 @@ def answer_failed_check(services: Services, job: Job, ask: CauseRequest) -> str:
         refuse_if_moved("why", ask.sha, pull)
     elif pull.draft:
         return "a draft"
+    services.require_job_minutes(repository.full_name, loaded.config)
     flow = _WhyFlow(
         services, job, ask, github=github, repository=repository, loaded=loaded, pull=pull
     )
@@ -98,6 +99,7 @@ def try_approved_change(services: Services, job: Job, event: PullRequestApproved
     pull = github.pull(event.number)
     if pull.state != "open" or pull.draft or pull.head_sha != event.head_sha:
         return "what was approved is not the head of an open pull request"
+    services.require_job_minutes(repository.full_name, loaded.config)
     ask = CauseRequest(event.where, event.number, event.head_sha)
     flow = _WhyFlow(
         services, job, ask, github=github, repository=repository, loaded=loaded, pull=pull
