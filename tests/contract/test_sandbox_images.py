@@ -212,6 +212,20 @@ def test_an_image_is_what_has_that_name_and_no_environment_of_ours(
             sandbox.prepare(EnvSpec(image=name), ())
 
 
+def test_without_a_registry_the_pythons_are_those_whose_images_are_here(
+    local: str, tmp_path: Path
+) -> None:
+    client = connect_engine()
+    images = DockerImages(client, UsageLedger(tmp_path / "used"))
+    versions = ("0.7", "0.8")  # which no registry has
+    assert images.list_slim_pythons(versions) == versions, "none is here, so each may be tried"
+    client.tag(local, "python", "0.7-slim")
+    try:
+        assert images.list_slim_pythons(versions) == ("0.7",)
+    finally:
+        client.remove_image("python:0.7-slim")
+
+
 def test_a_pull_that_takes_too_long_is_stopped(
     registry: tuple[str, list[str]], tmp_path: Path
 ) -> None:

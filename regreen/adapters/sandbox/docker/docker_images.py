@@ -8,7 +8,7 @@ import math
 import os
 import socket
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ BASE_REPOSITORY = "regreen-base"
 LABEL_PREFIX = "regreen."
 PULLED_REPOSITORY = "regreen-pulled"
 _TOOLS_REPOSITORY = "regreen-tools"
+_SLIM_IMAGE = "python:{}-slim"
 _SKELETON_REPOSITORY = "regreen-skeleton"
 _OWN_IMAGES = "docker.io/library/regreen-"
 MAX_IMAGE_BYTES = 10 * GiB
@@ -45,7 +46,7 @@ class DockerImages:
         self._max_image_bytes = max_image_bytes
         self._client = client
         self._ledger = ledger
-        self._no_registry = False
+        self._has_registry: bool | None = None  # unknown until something was asked for
         # images that the tools could not be put into: not tried at every box
         self._bare: set[str] = set()
 
@@ -126,17 +127,32 @@ class DockerImages:
 
     def find_slim_image(self, version: str) -> str | None:
         """The official slim image of a Python, if it is local or can be pulled."""
-        image = f"python:{version}-slim"
+        image = _SLIM_IMAGE.format(version)
         if self.find_image(image) is not None:
             return self._with_tools(image)
-        if self._no_registry:
+        if self._has_registry is False:
             return None
         try:
             self._pull_image(image)
         except (UserError, OutsideError):
-            self._no_registry = True
+            self._has_registry = False
             return None
         return self._with_tools(image)
+
+    def list_slim_pythons(self, versions: Sequence[str]) -> tuple[str, ...]:
+        """Those of these Pythons, the oldest first, that have a slim image here; all where a registry has the others."""
+        from docker.errors import DockerException
+        from requests.exceptions import RequestException
+
+        local = [v for v in versions if self.find_image(_SLIM_IMAGE.format(v)) is not None]
+        missing = [v for v in versions if v not in local]
+        if missing and self._has_registry is None:
+            try:
+                self._client.inspect_distribution(_SLIM_IMAGE.format(missing[-1]))  # type: ignore[no-untyped-call]
+                self._has_registry = True
+            except (DockerException, RequestException):
+                self._has_registry = False
+        return tuple(local if local and not self._has_registry else versions)
 
     def _with_tools(self, image: str) -> str:
         """The slim image with git and make, built once; without them if no package index answers."""

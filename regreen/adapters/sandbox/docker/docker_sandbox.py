@@ -468,7 +468,9 @@ class DockerSandbox:
 
     def pythons(self) -> tuple[str, ...]:
         """The Python versions an environment may ask for."""
-        return tuple(host.find_pythons()) if self._has_skeleton() else _SLIM_PYTHONS
+        if self._has_skeleton():
+            return tuple(host.find_pythons())
+        return self._images.list_slim_pythons(_SLIM_PYTHONS)
 
     def prepare(
         self, spec: EnvSpec, tree: Iterable[bytes], cancel: Event | None = None
