@@ -557,8 +557,9 @@ def render_markdown(result: Bisection) -> str:
             for suspect in result.credible_set[:_MAX_LISTED]
         ]
     lines += [f"- estimated failure rate: {_describe_rates(result)}"] if result.culprit else []
+    over = f" over {_format_extent(result.range)}" if result.range.commits else ""
     lines += [
-        f"- {result.tests} runs over {_format_extent(result.range)}, "
+        f"- {result.tests} run{'' if result.tests == 1 else 's'}{over}, "
         f"{result.builds} environment{'' if result.builds == 1 else 's'}, {result.seconds:.0f} s",
     ]
     if result.untestable:

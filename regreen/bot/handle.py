@@ -159,7 +159,11 @@ class EventHandler:
             case PullRequestChanged() | ReviewRequest() as work:
                 report_failed_review(services, record, work.where, work.number, reason)
             case MergeGroupRequested() as event:
-                report_unchecked_group(services, event, messages.job_failed(reason, record.id))
+                report_unchecked_group(
+                    services,
+                    event,
+                    messages.job_failed(reason, record.id, services.job_page_url(record.id)),
+                )
             case CheckFailed() as event:
                 report_broken_repair(services, record, event, reason)
             case CauseRequest(asked_by="") | PullRequestApproved():
@@ -174,7 +178,9 @@ class EventHandler:
             ):
                 github = services.github_client(ask.where, COMMENT_SCOPE)
                 reply = CommandReply(github, services.store, ask.number, ask.comment, record.id)
-                reply.post_text(messages.job_failed(reason, record.id))
+                reply.post_text(
+                    messages.job_failed(reason, record.id, services.job_page_url(record.id))
+                )
                 reply.show_reaction("confused")
             case CommentPosted() | ButtonPressed() as event:
                 self._command_handler(services).report_failure(record, event, reason)

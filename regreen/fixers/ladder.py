@@ -195,7 +195,8 @@ def fix_failure(
         reason = f"the time was over before the failure was understood{doing}; give --max-minutes more, or --setup a quicker one"
         before = InitialFailure(job.trial.command_line, None)
         result = FixResult("out_of_budget", before=before, reason=reason)
-    return replace(result, seconds=now() - started)
+    setup = result.setup or _format_setup(job.trial.asked or job.trial.setup or "")
+    return replace(result, seconds=now() - started, rev=git.resolve(job.rev), setup=setup)
 
 
 def _fix_within(
@@ -255,7 +256,7 @@ def _fix_within(
     setup = _format_setup(job.trial.asked or job.trial.setup or "")
     reason = result.reason or triage.reason or _explain_end(result, job.trial, triage.red)
     repeat = tuple(_keep_capsules(case, triage.red, result, keep)) if keep and triage.red else ()
-    return replace(result, reason=reason, rev=rev, setup=setup, repeat=repeat)
+    return replace(result, reason=reason, setup=setup, repeat=repeat)
 
 
 _ENDS: dict[FixOutcome, str] = {

@@ -143,7 +143,7 @@ def _is_alike(signature: FailureSignature, other: FailureSignature) -> bool:
 
 def _is_same_exception(signature: FailureSignature, other: FailureSignature) -> bool:
     """Whether the exceptions are alike; two failures without an exception are."""
-    here, there = (_strip_varying_text(text) for text in (signature.message, other.message))
+    here, there = (strip_varying_text(text) for text in (signature.message, other.message))
     if signature.kind != other.kind or _names_another(signature.kind, here, there):
         return False
     same_frame = bool(signature.frame) and signature.frame == other.frame
@@ -152,7 +152,7 @@ def _is_same_exception(signature: FailureSignature, other: FailureSignature) -> 
 
 def _is_same_summary(text: str, also: str) -> bool:
     """Whether two summaries of one test agree; they may be truncated."""
-    text, also = _strip_varying_text(text), _strip_varying_text(also)
+    text, also = strip_varying_text(text), strip_varying_text(also)
     (kind, message), (other, words) = _find_exception([text]), _find_exception([also])
     if kind != other:
         return False
@@ -201,7 +201,7 @@ def _find_failing_tests(lines: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _strip_varying_text(message: str) -> str:
+def strip_varying_text(message: str) -> str:
     """A message without what differs from run to run."""
     return _VARYING_TEXT.sub("#", message).strip()
 

@@ -133,6 +133,31 @@ def test_a_schedule_notices_that_a_test_became_slower(story: Story) -> None:
     assert issue.state == "closed"
 
 
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_revision_that_does_not_exist_is_named_with_the_page_of_the_job(story: Story) -> None:
+    story._settings = story._settings.model_copy(update={"public_url": "https://regreen.example"})
+    story.restart()
+    issue = story.issue("Slow")
+    story.says("alice", '/bisect good=zzz test="true"', on=issue)
+    story.work()
+    (answer,) = issue.comments
+    assert "no such revision: 'zzz'; it is the name of no branch or tag" in answer
+    assert "([details](https://regreen.example/jobs/bisect/" in answer
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_test_that_passes_at_the_bad_end_is_said_without_a_range(story: Story) -> None:
+    _history(story)
+    issue = story.issue("Slow")
+    story.says("alice", '/bisect test="true"', on=issue)
+    story.work()
+    (answer,) = issue.comments
+    assert answer.startswith("**not reproduced: the command did not fail where it should**")
+    assert re.search(r"- 8 runs, 1 environment, \d+ s", answer)
+
+
 def test_a_comparison_of_times_needs_a_commit_to_compare_with(story: Story) -> None:
     issue = story.issue("Slow")
     story.says("alice", '/bisect slower=1.5 test="true"', on=issue)

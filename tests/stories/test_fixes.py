@@ -138,6 +138,18 @@ def test_nothing_to_fix_is_said(story: Story) -> None:
     assert "no failed run of this commit, and neither tests.command nor a file" in pull.comments[0]
 
 
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_fix_where_all_is_green_says_that_first_and_how_to_look_again(story: Story) -> None:
+    story.configures("review: {enabled: false}\ntests: {command: python -c pass}\n")
+    pull = story.pull()
+    story.says("alice", "/fix", on=pull)
+    story.work()
+    (answer,) = pull.comments
+    assert answer.startswith("**The command passes; nothing to fix**")
+    assert f"Reproduce: `regreen fix --rev {pull.raw.head_sha[:12]} -- " in answer
+
+
 def test_repairs_can_be_switched_off(story: Story) -> None:
     story.configures("fix: {on: []}\n")
     pull = story.pull(draft=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regreen.bot.messages.proofs import proof_check
+from regreen.bot.messages.proofs import proof_check, unproven_check
 from regreen.code.file_change import PatchedFile
 from regreen.domain.models import Failure
 from regreen.proofs.changed_tests import divide_change

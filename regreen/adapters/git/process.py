@@ -255,7 +255,7 @@ def no_repository(path: Path, reason: str) -> str:
 
 def unknown_revision_message(rev: str) -> str:
     """The message for an unknown revision."""
-    return f"no such revision: {rev!r}; check the spelling, or fetch it first"
+    return f"no such revision: {rev!r}; it is the name of no branch or tag, and no commit that was fetched"
 
 
 def bare_url(url: str) -> str:

@@ -250,7 +250,8 @@ def report_broken_repair(
     target = _target_from_event(github, event)
     if target is None or target.fork or event.fork or (target.pull and target.pull.draft):
         return
-    github.post_check_run(_failed_repair_check(target, messages.job_failed(reason, record.id)))
+    text = messages.job_failed(reason, record.id, services.job_page_url(record.id))
+    github.post_check_run(_failed_repair_check(target, text))
 
 
 def _failed_repair_check(target: _FixTarget, text: str) -> CheckRun:
@@ -423,23 +424,24 @@ class _FixFlow:
         self._job.check_cancelled()
         self._save_fix(fix)
         title = messages.fix_title(red.name, fix)
-        report = format_markdown(fix, branch=self._target.fix_branch)
-        body = messages.fix_body(fix, red.step or red.name, red.url, report, self._target.number)
+        in_branch = messages.fix_report(fix, format_markdown(fix, branch=self._target.fix_branch))
+        body = messages.fix_body(fix, red.step or red.name, red.url, in_branch, self._target.number)
+        report = messages.fix_report(fix, format_markdown(fix))
         is_quiet = fix.outcome in _QUIET_OUTCOMES
         if self._target.fork and fix.outcome in {"fixed", "needs_human"} and fix.patch:
-            answer = messages.fix_for_fork(format_markdown(fix))
+            answer = messages.fix_for_fork(report)
         elif fix.outcome == "fixed" and fix.patch:
             try:
                 draft, answer = self.open_draft(fix.patch, title, body, fix.cause or "")
                 self._save_fix(fix, draft.number)
             except (branches.BranchTaken, OnlyObserved) as error:
-                answer, is_quiet = messages.fix_withheld(str(error), format_markdown(fix)), False
+                answer, is_quiet = messages.fix_withheld(str(error), report), False
         elif fix.outcome == "needs_human" and fix.patch:
             place = str(reply.number) if reply else f"@{self._target.sha}"
             self._wait_for_approval(place, fix.patch, title, body)
-            answer = messages.fix_awaits_approval(format_markdown(fix), by_button=reply is None)
+            answer = messages.fix_awaits_approval(report, by_button=reply is None)
         else:
-            answer = messages.fix_not_found(red.step or red.name, format_markdown(fix))
+            answer = messages.fix_not_found(fix, red.step or red.name, report)
         if reply is not None:
             reply.post_text(answer)
         elif fix.outcome == "needs_human" and fix.patch:

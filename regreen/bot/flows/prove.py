@@ -100,20 +100,21 @@ class _ProofFlow:
     def judge_tests(self, tests: CompletedTrial | None = None, *, asked_by: str = "") -> CheckRun:
         """Post the check run, and return it. What a push does not change is not run again."""
         head = self.pull.head_sha
+        again = f"regreen prove --base {self.pull.base_sha[:12]} --head {head[:12]}"
         try:
             result, repeat = self._find_proof(tests, asked_by)
             page = self.services.job_page_url(self.job.record.id)
             check = messages.proof_check(
-                head, result, required=self.config.prove.required, repeat=repeat, page=page
+                head, result, required=self.config.prove.required, repeat=repeat or again, page=page
             )
         except NoSandbox:
             check = messages.unproven_check(
-                head, "no sandbox works here, and nothing runs outside of one"
+                head, "no sandbox works here, and nothing runs outside of one", again
             )
         except RateLimited:
             raise
         except (UserError, OutsideError) as error:
-            check = messages.unproven_check(head, str(error))
+            check = messages.unproven_check(head, str(error), again)
         self.job.check_cancelled()
         self.github.post_check_run(check)
         return check

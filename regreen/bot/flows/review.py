@@ -104,7 +104,7 @@ def report_failed_review(
     """End the check run of a failed review as neutral, never as success, with the reason."""
     github = services.github_client(where, REVIEW_SCOPE)
     head = github.pull(number).head_sha
-    text = messages.job_failed(reason, record.id)
+    text = messages.job_failed(reason, record.id, services.job_page_url(record.id))
     github.post_check_run(
         messages.skipped_review_check(head, _external_id(record), "the review failed", text)
     )

@@ -16,6 +16,7 @@ from regreen.bot.messages.markup import (
 )
 from regreen.causes.investigation import RedCause
 from regreen.domain.github import CheckRun, Conclusion
+from regreen.logs.failure_signature import strip_varying_text
 from regreen.runs.capsule import find_outcome
 
 CAUSE_CHECK = "regreen/why"
@@ -160,13 +161,17 @@ def _format_card(cause: Mapping[str, Any]) -> str:
 
 
 def _list_runs(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each place and outcome, with how many of the runs there ended so."""
-    ends = Counter((run["where"], run["outcome"], run["signature"]) for run in runs)
+    """A line for each place and way to end, with how many of the runs there ended so, in the words of the first."""
+    ends: dict[tuple[str, ...], list[str]] = {}
+    for run in runs:
+        text = run["signature"] or ""
+        key = (run["where"], run["outcome"], strip_varying_text(text))
+        ends.setdefault(key, []).append(text)
     whole = Counter(run["where"] for run in runs)
     return [
-        f"- {where.replace('_', ' ')}: {outcome} in {count} of {count_noun(whole[where], 'run')}"
-        + (f", {code_span(signature, 200)}" if signature else "")
-        for (where, outcome, signature), count in list(ends.items())[:_MAX_SHOWN_RUNS]
+        f"- {where.replace('_', ' ')}: {outcome} in {len(texts)} of {count_noun(whole[where], 'run')}"
+        + (f", {code_span(texts[0], 500)}" if texts[0] else "")
+        for (where, outcome, _), texts in list(ends.items())[:_MAX_SHOWN_RUNS]
     ]
 
 

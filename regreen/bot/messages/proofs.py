@@ -117,12 +117,11 @@ def _list_unnoticed(result: ProofResult) -> list[str]:
     ]
 
 
-def unproven_check(head_sha: str, reason: str) -> CheckRun:
+def unproven_check(head_sha: str, reason: str, repeat: str) -> CheckRun:
     """The tests could not be judged, and why."""
     title = to_plain_line(f"Inconclusive: {reason}", _MAX_TITLE_CHARS)
-    check = CheckRun(
-        PROOF_CHECK, head_sha, _make_id(head_sha), title, inline_prose(reason), "neutral"
-    )
+    summary = "\n\n".join([inline_prose(reason), *describe_repetition(repeat)])
+    check = CheckRun(PROOF_CHECK, head_sha, _make_id(head_sha), title, summary, "neutral")
     return add_verdict(check, "inconclusive")
 
 

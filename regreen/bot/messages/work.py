@@ -51,17 +51,17 @@ def fix_body(fix: FixResult, step: str, url: str, report: str, origin: int | Non
     red = f"[{inline_prose(step)}]({url})" if url else code_span(step)
     where = f" of #{origin}" if origin is not None else ""
     head = f"{red}{where} fails. This patch makes it pass. Review and merge it if you agree; it is a draft until then."
-    parts = [head, report, *_reproduce_fix(fix), make_marker("fix", fix.rung or "none")]
-    return "\n\n".join(parts)
+    return "\n\n".join([head, report, make_marker("fix", fix.rung or "none")])
 
 
-def _reproduce_fix(fix: FixResult) -> list[str]:
+def fix_report(fix: FixResult, report: str) -> str:
+    """What was tried and seen, and the command that does it again, where a line holds it."""
     command = fix.before.command.strip()
     if not fix.rev or not command or "\n" in command or len(command) > 300:
-        return []
+        return report
     setup = f" --setup {shlex.quote(fix.setup)}" if fix.setup and len(fix.setup) < 200 else ""
     again = f"regreen fix --rev {fix.rev[:12]}{setup} -- sh -c {shlex.quote(command)}"
-    return [f"<sub>Reproduce: {code_span(again, 700)}</sub>"]
+    return f"{report}\n\n<sub>Reproduce: {code_span(again, 700)}</sub>"
 
 
 def fix_opened(number: int, cause: str, *, is_edited: bool = False) -> str:
@@ -131,8 +131,10 @@ def fix_for_fork(report: str) -> str:
     )
 
 
-def fix_not_found(step: str, report: str) -> str:
+def fix_not_found(fix: FixResult, step: str, report: str) -> str:
     """No patch, and the reason."""
+    if fix.outcome == "already_green":
+        return report
     return f"No patch for {code_span(step)} was made.\n\n{report}"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from regreen.code.diff import FileChange
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.domain.languages import CoverageTool, MeasuredFile
 from regreen.domain.models import (
@@ -168,11 +169,9 @@ def _make_report(
         return ReviewerReport(
             scores={"coverage": DimensionScore(None, "no new executable line")}, read="a run"
         )
+    by = f", by {count_noun(len(tests), 'test')}" if tests else ""
     state = "" if ran.passed else f"; no score, because the tests failed (exit {ran.exit_code})"
-    note = (
-        f"{covered} of {total} new executable lines run by `{trial.command_line}`"
-        f"{f', by {len(tests)} tests' if tests else ''}{state}"
-    )
+    note = f"{covered} of {total} new executable lines run by `{trial.command_line}`{by}{state}"
     return ReviewerReport(
         claims=tuple(claims),
         read=note,

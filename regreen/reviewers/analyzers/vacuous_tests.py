@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
 from regreen.code.diff import FileChange
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.python_calls import FunctionNode, is_module, last_name, parse_python
 from regreen.reviewers.analyzers.baseline import make_analyzer_claim
@@ -38,7 +39,7 @@ class VacuousTests:
         """Report tests that lost the power to fail by this change."""
         files = [f for f in context.files if is_module(f.path) and is_test(f.path)]
         claims = [c for f in files for c in _check_file(f, context)]
-        read = f"assertions of {len(files)} test files" if files else ""
+        read = f"assertions of {count_noun(len(files), 'test file')}" if files else ""
         return ReviewerReport(claims=tuple(claims), read=read)
 
 
