@@ -62,3 +62,23 @@ def test_the_repositorys_own_linter_waits_for_the_sandbox(story: Story) -> None:
     story.change({"pyproject.toml": "[tool.ruff]\n"}, PRINTS)
     skipped = {s.reviewer: s.reason for s in story.review().skipped}
     assert "ruff is configured" in skipped["the repository's linters"]
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "suggested"),
+    [
+        ("src/pkg/sub/new.py", "from . import odd\n", "from pkg.sub import odd"),
+        ("src/pkg/sub/new.py", "from ..m1 import (  # both\n    a,\n    b,\n)\n", "from pkg.m1 import (  # both"),
+        ("src/pkg/sub/__init__.py", "from .odd import a\n", "from pkg.sub.odd import a"),
+        ("src/pkg/sub/new.py", "from ... import odd\n", None),  # beyond the outermost package
+        ("src/loose/new.py", "from . import odd\n", None),  # the package has no __init__.py
+    ],
+)  # fmt: skip
+def test_a_relative_import_where_the_rule_wants_absolute_ones_comes_with_its_mending(
+    story: Story, path: str, line: str, suggested: str | None
+) -> None:
+    habit: Files = {f"src/pkg/m{n}.py": f"from pkg.sub import a{n}\n" * 40 for n in range(2)}
+    inits = {"src/pkg/__init__.py": "", "src/pkg/sub/__init__.py": "", "src/pkg/sub/odd.py": "a = 1\n"}  # fmt: skip
+    story.change({**habit, **inits, "CONTRIBUTING.md": "Use absolute imports.\n"}, {path: line})
+    (found,) = [f for f in story.review().findings if f.dimension == "style"]
+    assert found.suggestion == suggested

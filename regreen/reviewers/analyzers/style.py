@@ -112,11 +112,38 @@ def _make_claims(
         rule = next((r for r in rules if r.habit == sighting.habit), None)
         if habits.is_habit(sighting.habit):
             known.add(sighting.habit)
-            yield _make_claim(file, sighting, habits, rule)
+            is_import = sighting.habit == "imports are absolute"
+            suggestion = (
+                make_absolute_import(file.path, sighting.line, context) if is_import else None
+            )
+            yield _make_claim(file, sighting, habits, rule, suggestion)
+
+
+_RELATIVE_IMPORT = re.compile(
+    r"([ \t]{0,99}from[ \t]{1,9})(\.{1,9})([\w.]{0,200})([ \t]{1,9}import[ \t(].{0,999})"
+)
+
+
+def make_absolute_import(path: str, line: int, context: ReviewContext) -> str | None:
+    """The line with its relative import written from the outermost package; None where that is not certain."""
+    lines = (context.head_text(path) or "").splitlines()[line - 1 : line]
+    found = _RELATIVE_IMPORT.fullmatch(lines[0]) if lines else None
+    if found is None:
+        return None
+    outer, package = path.split("/")[:-1], list[str]()
+    while outer and context.head_text("/".join([*outer, "__init__.py"])) is not None:
+        package.insert(0, outer.pop())
+    start, dots, module, rest = found.groups()
+    named = [*package[: len(package) + 1 - len(dots)], *([module] if module else [])]
+    return f"{start}{'.'.join(named)}{rest}" if len(dots) <= len(package) else None
 
 
 def _make_claim(
-    file: FileChange, sighting: HabitSighting, habits: Habits, rule: _WrittenRule | None
+    file: FileChange,
+    sighting: HabitSighting,
+    habits: Habits,
+    rule: _WrittenRule | None,
+    suggestion: str | None,
 ) -> Claim:
     """One claim for each file and habit; posted only if the repository states the rule and follows it."""
     kept, total = habits.count_kept(sighting.habit)
@@ -134,6 +161,7 @@ def _make_claim(
         confidence=0.85 if rule else 0.6,
         evidence=(Evidence("analyzer", support, "conventions of the merge base"),),
         quotes=quote,
+        suggestion=suggestion,
     )
 
 
