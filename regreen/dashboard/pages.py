@@ -28,6 +28,7 @@ from regreen.dashboard.authentication import CAPSULES_PATH, Authenticator
 from regreen.dashboard.rendering import (
     Viewer,
     format_json,
+    format_seconds,
     format_subject,
     render_message,
     render_page,
@@ -210,7 +211,7 @@ def _describe_fix(body: Mapping[str, Any]) -> str:
 def _describe_bisection(body: Mapping[str, Any]) -> str:
     culprit, share = _as_mapping(body.get("culprit")), body.get("probability")
     if not culprit:
-        return str(body.get("command") or "")
+        return str(next(iter(body.get("notes") or ()), ""))
     sure = f" ({share:.1%})" if isinstance(share, float) else ""
     return f"{str(culprit.get('sha', ''))[:12]} {culprit.get('subject', '')} by {culprit.get('author', '')}{sure}"
 
@@ -326,8 +327,8 @@ def _summarize_causes(shelf: DashboardStore, reader: Viewer, now: datetime, repo
         return ""
     counts = Counter(str(cause["verdict"]) for body in month for cause in body["causes"])
     whose = ", ".join(f"{CAUSE_WORDS.get(v, v)} ({count})" for v, count in counts.most_common())
-    minutes = median(float(body["seconds"]) for body in month) / 60
-    return f"caused this month by {whose}; median time to the answer {minutes:.1f} min."
+    seconds = median(float(body["seconds"]) for body in month)
+    return f"caused this month by {whose}; median time to the answer {format_seconds(seconds)}."
 
 
 def show_overview(shelf: DashboardStore, reader: Viewer, now: datetime, web_url: str) -> Response:

@@ -140,7 +140,7 @@ def _format_dollars(value: object) -> str:
     return f"${usd:,.3f}" if usd else ""
 
 
-def _format_seconds(value: object) -> str:
+def format_seconds(value: object) -> str:
     """A duration as people read it; nothing where it is not known."""
     seconds = _parse_number(value)
     if not seconds:
@@ -238,7 +238,7 @@ def _make_environment() -> Environment:
         "prose": _format_prose,
         "query": lambda values: urlencode({k: v for k, v in values.items() if v}),
         "redact": redact_secrets,
-        "seconds": _format_seconds,
+        "seconds": format_seconds,
         "share": _format_share,
         "time": _format_time,
     }

@@ -250,6 +250,20 @@ def test_the_author_s_time_is_one_that_the_reader_s_zone_can_be_put_on(
     assert shown in _operator(store).get(f"/jobs/{job.id}").text
 
 
+def test_what_a_person_reads_first_is_one_line(store: Database) -> None:
+    job = _order()
+    store.store_orders([job])
+    failure = {"test": "test_sum", "message": "5 != 6\n- 5\n+ 6"}
+    fix = {"before": {"command": "pytest", "failures": [failure]}}
+    store.save_document(ResultDocument("fix", "o/r", 1, "s", job.id, _NOW, fix))
+    assert '<td data-label="message">5 != 6</td>' in _operator(store).get(f"/jobs/{job.id}").text
+    ran = {"command": "pytest -k odd", "notes": ["it passed at the bad end"], "range": {"bad": "b"}}
+    store.save_document(ResultDocument("bisect", "o/r", 1, "s", job.id, _NOW, ran))
+    shown = _operator(store).get("/bisections").text
+    assert shown.count("pytest -k odd") == 1
+    assert "it passed at the bad end" in shown
+
+
 def test_results_outlive_the_job_that_found_them(store: Database) -> None:
     job = fill_with_hostile_words(store, "o/r")
     store.end(job, "done", "fixed")
@@ -279,7 +293,7 @@ def test_the_first_page_sums_up_each_repository(store: Database) -> None:
     assert 'href="https://hub.example/o/r/issues/7"' in shown
     assert "$0.50 of $20.00" in shown
     assert ">red<" in shown
-    assert "median time to the answer 1.5 min" in shown
+    assert "median time to the answer 90.0 s" in shown
     store.save(LastValidConfig("o/r", "budget: {usd_per_month: 300}"))
     assert "$0.50 of $300.00" in _operator(store).get("/").text
 
