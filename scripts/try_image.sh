@@ -10,7 +10,10 @@ export DOCKER_GID
 
 try_demo() {
   log=$(mktemp)
-  docker run --rm --volume "$socket:/var/run/docker.sock" --group-add "$DOCKER_GID" --read-only --tmpfs /tmp --cap-drop ALL \
+  # Where no image of Python can be had, boxes hold this machine's own files; of these the base was made as well.
+  docker image inspect python:3.11-slim >/dev/null 2>&1 || docker pull --quiet python:3.11-slim ||
+    set -- --tmpfs "$(docker info --format '{{.DockerRootDir}}')"
+  docker run --rm --no-healthcheck "$@" --volume "$socket:/var/run/docker.sock" --group-add "$DOCKER_GID" --read-only --tmpfs /tmp --cap-drop ALL \
     --security-opt no-new-privileges:true "$image" demo | tee "$log"
   # without a sandbox the demo leaves acts out and says so
   if grep -q "^Left out" "$log"; then exit 1; fi
@@ -20,24 +23,59 @@ try_demo() {
   rm "$log"
 }
 
+# Compose's second edition is a command of docker, its first one a program; both read the files.
+compose() {
+  if docker compose version >/dev/null 2>&1; then docker compose "$@"; else docker-compose "$@"; fi
+}
+
+# Waits until the App answers at an address; its log says why not.
+await_app() {
+  address=$1
+  shift
+  for _ in $(seq 90); do
+    if curl --insecure --fail --silent --max-time 5 "$address/healthz" >/dev/null; then return; fi
+    sleep 2
+  done
+  compose "$@" logs
+  exit 1
+}
+
 try_compose() {
   work=$(mktemp -d)
+  secret=$(openssl rand -hex 16)
+  token=$(openssl rand -hex 16)
   openssl genrsa 2048 2>/dev/null >"$work/key.pem"
   {
     echo "REGREEN_APP_ID=1"
-    echo "REGREEN_WEBHOOK_SECRET=$(openssl rand -hex 16)"
-    echo "REGREEN_DASHBOARD_AUTH=$(openssl rand -hex 16)"
+    echo "REGREEN_WEBHOOK_SECRET=$secret"
+    echo "REGREEN_DASHBOARD_AUTH=$token"
     printf 'REGREEN_PRIVATE_KEY=%s\n' "$(awk '{printf "%s\\n", $0}' "$work/key.pem")"
   } >"$work/env"
   POSTGRES_PASSWORD=$(openssl rand -hex 16)
-  export POSTGRES_PASSWORD ENV_FILE="$work/env"
-  for file in compose.yml compose.postgres.yml; do
-    docker compose --project-name regreen-try --file "packaging/$file" up --detach --wait --wait-timeout 180 ||
-      { docker compose --project-name regreen-try --file "packaging/$file" logs; exit 1; }
-    curl --fail --silent --show-error http://127.0.0.1:8000/healthz
-    docker compose --project-name regreen-try --file "packaging/$file" down --volumes
+  export POSTGRES_PASSWORD ENV_FILE="$work/env" PUBLIC_HOST=localhost
+  body='{"zen": "Keep it", "hook_id": 1}'
+  for files in compose.yml compose.postgres.yml "compose.yml compose.proxy.yml"; do
+    set -- --project-name regreen-try
+    for file in $files; do set -- "$@" --file "packaging/$file"; done
+    address=http://127.0.0.1:8000
+    case $files in *proxy*) address=https://localhost ;; esac
+    delivery=tried-with-$(echo "$files" | tr -c '[:alnum:]\n' -)
+    compose "$@" up --detach
+    await_app "$address" "$@"
+    curl --insecure --fail --silent --show-error --output /dev/null --write-out "$files: a delivery is answered %{http_code}\n" \
+      --header "X-GitHub-Event: ping" --header "X-GitHub-Delivery: $delivery" --header "Content-Type: application/json" \
+      --header "X-Hub-Signature-256: sha256=$(printf %s "$body" | openssl dgst -sha256 -hmac "$secret" | sed 's/.* //')" \
+      --data "$body" "$address/webhooks/github"
+    compose "$@" restart
+    await_app "$address" "$@"
+    curl --insecure --fail --silent --show-error --user "x:$token" "$address/deliveries" | grep --quiet "$delivery" ||
+      { echo "$files: the delivery is lost after a restart" >&2; exit 1; }
+    echo "$files: the delivery is there after a restart"
+    compose "$@" down --volumes
   done
   rm -r "$work"
 }
 
-"try_$1"
+what=$1
+shift
+"try_$what" "$@"
