@@ -303,6 +303,12 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
     assert check.title == "Proven by test_limit; 3 of 4 faults in the changed lines would pass unnoticed"  # fmt: skip
     assert "- `calc.py:4`: `return a - b` and 1 more\n- `calc.py:9`: `if x >= 1:`" in check.summary
     long = ProofResult("inconclusive", "the environment " * 20, (guard,))
+    again = "regreen prove --base aaa --head bbb"
+    for check in (proof_check("a" * 40, long, required=False, repeat=again), unproven_check("a" * 40, "no sandbox", again)):  # fmt: skip
+        assert f"<sub>Repeat it: `{again}`</sub>" in check.summary
+    again = "regreen prove --base aaa --head bbb"
+    for check in (proof_check("a" * 40, long, required=False, repeat=again), unproven_check("a" * 40, "no sandbox", again)):  # fmt: skip
+        assert f"<sub>Repeat it: `{again}`</sub>" in check.summary
     title = proof_check("a" * 40, long, required=False).title
     assert title.startswith("Inconclusive: the environment the")
     assert title.endswith((" the…", " environment…"))
