@@ -10,6 +10,7 @@ import pytest
 from regreen.code.file_change import PatchedFile
 from regreen.domain.models import Failure
 from regreen.fixers.verify_patch import find_failing_sources
+from regreen.gate.checks.tests_kept import check_assertions
 from regreen.gate.judge import GateRules, judge_files
 from regreen.runs.trial import Trial
 from tests.unit.repairs import Repository
@@ -222,3 +223,12 @@ def test_the_length_of_the_tests_input_is_its_input() -> None:
     files = [change("shop/largest.py", before, cheat)]
     test = "def test_largest():\n    assert largest([4, 9, 16]) == 9\n"
     assert judge_files(files, tests=(test,), rules=GateRules("model")).verdict == "deny"
+
+
+def test_a_fixture_that_skips_may_be_called_otherwise() -> None:
+    old = "import pytest\n\n\n@pytest.fixture\ndef web():\n    pytest.skip('no web')\n\n\ndef test_page(web):\n    assert 1\n"
+    new = old.replace("(web", "(net").replace("def web", "def net").replace("'no web'", "'no net'")
+    renamed = PatchedFile("tests/test_web.py", old, new)
+    assert not check_assertions([renamed])
+    without = PatchedFile("tests/test_web.py", old.replace("(web)", "()"), new)
+    assert check_assertions([without])

@@ -9,7 +9,7 @@ import re
 import tomllib
 import unittest
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from dataclasses import dataclass
@@ -237,19 +237,15 @@ def _count_skips(file: PatchedFile) -> tuple[Counter[str], Counter[str]]:
         for name, body in new.bodies.items()
         if name in old.bodies or body in gone
     }
-    added = {
-        one.owner.rpartition(".")[2]
-        for one in new.uses
-        if one.owner not in known and one.skips(frozenset())
-    }
-    helpers = {name for name in added if not name.lower().startswith("test")}
-    before = Counter(one.owner for one in old.uses if one.skips(old.marks))
+    old_helpers = old.find_skipping_helpers(new.bodies.keys())
+    new_helpers = new.find_skipping_helpers(known.keys())
     cases = old.list_cases()
+    before = Counter(one.owner for one in old.uses if one.skips(old.marks | old_helpers))
     after = Counter(
         known[one.owner]
         for one in new.uses
         if one.owner in known
-        and one.skips(new.marks | helpers)
+        and one.skips(new.marks | new_helpers)
         and (not one.case or one.case in cases)
     )
     return before, after
@@ -306,6 +302,12 @@ class _SkippingModule:
                 case _:
                     pass
             waiting += [(part, owner, case, opens) for part in ast.iter_child_nodes(node)]
+
+    def find_skipping_helpers(self, others: Collection[str]) -> set[str]:
+        """The names of functions that skip, are no tests and are not among the other module's definitions."""
+        skipping = {one.owner for one in self.uses if one.skips(frozenset())}
+        names = {owner.rpartition(".")[2] for owner in skipping.difference(others)}
+        return {name for name in names if not name.lower().startswith("test")}
 
     def list_cases(self) -> frozenset[str]:
         """The arguments of all that may be a parametrized case."""
