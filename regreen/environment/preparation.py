@@ -427,7 +427,7 @@ def describe_start(trial: Trial, run: CommandRun) -> str | None:
         return describe_missing_tool(tool, setup=trial.setup)
     if _COUNTED.search(run.output) or (run.failures and find_plain_test_call(trial) is None):
         return None
-    telling = _find_telling_line(run.output)
+    telling = find_telling_line(run.output)
     return f"it exits with {result.exit_code} before any test: {telling or 'it printed nothing'}"
 
 
@@ -441,7 +441,7 @@ def describe_failure(error: UserError) -> str:
                 f"{program} is not installed in the sandbox: install it on this machine (on Debian: apt-get install "
                 f"{packages}), or name an image that has it as tests.image"
             )
-    telling = _find_telling_line(output)
+    telling = find_telling_line(output)
     return (
         f"{error_text[:200]} ({telling})"
         if telling and telling not in error_text
@@ -455,11 +455,11 @@ _COLOUR = re.compile(r"\x1b\[[\d;]{0,20}m")
 _NO_PROGRAM = re.compile(r"\b([\w.+-]{1,60}): (?:command )?not found\b")
 _RAISED = re.compile(r"(?:E\s+)?(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception)\b: \S")
 _SOURCE = re.compile(
-    r"[_=]{3}|raise |return |except\b|File \"|\d+│|hint:|\w+(?:Error|Exception)$|\w+ = "
+    r"[_=]{3}|(?:ERROR: )?usage: |raise |return |except\b|File \"|\d+│|hint:|\w+(?:Error|Exception)$|\w+ = "
 )
 
 
-def _find_telling_line(output: str) -> str:
+def find_telling_line(output: str) -> str:
     """What was raised and ended the command, else the first line that names a fault, else the last one printed."""
     lines = [line.strip(" \t×╰─▶├│") for line in output.splitlines() if len(line) < 2000]
     lines = [line for line in lines if re.search(r"\w", line)]

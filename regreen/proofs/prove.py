@@ -19,6 +19,7 @@ from regreen.domain.errors import UserError
 from regreen.domain.job_control import ContextThreadPool, StopCondition
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git, Sandbox
+from regreen.environment.preparation import find_telling_line
 from regreen.fixers.case import FixJob, InitialFailure, RepairCase
 from regreen.fixers.warm_engine import Candidate, WarmEngine
 from regreen.gate.checks.silenced_errors import check_silenced_errors
@@ -26,7 +27,12 @@ from regreen.gate.checks.tests_kept import check_assertions
 from regreen.gate.facts import find_functions
 from regreen.gate.judge import changed_files
 from regreen.languages.python.dependencies import add_missing_pytest
-from regreen.languages.python.test_tools import PYTHON_TESTS
+from regreen.languages.python.test_tools import (
+    PYTHON_TESTS,
+    REFUSED_SECTION,
+    SETUP_CFG,
+    rename_pytest_section,
+)
 from regreen.languages.registry import TEST_LISTENERS, find_mutation, find_warm_language
 from regreen.proofs.changed_tests import ChangedTest, ChangeParts, divide_change
 from regreen.reviewers.analyzers.vacuous_tests import ONLY_NOTICES_ERRORS
@@ -106,6 +112,7 @@ ProofVerdict = Literal[
     "proven", "not_discriminating", "inconclusive", "nothing_to_prove", "refused"
 ]
 _MAX_NAMED_TESTS = 40
+_MAX_START_REPAIRS = 2
 _MAX_DIRECT_FAULTS = 6
 _MAX_CONFIRMED_MUTANTS = 4
 _MAX_ENGINE_PASSES = 3
@@ -336,21 +343,39 @@ class _Proof:
             )
         self.seconds["environment"] += time.monotonic() - started
 
+    def _repair_start(self, output: str) -> bool:
+        """Change what keeps pytest itself from starting; whether there was such a thing."""
+        # pytest runs the tests of a project that uses unittest
+        completed = add_missing_pytest(self.job.trial, output)
+        if completed is not None:
+            self.job = replace(self.job, trial=completed)
+            return True
+        if REFUSED_SECTION not in output or SETUP_CFG in self.job.trial.overlay:
+            return False
+        self.say(
+            f"pytest refuses [pytest] in {SETUP_CFG}: it is called [tool:pytest] on both sides"
+        )
+        laid = dict(self.job.trial.overlay)
+        for rev, files in ((self.job.head, laid), (self.job.base, self.overlay)):
+            if text := files.get(SETUP_CFG) or self.git.show(rev, SETUP_CFG):
+                files[SETUP_CFG] = rename_pytest_section(text)
+        self.job = replace(self.job, trial=replace(self.job.trial, overlay=laid))
+        return True
+
     def _prove_tests(self) -> tuple[TestProof, ...]:
         tests = self.parts.tests
         self.say(f"running {len(tests)} new or altered tests with and without the change")
         self._prepare_both(tests)
         first, second = self._run_twice(tests)
-        result = first.head.result
-        # pytest runs the tests of a project that uses unittest
-        completed = add_missing_pytest(self.job.trial, result.stdout + result.stderr)
-        if not first.head.tests and completed is not None:
-            self.job = replace(self.job, trial=completed)
+        for _ in range(_MAX_START_REPAIRS):
+            if first.head.tests or not self._repair_start(first.head.output):
+                break
             self._prepare_both(tests)
             first, second = self._run_twice(tests)
         self._without_change += [first.base, second.base]
         if not first.head.tests:
-            why = f"no test ran with the change: {_describe_end(first.head)}"
+            told = find_telling_line(first.head.output) or first.head.result.ended
+            why = f"no test ran with the change: {told}"
             return tuple(
                 TestProof(test.test, "error", "fail", "inconclusive", why) for test in tests
             )
@@ -358,6 +383,9 @@ class _Proof:
         compared = {test.test: self._compare(test, first) for test in tests}
         self.done = {name: one for name, one in compared.items() if isinstance(one, TestProof)}
         reds = {name: one for name, one in compared.items() if isinstance(one, _Red)}
+        if not reds:
+            green = [test for test in tests if compared[test.test] is None and test.asks_new]
+            self._try_own_manifests(green, first.head)
         self._find_unsteady(first, second, [test for test in tests if test.test in reds])
         lacking: list[ChangedTest] = []
         for test in tests:
@@ -431,6 +459,32 @@ class _Proof:
             if before.keys() - after.keys() or not isinstance(self._compare(test, second), _Red):
                 why = "it ends otherwise when it is run again"
                 self.done[test.test] = TestProof(test.test, "error", "pass", "inconclusive", why)
+
+    def _try_own_manifests(self, tests: Sequence[ChangedTest], head: CommandRun) -> None:
+        """Judge tests that pass with the head's manifests on the base, and fail by assertion with its own.
+
+        The base has the head's for what the tests need installed; what the change mends may stand there too.
+        """
+        own = {
+            path: data
+            for path, data in self.overlay.items()
+            if is_test(path) or is_test_config(path) or path not in self.parts.support
+        }
+        if not tests or len(own) == len(self.overlay):
+            return
+        self.say("running them with the manifests as they were, too")
+        laid, self.overlay = self.overlay, own
+        self._prepare_both(tests)
+        runs = [self._run(self.job.base, tests, own) for _ in range(2)]
+        for test in tests:
+            passing = {name for name, word in _select(test, head.tests).items() if word == "passed"}
+            reds = [self._read_red(test, passing, run) for run in runs]
+            if reds[0] is not None and all(red and red.kind == "assertion" for red in reds):
+                self.done[test.test] = self._judge_red(test, reds[0])
+        if any(test.test in self.done for test in tests):
+            self._without_change = runs
+        else:
+            self.overlay = laid
 
     # -- verdicts ------------------------------------------------------------------------------------------------
 
@@ -668,13 +722,6 @@ class _Proof:
             else f"{kept} tests pass before and after"
         )
         yield ProofClaim(text, not failed, why)
-
-
-def _describe_end(run: CommandRun) -> str:
-    """Why nothing ran: the first line that pytest marks as an error, else its last."""
-    lines = [line.strip() for line in run.output.splitlines() if line.strip()]
-    marked = (line[1:].strip() for line in lines if line.startswith("E  "))
-    return next(marked, lines[-1] if lines else run.result.ended)[:200]
 
 
 def _select(test: ChangedTest, tests: Mapping[str, str]) -> dict[str, str]:

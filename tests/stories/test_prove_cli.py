@@ -131,3 +131,37 @@ def test_a_test_file_that_cannot_be_read_leaves_the_proof_open(
     document = _prove(made, base)
     assert document["verdict"] == "inconclusive"
     assert document["reason"] == "tests/test_calc.py cannot be parsed as Python 3"
+
+
+def test_a_section_that_pytest_calls_otherwise_today_keeps_no_test_from_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_or_skip()
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    made = Repository(tmp_path / "repo")
+    old = "[metadata]\nname = calc\n\n[pytest]\nusefixtures = zero\n"
+    fixture = "import pytest\n\n\n@pytest.fixture\ndef zero(request):\n    request.node.zero = 0\n"
+    base = made.commit("base", {"calc.py": BEFORE, "setup.cfg": old, "tests/conftest.py": fixture})
+    test = "import calc\n\n\ndef test_zero(request):\n    assert calc.divide(1, request.node.zero) is None\n"
+    made.commit("divide", {"calc.py": AFTER, "tests/test_calc.py": test})
+    (found,) = _prove(made, base)["tests"]
+    assert (found["base"], found["head"], found["verdict"]) == ("fail", "pass", "proven")
+
+
+def test_what_is_mended_in_a_manifest_is_proven_with_the_manifest_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_or_skip()
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    made = Repository(tmp_path / "repo")
+    base = made.commit("base", {"calc.py": BEFORE, "pyproject.toml": "[project]\nname = 'calc'\n"})
+    script = "[project]\nname = 'calc'\nscripts = {calc = 'calc:main'}\n"
+    test = "from pathlib import Path\n\n\ndef test_script():\n    assert 'calc:main' in Path('pyproject.toml').read_text()\n"
+    main = BEFORE + "\n\ndef main():\n    print(half(2))\n"
+    made.commit("script", {"calc.py": main, "pyproject.toml": script, "tests/test_calc.py": test})
+    document = _prove(made, base)
+    (found,) = document["tests"]
+    assert (found["base"], found["head"], found["verdict"]) == ("fail", "pass", "proven")
+    words = ["replay", document["capsule"], "--repo", str(made.path)]
+    again = CliRunner().invoke(cli, words, standalone_mode=False, catch_exceptions=False)
+    assert again.stdout.split()[0] == "same"

@@ -484,6 +484,7 @@ def test_a_setup_that_failed_has_a_reason(output: str, reason: str) -> None:
         ("E   ModuleNotFoundError: No module named 'a'\nE   ValueError: b\n", "ModuleNotFoundError: No module named 'a'"),
         ("____ ERROR collecting a.py ____\nE   Exit: no suite\n", "Exit: no suite"),
         ("____ ERROR collecting a.py ____\nSuite not found\n", "Suite not found"),
+        ("ERROR: usage: pytest [options]\npytest: error: unrecognized arguments: --cov\n  rootdir: /work\n", "before any test: pytest: error: unrecognized arguments: --cov"),
         ("no tests ran in 0.01s", "it exits with 5 before any test: no tests ran in 0.01s"),
         ("", "it exits with 5 before any test: it printed nothing"),
     ],

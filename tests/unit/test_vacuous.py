@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
-from regreen.reviewers.analyzers.vacuous_tests import VacuousTests
+from regreen.reviewers.analyzers.vacuous_tests import VacuousTests, explain_hollow
 from tests.unit.changes import Story
 
 BEFORE = "def test_sum():\n    total = sum([1, 2])\n    assert total == 3\n"
@@ -96,3 +97,16 @@ def test_what_no_run_reaches(story: Story, before: str, after: str, said: str) -
 )  # fmt: skip
 def test_what_a_run_reaches(story: Story, before: str, after: str) -> None:
     assert titles(story, after, before) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "cannot_fail"),
+    [
+        ("x = f(1)\n    expected = x\n    assert x == expected", True),
+        ("x = f(1)\n    before = x\n    x = g(x)\n    assert x == before", False),
+    ],
+)
+def test_a_value_under_two_names_is_one_value(body: str, cannot_fail: bool) -> None:
+    function = ast.parse(f"def test_it():\n    {body}\n").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    assert bool(explain_hollow(function, ())) is cannot_fail

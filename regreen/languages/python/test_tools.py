@@ -28,6 +28,9 @@ _TEST_MODULE = re.compile(r"(?:.*/)?(?:tests?\w*|\w+_tests?)\.py")
 _NAMED_TESTS = re.compile(
     r"::|\s-k[\s=]|\s--(?:deselect|lf|last-failed|sw)\b|tests?[\w-]{0,200}\.py\b"
 )
+SETUP_CFG = "setup.cfg"
+# pytest 4.0 and later end with this where the file has no [tool:pytest] (`_pytest/config/findpaths.py`).
+REFUSED_SECTION = "[pytest] section in setup.cfg files is no longer supported"
 # The project's own environment where uv or venv made one, else the box's.
 _OWN_PYTHON = 'if [ -x .venv/bin/python ]; then exec .venv/bin/python "$@"; fi; exec python "$@"'
 _PROGRAMS = files("regreen.languages.python").joinpath("box_programs")
@@ -190,6 +193,11 @@ class PythonWarmDriver:
 
 
 PYTHON_TESTS = PythonTestTools()
+
+
+def rename_pytest_section(setup_cfg: bytes) -> bytes:
+    """setup.cfg with the name that pytest asks for in `REFUSED_SECTION`: the same settings."""
+    return re.sub(rb"(?m)^\[pytest\]", b"[tool:pytest]", setup_cfg)
 
 
 def _is_pytest(word: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from regreen.code.diff import FileChange
 from regreen.code.markdown_sanitizer import count_noun
@@ -210,17 +210,22 @@ def explain_hollow(test: FunctionNode, helpers: Collection[str]) -> str:
     left = [node for node in checks if id(node) not in swallowed]
     if not left:
         return "what its assertions raise is caught"
-    for check in left:  # with what each name was given last before it
-        values = {
-            target.id: node.value
-            for node in assigned
-            if node.lineno <= check.lineno
-            for target in node.targets
-            if isinstance(target, ast.Name)
-        }
-        if not _compares_nothing(check, values):
+    for check in left:
+        before = (node for node in assigned if node.lineno <= check.lineno)
+        if not _compares_nothing(check, _read_values(before)):
             return ""
     return "its assertions are true whatever the code does"
+
+
+def _read_values(assigned: Iterable[ast.Assign]) -> dict[str, ast.expr]:
+    """What each name was given last; one that was given another name has the value which that one had then."""
+    values: dict[str, ast.expr] = {}
+    for node in assigned:
+        given = node.value
+        if isinstance(given, ast.Name):
+            given = values.get(given.id, given)
+        values |= {target.id: given for target in node.targets if isinstance(target, ast.Name)}
+    return values
 
 
 def _compares_nothing(check: ast.stmt | ast.expr, values: Mapping[str, ast.expr]) -> bool:
