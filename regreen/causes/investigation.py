@@ -268,8 +268,12 @@ class _Watched:
     """One failing test: its posterior, and how it failed on head and on base."""
 
     posterior: CausePosterior = field(default_factory=CausePosterior)
-    head: FailureSignature | None = None
+    head: list[FailureSignature] = field(default_factory=list)
     other_on_base: str = ""
+
+    def is_known(self, failure: FailureSignature) -> bool:
+        """Whether a failure is one of those on head; any is, where head itself does not fail in one way."""
+        return len(self.head) > 1 or failure_signature.matches_any(failure, self.head)
 
 
 class Investigation:
@@ -289,6 +293,7 @@ class Investigation:
         self._runs: list[RedRun] = []
         self._tests: dict[str, _Watched] = {}
         self._moved: tuple[BlamedPackage, ...] | None = None
+        self._sources: dict[tuple[str, str], list[str]] = {}
 
     def find_cause(self) -> RedCause:
         """The verdict; `unknown` with the reason where the runs do not tell.
@@ -399,24 +404,56 @@ class Investigation:
         return replace(self._trial, command=tools.run_tests(names)) if tools else self._trial
 
     def _count(self, place: Place, run: CommandRun) -> None:
-        """Count a run for each watched test; on the base a failure counts only where it is the one seen on head."""
+        """Count a run for each watched test; on the base a failure counts only where it is one seen on head."""
         for name, one in self._tests.items():
-            signature = _read_test_signature(name, run)
+            signature = self._read_test_signature(name, run, place)
             outcome = _find_test_outcome(name, run)
             if outcome is None:
                 continue
             failed = outcome == "fail"
-            if place != "base":
-                one.head = one.head or (signature if failed else None)
-            elif (
-                failed
-                and signature
-                and one.head
-                and not failure_signature.matches_any(signature, [one.head])
-            ):
-                one.other_on_base = signature.text
-                failed = False
+            if failed and signature and place == "head":
+                if not failure_signature.matches_any(signature, one.head):
+                    one.head.append(signature)
+            elif failed and signature and place == "base" and one.head:
+                failed = one.is_known(signature)
+                if not failed:
+                    one.other_on_base = replace(signature, frame="").text
             one.posterior.observe_outcome(place, failed=failed)
+
+    def _read_test_signature(
+        self, name: str, run: CommandRun, place: Place
+    ) -> FailureSignature | None:
+        """How one test failed, and through which lines of the tree; the whole run's where no failure has its name.
+
+        A line is its text, which a change above it does not alter. Two failures with the same exception in the same lines
+        are one failure, whatever the values in their messages.
+        """
+        if not run.failed:
+            return None
+        whole = failure_signature.read_signature(run.result)
+        if name == _WHOLE or run.result.ended != "exit":
+            return whole
+        for failure in run.failures:
+            if failure.test in {name, name.partition("::")[0]}:
+                message = failure.message.partition("\n")[0]
+                frame = self._read_traceback(failure, place)
+                return FailureSignature("exit", 1, (name,), failure.kind, message, frame)
+        return replace(whole, tests=(name,), says=())
+
+    def _read_traceback(self, failure: Failure, place: Place) -> str:
+        """The lines of the tree that a failure's traceback goes through, innermost first; "" where none is known."""
+        places = [(frame.path, frame.line) for frame in failure.frames]
+        if not places and failure.path and failure.line:
+            places = [(failure.path, failure.line)]
+        rev = self._case.base if place == "base" else self._case.head
+        lines = []
+        for path, line in reversed(places):
+            if (rev, path) not in self._sources:
+                text = _show(self._git, rev, path).decode("utf-8", "replace")
+                self._sources[rev, path] = text.split("\n")
+            if text := "".join(self._sources[rev, path][line - 1 : line]).strip():
+                lines.append(f"{path}: {text}")
+        return " < ".join(lines)
 
     def _run_until_clear(self) -> None:
         """Run until it is known that the change is to blame, or for each test what is."""
@@ -460,12 +497,12 @@ class Investigation:
         """Whether a run says how a test ends; on head it does not where it fails in another way, as what cannot start does."""
         outcome, signature, head = (
             _find_test_outcome(name, run),
-            _read_test_signature(name, run),
+            self._read_test_signature(name, run, place),
             self._tests[name].head,
         )
-        if place != "head" or outcome != "fail" or signature is None or head is None:
+        if place != "head" or outcome != "fail" or signature is None or not head:
             return outcome is not None
-        return failure_signature.matches_any(signature, [head])
+        return failure_signature.matches_any(signature, head)
 
     def _choose_place(self, unclear: Sequence[_Watched]) -> Place:
         """Where most of the undecided tests would run next."""
@@ -718,20 +755,6 @@ def _find_test_outcome(name: str, run: CommandRun) -> str | None:
         if is_heard or (named and not run.tests and name.partition("::")[0] not in heads)
         else None
     )
-
-
-def _read_test_signature(name: str, run: CommandRun) -> FailureSignature | None:
-    """How one test failed; the whole run's signature where no failure has its name."""
-    if not run.failed:
-        return None
-    whole = failure_signature.read_signature(run.result)
-    if name == _WHOLE or run.result.ended != "exit":
-        return whole
-    for failure in run.failures:
-        if failure.test in {name, name.partition("::")[0]}:
-            message = failure.message.partition("\n")[0]
-            return FailureSignature("exit", 1, (name,), failure.kind, message)
-    return replace(whole, tests=(name,), says=())
 
 
 def _split_requirement(word: str) -> tuple[str, str]:

@@ -119,6 +119,46 @@ def test_what_fails_alone_in_another_way_is_run_with_the_whole_command(
     assert (found["verdict"], found["do"]) == ("main", "wait")
 
 
+RANDOM_WORDS = "import secrets\ndef sign(text):\n    raise ValueError(''.join(secrets.choice('abcdefghijklmnop') for _ in range(200)))\n"
+RANDOM_ERROR = (
+    "import uuid\ndef sign(text):\n    raise type(f'N{uuid.uuid4().hex}Error', (Exception,), {})\n"
+)
+SIGNED = "from sign import sign\ndef test_sign():\n    assert sign('a') == 'signed a'\n"
+TWO_STEPS = "from steps import first, second\ndef test_steps():\n    first()\n    second()\n"
+
+
+def ask_why(base: dict[str, str], change: dict[str, str], folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:  # fmt: skip
+    """The answer of `regreen why -- pytest` for a change of a base."""
+    mine = Checkout(folder / "mine")
+    mine.commit("base", **base)
+    mine.git("checkout", "-q", "-b", "change")
+    mine.commit("change", **change)
+    words = ("--setup", SETUP, "--format", "json", "--", "python", "-m", "pytest", "-q")
+    return run("why", "--repo", str(mine.root), "--base", "main", *words, capsys=capsys)[1]
+
+
+@pytest.mark.parametrize("module", [RANDOM_WORDS, RANDOM_ERROR], ids=["words", "errors"])
+def test_a_base_that_fails_with_other_words_each_time_is_not_blamed_on_the_change(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    base = {"sign_py": module, "test_sign_py": SIGNED}
+    found = ask_why(base, {"notes_py": "x = 1\n"}, tmp_path, capsys)
+    assert (found["verdict"], found["do"]) == ("main", "wait")
+
+
+def test_a_change_that_replaces_the_failure_of_the_base_by_another_is_blamed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    old = "def first():\n    raise ValueError('no such file')\ndef second():\n    pass\n"
+    new = "def first():\n    pass\ndef second():\n    raise ValueError('10 > 9, wrong order')\n"
+    base = {"steps_py": old, "test_steps_py": TWO_STEPS}
+    found = ask_why(base, {"steps_py": new}, tmp_path, capsys)
+    assert found["verdict"] == "change"
+    assert "red for another reason on the base" in str(found["reason"])
+
+
 def test_many_tests_that_a_newer_package_breaks_are_not_blamed_on_main(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
