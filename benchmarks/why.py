@@ -4,7 +4,8 @@
         [--project RELEASE,MODULE,TESTS ...]
 
 Each scene is a repository with a base and a change. The planted fault is run once in the sandbox: one that no test notices
-is replaced, and its output is the log of CI. Prints one JSON line a scene and a summary. `--sdists` keeps what was fetched.
+is replaced, and its output is the log of CI. A fault beside a flaky test is run without that test's flakiness first, one of
+memory or time as an error in the same place. Prints one JSON line a scene and a summary. `--sdists` keeps what was fetched.
 """  # fmt: skip
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import zipfile
 from collections import Counter
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 from regreen.languages.registry import find_mutation
 
@@ -154,6 +156,16 @@ def run_tests(tree: Path, tests: str, setup: str, home: dict[str, str]) -> tuple
     return answer["stdout"], answer["exit_code"] == 1
 
 
+def run_with(files: dict[str, str], repo: Path, place: Path, *, tests: str, setup: str, home: dict[str, str]) -> tuple[str, bool]:  # fmt: skip
+    """The output of the tests of a repository's files with some replaced, and whether they failed."""
+    shutil.copytree(repo, place, ignore=shutil.ignore_patterns(".git"))
+    for name, text in files.items():
+        (place / name).write_text(text)
+    output, failed = run_tests(place, tests, setup, home)
+    shutil.rmtree(place)
+    return output, failed
+
+
 def make(  # noqa: C901, PLR0912, PLR0915, PLR0917 - one case a kind of scene
     kind: str, project: tuple[str, str, str], tree: Path, place: Path, dice: random.Random, home: dict[str, str]
 ) -> list[str]:  # fmt: skip
@@ -180,6 +192,9 @@ def make(  # noqa: C901, PLR0912, PLR0915, PLR0917 - one case a kind of scene
         base: dict[str, str] = {"scene_notes.md": "one\n"}
         change: dict[str, str] = {"scene_notes.md": "two\n"}
         red: dict[str, str] = {}  # what makes the log of CI red; default: the change
+        proof: dict[str, str] | None = (
+            None  # what shows that the planted fault alone is noticed, where the log does not
+        )
         match kind:
             case "change":
                 change = {module: spoil(fault)}
@@ -200,14 +215,23 @@ def make(  # noqa: C901, PLR0912, PLR0915, PLR0917 - one case a kind of scene
                     make_wheel(place / "wheels", version, factor)
                 setup = WHEELS
                 base[module] = spoil("import scenedep; assert scenedep.FACTOR == 2")
-            case "memory":
-                change = {module: spoil(MEMORY)}
-            case "timeout":
-                change, more = {module: spoil("import time; time.sleep(10_000)")}, ["--timeout", "20"]  # fmt: skip
+            case "memory" | "timeout":
+                line, more = MEMORY, []
+                if kind == "timeout":
+                    line, more = "import time; time.sleep(10_000)", ["--timeout", "20"]
+                state = dice.getstate()
+                change = {module: plant(good, line, dice, used)}
+                dice.setstate(state)
+                proof = {module: plant(good, "raise KeyError('scene')", dice, used)}
             case "pair":
-                base[tests], change = make_flaky(rate), {module: spoil(fault)}
+                base[tests], change, proof = (
+                    make_flaky(rate),
+                    {module: spoil(fault)},
+                    {tests: checks},
+                )
             case "main_pair":
                 base |= {tests: make_flaky(rate), module: spoil(fault)}
+                proof = {tests: checks}
             case "vanished":
                 red = {module: spoil(fault)}
             case "other_failure":
@@ -226,15 +250,16 @@ def make(  # noqa: C901, PLR0912, PLR0915, PLR0917 - one case a kind of scene
         commit(repo, base, "base")
         git(repo, "checkout", "-q", "-b", "change")
         commit(repo, change, "change")
+        how: dict[str, Any] = {
+            "tests": "tests_new" if kind == "new_test" else tests,
+            "setup": setup,
+            "home": home,
+        }
+        if proof is not None and not run_with(proof, repo, place / "proof", **how)[1]:
+            continue
         if kind in {"memory", "timeout"}:
             return ["--base", "main", "--setup", setup, *more]
-        trial = place / "ci"
-        shutil.rmtree(trial, ignore_errors=True)
-        shutil.copytree(repo, trial, ignore=shutil.ignore_patterns(".git"))
-        for name, text in red.items():
-            (trial / name).write_text(text)
-        output, failed = run_tests(trial, "tests_new" if kind == "new_test" else tests, setup, home)
-        shutil.rmtree(trial)
+        output, failed = run_with(red, repo, place / "ci", **how)
         if failed and ("flak" not in kind or re.search(r"(?m)^=* ?1 failed", output)):
             (place / "red.log").write_text(output)
             if kind == "world":
