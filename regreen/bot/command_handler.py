@@ -349,7 +349,7 @@ class CommandHandler:
         loaded = services.load_repo_config(event.where, github, github.repository())
         prefix = loaded.config.commands.prefix
         if event.edited and event.author != event.actor:
-            return "edited by somebody who did not write it"
+            return "edited by a person who did not write it"
         before = {_command_key(c) for c in parse_commands(event.before, prefix)}
         commands = [c for c in parse_commands(event.body, prefix) if _command_key(c) not in before]
         new = [c for c in commands if self._claim_command(job, event, c)]

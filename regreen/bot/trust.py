@@ -62,7 +62,7 @@ def require_clearance(
             Approval, repo=name, number=number, sha=sha
         ):
             msg = (
-                f"{sha[:12]} is on no branch of this repository, so its code is not run before somebody with "
+                f"{sha[:12]} is on no branch of this repository, so its code is not run before a person with "
                 "write access has read it and says `/approve` on its pull request"
             )
             raise NotCleared(msg)

@@ -40,9 +40,9 @@ COMMANDS = {
     "worker": "runs one more worker on the same database",
     "setup": "registers the GitHub App",
     "redeliver": "runs one webhook delivery again",
-    "demo": "plays the whole main job on loopback",
+    "demo": "runs an offline demonstration from review to schedule",
     "playground": "serves the local GitHub alone",
-    "completion": "prints what a shell needs to complete these words",
+    "completion": "prints the completion script of a shell",
 }
 
 

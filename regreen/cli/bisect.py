@@ -105,7 +105,7 @@ def _answer_late(options: Mapping[str, Any], reason: str, seconds: float) -> str
 )
 @time_limit_option(_answer_late, default=None, least=click.FloatRange(min=0, min_open=True))
 @trial_options(
-    setup_text="A shell command that installs what COMMAND needs; it alone has a network. Run once for commits alike.",
+    setup_text="A shell command that installs what COMMAND needs; it alone has a network. Its result is cached between commits with the same dependencies.",
     timeout=click.FloatRange(min=0, min_open=True),
     timeout_text="For one run.",
 )

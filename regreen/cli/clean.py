@@ -113,7 +113,7 @@ def _ask(chosen: Sequence[_Cache], *, yes: bool) -> None:
     size = sum(entry.size for cache in chosen for entry in cache.entries)
     names = ", ".join(cache.kind for cache in chosen)
     if not sys.stdin.isatty():
-        raise UserError("nobody can be asked here; --yes removes without asking")
+        raise UserError("confirmation needs a terminal; --yes removes without asking")
     click.confirm(f"remove {names} ({_format_size(size)})?", abort=True, err=True)
 
 

@@ -120,7 +120,7 @@ def _answer_late(options: Mapping[str, Any], reason: str, seconds: float) -> str
 @click.option(
     "--apply", "apply_it", is_flag=True, help="Apply the patch to the working tree of --repo."
 )
-@click.option("--fresh", is_flag=True, help="Start anew where the same repair was interrupted.")
+@click.option("--fresh", is_flag=True, help="Start again where the same repair was interrupted.")
 @format_option("form", "text", "json", "markdown")
 @quiet_option()
 @sandbox_option("kind")
@@ -155,7 +155,7 @@ def command(
 
     chosen = _parse_rungs(rungs, use_model=use_model)
     if argv and workflow:
-        raise UserError("say what fails: either -- COMMAND..., or --workflow FILE --job ID")
+        raise UserError("give one of both: -- COMMAND..., or --workflow FILE --job ID")
     if workflow is None and (job_id or step is not None):
         raise UserError("--job and --step choose from a workflow; name it with --workflow FILE")
     given_tests = tuple(options.overlay)
@@ -165,7 +165,7 @@ def command(
         named = git.resolve("HEAD" if rev == WORKTREE else rev)
         if not load_config_at(git, named).tests.command:
             raise UserError(
-                "say what fails: either -- COMMAND..., or --workflow FILE --job ID, or tests.command in a committed .github/regreen.yml"
+                "missing command: pass -- COMMAND..., or --workflow FILE --job ID, or commit a .github/regreen.yml with tests.command"
             )
     at = resolve_revision(git, repo, rev)
     trusted = git.resolve(base) if base else at
@@ -247,19 +247,19 @@ def _open_session(trial: Trial, what: Sequence[object], *, fresh: bool) -> Itera
     home, key = make_private(read_settings().home), session_key(trial, ["fix", *what])
     lock = ExitStack()
     if not lock.enter_context(hold_alone(home / "fix.lock", byte=zlib.crc32(key.encode()))):
-        report_progress("the same command is running already, so this one starts anew")
+        report_progress("the same command is running already, so this one starts again")
         key = f"{key}:{uuid.uuid4().hex}"
     memory = SqliteVerdictMemory(home / "bisect.db")
     session = RepairSession(memory, key, fresh=fresh)
     if session.continues:
-        report_progress("continuing the repair that was interrupted; --fresh starts anew")
+        report_progress("continuing the repair that was interrupted; --fresh starts again")
     try:
         yield session
     except KeyboardInterrupt:
-        click.echo("the same command goes on from here; with --fresh it starts anew", err=True)
+        click.echo("the same command goes on from here; with --fresh it starts again", err=True)
         raise
     except UserError as error:
-        if not isinstance(error, Cancelled):  # no interruption: the next one starts anew
+        if not isinstance(error, Cancelled):  # no interruption: the next one starts again
             session.end()
         raise
     finally:
@@ -284,7 +284,7 @@ def _end_session(session: RepairSession, result: FixResult, minutes: float) -> N
     enough = max(minutes - _LAST_MINUTES, minutes / 2)
     was_short = result.outcome == "gave_up" and result.seconds > 60 * enough
     if result.outcome == "out_of_budget" or was_short:
-        report_progress("the same command goes on from here; with --fresh it starts anew")
+        report_progress("the same command goes on from here; with --fresh it starts again")
     else:
         session.end()
 

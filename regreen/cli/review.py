@@ -318,7 +318,7 @@ def resolve_change(
     standing = git.commit_work_tree(where, at_head) if head == WORKTREE else at_head
     start = git.resolve(base) if base else _default_base(git, at_head)
     if start is None and standing == at_head:
-        message = "cannot tell what this change goes into; name it, for instance with --base HEAD~1"
+        message = "no base branch found; name a base, such as --base HEAD~1"
         raise UserError(message)
     return start or at_head, standing
 

@@ -26,8 +26,8 @@ from regreen.packages.setup_guard import SourceTree, explain_refusals, find_refu
     help="What /work holds.",
 )
 @click.option("--setup", metavar="CMD", help="A shell command for the network phase, run first.")
-@click.option("--python", metavar="X.Y", help="The Python of the box.")
-@click.option("--image", metavar="NAME", help="The image of the box (Docker only).")
+@click.option("--python", metavar="X.Y", help="The Python of the sandbox.")
+@click.option("--image", metavar="NAME", help="The image of the sandbox (Docker only).")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0.01),

@@ -91,6 +91,6 @@ def _ask_user(question: str, option: str) -> str:
     from regreen.domain.errors import UserError
 
     if not sys.stdin.isatty():
-        message = f"{question}: nobody is here to be asked; say it with {option}"
+        message = f"{option} is required when not running in a terminal ({question})"
         raise UserError(message)
     return str(click.prompt(question, err=True))

@@ -159,7 +159,9 @@ def _read_log(path: Path | None) -> CiLog | None:
 @click.command("replay")
 @click.argument("source", metavar="CAPSULE|URL")
 @repo_option()
-@click.option("--shell", "opens_shell", is_flag=True, help="Stop in the box before the command.")
+@click.option(
+    "--shell", "opens_shell", is_flag=True, help="Stop in the sandbox before the command."
+)
 @click.option("--offline", is_flag=True, help="The setup may reach no package index.")
 @sandbox_option("kind")
 @format_option("form", "text", "json")
@@ -234,7 +236,7 @@ def _download(url: str) -> bytes:
 def _serve_shell(box: Box, trial: Trial) -> None:
     """Run the lines of standard input in the box, each in a shell of its own, until the input ends."""
     click.echo(
-        f"the command is: {trial.command_line}\nin the box at /work; end with Ctrl-D", err=True
+        f"the command is: {trial.command_line}\nin the sandbox at /work; end with Ctrl-D", err=True
     )
     while True:
         try:
@@ -246,5 +248,5 @@ def _serve_shell(box: Box, trial: Trial) -> None:
         done = box.run(("sh", "-c", line), timeout=trial.timeout, env=dict(trial.env))
         print_answer(f"{done.stdout}{done.stderr}")
         if done.ended != "exit":
-            report_progress(f"the box was ended: {done.ended}")
+            report_progress(f"the sandbox was ended: {done.ended}")
             return

@@ -115,7 +115,7 @@ def test_a_forks_changed_setup_is_not_used_before_it_is_approved(tell: Tell) -> 
     story.says("mallory", "/review", on=pull)
     story.work()
     assert prepared == []
-    assert "its code is not run before somebody with write access" in _summary(pull)
+    assert "its code is not run before a person with write access" in _summary(pull)
     assert _stored(story, "review")["environment"] is None
     story.says("alice", "/approve", on=pull)
     story.work()

@@ -233,7 +233,7 @@ def test_a_missing_dependency_is_declared_and_needs_a_person(repository: Reposit
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        ([], "say what fails"),
+        ([], "missing command: pass -- COMMAND"),
         (["--rungs", "prayer", "--", "true"], "--rungs takes some of"),
         (["--env", "nonsense", "--", "true"], "is not K=V"),
         (["--job", "test", "--", "true"], "name it with --workflow"),

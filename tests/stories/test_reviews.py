@@ -184,7 +184,7 @@ def test_a_fork_is_reviewed_without_running_its_code(story: Story) -> None:
     assert "Test coverage of new lines: 0 of 1." in (ours.check.summary or "")
     assert theirs.remarks
     assert "The tests run" not in (theirs.check.summary or "")
-    assert "its code is not run before somebody with write access" in (theirs.check.summary or "")
+    assert "its code is not run before a person with write access" in (theirs.check.summary or "")
 
 
 def test_a_closed_pull_request_is_not_reviewed(story: Story) -> None:

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[2]
-_WORDS: dict[str, str] = tomllib.loads((TOP / "tests/data/private_words.toml").read_text())["words"]
+_TABLE = tomllib.loads((TOP / "tests/data/private_words.toml").read_text())
+_WORDS: dict[str, str] = _TABLE["words"]
 _TEXTS = [
-    *sorted((TOP / "regreen/bot/messages").glob("*.py")),
+    *sorted((TOP / "regreen/bot").rglob("*.py")),
     *sorted((TOP / "regreen/dashboard/templates").glob("*.html")),
     *(TOP / "regreen" / name for name in ("fixers/report.py", "bisect/report.py", "reviewers/summary.py", "reviewers/document.py")),
-    *(TOP / "regreen/cli" / name for name in ("plan.py", "doctor.py")),
+    *sorted((TOP / "regreen/cli").glob("*.py")),
 ]  # fmt: skip
 _JINJA = re.compile(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
 _NOT_PROSE = re.compile(r"[\w./-]*")
@@ -49,5 +50,16 @@ def test_no_private_word_reaches_a_reader(path: Path) -> None:
         for line, text in _sentences(path)
         for word, plain in _WORDS.items()
         if (match := re.search(word, text, re.IGNORECASE))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("page", [TOP / "README.md", *sorted((TOP / "docs").glob("*.md"))], ids=lambda p: str(p.relative_to(TOP)))  # fmt: skip
+def test_no_private_word_stands_in_a_document(page: Path) -> None:
+    found = [
+        f"line {number}: {match[0]!r}: write {_WORDS[word]!r}"
+        for number, line in enumerate(page.read_text().splitlines(), 1)
+        for word in _TABLE["documents"]
+        if (match := re.search(word, line, re.IGNORECASE))
     ]
     assert found == []

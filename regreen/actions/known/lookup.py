@@ -247,9 +247,9 @@ def setup_python(inputs: ActionInputs, files: Files) -> ActionMeaning:
     versions = tuple(version for text in asked if (version := parse_python_version(text)))
     odd = [text for text in asked if re.match(r"\s*(?:pypy|graalpy)", text)]
     if odd and not versions:
-        return ActionMeaning("unsupported", f"{odd[0].strip()} is no CPython")
+        return ActionMeaning("unsupported", f"{odd[0].strip()} is not CPython")
     if odd:
-        return ActionMeaning("unsupported", f"{odd[-1].strip()} is no CPython")
+        return ActionMeaning("unsupported", f"{odd[-1].strip()} is not CPython")
     python = versions[-1] if versions else None
     outputs = {"python-version": python or "", "cache-hit": "", "python-path": "python"}
     asks = f"pip install {wanted}" if (wanted := first_input(inputs, "pip-install")) else ""

@@ -209,7 +209,7 @@ def _reason_to_keep_open(
         _is_untouched(repair, pull)
         and branches.is_our_branch(services, github.repo, pull.head_ref, at)
     ):
-        return "somebody has taken it up"
+        return "a person has taken it up"
     return ""
 
 

@@ -200,7 +200,7 @@ def try_sandbox(services: Services) -> str:
     services.store.save(ServiceState("sandbox", missing))
     return (
         missing
-        or f"the sandbox holds; swept {count_noun(services.sandbox.remove_leftovers(), 'box', 'boxes')}"
+        or f"the sandbox's self-test passed; removed {count_noun(services.sandbox.remove_leftovers(), 'container')}"
     )
 
 

@@ -115,7 +115,7 @@ def report_stopped_review(
 ) -> None:
     """End the check run of a review that was cancelled while no process ran it."""
     github = services.github_client(where, REVIEW_SCOPE)
-    text = "A newer push came, or somebody cancelled this review."
+    text = "A newer push came, or this review was cancelled."
     github.post_check_run(
         messages.skipped_review_check(head, _external_id(record), _SUPERSEDED, text)
     )
@@ -207,7 +207,7 @@ class _ReviewFlow:
 
     def report_cancelled(self) -> None:
         """End a check run that was begun."""
-        text = "A newer push came, or somebody cancelled this review."
+        text = "A newer push came, or this review was cancelled."
         check = messages.skipped_review_check(
             self._pull.head_sha, self._external_id, _SUPERSEDED, text
         )

@@ -66,13 +66,13 @@ def complete_tests(
     if done.altered:
         return done.add_note(
             f"the setup is inferred from the base {source[:12]} and reads {done.altered}, which this change alters: a "
-            "failing test proves no finding until somebody with write access asks"
+            "failing test proves no finding until a person with write access asks"
         )
     if not done.unused:
         return done
     return done.add_note(
         f"the environment is inferred from the base {source[:12]}: this change says something else ({done.unused}), "
-        "which is used once somebody with write access asks for it"
+        "which is used once a person with write access asks for it"
     )
 
 

@@ -185,7 +185,7 @@ class _WhyFlow:
             cleared = require_clearance(store, self._git, self.repository, self.pull, self._sha)
             causes = self._find_causes(cleared, known)
         except NotCleared:
-            reason = "fork not approved; `/why` of somebody with write access who has read the commit has it run"
+            reason = "fork not approved; a person with write access who has read the commit can write `/why` to run it"
             causes = [*known, self._give_up(reason)]
         except NoSandbox:
             causes = [

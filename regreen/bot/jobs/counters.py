@@ -11,7 +11,7 @@ from regreen.domain.list_queries import MetricsStore
 from regreen.domain.state_records import RateLimit
 
 SANDBOX_STARTS_PREFIX = "sandbox_starts/"
-"""Counters of boxes that were opened, by backend."""
+"""Counters of sandbox containers that were started, by backend."""
 
 _log = logging.getLogger(__name__)
 

@@ -86,10 +86,10 @@ def _is_from_event(record: JobRecord) -> bool:
 
 
 HandleJob = Callable[[Job], str]
-"""Does a job's work and returns one line on what came out."""
+"""Does a job's work and returns one line on its result."""
 
 ReportFailure = Callable[[JobRecord, str], None]
-"""Tells whoever asked that a job failed, in one sentence."""
+"""Tells the person who asked that a job failed, in one sentence."""
 
 
 class JobRunner:
