@@ -11,17 +11,20 @@ from dataclasses import dataclass
 
 from regreen.code.file_change import PatchedFile, is_layout_only
 from regreen.code.paths import is_lock_file, is_source, is_test, is_test_config
-from regreen.code.python_calls import FunctionNode
+from regreen.code.python_calls import FunctionNode, is_module, parse_python
 from regreen.domain.ports import Git
 from regreen.gate.facts import walk_functions
 from regreen.gate.judge import changed_files
 from regreen.gate.words import name_set
+from regreen.languages.python.imports import ModuleMap, imported_files
 from regreen.languages.registry import find_mutation, find_test_tools
 from regreen.packages.manifests_and_locks import is_manifest
 from regreen.reviewers.analyzers.vacuous_tests import explain_hollow
 
 _WORD = re.compile(r"[A-Za-z_]\w{0,100}")
 _MAX_DATA_USERS = 3
+_MAX_HELPER_MODULES = 8
+_MAX_CALL_STEPS = 3
 _WORDS = re.compile(r"\w+|[^\w\s{}'\"]")
 _BUILTINS = frozenset(dir(builtins))
 
@@ -71,7 +74,12 @@ def divide_change(git: Git, base: str, head: str) -> ChangeParts:
     product = [file for file in files if is_source(file.path) and not _is_support(file.path)]
     product = [file for file in product if not file.path.startswith(".")]
     sources = tuple(file for file in product if find_mutation(file.path) and file.new is not None)
-    tests = [test for file in support for test in _find_changed(file)]
+    modules_of = ModuleMap.from_paths(entry.path for entry in git.tree(head))
+    tests = [
+        test
+        for file in support
+        for test in _find_changed(file, _find_imported_checks(git, head, file, modules_of))
+    ]
     data = [
         file.path
         for file in support
@@ -111,8 +119,45 @@ def _is_support(path: str) -> bool:
     return is_test(path) or is_test_config(path) or is_manifest(path) or is_lock_file(path)
 
 
-def _find_changed(file: PatchedFile) -> Iterator[ChangedTest]:
-    """The test functions of a file that are new, read otherwise, or use something of the file that is."""
+def _find_imported_checks(
+    git: Git, head: str, file: PatchedFile, modules: ModuleMap
+) -> frozenset[str]:
+    """The functions of other test modules that assert something, where a test module imports from them."""
+    left, read, found = [(file.path, file.new or "")], {file.path}, set[str]()
+    while left and len(read) <= _MAX_HELPER_MODULES:
+        path, text = left.pop(0)
+        if not is_module(path):
+            continue
+        for imported in imported_files(text, path, modules):
+            if imported in read or not (is_test(imported) or "test" in imported.split("/")[-1]):
+                continue
+            read.add(imported)
+            helper = (git.show(head, imported) or b"").decode("utf-8", "replace")
+            left.append((imported, helper))
+            found |= _find_checks(parse_python(helper))
+    return frozenset(found)
+
+
+def _find_checks(tree: ast.Module | None) -> set[str]:
+    """The functions of a module that assert something, or call one of it that does; methods as `self.name`."""
+    functions = {
+        f"self.{_short(name)}" if "." in name else name: node
+        for name, node in walk_functions(tree)
+        if not _short(name).startswith("test")
+    }
+    found: set[str] = set()
+    for _ in range(_MAX_CALL_STEPS):
+        found |= {name for name, node in functions.items() if not explain_hollow(node, found)}
+    return found
+
+
+def _find_changed(
+    file: PatchedFile, imported: frozenset[str] = frozenset()
+) -> Iterator[ChangedTest]:
+    """The test functions of a file that are new, read otherwise, or use something of the file that is.
+
+    `imported` are functions of other modules that assert something.
+    """
     tools = find_test_tools(file.path)
     if tools is None or file.new_tree is None or not tools.is_collected(file.path):
         return
@@ -142,7 +187,7 @@ def _find_changed(file: PatchedFile) -> Iterator[ChangedTest]:
         return bool(name in names or _uses(node) & touched or (around and prepared & names))
 
     touched, asked = spread(altered), spread(asking)
-    checking = {_short(name) for name, node in helpers.items() if not explain_hollow(node, set())}
+    checking = imported | _find_checks(file.new_tree)
     for name, node in functions.items():
         if not _short(name).startswith("test"):
             continue

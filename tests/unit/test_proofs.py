@@ -117,6 +117,29 @@ def test_a_change_of_what_makes_tests_is_tried_by_the_tests_that_it_makes(
     assert [test.test for test in divide_change(made.open(), base, head).tests] == found
 
 
+@pytest.mark.parametrize(
+    ("helper", "call", "is_hollow"),
+    [
+        ("tests/helpers.py", "same(calc.add(1, 2), 3)", False),
+        ("tests/helpers.py", "twice(calc.add(1, 2), 3)", False),  # it calls the one that asserts
+        ("tests/helpers.py", "plain(calc.add(1, 2), 3)", True),
+        ("shop/testing.py", "same(calc.add(1, 2), 3)", False),
+        ("shop/helpers.py", "same(calc.add(1, 2), 3)", True),  # the product's own assertion
+    ],
+)
+def test_a_helper_of_another_test_module_may_assert(
+    helper: str, call: str, is_hollow: bool, tmp_path: Path
+) -> None:
+    made = Repository(tmp_path / "repo")
+    helpers = "def same(a, b):\n    assert a == b\n\n\ndef twice(a, b):\n    same(a, b)\n\n\ndef plain(a, b):\n    return a == b\n"
+    module = helper.removesuffix(".py").replace("/", ".")
+    base = made.commit("base", {"calc.py": "A = 1\n", helper: helpers})
+    test = f"from {module} import plain, same, twice\n\n\ndef test_sum():\n    {call}\n"
+    head = made.commit("head", {"calc.py": "A = 2\n", "tests/test_calc.py": test})
+    (found,) = divide_change(made.open(), base, head).tests
+    assert bool(found.hollow) is is_hollow
+
+
 def test_what_goes_with_the_tests_and_what_is_new(tmp_path: Path) -> None:
     made = Repository(tmp_path / "repo")
     base = made.commit("base", {"calc.py": "def add(a, b):\n    return a + b\n"})
@@ -150,6 +173,10 @@ def test_what_goes_with_the_tests_and_what_is_new(tmp_path: Path) -> None:
         ("expected = f(1)\n    assert f(1) == expected", True),
         ("x = f(1)\n    assert f(1) == x\n    x = f(2)\n    assert f(2) == x", True),
         ("x = 1\n    assert f(1) == x\n    x = f(1)\n    assert f(1) == x", False),
+        ("x = f(1)\n    g(2)\n    assert f(1) == x", False),  # what g does may change it
+        ("x = f(1)\n    with g():\n        assert f(1) == x", False),
+        ("eq_(f(1), 2)", False),
+        ("self.compare(f(1), 2)", True),
         ("assert f(1) == 2 or True", True),
         ("assert bool(f(1)) or not bool(f(1))", True),
         ("assert isinstance(f(1), object)", True),

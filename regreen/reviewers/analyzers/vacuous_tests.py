@@ -25,6 +25,7 @@ _CHECK_WORDS = (
     "fail",
     "ensure",
 )
+_CHECK_NAMES = frozenset({"eq_", "ok_"})  # nose.tools
 _MAX_ATOMS = 8
 _BROAD_TYPES = frozenset({"Exception", "BaseException"})
 _SWALLOWING_TYPES = {"AssertionError", "Exception", "BaseException"}
@@ -169,7 +170,7 @@ def _find_checks(test: FunctionNode) -> Iterator[ast.stmt | ast.expr]:
             yield node
         elif isinstance(node, ast.Call):
             name = last_name(node.func).lower()
-            if any(word in name for word in _CHECK_WORDS):
+            if name in _CHECK_NAMES or any(word in name for word in _CHECK_WORDS):
                 yield node
 
 
@@ -177,7 +178,10 @@ ONLY_NOTICES_ERRORS = "its assertions only notice that something is raised"
 
 
 def explain_hollow(test: FunctionNode, helpers: Collection[str]) -> str:
-    """Why no assertion of a test can fail; "" where one can. `helpers` are functions known to assert something."""
+    """Why no assertion of a test can fail; "" where one can.
+
+    `helpers` are functions known to assert something, methods of the test's class as `self.name`.
+    """
     assigned = sorted(
         (node for node in ast.walk(test) if isinstance(node, ast.Assign)),
         key=lambda node: node.lineno,
@@ -204,17 +208,45 @@ def explain_hollow(test: FunctionNode, helpers: Collection[str]) -> str:
         if not isinstance(node, ast.Raise) and id(node) not in alarms
     ]
     calls = (node for node in ast.walk(test) if isinstance(node, ast.Call))
-    checks += [node for node in calls if last_name(node.func) in helpers]
+    checks += [node for node in calls if _name_callee(node.func) in helpers]
     if not checks:
         return ONLY_NOTICES_ERRORS if alarms else "it asserts nothing"
     left = [node for node in checks if id(node) not in swallowed]
     if not left:
         return "what its assertions raise is caught"
+    # after what may change a state, the value that was kept is compared with another one
+    acting = [
+        node.lineno for node in ast.walk(test) if isinstance(node, ast.stmt) and _may_act(node)
+    ]
     for check in left:
-        before = (node for node in assigned if node.lineno <= check.lineno)
+        last = max((line for line in acting if line < check.lineno), default=0)
+        before = (node for node in assigned if last < node.lineno <= check.lineno)
         if not _compares_nothing(check, _read_values(before)):
             return ""
     return "its assertions are true whatever the code does"
+
+
+def _name_callee(func: ast.expr) -> str:
+    match func:
+        case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
+            return f"self.{name}"
+        case _:
+            return last_name(func)
+
+
+def _may_act(node: ast.stmt) -> bool:
+    """Whether a statement does something beside giving names their values, and is no check."""
+    match node:
+        case ast.Expr(value=ast.Call() as call):
+            return not any(word in last_name(call.func).lower() for word in _CHECK_WORDS)
+        case ast.Expr(value=ast.Await()) | ast.Delete() | ast.AugAssign() | ast.With():
+            return True
+        case ast.AsyncWith() | ast.For() | ast.AsyncFor() | ast.While():
+            return True
+        case ast.Assign(targets=targets):
+            return any(isinstance(one, ast.Attribute | ast.Subscript) for one in targets)
+        case _:
+            return False
 
 
 def _read_values(assigned: Iterable[ast.Assign]) -> dict[str, ast.expr]:
