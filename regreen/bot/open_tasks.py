@@ -9,7 +9,7 @@ from html import escape
 
 from regreen.bot.services import Services
 from regreen.code.markdown_sanitizer import count_noun, to_plain_line
-from regreen.domain.records import JobKind, Store
+from regreen.domain.records import JobKind, JobRecord, Store
 from regreen.domain.state_records import OpenRepair, PendingPatch, ScheduleState
 from regreen.secrets.redaction import redact_secrets
 
@@ -60,10 +60,19 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
     tasks += [_describe_draft(store, d) for d in store.find_all(OpenRepair) if is_shown(d.repo)]
     asked_for = [kind for kind in KIND_TITLES if kind not in MAINTENANCE_KINDS]
     for job in store.jobs(states=("failed",), kinds=asked_for):
-        if now - job.created < _RECENT_FAILURES and is_shown(job.repo):
+        is_recent = now - job.created < _RECENT_FAILURES
+        if is_recent and is_shown(job.repo) and not _was_done_since(store, job):
             text = f"{KIND_TITLES[job.kind].split()[0]} failed: {job.note[:160]}"
             tasks.append(OpenTask("failed", text, job.repo, job.number, job.id, job.created))
     return tasks[:MAX_TASKS]
+
+
+def _was_done_since(store: Store, failed: JobRecord) -> bool:
+    """Whether the same was asked again, and done: then nobody has to look at the failure."""
+    done = store.jobs(
+        states=("done",), kinds=(failed.kind,), repo=failed.repo, number=failed.number, limit=1
+    )
+    return bool(done) and done[0].created > failed.created
 
 
 def _describe_draft(store: Store, draft: OpenRepair) -> OpenTask:

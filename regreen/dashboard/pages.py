@@ -52,7 +52,7 @@ from regreen.domain.records import (
     Order,
     ResultDocument,
 )
-from regreen.domain.repo_config import BudgetConfig, RepoConfig
+from regreen.domain.repo_config import BudgetConfig, RepoConfig, Schedule
 from regreen.domain.settings import Settings
 from regreen.domain.state_records import (
     Dismissal,
@@ -161,6 +161,7 @@ def summarize_result(document: ResultDocument) -> ResultSummary:
         case "fix":
             return ResultSummary(document, verdict, _describe_fix(body)[:300])
         case "bisect":
+            verdict = "culprit found" if verdict == "found" else verdict
             return ResultSummary(document, verdict, _describe_bisection(body)[:300])
         case "why" | "prove":
             verdict = str(body.get("verdict") or "unknown").replace("_", " ")
@@ -360,15 +361,30 @@ def show_repository(
     if not lines and not activity:
         return None
     tasks = _list_tasks(shelf, reader, now, repo)
+    config = next((c for c in shelf.find_all(LastValidConfig) if c.repo == repo), None)
     return render_page(
         "repository.html",
         repo,
         reader,
+        schedules=_list_schedules(_parse_config(config.text if config else None), shelf, repo, now),
         line=lines[0] if lines else _RepositoryLine(RepositoryMonth(repo), BudgetConfig(), [], []),
         tasks=tasks,
         activity=activity,
         causes=_summarize_causes(shelf, reader, now, repo),
     )
+
+
+def _list_schedules(
+    config: RepoConfig, shelf: DashboardStore, repo: str, now: datetime
+) -> list[tuple[Schedule, ScheduleState | None, datetime]]:
+    """The repository's schedules, how each stands if it has run, and when each runs next."""
+    from croniter import croniter
+
+    states = {s.schedule: s for s in shelf.find_all(ScheduleState, repo=repo)}
+    return [
+        (one, states.get(one.name), croniter(one.cron, now).get_next(datetime))
+        for one in config.bisect.schedules
+    ]
 
 
 def _run_state_word(look: ScheduleRun) -> str:
@@ -527,7 +543,11 @@ RECORD_LISTS = {
         lambda shelf, query: shelf.list_deliveries(query),
     ),
     "/ledger": RecordList(
-        "Cost", "ledger.html", _SUBJECT_FIELDS, lambda shelf, query: shelf.list_ledger(query)
+        "Cost",
+        "ledger.html",
+        _SUBJECT_FIELDS,
+        lambda shelf, query: shelf.list_ledger(query),
+        empty="Nothing was sent to a model, so nothing was paid.",
     ),
     "/audit": RecordList(
         "Audit", "audit.html", _SUBJECT_FIELDS, lambda shelf, query: shelf.list_actions(query)

@@ -24,11 +24,11 @@ RESULT_TITLES = {
     "review": "Review",
     "fix": "Fix",
     "bisect": "Bisection",
-    "why": "Cause",
+    "why": "Red check",
     "prove": "Proof",
 }
 JOB_TITLES = {
-    "why": "cause",
+    "why": "red check",
     "prove": "proof",
     "bisect": "bisection",
     "tick": "scheduled run",

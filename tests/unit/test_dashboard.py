@@ -319,6 +319,44 @@ def test_the_first_page_says_what_needs_a_person(store: Database) -> None:
         assert "failed: no such revision" in shown
 
 
+def test_a_failure_needs_nobody_once_the_same_was_asked_again_and_done(store: Database) -> None:
+    failed = _order(name="77")
+    store.store_orders([failed])
+    store.end(failed.id, "failed", "no such revision")
+    assert "no such revision" in _operator(store).get("/").text
+    again = _order(name="78")
+    store.store_orders([again])
+    store.end(again.id, "done", "found")
+    assert "no such revision" not in _operator(store).get("/").text
+
+
+def test_a_repositorys_page_says_when_each_schedule_runs_and_how_it_stands(store: Database) -> None:
+    nightly = "{name: nightly, cron: '0 3 * * *', branch: main, test: 'pytest -q'}"
+    weekly = "{name: weekly, cron: '0 4 * * 1', branch: next, test: 'tox'}"
+    store.save(LastValidConfig("o/r", f"bisect: {{schedules: [{nightly}, {weekly}]}}"))
+    store.save(ScheduleState("o/r", "nightly", red="f" * 40, issue=7, issues=(7,)))
+    fill_with_hostile_words(store, "o/r")
+    shown = _operator(store).get("/repositories/o/r").text
+    rows = re.findall(r"<tr>.*?</tr>", shown, re.DOTALL)
+    (first,) = [row for row in rows if "0 3 * * *" in row]
+    (second,) = [row for row in rows if "0 4 * * 1" in row]
+    assert ">red<" in first
+    assert re.search(r"<time[^>]*>\d{4}-\d\d-\d\d 03:00:00 UTC", first)
+    assert "has not run" in second
+    assert "next" in second
+
+
+def test_a_bisection_over_no_commit_shows_no_empty_picture(store: Database) -> None:
+    body = {"outcome": "not_reproduced", "command": "true", "svg": "<svg/>", "range": {"bad": "b" * 40, "commits": 0}}  # fmt: skip
+    store.save_document(ResultDocument("bisect", "o/r", 4, "s", "bisect/o/r/4/1", _NOW, body))
+    shown = _operator(store).get("/jobs/bisect/o/r/4/1").text
+    assert "data:image" not in shown
+    assert "Most likely commits" not in shown
+    body["range"] = {"bad": "b" * 40, "commits": 3}
+    store.save_document(ResultDocument("bisect", "o/r", 4, "s", "bisect/o/r/4/1", _NOW, body))
+    assert "data:image" in _operator(store).get("/jobs/bisect/o/r/4/1").text
+
+
 def test_a_failed_job_is_seen_behind_a_hundred_failed_maintenance_jobs(store: Database) -> None:
     failed = _order(name="77")
     store.store_orders([failed])

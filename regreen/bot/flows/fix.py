@@ -454,7 +454,7 @@ class _FixFlow:
         self._desk.log_action(
             self._job, asked_by, "fix", f"{fix.outcome} at {self._target.sha[:12]} ({red.name})"
         )
-        return f"{fix.outcome}: {fix.reason or fix.cause or fix.rung or ''}"
+        return f"{fix.outcome.replace('_', ' ')}: {fix.reason or fix.cause or fix.rung or ''}"
 
     def open_draft(self, patch: str, title: str, body: str, cause: str) -> tuple[PullRequest, str]:
         """Push the patch to our branch, open a draft pull request, and return both with a message.
