@@ -18,7 +18,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks import caller_cases, mechanical_cases, mechanical_more_cases
+from benchmarks import (
+    caller_cases,
+    mechanical_cases,
+    mechanical_more_cases,
+    mechanical_unseen_cases,
+)
 from benchmarks.repair_choice_cases import CASES, START, Choice, Files
 from benchmarks.repair_choice_fresh import FRESH
 
@@ -29,6 +34,8 @@ SETS = {
     "mechanical-fresh": mechanical_cases.FRESH,
     "mechanical-first": (*mechanical_more_cases.FIRST, *mechanical_more_cases.FIRST_TEMPTING),
     "mechanical-second": (*mechanical_more_cases.SECOND, *mechanical_more_cases.SECOND_TEMPTING),
+    "mechanical-third": mechanical_unseen_cases.THIRD,
+    "mechanical-fourth": mechanical_unseen_cases.FOURTH,
     "callers": caller_cases.DEVELOPMENT,
     "callers-fresh": caller_cases.FRESH,
 }  # fmt: skip

@@ -31,6 +31,7 @@ class Remedy:
 
 FORMAT_CAUSE = "the code is not formatted the way {name} wants it"
 LINT_CAUSE = "the code breaks rules that {name} can mend by itself"
+_UNSAFE_APPROVAL = "the tool calls these fixes unsafe: look whether the code still does the same"
 _CAUSES = {"format": FORMAT_CAUSE, "lint": LINT_CAUSE}
 _RUFF_COMMANDS = frozenset(
     {
@@ -67,6 +68,30 @@ def find_recorded_remedies(calls: Sequence[str]) -> Iterator[Remedy]:
     for of_all in ([[one for one in of_one if not one.approval] for of_one in each], each):
         found = [of_one for of_one in of_all if of_one]
         yield from found[0] if len(found) == 1 else combine_remedies(found)
+
+
+def add_unsafe_fixes(remedies: Sequence[Remedy]) -> Iterator[Remedy]:
+    """The remedies whose tools have further fixes that they call unsafe, with these; a person has to agree."""
+    for remedy in remedies:
+        parsed = parse_script(remedy.script)
+        pieces, end, names = [], 0, []
+        for command in parsed.commands if parsed.is_complete else ():
+            _, words = split_runner(command.arguments)
+            found = _find_tool(words) if words and command.start >= end else None
+            added = found[1].add[-1:] if found and found[1].unsafe else ()
+            if found is None or not added or added[0] not in words:
+                continue
+            at = command.arguments.index(added[0]) + 1
+            line = [*command.arguments[:at], *found[1].unsafe, *command.arguments[at:]]
+            assigned = command.words[: len(command.words) - len(command.arguments)]
+            written = " ".join([*(one.source for one in assigned), command.format_words(line)])
+            pieces += [parsed.source[end : command.start].decode(), written]
+            end = command.end
+            names.append(" ".join([found[0], *found[1].unsafe]))
+        if names:
+            script = "".join([*pieces, parsed.source[end:].decode()])
+            title = "; ".join(dict.fromkeys(names))
+            yield replace(remedy, script=script, approval=_UNSAFE_APPROVAL, title=title)
 
 
 def combine_remedies(each: Sequence[Sequence[Remedy]]) -> Iterator[Remedy]:
@@ -153,22 +178,30 @@ def _rewrite_checkers(script: str, *, with_words: bool) -> tuple[str, list[Remed
     return "".join([*pieces, parsed.source[end:].decode()]), kept_lines
 
 
-def _make_writing_remedy(call: ShellCommand) -> Remedy | None:
-    """The call that writes what this call checks; None where the words are no checker of ours."""
-    before, words = split_runner(call.arguments)
-    if not words:
-        return None
+def _find_tool(words: Sequence[str]) -> tuple[str, FixingTool, str] | None:
+    """The row of a call with its name, and the argument that is part of the name; None where the words are no checker of ours."""
     # a task runner may name the environment before the tool: `hatch run lint:black`
     name = re.sub(r"^[\w.-]+:(?=\w)", "", words[0]).rsplit("/", 1)[-1]
     flags = words[1:]
-    sub = next((word for word in flags if not word.startswith("-")), "")
     tools = load_tools().fixing
+    first = next((word for word in flags if not word.startswith("-")), "")
+    options = (word for word in flags if word.startswith("-"))
+    sub = next((word for word in (first, *options) if f"{name} {word}" in tools), first)
     key = f"{name} {sub}" if f"{name} {sub}" in tools else name
     if name == "ruff" and sub not in _RUFF_COMMANDS:
         key = "ruff check"  # as ruff was called before it had subcommands: ruff src
     tool = tools.get(key)
-    if tool is None or (name in {"ruff", "biome"} and key == name):
+    return None if tool is None or (name in {"ruff", "biome"} and key == name) else (key, tool, sub)
+
+
+def _make_writing_remedy(call: ShellCommand) -> Remedy | None:
+    """The call that writes what this call checks."""
+    before, words = split_runner(call.arguments)
+    found = _find_tool(words) if words else None
+    if found is None:
         return None
+    key, tool, sub = found
+    flags = words[1:]
     kept = _keep_flags(flags, tool)
     renames = tool.rename
     kept = [renames.get(word, word) if word in flags[:3] else word for word in kept]

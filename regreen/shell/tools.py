@@ -22,6 +22,21 @@ class FixingTool:
     add: Sequence[str] = ()
     rename: Mapping[str, str] = field(default_factory=dict)
     approval: str | None = None
+    unsafe: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FixingCompiler:
+    """A row of `[[compilers]]`; `keep` of None keeps every word of the call."""
+
+    name: str
+    says: str
+    calls: Sequence[str]
+    guess: str
+    script: str = ""
+    asks: str | None = None
+    keep: Sequence[str] | None = None
+    keep_values: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +54,7 @@ class ToolTable:
     fetching: Mapping[str, str]
     test_suites: Sequence[str]
     fixing: Mapping[str, FixingTool]
+    compilers: Sequence[FixingCompiler]
 
 
 @cache
@@ -60,6 +76,7 @@ def load_tools() -> ToolTable:
         fetching=document["fetching"],
         test_suites=document["test_suites"]["patterns"],
         fixing={name: FixingTool(**row) for name, row in document["fixing"].items()},
+        compilers=tuple(FixingCompiler(**row) for row in document["compilers"]),
     )
 
 

@@ -185,6 +185,51 @@ def test_a_checker_that_only_a_folder_has_is_found_there(repository: Repository)
     assert (found["outcome"], found["attempts"][0]["summary"]) == ("fixed", "ran prettier --write src.js in web")  # fmt: skip
 
 
+RUST = {
+    "Cargo.toml": '[package]\nname = "say"\nversion = "1.0.0"\nedition = "2021"\n',
+    "Cargo.lock": 'version = 3\n\n[[package]]\nname = "say"\nversion = "1.0.0"\n',
+    "tests/say.rs": '#[test]\nfn shouts() { assert_eq!(say::shout("a"), "a!"); }\n',
+    "Makefile": "lint:\n\tRUSTFLAGS='-D warnings' cargo check\n",
+}
+SHOUT = 'pub fn shout(text: &str) -> String {\n    format!("{text}!")\n}\n'
+COUNT = "\npub fn count() -> HashMap<String, i32> {\n    HashMap::new()\n}\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(which("cargo") is None, reason="cargo is not on this machine")
+@pytest.mark.parametrize(
+    ("source", "outcome", "line"),
+    [
+        (f"use std::fmt;\n{SHOUT}", "fixed", "-use std::fmt;"),
+        (SHOUT + COUNT, "needs_human", "+use std::collections::HashMap;"),
+    ],
+)
+def test_what_the_compiler_is_sure_of_is_published(
+    repository: Repository, source: str, outcome: str, line: str
+) -> None:
+    repository.commit("loud", {**RUST, "src/lib.rs": SHOUT})
+    repository.commit("more", {"src/lib.rs": source})
+    found = fixed(repository, "--setup", "true", "--rungs", "recipe", "--", "make -s lint")
+    assert (found["outcome"], line in (found["patch"] or "").splitlines()) == (outcome, True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(which("npm") is None, reason="npm is not on this machine")
+def test_an_import_that_typescript_would_add_waits_for_a_person(repository: Repository) -> None:
+    files = {
+        "package.json": '{"name": "say", "private": true, "scripts": {"types": "tsc -p ."}}',
+        "tsconfig.json": '{"compilerOptions": {"noEmit": true, "types": []}, "include": ["src"]}',
+        "src/off.ts": "export function off(price: number) { return price - 1 }\n",
+        "src/bill.ts": "import { gone } from './gone'\n\nexport const bill = off(3)\n",
+        "src/gone.ts": "export const gone = 1\n",
+    }
+    repository.commit("a bill", {**GREEN, **files})
+    setup = "npm install --no-save --no-audit --no-fund --silent typescript@5.9.3"
+    found = fixed(repository, "--setup", setup, "--rungs", "recipe", "--", "npm run types")
+    assert found["outcome"] == "needs_human"
+    assert "+import { off } from './off'" in found["patch"].splitlines()
+
+
 def test_a_file_that_a_script_would_have_written_is_added(repository: Repository) -> None:
     look = "import sys\nfrom pathlib import Path\nif '--dry-run' in sys.argv:\n    sys.exit(not Path('names.py').exists())\nPath('names.py').write_text('NAMES = []\\n')\n"
     repository.commit("new", {**GREEN, "manage.py": look})

@@ -6,9 +6,14 @@ import subprocess
 
 import pytest
 
-from regreen.fixers.recipes.tool_output import add_unsafe_fixes, find_remedies_in_output
+from regreen.fixers.recipes.tool_output import find_compiler_remedies, find_remedies_in_output
 from regreen.shell.called_scripts import use_setup_call
-from regreen.shell.fixing_tools import find_generator_remedies, find_remedies, fixes_files_itself
+from regreen.shell.fixing_tools import (
+    add_unsafe_fixes,
+    find_generator_remedies,
+    find_remedies,
+    fixes_files_itself,
+)
 
 
 @pytest.mark.parametrize(
@@ -49,14 +54,53 @@ def test_what_is_written_for_a_shell_is_read_by_one() -> None:
         assert "((" not in remedy.script
 
 
-def test_fixes_that_ruff_calls_unsafe_are_for_a_person() -> None:
-    said = "F841 Local variable `x` is assigned to but never used\nNo fixes available (1 hidden fix can be enabled with the `--unsafe-fixes` option)."
-    newer = "Found 1 error.\n[*] 1 fixable with `--fix` (2 unsafe fixes available with `--fix --unsafe-fixes`)"
-    for output in (said, newer):
-        found = list(add_unsafe_fixes(find_remedies("uv run ruff check src"), output))
-        assert [one.script for one in found] == ["uv run ruff check --fix --unsafe-fixes src"]
-        assert found[0].approval is not None
-    assert list(add_unsafe_fixes(find_remedies("ruff check src"), "Found 1 error.")) == []
+@pytest.mark.parametrize(
+    ("command", "unsafe"),
+    [
+        ("uv run ruff check src", "uv run ruff check --fix --unsafe-fixes src"),
+        ("biome ci .", "biome check --write --unsafe ."),
+        ("A=1 oxlint src", "A=1 oxlint --fix --fix-suggestions src"),
+    ],
+)
+def test_fixes_that_a_tool_calls_unsafe_are_for_a_person(command: str, unsafe: str) -> None:
+    (found,) = add_unsafe_fixes(find_remedies(command)[:1])
+    assert (found.script, found.approval is None) == (unsafe.removeprefix("A=1 "), False)
+
+
+def test_a_tool_without_unsafe_fixes_is_not_called_again() -> None:
+    assert list(add_unsafe_fixes(find_remedies("black --check src; prettier -c ."))) == []
+    whole = find_remedies("ruff format --check a && ruff check a")[0]
+    (found,) = add_unsafe_fixes([whole])
+    assert found.script.count("ruff check --fix --unsafe-fixes a") == 2
+    assert found.script.count("ruff format a") == 2
+
+
+REFUSED = "error: unused import: `std::fmt`\n --> src/lib.rs:1:5\n\nerror: could not compile `say` (lib) due to 1 previous error\n"
+
+
+def test_what_a_compiler_is_sure_of_needs_no_person_and_what_it_guesses_does() -> None:
+    calls = ["make lint", "cd rust\ncargo clippy --workspace -p say --all-targets -- -D warnings"]
+    sure, guess = find_compiler_remedies(REFUSED, calls)
+    assert (sure.approval is None, guess.approval is None) == (True, False)
+    assert sure.script.startswith("(cd rust\ncargo fix --broken-code ".replace("rust", "rust/"))
+    assert sure.script.endswith(" --workspace --all-targets -p say\n)")
+    assert "__CARGO_FIX_YOLO=1 cargo fix" in guess.script
+
+
+def test_a_variable_that_nothing_reads_is_not_renamed_without_a_person() -> None:
+    said = f"help: if this is intentional, prefix it with an underscore: `_x`\n{REFUSED}"
+    assert all(one.approval for one in find_compiler_remedies(said, ["cargo check"]))
+
+
+def test_a_compiler_that_refuses_nothing_is_not_asked() -> None:
+    assert list(find_compiler_remedies("test result: FAILED. 0 passed; 1 failed", ["cargo test"])) == []  # fmt: skip
+
+
+def test_typescripts_own_fixes_are_made_in_the_project_of_the_call() -> None:
+    said = "src/a.ts(4,18): error TS2304: Cannot find name 'off'."
+    (found,) = find_compiler_remedies(said, ["cd web\nnpx --no-install tsc --noEmit -p ."])
+    assert found.script.startswith("(cd web/\nnode - --noEmit -p . <<'REGREEN_END'\n// Runs beside")
+    assert found.approval is not None
 
 
 def test_ruff_says_in_two_ways_that_it_can_fix() -> None:

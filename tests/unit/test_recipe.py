@@ -39,6 +39,8 @@ from regreen.shell.fixing_tools import find_remedies
         ("go mod tidy -diff", "go mod tidy"),
         ("tombi format --offline --check a.toml", "tombi format --offline a.toml"),
         ("license-eye header check -c x.yaml", "license-eye header fix -c x.yaml"),
+        ("just --unstable --fmt --check", "just --unstable --fmt"),
+        ("npx tsfmt --verify src/a.ts", "npx tsfmt -r src/a.ts"),
     ],
 )
 def test_a_call_that_checks_becomes_a_call_that_writes(command: str, script: str) -> None:
@@ -47,7 +49,15 @@ def test_a_call_that_checks_becomes_a_call_that_writes(command: str, script: str
 
 @pytest.mark.parametrize(
     "command",
-    ["pytest -q", "mypy src", "echo ruff", "python -m pytest", "make test", "ruff --version"],
+    [
+        "pytest -q",
+        "mypy src",
+        "echo ruff",
+        "python -m pytest",
+        "make test",
+        "ruff --version",
+        "just lint",
+    ],
 )
 def test_other_commands_have_no_remedy(command: str) -> None:
     assert find_remedies(command) == ()

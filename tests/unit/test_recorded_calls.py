@@ -25,7 +25,7 @@ FILES = {
     "tool.sh": "#!/bin/sh\nPATH=/work/.tox/lint/bin:$PATH ssort --check pkg\n",
 }
 COMMAND = (
-    "make -s all && sh ci/each.sh && printf 'x.c\\0y.c\\0' | xargs -0 clang-format --dry-run && (cd web && ./node_modules/.bin/prettier -c .)"
+    "make -s all && just --unstable --fmt --check && sh ci/each.sh && printf 'x.c\\0y.c\\0' | xargs -0 clang-format --dry-run && (cd web && ./node_modules/.bin/prettier -c .)"
     " && sh tool.sh && python env/bin/yapf -d pkg && test -z \"$(gofmt -l cmd)\" && git ls-files > /dev/null && biome --version; (cd web && ./node_modules/.bin/calm && ./node_modules/.bin/oddlint src -q); .tox/lint/bin/strict pkg; echo over >> seen; nbqa black --check n"
 )  # fmt: skip
 
@@ -50,6 +50,7 @@ def test_each_call_is_seen_however_it_is_made(tmp_path: Path) -> None:
         "python ci/lint.py",
         "isort -c pkg",
         "python -m ruff check pkg",
+        "just --unstable --fmt --check",
         "cd web\nshfmt -d a.sh",
         "cd web\nshfmt -d 'b c.sh'",
         "clang-format --dry-run x.c y.c",

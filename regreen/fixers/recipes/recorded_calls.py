@@ -29,7 +29,10 @@ _STAND_IN = (
     r"""#!/bin/sh
 call=$(printf '%s\037' "$PWD" "$PATH" "$0" "$@"; echo .)
 printf '%s\036' "$call" >> /work/@LOG@
-sub=; for word; do case $word in -*) ;; *) sub=$word; break;; esac; done
+sub=; for word; do
+  case $word in -*) ;; *) [ -z "$sub" ] || continue; sub=$word;; esac
+  case "${0##*/} $word" in @CALLS@) exit 0;; esac
+done
 case "${0##*/} $sub" in @CALLS@) exit 0;; esac
 """
     + _FIND_REAL
@@ -59,8 +62,8 @@ elif os.path.basename(os.path.dirname(script)) == "bin":
     own, tool = False, os.path.basename(script)
     call = [tool, *rest]
 is_module = words[at : at + 1] == ["-m"]
-sub = next((word for word in rest if word[:1] != "-"), "")
-is_known = bool({tool, f"{tool} {sub}"} & set(@KEYS@))
+first = next((word for word in rest if word[:1] != "-"), "")
+is_known = bool({tool, *(f"{tool} {word}" for word in rest if word == first or word[:1] == "-")} & set(@KEYS@))
 if is_known or own:
     call = "\x1f".join([os.getcwd(), os.environ.get("PATH", ""), *call, "."]) + "\x1e"
     with open("/work/@LOG@", "a") as log:

@@ -9,9 +9,9 @@ import re
 import shlex
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any
 
 from regreen.domain.environments import ReadText
@@ -21,9 +21,9 @@ from regreen.languages.registry import has_capability
 from regreen.packages.popular_names import look_alike
 from regreen.shell.called_scripts import use_setup_call
 from regreen.shell.documented_options import RECORDING_OPTION
-from regreen.shell.fixing_tools import FORMAT_CAUSE, LINT_CAUSE, Remedy
+from regreen.shell.fixing_tools import FORMAT_CAUSE, LINT_CAUSE, Remedy, split_folder
 from regreen.shell.parse import find_commands
-from regreen.shell.tools import split_runner
+from regreen.shell.tools import FixingCompiler, load_tools, split_runner
 
 _BLACK_OUTPUT = re.compile(r"^would reformat (?P<path>\S[^\n]{0,300})$", re.MULTILINE)
 _RUFF_FORMAT = re.compile(r"^Would reformat: (?P<path>\S[^\n]{0,300})$", re.MULTILINE)
@@ -67,22 +67,60 @@ def find_remedies_in_output(output: str, failures: Sequence[Failure]) -> Iterato
         )
 
 
-_UNSAFE_FIXES_HINT = re.compile(
-    r"fix(?:es)? (?:can be enabled|available) with (?:the )?`(?:--fix )?--unsafe-fixes`"
+_COMPILER_APPROVAL = (
+    "the compiler names these edits and is not sure of them: look whether they are meant"
 )
-_RUFF_FIX_CALL = re.compile(r"(?<!\S)(ruff\b(?>(?:(?!\sruff\b| --fix\b)[^\n;&|])*) --fix)\b")
+_BOX_PROGRAM = re.compile(r"@([\w-]+\.cjs)@")
 
 
-def add_unsafe_fixes(checkers: Sequence[Remedy], output: str) -> Iterator[Remedy]:
-    """Ruff's calls with unsafe fixes, if ruff offers them; these need a person's approval."""
-    if _UNSAFE_FIXES_HINT.search(output):
-        for remedy in checkers:
-            script = _RUFF_FIX_CALL.sub(r"\1 --unsafe-fixes", remedy.script)
-            if script != remedy.script:
-                why = "ruff calls these fixes unsafe: look whether the code still does the same"
-                yield replace(
-                    remedy, script=script, approval=why, title="ruff check --fix --unsafe-fixes"
+def find_compiler_remedies(output: str, scripts: Sequence[str]) -> Iterator[Remedy]:
+    """The fixes that a compiler offers for what it refuses; those that it is not sure of need a person's approval.
+
+    Args:
+        output: what the failing command printed.
+        scripts: the command and the calls that it comes to make.
+    """
+    for compiler in load_tools().compilers:
+        if not re.search(compiler.says, output[-200_000:]):
+            continue
+        calls = list(dict.fromkeys(_find_compiler_calls(compiler, scripts))) or [("", "")]
+        asks = bool(compiler.asks and re.search(compiler.asks, output[-200_000:]))
+        for template, needs_person in ((compiler.script, asks), (compiler.guess, True)):
+            lines = (
+                f"({there}{template.replace('@OPTIONS@', options)}\n)" for there, options in calls
+            )
+            if template:
+                yield Remedy(
+                    compiler.name,
+                    _BOX_PROGRAM.sub(_read_box_program, "\n".join(lines)),
+                    f"{compiler.name} says how what it refuses can be mended",
+                    approval=_COMPILER_APPROVAL if needs_person else None,
+                    title=f"the fixes that {compiler.name} offers",
                 )
+
+
+def _read_box_program(match: re.Match[str]) -> str:
+    return (files("regreen.fixers") / "recipes" / match[1]).read_text()
+
+
+def _find_compiler_calls(
+    compiler: FixingCompiler, scripts: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """The folder of each call of the compiler, as a line, and the options that its fixes need too."""
+    for script in scripts:
+        folder, rest = split_folder(script)
+        for command in find_commands(rest):
+            _, words = split_runner(command.arguments)
+            name = posixpath.basename(words[0]) if words else ""
+            if not {name, " ".join([name, *words[1:2]])} & set(compiler.calls):
+                continue
+            kept = words[1:]
+            if compiler.keep is not None:
+                ours = kept[: kept.index("--")] if "--" in kept else kept
+                valued = [pair for pair in pairwise(ours) if pair[0] in compiler.keep_values]
+                kept = [word for word in ours if word in compiler.keep]
+                kept += [word for pair in valued for word in pair]
+            yield f"cd {shlex.quote(folder)}\n" if folder else "", shlex.join(kept)
 
 
 def _find_paths(pattern: re.Pattern[str], text: str) -> list[str]:

@@ -32,7 +32,7 @@ from regreen.fixers.recipes.named_edits import find_places, propose_named_edits
 from regreen.fixers.recipes.recorded_calls import RecordedToolCalls, record_calls
 from regreen.fixers.recipes.renamed_definitions import follow_renamed_definitions
 from regreen.fixers.recipes.tool_output import (
-    add_unsafe_fixes,
+    find_compiler_remedies,
     find_remedies_in_output,
     find_suggested_commands,
     make_lock_remedies,
@@ -54,6 +54,7 @@ from regreen.shell.documented_options import (
 )
 from regreen.shell.fixing_tools import (
     Remedy,
+    add_unsafe_fixes,
     asks_for_new_files,
     combine_remedies,
     find_generator_remedies,
@@ -469,6 +470,7 @@ def _find_remedies(
         yield remedy
         if folder:
             yield replace(remedy, script=f"cd {shlex.quote(folder)}\n{remedy.script}")
+    yield from find_compiler_remedies(case.output, scripts)
     if style := make_style_remedy(whole, case.before.failures):
         yield style
     if blanks := make_whitespace_remedy(case.before.failures):
@@ -485,7 +487,7 @@ def _find_remedies(
     yield from find_suggested_commands(script, case.output)
     yield from _read_documented_options(case, recorded, checkers)
     yield from _read_test_options(case)
-    yield from add_unsafe_fixes(checkers, case.output)
+    yield from add_unsafe_fixes(checkers)
     if not names_each_test(case.trial, case.output):
         yield from find_generator_remedies(*scripts)
         if not wrote:
