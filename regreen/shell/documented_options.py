@@ -27,6 +27,7 @@ _ONLY_CHECKS = re.compile(
     r"(?i)\b(?:do(?:es)? not|don't|without|instead of) (?:actually )?(?:writ|modif|chang|fix|rewrit|format)|\bonly (?:check|report|print|list)"
     r"|\bdry[ -]run|\bcheck (?:if|that|whether)|\b(?:show|print|output)s? (?:a |the )?diff"
 )
+_UPDATES_ITSELF = re.compile(r"(?i)\bautomatically (?:update|written|regenerate|cop(?:y|ie))")
 _UNATTENDED = re.compile(
     r"--(?:yes|automatic|assume-yes|no-input|non-?interactive|no-prompt|no-confirm|force-yes)"
 )
@@ -123,6 +124,12 @@ def derive_remedies(call: str, printed: str) -> Iterator[Remedy]:
         yield from make(line, " ".join(more), records=True)
 
 
+def asks_to_check(call: str) -> bool:
+    """Whether a call has an option that seems to keep its tool from writing."""
+    _, words = _split_call(call)
+    return any(_CHECKING_NAME.fullmatch(word) or word in {"-d", "-l", "-n"} for word in words[1:])
+
+
 def _split_call(call: str) -> tuple[list[str], list[str]]:
     """The lines that go to a folder and set a path, and the words of the call."""
     *place, line = call.splitlines() or [""]
@@ -173,7 +180,8 @@ def _find_writing(options: Sequence[HelpOption]) -> Iterator[str]:
 def find_recording_options(options: Sequence[HelpOption]) -> Iterator[str]:
     """Options without a value that write expected results anew."""
     for option in options:
-        long = [one for one in option.names if RECORDING_OPTION.fullmatch(one)]
+        named = [one for one in option.names if RECORDING_OPTION.fullmatch(one)]
+        long = named or [option.names[-1]] * bool(_UPDATES_ITSELF.search(option.text))
         if long and not option.takes_value:
             yield long[0]
 

@@ -250,7 +250,9 @@ def find_generator_remedies(*scripts: str) -> Iterator[Remedy]:
             _, words = split_runner(call.arguments)
             flags = [word for word in call.arguments if word not in _CHECK_ONLY_FLAGS]
             own = words[:1] and (
-                any("/" in word or ".py" in word for word in words[:2]) or "-m" in call.arguments
+                any("/" in word or ".py" in word for word in words[:2])
+                or "-m" in call.arguments
+                or " ".join(words[:2]) in load_tools().programs["own_runners"]
             )
             if own and len(flags) < len(call.arguments) and _make_writing_remedy(call) is None:
                 there = f"cd {folder.rstrip('/')}\n" if folder else ""
@@ -262,6 +264,44 @@ def find_generator_remedies(*scripts: str) -> Iterator[Remedy]:
                     untracked=True,
                     title=line,
                 )
+
+
+# Stands before `diff` and `cmp`: what a file of the repository is compared with is written into it.
+_TAKES_MADE = r"""#!/bin/sh
+kept=; made=
+for word; do
+  case $word in
+    -|/dev/fd/*|/proc/self/fd/*) made=$word;;
+    -*) ;;
+    *) if [ -f "$word" ] && git ls-files --error-unmatch -- "$word" >/dev/null 2>&1; then kept=$word; else made=$word; fi;;
+  esac
+done
+export PATH="${PATH#/tmp/regreen-takes:}"
+[ -n "$kept" ] && [ -n "$made" ] && [ ! -d "$made" ] || exec "${0##*/}" "$@"
+if [ "$made" = - ]; then cat; else cat -- "$made"; fi > /tmp/regreen-made
+[ ! -s /tmp/regreen-made ] || cat /tmp/regreen-made > "$kept"
+"""
+
+
+def make_comparison_remedy(command: str, calls: Sequence[str]) -> Remedy | None:
+    """The command, with what it compares a file of the repository with written into the file; None if it compares none.
+
+    Args:
+        command: the failing command as a script.
+        calls: the command and the calls that it comes to make.
+    """
+    found = (split_runner(one.arguments)[1] for call in calls for one in find_commands(call))
+    if not any(words[:1] in (["diff"], ["cmp"]) and len(words) > 2 for words in found):
+        return None
+    lines = (
+        "mkdir -p /tmp/regreen-takes",
+        f"cat > /tmp/regreen-takes/diff <<'REGREEN_END'\n{_TAKES_MADE}REGREEN_END",
+        "chmod 755 /tmp/regreen-takes/diff && cp /tmp/regreen-takes/diff /tmp/regreen-takes/cmp",
+        f'export PATH="/tmp/regreen-takes:$PATH"\n{command}',
+    )
+    cause = "a file is not what the command makes and compares it with"
+    title = "the command, and kept what it compares with the file"
+    return Remedy("told", "\n".join(lines), cause, title=title, unknown=True)
 
 
 _ASKS_FOR_NEW = re.compile(r"\bgit (?:[^\n;&|]{0,60} )?(?:status|add|ls-files)\b")

@@ -223,7 +223,7 @@ def test_an_import_that_typescript_would_add_waits_for_a_person(repository: Repo
         "src/bill.ts": "import { gone } from './gone'\n\nexport const bill = off(3)\n",
         "src/gone.ts": "export const gone = 1\n",
     }
-    repository.commit("a bill", {**GREEN, **files})
+    repository.commit("a bill", files)
     setup = "npm install --no-save --no-audit --no-fund --silent typescript@5.9.3"
     found = fixed(repository, "--setup", setup, "--rungs", "recipe", "--", "npm run types")
     assert found["outcome"] == "needs_human"

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.shell.documented_options import SECTION, derive_remedies, make_help_script
+from regreen.shell.documented_options import (
+    SECTION,
+    asks_to_check,
+    derive_remedies,
+    make_help_script,
+)
 
 ARGPARSE = """usage: tidy [-h] [-c] [-i] [--indent N] [FILE ...]
 
@@ -45,6 +50,11 @@ ASKS = """Options:
   -i, --interactive   interactively merge changed test output
   -y, --yes           answer yes to all questions
 """
+LOCAL = """Optional arguments:
+  -l, --local           Runs as part of a local build. For example, the report
+                        is automatically copied in a local build.
+  -v, --verbose         say more
+"""
 ONLY_REPORTS = """options:
   --quiet, -q           say nothing
   --fix-version VERSION the release that is mended
@@ -62,6 +72,7 @@ ONLY_REPORTS = """options:
         ("clapped --check --config a.toml src", [CLAP], ["clapped --config a.toml src"]),
         ("python -m mod.base --fail-on-changed", [RECORDS], ["python -m mod.base", "python -m mod.base --update-baseline"]),
         ("asks a.t", [ASKS], ["asks --interactive --yes a.t"]),
+        ("reports run", [LOCAL, LOCAL], ["reports run --local"]),
         ("reporter -q a.x", [ONLY_REPORTS], []),
     ],
 )  # fmt: skip
@@ -70,7 +81,7 @@ def test_the_help_names_the_way_to_write(call: str, helps: list[str], lines: lis
     assert [one.title for one in found] == lines
     assert all(one.script.startswith("cd web\n") == call.startswith("cd web\n") for one in found)
     assert [bool(one.approval) for one in found] == [
-        "update" in line or "--yes" in line for line in lines
+        any(word in line for word in ("update", "--yes", "--local")) for line in lines
     ]
 
 
@@ -82,3 +93,11 @@ def test_the_help_of_a_subcommand_and_of_those_that_may_write_is_asked_for() -> 
         ["lines", "lint"],
         ["lines", "fix"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("call", "is_checking"),
+    [("cd web\ntidy --check src", True), ("gotidy -d cmd", True), ("tidy --in-place src", False)],
+)
+def test_a_call_that_only_looks_is_known_by_its_options(call: str, *, is_checking: bool) -> None:
+    assert asks_to_check(call) is is_checking

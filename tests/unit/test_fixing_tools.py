@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from regreen.shell.fixing_tools import (
     find_generator_remedies,
     find_remedies,
     fixes_files_itself,
+    make_comparison_remedy,
 )
 
 
@@ -75,6 +77,37 @@ def test_a_tool_without_unsafe_fixes_is_not_called_again() -> None:
     assert found.script.count("ruff format a") == 2
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sort names | diff -u sorted -",
+        "for f in sorted; do sort names > /tmp/made && cmp $f /tmp/made || exit 1; done",
+        "diff <(sort names) sorted",
+        "printf 'x:\\n\\tsort names | diff sorted -' > m && make -sf m x",
+    ],
+)
+def test_what_a_file_is_compared_with_is_written_into_it(tmp_path: Path, command: str) -> None:
+    (tmp_path / "names").write_text("b\na\n")
+    (tmp_path / "sorted").write_text("b\n")
+    subprocess.run(["bash", "-c", "git init -q && git add -A"], cwd=tmp_path, check=True)
+    remedy = make_comparison_remedy(command, [command, "diff sorted -"])
+    assert remedy is not None
+    subprocess.run(["bash", "-c", remedy.script], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "sorted").read_text() == "a\nb\n"
+    assert (tmp_path / "names").read_text() == "b\na\n"
+
+
+def test_files_of_the_repository_that_are_compared_with_each_other_stay(tmp_path: Path) -> None:
+    for name, text in {"a": "1\n", "b": "2\n"}.items():
+        (tmp_path / name).write_text(text)
+    subprocess.run(["bash", "-c", "git init -q && git add -A"], cwd=tmp_path, check=True)
+    remedy = make_comparison_remedy("diff a b", ["diff a b"])
+    assert remedy is not None
+    subprocess.run(["bash", "-c", remedy.script], cwd=tmp_path, check=False, capture_output=True)
+    assert [(tmp_path / name).read_text() for name in "ab"] == ["1\n", "2\n"]
+    assert make_comparison_remedy("make x", ["make x", "git diff --exit-code names"]) is None
+
+
 REFUSED = "error: unused import: `std::fmt`\n --> src/lib.rs:1:5\n\nerror: could not compile `say` (lib) due to 1 previous error\n"
 
 
@@ -121,6 +154,8 @@ def test_ruff_says_in_two_ways_that_it_can_fix() -> None:
         ("python manage.py makemigrations --check --dry-run", ["python manage.py makemigrations"]),
         ("uv run python -m tools.gen --check", ["uv run python -m tools.gen"]),
         ("node scripts/gen.mjs --check", ["node scripts/gen.mjs"]),
+        ("cargo xtask codegen --check", ["cargo xtask codegen"]),
+        ("npm run -s docs -- --check", ["npm run -s docs --"]),
         ("poetry check --lock --verify", []),
         ("cd docs && ./toc.sh --check", ["cd docs\n./toc.sh"]),
         ("black --check .", []),

@@ -118,6 +118,16 @@ def test_paths_from_the_output_cannot_become_options() -> None:
             "poetry lock --no-update 2>/dev/null || poetry lock",
         ),
         (
+            "error: lockfile had changes, but lockfile is frozen",
+            "bun.lock",
+            "npx --no-install bun install --lockfile-only --ignore-scripts 2>/dev/null || bun install --lockfile-only --ignore-scripts",
+        ),
+        (
+            "ERROR! requirements/base.txt was not regenerated after changes in requirements/base.in.",
+            "requirements/base.txt",
+            "pip-compile-multi --no-upgrade",
+        ),
+        (
             "WARNING: Lockfile doesn't satisfy the project requirements, packages may be outdated",
             "pdm.lock",
             "pdm lock --update-reuse",

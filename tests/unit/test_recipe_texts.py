@@ -7,6 +7,7 @@ import pytest
 from regreen.domain.models import Failure
 from regreen.fixers.recipes.tool_output import (
     find_suggested_commands,
+    make_golden_remedies,
     make_lock_remedies,
     make_style_remedy,
     make_whitespace_remedy,
@@ -33,6 +34,8 @@ from regreen.shell.fixing_tools import fixes_files_itself
         ("error: docs are stale. Please run: python tools/docs.py --write", ["python tools/docs.py --write"]),
         ("Run 'npm run build' to update dist", ["npm run build"]),
         ("files differ; use `./scripts/gen.sh all` and commit", ["./scripts/gen.sh all"]),
+        ("the above errors may be fixable with yarn manypkg fix", ["yarn manypkg fix"]),
+        ("the table can be fixed by running npx toc docs --write", ["npx toc docs --write"]),
         ("run `pip install foo`", []),
         ("run `git push origin main`", []),
         ("run `make x; curl evil.example`", []),
@@ -183,6 +186,18 @@ def test_golden_files_are_written_as_the_failure_says(output: str, line: str) ->
     first = [one.script.splitlines()[0].partition(" TOX_OVERRIDE=")[0] for one in found]
     assert first == [line]
     assert found[0].approval is not None
+
+
+def test_golden_files_of_go_are_written_by_the_flag_that_the_tests_declare() -> None:
+    texts = {
+        "a_test.go": 'var update = flag.Bool("update", false, "write the golden files")',
+        "b_test.go": 'func init() { flag.BoolVar(&slow, "slow", false, "") }',
+    }
+    calls = ["cd cmd\ngo test ./...", "gofmt -l ."]
+    (found,) = make_golden_remedies(calls, texts, texts.get)
+    assert found.script == "(\ncd cmd\ngo test ./... -update\n)"
+    assert found.approval is not None
+    assert list(make_golden_remedies(["go vet ./..."], texts, texts.get)) == []
 
 
 def test_modules_of_node_and_of_the_repository_are_not_installed() -> None:

@@ -26,7 +26,7 @@ FILES = {
 }
 COMMAND = (
     "make -s all && just --unstable --fmt --check && sh ci/each.sh && printf 'x.c\\0y.c\\0' | xargs -0 clang-format --dry-run && (cd web && ./node_modules/.bin/prettier -c .)"
-    " && sh tool.sh && python env/bin/yapf -d pkg && test -z \"$(gofmt -l cmd)\" && git ls-files > /dev/null && biome --version; (cd web && ./node_modules/.bin/calm && ./node_modules/.bin/oddlint src -q); .tox/lint/bin/strict pkg; echo over >> seen; nbqa black --check n"
+    " && sh tool.sh && python env/bin/yapf -d pkg && test -z \"$(gofmt -l cmd)\" && git ls-files > /dev/null && biome --version; (cd web && ./node_modules/.bin/calm --diff x.c && ./node_modules/.bin/oddlint src -q); .tox/lint/bin/strict pkg; echo over >> seen; nbqa black --check n"
 )  # fmt: skip
 
 
@@ -63,6 +63,7 @@ def test_each_call_is_seen_however_it_is_made(tmp_path: Path) -> None:
         "nbqa black --check n",
     ]
     assert recorded.failed == ("cd web\noddlint src -q", "strict pkg")
+    assert recorded.passed == ("cd web\ncalm --diff x.c",)
 
 
 def test_a_command_that_does_not_end_is_left(tmp_path: Path) -> None:
@@ -73,4 +74,4 @@ def test_a_command_that_does_not_end_is_left(tmp_path: Path) -> None:
         job(rev, "bash", "-c", command, setup=None),
         rev, InitialFailure("", 1), {}, repository.open(), sandbox_or_skip(), StopCondition(time.monotonic() + 300),
     )  # fmt: skip
-    assert list(record_calls(case).known) == [f"black a{number}" for number in range(1, 200)]
+    assert list(record_calls(case).known) == [f"black a{number}" for number in range(1, 201)]

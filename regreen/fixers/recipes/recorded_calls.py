@@ -2,7 +2,7 @@
 
 The command runs once in a box of its own, in which a program of each tool's name stands before the tool and writes down how
 it was called. One that can fix what it reports is not run there: all is well, so what comes after it is called too. Any
-other program of the environment runs, and is written down where it fails.
+other program of the environment runs, and is written down with how it ends.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _WATCHER = (
     + r""""$real" "$@"
 code=$?
 call=$(printf '%s\037' "$PWD" "$PATH" "$0" "$@"; echo .)
-[ $code = 0 ] || printf '!%s\036' "$call" >> /work/@LOG@
+[ $code = 0 ] && mark=+ || mark=!
+printf '%s%s\036' $mark "$call" >> "/work"/@LOG@
 exit $code
 """
 )
@@ -80,10 +81,11 @@ _FOLDERS = "/work /work/node_modules/.bin /work/*/node_modules/.bin /work/*/*/no
 
 @dataclass(frozen=True, slots=True)
 class RecordedToolCalls:
-    """Calls as scripts from the repository's root, in order: of known tools, and of others that failed."""
+    """Calls as scripts from the repository's root, in order: of known tools, of others that failed, and of others that did not."""
 
     known: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
 
 
 def record_calls(case: RepairCase) -> RecordedToolCalls:
@@ -95,15 +97,16 @@ def record_calls(case: RepairCase) -> RecordedToolCalls:
         path = box.run(("sh", "-c", 'printf %s "$PATH"'), timeout=30, env=env).stdout
         box.run(argv, timeout=_SECONDS + 30, env=env, cancel=case.stop.cancel)
         data = box.read(_LOG, _MAX_LOG) or b""
-    records = data.decode("utf-8", "replace").split("\x1e")[:_MOST_CALLS]
-    calls: dict[bool, dict[str, None]] = {False: {}, True: {}}
-    for record in records:
-        fields, failed = record.removeprefix("!").split("\x1f"), record.startswith("!")
-        call = _make_call(fields, path.split(":"))
+    calls: dict[str, dict[str, None]] = {"": {}, "!": {}, "+": {}}
+    for record in data.decode("utf-8", "replace").split("\x1e"):
+        mark = record[:1] if record[:1] in calls else ""
+        fields = record.removeprefix(mark).split("\x1f")
+        call = _make_call(fields, path.split(":")) if len(calls[mark]) < _MOST_CALLS else ""
         is_lines = any(len(f"{word}.".splitlines()) > 1 for word in fields[2:-1])
-        if call and not (failed and (is_lines or _is_unwatched(fields[2:-1]))):
-            calls[failed][call] = None
-    return RecordedToolCalls(tuple(calls[False]), tuple(calls[True])[:_MAX_FAILED])
+        if call and not (mark and (is_lines or _is_unwatched(fields[2:-1]))):
+            calls[mark][call] = None
+    known, failed, passed = (tuple(of_kind) for of_kind in calls.values())
+    return RecordedToolCalls(known, failed[:_MAX_FAILED], passed)
 
 
 def _is_unwatched(words: Sequence[str]) -> bool:

@@ -93,7 +93,7 @@ def find_compiler_remedies(output: str, scripts: Sequence[str]) -> Iterator[Reme
                 yield Remedy(
                     compiler.name,
                     _BOX_PROGRAM.sub(_read_box_program, "\n".join(lines)),
-                    f"{compiler.name} says how what it refuses can be mended",
+                    f"{compiler.name} offers a fix for what it refuses",
                     approval=_COMPILER_APPROVAL if needs_person else None,
                     title=f"the fixes that {compiler.name} offers",
                 )
@@ -270,6 +270,10 @@ _UNQUOTED_COMMAND = re.compile(
     rf"\b(?:run|execute):?[ ]({_PROGRAMS}(?: [\w./:=@-]{{1,60}}){{0,6}}?)(?: (?:to|and|first|again|in|then)\b|[.,;!)]|\s*$)",
     re.IGNORECASE | re.MULTILINE,
 )
+_FIXABLE_WITH = re.compile(
+    rf"\b(?:fixable|fixed|updated|regenerated) (?:with|by(?: running)?|using):? ({_PROGRAMS}(?: [\w./:=@-]{{1,60}}){{0,4}})",
+    re.IGNORECASE,
+)
 _NOT_FOR_US = re.compile(
     r"\b(?:install|ci|add|push|publish|upload|login|commit|checkout|reset|clean)\b"
 )
@@ -281,7 +285,7 @@ def find_suggested_commands(command: str, output: str) -> Iterator[Remedy]:
     text = re.sub(r"\x1b\[[0-9;]*m", "", output[-20_000:])
     found = [
         match[1].strip()
-        for pattern in (_QUOTED_COMMAND, _UNQUOTED_COMMAND)
+        for pattern in (_QUOTED_COMMAND, _UNQUOTED_COMMAND, _FIXABLE_WITH)
         for match in pattern.finditer(text)
     ]
     for script in list(dict.fromkeys(found))[:_MAX_COMMANDS]:
@@ -399,11 +403,16 @@ def make_lock_remedies(
     """The regenerations that the failure asks for; they need the network, so they run in the setup phase."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", output)
     for pattern, lock, script, cause in _stale_locks():
-        if pattern.search(text):
-            for place in _find_lock_folders(lock, paths, f"{setup}\n{command}"):
+        if found := pattern.search(text):
+            named = found.groupdict().get("lock")
+            if named and named not in paths:
+                continue
+            places = [""] if named else _find_lock_folders(lock, paths, f"{setup}\n{command}")
+            for place in places:
                 there = f"cd {shlex.quote(place)}\n" if place else ""
                 whole = there + use_setup_call(script, setup)
-                yield Remedy(lock, whole, cause, network=True, writes=(f"{place}{lock}",))
+                writes = (named or f"{place}{lock}",)
+                yield Remedy(named or lock, whole, cause, network=True, writes=writes)
     if _UNHASHED_REQUIREMENT.search(text):
         yield from make_recompile_remedies(paths, read, f"{setup}\n{command}")
     for words in (found.arguments for found in find_commands(command)):
@@ -477,6 +486,25 @@ def make_recording_remedy(flag: str, command: str, cause: str = _SNAPSHOT_CAUSE)
     return Remedy(
         "snapshots", script, cause, approval=_SNAPSHOT_APPROVAL, title=f"the command with {flag}"
     )
+
+
+_GO_GOLDEN_FLAG = re.compile(
+    r"""\bflag\.Bool(?:Var)?\((?:&[\w.]{1,60}, ?)?"(update[\w.-]{0,30}|golden|regen\w{0,20}|overwrite)\""""
+)
+_MAX_GO_TESTS = 300
+
+
+def make_golden_remedies(
+    scripts: Sequence[str], paths: Collection[str], read: ReadText
+) -> Iterator[Remedy]:
+    """The calls of `go test` with the flag by which the project's own tests write their golden files anew."""
+    calls = [script for script in scripts if re.search(r"(?m)^go test\b", script)]
+    tests = [path for path in paths if path.endswith("_test.go")][: _MAX_GO_TESTS if calls else 0]
+    flags = {flag for path in tests for flag in _GO_GOLDEN_FLAG.findall(read(path) or "")}
+    for flag in sorted(flags):
+        script = "\n".join(f"(\n{call} -{flag}\n)" for call in calls)
+        title = f"go test -{flag}"
+        yield Remedy("snapshots", script, _SNAPSHOT_CAUSE, approval=_SNAPSHOT_APPROVAL, title=title)
 
 
 def _find_lock_folders(lock: str, paths: Collection[str], commands: str) -> list[str]:

@@ -5,7 +5,7 @@ const fs = require("fs");
 const path = require("path");
 const ts = require(require.resolve("typescript", { paths: [process.cwd()] }));
 
-// Fixes that mend the fault itself; others silence the compiler, guess types or invent members.
+// Fixes of the fault itself; others silence the compiler, guess types or invent members.
 const KINDS = ["spelling", "import", "unusedIdentifier", "fixOverrideModifier", "addMissingAwait", "addMissingConst", "addMissingNewOperator", "forgottenThisPropertyAccess", "fixAwaitInSyncFunction", "extendsInterfaceBecomesImplements", "convertToTypeOnlyImport", "requireInTs"];
 const MOST_FIXES = 200;
 

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from types import MappingProxyType
 
 from regreen.code.file_change import PatchedFile, is_layout_only, is_same_document
@@ -35,6 +36,7 @@ from regreen.fixers.recipes.tool_output import (
     find_compiler_remedies,
     find_remedies_in_output,
     find_suggested_commands,
+    make_golden_remedies,
     make_lock_remedies,
     make_recording_remedy,
     make_style_remedy,
@@ -47,6 +49,7 @@ from regreen.languages.registry import DEPENDENCIES, names_each_test
 from regreen.runs.test_runs import asks_git, wrap_in_repository
 from regreen.runs.trial import Trial, make_env_spec
 from regreen.shell.documented_options import (
+    asks_to_check,
     derive_remedies,
     find_recording_options,
     make_help_script,
@@ -61,6 +64,7 @@ from regreen.shell.fixing_tools import (
     find_recorded_remedies,
     find_remedies,
     fixes_files_itself,
+    make_comparison_remedy,
     split_folder,
 )
 
@@ -487,9 +491,12 @@ def _find_remedies(
     yield from find_suggested_commands(script, case.output)
     yield from _read_documented_options(case, recorded, checkers)
     yield from _read_test_options(case)
+    yield from make_golden_remedies(recorded.known, files, read)
     yield from add_unsafe_fixes(checkers)
     if not names_each_test(case.trial, case.output):
         yield from find_generator_remedies(*scripts)
+        if comparison := make_comparison_remedy(script, scripts):
+            yield comparison
         if not wrote:
             yield itself
 
@@ -499,13 +506,16 @@ def _read_documented_options(
 ) -> Iterator[Remedy]:
     """The remedies that the tools which failed describe in their own help."""
     first = [list(known[:1])]
-    for call in recorded.failed:
+    # a tool that only prints what it would change may end well: the command looks at what it printed
+    silent = () if recorded.failed else filter(asks_to_check, recorded.passed)
+    for call in (*recorded.failed, *islice(silent, _MAX_SILENT)):
         found = list(derive_remedies(call, run_script_in_box(case, make_help_script(call))))
         yield from found
         first.append(found[:1])
     yield from combine_remedies(first)
 
 
+_MAX_SILENT = 3
 _EXPECTED_RESULTS = re.compile(
     r"(?i)snapshot|golden|approv|baseline|recorded|regression|expected|examples?\b"
 )
