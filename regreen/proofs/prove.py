@@ -24,7 +24,7 @@ from regreen.fixers.case import FixJob, InitialFailure, RepairCase
 from regreen.fixers.warm_engine import Candidate, WarmEngine
 from regreen.gate.checks.silenced_errors import check_silenced_errors
 from regreen.gate.checks.tests_kept import check_assertions
-from regreen.gate.facts import find_functions
+from regreen.gate.facts import find_functions, find_nodes
 from regreen.gate.judge import changed_files
 from regreen.languages.python.dependencies import add_missing_pytest
 from regreen.languages.python.test_tools import (
@@ -121,6 +121,9 @@ _ASSERTING_KIND = re.compile(r"(?:\w*AssertionError|Failed|\w*ComparisonFailure|
 _LACKS_NAME = re.compile(
     r"unexpected keyword argument|positional arguments?\b.{0,40}\bgiven|cannot import name|No module named"
     r"|has no attribute|is not defined|does not have the attribute|takes no arguments|fixture '"
+)
+_PLATFORM = re.compile(
+    r"\b(?:version_info|hexversion|(?:IS_)?PY[23]\d{0,3}|PYPY|sys\.(?:platform|implementation)|platform\.\w{1,40}|os\.name)\b"
 )
 _QUOTED = re.compile(r"['\"`]([\w.]{1,200})['\"`]")
 
@@ -538,22 +541,27 @@ class _Proof:
                 verdict,
                 f"{both}, and notices faults in the changed lines",
             )
-        lived = next((mutant for mutant in self.mutants if not mutant.killed_by), None)
-        if lived is None:
-            why = (
-                f"there was no time for the {self._untried} faults that could be put"
-                if self._untried
-                else "no fault could be put"
-            )
-            return TestProof(
-                test.test,
-                "pass",
-                "pass",
+        verdict, why = self._explain_survivors()
+        return TestProof(test.test, "pass", "pass", verdict, f"{both}, {why}")
+
+    def _explain_survivors(self) -> tuple[ProofVerdict, str]:
+        """What it says of a test that is green on both sides that no fault is noticed by it."""
+        survivors = [mutant for mutant in self.mutants if not mutant.killed_by]
+        if not survivors and self._untried:
+            return (
                 "inconclusive",
-                f"{both}, and {why} into the changed lines",
+                f"and there was no time for the {self._untried} faults that could be put into the changed lines",
             )
-        why = f"{both}, and with {lived.change!r} in {lived.path}:{lived.line} too"
-        return TestProof(test.test, "pass", "pass", "not_discriminating", why)
+        if not survivors:
+            return "inconclusive", "and no fault could be put into the changed lines"
+        place = f"{survivors[0].path}:{survivors[0].line}"
+        elsewhere = isolation.run_in_child(
+            _list_platform_lines, self.parts.sources, cancel=self.cancel
+        )
+        if all((mutant.path, mutant.line) in elsewhere for mutant in survivors):
+            why = f"and what no test notices depends on the Python or the platform: {place}"
+            return "inconclusive", why
+        return "not_discriminating", f"and with {survivors[0].change!r} in {place} too"
 
     # -- faults --------------------------------------------------------------------------------------------------
 
@@ -792,6 +800,17 @@ def _take_back_places(file: PatchedFile) -> Iterator[tuple[str, Candidate]]:
     for number, text in file.take_back_places():
         if parse_python(text) is not None:
             yield f"{file.path}:{number} as it was", {file.path: text}
+
+
+def _list_platform_lines(sources: Sequence[PatchedFile]) -> frozenset[tuple[str, int]]:
+    """The lines under a condition on the Python or the platform that runs. Call it in a child process."""
+    return frozenset(
+        (file.path, line)
+        for file in sources
+        for node in find_nodes(file.new_tree, ast.If, ast.IfExp)
+        if _PLATFORM.search(ast.unparse(node.test))
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    )
 
 
 def _mutate_file(file: PatchedFile, most: int) -> list[tuple[TriedMutant, str]]:

@@ -165,3 +165,21 @@ def test_what_is_mended_in_a_manifest_is_proven_with_the_manifest_as_it_was(
     words = ["replay", document["capsule"], "--repo", str(made.path)]
     again = CliRunner().invoke(cli, words, standalone_mode=False, catch_exceptions=False)
     assert again.stdout.split()[0] == "same"
+
+
+def test_lines_for_another_python_say_nothing_of_a_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_or_skip()
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    made = Repository(tmp_path / "repo")
+    base = made.commit("base", {"calc.py": BEFORE})
+    old = BEFORE.replace(
+        "    return a / 2\n",
+        "    if sys.version_info < (3,):\n        return a / 2.0\n    return a / 2\n",
+    )
+    test = "import calc\n\n\ndef test_half():\n    assert calc.half(3) == 1.5\n"
+    made.commit("fix", {"calc.py": f"import sys\n\n\n{old}", "tests/test_calc.py": test})
+    (found,) = _prove(made, base)["tests"]
+    assert (found["base"], found["head"], found["verdict"]) == ("pass", "pass", "inconclusive")
+    assert "depends on the Python or the platform: calc.py:" in found["reason"]
