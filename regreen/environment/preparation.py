@@ -124,11 +124,12 @@ class EnvironmentTrier:
     ) -> PreparedTrial | None:
         """Prepare one environment, and add what its tests lack; None where it cannot be set up here.
 
-        Where an addition cannot be set up, what was set up before it remains.
+        Where an addition cannot be set up, what was set up before it remains. Nothing is added a second time.
         """
         prepared: PreparedTrial | None = None
         first = environment.setup or environment.image
         place = first.source if first else "nothing"
+        given: list[str] = []
         left = _MAX_COMPLETIONS
         while True:
             trial = fill_trial(self.trial, environment)
@@ -147,7 +148,9 @@ class EnvironmentTrier:
             needs = (
                 language.dependencies if language and run and left and not run.is_green else None
             )
-            added = self._find_missing_test_requirements(needs, run) if needs and run else ()
+            lacking = self._find_missing_test_requirements(needs, run) if needs and run else ()
+            added = tuple(one for one in lacking if one not in given)
+            given += added
             left -= 1
             prepared = PreparedTrial(trial, environment, starts=reason is None)
             if reason is None and not added:
