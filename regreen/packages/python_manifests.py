@@ -173,14 +173,12 @@ def read_setup_cfg(text: str) -> DeclaredPackages:
     blocks = [parser.get("options", key, fallback="") for key in keys]
     if parser.has_section("options.extras_require"):
         blocks += [value for _, value in parser.items("options.extras_require")]
-    lines = [
-        line.strip()
-        for block in blocks
-        for line in block.split("\n")
-        if line.strip() and not line.strip().startswith(("#", "file:"))
-    ]
+    lines = (line.strip() for block in blocks for line in block.split("\n"))
+    kept = "\n".join(line for line in lines if line and not line.startswith(("#", "file:")))
     packages = [
-        package for line in lines if (package := parse_requirement(line, find_line(text, line)))
+        package
+        for line in kept.replace("\\\n", "").split("\n")
+        if (package := parse_requirement(line, find_line(text, line.partition(";")[0].strip())))
     ]
     places = [
         (f"extra:{address}", find_line(text, address))

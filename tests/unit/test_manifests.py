@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regreen.domain.models import TreeEntry
+from regreen.packages.manifests_and_locks import read_declared
 from regreen.packages.python_version import choose_python_version, setup_inputs
 
 FILES = {
@@ -251,3 +252,9 @@ def test_where_nothing_that_was_tried_is_to_be_had_the_nearest_is_taken() -> Non
     old = "setup(classifiers=['Programming Language :: Python :: 2.7', 'Programming Language :: Python :: 3.4'])"
     assert chosen(setup__py=old) == "3.8"
     assert chosen(setup__py=old.replace("3.4", "3.14")) == "3.13"
+
+
+def test_a_requirement_of_setup_cfg_may_go_on_behind_comments() -> None:
+    text = "[options]\ninstall_requires =\n  attrs >= 22; \\\n    # not there\n    python_implementation != 'PyPy'\n  click\n"
+    found = read_declared("setup.cfg", text).dependencies
+    assert [(one.name, one.line) for one in found] == [("attrs", 3), ("click", 6)]
