@@ -122,6 +122,27 @@ def test_an_addition_that_cannot_be_set_up_leaves_what_was_set_up_before(
     assert "took too long" in done.failure
 
 
+def test_a_project_whose_build_needs_its_requirements_is_built_after_them(tmp_path: Path) -> None:
+    sandbox_or_skip()
+    made = Repository(tmp_path / "repo")
+    build = "import iniconfig\nfrom setuptools import setup\n\nopen('shop_built.py', 'w').write('ONE = 1\\n')\n"
+    made.commit("start", {
+        "setup.py": f"{build}setup(name='shop', py_modules=['shop_built'])\n", "requirements.txt": "iniconfig\n",
+        "tests/test_it.py": "from shop_built import ONE\n\n\ndef test_it():\n    assert ONE == 1\n",
+    })  # fmt: skip
+    code, document, _ = regreen(made, "env")
+    assert (code, document["works"]) == (0, True), document
+
+
+def test_what_an_addition_does_not_bring_is_added_once(repository: Repository) -> None:
+    test = "raise ModuleNotFoundError(\"No module named 'freezegun'\")\n"
+    repository.commit("a test", {"tests/test_calc.py": test})
+    code, document, _ = regreen(repository, "env")
+    assert (code, document["works"]) == (1, False)
+    assert document["setup"].count("pip install -q --prefer-binary freezegun") == 1
+    assert "No module named 'freezegun'" in document["reason"]
+
+
 def test_a_program_that_the_box_lacks_is_named(repository: Repository) -> None:
     code, document, _ = regreen(repository, "fix", "--no-model", "--", "nosuchprogram", "--all")
     assert (code, document["outcome"]) == (1, "not_reproduced")

@@ -90,16 +90,18 @@ def test_python_3_6_first_gets_a_pip_that_takes_wheels_of_uv(tmp_path: Path) -> 
 def test_python_3_6_installs_a_project_with_setup_py_by_pip(tmp_path: Path) -> None:
     """The last setuptools for it (59.6) lacks `build_editable`, which uv calls."""
 
-    def list_ways(version: str) -> set[str]:
-        setup_py = f"from setuptools import setup\nsetup(python_requires='=={version}.*')\n"
+    def infer_setup(version: str) -> str:
+        setup_py = f"from setuptools import setup\nsetup(python_requires='=={version}.*', install_requires=['click>7'])\n"
         files = {**TEST, "setup.py": setup_py}
         setup = infer(tmp_path / version, files, pythons=(version,))[0].setup
-        return set(
-            re.findall(r"(uv pip|-m pip) install [^|\n]*? -e ", setup.value if setup else "")
-        )
+        return setup.value if setup else ""
 
-    assert list_ways("3.6") == {"-m pip"}
-    assert list_ways("3.7") == {"uv pip", "-m pip"}
+    in_place = re.compile(r"(uv pip|-m pip) install [^|;\n]*? -e ")
+    old, newer = infer_setup("3.6"), infer_setup("3.7")
+    assert set(in_place.findall(old)) == {"-m pip"}
+    assert set(in_place.findall(newer)) == {"uv pip", "-m pip"}
+    # pip would take the newest of what the project needs
+    assert re.search(r"uv pip install -q 'click>7'.* -m pip install [^|]* -e \.", old)
 
 
 def test_old_source_releases_are_built_by_a_later_setuptools(
@@ -107,8 +109,12 @@ def test_old_source_releases_are_built_by_a_later_setuptools(
 ) -> None:
     monkeypatch.setenv("GIT_COMMITTER_DATE", "2015-01-31T00:00:00Z")
     files = {**TEST, "setup.py": "from setuptools import setup\nsetup()\n", "requirements.txt": "mock==1.0\n"}  # fmt: skip
-    setup = infer(tmp_path, files, days=4000)[0].setup
+    first = infer(tmp_path, files, days=4000)[0]
+    setup = first.setup
     assert setup is not None
+    assert first.python == "3.8"  # the oldest here, where all are younger than the commit
+    # a pytest of 2015 cannot rewrite assertions under it: "Call constructor takes either 0 or 3 positional arguments"
+    assert "--exclude-newer-package pytest=2020-04-11" in setup.value
     installs = re.findall(r"uv pip install -q.*? (?:-e|pytest|mock)\b", setup.value)
     assert len(installs) >= 3
     # without the later wheel: "TypeError: expected str, bytes or os.PathLike object, not NoneType"
@@ -116,6 +122,10 @@ def test_old_source_releases_are_built_by_a_later_setuptools(
     assert all(later in line for line in installs if "--no-deps" not in line)
     install = PythonDependencies().install(["attrs"], setup.value)
     assert later in install
+    old = infer(tmp_path / "old", files, pythons=("3.6",), days=4000)[0].setup
+    assert old is not None
+    # MarkupSafe 1.0 needs `Feature`, rdflib-jsonld 0.4 needs 2to3
+    assert "--exclude-newer-package setuptools=2020-02-28" in old.value
 
 
 def test_the_job_that_runs_the_tests_comes_first(tmp_path: Path) -> None:
@@ -281,8 +291,8 @@ def test_requirements_files_that_include_each_other_too_often_are_a_clear_answer
 
 
 STUBS = {
-    "python": "#!/bin/sh\nexit 0\n",
-    "uv": '#!/bin/sh\ncase "$*" in *gone*|*-e*.\\[*|*bounded==*) exit 1;; esac\necho "$*" >> installed\n',
+    "python": '#!/bin/sh\ncase "$*" in *gone*) exit 1;; esac\n',
+    "uv": '#!/bin/sh\ncase "$*" in *gone*|*by-pip*|*-e*.\\[*|*bounded==*) exit 1;; esac\necho "$*" >> installed\n',
 }
 
 
@@ -290,7 +300,7 @@ def test_a_requirement_that_cannot_be_had_is_left_out_alone_and_named(tmp_path: 
     for name, text in STUBS.items():
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
-    wanted = EXTRAS.replace('["freezegun"]', '["freezegun", "gone==1", "bounded==2"]')
+    wanted = EXTRAS.replace('["freezegun"]', '["freezegun", "gone==1", "bounded==2", "by-pip==1"]')
     files = {"pyproject.toml": wanted, "tox.ini": "[testenv]\ndeps =\n  mock\n  gone-too>1\n"}
     for setup in infer_python_setups(tree(files), "3.11", None):
         done = subprocess.run(
@@ -304,6 +314,7 @@ def test_a_requirement_that_cannot_be_had_is_left_out_alone_and_named(tmp_path: 
         assert done.returncode == 0, done.stderr
         left_out = PythonDependencies().find_uninstalled(done.stdout, setup.value)
         assert {"gone==1", "gone-too>1"} <= set(left_out)
+        assert "by-pip==1" not in left_out
         installed = (tmp_path / "installed").read_text().split()
         assert {"freezegun", "mock", "bounded"} <= set(installed)
         (tmp_path / "installed").unlink()

@@ -52,6 +52,7 @@ _SLACK = timedelta(days=7)  # a commit may need what came out a few days after i
 _MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini")
 _PYTHON = "python"
 _PYTEST_COMMAND = "python -m pytest -q"
+_TEST_RUNNER = ("pytest", "py")
 _COLLECTED = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
 _MAX_TEST_FILES = 50
 _MAX_REQUIREMENTS = 40
@@ -74,6 +75,7 @@ NOT_INSTALLED = (
     "not installed: "  # what a setup prints before a requirement that it goes on without
 )
 _IMPORT_FROM_SRC = """python -c 'import site; open(site.getsitepackages()[0] + "/regreen-src.pth", "w").write("/work/src")'"""
+_UNBUILT = "/tmp/unbuilt"  # noqa: S108 - in the box: there where the project could not be built at first
 # The newest version that a box's own repository is tagged with, by `runs/test_runs.py`.
 _PRETENDED_VERSION = "999.0.0"
 
@@ -88,6 +90,7 @@ class _Knowledge:
     not_for_tests: re.Pattern[str]
     version_variables: Mapping[str, str]
     editable_from: Mapping[str, date]
+    built_for_3_6: Mapping[str, date]
     pinning_locks: Sequence[str]
 
 
@@ -101,6 +104,7 @@ def _load_knowledge() -> _Knowledge:
         re.compile("|".join(table["not_for_tests"]), re.IGNORECASE),
         table["version_variables"],
         table["editable_from"],
+        table["built_for_3_6"],
         table["pinning_locks"],
     )
 
@@ -196,8 +200,9 @@ def _infer_interpreter(commit: ProjectCommit) -> Inferred | None:
 
 def _newest_mature_python(pythons: Sequence[str], day: date) -> str | None:
     releases = _load_knowledge().releases
-    fitting = [one for one in pythons if one in releases and releases[one] + _MATURITY <= day]
-    return max(fitting, key=lambda one: releases[one], default=None)
+    known = sorted((one for one in pythons if one in releases), key=lambda one: releases[one])
+    fitting = [one for one in known if releases[one] + _MATURITY <= day]
+    return next(reversed(fitting), next(iter(known), None))
 
 
 def _is_test_call(words: Sequence[str]) -> bool:
@@ -357,7 +362,7 @@ def infer_python_setups(
         start.append("export UV_COMPILE_BYTECODE=1")
     if before is not None:
         start.append(f"export UV_EXCLUDE_NEWER={before.isoformat()}")
-    install = _install_as_of(before)
+    install = _install_as_of(before, python)
     if project.is_installable:
         # no setuptools for Python 3.6 builds in place as uv asks
         in_place = PIP_INSTALL if python == "3.6" and "setup.py" in files.paths else install
@@ -365,9 +370,11 @@ def infer_python_setups(
             _install_project(project, in_place, install),
             *_requirement_lines(project.requirements, install),
         ]
-        # what needs the project itself may have brought another version of it along
+        # what needs the project itself may have brought another version of it along; an old `setup.py` may import what
+        # its requirements files bring
         again = PIP_INSTALL if in_place == PIP_INSTALL else _UV_INSTALL
-        lines.append(f"{again} --no-deps -e . || true")
+        build = f"{install} setuptools wheel; {PIP_INSTALL} --no-build-isolation -e ."
+        lines.append(f"{again} --no-deps -e . || mkdir {_UNBUILT} 2>/dev/null || {{ {build}; }}")
         places = _list_places(project.requirements, project.place)
         for lock in filter(files.paths.__contains__, _load_knowledge().pinning_locks):
             pinned = [*start, *_pin_versions(lock), *lines]
@@ -396,24 +403,38 @@ def _list_places(requirements: Iterable[tuple[str, str]], first: str) -> str:
     return ", ".join(place for place in places.values() if place)
 
 
-def _install_as_of(before: date | None) -> str:
-    """What installs in the versions of a day; with the later build tools that build packages of before PEP 517 and PEP 660."""
-    days = _load_knowledge().editable_from.items() if before else ()
-    newer = "".join(
-        f" --exclude-newer-package {name}={day}" for name, day in days if before and day > before
-    )
-    return f"{_UV_INSTALL}{newer}"
+def _install_as_of(before: date | None, python: str | None) -> str:
+    """What installs in the versions of a day; with the later build tools that build packages of before PEP 517 and PEP 660.
+
+    A pytest of before its interpreter cannot rewrite the assertions of that.
+    """
+    if before is None:
+        return _UV_INSTALL
+    known = _load_knowledge()
+    days = {**known.editable_from, **(known.built_for_3_6 if python == "3.6" else {})}
+    if released := known.releases.get(python or ""):
+        days |= dict.fromkeys(_TEST_RUNNER, released + _MATURITY)
+    newer = (f" --exclude-newer-package {name}={day}" for name, day in days.items() if day > before)
+    return f"{_UV_INSTALL}{''.join(newer)}"
 
 
 def _install_project(project: _PythonProject, in_place: str, install: str) -> str:
-    """The project in place; by pip where uv cannot build it, and with as many requirements of its extras as can be had."""
-    plain = " || ".join(f"{way} -e ." for way in dict.fromkeys((in_place, PIP_INSTALL)))
+    """The project in place; by pip where uv cannot build it, and with as many requirements of its extras as can be had.
+
+    Before pip, which knows no day, come the requirements. Where the project cannot be built yet, that is marked.
+    """
+    own = [word for word, _ in project.own]
+    before_pip = f"{make_install_line(own, install).rstrip(';')}; " if own else ""
+    plain = f"{PIP_INSTALL} -e . || mkdir -p {_UNBUILT}"
+    first = before_pip
+    if in_place != PIP_INSTALL:
+        first, plain = "", f"{in_place} -e . || {{ {before_pip}{plain}; }}"
     if not project.extras:
-        return plain
+        return f"{first}{plain}"
     place = f".[{','.join(project.extras)}]"
-    singly = " ".join(_install_singly(word, install) for word, _ in project.own)
+    singly = " ".join(_install_singly(word, install) for word in own)
     note = shlex.join(["echo", f"{NOT_INSTALLED}{place}"])
-    return f"{in_place} -e {shlex.quote(place)} || {{ {note}; {plain}; {singly} }}"
+    return f"{first}{in_place} -e {shlex.quote(place)} || {{ {note}; {plain}; {singly} }}"
 
 
 def make_install_line(requirements: Sequence[str], setup: str = "") -> str:
@@ -427,10 +448,11 @@ def make_install_line(requirements: Sequence[str], setup: str = "") -> str:
 
 
 def _install_singly(requirement: str, install: str) -> str:
-    """One requirement, else without its bounds, else a line that says so."""
+    """One requirement, else without its bounds, else by pip (uv refuses some old wheels), else a line that says so."""
     name = re.match(r"[\w.-]*(?:\[[\w,. -]*\])?", requirement)
-    words = dict.fromkeys((requirement, name[0] if name else requirement))
-    ways = [f"{install} {shlex.quote(word)}" for word in words]
+    bare = name[0] if name else requirement
+    calls = dict.fromkeys(((install, requirement), (install, bare), (PIP_INSTALL, bare)))
+    ways = [f"{way} {shlex.quote(word)}" for way, word in calls]
     return f"{' || '.join(ways)} || {shlex.join(['echo', NOT_INSTALLED + requirement])};"
 
 
@@ -605,6 +627,9 @@ def _own_requirements(
         if isinstance(item, str):
             yield item, f"pyproject.toml:{find_line(text, item[:40])}"
     yield from _declared_requirements(files, "setup.cfg")
+    text = files.read("setup.py")
+    for item in _read_setup_py(text)[2]:
+        yield item, f"setup.py:{find_line(text, item)}"
 
 
 def _declared_requirements(files: RepositoryFiles, path: str) -> Iterator[tuple[str, str]]:
@@ -697,14 +722,15 @@ def _poetry_names_and_bounds(table: Mapping[str, object]) -> Iterator[str]:
             yield f"{name}{f'[{extras}]' if extras else ''}{bounds}"
 
 
-def _read_setup_py(text: str) -> tuple[list[str], list[str]]:
-    """The names of the extras, and the literal `tests_require`; the file is never run."""
+def _read_setup_py(text: str) -> tuple[list[str], list[str], list[str]]:
+    """The names of the extras, the literal `tests_require` and `install_requires`; the file is never run."""
     extras: list[str] = []
     wanted: list[str] = []
+    own: list[str] = []
     try:
         nodes = list(ast.walk(parse_python_or_explain(text)))
     except (UnparsableSource, RecursionError, ValueError):
-        return [], []
+        return [], [], []
     for node in nodes:
         if isinstance(node, ast.keyword):
             name, keys = node.arg or "", None
@@ -719,7 +745,9 @@ def _read_setup_py(text: str) -> tuple[list[str], list[str]]:
             extras += _literal_strings([keys] if keys else getattr(node.value, "keys", []))
         elif "test" in name.lower():
             wanted += _literal_strings(getattr(node.value, "elts", []))
-    return extras, wanted
+        elif name == "install_requires":
+            own += _literal_strings(getattr(node.value, "elts", []))
+    return extras, wanted, own
 
 
 def _literal_strings(nodes: Iterable[ast.expr | None]) -> list[str]:
