@@ -20,6 +20,7 @@ cp /usr/share/base-passwd/group.master "$rest/etc/group"
   for path in bin sbin lib lib64 usr/lib64; do if [ -e "/$path" ]; then printf '%s\n' "$path"; fi; done
   find -L /etc/ssl/certs -maxdepth 1 -name ca-certificates.crt | cut -c2-
   find /etc/alternatives /usr/bin/awk | cut -c2-
+  find /usr/lib/python3.[0-9]* -name '*.pyc' | cut -c2-  # no package lists them, and without them each process compiles all that it imports
 } | sed -E 's,^(bin|sbin|lib|lib64)/,usr/\1/,' | grep -vxE 'etc|tmp|root|var/tmp|etc/passwd|etc/group' | sort -u > "$rest/list"  # /bin is a link to /usr/bin here
 tar -C / --no-recursion -cf "$rest/base.tar" -T "$rest/list"
 tar -C "$rest" -rf "$rest/base.tar" etc tmp root var/tmp

@@ -10,9 +10,13 @@ export DOCKER_GID
 
 try_demo() {
   log=$(mktemp)
-  # Where no image of Python can be had, boxes hold this machine's own files; of these the base was made as well.
-  docker image inspect python:3.11-slim >/dev/null 2>&1 || docker pull --quiet python:3.11-slim ||
-    set -- --tmpfs "$(docker info --format '{{.DockerRootDir}}')"
+  # Where no image of Python can be had, boxes hold this machine's own files, of which the base was made as well; what the
+  # App shows a box lies in a folder that both see under one name.
+  if ! docker image inspect python:3.11-slim >/dev/null 2>&1 && ! docker pull --quiet python:3.11-slim; then
+    shared=$(mktemp -d)
+    chmod 1777 "$shared"
+    set -- --tmpfs "$(docker info --format '{{.DockerRootDir}}')" --volume "$shared:$shared" --env "TMPDIR=$shared"
+  fi
   docker run --rm --no-healthcheck "$@" --volume "$socket:/var/run/docker.sock" --group-add "$DOCKER_GID" --read-only --tmpfs /tmp --cap-drop ALL \
     --security-opt no-new-privileges:true "$image" demo | tee "$log"
   # without a sandbox the demo leaves acts out and says so

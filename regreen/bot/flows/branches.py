@@ -7,6 +7,7 @@ import logging
 from regreen.bot.jobs.runner import Job
 from regreen.bot.observe import OnlyObserved, is_observed
 from regreen.bot.services import Services
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.events import RepositoryRef
 from regreen.domain.github import FIX_SCOPE, GitHub, NotFound, PullRequest, TreeChange
@@ -115,7 +116,7 @@ def delete_leftover_branches(services: Services, job_id: str | None = None) -> s
             )
         else:
             services.store.remove(UnclaimedBranch, repo=left.repo, branch=left.branch)
-    return f"took back {taken} branches"
+    return "removed " + count_noun(taken, "stale branch", "stale branches")
 
 
 def _delete_branch(services: Services, left: UnclaimedBranch) -> bool:

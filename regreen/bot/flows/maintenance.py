@@ -97,12 +97,12 @@ def handle_installation_change(services: Services, job: Job, event: Installation
     for repository_id in event.removed_ids:
         services.mirrors.remove(repository_id)
     if event.change not in {"created", "added", "unsuspend", "new_permissions_accepted"}:
-        return "forgot " + count_noun(len(removed), "repository", "repositories")
+        return "removed " + count_noun(len(removed), "repository", "repositories")
     known = list(event.added)
     if event.change in {"unsuspend", "new_permissions_accepted"}:
         known = [r.full_name for r in services.app.repositories(event.installation)]
     learnt = _learn_all_schedules(services, job, known, event.installation)
-    return "learnt " + count_noun(learnt, "repository", "repositories")
+    return "synced " + count_noun(learnt, "repository", "repositories")
 
 
 def handle_repository_change(
@@ -117,7 +117,7 @@ def handle_repository_change(
         stopped = services.store.abandon(repo=event.where.repo, except_job=job.record.id)
         if event.change == "deleted":
             services.mirrors.remove(event.where.repo_id)
-        return f"forgotten; stopped {len(stopped)} jobs"
+        return "stopped " + count_noun(len(stopped), "job")
     if event.before is not None:
         _remember_name(services, event.before, event.where)
         order(_orders_after_rename(services, job, event.before, event.where))
@@ -226,4 +226,4 @@ def prune_old_data(services: Services) -> str:
     before = now - timedelta(days=services.settings.history_days)
     rows = services.store.prune(before, results_before)
     copies = services.mirrors.remove_unused(now)
-    return f"forgot {count_noun(rows, 'row')}, removed {count_noun(copies, 'local copy', 'local copies')}"
+    return f"removed {count_noun(rows, 'old row')} and {count_noun(copies, 'local copy', 'local copies')}"
