@@ -45,12 +45,13 @@ def claim_of(
     *tests: dict[str, object],
     before: str = "right",
     mend: str | None = None,
+    **files: str,
 ) -> Claim:
     """What becomes of one claim that a reading makes and the second reader holds, tried by the tests in turn."""
     written = iter(tests)
     checkout = Checkout(tmp_path / "r")
-    base = checkout.commit("one", cart_py=BEFORE)
-    head = checkout.commit("two", cart_py=AFTER)
+    base = checkout.commit("one", cart_py=BEFORE, **files)
+    head = checkout.commit("two", cart_py=AFTER, **files)
     git = GitRepository.open(checkout.root, home=tmp_path / "home")
     said = finding(path="cart.py", line=2, quote=QUOTE, title="mean fails", replacement=mend)
 
@@ -81,6 +82,15 @@ def test_red_on_the_change_and_green_before_is_proof(tmp_path: Path, sandbox: Sa
     assert (proof.kind, proof.excerpt.split("\n", 1)[1]) == ("test", EMPTY.strip())
     assert "ZeroDivisionError" in (proof.head or "")
     assert "1 passed" in (proof.base or "")
+
+
+def test_options_of_the_project_that_this_pytest_does_not_know_hinder_no_proof(
+    tmp_path: Path, sandbox: Sandbox
+) -> None:
+    options = "[pytest]\naddopts = --of-a-plugin-that-is-missing\n"
+    claim = claim_of(tmp_path, sandbox, EMPTY_TEST, **{"pytest.ini": options})
+    assert claim.proven
+    assert "-o addopts=" in (claim.evidence[0].command or "")
 
 
 @pytest.mark.slow

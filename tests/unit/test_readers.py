@@ -381,10 +381,15 @@ def test_what_was_as_wrong_before_is_none_unless_the_change_says_that_it_mends_i
     assert "refutes" not in told
 
 
-def test_what_its_reader_hardly_believes_is_not_tried(change: Change) -> None:
-    context, model = change(lambda _r: {"findings": [finding(sure=0.2)]})
-    assert ModelReviewer().run(context).claims == ()
-    assert [r.purpose for r in model.asked] == ["review/reading"]
+def test_a_doubtful_claim_is_tried_and_one_that_its_reader_hardly_believes_is_not(
+    change: Change,
+) -> None:
+    said = [finding(sure=0.2), finding(sure=0.1, title="another one")]
+    context, model = change(lambda _r: {"findings": said})
+    (claim,) = ModelReviewer().run(context).claims
+    assert claim.signals is not None
+    assert claim.signals.sure == 0.2
+    assert "review/second-reader" in [r.purpose for r in model.asked]
 
 
 def test_a_replacement_may_stand_for_several_lines() -> None:

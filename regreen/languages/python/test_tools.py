@@ -114,10 +114,14 @@ class PythonTestTools:
         """Whether the command line names some of the tests only."""
         return _NAMED_TESTS.search(command_line) is not None
 
-    def run_file(self, path: str, *, once: bool = False) -> tuple[str, ...]:
-        """The command that runs one test file; `once`: up to the first failure, leaving nothing behind."""
+    def run_file(self, path: str, *, once: bool = False, plain: bool = False) -> tuple[str, ...]:
+        """The command that runs one test file.
+
+        `once`: up to the first failure, leaving nothing behind; `plain`: without the options that the project has set.
+        """
         options = ("-x", "-p", "no:cacheprovider") if once else ()
-        return ("python", "-m", "pytest", "-q", *options, path)
+        own = ("-o", "addopts=") if plain else ()
+        return ("python", "-m", "pytest", "-q", *options, *own, path)
 
     def is_collected(self, path: str) -> bool:
         """Whether pytest may collect tests from a file."""

@@ -73,6 +73,8 @@ _MAX_TEST_CHARACTERS = 20_000
 _SHOWN_TEST_CHARACTERS = 4000
 _SHOWN_OUTPUT_CHARACTERS = 3000
 _MIN_PREDICTION_CHARACTERS = 3
+_USAGE_ERROR = 4
+"""Pytest's exit code where it does not know an option."""
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _COUNT = re.compile(r"\b(\d{1,6}) (passed|failed|errors?)\b")
 _SUMMARY = re.compile(r"(?m)^[= ]{0,100}(\d{1,6} [a-z]{4,10}\b.{0,200} in [\d.]{1,12}s.*)$")
@@ -115,12 +117,21 @@ class _TestRuns:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """Where the tests of claims run; `existing` tells their author which tests of the changed code ran, and how."""
+    """Where the tests of claims run; `existing` tells their author which tests of the changed code ran, and how.
+
+    `plain`: without the options that the project has set for pytest, since the environment does not know them.
+    """
 
     trial: Trial
     git: Git
     sandbox: Sandbox
-    existing: str
+    existing: str = ""
+    plain: bool = False
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command that runs the test of a claim."""
+        return PYTHON_TESTS.run_file(TEST_PATH, once=True, plain=self.plain)
 
 
 class ClaimTester:
@@ -189,7 +200,7 @@ class ClaimTester:
             self.missing = tests.reason or "there is no sandbox"
             return None
         trial = replace(tests.trial, timeout=_TEST_SECONDS)
-        bench = _Bench(trial, context.git, tests.sandbox, "")
+        bench = _Bench(trial, context.git, tests.sandbox)
         files = context.run_isolated(_find_tests_of_change)
         first = self._run_existing(bench, files)
         if (completed := add_missing_pytest(trial, first.stdout + first.stderr)) is not None:
@@ -198,6 +209,9 @@ class ClaimTester:
         if add_missing_pytest(trial, first.stdout + first.stderr) is not None:
             self.missing = "the environment of the tests has no pytest"
             return None
+        if first.exit_code == _USAGE_ERROR:
+            bench = replace(bench, plain=True)
+            first = self._run_existing(bench, files)
         if files:
             text = f"{', '.join(files)}: {_describe_outcome(first)}\n\n{(context.head_text(files[0]) or '')[:_SHOWN_TEST_CHARACTERS]}"
             bench = replace(bench, existing=EXISTING_TESTS_PROMPT + fence_data("repository", text))
@@ -206,16 +220,13 @@ class ClaimTester:
         return bench
 
     def _run_existing(self, bench: _Bench, files: Sequence[str]) -> RunResult:
-        """The existing tests of the changed code; without any, pytest's version."""
+        """The existing tests of the changed code; without any, whether pytest starts."""
         self._context.report_progress(
             "running the tests of the changed code" if files else "looking for pytest"
         )
-        named = (
-            (*PYTHON_TESTS.run_file(files[0]), *files[1:], "-p", "no:cacheprovider")
-            if files
-            else ()
-        )
-        trial = replace(bench.trial, command=named or PYTHON_TESTS.run_file("--version"))
+        first, *others = files or ["--markers"]
+        command = PYTHON_TESTS.run_file(first, plain=bench.plain)
+        trial = replace(bench.trial, command=(*command, *others, "-p", "no:cacheprovider"))
         return _run_trial(self._context, bench, trial, self._context.head)
 
     def _try_claim(
@@ -271,7 +282,7 @@ class ClaimTester:
         evidence = Evidence(
             "test",
             (_SAVED_AS + test.code.strip())[:_SHOWN_TEST_CHARACTERS],
-            self._repeat_command(),
+            self._repeat_command(bench),
             outcome,
         )
         if head.passed and counts["passed"]:
@@ -309,16 +320,16 @@ class ClaimTester:
             is_settled=not as_before,
         )
 
-    def _repeat_command(self) -> str:
+    def _repeat_command(self, bench: _Bench) -> str:
         revs = f"{self._context.head[:12]} {self._context.merge_base[:12]}"
-        return f"for commit in {revs}; do git switch -q --detach $commit && {' '.join(PYTHON_TESTS.run_file(TEST_PATH, once=True))}; done"
+        return f"for commit in {revs}; do git switch -q --detach $commit && {' '.join(bench.command)}; done"
 
     def _run(
         self, bench: _Bench, code: str, rev: str, files: Mapping[str, bytes] = MappingProxyType({})
     ) -> RunResult:
         trial = replace(
             bench.trial,
-            command=PYTHON_TESTS.run_file(TEST_PATH, once=True),
+            command=bench.command,
             overlay={**bench.trial.overlay, **files, TEST_PATH: code.encode("utf-8", "replace")},
         )
         return _run_trial(self._context, bench, trial, rev)
@@ -381,7 +392,7 @@ def _failure_lines(result: RunResult) -> list[str]:
 
 
 _MAX_VERIFIED_CLAIMS = 10
-_MIN_CERTAINTY = 0.25
+_MIN_CERTAINTY = 0.12
 _ANSWER_TOKENS = 12_000
 _MAX_ABOUT_CHARACTERS = 400
 _WORTH_ORDER: dict[ClaimWorth, int] = {"yes": 0, "unsaid": 1, "perhaps": 2, "no": 3}
