@@ -44,6 +44,7 @@ def claim_of(
     sandbox: Sandbox,
     *tests: dict[str, object],
     before: str = "right",
+    acts: str = "yes",
     mend: str | None = None,
     **files: str,
 ) -> Claim:
@@ -59,7 +60,7 @@ def claim_of(
         if request.purpose == "review/test":
             return next(written)
         if request.purpose == "review/second-reader":
-            row = {"claim": 1, "traced": "so", "before": before, "verdict": "holds", "acts": "yes"}
+            row = {"claim": 1, "traced": "so", "before": before, "verdict": "holds", "acts": acts}
             return {"verdicts": [row | {"certainty": 0.9}]}
         return {"findings": [said]}
 
@@ -119,6 +120,12 @@ def test_what_fails_in_the_same_way_before_is_none_unless_the_change_says_that_i
     claim = claim_of(tmp_path, sandbox, *tests, before=before)
     assert not claim.proven
     assert (claim.confidence >= 0.8) is posted
+
+
+def test_what_nobody_would_act_on_is_not_tested(tmp_path: Path, sandbox: Sandbox) -> None:
+    claim = claim_of(tmp_path, sandbox, acts="no")
+    assert claim.signals is not None
+    assert (claim.signals.proof, claim.confidence < 0.8) == ("not_run", True)
 
 
 @pytest.mark.parametrize(

@@ -524,8 +524,9 @@ def _make_claim(
 ) -> Claim:
     claim = tried.claim
     shown = ClaimEvidence()
-    # a claim that cannot be posted, or was posted before, needs no proof
-    if tried.verdict in {"holds", "unsure"} and claim.anchored and not tried.again:
+    # a claim that cannot be posted, was posted before, or that nobody would act on needs no proof
+    wanted = claim.anchored and not tried.again and tried.worth != "no"
+    if tried.verdict in {"holds", "unsure"} and wanted:
         shown = tester.test_claim(portion, claim, mended=tried.mended)
     if shown.as_before and not tried.mended:
         # whatever readers think: the base fails in the same way, so the change did not bring it
