@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 from regreen.logs import failure_signature as signatures
 from regreen.logs.failure_signature import FailureSignature
 from regreen.runs.trial import UNTESTABLE_EXIT_CODE, Trial
+from regreen.secrets.redaction import redact_secrets
 
 RunVerdict = Literal["pass", "fail", "untestable", "infra"]
 UNTESTABLE_REASON = f"exit {UNTESTABLE_EXIT_CODE}"
@@ -52,14 +53,15 @@ class CommitRun:
     elsewhere: bool = False
 
     def to_line(self) -> str:
-        """Serialize for `VerdictMemory`."""
+        """Serialize for `VerdictMemory`, without credentials."""
+        hidden = signatures.hide_credentials(self.signature) if self.signature else None
         return json.dumps(
             {
                 "sha": self.sha,
                 "ran": self.ran,
-                "signature": self.signature.to_json() if self.signature else None,
+                "signature": hidden.to_json() if hidden else None,
                 "seconds": round(self.seconds, 3),
-                "reason": self.reason,
+                "reason": redact_secrets(self.reason),
                 "python": self.python,
                 "session": self.session,
             }

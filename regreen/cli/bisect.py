@@ -258,10 +258,13 @@ def _print_result(found: Bisection, form: str) -> None:
 
 def _format_result(found: Bisection, form: str) -> str:
     from regreen.bisect import report
+    from regreen.secrets.redaction import redact_all, redact_secrets
 
     if form == "json":
-        return json.dumps(report.render_document(found))
-    return report.render_text(found) if form == "text" else report.render_markdown(found)
+        return json.dumps(redact_all(report.render_document(found)))
+    return redact_secrets(
+        report.render_text(found) if form == "text" else report.render_markdown(found)
+    )
 
 
 class _ProgressDisplay:

@@ -78,6 +78,7 @@ def command(
     from regreen.bot.messages.proofs import format_proof
     from regreen.proofs.prove import ProofJob, prove_change
     from regreen.runs.capsule import write_capsule
+    from regreen.secrets.redaction import redact_all, redact_secrets
 
     git = GitRepository.open(repo)
     named, at = resolve_change(git, repo, base, head, None)
@@ -115,10 +116,10 @@ def command(
         capsule=None,
     )
     if form == "json":
-        click.echo(json.dumps(make_document(result, done.document, place), indent=2))
+        click.echo(json.dumps(redact_all(make_document(result, done.document, place)), indent=2))
     else:
         again = f"\nrepeat it: regreen replay {place}" if place else ""
-        print_answer(format_proof(result) + again, headline=True)
+        print_answer(redact_secrets(format_proof(result) + again), headline=True)
     return 0 if result.verdict in {"proven", "nothing_to_prove"} else 1
 
 

@@ -59,10 +59,13 @@ def report_warning(line: str) -> None:
 def report_progress(line: str) -> None:
     """One line of progress on standard error with the time since the first, unless the user wants none.
 
-    A stage that lasts says so every ten seconds, until the next one or the answer.
+    A stage that lasts says so every ten seconds, until the next one or the answer. Credentials in it are hidden.
     """
+    from regreen.secrets.redaction import redact_secrets
+
+    shown = redact_secrets(strip_control_characters(line))
     with _stage.lock:
-        _stage.begin(strip_control_characters(line), is_shown=not _silenced.is_set())
+        _stage.begin(shown, is_shown=not _silenced.is_set())
 
 
 class _Stage:

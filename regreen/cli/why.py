@@ -99,6 +99,7 @@ def command(
     from regreen.bot.messages.causes import format_cause, make_cause_document
     from regreen.causes.investigation import Investigation, RedCase
     from regreen.runs.capsule import write_capsule
+    from regreen.secrets.redaction import redact_all
 
     git = GitRepository.open(repo)
     at = resolve_revision(git, repo, head)
@@ -123,9 +124,14 @@ def command(
     place = (
         write_capsule(found.capsule, read_settings().home / "capsules") if found.capsule else None
     )
-    document = make_cause_document(found, str(place) if place else None)
+    document = redact_all(
+        {
+            **make_cause_document(found, str(place) if place else None),
+            "environment": done.document,
+        }
+    )
     if form == "json":
-        click.echo(json.dumps({**document, "environment": done.document}, indent=2))
+        click.echo(json.dumps(document, indent=2))
     else:
         print_answer(format_cause(document), headline=True)
     return 1 if found.verdict == "unknown" else 0

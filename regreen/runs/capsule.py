@@ -22,7 +22,7 @@ from regreen.logs import failure_signature
 from regreen.logs.failure_signature import FailureSignature
 from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import Trial, constrain_versions, make_env_spec, open_box
-from regreen.secrets.redaction import redact_all, redact_secrets
+from regreen.secrets.redaction import HIDDEN_MARK, redact_secrets
 
 CapsuleKind = Literal["why", "prove", "fix", "bisect", "claim", "flaky"]
 CapsuleOutcome = Literal["pass", "fail", "infra"]
@@ -30,7 +30,6 @@ CapsuleOutcome = Literal["pass", "fail", "infra"]
 MAX_CAPSULE_BYTES = 64 * 1024
 _MAX_OVERLAY_BYTES = 24 * 1024
 _MAX_SIGNATURE_TESTS = 20
-_HIDDEN = "[hidden]"
 _COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}==[A-Za-z0-9][A-Za-z0-9.!+_-]{0,63}")
 
@@ -205,7 +204,7 @@ def make_capsule(
     if signature is not None:
         shorter = (signature.tests[:_MAX_SIGNATURE_TESTS], signature.says[:_MAX_SIGNATURE_TESTS])
         signature = replace(signature, tests=shorter[0], says=shorter[1])
-        signature = failure_signature.from_json(redact_all(signature.to_json()))
+        signature = failure_signature.hide_credentials(signature)
     laid = trial.read_overlay(rev, git)
     if sum(map(len, laid.values())) > _MAX_OVERLAY_BYTES:
         message = f"the files laid over the checkout are larger than {_MAX_OVERLAY_BYTES // 1024} KB, so no capsule is made"
@@ -258,7 +257,7 @@ def find_outcome(run: CommandRun) -> CapsuleOutcome:
 
 def _hide_value(name: str, value: str) -> str:
     """A variable's value, unless it is a credential by its shape or by its name."""
-    return value if redact_secrets(f"{name}={value}") == f"{name}={value}" else _HIDDEN
+    return value if redact_secrets(f"{name}={value}") == f"{name}={value}" else HIDDEN_MARK
 
 
 def find_hidden(capsule: Capsule) -> list[str]:
@@ -266,12 +265,12 @@ def find_hidden(capsule: Capsule) -> list[str]:
     named = [
         f"the value of the variable {name}"
         for name, value in capsule.recipe.variables
-        if value == _HIDDEN
+        if value == HIDDEN_MARK
     ]
     texts = (capsule.recipe.setup or "", *capsule.command, *(text for _, text in capsule.overlay))
     return [
         *named,
-        *(["a value that was hidden"] if any(_HIDDEN in text for text in texts) else []),
+        *(["a value that was hidden"] if any(HIDDEN_MARK in text for text in texts) else []),
     ]
 
 

@@ -12,7 +12,7 @@ from regreen.secrets.credential_formats import CredentialFormat, find_possible_f
 
 CleanText = Callable[[str], str]
 
-_HIDDEN_MARK = "[hidden]"
+HIDDEN_MARK = "[hidden]"
 _MIN_VALUE_CHARACTERS = 8
 # What must occur (in small letters), and what goes. A pattern with a group consumes what may be the start of a
 # credential, so that no letter of it is looked at again; it is one where the group matches.
@@ -89,14 +89,14 @@ def hide_values(own: Iterable[str], clean: CleanText = redact_secrets) -> CleanT
 
     def cleaner(text: str) -> str:
         for value in values:
-            text = text.replace(value, _HIDDEN_MARK)
+            text = text.replace(value, HIDDEN_MARK)
         return clean(text)
 
     return cleaner
 
 
 def _replace_whole_match(match: re.Match[str]) -> str:
-    return match[0] if match.re.groups and match[1] is None else _HIDDEN_MARK
+    return match[0] if match.re.groups and match[1] is None else HIDDEN_MARK
 
 
 def _hide_formats(match: re.Match[str]) -> str:
@@ -111,12 +111,12 @@ def _hide_value(form: CredentialFormat, match: re.Match[str]) -> str:
     if form.check is not None and not form.check(match[group]):
         return match[0]
     at = match.start()
-    return match[0][: match.start(group) - at] + _HIDDEN_MARK + match[0][match.end(group) - at :]
+    return match[0][: match.start(group) - at] + HIDDEN_MARK + match[0][match.end(group) - at :]
 
 
 def _hide_random(match: re.Match[str]) -> str:
     value = match["value"]
-    return match[0].replace(value, _HIDDEN_MARK) if is_random(value) else match[0]
+    return match[0].replace(value, HIDDEN_MARK) if is_random(value) else match[0]
 
 
 def is_random(value: str) -> bool:
@@ -153,7 +153,7 @@ def _remove_keys(text: str) -> str:
             end = text.find("-----END ", head_end)
             tail = text.find("-----", end + 9) if end >= 0 else -1
             stop = tail + 5 if tail >= 0 else len(text)
-            kept_lines += [text[done:at], _HIDDEN_MARK]
+            kept_lines += [text[done:at], HIDDEN_MARK]
             done = stop
         at = text.find(_PEM_HEADER, stop)
     return "".join([*kept_lines, text[done:]])

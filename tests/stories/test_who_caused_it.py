@@ -209,3 +209,61 @@ def test_a_bisection_and_a_repair_come_with_what_repeats_them(
     theirs = tmp_path / "theirs"
     mine.git("clone", "-q", "--bare", str(mine.root), str(theirs))
     assert [replay(one, theirs, tmp_path, capsys) for one in capsules] == [(0, "same")] * 3
+
+
+KEYED = """import os, sys
+import pytest
+from calc import add
+
+@pytest.mark.parametrize("token", ["ID"])
+def test_add(token):
+    print("Authorization: Bearer PRINTED", file=sys.stderr)
+    print(open("service.cfg").read())
+    assert add(1, 2) == 3, f"{os.environ['API_TOKEN']} is refused by MESSAGE"
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["why --format text", "bisect --format json", "bisect --format text"],
+)
+def test_no_credential_of_a_run_is_in_its_answer_or_kept(
+    command: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    places = ("ID", "PRINTED", "MESSAGE", "FILE", "VARIABLE", "REMOTE", "LOG")
+    tokens = {place: f"{TOKEN[:-8]}{place:x<8}" for place in places}
+    home = tmp_path / "home"
+    monkeypatch.setenv("REGREEN_HOME", str(home))
+    mine = Checkout(tmp_path / "mine")
+    test = KEYED
+    for place in ("ID", "PRINTED", "MESSAGE"):
+        test = test.replace(place, tokens[place])
+    service = f"[service]\ntoken = {tokens['FILE']}\n"
+    mine.commit(
+        "base",
+        calc_py="def add(a, b):\n    return a + b\n",
+        test_calc_py=test,
+        **{"service.cfg": service},
+    )
+    mine.git("checkout", "-q", "-b", "change")
+    mine.commit("change", calc_py="def add(a, b):\n    return a - b\n")
+    mine.git("remote", "add", "origin", f"https://ann:{tokens['REMOTE']}@example.org/a/b.git")
+    log = tmp_path / "ci.log"
+    log.write_text(
+        f"FAILED test_calc.py::test_add[{tokens['ID']}] - AssertionError: {tokens['LOG']}\n1 failed in 0.1s\n"
+    )
+    words = ("--repo", str(mine.root), "--setup", SETUP, "--env", f"API_TOKEN={tokens['VARIABLE']}")
+    more = (
+        ("--base", "main", "--log", str(log)) if command.startswith("why") else ("--good", "main")
+    )
+    with pytest.raises(SystemExit):
+        main([*command.split(), *words, *more, "--", "python", "-m", "pytest", "-q"])
+    said = capsys.readouterr()
+    kept = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert b"AssertionError" in kept
+    assert "AssertionError" in said.out
+    everything = f"{said.out}{said.err}{kept.decode('latin-1')}"
+    assert [place for place, token in tokens.items() if token in everything] == []

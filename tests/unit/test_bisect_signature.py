@@ -10,7 +10,13 @@ from regreen.bisect.commit_runner import FailureJudge, compile_signature
 from regreen.bisect.verdict_memory import CommitRun
 from regreen.domain.errors import UserError
 from regreen.domain.models import RunEnding, RunResult
-from regreen.logs.failure_signature import FailureSignature, from_json, matches_any, read_signature
+from regreen.logs.failure_signature import (
+    FailureSignature,
+    from_json,
+    hide_credentials,
+    matches_any,
+    read_signature,
+)
 
 TRACEBACK = """Traceback (most recent call last):
   File "/work/check.py", line 3, in <module>
@@ -148,3 +154,14 @@ def test_the_files_of_a_traceback_are_kept_innermost_first() -> None:
 def test_the_count_that_ends_unittest_is_no_test() -> None:
     output = "FAIL: test_a (tests.test_a.T.test_a)\nAssertionError: 1 != 2\n\nRan 2 tests in 0.1s\n\nFAILED (failures=1)\n"
     assert read_signature(failure(stderr=output)).tests == ("test_a (tests.test_a.T.test_a)",)
+
+
+def test_a_kept_failure_holds_no_credential_and_still_is_the_same_failure() -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    live = FailureSignature("exit", 1, (f"test_a.py::test_x[{token}]",), "ValueError", f"{token} is bad")  # fmt: skip
+    kept = hide_credentials(live)
+    assert token not in repr(kept)
+    assert matches_any(live, [kept])
+    assert matches_any(kept, [live])
+    other = FailureSignature("exit", 1, (f"test_a.py::test_y[{token}]",), "ValueError", f"{token} is bad")  # fmt: skip
+    assert not matches_any(other, [kept])
