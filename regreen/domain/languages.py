@@ -23,6 +23,7 @@ Capability = Literal[
     "conventions",
     "assertions",
     "test results",
+    "changed tests",
     "coverage",
     "edits",
     "mutants",
@@ -37,6 +38,7 @@ Capability = Literal[
 - checkers: a type checker and a linter whose trusted rules are held against the merge base
 - bug patterns, data flow, conventions, assertions (of tests that can no longer fail): reviewers of that name
 - test results: how each test ended; some tests selected by name
+- changed tests: those of a change run with and without it
 - coverage: which lines the tests run
 - edits: small changes of a line that may repair it
 - mutants: small faults put into lines on purpose
@@ -141,6 +143,38 @@ class TestTools(Protocol):
 
     def find_test_files(self, word: str) -> list[str]:
         """The files that may hold the test of this name, the likeliest first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTest:
+    """A test as it stands in a file from a 1-based line on; `asserts`: something in it may be an assertion."""
+
+    source: str
+    line: int
+    asserts: bool
+
+
+class FileTests(Protocol):
+    """Runs whole test files by the project's own runner, in languages whose tests are not listened to one by one.
+
+    A test's name is `PATH::TITLE`, its title what stands in the file.
+    """
+
+    def list_tests(self, text: str) -> dict[str, ListedTest]:
+        """The tests of a file by title; those whose title is made at run time are left out."""
+        ...
+
+    def run_files(
+        self, command_line: str, paths: Sequence[str], read: ReadText
+    ) -> tuple[str, ...] | None:
+        """The command that runs these files; None where the project's command is none of a known runner."""
+        ...
+
+    def read_results(
+        self, output: str, titles: Mapping[str, Sequence[str]]
+    ) -> tuple[dict[str, str], tuple[Failure, ...]]:
+        """How each test ended, and what failed, by such names; what failed outside all tests under its file's path."""
         ...
 
 
@@ -393,6 +427,7 @@ class Language:
     gaps: frozenset[Capability]
     projects: ProjectTools
     tests: TestTools | None = None
+    file_tests: FileTests | None = None
     coverage: CoverageTool | None = None
     make_edits: MakeEdits | None = None
     make_mutants: MakeEdits | None = None

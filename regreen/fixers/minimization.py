@@ -450,12 +450,12 @@ def measure_strength(
     whole = {
         file.path: file.new
         for file in files
-        if file.new is not None and find_mutation(file.path) is not None
+        if file.new is not None and find_mutation(file.path, warm=True) is not None
     }
     candidates: list[dict[str, str]] = []
     names: list[str] = []
     for file in files:
-        make_mutants = find_mutation(file.path)
+        make_mutants = find_mutation(file.path, warm=True)
         if file.new is None or make_mutants is None or not is_source(file.path):
             continue
         for fault in make_mutants(file.new, [number for number, _ in file.added_lines]):

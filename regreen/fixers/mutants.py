@@ -103,7 +103,7 @@ def _make_faults(
     found: list[tuple[str, str, SourceEdit]] = []
     wider: list[tuple[str, str, SourceEdit]] = []
     for file in files:
-        make_mutants = find_mutation(file.path)
+        make_mutants = find_mutation(file.path, warm=True)
         if (
             file.new is None
             or make_mutants is None
@@ -115,7 +115,7 @@ def _make_faults(
         found += [(file.path, file.new, edit) for edit in make_mutants(file.new, changed)]
         around = _lines_of_functions(file, changed)
         wider += [(file.path, file.new, edit) for edit in make_mutants(file.new, around)]
-    make_mutants = find_mutation(about)
+    make_mutants = find_mutation(about, warm=True)
     if make_mutants is not None and not found:
         text = (git.show(head, about) or b"").decode("utf-8", "replace")
         every = list(range(1, text.count("\n") + 2))

@@ -12,7 +12,7 @@ from regreen.code.file_languages import language_of, parser_for
 from regreen.code.symbols import node_text, walk_nodes
 from regreen.domain.languages import Language
 from regreen.languages.compilers import GoCompiler
-from regreen.languages.toolchains import TableCoverage, TableProjects
+from regreen.languages.toolchains import TableCoverage, TableFileTests, TableProjects, TreeMutants
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,16 +27,16 @@ GO = Language(
             "checkers",
             "data flow",
             "conventions",
-            "assertions",
             "test results",
             "edits",
-            "mutants",
             "warm engine",
             "dependencies",
         }
     ),
     projects=TableProjects("go"),
     coverage=TableCoverage("go"),
+    file_tests=TableFileTests("go", ("go",)),
+    make_mutants=TreeMutants(("go",)),
     compiler=GoCompiler(),
 )
 

@@ -14,6 +14,7 @@ from regreen.domain.languages import (
     CAPABILITIES,
     Capability,
     DependencyTools,
+    FileTests,
     Language,
     MakeEdits,
     ProjectTools,
@@ -54,6 +55,7 @@ _OUTLINE_ONLY: frozenset[Capability] = frozenset(
         "conventions",
         "assertions",
         "test results",
+        "changed tests",
         "edits",
         "mutants",
         "warm engine",
@@ -103,16 +105,27 @@ def find_test_tools(path: str) -> TestTools | None:
     return language.tests if language is not None else None
 
 
+def find_file_tests(path: str) -> FileTests | None:
+    """What runs a test file as a whole, None where its tests are listened to one by one, or cannot be run."""
+    language = find_language(path)
+    return language.file_tests if language is not None else None
+
+
 def find_edits(path: str) -> MakeEdits | None:
     """What makes edits of a file that may repair it, None where its language has none."""
     language = find_language(path)
     return language.make_edits if language is not None else None
 
 
-def find_mutation(path: str) -> MakeEdits | None:
-    """What puts faults into a file, None where its language has no mutants or the file only declares types."""
+def find_mutation(path: str, *, warm: bool = False) -> MakeEdits | None:
+    """What puts faults into a file, None where its language has no mutants or the file only declares types.
+
+    `warm`: only where the warm engine can try them.
+    """
     language = find_language(path) if not is_stub(path) else None
-    return language.make_mutants if language is not None else None
+    if language is None or (warm and language.warm_driver is None):
+        return None
+    return language.make_mutants
 
 
 def detect_languages(paths: Sequence[str]) -> tuple[Language, ...]:

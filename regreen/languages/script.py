@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from regreen.code.file_languages import language_family, language_of, parser_for
 from regreen.code.symbols import node_text, walk_nodes
 from regreen.domain.languages import Capability, Language
-from regreen.languages.toolchains import TableCoverage, TableProjects
+from regreen.languages.toolchains import TableCoverage, TableFileTests, TableProjects, TreeMutants
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -24,16 +24,17 @@ _GAPS: frozenset[Capability] = frozenset(
         "syntax tree",
         "checkers",
         "conventions",
-        "assertions",
         "test results",
         "edits",
-        "mutants",
         "warm engine",
         "dependencies",
     }
 )
 _PROJECTS = TableProjects("javascript")
 _COVERAGE = TableCoverage("javascript")
+_GRAMMARS = ("typescript", "tsx")  # the second reads JSX too
+_FILE_TESTS = TableFileTests("javascript", _GRAMMARS)
+_MUTANTS = TreeMutants(_GRAMMARS)
 JAVASCRIPT = Language(
     title="JavaScript",
     files=frozenset({"javascript"}),
@@ -41,6 +42,8 @@ JAVASCRIPT = Language(
     gaps=_GAPS,
     projects=_PROJECTS,
     coverage=_COVERAGE,
+    file_tests=_FILE_TESTS,
+    make_mutants=_MUTANTS,
 )
 TYPESCRIPT = Language(
     title="TypeScript",
@@ -49,6 +52,8 @@ TYPESCRIPT = Language(
     gaps=_GAPS,
     projects=_PROJECTS,
     coverage=_COVERAGE,
+    file_tests=_FILE_TESTS,
+    make_mutants=_MUTANTS,
 )
 
 _SCRIPT_SUFFIXES = (

@@ -1,23 +1,34 @@
-"""Projects that are set up, tested and measured by their language's own tools, as rows of `toolchains.toml` say."""
+"""Projects set up, tested and measured by their language's own tools, as rows of `toolchains.toml` say; mutants of trees."""
 
 from __future__ import annotations
 
+import posixpath
 import re
+import shlex
 import tomllib
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files as package_files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from regreen.code.file_languages import parser_for
+from regreen.code.symbols import node_text, walk_nodes
 from regreen.domain.environments import (
     Environment,
     Inferred,
     ProjectCommit,
+    ReadText,
     RepositoryFiles,
 )
-from regreen.domain.languages import MeasuredFile
+from regreen.domain.languages import ListedTest, MeasuredFile, SourceEdit
+from regreen.domain.models import Failure
+from regreen.logs.ci_log import read_failures
 from regreen.packages.dependency import find_line, get_table, parse_json_object
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +170,179 @@ class TableCoverage:
     def _row(self) -> dict[str, Any]:
         row: dict[str, Any] = _load_table()["coverage"][self.name]
         return row
+
+
+_SECTION = "@regreen "
+_MAX_TEST_FILES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TableFileTests:
+    """Test files run by the runners of the table; `name` is its row, `grammars` what may parse its files."""
+
+    name: str
+    grammars: tuple[str, ...]
+
+    def list_tests(self, text: str) -> dict[str, ListedTest]:
+        """The tests of a file by title; those of one title together."""
+        import tree_sitter
+
+        found: dict[str, ListedTest] = {}
+        root, grammar = _parse(text, self.grammars)
+        language = parser_for(grammar).language
+        assert language is not None  # noqa: S101 - it was made with one
+        query = tree_sitter.Query(language, self._row["cases"])
+        for _, captures in tree_sitter.QueryCursor(query).matches(root):
+            title, case = node_text(captures["title"][0]), captures["case"][0]
+            before = found.get(title)
+            source = f"{before.source if before else ''}{node_text(case)}"
+            asserts = re.search(self._row["asserts"], source) is not None
+            line = before.line if before else case.start_point[0] + 1
+            found[title] = ListedTest(source, line, asserts)
+        return found
+
+    def run_files(
+        self, command_line: str, paths: Sequence[str], read: ReadText
+    ) -> tuple[str, ...] | None:
+        """A shell script that marks what each file (or folder, where those are run) prints."""
+        manifest = self._row["manifest"]
+        runs: dict[str, list[str]] = {}
+        for path in paths[:_MAX_TEST_FILES]:
+            place = posixpath.dirname(path)
+            while place and read(posixpath.join(place, manifest)) is None:
+                place = posixpath.dirname(place)
+            document = parse_json_object(read(posixpath.join(place, manifest)) or "")
+            script = str(get_table(document, "scripts").get("test"))
+            run = self._fill_runner(command_line) or self._fill_runner(script)
+            if run is None:
+                return None
+            inside = posixpath.relpath(path, place or ".")
+            line = run.replace("{files}", shlex.quote(inside))
+            line = line.replace("{folder}", shlex.quote(f"./{posixpath.dirname(inside)}"))
+            binaries = (
+                f"PATH=/work/{shlex.quote(place)}/node_modules/.bin:/work/node_modules/.bin:$PATH"
+            )
+            runs.setdefault(f"cd /work/{shlex.quote(place)}; {binaries}; {line}", []).append(path)
+        parts = [
+            f"echo {shlex.quote(_SECTION + chr(9).join(own))}; ({line}) 2>&1 </dev/null || ended=1"
+            for line, own in runs.items()
+        ]
+        return ("sh", "-c", "; ".join(["ended=0", *parts, "exit $ended"]))
+
+    def read_results(
+        self, output: str, titles: Mapping[str, Sequence[str]]
+    ) -> tuple[dict[str, str], tuple[Failure, ...]]:
+        """Titles are found at the end of what a runner calls a test, which may begin with its suites."""
+        words: dict[str, str] = {}
+        failures: list[Failure] = []
+        for section in f"\n{output}".split(f"\n{_SECTION}")[1:]:
+            head, _, text = section.partition("\n")
+            told = dict(self._read_outcomes(text))
+            # a test with parts has no words of its own
+            failed = sorted(read_failures(text), key=lambda one: not one.message)
+            for path in head.split("\t"):
+                known = sorted(titles.get(path, ()), key=len, reverse=True)
+                for name, word in told.items():
+                    title = _find_title(name, known) or name
+                    if words.get(f"{path}::{title}") != "failed":
+                        words[f"{path}::{title}"] = word
+                for failure in failed:
+                    title = _find_title(failure.test, known)
+                    named = f"{path}::{title}" if title else path
+                    failures.append(replace(failure, test=named))
+                    if title:
+                        words[named] = "failed"
+        return words, tuple(failures)
+
+    def _read_outcomes(self, text: str) -> Iterator[tuple[str, str]]:
+        patterns = {word: re.compile(self._row[word]) for word in ("passed", "skipped", "failed")}
+        for line in text.split("\n"):
+            for word, pattern in patterns.items():
+                if found := pattern.match(line[:1000]):
+                    yield found["name"], word
+
+    def _fill_runner(self, command_line: str) -> str | None:
+        for runner in self._row["runners"]:
+            if found := re.search(runner["match"], command_line[:2000]):
+                run: str = runner["run"]
+                for key, value in found.groupdict().items():
+                    run = run.replace(f"{{{key}}}", value.strip())
+                return run
+        return None
+
+    @property
+    def _row(self) -> dict[str, Any]:
+        row: dict[str, Any] = _load_table()["tests"][self.name]
+        return row
+
+
+def _find_title(name: str, titles: Sequence[str]) -> str:
+    """The title that a runner's name for a test, or for a part of it, ends with; "" where it is none of these."""
+    ends = (rf"(?:^|[\s›>]){re.escape(title)}(?:/.{{1,400}})?$" for title in titles)
+    return next(
+        (title for title, end in zip(titles, ends, strict=True) if re.search(end, name)), ""
+    )
+
+
+def _parse(text: str, grammars: Sequence[str]) -> tuple[Node, str]:
+    """The tree by the first grammar that finds no error, else by the last."""
+    data = text.encode("utf-8", "surrogateescape")
+    trees = [(parser_for(x).parse(data).root_node, x) for x in grammars]
+    return next((tree for tree in trees if not tree[0].has_error), trees[-1])
+
+
+_PAIRS = (
+    "== !=, === !==, < >=, > <=, && ||, + -, * /, += -=, ++ --, true false"  # each for the other
+)
+_OPPOSITES = {
+    old: new for pair in _PAIRS.split(", ") for old, new in (pair.split(), reversed(pair.split()))
+}
+_OPERATIONS = frozenset(
+    {"binary_expression", "augmented_assignment_expression", "update_expression"}
+)
+_STATEMENTS_OF_OPERATIONS = frozenset({"assignment_statement", "inc_statement", "dec_statement"})
+_NUMBER = re.compile(r"\d{1,9}")
+_MAX_KINDS_A_LINE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TreeMutants:
+    """Small faults found in a syntax tree, by what the grammars of most languages have in common."""
+
+    grammars: tuple[str, ...]
+
+    def __call__(self, text: str, lines: Sequence[int], most: int = 12) -> list[SourceEdit]:
+        """Faults in the given lines, at most a few of different kinds in each; none where the text has errors."""
+        root, _ = _parse(text, self.grammars)
+        wanted, taken = set(lines), Counter[int]()
+        kinds: dict[tuple[int, str], SourceEdit] = {}
+        data = text.encode("utf-8", "surrogateescape")
+        for node in walk_nodes(root) if not root.has_error else ():
+            line = node.start_point[0] + 1
+            for place, new, kind in _find_faults(node) if line in wanted else ():
+                if (line, kind) not in kinds and taken[line] < _MAX_KINDS_A_LINE:
+                    taken[line] += 1
+                    start = len(data[: place.start_byte].decode("utf-8", "surrogateescape"))
+                    stop = start + len(node_text(place))
+                    kinds[line, kind] = SourceEdit(start, stop, new, kind, line, 0.5)
+        return [kinds[key] for key in sorted(kinds, key=lambda k: lines.index(k[0]))][:most]
+
+
+def _find_faults(node: Node) -> Iterator[tuple[Node, str, str]]:
+    """What is replaced, by what, and the kind of the fault."""
+    if node.type in _OPERATIONS or node.type in _STATEMENTS_OF_OPERATIONS:
+        sign = next((c for c in node.children if node_text(c) in _OPPOSITES), None)
+        if sign is not None and not sign.is_named:
+            yield sign, _OPPOSITES[node_text(sign)], "operator"
+    elif node.type == "if_statement" and (test := node.child_by_field_name("condition")):
+        inner = test.named_children[0] if test.type == "parenthesized_expression" else test
+        yield inner, f"!({node_text(inner)})", "negation"
+    elif node.type in {"true", "false"}:
+        yield node, _OPPOSITES[node_text(node)], "boolean"
+    elif not node.children and _NUMBER.fullmatch(node_text(node)):
+        yield node, str(int(node_text(node)) + 1), "constant"
+    elif node.type == "expression_statement" and node_text(node).endswith((")", ");")):
+        yield node, "", "deletion"
 
 
 @cache

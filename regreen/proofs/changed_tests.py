@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from regreen.code.file_change import PatchedFile, is_layout_only
 from regreen.code.paths import is_lock_file, is_source, is_test, is_test_config
 from regreen.code.python_calls import FunctionNode, is_module, parse_python
+from regreen.domain.languages import FileTests
 from regreen.domain.ports import Git
 from regreen.gate.facts import walk_functions
 from regreen.gate.judge import changed_files
 from regreen.gate.words import name_set
 from regreen.languages.python.imports import ModuleMap, imported_files
-from regreen.languages.registry import find_mutation, find_test_tools
+from regreen.languages.registry import find_file_tests, find_mutation, find_test_tools
 from regreen.packages.manifests_and_locks import is_manifest
 from regreen.reviewers.analyzers.vacuous_tests import explain_hollow
 
@@ -158,6 +159,9 @@ def _find_changed(
 
     `imported` are functions of other modules that assert something.
     """
+    runner = find_file_tests(file.path)
+    if runner is not None and is_test(file.path) and file.new is not None:
+        yield from _find_changed_titles(file, file.new, runner)
     tools = find_test_tools(file.path)
     if tools is None or file.new_tree is None or not tools.is_collected(file.path):
         return
@@ -199,6 +203,22 @@ def _find_changed(
                 explain_hollow(node, checking),
                 is_reached(name, node, asking, asked),
             )
+
+
+def _find_changed_titles(file: PatchedFile, new: str, runner: FileTests) -> Iterator[ChangedTest]:
+    """The tests of a file whose source is new or otherwise; the file as a whole where something around them is."""
+    before, after = runner.list_tests(file.old or ""), runner.list_tests(new)
+    sources = {title: test.source for title, test in before.items()}
+    altered = [title for title, test in after.items() if sources.get(title) != test.source]
+    for title in altered:
+        old, now = (
+            Counter(_WORDS.findall(source))
+            for source in (sources.get(title, ""), after[title].source)
+        )
+        hollow = "" if after[title].asserts else "it asserts nothing"
+        yield ChangedTest(f"{file.path}::{title}", file.path, title, hollow, bool(now - old))
+    if after and not altered:
+        yield ChangedTest(file.path, file.path, "")
 
 
 def _dump(nodes: Sequence[ast.AST] | None) -> list[str] | None:

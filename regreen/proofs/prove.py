@@ -13,10 +13,12 @@ from typing import Literal
 
 from regreen import isolation
 from regreen.code.file_change import CheckReason, PatchedFile
+from regreen.code.file_languages import language_of, parser_for
 from regreen.code.paths import is_test, is_test_config
-from regreen.code.python_calls import parse_python
+from regreen.code.python_calls import is_module, parse_python
 from regreen.domain.errors import UserError
 from regreen.domain.job_control import ContextThreadPool, StopCondition
+from regreen.domain.languages import FileTests
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git, Sandbox
 from regreen.environment.preparation import find_telling_line
@@ -33,7 +35,12 @@ from regreen.languages.python.test_tools import (
     SETUP_CFG,
     rename_pytest_section,
 )
-from regreen.languages.registry import TEST_LISTENERS, find_mutation, find_warm_language
+from regreen.languages.registry import (
+    TEST_LISTENERS,
+    find_file_tests,
+    find_mutation,
+    find_warm_language,
+)
 from regreen.proofs.changed_tests import ChangedTest, ChangeParts, divide_change
 from regreen.reviewers.analyzers.vacuous_tests import ONLY_NOTICES_ERRORS
 from regreen.runs.capsule import Capsule, expect_runs, make_capsule
@@ -116,16 +123,19 @@ _MAX_START_REPAIRS = 2
 _MAX_DIRECT_FAULTS = 6
 _MAX_CONFIRMED_MUTANTS = 4
 _MAX_ENGINE_PASSES = 3
+_BOXES = 4
 _MUTANTS_A_CALL = 12
-_ASSERTING_KIND = re.compile(r"(?:\w*AssertionError|Failed|\w*ComparisonFailure|MultipleFailures)$")
+_ASSERTING_KIND = re.compile(
+    r"(?:\w*AssertionError|Failed|FAIL|\w*ComparisonFailure|MultipleFailures)$"
+)
 _LACKS_NAME = re.compile(
-    r"unexpected keyword argument|positional arguments?\b.{0,40}\bgiven|cannot import name|No module named"
+    r"is not a (?:function|constructor)|does not provide an export|Cannot find module|unexpected keyword argument|positional arguments?\b.{0,40}\bgiven|cannot import name|No module named"
     r"|has no attribute|is not defined|does not have the attribute|takes no arguments|fixture '"
 )
 _PLATFORM = re.compile(
     r"\b(?:version_info|hexversion|(?:IS_)?PY[23]\d{0,3}|PYPY|sys\.(?:platform|implementation)|platform\.\w{1,40}|os\.name)\b"
 )
-_QUOTED = re.compile(r"['\"`]([\w.]{1,200})['\"`]")
+_QUOTED = re.compile(r"['\"`]([\w.]{1,200})['\"`]|([\w$.]{1,200})\)? is (?:not a |not defined)")
 
 
 @dataclass(frozen=True)
@@ -233,6 +243,8 @@ class _Proof:
         }
         self.seconds = {"environment": 0.0, "tests": 0.0, "proof": 0.0, "mutants": 0.0}
         self.done: dict[str, TestProof] = {}
+        self._runner: FileTests | None = None
+        self.capsule: Capsule | None = None
         self._candidates: list[tuple[TriedMutant, Candidate]] = []
         self.mutants: tuple[TriedMutant, ...] = ()
         self.noticed: set[str] = set()
@@ -243,7 +255,7 @@ class _Proof:
         started = time.monotonic()
         tests: tuple[TestProof, ...] = ()
         if self.parts.tests and self.parts.changes_source:
-            tests = self._prove_tests()
+            tests = self._prove_groups()
         self.seconds["proof"] = (
             time.monotonic() - started - self.seconds["mutants"] - self.seconds["environment"]
         )
@@ -260,7 +272,7 @@ class _Proof:
             claims,
             census,
             self.seconds,
-            self._make_capsule(tests),
+            self.capsule,
         )
 
     def _conclude(self, tests: Sequence[TestProof]) -> tuple[ProofVerdict, str]:
@@ -299,14 +311,21 @@ class _Proof:
     def _run(
         self, rev: str, tests: Sequence[ChangedTest], overlay: Mapping[str, bytes]
     ) -> CommandRun:
-        return run_fresh(
+        run = run_fresh(
             self._make_trial(tests, overlay),
             rev,
             git=self.git,
             sandbox=self.sandbox,
-            listeners=TEST_LISTENERS,
+            listeners=() if self._runner else TEST_LISTENERS,
             cancel=self.cancel,
         )
+        if self._runner is None:
+            return run
+        titles: dict[str, list[str]] = {}
+        for test in self.parts.tests:
+            titles.setdefault(test.path, []).append(test.function)
+        words, failures = self._runner.read_results(run.output, titles)
+        return replace(run, tests=words, failures=failures)
 
     def _make_trial(self, tests: Sequence[ChangedTest], overlay: Mapping[str, bytes]) -> Trial:
         laid = {**self.job.trial.overlay, **overlay}
@@ -314,13 +333,44 @@ class _Proof:
 
     def _command(self, tests: Sequence[ChangedTest]) -> tuple[str, ...]:
         """What runs some tests, with the Python that the repository's own command names."""
+        paths = list(dict.fromkeys(test.path for test in tests))
+        if self._runner is not None:
+            command = self._runner.run_files(self.job.trial.command_line, paths, self._read_head)
+            return command or self.job.trial.command
         language = find_warm_language(self.job.trial)
         driver = language.warm_driver if language is not None else None
         python = driver.find_interpreter(self.job.trial.command) if driver else None
         functions = list(dict.fromkeys(test.function for test in tests))
         named = functions if "" not in functions and len(functions) <= _MAX_NAMED_TESTS else ()
-        paths = list(dict.fromkeys(test.path for test in tests))
         return PYTHON_TESTS.run_functions(python or (), named, paths)
+
+    def _read_head(self, path: str) -> str | None:
+        data = self.git.show(self.job.head, path)
+        return data.decode("utf-8", "replace") if data is not None else None
+
+    def _prove_groups(self) -> tuple[TestProof, ...]:
+        """The tests of one language after the other, each with the faults in its own sources."""
+        whole, groups = self.parts, dict[FileTests | None, list[ChangedTest]]()
+        for test in whole.tests:
+            groups.setdefault(find_file_tests(test.path), []).append(test)
+        proofs: list[TestProof] = []
+        mutants: list[TriedMutant] = []
+        for runner, tests in groups.items():
+            sources = tuple(x for x in whole.sources if find_file_tests(x.path) is runner)
+            self._runner, self._candidates, self._untried = runner, [], 0
+            self.parts = replace(whole, tests=tuple(tests), sources=sources)
+            called = self.job.trial.command_line
+            paths = [test.path for test in tests]
+            if runner is not None and not runner.run_files(called, paths, self._read_head):
+                why = f"no runner that is known here runs it in `{called[:80]}`"
+                proofs += [TestProof(x.test, "error", "fail", "inconclusive", why) for x in tests]
+                continue
+            proofs += (found := self._prove_tests())
+            mutants += (mutant for mutant, _ in self._candidates)
+            self.capsule = self.capsule or self._make_capsule(found)
+            self._without_change = []
+        self.parts, self.mutants = whole, tuple(mutants)
+        return tuple(proofs)
 
     def _run_twice(self, tests: Sequence[ChangedTest]) -> list[_SidedRuns]:
         """Two runs on each side, all at once: most of a short one is the start of its box."""
@@ -371,7 +421,7 @@ class _Proof:
         self._prepare_both(tests)
         first, second = self._run_twice(tests)
         for _ in range(_MAX_START_REPAIRS):
-            if first.head.tests or not self._repair_start(first.head.output):
+            if self._runner or first.head.tests or not self._repair_start(first.head.output):
                 break
             self._prepare_both(tests)
             first, second = self._run_twice(tests)
@@ -579,10 +629,7 @@ class _Proof:
         for what, candidate in faults:
             if not left:
                 return
-            files = {
-                path: text.encode("utf-8", "surrogateescape") for path, text in candidate.items()
-            }
-            run = self._run(self.job.head, left, files)
+            run = self._run_fault(left, candidate)
             for test in list(left):
                 failed = _select(test, run.tests)
                 seen = [
@@ -609,7 +656,8 @@ class _Proof:
         }
         if faults and own and self.job.mutants > 0:
             self.say(f"putting {len(faults)} faults into the changed lines")
-            self._candidates = self._kill(faults, own, deadline)
+            kill = self._kill if self._runner is None else self._kill_in_fresh_boxes
+            self._candidates = kill(faults, own, deadline)
         self.mutants = tuple(mutant for mutant, _ in self._candidates)
         self._untried = len(faults) - len(self.mutants)
         self.seconds["mutants"] = time.monotonic() - started
@@ -653,6 +701,30 @@ class _Proof:
             others = {}  # asked once; what follows is whether each of the other new tests notices something
             asked = {name: test for name, test in asked.items() if test not in self.noticed}
         return tried
+
+    def _kill_in_fresh_boxes(
+        self, faults: list[tuple[TriedMutant, Candidate]], own: Mapping[str, str], deadline: float
+    ) -> list[tuple[TriedMutant, Candidate]]:
+        """One run of the changed test files for each fault; one that does not even compile says nothing."""
+        tried: list[tuple[TriedMutant, Candidate]] = []
+        for at in range(0, len(faults), _BOXES):
+            if time.monotonic() > deadline:
+                break
+            some = faults[at : at + _BOXES]
+            with ContextThreadPool(_BOXES) as pool:
+                runs = [pool.submit(self._run_fault, self.parts.tests, x) for _, x in some]
+                ends = [run.result().tests for run in runs]
+            for (mutant, candidate), words in zip(some, ends, strict=True):
+                failed = [name for name in own if words.get(name) == "failed"]
+                self.noticed |= {own[name] for name in failed}
+                if failed or all(words.get(name) == "passed" for name in own):
+                    killer = failed[0] if failed else None
+                    tried.append((replace(mutant, killed_by=killer), candidate))
+        return tried
+
+    def _run_fault(self, tests: Sequence[ChangedTest], candidate: Candidate) -> CommandRun:
+        files = {path: text.encode("utf-8", "surrogateescape") for path, text in candidate.items()}
+        return self._run(self.job.head, tests, files)
 
     def _make_engine(self, words: Mapping[str, str], stop: StopCondition) -> WarmEngine:
         trial = replace(self.job.trial, command=self._command(self.parts.tests), title=None)
@@ -733,8 +805,19 @@ class _Proof:
 
 
 def _select(test: ChangedTest, tests: Mapping[str, str]) -> dict[str, str]:
-    """The outcomes of one test function: all its cases, and those of the classes that inherit it."""
-    own = {name: word for name, word in tests.items() if name.split("[", 1)[0] == test.test}
+    """The outcomes of one test function: all its cases, and those of the classes that inherit it.
+
+    A project in a folder of its own calls its tests by their paths below that.
+    """
+    if test.test in tests:
+        return {
+            name: word for name, word in tests.items() if name.split("[", 1)[0] == test.test
+        } or {test.test: tests[test.test]}
+    own = {
+        name: word
+        for name, word in tests.items()
+        if f"/{test.test}".endswith(f"/{name.split('[', 1)[0]}")
+    }
     return own or {
         name: word
         for name, word in tests.items()
@@ -760,7 +843,9 @@ def _classify_failure(failure: Failure, new_names: frozenset[str]) -> _Red:
         return _Red("lacks", text)
     if _LACKS_NAME.search(failure.message[:2000]):
         quoted = {
-            part for name in _QUOTED.findall(failure.message[:2000]) for part in name.split(".")
+            part
+            for names in _QUOTED.findall(failure.message[:2000])
+            for part in "".join(names).split(".")
         }
         about_calls = "argument" in failure.message[:2000]
         if "fixture '" in failure.message[:2000]:
@@ -798,7 +883,7 @@ def _take_back_places(file: PatchedFile) -> Iterator[tuple[str, Candidate]]:
     if file.old is None or file.new is None:
         return
     for number, text in file.take_back_places():
-        if parse_python(text) is not None:
+        if _parses(file.path, text):
             yield f"{file.path}:{number} as it was", {file.path: text}
 
 
@@ -811,6 +896,13 @@ def _list_platform_lines(sources: Sequence[PatchedFile]) -> frozenset[tuple[str,
         if _PLATFORM.search(ast.unparse(node.test))
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     )
+
+
+def _parses(path: str, text: str) -> bool:
+    if is_module(path):
+        return parse_python(text) is not None
+    parser = parser_for(language_of(path) or "")
+    return not parser.parse(text.encode("utf-8", "surrogateescape")).root_node.has_error
 
 
 def _mutate_file(file: PatchedFile, most: int) -> list[tuple[TriedMutant, str]]:
@@ -826,7 +918,7 @@ def _mutate_file(file: PatchedFile, most: int) -> list[tuple[TriedMutant, str]]:
         for edit in make_mutants(text, group)[:_MUTANTS_A_CALL]:
             changed = edit.apply_to(text)
             line = changed.splitlines()[edit.line - 1].strip()[:120]
-            if isinstance(parse_python(changed), ast.Module):
+            if _parses(file.path, changed):
                 found.append((TriedMutant(file.path, edit.line, line, None), changed))
         if len(found) >= most:
             break

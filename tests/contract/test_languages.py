@@ -13,7 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from regreen.code.file_languages import has_outline, is_stub, language_row, parser_for
+from regreen.code.file_languages import (
+    has_outline,
+    is_stub,
+    language_of,
+    language_row,
+    parser_for,
+)
 from regreen.code.symbol_index import CallGraph
 from regreen.code.symbols import read_outline
 from regreen.domain.environments import RepositoryFiles
@@ -38,8 +44,8 @@ class Sample:
 
 SAMPLES = {
     "Python": Sample("prices.py", "tests/test_prices.py", "test_takes_the_discount_off"),
-    "JavaScript": Sample("prices.js", "test/prices.test.js"),
-    "TypeScript": Sample("src/prices.ts", "test/prices.test.ts"),
+    "JavaScript": Sample("prices.js", "test/prices.test.js", "adds"),
+    "TypeScript": Sample("src/prices.ts", "test/prices.test.ts", "adds"),
     "Go": Sample("limit/prices.go", "limit/prices_test.go", "TestAdds", "Total"),
     "Rust": Sample("src/lib.rs", "src/lib.rs", "adds"),
     "Java": Sample("src/main/java/app/Prices.java", "src/test/java/app/PricesTest.java", "PricesTest.adds", "Prices.total"),
@@ -87,6 +93,7 @@ def having(capability: Capability) -> pytest.MarkDecorator:
 def test_each_field_is_there_or_a_declared_gap(language: Language) -> None:
     fields = {
         "test results": language.tests,
+        "changed tests": language.tests or language.file_tests,
         "coverage": language.coverage,
         "edits": language.make_edits,
         "mutants": language.make_mutants,
@@ -220,6 +227,27 @@ def test_a_test_is_named_and_selected(language: Language, sample: Sample) -> Non
     assert tools.find_plain_call(("make", "check")) is None
 
 
+@pytest.mark.parametrize(
+    "language", [x for x in LANGUAGES if x.file_tests], ids=lambda language: language.title
+)
+def test_a_test_file_is_run_and_its_tests_are_told_apart(
+    language: Language, sample: Sample, project: Mapping[str, str]
+) -> None:
+    assert language.file_tests is not None
+    tools = language.file_tests
+    listed = tools.list_tests(project[sample.test_file])
+    assert listed[sample.test].asserts
+    lines = project[sample.test_file].splitlines()
+    assert sample.test in lines[listed[sample.test].line - 1]
+    call = "go test ./..." if language.title == "Go" else "npm test"
+    command = tools.run_files(call, [sample.test_file], project.get)
+    assert command is not None
+    assert sample.test_file in command[-1]
+    assert tools.run_files("make check", [sample.test_file], lambda _: None) is None
+    output = f"@regreen {sample.test_file}\nnothing that a runner prints\n"
+    assert tools.read_results(output, {sample.test_file: [sample.test]}) == ({}, ())
+
+
 @having("test results")
 def test_the_tests_are_listened_to(language: Language) -> None:
     assert language.tests is not None
@@ -265,7 +293,8 @@ def test_edits_and_mutants_parse_and_differ(
     changed = [edit.apply_to(text) for edit in edits]
     assert changed
     assert text not in changed
-    (name,) = language.files
+    name = language_of(sample.source)
+    assert name is not None
     assert not any(parser_for(name).parse(x.encode()).root_node.has_error for x in changed)
 
 
@@ -304,7 +333,9 @@ def test_the_doctor_names_what_is_done_for_the_languages_at_hand(tmp_path: Path)
     repo = Checkout(tmp_path / "repo")
     repo.commit("a", **{"main.go": "package main\n"})
     found = ask_doctor(repo.root, tmp_path)
-    assert found == "Go: compiler, outline, contracts, bug patterns, coverage"
+    assert found == (
+        "Go: compiler, outline, contracts, bug patterns, assertions, changed tests, coverage, mutants"
+    )
     repo.commit("b", **{"main.go": None, "Cargo.toml": "[package]\n"})
     assert ask_doctor(repo.root, tmp_path).endswith("coverage (needs llvm-tools)")
     repo.commit("c", **{"Cargo.toml": None, "a.txt": "x"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +184,75 @@ def test_lines_for_another_python_say_nothing_of_a_test(
     (found,) = _prove(made, base)["tests"]
     assert (found["base"], found["head"], found["verdict"]) == ("pass", "pass", "inconclusive")
     assert "depends on the Python or the platform: calc.py:" in found["reason"]
+
+
+SCRIPT = """\
+export function discount(price, percent) {
+  return %s;
+}
+%s"""
+SCRIPT_TESTS = """\
+import { test } from "node:test";
+import assert from "node:assert";
+import * as prices from "../prices.js";
+
+test("takes a share off", () => {
+  assert.equal(prices.discount(200, 10), 180);
+});
+test("is a number", () => {
+  assert.ok(prices.discount(200, 10) !== null);
+});
+test("runs", () => {
+  prices.discount(200, 10);
+});
+"""
+HALF_TESTS = """\
+import { describe, it } from "node:test";
+import assert from "node:assert";
+import { half } from "../prices.js";
+
+describe("half", () => {
+  it("halves", () => { assert.equal(half(8), 4); });
+});
+"""
+PACKAGE = '{"name": "shop", "type": "module", "scripts": {"test": "node --test"}}'
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_each_new_test_of_a_javascript_change_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_or_skip()
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    made = Repository(tmp_path / "repo")
+    before = SCRIPT % ("price - percent", "")
+    after = SCRIPT % ("price - (price * percent) / 100", "export const half = (a) => a / 2;\n")
+    base = made.commit("base", {"package.json": PACKAGE, "prices.js": before})
+    tests = {"test/prices.test.js": SCRIPT_TESTS, "test/half.test.js": HALF_TESTS}
+    made.commit("discount", {"prices.js": after, **tests})
+    document = _prove(made, base)
+    seen = {test["test"]: (test["base"], test["verdict"]) for test in document["tests"]}
+    assert seen == {
+        "test/half.test.js::halves": ("missing", "proven"),
+        "test/prices.test.js::takes a share off": ("fail", "proven"),
+        "test/prices.test.js::is a number": ("pass", "nothing_to_prove"),
+        "test/prices.test.js::runs": ("pass", "not_discriminating"),
+    }
+    assert all(mutant["killed_by"] for mutant in document["mutants"])
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_a_javascript_test_that_notices_no_fault_does_not_prove_the_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_or_skip()
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    made = Repository(tmp_path / "repo")
+    base = made.commit("base", {"package.json": PACKAGE, "prices.js": SCRIPT % ("price - 1", "")})
+    loose = SCRIPT_TESTS.replace(
+        "prices.discount(200, 10), 180", "typeof prices.discount(9, 1), 'number'"
+    )
+    made.commit("discount", {"prices.js": SCRIPT % ("price - 2", ""), "test/a.test.js": loose})
+    document = _prove(made, base)
+    assert document["verdict"] == "not_discriminating"
+    assert "with 'return price + 2;' in prices.js:2 too" in document["reason"]

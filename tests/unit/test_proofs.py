@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,14 @@ import pytest
 from regreen.bot.messages.proofs import proof_check, unproven_check
 from regreen.code.file_change import PatchedFile
 from regreen.domain.models import Failure
-from regreen.proofs.changed_tests import divide_change
+from regreen.languages.registry import find_file_tests
+from regreen.proofs.changed_tests import ChangedTest, divide_change
 from regreen.proofs.prove import (
     ProofResult,
     TestProof,
     TriedMutant,
     _classify_failure,
+    _select,
     check_weakening,
     read_intent,
 )
@@ -340,3 +343,106 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
     assert title.startswith("Inconclusive: the environment the")
     assert title.endswith((" the…", " environment…"))
     assert len(title) <= 140
+
+
+@pytest.mark.parametrize(
+    ("names", "own"),
+    [
+        (["tests/test_a.py::test_x", "tests/test_a.py::test_y"], ["tests/test_a.py::test_x"]),
+        (["api/tests/test_a.py::test_x[1]"], ["api/tests/test_a.py::test_x[1]"]),
+        (["other/tests/test_a.py::test_x", "st_a.py::test_x"], []),
+        (["api/tests/test_a.py::Sub::test_x"], ["api/tests/test_a.py::Sub::test_x"]),
+    ],
+)
+def test_a_project_in_a_folder_calls_its_tests_by_the_paths_below_it(
+    names: list[str], own: list[str]
+) -> None:
+    test = ChangedTest("api/tests/test_a.py::test_x", "api/tests/test_a.py", "test_x")
+    assert list(_select(test, dict.fromkeys(names, "passed"))) == own
+
+
+def test_the_title_of_a_javascript_test_may_look_like_a_case() -> None:
+    test = ChangedTest("a.test.js::takes [0]", "a.test.js", "takes [0]")
+    ended = {"a.test.js::takes [0]": "failed", "a.test.js::takes [1]": "passed"}
+    assert _select(test, ended) == {"a.test.js::takes [0]": "failed"}
+
+
+RUNS = Path(__file__).parent.parent / "data" / "test_files"
+
+
+@pytest.mark.parametrize(
+    ("runner", "path", "ended", "said"),
+    [
+        (
+            "vitest",
+            "test/prices.test.ts",
+            {"adds": "passed", "is a share [of 100]": "failed", "is a number": "passed"},
+            "AssertionError: expected 190 to be 180",
+        ),
+        (
+            "jest",
+            "test/prices.test.js",
+            {"adds": "passed", "is a share [of 100]": "failed", "is a number": "passed"},
+            "expect(received).toBe(expected)",
+        ),
+        (
+            "mocha",
+            "test/prices.test.js",
+            {"adds": "passed", "is a share [of 100]": "failed", "is a number": "passed"},
+            "AssertionError: expected 190 to equal 180",
+        ),
+        (
+            "node",
+            "test/prices.test.js",
+            {"adds": "passed", "takes the discount": "failed", "is skipped": "skipped"},
+            "AssertionError [ERR_ASSERTION]: 190 == 180",
+        ),
+        (
+            "go",
+            "limit/limit_test.go",
+            {"TestTake": "passed", "TestRows": "failed", "TestLater": "skipped"},
+            "got none of 1",
+        ),
+    ],
+)
+def test_how_each_test_of_a_file_ended_is_read_from_what_its_runner_prints(
+    runner: str, path: str, ended: dict[str, str], said: str
+) -> None:
+    tools = find_file_tests(path)
+    assert tools is not None
+    text = (RUNS / f"{runner}.txt").read_text("utf-8")
+    words, failures = tools.read_results(text, {path: list(ended)})
+    assert {title: words.get(f"{path}::{title}") for title in ended} == ended
+    (red,) = (f"{path}::{title}" for title, word in ended.items() if word == "failed")
+    first = next(one for one in failures if one.test == red)
+    assert first.message.startswith(said)
+    assert _classify_failure(first, frozenset()).kind == "assertion"
+
+
+@pytest.mark.parametrize(
+    ("script", "command"),
+    [
+        ("vitest run", "env  vitest run --reporter=verbose test/a.test.js"),
+        (
+            "tsc && NODE_ENV=test jest -i",
+            "env NODE_ENV=test jest --ci --verbose --runTestsByPath test/a.test.js",
+        ),
+        ("cross-env TZ=UTC mocha 'test/**'", "env TZ=UTC mocha --reporter spec test/a.test.js"),
+        (
+            "node --import tsx --enable-source-maps --test test/*.js",
+            "env  node --import tsx --enable-source-maps --test --test-reporter=spec test/a.test.js",
+        ),
+    ],
+)
+def test_one_file_is_run_by_the_runner_of_the_package_that_it_is_in(
+    script: str, command: str
+) -> None:
+    tools = find_file_tests("web/test/a.test.js")
+    assert tools is not None
+    files = {"web/package.json": json.dumps({"scripts": {"test": script}})}
+    called = tools.run_files("npm test", ["web/test/a.test.js"], files.get)
+    assert called is not None
+    assert "cd /work/web; " in called[-1]
+    assert f"; {command}) 2>&1" in called[-1]
+    unknown = {"web/package.json": '{"scripts": {"test": "react-scripts test"}}'}
+    assert tools.run_files("npm test", ["web/test/a.test.js"], unknown.get) is None

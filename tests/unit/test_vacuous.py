@@ -110,3 +110,29 @@ def test_a_value_under_two_names_is_one_value(body: str, cannot_fail: bool) -> N
     function = ast.parse(f"def test_it():\n    {body}\n").body[0]
     assert isinstance(function, ast.FunctionDef)
     assert bool(explain_hollow(function, ())) is cannot_fail
+
+
+SCRIPT = 'import {{ test, expect }} from "vitest";\ntest("adds", () => {{ {} }});\n'
+GO = "package a\n\nfunc TestAdds(t *testing.T) {{\n\t{}\n}}\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "count"),
+    [
+        ("test/a.test.ts", "expect(add(1, 2)).toBe(3);", "add(1, 2);", 1),
+        ("test/a.test.ts", "expect(add(1, 2)).toBe(3);", "assert.equal(add(1, 2), 3);", 0),
+        ("test/a.test.ts", "expect(add(1, 2)).toBe(3);", "checkSum(add);", 0),
+        ("test/a.test.ts", "add(1, 2);", "add(2, 2);", 0),
+        ("a_test.go", "if Add(1, 2) != 3 { t.Fatal() }", "_ = Add(1, 2)", 1),
+        ("a_test.go", "if Add(1, 2) != 3 { t.Fatal() }", "compare(t, Add(1, 2), 3)", 0),
+    ],
+)
+def test_a_test_of_another_language_that_lost_all_its_assertions(
+    story: Story, path: str, before: str, after: str, count: int
+) -> None:
+    file = GO if path.endswith(".go") else SCRIPT
+    story.change({path: file.format(before)}, {path: file.format(after)})
+    found = VacuousTests().run(story.context()).claims
+    assert [claim.title.partition("` ")[2] for claim in found] == [
+        "no longer asserts anything"
+    ] * count

@@ -264,7 +264,7 @@ def _check_test_quality(
     assert table.pull is not None  # noqa: S101 - see write_test
     head = table.pull.head_sha
     base = table.git.merge_base(table.pull.base_sha, head) or table.pull.base_sha
-    about = wanted if find_mutation(wanted) is not None else ""
+    about = wanted if find_mutation(wanted, warm=True) is not None else ""
     return measure_test(
         trial,
         base,

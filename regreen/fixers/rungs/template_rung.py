@@ -171,7 +171,7 @@ def _is_in_change(case: RepairCase, path: str, line: int) -> bool:
 
 def _tests_notice_faults(engine: WarmEngine, path: str, text: str, edit: SourceEdit) -> bool:
     """Whether the tests notice mutants of the repaired line."""
-    make_mutants = find_mutation(path)
+    make_mutants = find_mutation(path, warm=True)
     mutants = run_in_child(make_mutants, text, [edit.line]) if make_mutants is not None else ()
     trial = [{path: mutant.apply_to(text)} for mutant in mutants]
     verdicts = engine.try_all(trial, seconds=30)

@@ -11,6 +11,7 @@ from regreen.code.diff import FileChange
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.python_calls import FunctionNode, is_module, last_name, parse_python
+from regreen.languages.registry import find_file_tests
 from regreen.reviewers.analyzers.baseline import make_analyzer_claim
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 
@@ -32,7 +33,7 @@ _SWALLOWING_TYPES = {"AssertionError", "Exception", "BaseException"}
 
 
 class VacuousTests:
-    """Looks at the Python test functions that a change touches."""
+    """Looks at the tests that a change touches, in Python at each of their assertions."""
 
     name = "vacuous tests"
 
@@ -40,7 +41,10 @@ class VacuousTests:
         """Report tests that lost the power to fail by this change."""
         files = [f for f in context.files if is_module(f.path) and is_test(f.path)]
         claims = [c for f in files for c in _check_file(f, context)]
-        read = f"assertions of {count_noun(len(files), 'test file')}" if files else ""
+        others = [f for f in context.files if is_test(f.path) and find_file_tests(f.path)]
+        claims += [c for f in others for c in _find_disarmed(f, context)]
+        count = len(files) + len(others)
+        read = f"assertions of {count_noun(count, 'test file')}" if count else ""
         return ReviewerReport(claims=tuple(claims), read=read)
 
 
@@ -57,6 +61,26 @@ def _check_file(file: FileChange, context: ReviewContext) -> Iterator[Claim]:
         changed = file.touches_lines(first, end) or _lost_line(file, first, end)
         if changed:
             yield from _test_claims(file, name, test, old.get(name))
+
+
+def _find_disarmed(file: FileChange, context: ReviewContext) -> Iterator[Claim]:
+    """Tests that held something like an assertion, and hold nothing like it now."""
+    runner = find_file_tests(file.path)
+    before, after = (
+        runner.list_tests(text or "") if runner else {}
+        for text in (context.base_text(file.old_path), context.head_text(file.path))
+    )
+    for title, test in after.items():
+        if not test.asserts and title in before and before[title].asserts:
+            yield _make_claim(
+                file,
+                title,
+                test.line,
+                confidence=0.85,
+                title=f"`{title}` no longer asserts anything",
+                body="It had assertions and now passes whatever the code does.",
+                base=before[title].source[:200],
+            )
 
 
 def _find_uncollected(
