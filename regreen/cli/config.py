@@ -89,6 +89,9 @@ def _render_reference() -> str:
     parts.append(
         f"\n### `paths`\n\n{schema['properties']['paths']['description']} For each key the last pattern counts that covers a file "
         "and names the key. Where a change touches such files, their tests are run in place of the repository's.\n\n"
+        "Without such settings, projects in folders of their own are found by their manifests: those that a change touches, or that "
+        "a command names (`cd web && npm test`), are set up and tested in their folders; a folder in the language of the "
+        "project at the root is a part of that.\n\n"
         '```yaml\npaths:\n  "services/api/**":\n    tests: {setup: "pip install -e services/api[test]", command: "pytest -q services/api"}\n'
         '    review: {min_confidence: 0.9, blocking: high}\n  "docs/**": {review: {dimensions: [style]}}\n```\n'
     )

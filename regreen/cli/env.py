@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
@@ -48,6 +48,7 @@ def complete_local_trial(
     cancel: Event | None = None,
     given: TestsConfig | None = None,
     change: str | None = None,
+    touched: Collection[str] = (),
 ) -> CompletedTrial:
     """`complete_trial` with the configuration that `rev` has, or with `given`; each step is printed.
 
@@ -71,6 +72,7 @@ def complete_local_trial(
         say=report_progress,
         cancel=cancel,
         change=change,
+        touched=touched,
     )
     if done.altered:
         return done.add_note(

@@ -33,6 +33,7 @@ from regreen.cli.options import (
     trial_options,
 )
 from regreen.cli.terminal import print_answer, report_progress
+from regreen.code.path_settings import find_changed_paths
 from regreen.domain.errors import Cancelled, UserError
 from regreen.domain.job_control import TimeLimit
 from regreen.domain.models import RUNG_ORDER, RungName
@@ -192,6 +193,7 @@ def command(
                 sandbox=sandbox,
                 minutes=limit.minutes_left,
                 cancel=limit.cancel,
+                touched=find_changed_paths(git, trusted, at) if base else (),
             )
             trial = done.trial
         python = trial.python or choose_python_version(git, at, sandbox.pythons())

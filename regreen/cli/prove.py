@@ -76,6 +76,7 @@ def command(
     from regreen.adapters.sandbox.selection import choose_sandbox
     from regreen.app.settings_loader import read_settings
     from regreen.bot.messages.proofs import format_proof
+    from regreen.code.path_settings import find_changed_paths
     from regreen.proofs.prove import ProofJob, prove_change
     from regreen.runs.capsule import write_capsule
     from regreen.secrets.redaction import redact_all, redact_secrets
@@ -93,6 +94,7 @@ def command(
         sandbox=sandbox,
         minutes=limit.minutes_left / 2,
         cancel=limit.cancel,
+        touched=find_changed_paths(git, origin, at),
     )
     python = done.trial.python or choose_python_version(git, at, sandbox.pythons())
     spent = time.monotonic() - started

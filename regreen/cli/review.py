@@ -27,6 +27,7 @@ from regreen.cli.options import (
     time_limit_option,
 )
 from regreen.cli.terminal import print_answer, report_note, report_progress
+from regreen.code.path_settings import find_changed_paths
 from regreen.domain.errors import NoSandbox, UserError
 from regreen.domain.job_control import TimeLimit
 
@@ -150,7 +151,7 @@ def command(
     from regreen.app.settings_loader import read_settings
     from regreen.bot.flows.trials import rules_from_config
     from regreen.cli.model import make_model
-    from regreen.code.path_settings import find_changed_paths, narrow_limits, select_tests
+    from regreen.code.path_settings import narrow_limits, select_tests
     from regreen.code.symbol_index import SqliteOutlineStore
     from regreen.domain.private_folders import make_private
     from regreen.domain.repo_config import RepoConfig
@@ -416,6 +417,7 @@ class LocalTests:
             minutes=min(_SETUP_MINUTES, self.limit.minutes_left),
             cancel=self.limit.cancel,
             change=self.head if self.head != source else None,
+            touched=find_changed_paths(self.git, base, self.head) if base else (),
         )
         self.document = done.document
         usual = ("bash", "-c", "python -m pytest -q")

@@ -6,15 +6,18 @@ a child with limits. Nothing is run here: `environment.preparation` tries what w
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 
 from regreen import isolation
 from regreen.actions.phases import runs_tests
 from regreen.actions.step_trial import make_plain_step
 from regreen.actions.workflow import plan_workflow
+from regreen.code.paths import is_document, is_example, is_test, is_vendored
 from regreen.code.workflow_document import WorkflowError
 from regreen.domain.environments import (
     Environment,
@@ -29,7 +32,7 @@ from regreen.domain.environments import (
 from regreen.domain.errors import UserError
 from regreen.domain.languages import ProjectTools
 from regreen.domain.ports import Git
-from regreen.languages.registry import PROJECTS
+from regreen.languages.registry import LANGUAGES, PROJECTS
 from regreen.packages.dependency import find_line, parse_json_object
 from regreen.shell.parse import find_commands
 from regreen.shell.tools import identify_tool, load_tools, split_runner
@@ -48,6 +51,7 @@ def infer_environments(
     today: date,
     command: str = "",
     committed: date | None = None,
+    touched: Collection[str] = (),
 ) -> tuple[Environment, ...]:
     """The environments to try at `rev`, the likeliest first; none where nothing says how anything is set up.
 
@@ -58,6 +62,7 @@ def infer_environments(
         today: decides whether the commit is old.
         command: the command to be run, where it is known; "" where it is to be inferred, too.
         committed: the day that counts as the commit's; by default its own.
+        touched: the files that a change touches: of several projects in a tree, theirs.
 
     Raises:
         AnalysisFailed: the files could not be read within the limits.
@@ -65,15 +70,36 @@ def infer_environments(
     with isolation.name_failed_input("the repository's manifests"):
         committed = committed or git.commit(rev).date.date()
         day = committed if today - committed > _OLD else None
-        return isolation.run_in_child(_infer, git, rev, tuple(pythons), day, command)
+        return isolation.run_in_child(
+            _infer, git, rev, tuple(pythons), day, (command, tuple(touched))
+        )
 
 
 def _infer(
-    git: Git, rev: str, pythons: tuple[str, ...], day: date | None, command: str
+    git: Git,
+    rev: str,
+    pythons: tuple[str, ...],
+    day: date | None,
+    asked: tuple[str, tuple[str, ...]],
 ) -> tuple[Environment, ...]:
+    command, touched = asked
     if _needs_nothing(command):
         return ()
     files = open_files(git, rev)
+    places = _find_places(files, command, touched)
+    if places != [""]:
+        ways: list[tuple[str, list[Environment]]] = []
+        for place in places:
+            inside = _open_folder(files, place)
+            own = _projects_of_command(command) or _projects_of_tree(inside)
+            commit = ProjectCommit(git, rev, inside, pythons, day, command, lambda *_: None)
+            environments = list(own.infer_environments(commit)) if own else []
+            ways += [(place, environments)] if environments else []
+        if ways:
+            rest = [replace(x, is_fallback=True) for x in ways[0][1] if len(ways) > 1]
+            # the root's own, as where nothing else were touched
+            rest = rest if ways[0][0] == "" else []
+            return tuple(dict.fromkeys([*_join_places(ways), *rest]))
     projects = _projects_of_command(command) or _projects_of_tree(files)
 
     def find_job(is_test_call: IsTestCall, rank: RankVersion) -> TestingJob | None:
@@ -102,6 +128,102 @@ def _projects_of_command(command: str) -> ProjectTools | None:
 def _projects_of_tree(files: RepositoryFiles) -> ProjectTools | None:
     best = max(PROJECTS, key=lambda projects: projects.rate_tree(files))
     return best if best.rate_tree(files) else None
+
+
+# -- several projects in one tree ------------------------------------------------------------------------------------
+
+_MAX_PLACES = 6
+_MAX_PLACE_DEPTH = 4
+_HIDDEN_FOLDER = re.compile(r"(?:^|/)\.")
+_NAMED_FOLDER = re.compile(
+    r"(?:^|[\s;&|(])(?:(?:cd|pushd)\s+|(?:-C|--prefix|--cwd|--dir)[ =])(?P<folder>[\w][\w./-]{0,200})"
+)
+
+
+def _find_places(files: RepositoryFiles, command: str, touched: Sequence[str]) -> list[str]:
+    """The folders of the projects that a command names, or that a change touches; "" is the root.
+
+    Without either all of them, where the root holds no project. A folder whose language is the root's is a part of it.
+    """
+    root = _projects_of_tree(files) if _is_project(files) else None
+    found = set(_list_folders(files))
+    found = {x for x in found if _is_project(_open_folder(files, x))}
+    found = {x for x in found if _projects_of_tree(_open_folder(files, x)) != root}
+    named = [m["folder"].rstrip("/") for m in _NAMED_FOLDER.finditer(command)]
+    if command:
+        return sorted(found.intersection(named))[:_MAX_PLACES] or [""]
+    if touched:
+        above = {_find_place(path, found) for path in touched if not is_document(path)}
+        return sorted(above if root else above - {""})[:_MAX_PLACES] or [""]
+    outer = sorted(x for x in found if not _find_place(posixpath.dirname(x), found))
+    beside = any(is_test(path) and not _find_place(path, found) for path in files.paths)
+    return [""] if root or beside or len(outer) > _MAX_PLACES else outer or [""]
+
+
+def _is_project(files: RepositoryFiles) -> bool:
+    """Whether there is a manifest at the root, and where code alone makes a project, a test."""
+    return any(projects.rate_tree(files) > 1 for projects in PROJECTS)
+
+
+def _list_folders(files: RepositoryFiles) -> Iterator[str]:
+    """The folders below the root that hold a manifest of the product's."""
+    manifests = {name for language in LANGUAGES for name in language.manifests}
+    for path in files.paths:
+        folder, _, name = path.rpartition("/")
+        if folder and name in manifests and folder.count("/") < _MAX_PLACE_DEPTH:
+            apart = is_test(path) or is_example(path) or is_vendored(path)
+            if not apart and not _HIDDEN_FOLDER.search(path):
+                yield folder
+
+
+def _find_place(path: str, places: Collection[str]) -> str:
+    """The nearest of these folders that a path is in, or is; "" where it is in none."""
+    while path and path not in places:
+        path = posixpath.dirname(path)
+    return path
+
+
+def _open_folder(files: RepositoryFiles, folder: str) -> RepositoryFiles:
+    if not folder:
+        return files
+    start = f"{folder}/"
+    paths = (path.removeprefix(start) for path in files.paths if path.startswith(start))
+    return RepositoryFiles(frozenset(paths), lambda path: files.read(start + path))
+
+
+def _join_places(ways: Sequence[tuple[str, Sequence[Environment]]]) -> Iterator[Environment]:
+    """Environments that set up each project in its folder, and whose test is all of theirs."""
+    for number in range(max(len(found) for _, found in ways)):
+        parts = [(place, found[min(number, len(found) - 1)]) for place, found in ways]
+        python = next((one.python for _, one in parts if one.python), None)
+        languages = dict.fromkeys(one.language for _, one in parts)
+        interpreters = (one.interpreter for _, one in parts if len(languages) == 1 or one.python)
+        setups = [(place, one.setup) for place, one in parts if one.setup]
+        tests = [(place, one.test) for place, one in parts if one.test]
+        yield Environment(
+            ", ".join(languages),
+            next(interpreters, None),
+            _join_inferred(setups, "cd {}\n{}"),
+            _join_inferred(tests, "cd {} && {}")
+            if len(tests) == 1
+            else _join_inferred(tests, "( cd {} && {}\n) || failed=$?", "failed=0", "exit $failed"),
+            python=python,
+            is_fallback=any(one.is_fallback for _, one in parts),
+        )
+
+
+def _join_inferred(
+    parts: Sequence[tuple[str, Inferred]], line: str, start: str = "", end: str = ""
+) -> Inferred | None:
+    if not parts:
+        return None
+    lines = [
+        line.format(shlex.quote(posixpath.join("/work", place)), one.value) for place, one in parts
+    ]
+    place, first = parts[0]
+    return Inferred(
+        "\n".join(x for x in (start, *lines, end) if x), posixpath.join(place, first.source)
+    )
 
 
 # -- workflows -------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from threading import Event
@@ -265,6 +265,7 @@ def complete_trial(
     say: Callable[[str], None],
     cancel: Event | None = None,
     change: str | None = None,
+    touched: Collection[str] = (),
 ) -> CompletedTrial:
     """Fill in what neither the trial nor the configuration says: the setup, the interpreter, the test command.
 
@@ -282,6 +283,7 @@ def complete_trial(
         say: receives a line for each step.
         cancel: stops the work.
         change: a commit on top of `rev` whose own files are compared, and not used.
+        touched: the files that a change touches: of several projects in a tree, theirs are set up and tested.
 
     Raises:
         Cancelled: `cancel` was set.
@@ -299,7 +301,9 @@ def complete_trial(
         return CompletedTrial(trial, _describe_given(trial, source), minutes_left=stop.left / 60)
     pythons = (trial.python,) if trial.python else sandbox.pythons()
     try:
-        found = infer_environments(git, rev, pythons=pythons, today=today, command=command)
+        found = infer_environments(
+            git, rev, pythons=pythons, today=today, command=command, touched=touched
+        )
     except AnalysisFailed as error:
         say(f"nothing was inferred: {error}")
         done = CompletedTrial(trial, _describe_given(trial, source or "nothing"), works=False)
@@ -308,7 +312,14 @@ def complete_trial(
     if change is not None:
         committed = git.commit(rev).date.date()
         unused = _find_difference(
-            found, git, change, trial, pythons=pythons, today=today, committed=committed
+            found,
+            git,
+            change,
+            trial,
+            pythons=pythons,
+            today=today,
+            committed=committed,
+            touched=touched,
         )
     if source or not found:
         if not trial.command and found and found[0].test is not None:
@@ -378,6 +389,7 @@ def _find_difference(
     pythons: Sequence[str],
     today: date,
     committed: date,
+    touched: Collection[str],
 ) -> str:
     """The place where a change says something else about its environment than `found`; "" where it says the same.
 
@@ -387,7 +399,13 @@ def _find_difference(
     command = trial.command_line if trial.command else ""
     try:
         own = infer_environments(
-            git, change, pythons=pythons, today=today, command=command, committed=committed
+            git,
+            change,
+            pythons=pythons,
+            today=today,
+            command=command,
+            committed=committed,
+            touched=touched,
         )
     except AnalysisFailed:
         return "its manifests cannot be read"

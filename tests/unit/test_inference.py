@@ -49,12 +49,15 @@ def infer(
     *,
     days: int = 0,
     pythons: Sequence[str] = HERE,
+    touched: Sequence[str] = (),
 ) -> tuple[Environment, ...]:
     repository = Repository(tmp_path / "repo")
     rev = repository.commit("start", dict(files))
     git = repository.open()
     today = git.commit(rev).date.date() + timedelta(days=days)
-    return infer_environments(git, rev, pythons=pythons, today=today, command=command)
+    return infer_environments(
+        git, rev, pythons=pythons, today=today, command=command, touched=touched
+    )
 
 
 def test_extras_for_tests_are_installed_with_the_project(tmp_path: Path) -> None:
@@ -544,3 +547,69 @@ def test_a_lock_bounds_versions_and_nothing_else(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", WRITE_PINS, str(lock), str(pins)], check=True)
     assert pins.read_text().split() == ["idna==3.7"]
+
+
+MONOREPO = {
+    "services/api/pyproject.toml": '[project]\nname = "api"\n',
+    "services/api/tests/test_a.py": "def test_a():\n    pass\n",
+    "web/package.json": '{"name": "web", "scripts": {"test": "vitest run"}}',
+    "web/src/a.ts": "export const a = 1;\n",
+    "web/examples/tiny/package.json": '{"name": "tiny", "scripts": {"test": "vitest run"}}',
+    "tools/limit/go.mod": "module example.com/limit\n",
+    "README.md": "# shop\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("touched", "command", "places"),
+    [
+        (["web/src/a.ts"], "", ["web"]),
+        (["web/examples/tiny/a.js"], "", ["web"]),
+        (["tools/limit/a.go", "web/package.json", "README.md"], "", ["tools/limit", "web"]),
+        ([], "", ["services/api", "tools/limit", "web"]),
+        ([], "cd web && npm test", ["web"]),
+        ([], "npm --prefix web test", ["web"]),
+        ([], "go -C tools/limit test ./...", ["tools/limit"]),
+        (["services/api/a.py"], "npm -C web test", ["web"]),
+    ],
+)
+def test_of_several_projects_those_are_set_up_that_a_change_touches(
+    touched: list[str], command: str, places: list[str], tmp_path: Path
+) -> None:
+    first = infer(tmp_path, MONOREPO, command, touched=touched)[0]
+    assert first.setup is not None
+    folders = re.findall(r"(?m)^cd /work/(\S+)$", first.setup.value)
+    assert folders == places
+    assert first.setup.source.startswith(f"{places[0]}/")
+
+
+def test_the_tests_of_two_projects_fail_where_one_does(tmp_path: Path) -> None:
+    (first, *_) = infer(tmp_path, MONOREPO, touched=["web/a.ts", "tools/limit/a.go"])
+    assert first.test is not None
+    assert first.test.value.startswith("failed=0\n( cd /work/tools/limit && go test ./...\n) || ")
+    assert first.test.value.endswith("\nexit $failed")
+    script = re.sub(r"cd /work/\S+ && (?:go|npm) test[^\n]*", "{}", first.test.value)
+    ends = [
+        subprocess.run(["sh", "-c", script.format(*words)], check=False).returncode
+        for words in (("true", "true"), ("false", "true"), ("true", "false"))
+    ]
+    assert ends == [0, 1, 1]
+
+
+def test_a_project_at_the_root_is_tried_alone_where_both_cannot_be_set_up(tmp_path: Path) -> None:
+    files = {"setup.py": "from setuptools import setup\nsetup()\n", **TEST, **MONOREPO}
+    both = infer(tmp_path, files, touched=["shop.py", "web/src/a.ts"])
+    assert [bool(one.setup and "npm" in one.setup.value) for one in both][:1] == [True]
+    assert both[-1].is_fallback
+    assert both[-1].language == "python"
+
+
+def test_a_workspace_of_the_root_is_no_project_of_its_own(tmp_path: Path) -> None:
+    files = {
+        "package.json": '{"workspaces": ["web"], "scripts": {"test": "npm test -ws"}}',
+        "web/package.json": MONOREPO["web/package.json"],
+        "web/src/a.ts": "",
+    }
+    (first, *_) = infer(tmp_path, files, touched=["web/src/a.ts"])
+    assert first.setup is not None
+    assert "cd " not in first.setup.value

@@ -57,6 +57,7 @@ def complete_tests(
         say=job.report_progress,
         cancel=job.cancel,
         change=head if head != source else None,
+        touched=find_changed_paths(git, base, rev),
     )
     if done.trial.setup != (config.tests.setup or None):
         left = max(1.0, done.minutes_left * 60)
