@@ -31,7 +31,6 @@ from regreen.logs.javascript import (
     NpmReader,
     VitestReader,
 )
-from regreen.logs.other_tests import OtherTestsReader
 from regreen.logs.problem_matchers import MatchReader, PreCommitReader, TypeReader
 from regreen.logs.python_tests import PytestReader, TracebackReader, UnittestReader
 from regreen.logs.reader import Kind, LogReader, shorten_message
@@ -270,7 +269,7 @@ class _Section:
             MatchReader("grouped", "lint"),
             RustBuildReader(),
             MatchReader("compilers", "build"),
-            OtherTestsReader(),
+            MatchReader("tests", "test"),
             MatchReader("builds", "build"),
             MatchReader("web", "lint"),
             AvaReader(),

@@ -1,5 +1,5 @@
-"""Reads compilers, linters, type checkers and pre-commit: one line each by `log_matchers.toml`, and messages that
-continue on the next lines.
+"""Reads compilers, linters, type checkers, pre-commit and test runners that name each failing test in one line: by
+`log_matchers.toml`, and messages that continue on the next lines.
 """
 
 from __future__ import annotations
@@ -8,14 +8,15 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
-from regreen.domain.models import Failure
+from regreen.domain.models import Failure, StackFrame
 from regreen.logs.reader import (
     FailureCollector,
     Kind,
+    find_innermost,
     make_relative,
     parse_line_number,
     shorten_message,
@@ -225,6 +226,78 @@ class PreCommitReader:
         return Failure(hook["hook id"], "pre-commit", shorten_message(text or hook["name"]))
 
 
+# The lines below the name of a failing test: the kind of error, its message, its stack frames.
+
+_MAX_LINES = 60
+_JVM_FRAME = re.compile(
+    r"^\s+(?:at )?(?:[\w.@-]{0,100}/){0,3}(?P<cls>[\w.$]{1,300})\.[\w$<>]{1,200}\((?P<path>[\w$]{1,200}\.\w{1,10}):(?P<line>\d+)\)$"
+)
+_DOTNET_FRAME = re.compile(r"^\s+at .{1,500} in (?P<path>\S.{0,400}?):line (?P<line>\d+)$")
+_PLACED_MESSAGE = re.compile(
+    r"^ {4}(?P<kind>[\w.$]{1,200}(?:Error|Exception|Failed\w{0,40}))(?:: (?P<message>.{0,1000}?))? at (?P<path>\S{1,400}):(?P<line>\d+)$"
+)
+"""What gradle prints without a stack trace."""
+_PHP_FRAME = re.compile(r"^(?P<path>/\S{1,400}\.php):(?P<line>\d+)$")
+_EXCEPTION_KIND = re.compile(
+    r"^\\?(?:[\w$]{1,100}[.\\]{1,2})*(?P<kind>[A-Z][\w$]{0,100}(?:Error|Exception|Failure|Failed)\w{0,40})(?: ?: (?P<message>.*))?$"
+)
+_SECTION_HEADS = frozenset({"Error Message:", "Stack Trace:", "Standard Output Messages:", "[...]"})
+
+
+class FailureBlock:
+    """Collects the lines about one failure, from its name on."""
+
+    def __init__(self, failure: Failure) -> None:
+        self._failure = failure
+        self._message_lines: list[str] = []
+        self._frames: list[StackFrame] = []
+        self._kind = ""
+        self._lines = 0
+
+    def feed(self, line: str) -> None:
+        """Take a line below the name."""
+        self._lines += 1
+        if self._lines > _MAX_LINES:
+            return
+        place = _JVM_FRAME.match(line) or _DOTNET_FRAME.match(line) or _PHP_FRAME.match(line)
+        if place is not None:
+            called = place.groupdict().get("cls") or ""
+            self._frames.append(
+                StackFrame(make_relative(place["path"]), parse_line_number(place["line"]), called)
+            )
+            return
+        if (told := _PLACED_MESSAGE.match(line)) is not None:
+            where = parse_line_number(told["line"])
+            self._frames.append(StackFrame(make_relative(told["path"]), where, told["kind"]))
+            line = ": ".join(part for part in (told["kind"], told["message"]) if part)
+        text = line.strip().removeprefix("=> ")
+        if text in _SECTION_HEADS or not text or text.startswith("at "):
+            return
+        if not self._kind and not self._message_lines and (named := _EXCEPTION_KIND.match(text)):
+            self._kind, text = named["kind"], named["message"] or ""
+        if text and len(self._message_lines) < 12:
+            self._message_lines.append(text)
+
+    def make_failure(self) -> Failure:
+        """The failure with kind, message and frames."""
+        words = set(re.split(r"\W", self._failure.test))
+        own = [frame for frame in self._frames if _outer_class(frame) in words]
+        path, line = find_innermost(tuple(reversed(own or self._frames)))
+        return replace(
+            self._failure,
+            kind=self._kind or self._failure.kind,
+            message=shorten_message("\n".join(self._message_lines)),
+            path=path or self._failure.path,
+            line=line or self._failure.line,
+            frames=tuple(self._frames),
+        )
+
+
+def _outer_class(frame: StackFrame) -> str:
+    """The outer class of a frame; nothing that a name could hold where there is none."""
+    return frame.function.rpartition(".")[2].partition("$")[0] or "\0"
+
+
 _MAX_OPEN = 200
 
 MatchedFields = dict[str, str | None]
@@ -242,6 +315,7 @@ class MatcherRow:
     opens: str = ""
     gathers: bool = False
     closes: str = ""
+    collects: bool = False
     skips: bool = False
     passes: bool = False
     code: str = ""
@@ -277,6 +351,7 @@ class MatchReader:
         self._open: dict[str, list[MatchedFields]] = {}
         self._opened: dict[str, int] = {}
         self._lines = 0
+        self._block: FailureBlock | None = None
 
     def feed(self, line: str) -> None:
         """Take the next line."""
@@ -294,41 +369,51 @@ class MatchReader:
                 self._apply_row(row, {"text": line, **match.groupdict()})
                 if not row.passes:
                     return
+        if self._block is not None and line:
+            self._block.feed(line)
 
     def failures(self) -> list[Failure]:
         """The failures found, in the order of the log."""
+        self._end_block()
         return self._found.all()
+
+    def _end_block(self) -> None:
+        if self._block is not None:
+            self._found.add(self._block.make_failure())
+        self._block = None
 
     def _is_open(self, row: MatcherRow) -> bool:
         age = self._lines - self._opened.get(row.after, 0)
         return row.after in self._open and (not row.within or age <= row.within)
 
     def _apply_row(self, row: MatcherRow, fields: MatchedFields) -> None:
+        self._end_block()
         if row.opens:
             before = self._open.get(row.opens, [])[-_MAX_OPEN:] if row.gathers else []
             self._open[row.opens], self._opened[row.opens] = [*before, fields], self._lines
-        elif not row.skips:
+        if row.collects:
+            self._block = FailureBlock(_make_failure(row, _without_empty(fields)))
+        elif not row.skips and not row.opens:
             for opened in self._open.get(row.after, [{}]):
-                self._add_failure(row, {**_without_empty(opened), **_without_empty(fields)})
+                both = {**_without_empty(opened), **_without_empty(fields)}
+                self._found.add(_make_failure(row, both))
         self._open.pop(row.closes, None)
 
-    def _add_failure(self, row: MatcherRow, fields: dict[str, str]) -> None:
-        line, code = fields.get("line"), fields.get("code") or row.code
-        path = row.path or fields.get("path")
-        if path:
-            fields["path"] = path = make_relative(path)
-        place = ":".join(part for part in (path, line, fields.get("col")) if part)
-        test = row.test.format_map(fields) or ": ".join(part for part in (place, code) if part)
-        message = fields.get("message") or row.message.format_map(fields)
-        self._found.add(
-            Failure(
-                test.strip(" ,"),
-                row.kind or code,
-                shorten_message(message),
-                path,
-                parse_line_number(line) if line else None,
-            )
-        )
+
+def _make_failure(row: MatcherRow, fields: dict[str, str]) -> Failure:
+    line, code = fields.get("line"), fields.get("code") or row.code
+    path = row.path or fields.get("path")
+    if path:
+        fields["path"] = path = make_relative(path)
+    place = ":".join(part for part in (path, line, fields.get("col")) if part)
+    test = row.test.format_map(fields) or ": ".join(part for part in (place, code) if part)
+    return Failure(
+        test.strip(" ,"),
+        row.kind or code,
+        shorten_message(fields.get("message") or row.message.format_map(fields)),
+        path,
+        parse_line_number(line) if line else None,
+    )
 
 
 def _without_empty(fields: MatchedFields) -> dict[str, str]:
