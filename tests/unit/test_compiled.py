@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from regreen.reviewers.analyzers.baseline import Diagnostic
+from regreen.reviewers.analyzers.compiled.compiler_checks import _was_used_before
 from tests.unit.changes import Files, Story
 
 
@@ -157,3 +159,25 @@ SILENT: list[tuple[str, Files, Files]] = [
 @pytest.mark.parametrize(("what", "before", "after"), SILENT, ids=[f[0] for f in SILENT])
 def test_nothing_is_said(tmp_path: Path, what: str, before: Files, after: Files) -> None:
     assert said(tmp_path, before, after) == [], what
+
+
+@pytest.mark.parametrize(
+    ("before", "looked"),
+    [
+        ("if err := save(a); err != nil {\n\t\tpanic(err)\n\t}", True),
+        ("err := save(a)\n\tuse(err)", True),
+        ("return save(a)", True),
+        ("_ = save(a)", False),
+        ("save(a)", False),
+        ("defer save(a)", False),
+        ("other(a)", False),
+    ],
+)
+def test_a_value_is_lost_only_where_it_was_looked_at_before(
+    before: str, looked: bool, tmp_path: Path
+) -> None:
+    story = Story(tmp_path / "repo")
+    file = "package a\n\nfunc run(a, b int) {{\n\t{}\n}}\n"
+    story.change({"a.go": file.format(before)}, {"a.go": file.format("_ = save(a, b)")})
+    hit = Diagnostic("blank-error", "a.go", 4, 4, "the error of `save` is thrown away")
+    assert _was_used_before(hit, story.context()) is looked

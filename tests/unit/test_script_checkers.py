@@ -135,6 +135,22 @@ def test_what_a_change_breaks_is_said_where_it_was_changed(
 
 
 @typed
+@pytest.mark.parametrize(("generated", "count"), [(False, 0), (True, 1)])
+def test_a_module_may_pass_on_more_than_the_repository_holds(
+    story: Story, generated: bool, count: int
+) -> None:
+    shop = "import { Price } from './all';\nexport const free: Price = 0;\n"
+    before: Files = {
+        **PROJECT,
+        "src/all.ts": "export * from './passed';\n",
+        "src/passed.ts": "export * from './generated';\nexport const rate = 1;\n",
+        **({"src/generated.ts": "export type Cost = number;\n"} if generated else {}),
+    }
+    found = claims(story, before, {"src/shop.ts": shop})
+    assert [c.rule for c in found] == ["tsc/TS2305"] * count
+
+
+@typed
 @pytest.mark.parametrize(
     "added",
     [

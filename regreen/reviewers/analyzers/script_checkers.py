@@ -26,7 +26,7 @@ from regreen.code.paths import is_test
 from regreen.code.symbols import read_outline, read_sources
 from regreen.domain.errors import OutsideError
 from regreen.domain.models import Side, SkippedReviewer
-from regreen.languages.script import is_script, is_typed_script
+from regreen.languages.script import is_script, is_typed_script, resolve_import
 from regreen.languages.script_config import read_compiler_options, read_workspace_paths
 from regreen.reviewers.analyzers.baseline import (
     SCRIPT_RULES,
@@ -60,6 +60,13 @@ _UNSURE = re.compile(
 """The module that stands for every package, a type that nothing tells, and what the compiler itself says where it is strict."""
 _LITERALS = re.compile(r"types '\"[^']{1,400}' and '\"")
 """Two types that are texts: other types of plain JavaScript are guesses."""
+_LACKS_EXPORT = re.compile(
+    r"Module ['`\"]{1,3}(\.[^'`\"]{1,400})['`\"]{1,3} has no (?:exported member|default export)"
+)
+_PASSES_ALL = re.compile(
+    r"(?m)^[ \t]{0,20}export +(?:type +)?\* +from +['\"]([^'\"\n]{1,400})['\"]"
+)
+_MAX_PASSING_MODULES = 50
 _FORGOTTEN_AWAIT = re.compile(r"\bPromise<")
 
 
@@ -98,12 +105,18 @@ class ScriptCheckers:
             context, own, base, sure=lambda h: _rule_of(h).confidence >= _MIN_SURE_CONFIDENCE
         )
         fresh = _without_known_messages(sure, own, base)
-        wrong = list(_without_known_names(fresh, own, base))
+        wrong = [
+            h for h in _without_known_names(fresh, own, base) if not _may_export_more(h, context)
+        ]
         too_many = sum(map(_is_compiler_error, wrong)) > _MAX_NEW_ERRORS
         claims = [
             _make_claim(h, context) for h in wrong if not (too_many and _is_compiler_error(h))
         ]
-        broken = [h for h in found if h.path in relying and _is_compiler_error(h)]
+        broken = [
+            h
+            for h in found
+            if h.path in relying and _is_compiler_error(h) and not _may_export_more(h, context)
+        ]
         if broken:
             known = {(h.path, h.line, h.rule) for h in base()}
             broken = [h for h in broken if (h.path, h.line, h.rule) not in known]
@@ -318,6 +331,23 @@ def _without_known_names(
         name = _UNKNOWN_NAME.search(hit.message)
         if (name is None or name[1] not in known) and not _PACKAGE_EXPORT.search(hit.message):
             yield hit
+
+
+def _may_export_more(hit: Diagnostic, context: ReviewContext) -> bool:
+    """Whether the module that lacks an export passes on all of another one, which is not in the repository."""
+    named = _LACKS_EXPORT.search(hit.message)
+    files = {entry.path for entry in context.head_tree} if named else set()
+    waiting = [resolve_import(named[1], hit.path, files)] if named else []
+    seen: set[str] = set()
+    while waiting and len(seen) < _MAX_PASSING_MODULES:
+        path = waiting.pop()
+        if path is None:
+            return bool(seen)
+        if path not in seen:
+            seen.add(path)
+            passed = _PASSES_ALL.findall(context.head_text(path) or "")
+            waiting += [resolve_import(source, path, files) for source in passed]
+    return False
 
 
 def _make_claim(hit: Diagnostic, context: ReviewContext) -> Claim:

@@ -34,7 +34,6 @@ from regreen.reviewers.analyzers.baseline import (
     new_diagnostics,
 )
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
-from regreen.reviewers.findings import normalise_code
 
 _SECONDS = 240.0
 _MiB = 1024**2
@@ -333,7 +332,7 @@ def _shorten(message: str) -> str:
 
 
 def _was_used_before(hit: Diagnostic, context: ReviewContext) -> bool:
-    """Whether the same function of the merge base calls what the message names: its value was looked at there."""
+    """Whether the same function of the merge base calls what the message names, and its value was looked at there."""
     file = context.change.by_path.get(hit.path)
     text, old = context.head_text(hit.path), context.base_text(file.old_path) if file else None
     name = re.search(r"`(\w{1,100})`", hit.message)
@@ -345,10 +344,12 @@ def _was_used_before(hit: Diagnostic, context: ReviewContext) -> bool:
     if same is None:
         return False
     code = "\n".join(old.split("\n")[same.start - 1 : same.end])
-    call = re.search(r"[^\n]*\b" + re.escape(name[1]) + r"\([^\n]*", code)
-    return call is not None and normalise_code(call[0]) not in {
-        normalise_code(row) for row in text.split("\n")[hit.line - 1 : hit.end_line]
-    }
+    calls = re.findall(r"([^\n]*)\b" + re.escape(name[1]) + r"\(", code)
+    return bool(calls) and not any(map(_THROWN_AWAY.fullmatch, calls))
+
+
+_THROWN_AWAY = re.compile(r"\s*(?:(?:let )?(?:_, *)*_ *:?= *|defer |go )?(?:[\w.\[\]()]{1,200}\.)?")
+"""What stands before a call whose value nothing looks at."""
 
 
 @dataclass(frozen=True, slots=True)
