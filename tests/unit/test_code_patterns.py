@@ -49,6 +49,8 @@ CASES = [
     ("shell", "rust", 'Command::new("sh").arg("-c").arg(format!("cat {}", n)).output()', 'Command::new("cat").arg(n).output()'),
     ("request-path", "go", 'name := r.FormValue("n")\nos.Open("/srv/" + name)', 'name := filepath.Base(r.FormValue("n"))\nos.Open("/srv/" + name)'),
     ("request-path", "java", 'String n = request.getParameter("n"); new File("/srv", n);', 'String n = request.getParameter("n"); if (!n.matches("[a-z]+")) { return null; } new File("/srv", n);'),
+    ("request-command", "go", 'exec.Command("tar", "czf", r.FormValue("n")).Run()', 'exec.Command("tar", "czf", "--", r.FormValue("n")).Run()'),
+    ("request-command", "java", 'new ProcessBuilder("tar", "x", request.getParameter("n")).start();', 'new ProcessBuilder("tar", "x", "--", request.getParameter("n")).start();'),
     ("weak-token", "go", "token := rand.Intn(9)", "jitter := rand.Intn(9)"),
     ("weak-hash", "java", 'byte[] passwordHash = MessageDigest.getInstance("MD5").digest(a);', 'byte[] checksum = MessageDigest.getInstance("MD5").digest(a);'),
     ("no-certificate-check", "go", "c := tls.Config{InsecureSkipVerify: true}", "c := tls.Config{InsecureSkipVerify: false}"),
@@ -80,6 +82,7 @@ def test_every_query_compiles() -> None:
 def review(
     tmp_path: Path, name: str, before: str, after: str, reviewer: CodePatterns | WeakenedCode
 ) -> Review:
+    tmp_path.mkdir(exist_ok=True)
     repository = Repository(tmp_path / "repo")
     base = repository.commit("start", {name: before})
     head = repository.commit("change", {name: after})
@@ -113,6 +116,21 @@ def test_a_check_that_moves_elsewhere_is_not_missed(tmp_path: Path) -> None:
     moved = text.replace("\tif p == nil {\n\t\treturn 0\n\t}\n", "")
     moved += "\nfunc G(p *T) int {\n\tif p == nil {\n\t\treturn 0\n\t}\n\treturn F(p)\n}\n"
     assert review(tmp_path, "a.go", text, moved, WeakenedCode()).findings == ()
+
+
+def test_a_lock_that_is_gone_with_its_declaration_is_not_missed(tmp_path: Path) -> None:
+    text = WEAKENED[1][2] + "\ntype T struct {\n\tmu sync.Mutex\n\tx  int\n}\n"
+    unlocked = text.replace("\tp.mu.Lock()\n", "")
+    assert review(tmp_path / "a", "a.go", text, unlocked, WeakenedCode()).findings
+    without = unlocked.replace("\tmu sync.Mutex\n", "")
+    assert review(tmp_path / "b", "a.go", text, without, WeakenedCode()).findings == ()
+
+
+def test_a_shorter_way_to_a_result_is_no_check(tmp_path: Path) -> None:
+    short = "\tif cap(p) > len(p) {\n\t\treturn append(p, 1)\n\t}\n"
+    text = f"package a\n\nfunc F(p []int) []int {{\n{short}{FILLER}\treturn p\n}}\n"
+    changed = text.replace(short, "")
+    assert review(tmp_path, "a.go", text, changed, WeakenedCode()).findings == ()
 
 
 def test_what_the_base_had_is_not_said_again(tmp_path: Path) -> None:

@@ -161,6 +161,17 @@ def test_nothing_is_said(tmp_path: Path, what: str, before: Files, after: Files)
     assert said(tmp_path, before, after) == [], what
 
 
+def test_a_function_that_newer_versions_of_go_have_is_not_missed(tmp_path: Path) -> None:
+    own = "func {}(a, b int) int {{\n\tif a < b {{\n\t\treturn a\n\t}}\n\treturn b\n}}\n"
+    use = "package a\n\nfunc F() int {{ return {}(1, 2) }}\n\n"
+    for name, count in (("min", 0), ("lower", 1)):
+        text = use.format(name)
+        found = said(
+            tmp_path / name, {"go.mod": GO_MOD, "a.go": text + own.format(name)}, {"a.go": text}
+        )
+        assert len(found) == count
+
+
 @pytest.mark.parametrize(
     ("before", "looked"),
     [

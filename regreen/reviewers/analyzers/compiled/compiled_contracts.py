@@ -180,6 +180,10 @@ def _read_go_change(file: FileChange, context: ReviewContext) -> ContractChange 
     return ContractChange(file, removed, signatures)
 
 
+_NOT_MISSED = frozenset({"main", "init", "min", "max", "clear", "any"})
+"""What nothing calls, and what newer versions of Go declare themselves."""
+
+
 def _without_ambiguous_names(change: ContractChange, program: _GoProgram) -> ContractChange:
     """Without the names that the package still declares elsewhere, or declares twice."""
     folder = posixpath.dirname(change.file.path)
@@ -189,11 +193,7 @@ def _without_ambiguous_names(change: ContractChange, program: _GoProgram) -> Con
             times.update(file.declared.keys())
     return ContractChange(
         change.file,
-        {
-            n: line
-            for n, line in change.removed.items()
-            if not times[n] and n not in {"main", "init"}
-        },
+        {n: line for n, line in change.removed.items() if not times[n] and n not in _NOT_MISSED},
         {n: s for n, s in change.signatures.items() if times[n] == 1},
     )
 

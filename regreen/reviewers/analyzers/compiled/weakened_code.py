@@ -192,12 +192,19 @@ def _find_dropped_safeguards(pair: _Pair, moved: set[str]) -> Iterator[Claim]:
             or (row.stays and not re.search(row.stays, pair.after))
         ):
             continue
-        if any(_squeeze(was[0]) in line for line in moved):
+        if any(_squeeze(was[0]) in line for line in moved) or _is_undeclared(was[0], pair.file):
             continue
         words = {"what": was[0].rstrip("("), "function": pair.name.rpartition(".")[2]}
         yield _make_claim(
             pair, rule, row.severity, row.title.format(**words), row.why, row.confidence
         )
+
+
+def _is_undeclared(safeguard: str, file: FileChange) -> bool:
+    """Whether the change also takes out lines that name a lock without using it: it is gone, not forgotten."""
+    lock = re.search(r"(\w{1,100})\.R?[lL]ock\(\)", safeguard)
+    named = re.compile(rf"\b{lock[1]}\b(?!\.R?(?:[uU]n)?[lL]ock\(\))") if lock else None
+    return named is not None and any(map(named.search, _read_lines(file, "-")))
 
 
 _CONDITION = re.compile(
@@ -260,6 +267,16 @@ def _leaves_early(body: Node | None) -> bool:
     return any(n.type in _LEAVES for n in walk_nodes(body)) or bool(re.search(r"\bpanic[!(]", text))
 
 
+def _is_shortcut(body: Node | None) -> bool:
+    """Whether a block ends the function with a result of its own, worked out by a call: no check, another way."""
+    returned = [n for n in walk_nodes(body) if n.type == "return_statement"] if body else []
+    called = [node_text(n) for n in returned if re.search(r"\w\(", node_text(n))]
+    return bool(called) and not any(_REFUSES.search(text) for text in called)
+
+
+_REFUSES = re.compile(r"(?i)err|fail|invalid|none|empty|reject|refus|denied|forbid|abort|status")
+
+
 def _parse_checks(text: str, language: str) -> list[tuple[str, str]]:
     """The conditions whose branch leaves early, without an `else`, each with the branch."""
     root = _parse(text, language)
@@ -271,7 +288,7 @@ def _parse_checks(text: str, language: str) -> list[tuple[str, str]]:
         ):
             body = node.child_by_field_name("consequence")
             condition = node_text(node.child_by_field_name("condition")).strip("()")
-            if _leaves_early(body):
+            if _leaves_early(body) and not _is_shortcut(body):
                 found.append((condition, node_text(node)))
     return found
 
