@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from threading import Event
@@ -488,7 +488,7 @@ class _Proof:
         found = [
             _classify_failure(one, self.parts.new_names)
             for one in run.failures
-            if one.test in failed
+            if _is_any_of(one, failed)
         ]
         for kind in ("assertion", "crash", "lacks", "other"):
             if red := next((red for red in found if red.kind == kind), None):
@@ -635,7 +635,7 @@ class _Proof:
                 seen = [
                     _classify_failure(one, frozenset())
                     for one in run.failures
-                    if one.test in failed
+                    if _is_any_of(one, failed)
                 ]
                 shown = next((red for red in seen if red.kind in {"assertion", "crash"}), None)
                 if shown is not None:
@@ -824,6 +824,11 @@ def _select(test: ChangedTest, tests: Mapping[str, str]) -> dict[str, str]:
         if name.startswith(f"{test.path}::")
         and (not test.function or name.split("[", 1)[0].endswith(f"::{test.function}"))
     }
+
+
+def _is_any_of(failure: Failure, tests: Collection[str]) -> bool:
+    """Whether a failure is one of these tests; pytest may print its path from above the folder of the project."""
+    return any(f"/{failure.test}".endswith(f"/{test}") for test in tests)
 
 
 def _classify_failure(failure: Failure, new_names: frozenset[str]) -> _Red:
