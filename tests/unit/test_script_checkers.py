@@ -135,6 +135,17 @@ def test_what_a_change_breaks_is_said_where_it_was_changed(
 
 
 @typed
+@pytest.mark.parametrize(("known", "count"), [("part.text", 0), ("1", 1)])
+def test_a_type_whose_members_were_unknown_before_is_not_at_hand(
+    story: Story, known: str, count: int
+) -> None:
+    code = "interface Part {{ size: number }}\nexport function show(part: Part) {{\n  return [{}, {}];\n}}\n"
+    before: Files = {**PROJECT, "src/show.ts": code.format(known, "part.size")}
+    found = claims(story, before, {"src/show.ts": code.format(known, "part.siez")})
+    assert len([c for c in found if c.rule in {"tsc/TS2339", "tsc/TS2551"}]) == count
+
+
+@typed
 @pytest.mark.parametrize(("generated", "count"), [(False, 0), (True, 1)])
 def test_a_module_may_pass_on_more_than_the_repository_holds(
     story: Story, generated: bool, count: int

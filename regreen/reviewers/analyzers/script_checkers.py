@@ -50,6 +50,7 @@ _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _REEXPORT = re.compile(rb"^\s*export\b[^\n;]{0,300}\bfrom\b", re.MULTILINE)
 _GLOBALS_COMMENT = re.compile(rb"/\* {0,9}globals?\s([^*]{0,2000})\*/")
 _UNKNOWN_NAME = re.compile(r"Cannot find (?:name|namespace) '([\w$]+)'")
+_NO_MEMBER = re.compile(r"does not exist on type '([^'\n]{1,300})'")
 _PACKAGE_EXPORT = re.compile(
     r"[\"'](?![./])[^\"'\n]{1,200}\"?'? has no (?:exported member|default export)"
 )
@@ -322,14 +323,18 @@ def _without_known_messages(
 def _without_known_names(
     new: Sequence[Diagnostic], every: Sequence[Diagnostic], base: Callable[[], list[Diagnostic]]
 ) -> Iterator[Diagnostic]:
-    """Without names that something outside the files defines: those that the code before the change uses undefined as well."""
+    """Without what something outside the files defines: names, and types whose members the code before the change lacks as well."""
     fresh = {*new}
-    unknown = [h for h in new if _UNKNOWN_NAME.search(h.message)]
+    unknown = [h for h in new if _UNKNOWN_NAME.search(h.message) or _NO_MEMBER.search(h.message)]
     before = [*base(), *(h for h in every if h not in fresh)] if unknown else []
     known = {m[1] for h in before if (m := _UNKNOWN_NAME.search(h.message))}
+    partial = {(h.path, m[1]) for h in before if (m := _NO_MEMBER.search(h.message))}
     for hit in new:
-        name = _UNKNOWN_NAME.search(hit.message)
-        if (name is None or name[1] not in known) and not _PACKAGE_EXPORT.search(hit.message):
+        name, member = _UNKNOWN_NAME.search(hit.message), _NO_MEMBER.search(hit.message)
+        told = (name is None or name[1] not in known) and (
+            member is None or (hit.path, member[1]) not in partial
+        )
+        if told and not _PACKAGE_EXPORT.search(hit.message):
             yield hit
 
 
