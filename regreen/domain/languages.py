@@ -155,7 +155,7 @@ class ListedTest:
     asserts: bool
 
 
-class FileTests(Protocol):
+class FileTestTools(Protocol):
     """Runs whole test files by the project's own runner, in languages whose tests are not listened to one by one.
 
     A test's name is `PATH::TITLE`, its title what stands in the file.
@@ -427,7 +427,7 @@ class Language:
     gaps: frozenset[Capability]
     projects: ProjectTools
     tests: TestTools | None = None
-    file_tests: FileTests | None = None
+    file_tests: FileTestTools | None = None
     coverage: CoverageTool | None = None
     make_edits: MakeEdits | None = None
     make_mutants: MakeEdits | None = None

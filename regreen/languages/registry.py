@@ -14,7 +14,7 @@ from regreen.domain.languages import (
     CAPABILITIES,
     Capability,
     DependencyTools,
-    FileTests,
+    FileTestTools,
     Language,
     MakeEdits,
     ProjectTools,
@@ -105,7 +105,7 @@ def find_test_tools(path: str) -> TestTools | None:
     return language.tests if language is not None else None
 
 
-def find_file_tests(path: str) -> FileTests | None:
+def find_file_tests(path: str) -> FileTestTools | None:
     """What runs a test file as a whole, None where its tests are listened to one by one, or cannot be run."""
     language = find_language(path)
     return language.file_tests if language is not None else None

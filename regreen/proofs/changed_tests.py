@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from regreen.code.file_change import PatchedFile, is_layout_only
 from regreen.code.paths import is_lock_file, is_source, is_test, is_test_config
 from regreen.code.python_calls import FunctionNode, is_module, parse_python
-from regreen.domain.languages import FileTests
+from regreen.domain.languages import FileTestTools
 from regreen.domain.ports import Git
 from regreen.gate.facts import walk_functions
 from regreen.gate.judge import changed_files
@@ -205,7 +205,9 @@ def _find_changed(
             )
 
 
-def _find_changed_titles(file: PatchedFile, new: str, runner: FileTests) -> Iterator[ChangedTest]:
+def _find_changed_titles(
+    file: PatchedFile, new: str, runner: FileTestTools
+) -> Iterator[ChangedTest]:
     """The tests of a file whose source is new or otherwise; the file as a whole where something around them is."""
     before, after = runner.list_tests(file.old or ""), runner.list_tests(new)
     sources = {title: test.source for title, test in before.items()}

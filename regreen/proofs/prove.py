@@ -18,7 +18,7 @@ from regreen.code.paths import is_test, is_test_config
 from regreen.code.python_calls import is_module, parse_python
 from regreen.domain.errors import UserError
 from regreen.domain.job_control import ContextThreadPool, StopCondition
-from regreen.domain.languages import FileTests
+from regreen.domain.languages import FileTestTools
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git, Sandbox
 from regreen.environment.preparation import find_telling_line
@@ -243,7 +243,7 @@ class _Proof:
         }
         self.seconds = {"environment": 0.0, "tests": 0.0, "proof": 0.0, "mutants": 0.0}
         self.done: dict[str, TestProof] = {}
-        self._runner: FileTests | None = None
+        self._runner: FileTestTools | None = None
         self.capsule: Capsule | None = None
         self._candidates: list[tuple[TriedMutant, Candidate]] = []
         self.mutants: tuple[TriedMutant, ...] = ()
@@ -350,7 +350,7 @@ class _Proof:
 
     def _prove_groups(self) -> tuple[TestProof, ...]:
         """The tests of one language after the other, each with the faults in its own sources."""
-        whole, groups = self.parts, dict[FileTests | None, list[ChangedTest]]()
+        whole, groups = self.parts, dict[FileTestTools | None, list[ChangedTest]]()
         for test in whole.tests:
             groups.setdefault(find_file_tests(test.path), []).append(test)
         proofs: list[TestProof] = []

@@ -141,7 +141,7 @@ def test_a_type_whose_members_were_unknown_before_is_not_at_hand(
 ) -> None:
     code = "interface Part {{ size: number }}\nexport function show(part: Part) {{\n  return [{}, {}];\n}}\n"
     before: Files = {**PROJECT, "src/show.ts": code.format(known, "part.size")}
-    found = claims(story, before, {"src/show.ts": code.format(known, "part.siez")})
+    found = claims(story, before, {"src/show.ts": code.format(known, "part.sizes")})
     assert len([c for c in found if c.rule in {"tsc/TS2339", "tsc/TS2551"}]) == count
 
 
