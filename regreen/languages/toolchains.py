@@ -219,10 +219,8 @@ class TableFileTests:
             inside = posixpath.relpath(path, place or ".")
             line = run.replace("{files}", shlex.quote(inside))
             line = line.replace("{folder}", shlex.quote(f"./{posixpath.dirname(inside)}"))
-            binaries = (
-                f"PATH=/work/{shlex.quote(place)}/node_modules/.bin:/work/node_modules/.bin:$PATH"
-            )
-            runs.setdefault(f"cd /work/{shlex.quote(place)}; {binaries}; {line}", []).append(path)
+            binaries = f"PATH={_TREE}/{shlex.quote(place)}/node_modules/.bin:{_TREE}/node_modules/.bin:$PATH"
+            runs.setdefault(f"cd {_TREE}/{shlex.quote(place)}; {binaries}; {line}", []).append(path)
         parts = [
             f"echo {shlex.quote(_SECTION + chr(9).join(own))}; ({line}) 2>&1 </dev/null || ended=1"
             for line, own in runs.items()
