@@ -45,7 +45,7 @@ _WATCHER = (
 code=$?
 call=$(printf '%s\037' "$PWD" "$PATH" "$0" "$@"; echo .)
 [ $code = 0 ] && mark=+ || mark=!
-printf '%s%s\036' $mark "$call" >> "/work"/@LOG@
+printf '%s%s\036' $mark "$call" >> /work/@LOG@
 exit $code
 """
 )
