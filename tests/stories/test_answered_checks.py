@@ -156,6 +156,15 @@ def test_the_tests_of_a_change_are_judged_once(
     story.work()
     assert "**proven**" in pull.comments[-1]
     assert len(prepared) == before
+    story.pushes(pull, {"tests/test_red.py": "def test_red():\n    assert 1 == 2\n"})
+    story.work()
+    assert pull.checks["regreen/prove"] == "neutral"
+    story.says("alice", "/prove", on=pull)
+    story.work()
+    said = (
+        "not judged: tests fail at this commit (`tests/test_red.py::test_red`). Repair them first."
+    )
+    assert said in pull.comments[-1]
 
 
 _COUPONS = {

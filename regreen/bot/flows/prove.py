@@ -105,7 +105,12 @@ class _ProofFlow:
             result, repeat = self._find_proof(tests, asked_by)
             page = self.services.job_page_url(self.job.record.id)
             check = messages.proof_check(
-                head, result, required=self.config.prove.required, repeat=repeat or again, page=page
+                head,
+                result,
+                required=self.config.prove.required,
+                repeat=repeat or again,
+                page=page,
+                failing=self._list_failing_tests(),
             )
         except NoSandbox:
             check = messages.unproven_check(
@@ -118,6 +123,17 @@ class _ProofFlow:
         self.job.check_cancelled()
         self.github.post_check_run(check)
         return check
+
+    def _list_failing_tests(self) -> list[str]:
+        """The tests that failed in the latest review of this head, or its command where none was named."""
+        repo, number, head = self.repository.full_name, self.pull.number, self.pull.head_sha
+        reviews = self.services.store.documents(kind="review", repo=repo, number=number, limit=20)
+        latest = next((one.body for one in reviews if one.body.get("head") == head), {})
+        run = latest.get("tests") or {}
+        if not run or run["exit_code"] == 0:
+            return []
+        named = [one["test"] for one in run["failures"] if one["test"]]
+        return list(dict.fromkeys(named)) or [run["command"]]
 
     def _find_proof(self, tests: CompletedTrial | None, asked_by: str) -> tuple[ProofResult, str]:
         """The result, and the command that repeats it."""

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from regreen.bot.messages.causes import describe_repetition
-from regreen.bot.messages.markup import add_verdict, code_span, inline_prose, to_plain_line
+from regreen.bot.messages.markup import (
+    add_verdict,
+    code_span,
+    inline_prose,
+    to_plain_line,
+)
 from regreen.domain.github import CheckRun, Conclusion
 from regreen.proofs.prove import ProofResult
 
@@ -21,14 +29,16 @@ _WORDS = {
 
 
 def describe_mutants(result: ProofResult) -> str:
-    """How many faults in the changed lines no test noticed; "" where none was tried."""
+    """How many faults in the changed lines no test of the changed test files noticed; "" where none was tried."""
     total = len(result.mutants)
+    paths = {test.test.partition("::")[0] for test in result.tests}
+    by = next(iter(paths)) if len(paths) == 1 else "the changed test files"
     lived = sum(mutant.killed_by is None for mutant in result.mutants)
     if not total:
         return ""
     if not lived:
-        return f"all {total} faults in the changed lines are noticed"
-    return f"{lived} of {total} faults in the changed lines would pass unnoticed"
+        return f"all {total} faults in the changed lines are noticed by {by}"
+    return f"{lived} of {total} faults in the changed lines are not noticed by {by}"
 
 
 def format_proof(result: ProofResult) -> str:
@@ -52,12 +62,27 @@ def format_proof(result: ProofResult) -> str:
 
 
 def proof_check(
-    head_sha: str, result: ProofResult, *, required: bool, repeat: str = "", page: str = ""
+    head_sha: str,
+    result: ProofResult,
+    *,
+    required: bool,
+    repeat: str = "",
+    page: str = "",
+    failing: Sequence[str] = (),
 ) -> CheckRun:
-    """The verdict on a pull request's tests; it fails only where it is `required` and they do not hold."""
-    held: Conclusion = "success" if result.verdict in {"proven", "nothing_to_prove"} else "neutral"
+    """The verdict on a pull request's tests; it fails only where it is `required` and they do not hold.
+
+    `failing` are the tests that fail at this commit: then it is never green, and says nothing of faults, which those
+    tests might notice once they pass.
+    """
+    unjudged = ""
+    if failing:
+        unjudged = "faults in the changed lines are not judged: tests fail at this commit"
+        result = replace(result, mutants=())
+    is_held = result.verdict in {"proven", "nothing_to_prove"} and not failing
+    held: Conclusion = "success" if is_held else "neutral"
     failed = required and result.verdict in {"not_discriminating", "refused"}
-    title = to_plain_line(_make_title(result), _MAX_TITLE_CHARS)
+    title = to_plain_line(_make_title(result, unjudged), _MAX_TITLE_CHARS)
     rows = [
         f"- {code_span(test.test, 200)}: **{_WORDS[test.verdict]}**, {inline_prose(test.reason[:500])}"
         for test in result.tests[:_MAX_ROWS]
@@ -69,11 +94,15 @@ def proof_check(
         unnoticed = _list_unnoticed(result)
         end = ":\n\n" if unnoticed else "."
         how = (
-            " (each line below was put in the place of the one in the change, and no test failed)"
+            " (each line below was put in the place of the one in the change, and none of these tests failed)"
             if unnoticed
             else ""
         )
         parts.append(mutants_line[:1].upper() + mutants_line[1:] + how + end + "\n".join(unnoticed))
+    if unjudged:
+        names = ", ".join(code_span(name, 100) for name in failing[:5])
+        more = f" and {len(failing) - 5} more" if len(failing) > 5 else ""
+        parts.append(f"{unjudged[:1].upper()}{unjudged[1:]} ({names}{more}). Repair them first.")
     holds = {True: "holds", False: "does not hold", None: "not known"}
     parts += [
         "\n".join(
@@ -95,12 +124,12 @@ def proof_check(
     return add_verdict(check, result.verdict, tests=len(result.tests))
 
 
-def _make_title(result: ProofResult) -> str:
+def _make_title(result: ProofResult, unjudged: str) -> str:
     proven = [test.test.rpartition("::")[2] for test in result.tests if test.verdict == "proven"]
     if result.verdict != "proven" or not proven:
         return f"{_WORDS[result.verdict].capitalize()}: {result.reason}"
     others = f" and {len(proven) - 1} more" if len(proven) > 1 else ""
-    mutants_line = describe_mutants(result)
+    mutants_line = unjudged or describe_mutants(result)
     return f"Proven by {proven[0]}{others}" + (f"; {mutants_line}" if mutants_line else "")
 
 
