@@ -174,6 +174,6 @@ def test_a_pytest_without_the_option_to_go_on_gets_it(known: bool, project: Path
         "regreen_listen.pytest_addoption(parser)",
         "print(parser.parse([option]).continue_on_collection_errors)",
     ]
-    env = {"PYTHONPATH": str(project / ".regreen-listen")}
+    env = {"PYTHONPATH": str(project / ".listen")}
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], env=env, capture_output=True, text=True, check=True)  # fmt: skip
     assert done.stdout.strip() == ("1" if known else "True")
