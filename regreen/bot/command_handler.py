@@ -561,7 +561,8 @@ class CommandHandler:
             if wanted and wanted in {finding.id, finding.fingerprint}:
                 self._record_dismissal(event, github, finding, reason)
                 self._refresh(event.where, event.number, context.loaded.config)
-                return messages.finding_dismissed(finding.title)
+                is_own = context.pull is not None and context.pull.author == context.login
+                return messages.finding_dismissed(finding.title, context.login if is_own else "")
         return messages.unknown_finding(wanted, [(f.id, f.title) for f in posted.values()])
 
     def _record_dismissal(

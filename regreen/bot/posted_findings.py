@@ -83,14 +83,14 @@ class PostedFindings:
             ),
         )
 
-    def dismissed_by(self) -> dict[str, str]:
-        """The fingerprints of the findings that somebody dismissed here, and who did."""
+    def dismissals(self) -> dict[str, Dismissal]:
+        """What somebody dismissed here, by fingerprint."""
         dismissed = self._store.find_all(Dismissal, repo=self._repo, number=self._number)
-        return {dismissal.fingerprint: dismissal.login for dismissal in dismissed}
+        return {dismissal.fingerprint: dismissal for dismissal in dismissed}
 
     def dismissed_names(self) -> set[str]:
         """The fingerprints of the findings that somebody dismissed here."""
-        return set(self.dismissed_by())
+        return set(self.dismissals())
 
     def record_posted(self, finding: Finding, text_of: TextOf) -> None:
         """Record that a finding was posted."""

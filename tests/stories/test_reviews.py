@@ -97,7 +97,10 @@ def test_a_dismissed_finding_never_returns(story: Story) -> None:
     story.says("alice", f"/dismiss {finding} it is a test server", on=pull)
     story.work()
     assert pull.comments[-1].startswith("Dismissed: ")
-    assert f"`{finding}`" in (pull.check.summary or "").partition("Dismissed by `alice`")[2]
+    assert f"`{finding}`" in (pull.check.summary or "").partition("Dismissed, and still")[2]
+    assert "; dismissed by `alice`, the author of this change: it is a test server" in (
+        pull.check.summary or ""
+    )
     before = len(pull.remarks)
     story.says("alice", "/review full", on=pull)
     story.work()

@@ -15,6 +15,7 @@ from regreen.adapters.git.repository import GitRepository
 from regreen.bot import messages
 from regreen.bot.messages.markup import count_noun
 from regreen.domain.errors import ConfigProblem
+from regreen.domain.github import CheckRun
 from regreen.domain.models import (
     Cost,
     Evidence,
@@ -27,6 +28,7 @@ from regreen.domain.models import (
     WithheldFinding,
 )
 from regreen.domain.repo_config import RepoConfig, ReviewConfig
+from regreen.domain.state_records import Dismissal
 from regreen.fixers.case import Attempt, FixResult, GuiltyCommit, InitialFailure
 from regreen.fixers.report import format_markdown
 from tests.checkout import Checkout
@@ -165,7 +167,7 @@ Reviewed 1 of 1 file.
 
 No model call was needed.
 
-This check is neutral: no finding here is severe enough to block (`review.blocking`).
+This check is neutral: `review.blocking` is `none`, so no finding blocks a merge.
 
 Reproduce: `regreen review --base bbbbbbbbbbbb --head aaaaaaaaaaaa`
 
@@ -231,18 +233,32 @@ def test_buttons_are_offered_where_they_apply() -> None:
 
 
 def test_a_dismissed_finding_leaves_the_check() -> None:
-    check = messages.review_check(
-        _REVIEW, RepoConfig(), external_id="x", details_url="", dismissed={"abc": "ada"}
-    )
+    dismissed = {"abc": Dismissal("o/r", 1, "abc", "ada", "it is meant")}
+
+    def check_of(author: str) -> CheckRun:
+        return messages.review_check(
+            _REVIEW,
+            RepoConfig(),
+            external_id="x",
+            details_url="",
+            dismissed=dismissed,
+            author=author,
+        )
+
+    check = check_of("bob")
     assert (check.title, check.conclusion, check.annotations) == ("No findings", "success", ())
-    assert "Dismissed by `ada`, and still counted in the statistics:" in (check.summary or "")
+    assert "Dismissed, and still counted in the statistics:" in (check.summary or "")
+    assert "; dismissed by `ada`: it is meant" in (check.summary or "")
+    own = check_of("ada")
+    assert own.title == "No findings; 1 high dismissed by the author of the change"
+    assert "; dismissed by `ada`, the author of this change: it is" in (own.summary or "")
     assert "This check is neutral" not in (check.summary or "")
 
 
 @pytest.mark.parametrize(
     ("review", "why"),
     [
-        (_REVIEW, "no finding here is severe enough to block (`review.blocking`)"),
+        (_REVIEW, "`review.blocking` is `none`, so no finding blocks a merge"),
         (replace(_CLEAN, tests=_FAILED), "failing tests are for the project's own CI to block"),
     ],
 )

@@ -139,7 +139,8 @@ def refresh_check(
         external_id=key,
         details_url=services.job_page_url(newest[0].job),
         standing=posted.still_standing(review),
-        dismissed=posted.dismissed_by(),
+        dismissed=posted.dismissals(),
+        author=newest[0].body.get("author", ""),
     )
     github.post_check_run(check)
     conclusion = f"{check.conclusion}: {check.title}"
@@ -379,7 +380,8 @@ class _ReviewFlow:
             note=note,
             standing=standing,
             fixed=len(gone),
-            dismissed=self._remembered.dismissed_by(),
+            dismissed=self._remembered.dismissals(),
+            author=pull.author,
         )
         self._update_check(check)
         conclusion = f"{check.conclusion}: {check.title}"

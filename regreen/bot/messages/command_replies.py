@@ -60,9 +60,10 @@ def model_missing(request: str) -> str:
     return f"{request} needs a language model, and none is configured. `/review`, `/fix` and `/bisect` work without one."
 
 
-def finding_dismissed(title: str) -> str:
-    """The finding was dismissed."""
-    return f"Dismissed: {inline_prose(title)}. It will not be raised again."
+def finding_dismissed(title: str, author: str = "") -> str:
+    """The finding was dismissed; `author`: who did, where the change is their own."""
+    own = f" {code_span(author)}, who dismissed it, is the author of this change." if author else ""
+    return f"Dismissed: {inline_prose(title)}. It will not be raised again.{own}"
 
 
 def unknown_finding(wanted: str, known: Sequence[tuple[str, str]]) -> str:

@@ -30,6 +30,7 @@ from regreen.domain.github import (
 )
 from regreen.domain.models import DIMENSIONS, Evidence, Finding, Review, Severity
 from regreen.domain.repo_config import CONFIG_PATH, RepoConfig
+from regreen.domain.state_records import Dismissal
 from regreen.environment.preparation import render_environment
 from regreen.reviewers.summary import describe_result, find_worst
 
@@ -125,29 +126,31 @@ def review_check(
     note: str = "",
     standing: Sequence[Finding] = (),
     fixed: int = 0,
-    dismissed: Mapping[str, str] = {},
+    dismissed: Mapping[str, Dismissal] = {},
+    author: str = "",
 ) -> CheckRun:
     """The check run of a finished review: success only if everything selected was read and has no finding.
 
     `standing` was posted for an earlier push and still holds; `fixed` counts posted findings that are gone;
-    `dismissed` holds the fingerprints of findings that somebody has dismissed since, each with who did.
+    `dismissed` holds the fingerprints of findings that somebody has dismissed since; `author` wrote the change.
     """
     ruled_out = [f for f in review.findings if f.fingerprint in dismissed]
     review = replace(
         review, findings=tuple(f for f in review.findings if f.fingerprint not in dismissed)
     )
     standing = [f for f in standing if f.fingerprint not in dismissed]
+    own = [f for f in ruled_out if author and dismissed[f.fingerprint].login == author]
     conclusion = _conclude_review(review, config, standing)
     lead, _, reading = review.summary.partition("\n\n")
     lead = describe_result(review.findings, len(standing), review.tests) if ruled_out else lead
     parts = [note, f"**{inline_prose(lead)}**", *_describe_failing_tests(review)]
     parts += [_list_findings(review.findings), _describe_earlier_findings(standing, fixed)]
     if ruled_out:
-        who = sorted({dismissed[f.fingerprint] for f in ruled_out} - {""})
-        by = f" by {', '.join(map(code_span, who))}" if who else ""
-        parts.append(
-            f"Dismissed{by}, and still counted in the statistics:\n\n{_list_findings(ruled_out)}"
+        rows = "\n".join(
+            _list_findings([f]) + _describe_dismissal(dismissed[f.fingerprint], author)
+            for f in _sort_findings(ruled_out)
         )
+        parts.append(f"Dismissed, and still counted in the statistics:\n\n{rows}")
     command = reproduce_review(review)
     parts += [
         _format_coverage(review),
@@ -155,14 +158,14 @@ def review_check(
         _describe_unread_and_skipped(review),
         render_environment(review.environment),
         _format_cost(review),
-        _explain_neutral(review, standing) if conclusion == "neutral" else "",
+        _explain_neutral(review, config, standing) if conclusion == "neutral" else "",
         f"Reproduce: {code_span(command)}" if command else "",
     ]
     check = CheckRun(
         name=CHECK_NAME,
         head_sha=review.head,
         external_id=external_id,
-        title=_check_title(review, standing),
+        title=(_check_title(review, standing) + _name_own_dismissals(own))[:250],
         summary="\n\n".join(p for p in parts if p),
         conclusion="neutral" if note and conclusion == "success" else conclusion,
         annotations=tuple(_make_annotation(f) for f in review.findings if f.side == "RIGHT"),
@@ -183,6 +186,22 @@ def review_check(
         tests=None if tests is None else "passed" if tests.passed else "failed",
         not_reviewed=list(review.gaps[:20]),
     )
+
+
+def _describe_dismissal(dismissal: Dismissal, author: str) -> str:
+    """Who dismissed a finding, whether it is of their own change, and why."""
+    own = ", the author of this change" if author and dismissal.login == author else ""
+    why = inline_prose(dismissal.reason[:200]) or "no reason was given"
+    return f"; dismissed by {code_span(dismissal.login)}{own}: {why}" if dismissal.login else ""
+
+
+def _name_own_dismissals(own: Sequence[Finding]) -> str:
+    """What the author of a change dismissed in it, for the title."""
+    if not own:
+        return ""
+    worst = "" if len(own) == 1 else ", worst is " + find_worst(own).severity
+    number = f"1 {own[0].severity}" if len(own) == 1 else str(len(own))
+    return f"; {number} dismissed by the author of the change{worst}"
 
 
 def _name_verdict(review: Review, config: RepoConfig, standing: Sequence[Finding]) -> str:
@@ -310,11 +329,14 @@ def _conclude_review(review: Review, config: RepoConfig, standing: Sequence[Find
     return "neutral" if review.gaps or review.findings or standing else "success"
 
 
-def _explain_neutral(review: Review, standing: Sequence[Finding]) -> str:
+def _explain_neutral(review: Review, config: RepoConfig, standing: Sequence[Finding]) -> str:
+    found = (*review.findings, *standing)
     if review.tests is not None and not review.tests.passed:
         why = "failing tests are for the project's own CI to block"
-    elif review.findings or standing:
-        why = "no finding here is severe enough to block (`review.blocking`)"
+    elif all(review_settings(config, f.path).blocking == "none" for f in found) and found:
+        why = "`review.blocking` is `none`, so no finding blocks a merge"
+    elif found:
+        why = "no finding here is as severe as `review.blocking` asks for"
     else:
         why = "not everything that should be reviewed was"
     return f"This check is neutral: {why}."
@@ -397,12 +419,15 @@ def _format_line_ranges(lines: Sequence[int]) -> str:
     return ", ".join(shown) + (", …" if len(spans) > 20 else "")
 
 
+def _sort_findings(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda f: (-_SEVERITY_ORDER.index(f.severity), -f.confidence))
+
+
 def _list_findings(findings: Iterable[Finding]) -> str:
     """The findings, worst first."""
-    ordered = sorted(findings, key=lambda f: (-_SEVERITY_ORDER.index(f.severity), -f.confidence))
     lines = [
         f"- **{f.severity}** {_format_location(f)} {inline_prose(f.title)} ({f.confidence:.0%}, `{f.id}`)"
-        for f in ordered
+        for f in _sort_findings(findings)
     ]
     return "\n".join(lines)
 
