@@ -373,7 +373,10 @@ def test_a_failed_job_is_seen_behind_a_hundred_failed_maintenance_jobs(store: Da
 def test_a_proofs_page_lists_the_faults_that_no_test_notices(store: Database) -> None:
     job = fill_with_hostile_words(store, "o/r", "words")
     shown = _operator(store).get(f"/jobs/{job}").text
-    assert "1 of 2 faults that were put into the changed lines would pass unnoticed" in shown
+    assert (
+        "1 of 2 faults that were put into the changed lines are not noticed by the changed test files"
+        in shown
+    )
     assert shown.count("<code>words:3</code>") == 1
 
 
