@@ -235,12 +235,12 @@ class TableFileTests:
         failures: list[Failure] = []
         for section in f"\n{output}".split(f"\n{_SECTION}")[1:]:
             head, _, text = section.partition("\n")
-            told = dict(self._read_outcomes(text))
+            outcomes = dict(self._read_outcomes(text))
             # a test with parts has no words of its own
             failed = sorted(read_failures(text), key=lambda one: not one.message)
             for path in head.split("\t"):
                 known = sorted(titles.get(path, ()), key=len, reverse=True)
-                for name, word in told.items():
+                for name, word in outcomes.items():
                     title = _find_title(name, known) or name
                     if words.get(f"{path}::{title}") != "failed":
                         words[f"{path}::{title}"] = word

@@ -266,10 +266,10 @@ class FailureBlock:
                 StackFrame(make_relative(place["path"]), parse_line_number(place["line"]), called)
             )
             return
-        if (told := _PLACED_MESSAGE.match(line)) is not None:
-            where = parse_line_number(told["line"])
-            self._frames.append(StackFrame(make_relative(told["path"]), where, told["kind"]))
-            line = ": ".join(part for part in (told["kind"], told["message"]) if part)
+        if (placed := _PLACED_MESSAGE.match(line)) is not None:
+            where = parse_line_number(placed["line"])
+            self._frames.append(StackFrame(make_relative(placed["path"]), where, placed["kind"]))
+            line = ": ".join(part for part in (placed["kind"], placed["message"]) if part)
         text = line.strip().removeprefix("=> ")
         if text in _SECTION_HEADS or not text or text.startswith("at "):
             return

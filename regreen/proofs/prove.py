@@ -427,8 +427,8 @@ class _Proof:
             first, second = self._run_twice(tests)
         self._without_change += [first.base, second.base]
         if not first.head.tests:
-            told = find_telling_line(first.head.output) or first.head.result.ended
-            why = f"no test ran with the change: {told}"
+            ending = find_telling_line(first.head.output) or first.head.result.ended
+            why = f"no test ran with the change: {ending}"
             return tuple(
                 TestProof(test.test, "error", "fail", "inconclusive", why) for test in tests
             )

@@ -65,9 +65,9 @@ def _describe_file(context: ReviewContext, file: FileChange) -> str:
         "changes": [n for n, is_touched in touched.items() if is_touched and n in before],
         "removes": [n for n in before if n not in after],
     }
-    told = [f"{verb} {_name_some(names)}" for verb, names in parts.items() if names]
+    changes = [f"{verb} {_name_some(names)}" for verb, names in parts.items() if names]
     status = [file.status] if file.status in {"added", "deleted"} else []
-    return moved + "; ".join([*status, *told, size])
+    return moved + "; ".join([*status, *changes, size])
 
 
 def _read_spans(path: str, text: str | None) -> dict[str, range]:

@@ -77,12 +77,15 @@ def _prove(made: Repository, base: str) -> dict[str, Any]:
     return document
 
 
-def test_each_new_test_is_judged_by_how_it_ends_without_the_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    """An empty repository, and a `REGREEN_HOME` of its own."""
     sandbox_or_skip()
     monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
-    made = Repository(tmp_path / "repo")
+    return Repository(tmp_path / "repo")
+
+
+def test_each_new_test_is_judged_by_how_it_ends_without_the_change(made: Repository) -> None:
     base = made.commit("base", {"calc.py": BEFORE, "conftest.py": ""})
     made.commit("divide", {"calc.py": AFTER, "tests/test_calc.py": TESTS})
     options = ("--repo", str(made.path), "--base", base, "--head", "HEAD", "--setup", SETUP, "--format", "json")  # fmt: skip
@@ -107,12 +110,7 @@ def test_each_new_test_is_judged_by_how_it_ends_without_the_change(
     assert (again.stdout.split()[0], again.return_value) == ("same", 0)
 
 
-def test_the_tests_of_a_project_that_uses_unittest_are_judged_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sandbox_or_skip()
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
-    made = Repository(tmp_path / "repo")
+def test_the_tests_of_a_project_that_uses_unittest_are_judged_too(made: Repository) -> None:
     base = made.commit("base", {"calc.py": BEFORE, "test_half.py": "import unittest\n"})
     case = "import unittest\n\nimport calc\n\n\nclass Zero(unittest.TestCase):\n    def test_zero(self):\n        self.assertIsNone(calc.divide(1, 0))\n"
     made.commit("divide", {"calc.py": AFTER, "test_calc.py": case})
@@ -120,12 +118,7 @@ def test_the_tests_of_a_project_that_uses_unittest_are_judged_too(
     assert (test["base"], test["head"], test["verdict"]) == ("fail", "pass", "proven")
 
 
-def test_a_test_file_that_cannot_be_read_leaves_the_proof_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sandbox_or_skip()
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
-    made = Repository(tmp_path / "repo")
+def test_a_test_file_that_cannot_be_read_leaves_the_proof_open(made: Repository) -> None:
     base = made.commit("base", {"calc.py": BEFORE})
     old = "def test_zero():\n    print 'for Python 2'\n"
     made.commit("divide", {"calc.py": AFTER, "tests/test_calc.py": old})
@@ -135,11 +128,8 @@ def test_a_test_file_that_cannot_be_read_leaves_the_proof_open(
 
 
 def test_a_section_that_pytest_calls_otherwise_today_keeps_no_test_from_running(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: Repository,
 ) -> None:
-    sandbox_or_skip()
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
-    made = Repository(tmp_path / "repo")
     old = "[metadata]\nname = calc\n\n[pytest]\nusefixtures = zero\n"
     fixture = "import pytest\n\n\n@pytest.fixture\ndef zero(request):\n    request.node.zero = 0\n"
     base = made.commit("base", {"calc.py": BEFORE, "setup.cfg": old, "tests/conftest.py": fixture})
@@ -150,11 +140,8 @@ def test_a_section_that_pytest_calls_otherwise_today_keeps_no_test_from_running(
 
 
 def test_what_is_mended_in_a_manifest_is_proven_with_the_manifest_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: Repository,
 ) -> None:
-    sandbox_or_skip()
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
-    made = Repository(tmp_path / "repo")
     base = made.commit("base", {"calc.py": BEFORE, "pyproject.toml": "[project]\nname = 'calc'\n"})
     script = "[project]\nname = 'calc'\nscripts = {calc = 'calc:main'}\n"
     test = "from pathlib import Path\n\n\ndef test_script():\n    assert 'calc:main' in Path('pyproject.toml').read_text()\n"
@@ -168,12 +155,7 @@ def test_what_is_mended_in_a_manifest_is_proven_with_the_manifest_as_it_was(
     assert again.stdout.split()[0] == "same"
 
 
-def test_lines_for_another_python_say_nothing_of_a_test(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sandbox_or_skip()
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
-    made = Repository(tmp_path / "repo")
+def test_lines_for_another_python_say_nothing_of_a_test(made: Repository) -> None:
     base = made.commit("base", {"calc.py": BEFORE})
     old = BEFORE.replace(
         "    return a / 2\n",
@@ -219,12 +201,7 @@ PACKAGE = '{"name": "shop", "type": "module", "scripts": {"test": "node --test"}
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-def test_each_new_test_of_a_javascript_change_is_judged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sandbox_or_skip()
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
-    made = Repository(tmp_path / "repo")
+def test_each_new_test_of_a_javascript_change_is_judged(made: Repository) -> None:
     before = SCRIPT % ("price - percent", "")
     after = SCRIPT % ("price - (price * percent) / 100", "export const half = (a) => a / 2;\n")
     base = made.commit("base", {"package.json": PACKAGE, "prices.js": before})
@@ -243,11 +220,8 @@ def test_each_new_test_of_a_javascript_change_is_judged(
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_a_javascript_test_that_notices_no_fault_does_not_prove_the_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: Repository,
 ) -> None:
-    sandbox_or_skip()
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
-    made = Repository(tmp_path / "repo")
     base = made.commit("base", {"package.json": PACKAGE, "prices.js": SCRIPT % ("price - 1", "")})
     loose = SCRIPT_TESTS.replace(
         "prices.discount(200, 10), 180", "typeof prices.discount(9, 1), 'number'"

@@ -331,10 +331,10 @@ def _without_known_names(
     partial = {(h.path, m[1]) for h in before if (m := _NO_MEMBER.search(h.message))}
     for hit in new:
         name, member = _UNKNOWN_NAME.search(hit.message), _NO_MEMBER.search(hit.message)
-        told = (name is None or name[1] not in known) and (
+        is_new = (name is None or name[1] not in known) and (
             member is None or (hit.path, member[1]) not in partial
         )
-        if told and not _PACKAGE_EXPORT.search(hit.message):
+        if is_new and not _PACKAGE_EXPORT.search(hit.message):
             yield hit
 
 

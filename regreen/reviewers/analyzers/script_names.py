@@ -101,9 +101,9 @@ class _Function:
     @cached_property
     def is_overloaded(self) -> bool:
         """Whether it asks what kind of value an argument is, and so takes them in more than one order."""
-        said = "|".join(re.escape(n) for n in self.parameters if n)
-        asked = rf"(?:typeof\s+|Array\.isArray\()(?:{said})(?![\w$])|(?<![\w$.])(?:{said})\s+instanceof\b"
-        return bool(said) and re.search(asked, self._body) is not None
+        parameters = "|".join(re.escape(n) for n in self.parameters if n)
+        asked = rf"(?:typeof\s+|Array\.isArray\()(?:{parameters})(?![\w$])|(?<![\w$.])(?:{parameters})\s+instanceof\b"
+        return bool(parameters) and re.search(asked, self._body) is not None
 
 
 @dataclass(frozen=True)
@@ -795,14 +795,14 @@ def _is_read_as_value(binding: Node, call: Node) -> bool:
     """Whether the name that a call's result is bound to is read, and never awaited or handed on as a promise."""
     name = node_text(binding.child_by_field_name("name") or binding.child_by_field_name("left"))
     around = _enclosing_function(binding)
-    said = re.sub(rf"(?<![\w$.])await\s*{re.escape(node_text(call))}", "", node_text(around))
+    code = re.sub(rf"(?<![\w$.])await\s*{re.escape(node_text(call))}", "", node_text(around))
     word = rf"(?<![\w$.]){re.escape(name)}(?![\w$])"
     settled = rf"await\s+{word}(?!\s*[.\[])|{word}\s*\.\s*(?:then|catch|finally)\b|(?:all|allSettled|race|any|push)\s*\([^()]*{word}"
     read = rf"{word}\s*(?:\.\s*(?!then\b|catch\b|finally\b)[A-Za-z_$]|\[)"
     handed_on = rf"(?:return|yield)\s+{word}(?!\s*[.\[])"
-    if re.search(settled, said):
+    if re.search(settled, code):
         return False
-    return bool(re.search(read, said)) or not re.search(handed_on, said)
+    return bool(re.search(read, code)) or not re.search(handed_on, code)
 
 
 def _enclosing_function(node: Node) -> Node:
