@@ -343,9 +343,12 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
     again = "regreen prove --base aaa --head bbb"
     for check in (proof_check("a" * 40, long, required=False, repeat=again), unproven_check("a" * 40, "no sandbox", again)):  # fmt: skip
         assert f"<sub>Repeat it: `{again}`</sub>" in check.summary
-    again = "regreen prove --base aaa --head bbb"
-    for check in (proof_check("a" * 40, long, required=False, repeat=again), unproven_check("a" * 40, "no sandbox", again)):  # fmt: skip
-        assert f"<sub>Repeat it: `{again}`</sub>" in check.summary
+    blind = TestProof(name, "pass", "pass", "not_discriminating", "green on both, and with `x` too")
+    loose = ProofResult("not_discriminating", "green on both, and with `x` too", (blind,), mutants)
+    assert proof_check("a" * 40, loose, required=True).conclusion == "failure"
+    open_ = proof_check("a" * 40, loose, required=True, failing=["test_b.test_sum"])
+    assert open_.conclusion == "neutral"
+    assert "with `x` too" not in f"{open_.title}{open_.summary}", "it rests on a fault"
     title = proof_check("a" * 40, long, required=False).title
     assert title.startswith("Inconclusive: the environment the")
     assert title.endswith((" the…", " environment…"))
@@ -375,6 +378,15 @@ def test_the_title_of_a_javascript_test_may_look_like_a_case() -> None:
 
 
 RUNS = Path(__file__).parent.parent / "data" / "test_files"
+
+
+def test_the_path_of_a_test_file_is_no_markup_in_the_check() -> None:
+    path = "tests/@octocat ![x](https://evil.example/p.png) <b>/test_a.py"
+    test = TestProof(f"{path}::test_a", "fail", "pass", "proven", "assert 1 == 2")
+    mutants = (TriedMutant("calc.py", 4, "return 1", None),)
+    check = proof_check("a" * 40, ProofResult("proven", "red", (test,), mutants), required=False)
+    assert f"not noticed by `{path}`" in check.summary
+    assert check.summary.count("@octocat") == check.summary.count("`tests/@octocat")
 
 
 @pytest.mark.parametrize(

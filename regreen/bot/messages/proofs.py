@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from regreen.bot.messages.causes import describe_repetition
@@ -28,11 +28,14 @@ _WORDS = {
 }
 
 
-def describe_mutants(result: ProofResult) -> str:
-    """How many faults in the changed lines no test of the changed test files noticed; "" where none was tried."""
+def describe_mutants(result: ProofResult, show_path: Callable[[str], str] = str) -> str:
+    """How many faults in the changed lines no test of the changed test files noticed; "" where none was tried.
+
+    `show_path` makes of a path, which comes from the pull request, what may stand in the text.
+    """
     total = len(result.mutants)
     paths = {test.test.partition("::")[0] for test in result.tests}
-    by = next(iter(paths)) if len(paths) == 1 else "the changed test files"
+    by = show_path(next(iter(paths))) if len(paths) == 1 else "the changed test files"
     lived = sum(mutant.killed_by is None for mutant in result.mutants)
     if not total:
         return ""
@@ -78,7 +81,7 @@ def proof_check(
     unjudged = ""
     if failing:
         unjudged = "faults in the changed lines are not judged: tests fail at this commit"
-        result = replace(result, mutants=())
+        result = _drop_judged_faults(result, unjudged)
     is_held = result.verdict in {"proven", "nothing_to_prove"} and not failing
     held: Conclusion = "success" if is_held else "neutral"
     failed = required and result.verdict in {"not_discriminating", "refused"}
@@ -90,7 +93,7 @@ def proof_check(
     single = result.verdict == "proven" and len(rows) == 1  # then its row says it all
     verdict = f"**{_WORDS[result.verdict].capitalize()}**: {inline_prose(result.reason[:1000])}"
     parts = ["\n".join(rows)] if single else [verdict, "\n".join(rows)]
-    if mutants_line := describe_mutants(result):
+    if mutants_line := describe_mutants(result, lambda path: code_span(path, 200)):
         unnoticed = _list_unnoticed(result)
         end = ":\n\n" if unnoticed else "."
         how = (
@@ -122,6 +125,20 @@ def proof_check(
         details_url=page,
     )
     return add_verdict(check, result.verdict, tests=len(result.tests))
+
+
+def _drop_judged_faults(result: ProofResult, why: str) -> ProofResult:
+    """The result without what rests on faults that no test noticed, each for this reason."""
+    tests = tuple(
+        replace(test, verdict="inconclusive", reason=why)
+        if test.verdict == "not_discriminating"
+        else test
+        for test in result.tests
+    )
+    result = replace(result, mutants=(), tests=tests)
+    if result.verdict == "not_discriminating":
+        return replace(result, verdict="inconclusive", reason=why)
+    return result
 
 
 def _make_title(result: ProofResult, unjudged: str) -> str:
