@@ -244,15 +244,20 @@ _CHECK_ONLY_FLAGS = frozenset(
 
 def find_generator_remedies(*scripts: str) -> Iterator[Remedy]:
     """The repository's own generators in checking mode (`gen.py --check`), without that mode."""
+    runners = set(load_tools().programs["own_runners"])
     for script in scripts:
         folder, rest = split_folder(script)
         for call in find_commands(rest):
             _, words = split_runner(call.arguments)
             flags = [word for word in call.arguments if word not in _CHECK_ONLY_FLAGS]
-            own = words[:1] and (
-                any("/" in word or ".py" in word for word in words[:2])
-                or "-m" in call.arguments
-                or " ".join(words[:2]) in load_tools().programs["own_runners"]
+            own = (
+                words[:1]
+                and (
+                    any("/" in word or ".py" in word for word in words[:2])
+                    or "-m" in call.arguments
+                    # some of these are runners whose own words were split off
+                    or not runners.isdisjoint((" ".join(words[:2]), " ".join(call.arguments[:2])))
+                )
             )
             if own and len(flags) < len(call.arguments) and _make_writing_remedy(call) is None:
                 there = f"cd {folder.rstrip('/')}\n" if folder else ""
@@ -276,7 +281,8 @@ for word; do
     *) if [ -f "$word" ] && git ls-files --error-unmatch -- "$word" >/dev/null 2>&1; then kept=$word; else made=$word; fi;;
   esac
 done
-export PATH="${PATH#/tmp/regreen-takes:}"
+# not only in front: an environment that is activated later puts itself there
+PATH=$(printf %s "$PATH" | tr : '\n' | grep -vxF /tmp/regreen-takes | paste -sd: -); export PATH
 [ -n "$kept" ] && [ -n "$made" ] && [ ! -d "$made" ] || exec "${0##*/}" "$@"
 if [ "$made" = - ]; then cat; else cat -- "$made"; fi > /tmp/regreen-made
 [ ! -s /tmp/regreen-made ] || cat /tmp/regreen-made > "$kept"

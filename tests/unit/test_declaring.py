@@ -101,6 +101,13 @@ def test_requirements_that_lack_a_hash_are_compiled_anew() -> None:
     assert other.endswith("pip-compile requirements.in --output-file dev.txt")
 
 
+def test_each_lock_that_is_named_as_stale_is_made_anew() -> None:
+    names = ("other/gone.txt", "requirements/test.txt", "requirements/base.txt")
+    said = "".join(f"ERROR! {name} was not regenerated after changes in x.in.\n" for name in names)
+    (found,) = make_lock_remedies("true", said, ["requirements/base.txt", "requirements/test.txt"])
+    assert found.writes == ("requirements/test.txt", "requirements/base.txt")
+
+
 @pytest.mark.parametrize(
     ("text", "script"),
     [

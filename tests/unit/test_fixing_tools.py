@@ -16,6 +16,7 @@ from regreen.shell.fixing_tools import (
     fixes_files_itself,
     make_comparison_remedy,
 )
+from regreen.shell.tools import load_tools
 
 
 @pytest.mark.parametrize(
@@ -101,9 +102,12 @@ def test_files_of_the_repository_that_are_compared_with_each_other_stay(tmp_path
     for name, text in {"a": "1\n", "b": "2\n"}.items():
         (tmp_path / name).write_text(text)
     subprocess.run(["bash", "-c", "git init -q && git add -A"], cwd=tmp_path, check=True)
-    remedy = make_comparison_remedy("diff a b", ["diff a b"])
-    assert remedy is not None
-    subprocess.run(["bash", "-c", remedy.script], cwd=tmp_path, check=False, capture_output=True)
+    for command in ("diff a b", 'PATH="/usr/bin:$PATH"; export PATH; env diff a b'):
+        remedy = make_comparison_remedy(command, ["diff a b"])
+        assert remedy is not None
+        script = ["bash", "-c", remedy.script]
+        done = subprocess.run(script, cwd=tmp_path, check=False, capture_output=True, timeout=20)
+        assert (done.returncode, b"> 2" in done.stdout) == (1, True)
     assert [(tmp_path / name).read_text() for name in "ab"] == ["1\n", "2\n"]
     assert make_comparison_remedy("make x", ["make x", "git diff --exit-code names"]) is None
 
@@ -118,6 +122,23 @@ def test_what_a_compiler_is_sure_of_needs_no_person_and_what_it_guesses_does() -
     assert sure.script.startswith("(cd rust\ncargo fix --broken-code ".replace("rust", "rust/"))
     assert sure.script.endswith(" --workspace --all-targets -p say\n)")
     assert "__CARGO_FIX_YOLO=1 cargo fix" in guess.script
+
+
+@pytest.mark.parametrize("call", ["cargo test --features=foo --package=bar", "cargo test -Ffoo -pbar", "cargo test -F foo -p bar"])  # fmt: skip
+def test_a_compilers_fixes_are_made_for_what_the_call_compiles(call: str) -> None:
+    sure, _ = find_compiler_remedies(REFUSED, [call])
+    assert sure.script.endswith(f" {call.removeprefix('cargo test ')}\n)")
+
+
+def test_a_word_of_the_call_names_no_program_of_regreen() -> None:
+    (found,) = find_compiler_remedies("a.ts(1,1): error TS2304: x", ["tsc --outDir @x.cjs@"])
+    assert "--outDir @x.cjs@" in found.script
+
+
+@pytest.mark.parametrize("runner", sorted(load_tools().programs["own_runners"]))
+def test_a_script_of_the_repository_writes_what_it_checks(runner: str) -> None:
+    (found,) = find_generator_remedies(f"{runner} gen --check")
+    assert found.script.endswith(f"{runner} gen")
 
 
 def test_a_variable_that_nothing_reads_is_not_renamed_without_a_person() -> None:

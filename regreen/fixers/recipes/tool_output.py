@@ -86,13 +86,15 @@ def find_compiler_remedies(output: str, scripts: Sequence[str]) -> Iterator[Reme
         calls = list(dict.fromkeys(_find_compiler_calls(compiler, scripts))) or [("", "")]
         asks = bool(compiler.asks and re.search(compiler.asks, output[-200_000:]))
         for template, needs_person in ((compiler.script, asks), (compiler.guess, True)):
+            # first our own program: what the repository's calls hold names none
+            whole = _BOX_PROGRAM.sub(_read_box_program, template)
             lines = (
-                f"({there}{template.replace('@OPTIONS@', options)}\n)" for there, options in calls
+                f"({there}{whole.replace('@OPTIONS@', options)}\n)" for there, options in calls
             )
             if template:
                 yield Remedy(
                     compiler.name,
-                    _BOX_PROGRAM.sub(_read_box_program, "\n".join(lines)),
+                    "\n".join(lines),
                     f"{compiler.name} offers a fix for what it refuses",
                     approval=_COMPILER_APPROVAL if needs_person else None,
                     title=f"the fixes that {compiler.name} offers",
@@ -120,7 +122,15 @@ def _find_compiler_calls(
                 valued = [pair for pair in pairwise(ours) if pair[0] in compiler.keep_values]
                 kept = [word for word in ours if word in compiler.keep]
                 kept += [word for pair in valued for word in pair]
+                kept += [word for word in ours if _joins_value(word, compiler.keep_values)]
             yield f"cd {shlex.quote(folder)}\n" if folder else "", shlex.join(kept)
+
+
+def _joins_value(word: str, options: Sequence[str]) -> bool:
+    """Whether a word is one of these options with its value: `--package=x`, `-px`."""
+    return any(
+        word.startswith(one if len(one) == 2 else f"{one}=") and word != one for one in options
+    )
 
 
 def _find_paths(pattern: re.Pattern[str], text: str) -> list[str]:
@@ -403,16 +413,18 @@ def make_lock_remedies(
     """The regenerations that the failure asks for; they need the network, so they run in the setup phase."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", output)
     for pattern, lock, script, cause in _stale_locks():
-        if found := pattern.search(text):
-            named = found.groupdict().get("lock")
-            if named and named not in paths:
-                continue
-            places = [""] if named else _find_lock_folders(lock, paths, f"{setup}\n{command}")
-            for place in places:
-                there = f"cd {shlex.quote(place)}\n" if place else ""
-                whole = there + use_setup_call(script, setup)
-                writes = (named or f"{place}{lock}",)
-                yield Remedy(named or lock, whole, cause, network=True, writes=writes)
+        if not pattern.search(text):
+            continue
+        if "lock" in pattern.groupindex:
+            named = dict.fromkeys(match["lock"] for match in pattern.finditer(text))
+            if writes := tuple(path for path in named if path in paths):
+                whole = use_setup_call(script, setup)
+                yield Remedy(", ".join(writes), whole, cause, network=True, writes=writes)
+            continue
+        for place in _find_lock_folders(lock, paths, f"{setup}\n{command}"):
+            there = f"cd {shlex.quote(place)}\n" if place else ""
+            whole = there + use_setup_call(script, setup)
+            yield Remedy(lock, whole, cause, network=True, writes=(f"{place}{lock}",))
     if _UNHASHED_REQUIREMENT.search(text):
         yield from make_recompile_remedies(paths, read, f"{setup}\n{command}")
     for words in (found.arguments for found in find_commands(command)):

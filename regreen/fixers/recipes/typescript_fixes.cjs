@@ -1,4 +1,5 @@
-// Runs beside a project's own TypeScript: makes the quick fixes of its language service that leave one choice, and writes the files.
+// Runs beside a project's own TypeScript: makes the quick fixes of its language service that leave one choice (of several
+// for an unused declaration, the first), and writes the files.
 // Arguments: those of the `tsc` call that failed.
 "use strict";
 const fs = require("fs");
@@ -49,9 +50,9 @@ function fixProject({ fileNames, options }) {
   };
   const service = ts.createLanguageService(host);
   const findFix = (file) => {
-    for (const said of [...service.getSyntacticDiagnostics(file), ...service.getSemanticDiagnostics(file)]) {
-      if (said.category !== ts.DiagnosticCategory.Error || said.start === undefined) continue;
-      const fixes = service.getCodeFixesAtPosition(file, said.start, said.start + said.length, [said.code], ts.getDefaultFormatCodeSettings("\n"), {});
+    for (const diagnostic of [...service.getSyntacticDiagnostics(file), ...service.getSemanticDiagnostics(file)]) {
+      if (diagnostic.category !== ts.DiagnosticCategory.Error || diagnostic.start === undefined) continue;
+      const fixes = service.getCodeFixesAtPosition(file, diagnostic.start, diagnostic.start + diagnostic.length, [diagnostic.code], ts.getDefaultFormatCodeSettings("\n"), {});
       const fit = fixes.filter((fix) => KINDS.includes(fix.fixName) && fix.changes.every((change) => texts.has(change.fileName) || ts.sys.fileExists(change.fileName)));
       const choices = fit.filter((fix) => fix.fixName === fit[0].fixName);
       if (choices.length === 1 || (choices.length && choices[0].fixName === "unusedIdentifier")) return choices[0];
