@@ -269,7 +269,10 @@ class Store(Protocol):
         ...
 
     def total_job_seconds(self, repo: str, since: datetime) -> float:
-        """How long a repository's jobs have taken since then, together; those that run count until now."""
+        """How long a repository's jobs have taken since then, together; those that run count until now.
+
+        Of a job that was put off, only its latest attempt counts.
+        """
         ...
 
     def ledger(self, limit: int = 100) -> list[LedgerLine]:

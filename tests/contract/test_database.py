@@ -378,6 +378,17 @@ def test_the_time_of_a_days_jobs_is_added_up(store: Database, clock: _Clock) -> 
     assert store.total_job_seconds("octo/hello", midnight) == pytest.approx(7 * 60)
     assert store.total_job_seconds("octo/other", midnight) == pytest.approx(7 * 60)
     assert store.total_job_seconds("octo/hello", clock.time) == 0.0
+    clock.time += timedelta(days=2)
+    midnight = clock.time
+    store.store_orders([replace(_order("limited"), repo="octo/slow", key="slow")])
+    begun = claim(store, "limited", "w")
+    assert begun is not None
+    store.reschedule_job(begun, clock.time + timedelta(hours=10), "no calls left", counted=False)
+    clock.time += timedelta(hours=10)
+    assert claim(store, "limited", "w") is not None
+    clock.time += timedelta(minutes=1)
+    store.end("limited", "done", "", worker="w")
+    assert store.total_job_seconds("octo/slow", midnight) == pytest.approx(60), "waits are no work"
 
 
 def test_answers_and_memory(store: Database) -> None:

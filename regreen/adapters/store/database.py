@@ -86,16 +86,18 @@ class ResultRows(StoreRows):
         return float(total)
 
     def total_job_seconds(self, repo: str, since: datetime) -> float:
-        """How long a repository's jobs have taken since then, together; those that run count until now."""
+        """How long a repository's jobs have taken since then, together; see `records.Store.total_job_seconds`."""
         c, start = t.jobs.c, since.timestamp()
         end = sa.func.coalesce(c.ended, self._current_seconds())
-        begin = sa.case((c.started > start, c.started), else_=start)
+        # an attempt after a wait begins when it was due, not when the job was first started
+        latest = sa.case((c.due > c.started, c.due), else_=c.started)
+        begin = sa.case((latest > start, latest), else_=start)
         query = sa.select(sa.func.coalesce(sa.func.sum(end - begin), 0.0)).where(
             c.repo == repo,
             c.created >= start - 86_400.0,  # for the index; few wait longer
             c.started.is_not(None),
             c.state != "waiting",
-            end > start,
+            end > begin,
         )
         with self._begin_transaction() as connection:
             return float(connection.execute(query).scalar_one())
