@@ -68,7 +68,9 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
 
 
 def _was_done_since(store: Store, failed: JobRecord) -> bool:
-    """Whether the same was asked again, and done: then nobody has to look at the failure."""
+    """Whether a later job of its kind for the same pull request or issue was done; then nobody has to look at the failure."""
+    if failed.number is None:  # another branch or schedule may be meant
+        return False
     done = store.jobs(
         states=("done",), kinds=(failed.kind,), repo=failed.repo, number=failed.number, limit=1
     )

@@ -19,6 +19,8 @@ from flask import Blueprint, Response, abort, g, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from regreen.bot.feedback import OutcomeStore
+from regreen.bot.flows.maintenance import parse_schedules
+from regreen.bot.jobs.engine import find_next_cron_time
 from regreen.bot.jobs.event_jobs import make_orders
 from regreen.bot.jobs.serialization import deserialize_work
 from regreen.bot.open_tasks import KIND_TITLES, MAINTENANCE_KINDS, OpenTask, list_open_tasks
@@ -58,6 +60,7 @@ from regreen.domain.state_records import (
     Dismissal,
     FindingOutcome,
     LastValidConfig,
+    RepositorySchedules,
     ScheduleState,
     ServiceState,
     StoredCapsule,
@@ -361,12 +364,11 @@ def show_repository(
     if not lines and not activity:
         return None
     tasks = _list_tasks(shelf, reader, now, repo)
-    config = next((c for c in shelf.find_all(LastValidConfig) if c.repo == repo), None)
     return render_page(
         "repository.html",
         repo,
         reader,
-        schedules=_list_schedules(_parse_config(config.text if config else None), shelf, repo, now),
+        schedules=_list_schedules(shelf, repo, now),
         line=lines[0] if lines else _RepositoryLine(RepositoryMonth(repo), BudgetConfig(), [], []),
         tasks=tasks,
         activity=activity,
@@ -375,16 +377,16 @@ def show_repository(
 
 
 def _list_schedules(
-    config: RepoConfig, shelf: DashboardStore, repo: str, now: datetime
-) -> list[tuple[Schedule, ScheduleState | None, datetime]]:
-    """The repository's schedules, how each stands if it has run, and when each runs next."""
-    from croniter import croniter
-
+    shelf: DashboardStore, repo: str, now: datetime
+) -> list[tuple[Schedule, ScheduleState | None, datetime | None]]:
+    """The repository's schedules that run, how each stands if it has run, and when each runs next."""
+    known = shelf.find(RepositorySchedules, repo=repo)
     states = {s.schedule: s for s in shelf.find_all(ScheduleState, repo=repo)}
-    return [
-        (one, states.get(one.name), croniter(one.cron, now).get_next(datetime))
-        for one in config.bisect.schedules
-    ]
+    try:
+        listed = parse_schedules(known) if known else ()
+    except ValueError:  # an older version took them, and they run no more
+        return []
+    return [(one, states.get(one.name), find_next_cron_time(one.cron, now)) for one in listed]
 
 
 def _run_state_word(look: ScheduleRun) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -26,6 +27,7 @@ from regreen.domain.models import Cost
 from regreen.domain.records import (
     AuditEntry,
     DeliveryRecord,
+    JobState,
     LedgerLine,
     Order,
     ResultDocument,
@@ -39,6 +41,7 @@ from regreen.domain.state_records import (
     OpenRepair,
     OutcomeKind,
     PendingPatch,
+    RepositorySchedules,
     ScheduleState,
     StoredCapsule,
 )
@@ -328,12 +331,21 @@ def test_a_failure_needs_nobody_once_the_same_was_asked_again_and_done(store: Da
     store.store_orders([again])
     store.end(again.id, "done", "found")
     assert "no such revision" not in _operator(store).get("/").text
+    ends: tuple[JobState, ...] = ("failed", "done")
+    for number, state in enumerate(ends):
+        tick = Order(
+            f"tick/o/r/-/{number}", "tick", "o/r", None, 1, "work", f"o/r/{number}", 1, "{}"
+        )
+        store.store_orders([tick])
+        store.end(tick.id, state, "no such branch")
+    assert "no such branch" in _operator(store).get("/").text, "another schedule was done"
 
 
 def test_a_repositorys_page_says_when_each_schedule_runs_and_how_it_stands(store: Database) -> None:
-    nightly = "{name: nightly, cron: '0 3 * * *', branch: main, test: 'pytest -q'}"
-    weekly = "{name: weekly, cron: '0 4 * * 1', branch: next, test: 'tox'}"
-    store.save(LastValidConfig("o/r", f"bisect: {{schedules: [{nightly}, {weekly}]}}"))
+    nightly = {"name": "nightly", "cron": "0 3 * * *", "branch": "main", "test": "pytest -q"}
+    weekly = {"name": "weekly", "cron": "0 4 * * 1", "branch": "next", "test": "tox"}
+    known = RepositorySchedules("o/r", 1, 1, "main", json.dumps([nightly, weekly]))
+    store.save(known)
     store.save(ScheduleState("o/r", "nightly", red="f" * 40, issue=7, issues=(7,)))
     fill_with_hostile_words(store, "o/r")
     shown = _operator(store).get("/repositories/o/r").text
@@ -343,6 +355,8 @@ def test_a_repositorys_page_says_when_each_schedule_runs_and_how_it_stands(store
     assert ">red<" in first
     assert re.search(r"<time[^>]*>\d{4}-\d\d-\d\d 03:00:00 UTC", first)
     assert "has not run" in second
+    store.remove(RepositorySchedules, repo="o/r")
+    assert "0 3 * * *" not in _operator(store).get("/repositories/o/r").text, "it runs no more"
     assert "next" in second
 
 

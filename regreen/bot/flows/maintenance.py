@@ -66,12 +66,21 @@ def forget_repository(services: Services, repo: str) -> None:
     services.store.remove(RepositorySchedules, repo=repo)
 
 
+def parse_schedules(known: RepositorySchedules) -> tuple[Schedule, ...]:
+    """The schedules of a repository as last read.
+
+    Raises:
+        ValidationError: this version rejects one of them.
+    """
+    return tuple(Schedule.model_validate(s) for s in json.loads(known.schedules))
+
+
 def load_stored_schedules(services: Services) -> dict[RepositoryRef, tuple[Schedule, ...]]:
     """Every repository's schedules as last read; schedules that this version rejects are forgotten and logged."""
     schedules = {}
     for known in services.store.find_all(RepositorySchedules):
         try:
-            listed = tuple(Schedule.model_validate(s) for s in json.loads(known.schedules))
+            listed = parse_schedules(known)
         except ValidationError as error:
             _log.warning("%s: its schedules are not run: %s", known.repo, error.errors()[0]["msg"])
             forget_repository(services, known.repo)

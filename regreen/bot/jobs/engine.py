@@ -60,6 +60,15 @@ def _last_cron_time(cron: str, until: datetime) -> datetime:
     return time
 
 
+def find_next_cron_time(cron: str, after: datetime) -> datetime | None:
+    """The first time after `after` that the cron line matches; None where it never does."""
+    try:
+        time: datetime = croniter(cron, after.astimezone(UTC)).get_next(datetime)
+    except CroniterError:
+        return None
+    return time
+
+
 JOBS_PER_QUEUE = {"talk": 4, "review": 2, "work": 2, "care": 1}
 """How many jobs of each queue one worker runs at once."""
 _POLL_SECONDS = 0.5
