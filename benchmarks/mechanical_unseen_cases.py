@@ -1,6 +1,6 @@
 """Small projects that fail for something mechanical, with tools that neither a table nor a case names.
 
-`THIRD` was drawn from the lists of packages of PyPI and npm, and from the documentation of cargo and go, by somebody who knew the rules, and was run
+`THIRD` was drawn from the lists of packages of PyPI and npm, and from the documentation of cargo and go, with knowledge of the rules, and was run
 before a rule was changed for it. Each stands behind another way of calling. `FOURTH` was written in the same way before anything of `THIRD` was mended.
 """
 

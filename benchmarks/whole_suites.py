@@ -24,6 +24,7 @@ from regreen.code.paths import is_test
 from regreen.domain.job_control import StopCondition
 from regreen.domain.ports import Sandbox
 from regreen.gate.suite import find_suite
+from regreen.languages.registry import TEST_LISTENERS
 from regreen.packages.python_version import choose_python_version
 from regreen.runs.test_runs import run_fresh
 from regreen.runs.trial import Trial
@@ -68,7 +69,9 @@ def held(
         python=choose_python_version(git, red, sandbox.pythons()),
     )
     stop = StopCondition(time.monotonic() + 3600)
-    suite = find_suite(check, red, configured=None, heard={}, git=git, sandbox=sandbox, stop=stop)
+    suite = find_suite(
+        check, red, configured=None, outcomes={}, git=git, sandbox=sandbox, stop=stop
+    )
     way = suite.run_baseline() if suite is not None else None
     if way is None:
         return {**words, "trouble": "the suite does not run here"}
@@ -104,7 +107,7 @@ def held(
 
 
 def _outcomes(trial: Trial, rev: str, git: GitRepository, sandbox: Sandbox) -> Mapping[str, str]:
-    return run_fresh(trial, rev, git=git, sandbox=sandbox, listen=True).tests
+    return run_fresh(trial, rev, git=git, sandbox=sandbox, listeners=TEST_LISTENERS).tests
 
 
 if __name__ == "__main__":

@@ -241,7 +241,7 @@ class PathConfig(_ConfigSection):
     fix: PathFixConfig = PathFixConfig()
     """What differs from `fix`."""
     budget: PathBudgetConfig = PathBudgetConfig()
-    """What the model may cost."""
+    """What the model may cost, and how long work may take."""
 
 
 class RepoConfig(_ConfigSection):

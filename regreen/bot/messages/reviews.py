@@ -16,6 +16,7 @@ from regreen.bot.messages.markup import (
     make_marker,
     sanitize_markdown,
     strip_markdown,
+    to_plain_line,
 )
 from regreen.code.path_settings import review_settings
 from regreen.domain.errors import ConfigProblem
@@ -165,7 +166,7 @@ def review_check(
         name=CHECK_NAME,
         head_sha=review.head,
         external_id=external_id,
-        title=(_check_title(review, standing) + _name_own_dismissals(own))[:250],
+        title=to_plain_line(_check_title(review, standing) + _name_own_dismissals(own), 250),
         summary="\n\n".join(p for p in parts if p),
         conclusion="neutral" if note and conclusion == "success" else conclusion,
         annotations=tuple(_make_annotation(f) for f in review.findings if f.side == "RIGHT"),
