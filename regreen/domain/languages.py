@@ -165,6 +165,10 @@ class FileTestTools(Protocol):
         """The tests of a file by title; those whose title is made at run time are left out."""
         ...
 
+    def has_tests(self, text: str) -> bool:
+        """Whether a file seems to hold tests, those of titles made at run time too."""
+        ...
+
     def run_files(
         self, command_line: str, paths: Sequence[str], read: ReadText
     ) -> tuple[str, ...] | None:
@@ -429,6 +433,7 @@ class Language:
     tests: TestTools | None = None
     file_tests: FileTestTools | None = None
     coverage: CoverageTool | None = None
+    parses: Callable[[str], bool] | None = None
     make_edits: MakeEdits | None = None
     make_mutants: MakeEdits | None = None
     warm_driver: WarmDriver | None = None

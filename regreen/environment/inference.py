@@ -96,9 +96,9 @@ def _infer(
             environments = list(own.infer_environments(commit)) if own else []
             ways += [(place, environments)] if environments else []
         if ways:
-            rest = [replace(x, is_fallback=True) for x in ways[0][1] if len(ways) > 1]
-            # the root's own, as where nothing else were touched
-            rest = rest if ways[0][0] == "" else []
+            # what the root alone needs is tried last
+            alone = ways[0][1] if len(ways) > 1 and ways[0][0] == "" else []
+            rest = [replace(x, is_fallback=True) for x in alone]
             return tuple(dict.fromkeys([*_join_places(ways), *rest]))
     projects = _projects_of_command(command) or _projects_of_tree(files)
 

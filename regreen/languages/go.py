@@ -17,6 +17,7 @@ from regreen.languages.toolchains import TableCoverage, TableFileTests, TablePro
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_MUTANTS = TreeMutants(("go",))
 GO = Language(
     title="Go",
     files=frozenset({"go"}),
@@ -36,7 +37,8 @@ GO = Language(
     projects=TableProjects("go"),
     coverage=TableCoverage("go"),
     file_tests=TableFileTests("go", ("go",)),
-    make_mutants=TreeMutants(("go",)),
+    parses=_MUTANTS.parses,
+    make_mutants=_MUTANTS,
     compiler=GoCompiler(),
 )
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from regreen.code.file_languages import is_stub, language_of
+from regreen.code.python_calls import parse_python
 from regreen.domain.languages import (
     CAPABILITIES,
     Capability,
@@ -41,6 +42,7 @@ PYTHON = Language(
     tests=PYTHON_TESTS,
     coverage=PythonCoverage(),
     make_edits=make_edits,
+    parses=lambda text: parse_python(text) is not None,
     make_mutants=make_mutants,
     warm_driver=PythonWarmDriver(),
     dependencies=PythonDependencies(),
@@ -126,6 +128,12 @@ def find_mutation(path: str, *, warm: bool = False) -> MakeEdits | None:
     if language is None or (warm and language.warm_driver is None):
         return None
     return language.make_mutants
+
+
+def parses(path: str, text: str) -> bool:
+    """Whether a text is without errors in the language of a file; False where none here can tell."""
+    language = find_language(path)
+    return language is not None and language.parses is not None and language.parses(text)
 
 
 def detect_languages(paths: Sequence[str]) -> tuple[Language, ...]:

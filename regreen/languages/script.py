@@ -43,6 +43,7 @@ JAVASCRIPT = Language(
     projects=_PROJECTS,
     coverage=_COVERAGE,
     file_tests=_FILE_TESTS,
+    parses=_MUTANTS.parses,
     make_mutants=_MUTANTS,
 )
 TYPESCRIPT = Language(
@@ -53,6 +54,7 @@ TYPESCRIPT = Language(
     projects=_PROJECTS,
     coverage=_COVERAGE,
     file_tests=_FILE_TESTS,
+    parses=_MUTANTS.parses,
     make_mutants=_MUTANTS,
 )
 

@@ -219,7 +219,7 @@ def _find_changed_titles(
         )
         hollow = "" if after[title].asserts else "it asserts nothing"
         yield ChangedTest(f"{file.path}::{title}", file.path, title, hollow, bool(now - old))
-    if after and not altered:
+    if not altered and runner.has_tests(new):
         yield ChangedTest(file.path, file.path, "")
 
 

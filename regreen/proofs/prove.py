@@ -13,9 +13,8 @@ from typing import Literal
 
 from regreen import isolation
 from regreen.code.file_change import CheckReason, PatchedFile
-from regreen.code.file_languages import language_of, parser_for
 from regreen.code.paths import is_test, is_test_config
-from regreen.code.python_calls import is_module, parse_python
+from regreen.code.python_calls import parse_python
 from regreen.domain.errors import UserError
 from regreen.domain.job_control import ContextThreadPool, StopCondition
 from regreen.domain.languages import FileTestTools
@@ -40,6 +39,7 @@ from regreen.languages.registry import (
     find_file_tests,
     find_mutation,
     find_warm_language,
+    parses,
 )
 from regreen.proofs.changed_tests import ChangedTest, ChangeParts, divide_change
 from regreen.reviewers.analyzers.vacuous_tests import ONLY_NOTICES_ERRORS
@@ -355,7 +355,11 @@ class _Proof:
             groups.setdefault(find_file_tests(test.path), []).append(test)
         proofs: list[TestProof] = []
         mutants: list[TriedMutant] = []
+        overlay = self.overlay
         for runner, tests in groups.items():
+            self.overlay = dict(
+                overlay
+            )  # what one language needs on the base is not the next one's
             sources = tuple(x for x in whole.sources if find_file_tests(x.path) is runner)
             self._runner, self._candidates, self._untried = runner, [], 0
             self.parts = replace(whole, tests=tuple(tests), sources=sources)
@@ -486,9 +490,7 @@ class _Proof:
         base = _select(test, run.tests)
         failed = [name for name in passing if base.get(name) == "failed"]
         found = [
-            _classify_failure(one, self.parts.new_names)
-            for one in run.failures
-            if _is_any_of(one, failed)
+            _classify_failure(one, self.parts.new_names) for one in _list_failures(run, failed)
         ]
         for kind in ("assertion", "crash", "lacks", "other"):
             if red := next((red for red in found if red.kind == kind), None):
@@ -523,7 +525,11 @@ class _Proof:
             for path, data in self.overlay.items()
             if is_test(path) or is_test_config(path) or path not in self.parts.support
         }
-        if not tests or len(own) == len(self.overlay):
+        if SETUP_CFG in self.job.trial.overlay and (
+            text := self.git.show(self.job.base, SETUP_CFG)
+        ):
+            own[SETUP_CFG] = rename_pytest_section(text)
+        if not tests or own == self.overlay:
             return
         self.say("running them with the manifests as they were, too")
         laid, self.overlay = self.overlay, own
@@ -632,11 +638,7 @@ class _Proof:
             run = self._run_fault(left, candidate)
             for test in list(left):
                 failed = _select(test, run.tests)
-                seen = [
-                    _classify_failure(one, frozenset())
-                    for one in run.failures
-                    if _is_any_of(one, failed)
-                ]
+                seen = [_classify_failure(one, frozenset()) for one in _list_failures(run, failed)]
                 shown = next((red for red in seen if red.kind in {"assertion", "crash"}), None)
                 if shown is not None:
                     left.remove(test)
@@ -809,26 +811,23 @@ def _select(test: ChangedTest, tests: Mapping[str, str]) -> dict[str, str]:
 
     A project in a folder of its own calls its tests by their paths below that.
     """
-    if test.test in tests:
-        return {
-            name: word for name, word in tests.items() if name.split("[", 1)[0] == test.test
-        } or {test.test: tests[test.test]}
-    own = {
-        name: word
-        for name, word in tests.items()
-        if f"/{test.test}".endswith(f"/{name.split('[', 1)[0]}")
-    }
-    return own or {
-        name: word
-        for name, word in tests.items()
+    whole = {name: name.split("[", 1)[0] for name in tests}
+    own = [name for name in tests if test.test in {name, whole[name]}]
+    own = own or [name for name in tests if f"/{test.test}".endswith(f"/{whole[name]}")]
+    own = own or [
+        name
+        for name in tests
         if name.startswith(f"{test.path}::")
-        and (not test.function or name.split("[", 1)[0].endswith(f"::{test.function}"))
-    }
+        and (not test.function or whole[name].endswith(f"::{test.function}"))
+    ]
+    return {name: tests[name] for name in own}
 
 
-def _is_any_of(failure: Failure, tests: Collection[str]) -> bool:
-    """Whether a failure is one of these tests; pytest may print its path from above the folder of the project."""
-    return any(f"/{failure.test}".endswith(f"/{test}") for test in tests)
+def _list_failures(run: CommandRun, tests: Collection[str]) -> list[Failure]:
+    """The failures of these tests; pytest may print their paths from above the folder of the project."""
+    return [one for one in run.failures if one.test in tests] or [
+        one for one in run.failures if any(f"/{one.test}".endswith(f"/{test}") for test in tests)
+    ]
 
 
 def _classify_failure(failure: Failure, new_names: frozenset[str]) -> _Red:
@@ -888,12 +887,12 @@ def _take_back_places(file: PatchedFile) -> Iterator[tuple[str, Candidate]]:
     if file.old is None or file.new is None:
         return
     for number, text in file.take_back_places():
-        if _parses(file.path, text):
+        if parses(file.path, text):
             yield f"{file.path}:{number} as it was", {file.path: text}
 
 
 def _list_platform_lines(sources: Sequence[PatchedFile]) -> frozenset[tuple[str, int]]:
-    """The lines under a condition on the Python or the platform that runs. Call it in a child process."""
+    """The lines of both branches of a condition on the Python or the platform. Call it in a child process."""
     return frozenset(
         (file.path, line)
         for file in sources
@@ -901,13 +900,6 @@ def _list_platform_lines(sources: Sequence[PatchedFile]) -> frozenset[tuple[str,
         if _PLATFORM.search(ast.unparse(node.test))
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     )
-
-
-def _parses(path: str, text: str) -> bool:
-    if is_module(path):
-        return parse_python(text) is not None
-    parser = parser_for(language_of(path) or "")
-    return not parser.parse(text.encode("utf-8", "surrogateescape")).root_node.has_error
 
 
 def _mutate_file(file: PatchedFile, most: int) -> list[tuple[TriedMutant, str]]:
@@ -923,7 +915,7 @@ def _mutate_file(file: PatchedFile, most: int) -> list[tuple[TriedMutant, str]]:
         for edit in make_mutants(text, group)[:_MUTANTS_A_CALL]:
             changed = edit.apply_to(text)
             line = changed.splitlines()[edit.line - 1].strip()[:120]
-            if _parses(file.path, changed):
+            if parses(file.path, changed):
                 found.append((TriedMutant(file.path, edit.line, line, None), changed))
         if len(found) >= most:
             break

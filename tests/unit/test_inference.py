@@ -583,6 +583,15 @@ def test_of_several_projects_those_are_set_up_that_a_change_touches(
     assert first.setup.source.startswith(f"{places[0]}/")
 
 
+def test_a_project_in_a_folder_imports_from_its_own_sources(tmp_path: Path) -> None:
+    tree = {"api/requirements.txt": "", "api/src/shop/__init__.py": "", "api/tests/test_a.py": "def test_a():\n    pass\n", "web/package.json": "{}"}  # fmt: skip
+    (first, *_) = infer(tmp_path, tree, touched=["api/src/shop/__init__.py"])
+    assert first.setup is not None
+    assert "/src" not in first.setup.value.replace("api/src", "")
+    (line,) = (x for x in first.setup.value.split("\n") if "regreen-src.pth" in x)
+    assert "abspath" in line
+
+
 def test_the_tests_of_two_projects_fail_where_one_does(tmp_path: Path) -> None:
     (first, *_) = infer(tmp_path, MONOREPO, touched=["web/a.ts", "tools/limit/a.go"])
     assert first.test is not None

@@ -11,8 +11,8 @@ import pytest
 from regreen.bot.messages.proofs import proof_check, unproven_check
 from regreen.code.file_change import PatchedFile
 from regreen.domain.models import Failure
-from regreen.languages.registry import find_file_tests
-from regreen.proofs.changed_tests import ChangedTest, divide_change
+from regreen.languages.registry import find_file_tests, find_mutation, parses
+from regreen.proofs.changed_tests import ChangedTest, _find_changed, divide_change
 from regreen.proofs.prove import (
     ProofResult,
     TestProof,
@@ -371,6 +371,61 @@ def test_a_project_in_a_folder_calls_its_tests_by_the_paths_below_it(
     assert list(_select(test, dict.fromkeys(names, "passed"))) == own
 
 
+def test_a_test_of_another_folder_is_none_of_the_changed_ones() -> None:
+    test = ChangedTest("api/tests/test_a.py::test_x", "api/tests/test_a.py", "test_x")
+    ended = {"api/tests/test_a.py::test_x[1]": "passed", "tests/test_a.py::test_x": "failed"}
+    assert _select(test, ended) == {"api/tests/test_a.py::test_x[1]": "passed"}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "titles"),
+    [
+        ("a.test.js", 'it("says \\"hi\\" twice", () => {});\nit("adds", () => {});', ["adds"]),
+        ("a.test.ts", "it(`takes ${n}`, () => {});\nit(`adds`, () => {});", ["adds"]),
+        ("a_test.go", "package a\n\nfunc TestMain(m *testing.M) {}\n\nfunc Testify() {}\n\nfunc TestA(t *testing.T) {}\n\nfunc Test_b(t *testing.T) {}\n", ["TestA", "Test_b"]),
+    ],
+)  # fmt: skip
+def test_the_tests_of_a_file_are_those_whose_whole_title_stands_there(
+    path: str, text: str, titles: list[str]
+) -> None:
+    tools = find_file_tests(path)
+    assert tools is not None
+    assert list(tools.list_tests(text)) == titles
+
+
+def test_a_file_of_titles_made_at_run_time_is_judged_as_a_whole() -> None:
+    text = "it.each([1, 2])('takes %s', (n) => { expect(take(n)).toBe(1); });\n"
+    (found,) = _find_changed(PatchedFile("a.test.js", None, text))
+    assert (found.test, found.function) == ("a.test.js", "")
+    assert not list(_find_changed(PatchedFile("a.test.js", None, "// it('adds') is to come\n")))
+
+
+def test_a_title_asserts_nothing() -> None:
+    tools = find_file_tests("a.test.js")
+    assert tools is not None
+    listed = tools.list_tests('it("should add", () => { add(1, 2); });\nit("should take", () => { expect(take(1)).toBe(1); });\n')  # fmt: skip
+    assert {title: test.asserts for title, test in listed.items()} == {"should add": False, "should take": True}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "faults"),
+    [
+        ("a.js", "const x = y;\nmain();", ["{}"]),
+        ("a.js", "const y = true === x;\n", ["!==", "false"]),
+        ("a.js", "const y: number = 1 + x;\n", ["-", "2"]),
+        ("a.go", "package a\n\nfunc A() {\n\tmain()\n}\n", ["{}"]),
+    ],
+)
+def test_a_fault_is_a_text_that_still_parses(path: str, text: str, faults: list[str]) -> None:
+    make_mutants = find_mutation(path)
+    assert make_mutants is not None
+    edits = make_mutants(text, range(1, text.count("\n") + 2))
+    assert sorted(edit.new for edit in edits) == sorted(faults)
+    for edit in edits:
+        assert parses(path, edit.apply_to(text))
+        assert edit.apply_to(text).splitlines()[edit.line - 1].strip()
+
+
 def test_the_title_of_a_javascript_test_may_look_like_a_case() -> None:
     test = ChangedTest("a.test.js::takes [0]", "a.test.js", "takes [0]")
     ended = {"a.test.js::takes [0]": "failed", "a.test.js::takes [1]": "passed"}
@@ -463,5 +518,11 @@ def test_one_file_is_run_by_the_runner_of_the_package_that_it_is_in(
     assert called is not None
     assert "/web; " in called[-1]
     assert f"; {command}) 2>&1" in called[-1]
+    beside = tools.run_files("cd other && npx vitest run", ["web/test/a.test.js"], files.get)
+    assert beside == called, "the package's own runner, whatever the command calls elsewhere"
+    many = [f"web/test/{number}.test.js" for number in range(12)]
+    each = tools.run_files("npm test", many, files.get)
+    assert each is not None
+    assert each[-1].count("@regreen ") == 12
     unknown = {"web/package.json": '{"scripts": {"test": "react-scripts test"}}'}
     assert tools.run_files("npm test", ["web/test/a.test.js"], unknown.get) is None

@@ -52,7 +52,6 @@ _SLACK = timedelta(days=7)  # a commit may need what came out a few days after i
 _MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini")
 _PYTHON = "python"
 _PYTEST_COMMAND = "python -m pytest -q"
-_TEST_RUNNER = ("pytest", "py")
 _COLLECTED = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
 _MAX_TEST_FILES = 50
 _MAX_REQUIREMENTS = 40
@@ -70,11 +69,11 @@ _UV_INSTALL = "uv pip install -q"
 _UV_INSTALLS = re.compile(rf"{_UV_INSTALL}(?: --exclude-newer-package [\w=-]+)*")
 # uv's program serves older Pythons than its package says; Python 3.6 comes with a pip that does not find the package.
 _GET_UV = "python -m pip install -q --ignore-requires-python uv"
-_GET_UV_FOR_3_6 = "python -m pip install -q 'pip>=21,<22'"  # an older pip takes no wheel of uv
+_PIP_THAT_GETS_UV = "python -m pip install -q 'pip>=21,<22'"  # an older pip takes no wheel of uv
 NOT_INSTALLED = (
     "not installed: "  # what a setup prints before a requirement that it goes on without
 )
-_IMPORT_FROM_SRC = """python -c 'import site; open(site.getsitepackages()[0] + "/regreen-src.pth", "w").write("/work/src")'"""
+_IMPORT_FROM_SRC = """python -c 'import os, site; open(site.getsitepackages()[0] + "/regreen-src.pth", "w").write(os.path.abspath("src"))'"""
 _UNBUILT = "/tmp/unbuilt"  # noqa: S108 - in the box: there where the project could not be built at first
 # The newest version that a box's own repository is tagged with, by `runs/test_runs.py`.
 _PRETENDED_VERSION = "999.0.0"
@@ -90,7 +89,8 @@ class _Knowledge:
     not_for_tests: re.Pattern[str]
     version_variables: Mapping[str, str]
     editable_from: Mapping[str, date]
-    built_for_3_6: Mapping[str, date]
+    test_runner: Sequence[str]
+    built_for: Mapping[str, Mapping[str, date]]
     pinning_locks: Sequence[str]
 
 
@@ -104,7 +104,8 @@ def _load_knowledge() -> _Knowledge:
         re.compile("|".join(table["not_for_tests"]), re.IGNORECASE),
         table["version_variables"],
         table["editable_from"],
-        table["built_for_3_6"],
+        table["test_runner"],
+        table["built_for"],
         table["pinning_locks"],
     )
 
@@ -345,7 +346,8 @@ def infer_python_setups(
     """
     project = _read_project(files)
     named = _find_named_imports(files, project)
-    start = ["set -e", *([_GET_UV_FOR_3_6] if python == "3.6" else []), _GET_UV]
+    is_old = python in _load_knowledge().built_for
+    start = ["set -e", *([_PIP_THAT_GETS_UV] if is_old else []), _GET_UV]
     start += _version_lines(files)
     if "uv.lock" in files.paths and "pyproject.toml" in files.paths:
         words = [f" --extra {word}" for word in project.extras]
@@ -358,20 +360,21 @@ def infer_python_setups(
         yield Inferred("\n".join([*start, sync, *(more if named else [])]), "uv.lock:1")
     project = replace(project, requirements=(*project.requirements, *named))
     # bytecode as pip leaves it: else a suite that makes warnings errors fails over its dependencies' sources
-    if python != "3.6":  # which uv's way of compiling does not know
+    if not is_old:  # which uv's way of compiling does not know
         start.append("export UV_COMPILE_BYTECODE=1")
     if before is not None:
         start.append(f"export UV_EXCLUDE_NEWER={before.isoformat()}")
     install = _install_as_of(before, python)
     if project.is_installable:
         # no setuptools for Python 3.6 builds in place as uv asks
-        in_place = PIP_INSTALL if python == "3.6" and "setup.py" in files.paths else install
+        in_place = PIP_INSTALL if is_old and "setup.py" in files.paths else install
         lines = [
             _install_project(project, in_place, install),
             *_requirement_lines(project.requirements, install),
         ]
         # what needs the project itself may have brought another version of it along; an old `setup.py` may import what
         # its requirements files bring
+        # `mkdir` fails where the mark is there; the reader of setups knows it, and not every test of a shell
         again = PIP_INSTALL if in_place == PIP_INSTALL else _UV_INSTALL
         build = f"{install} setuptools wheel; {PIP_INSTALL} --no-build-isolation -e ."
         lines.append(f"{again} --no-deps -e . || mkdir {_UNBUILT} 2>/dev/null || {{ {build}; }}")
@@ -411,9 +414,9 @@ def _install_as_of(before: date | None, python: str | None) -> str:
     if before is None:
         return _UV_INSTALL
     known = _load_knowledge()
-    days = {**known.editable_from, **(known.built_for_3_6 if python == "3.6" else {})}
+    days = {**known.editable_from, **known.built_for.get(python or "", {})}
     if released := known.releases.get(python or ""):
-        days |= dict.fromkeys(_TEST_RUNNER, released + _MATURITY)
+        days |= dict.fromkeys(known.test_runner, released + _MATURITY)
     newer = (f" --exclude-newer-package {name}={day}" for name, day in days.items() if day > before)
     return f"{_UV_INSTALL}{''.join(newer)}"
 
