@@ -297,6 +297,14 @@ SKIP = "@pytest.mark.skipif(sys.platform == 'win32', reason='w')"
         ("    def test_one(self):\n", "    def setup_method(self):\n        pytest.skip('w')\n\n    def test_one(self):\n", True),
         ("class TestAll:\n    def test_one(self):\n", "def need():\n    pytest.skip('w')\n\n\nclass TestAll:\n    def test_one(self):\n        need()\n", True),
         ("class TestAll:\n    def test_one(self", "@pytest.fixture\ndef web():\n    pytest.skip('w')\n\n\nclass TestAll:\n    def test_one(self, web", True),
+        ("@pytest.mark.parametrize", "TestAll = pytest.mark.skip(TestAll)\n\n\n@pytest.mark.parametrize", True),
+        ("@pytest.mark.parametrize", "TestAll = old(TestAll)\n\n\n@pytest.mark.parametrize", True),
+        ("[1, 2]", "[pytest.param(1 + 0, marks=pytest.mark.skip), 2]", True),
+        ("[1, 2]", "[pytest.param(1, marks=old), pytest.param(2, marks=old), pytest.param(3, marks=old)]", True),
+        ("    def test_one(self):\n", "    def setup_class(cls):\n        pytest.skip('w')\n\n    def test_one(self):\n", True),
+        ("class TestAll:\n    def test_one(self):\n", "def test_env():\n    inner()\n\n\ndef inner():\n    pytest.skip('w')\n\n\nclass TestAll:\n    def test_one(self):\n        test_env()\n", True),
+        ("class TestAll:\n    def test_one(self):\n", "class H:\n    def go():\n        pytest.skip('w')\n\n\nclass TestAll:\n    def test_one(self):\n        H.go()\n", True),
+        ("class TestAll:\n", "@pytest.fixture(name='web')\ndef w():\n    pytest.skip('w')\n\n\n@pytest.mark.usefixtures('web')\nclass TestAll:\n", True),
         # what is new is
         ("    def test_one", f"    {SKIP}\n    def test_new(self):\n        assert f(3)\n\n    def test_one", False),
         ("        def test_made", f"        {SKIP}\n        def test_new(self):\n            assert lexer('b')\n\n        def test_made", False),
@@ -317,6 +325,26 @@ def test_a_skip_that_moves_from_a_class_to_its_tests_skips_nothing_new() -> None
     second = SKIPPING.replace("    def test_two", f"    {SKIP}\n    def test_two")
     assert not check_weakening([PatchedFile("tests/test_a.py", whole, first)])
     assert check_weakening([PatchedFile("tests/test_a.py", first, second)])
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("@pytest.mark.skipif(False, reason='w')\nclass TestA:\n    def test_a(self):\n        assert f(1)\n", "class TestA:\n    @pytest.mark.skip\n    def test_a(self):\n        assert f(1)\n"),
+        ("if BAD:\n    pytest.skip('w', allow_module_level=True)\n\n\ndef test_a():\n    assert f(1)\n", "@pytest.mark.skip\ndef test_a():\n    assert f(1)\n"),
+        ("@pytest.mark.parametrize('x', range(1, 3))\ndef test_a(x):\n    assert f(x)\n", "@pytest.mark.parametrize('x', [pytest.param(1, marks=pytest.mark.skip), pytest.param(2, marks=pytest.mark.skip)])\ndef test_a(x):\n    assert f(x)\n"),
+        ("def test_a():\n    assert f(1)\n", "def test_a():\n    assert f(1)\n\n\ntest_a = pytest.mark.skip(test_a)\n"),
+    ],
+)  # fmt: skip
+def test_another_skip_than_the_one_that_went_is_a_new_one(was: str, now: str) -> None:
+    head = "import pytest\n\n\n"
+    assert check_weakening([PatchedFile("tests/test_a.py", head + was, head + now)])
+
+
+def test_a_new_case_is_no_old_one_where_a_list_in_the_test_changes_too() -> None:
+    was = "import pytest\n\n\n@pytest.mark.parametrize('x', [1])\ndef test_a(x):\n    wanted = [1, 2]\n    assert f(x) == wanted\n"
+    now = was.replace("[1])", "[1, pytest.param(2, marks=pytest.mark.xfail)])").replace("[1, 2]\n", "[1, 3]\n")  # fmt: skip
+    assert not check_weakening([PatchedFile("tests/test_a.py", was, now)])
 
 
 def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watches() -> None:

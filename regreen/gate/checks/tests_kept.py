@@ -8,12 +8,12 @@ import json
 import re
 import tomllib
 import unittest
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
 from regreen.code.config_loaders import load_toml
 from regreen.code.file_change import CheckReason, PatchedFile, ReasonLevel
@@ -205,29 +205,43 @@ def _find_new_skips(file: PatchedFile) -> Iterator[CheckReason]:
     if file.old is None and is_test(file.path):
         return
     before, after = _count_skips(file)
-    grown = {owner for owner in after if after[owner] > before[owner]}
+    gained = {
+        owner: after[owner] - before[owner]
+        for owner in after
+        if after[owner].total() > before[owner].total()
+    }
     # a mark that moves from a class to its tests skips none that was not skipped
-    moved = {owner for owner in grown if any(after[up] < before[up] for up in _list_outer(owner))}
-    if grown - moved and (is_test(file.path) or _may_hold_tests(file)):
+    kept = {
+        owner
+        for owner, marks in gained.items()
+        if not _came_from_outside(owner, marks, before, after)
+    }
+    if kept and (is_test(file.path) or _may_hold_tests(file)):
         what = f"{file.path}: a test is skipped, or expected to fail, that was not"
         yield CheckReason("assertions", what, "deny")
 
 
-def _list_outer(name: str) -> Iterator[str]:
-    """The dotted names of what a definition stands in; "" is the module."""
-    while name:
-        name = name.rpartition(".")[0]
-        yield name
+_Skips = defaultdict[str, Counter[str]]
+"""How often a definition (its dotted name; "" is the module) is skipped by each mark, which is written out."""
 
 
-def _count_skips(file: PatchedFile) -> tuple[Counter[str], Counter[str]]:
+def _came_from_outside(owner: str, marks: Counter[str], before: _Skips, after: _Skips) -> bool:
+    """Whether what the definition stands in has lost each of these marks, as it is written."""
+    outer = ["", *accumulate(owner.split(".")[:-1], lambda up, name: f"{up}.{name}")]
+    lost = {mark for up in outer for mark in before[up] if before[up][mark] > after[up][mark]}
+    return owner != "" and lost.issuperset(marks)
+
+
+def _count_skips(file: PatchedFile) -> tuple[_Skips, _Skips]:
     """How often each definition is skipped before, and how often each of the same is skipped after."""
+    before, after = _Skips(Counter), _Skips(Counter)
     if not file.has_syntax_tree:
         pattern = word_pattern("skipped_tests")
-        was, now = (len(pattern.findall(text or "")) for text in (file.old, file.new))
-        return Counter({"": was}), Counter({"": now})
+        for counts, text in ((before, file.old), (after, file.new)):
+            counts[""][""] = len(pattern.findall(text or ""))
+        return before, after
     if not any(word in (file.new or "") for word in name_set("skip_calls")):
-        return Counter(), Counter()
+        return before, after
     old, new = (
         _SkippingModule(tree, nests=is_test(file.path)) for tree in (file.old_tree, file.new_tree)
     )
@@ -239,33 +253,44 @@ def _count_skips(file: PatchedFile) -> tuple[Counter[str], Counter[str]]:
     }
     old_helpers = old.find_skipping_helpers(new.bodies.keys())
     new_helpers = new.find_skipping_helpers(known.keys())
-    cases = old.list_cases()
-    before = Counter(one.owner for one in old.uses if one.skips(old.marks | old_helpers))
-    after = Counter(
-        known[one.owner]
-        for one in new.uses
-        if one.owner in known
-        and one.skips(new.marks | new_helpers)
-        and (not one.case or one.case in cases)
-    )
+    for use in old.uses:
+        if use.skips(old.marks | old_helpers):
+            before[use.owner][use.mark] += 1
+    for use in new.uses:
+        if use.owner in known and use.skips(new.marks | new_helpers):
+            name = known[use.owner]
+            if not (
+                use.case and _is_added_case(use, old.list_cases(name), new.list_cases(use.owner))
+            ):
+                after[name][use.mark] += 1
     return before, after
+
+
+def _is_added_case(use: _NameUse, before: Counter[str], after: Counter[str]) -> bool:
+    """Whether a skipped case is a new one: all that ran before still run. Cases that cannot be read may be any."""
+    return bool(before) and use.case not in before and not before - after
 
 
 @dataclass(frozen=True, slots=True)
 class _NameUse:
-    """A name that is used in a definition, and the arguments of the parametrized case around it; "" for none."""
+    """A name that is used in a definition; the call or name as it is written; the parametrized case around it, "" for none."""
 
     owner: str
     case: str
+    mark: str
     node: ast.Attribute | ast.Name | ast.arg
 
     def skips(self, names: Set[str]) -> bool:
         """Whether it skips what it is used in: by itself, or as a mark or a helper that is called so."""
         match self.node:
-            case ast.arg(arg=name):
-                return name in names
+            case ast.arg(arg=name) | ast.Name(id=name) if name in names:
+                return True
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if f"{owner}.{name}" in names:
+                return True
             case ast.Name() | ast.Attribute() as node:
-                return _is_skip(node) or (isinstance(node, ast.Name) and node.id in names)
+                return _is_skip(node)
+            case _:
+                return False
 
 
 class _SkippingModule:
@@ -276,14 +301,20 @@ class _SkippingModule:
 
     def __init__(self, tree: ast.Module | None, *, nests: bool) -> None:
         self.bodies = {"": ""}
-        self._groups: list[Sequence[ast.expr]] = []
         self.marks: set[str] = set()
         self.uses: list[_NameUse] = []
+        self._cases: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._called_names: dict[str, str] = {}
+        self._calls = {id(call.func): call for call in find_nodes(tree, ast.Call)}
+        defined = {n.name for n in find_nodes(tree, ast.AST) if isinstance(n, _DEFINITIONS)}
+        functions: set[str] = set()
         waiting: list[tuple[ast.AST, str, str, bool]] = [(tree, "", "", True)] if tree else []
         while waiting:
             node, owner, case, opens = waiting.pop()
             match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_mark(name, value):
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_mark(
+                    name, value, defined
+                ):
                     self.marks.add(name)
                     continue
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if (
@@ -291,27 +322,65 @@ class _SkippingModule:
                 ):
                     owner = f"{owner}.{node.name}" if owner else node.name
                     self.bodies[owner] = "\n".join(ast.dump(part) for part in node.body)
+                    self._called_names[owner] = _fixture_name(node)
                     opens = nests or isinstance(node, ast.ClassDef)
+                    if not isinstance(node, ast.ClassDef):
+                        functions.add(owner)
+                    for decorator in node.decorator_list:
+                        self._add_cases(owner, decorator)
                 case ast.Call(func=func, args=args) if last_name(func) == "param":
                     case = _dump_case(args)
-                    self._groups.append(args)
-                case ast.List(elts=elements) | ast.Tuple(elts=elements):
-                    self._groups += [elements, *([one] for one in elements)]
+                case ast.Call(func=func, args=args) if last_name(func) == "usefixtures":
+                    named = [one.value for one in args if isinstance(one, ast.Constant)]
+                    self.uses += [
+                        _NameUse(owner, case, name, ast.arg(name)) for name in map(str, named)
+                    ]
+                case ast.Assign(value=value) if owner not in functions:
+                    self._add_cases(owner, value)
                 case ast.Attribute() | ast.Name() | ast.arg():
-                    self.uses.append(_NameUse(owner, case, node))
+                    mark = ast.dump(self._calls.get(id(node), node))
+                    self.uses.append(_NameUse(owner, case, mark, node))
                 case _:
                     pass
             waiting += [(part, owner, case, opens) for part in ast.iter_child_nodes(node)]
 
     def find_skipping_helpers(self, others: Collection[str]) -> set[str]:
-        """The names of functions that skip, are no tests and are not among the other module's definitions."""
-        skipping = {one.owner for one in self.uses if one.skips(frozenset())}
-        names = {owner.rpartition(".")[2] for owner in skipping.difference(others)}
-        return {name for name in names if not name.lower().startswith("test")}
+        """The names of what skips, by itself or by another helper, and is not among the other module's definitions.
 
-    def list_cases(self) -> frozenset[str]:
-        """The arguments of all that may be a parametrized case."""
-        return frozenset(map(_dump_case, self._groups))
+        A method's name stands behind that of its class, or `self`.
+        """
+        names: set[str] = set()
+        while True:
+            skipping = {one.owner for one in self.uses if one.skips(names)}.difference(others)
+            found = set[str]()
+            for owner in skipping:
+                above, _, name = owner.rpartition(".")
+                is_method = above in self.bodies and above != ""
+                owners = (above.rpartition(".")[2], "self", "cls") if is_method else ()
+                found |= {name, self._called_names[owner]} | {f"{one}.{name}" for one in owners}
+            if found - {""} <= names:
+                return names
+            names |= found - {""}
+
+    def _add_cases(self, owner: str, node: ast.expr) -> None:
+        for group in find_nodes(node, ast.List, ast.Tuple):
+            self._cases[owner].update(_list_running_cases(group.elts))
+
+    def list_cases(self, owner: str) -> Counter[str]:
+        """The arguments of all that may be a parametrized case of a definition and is not skipped."""
+        return self._cases[owner]
+
+
+def _list_running_cases(elements: Sequence[ast.expr]) -> Iterator[str]:
+    for element in elements:
+        match element:
+            case ast.Call(func=func, args=args) if last_name(func) == "param":
+                if not any(_is_skip(x) for x in find_nodes(element, ast.Attribute, ast.Name)):
+                    yield _dump_case(args)
+            case ast.Tuple(elts=values):
+                yield _dump_case(values)
+            case _:
+                yield _dump_case([element])
 
 
 def _runs_around(node: PythonFunction | ast.ClassDef) -> bool:
@@ -320,20 +389,39 @@ def _runs_around(node: PythonFunction | ast.ClassDef) -> bool:
     return in_use or node.name in name_set("setup_functions")
 
 
+def _fixture_name(node: PythonFunction | ast.ClassDef) -> str:
+    """The name that `@fixture(name=...)` gives; "" without one."""
+    given = (
+        keyword.value.value
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call)
+        for keyword in decorator.keywords
+        if keyword.arg == "name" and isinstance(keyword.value, ast.Constant)
+    )
+    return str(next(given, ""))
+
+
 def _dump_case(arguments: Sequence[ast.expr]) -> str:
     return repr([ast.dump(one) for one in arguments])
 
 
-def _is_mark(name: str, value: ast.expr) -> bool:
-    """Whether an assignment names a mark that skips nothing by itself; `pytestmark` skips the module."""
-    skips = [node for node in find_nodes(value, ast.Attribute, ast.Name) if _is_skip(node)]
-    return bool(skips) and name != "pytestmark" and all(map(_is_decorator, skips))
+def _is_mark(name: str, value: ast.expr, defined: Set[str]) -> bool:
+    """Whether an assignment names a mark, and puts it on none of what is defined; `pytestmark` skips the module."""
+    names = find_nodes(value, ast.Attribute, ast.Name)
+    skips = [node for node in names if _is_skip(node)]
+    applied = any(isinstance(node, ast.Name) and node.id in defined for node in names)
+    return (
+        bool(skips)
+        and name not in {"pytestmark", *defined}
+        and not applied
+        and all(map(_is_decorator, skips))
+    )
 
 
 def _is_decorator(node: ast.Attribute | ast.Name) -> bool:
     """`mark.skip` and `skipIf` wait for the test that they are put on; `pytest.skip` and `SkipTest` do not."""
     of_mark = isinstance(node, ast.Attribute) and last_name(node.value) == "mark"
-    return of_mark or last_name(node) in {"skipIf", "skipUnless", "expectedFailure"}
+    return of_mark or last_name(node) in name_set("skip_decorators")
 
 
 def _count_elements_of_sides(file: PatchedFile) -> tuple[Counter[str], Counter[str]]:
@@ -366,7 +454,7 @@ def _count_elements(tree: ast.Module | None) -> Counter[str]:
 def _is_skip(node: ast.Attribute | ast.Name) -> bool:
     """`pytest.skip`, `mark.xfail`, `unittest.SkipTest`, `self.skipTest`; not any attribute called `skip`."""
     if isinstance(node, ast.Name):
-        return node.id in {"SkipTest", "skipIf", "skipUnless", "expectedFailure", "importorskip"}
+        return node.id in name_set("skip_names")
     if node.attr not in name_set("skip_calls"):
         return False
     owner = last_name(node.value)
