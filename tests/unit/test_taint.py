@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import textwrap
 import tomllib
+from collections.abc import Collection
 from importlib import resources
 
 import pytest
 
 from regreen.taint.analysis import TAINT_RULES, TaintAnalysis, analyse_program
+from regreen.taint.models.entry_points import _name_groups, _parameter_patterns, _parse_routes
 from regreen.taint.program import Program, may_begin
 
 FLASK = "import os, re, subprocess, flask\nfrom flask import Flask, request, redirect, session\napp = Flask(__name__)\n"
@@ -171,6 +174,33 @@ def test_a_number_in_the_path_is_not_text() -> None:
     assert "sql-injection" not in found(code % "n")
     assert "sql-injection" not in found(code % "uuid")
     assert "sql-injection" in found(code % "name")
+
+
+@pytest.mark.parametrize(
+    ("address", "names", "known"),
+    [
+        ("/f/<path:date>", ["date"], {}),
+        ("/f/<string:uuid>", [], {}),
+        ("/f/<path:date>/<path:path>", ["date", "path"], {}),
+        ("/f/<id:int>", ["request", "id"], {"id"}),
+        ("/f/<int:number>", ["number"], {"number"}),
+        ("/f/<slug:int>", ["slug"], {"slug"}),
+        (r"^(.*)/(\d+)$", ["req", "path", "n"], {"path", "n"}),
+        (r"^(.*)/(\d+)$", ["req", "path"], {}),
+        (r"^(?P<n>\d+)/(a|b)/(.+)$", ["request", "n"], {"n"}),
+        ("(" * 20_000, ["request"], {}),
+    ],
+)
+def test_what_a_route_lets_through(address: str, names: list[str], known: Collection[str]) -> None:
+    patterns = _name_groups(_parameter_patterns(address, names), names, None)
+    assert set(patterns) == set(known)
+    assert patterns.get("path", "^(?:.*)\\Z") == "^(?:.*)\\Z", "each group for its own parameter"
+
+
+def test_a_text_with_brackets_is_no_route() -> None:
+    code = "import re_path_like\nfrom flask import request\n\ndef remove(name):\n    db.execute(f'select {name}')\n\nmenu.add('Delete (all) items', remove)\npath('x/<int:n>', view)\nrows.append(('(a)', remove))\n"
+    routes = [(route.address, route.name) for route in _parse_routes(ast.parse(code))]
+    assert routes == [("x/<int:n>", "view"), ("(a)", "remove")]
 
 
 def test_a_flow_is_followed_through_another_module_and_keeps_its_way() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from regreen.code.python_calls import last_name
 from regreen.taint import namespaces, validation
 from regreen.taint.interpreter import AnalysisRun, CallFrame, EntryPoint, Interpreter, Route
 from regreen.taint.models import form_models, sources
@@ -17,24 +18,24 @@ _CONVERTERS: dict[str, str] = {
     name: row["matches"] for row in sources.LIBRARIES["route_converters"] for name in row["names"]
 }
 """For a framework's converter, the pattern that the text of its value matches; with any other, it can hold any text."""
+_FREE_CONVERTERS = frozenset(sources.LIBRARIES["routes"]["free_converters"])
+_ROUTE_CALLS = frozenset(sources.LIBRARIES["routes"]["calls"])
+_RELATIVE_CALLS = frozenset(sources.LIBRARIES["routes"]["relative_calls"])
+_ROUTE_MODULES = re.compile(sources.LIBRARIES["routes"]["modules"])
 _ANGLE_PARAMETER = re.compile(r"<(?:(\w+)(?:\([^)]{0,300}\))?:)?(\w+)>|<(\w+):re:([^>]{1,300})>")
 _CHOICE_PARAMETER = re.compile(r"<any\(([^)]{0,300})\):(\w+)>")
 _BRACE_PARAMETER = re.compile(r"\{(\w+)(?::(\w+)(?:\([^)]{0,300}\))?)?\}|\{(\w+):")
 _GROUP = re.compile(r"\((?!\?)|\(\?P<(\w+)>")
 _HAS_PARAMETER = re.compile(r"[<{(]")
 _EXPRESSION_PARTS = re.compile(r"\(\?P<\w+>|\{\d+(?:,\d*)?\}")
-_ROUTE_MODULES = re.compile(r"(?:^|/)(?:urls|routes|routing|router|app|main|server|[aw]sgi)\.py$")
-_PATH_PARTS = ("path_params", "match_info", "view_args", "path_kwargs", "matchdict", "url_args")
-"""The attributes of a request that hold the parameters of its path."""
+_ROUTE_START = re.compile(r"[/^(]")
+_MAX_ADDRESS = 300
 
 
 def find_parameter_patterns(
     run: AnalysisRun, function: FunctionRef, owner: ast.ClassDef | None
-) -> Mapping[str | int, str]:
-    """For the parameters in a handler's path, the pattern that every one of its routes matches the text against.
-
-    An integer stands for the group of this number in a route that is a regular expression.
-    """
+) -> Mapping[str, str]:
+    """For the parameters in a handler's path, the pattern that every one of its routes matches the text against."""
     target = owner if owner is not None else function.node
     name = getattr(target, "name", "")
     if run.route_modules is None:
@@ -47,39 +48,52 @@ def find_parameter_patterns(
         for route in _load_routes(run, path)
         if route.name == name and _leads_to(run, path, route, target)
     ]
-    found = [_parameter_patterns(address) for address in addresses]
+    names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+    found = [_name_groups(_parameter_patterns(one, names), names, owner) for one in addresses]
     # For two routes to one handler, only patterns of both hold.
     first, *others = found or [{}]
     return {n: p for n, p in first.items() if all(o.get(n) == p for o in others)}
+
+
+def _name_groups(
+    patterns: Mapping[str | int, str], names: Sequence[str], owner: ast.ClassDef | None
+) -> dict[str, str]:
+    """The patterns by parameter: groups without a name fill those that stand behind the object and the request.
+
+    Where there are more or fewer parameters than that, nothing is known of them.
+    """
+    found = {key: pattern for key, pattern in patterns.items() if isinstance(key, str)}
+    groups = [pattern for key, pattern in patterns.items() if isinstance(key, int)]
+    before = len(names) - len(groups)
+    # a method of Django's is given the request too, one of Tornado's is not
+    if groups and not found and before in ({1, 2} if owner is not None else {1}):
+        return dict(zip(names[before:], groups, strict=True))
+    return found
 
 
 def assume_route_patterns(
     interp: Interpreter, function: FunctionRef, owner: ast.ClassDef | None
 ) -> None:
     """Put into the state what the routes of a handler let through."""
-    names = [a.arg for a in function.node.args.args if a.arg not in {"self", "request"}]
-    for key, pattern in find_parameter_patterns(interp.run, function, owner).items():
-        name = key if isinstance(key, str) else names[key] if key < len(names) else ""
+    for name, pattern in find_parameter_patterns(interp.run, function, owner).items():
         validation.assume_pattern(
             pattern, interp.state.names.get(name, TOP), interp.state, whole=True
         )
-        for part in _PATH_PARTS:
+        for part in sources.LIBRARIES["routes"]["path_parts"]:
             held = sources.make_source(
-                interp, function.node, "web", ("web.request", part, ("key", key)), part
+                interp, function.node, "web", ("web.request", part, ("key", name)), part
             )
             validation.assume_pattern(pattern, held, interp.state, whole=True)
 
 
-def _parameter_patterns(address: str) -> dict[str | int, str]:
-    found: dict[str | int, str] = {}
-    for angle in _ANGLE_PARAMETER.finditer(address):
-        kind, name, bottle_name, bottle_pattern = angle.groups()
-        if bottle_name:
-            found[bottle_name] = rf"^(?:{bottle_pattern})\Z"
-        elif kind in _CONVERTERS:
-            found[name] = _CONVERTERS[kind]
-        elif name in _CONVERTERS and kind:  # Sanic and Bottle write the name first
-            found[kind] = _CONVERTERS[name]
+def _parameter_patterns(address: str, names: Collection[str]) -> dict[str | int, str]:
+    """The pattern for each parameter of an address that has one, by name or, for a group without one, by its number.
+
+    `names` are the handler's parameters. Some frameworks write a converter before its parameter, some behind it.
+    """
+    if len(address) > _MAX_ADDRESS:
+        return {}
+    found: dict[str | int, str] = dict(_angle_patterns(address, names))
     for choice in _CHOICE_PARAMETER.finditer(address):
         words = [re.escape(word.strip()) for word in choice[1].split(",")]
         found[choice[2]] = rf"^(?:{'|'.join(words)})\Z"
@@ -91,10 +105,27 @@ def _parameter_patterns(address: str) -> dict[str | int, str]:
             found[brace[3]] = rf"^(?:{inner})\Z"
     # the text of a regular expression has no other brackets than those of its groups and counts
     is_expression = not re.search(r"[<{]", _EXPRESSION_PARTS.sub("", address))
-    for number, group in enumerate(_GROUP.finditer(address) if is_expression else ()):
+    groups = list(_GROUP.finditer(address)) if is_expression else []
+    is_named = any(group[1] for group in groups)  # then frameworks pass on no other
+    for number, group in enumerate(groups):
         inner = _text_to_closing(address, group.end(), "()")
-        found[group[1] or number] = rf"^(?:{inner})\Z"
+        if group[1] or not is_named:
+            found[group[1] or number] = rf"^(?:{inner})\Z"
     return found
+
+
+def _angle_patterns(address: str, names: Collection[str]) -> Iterator[tuple[str, str]]:
+    for angle in _ANGLE_PARAMETER.finditer(address):
+        first, second, bottle_name, bottle_pattern = angle.groups()
+        if bottle_name:
+            yield bottle_name, rf"^(?:{bottle_pattern})\Z"
+        elif first:
+            name, converter = second, first
+            is_behind = first not in {*_CONVERTERS, *_FREE_CONVERTERS}
+            if second not in names and (first in names or is_behind):
+                name, converter = first, second
+            if converter in _CONVERTERS:
+                yield name, _CONVERTERS[converter]
 
 
 def _text_to_closing(text: str, start: int, pair: str) -> str:
@@ -128,14 +159,20 @@ def _parse_routes(tree: ast.Module) -> Iterator[Route]:
         and isinstance(node.value, ast.Call)
     }
     for node in ast.walk(tree):
+        starts: re.Pattern[str] | None = _ROUTE_START
         if isinstance(node, ast.Call):
-            given = [*node.args[:3], *(k.value for k in node.keywords)]
+            name = last_name(node.func)
+            given = (
+                [*node.args[:3], *(k.value for k in node.keywords)] if name in _ROUTE_CALLS else []
+            )
+            starts = None if name in _RELATIVE_CALLS else starts
         elif isinstance(node, ast.Tuple):
             given = node.elts[:2]
         else:
             continue
         texts = [x.value for x in given if isinstance(x, ast.Constant)]
         addresses = [x for x in texts if isinstance(x, str) and _HAS_PARAMETER.search(x)]
+        addresses = [x for x in addresses if starts is None or starts.match(x)]
         for part in given if addresses else ():
             view = made.get(part.id, part) if isinstance(part, ast.Name) else part
             view = view.func if isinstance(view, ast.Call) else view
