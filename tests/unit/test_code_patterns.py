@@ -50,6 +50,8 @@ CASES = [
     ("request-path", "go", 'name := r.FormValue("n")\nos.Open("/srv/" + name)', 'name := filepath.Base(r.FormValue("n"))\nos.Open("/srv/" + name)'),
     ("request-path", "java", 'String n = request.getParameter("n"); new File("/srv", n);', 'String n = request.getParameter("n"); if (!n.matches("[a-z]+")) { return null; } new File("/srv", n);'),
     ("request-command", "go", 'exec.Command("tar", "czf", r.FormValue("n")).Run()', 'exec.Command("tar", "czf", "--", r.FormValue("n")).Run()'),
+    ("request-command", "go", 'exec.Command("sh", "-c", r.FormValue("n"), "--").Run()', 'exec.CommandContext(ctx, "git", "log", "--", r.FormValue("n")).Run()'),
+    ("request-command", "go", 'exec.Command(r.FormValue("p"), "--", "x").Run()', 'exec.Command("git", "log", "--", r.FormValue("n")).Run()'),
     ("request-command", "java", 'new ProcessBuilder("tar", "x", request.getParameter("n")).start();', 'new ProcessBuilder("tar", "x", "--", request.getParameter("n")).start();'),
     ("weak-token", "go", "token := rand.Intn(9)", "jitter := rand.Intn(9)"),
     ("weak-hash", "java", 'byte[] passwordHash = MessageDigest.getInstance("MD5").digest(a);', 'byte[] checksum = MessageDigest.getInstance("MD5").digest(a);'),
@@ -100,6 +102,8 @@ WEAKENED = [
     ("error-unwrapped", "a.rs", "fn f(a: &str) -> Result<u8, E> {\n    let b = a.trim();\n    let n = b.parse()?;\n    Ok(n)\n}\n", "parse()?", "parse().unwrap()"),
     ("checked-arithmetic-dropped", "a.rs", "fn f(a: u8) -> Option<u8> {\n    let b = 2;\n    let n = a.checked_add(b)?;\n    Some(n)\n}\n", "a.checked_add(b)?", "a + b"),
     ("error-swallowed", "A.java", "class A {\n    int f() {\n        int a = 0;\n        try {\n            a = g();\n        } catch (IOException e) {\n            throw new E(e);\n        }\n        return a;\n    }\n}\n", "throw new E(e);", "a = 1;"),
+    ("check-dropped", "a.go", f"package a\n\nfunc F(w W, r *R) int {{\n\tif !isAllowed(r) {{\n\t\treturn answer(w)\n\t}}\n{FILLER}\treturn p.x\n}}\n", "\tif !isAllowed(r) {\n\t\treturn answer(w)\n\t}\n", ""),
+    ("check-dropped", "a.go", f"package a\n\nfunc F(w W, r *R) int {{\n\tif r.n > 9 {{\n\t\treturn deny(w)\n\t}}\n{FILLER}\treturn p.x\n}}\n", "\tif r.n > 9 {\n\t\treturn deny(w)\n\t}\n", ""),
 ]  # fmt: skip
 
 

@@ -91,7 +91,8 @@ ANOTHER = (
     ("after", "said"),
     [
         ({"seal.py": EDITED}, []),
-        ({"seal.py": "x = 1\n", "box.py": EDITED}, []),
+        ({"seal.py": "x = 1\n", "box.py": CIPHER.replace("def seal", "def shut")}, []),
+        ({"seal.py": "x = 1\n", "pay.py": EDITED}, ["taint/weak-cipher"]),
         ({"seal.py": ANOTHER}, ["taint/weak-cipher"]),
     ],
 )

@@ -104,6 +104,11 @@ def test_what_a_run_reaches(story: Story, before: str, after: str) -> None:
     [
         ("x = f(1)\n    expected = x\n    assert x == expected", True),
         ("x = f(1)\n    before = x\n    x = g(x)\n    assert x == before", False),
+        ("x = 1\n    print('hi')\n    assert x == 1", True),
+        ("x = 1\n    for i in range(3):\n        pass\n    assert x == 1", True),
+        ("x = 1\n    for x in f():\n        pass\n    assert x == 1", False),
+        ("x = 1\n    x += f()\n    assert x == 1", False),
+        ("x = f(1)\n    run()\n    assert x == f(1)", False),
     ],
 )
 def test_a_value_under_two_names_is_one_value(body: str, cannot_fail: bool) -> None:

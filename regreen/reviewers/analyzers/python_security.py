@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -189,13 +188,14 @@ def _find_new_flows(
         removed = {
             (file.old_path, line) for file in context.change.files for line in file.removed_lines
         }
-        gone = Counter(
-            (flow.rule, flow.sink) for flow in base_flows() if (flow.path, flow.line) in removed
-        )
+        gone = [flow for flow in base_flows() if (flow.path, flow.line) in removed]
         for place, flow in list(touching.items()):
-            # a misuse that moved, or whose line was edited, is not new
-            if flow.origin == "code" and gone[flow.rule, flow.sink] > 0:
-                gone[flow.rule, flow.sink] -= 1
+            if flow.origin != "code":
+                continue
+            # a misuse whose line was edited, or moved as it is, is not new
+            stays = (one for one in gone if _is_same_misuse(one, flow, context))
+            if (same := next(stays, None)) is not None:
+                gone.remove(same)
                 del touching[place]
     hits = [_flow_diagnostic(flow, place) for place, flow in touching.items() if place is not None]
     by_hit = {
@@ -208,6 +208,23 @@ def _find_new_flows(
         lambda: [_flow_diagnostic(f, (f.rule, f.path, f.line)) for f in base_flows()],
     )
     return [by_hit[hit.rule, hit.path, hit.line] for hit in new]
+
+
+def _is_same_misuse(before: TaintFlow, after: TaintFlow, context: ReviewContext) -> bool:
+    """Whether a misuse stands in the same file as before, or in another one with its line as it was."""
+    if (before.rule, before.sink) != (after.rule, after.sink):
+        return False
+    file = context.change.by_path.get(after.path)
+    if before.path == (file.old_path if file is not None else after.path):
+        return True
+    was, now = (
+        (text or "").split("\n")[line - 1 : line]
+        for text, line in (
+            (context.base_text(before.path), before.line),
+            (context.head_text(after.path), after.line),
+        )
+    )
+    return bool(was) and [line.strip() for line in was] == [line.strip() for line in now]
 
 
 def _commentable_place(flow: TaintFlow, context: ReviewContext) -> tuple[str, str, int] | None:

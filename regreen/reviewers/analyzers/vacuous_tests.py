@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from regreen.code.diff import FileChange
 from regreen.code.markdown_sanitizer import count_noun
@@ -194,7 +194,7 @@ def _find_checks(test: FunctionNode) -> Iterator[ast.stmt | ast.expr]:
             yield node
         elif isinstance(node, ast.Call):
             name = last_name(node.func).lower()
-            if name in _CHECK_NAMES or any(word in name for word in _CHECK_WORDS):
+            if _is_check_name(name):
                 yield node
 
 
@@ -242,12 +242,30 @@ def explain_hollow(test: FunctionNode, helpers: Collection[str]) -> str:
     acting = [
         node.lineno for node in ast.walk(test) if isinstance(node, ast.stmt) and _may_act(node)
     ]
+    rebound = [
+        node
+        for node in ast.walk(test)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    ]
     for check in left:
         last = max((line for line in acting if line < check.lineno), default=0)
-        before = (node for node in assigned if last < node.lineno <= check.lineno)
+        before = (
+            node
+            for node in assigned
+            if node.lineno <= check.lineno
+            and (node.lineno > last or _stays(node, rebound, check.lineno))
+        )
         if not _compares_nothing(check, _read_values(before)):
             return ""
     return "its assertions are true whatever the code does"
+
+
+def _stays(assigned: ast.Assign, rebound: Sequence[ast.Name], until: int) -> bool:
+    """Whether a name keeps the constant that it is given up to a line, whatever runs between."""
+    names = {one.id for one in assigned.targets if isinstance(one, ast.Name)}
+    return isinstance(assigned.value, ast.Constant) and not any(
+        one.id in names and assigned.lineno < one.lineno <= until for one in rebound
+    )
 
 
 def _name_callee(func: ast.expr) -> str:
@@ -258,11 +276,15 @@ def _name_callee(func: ast.expr) -> str:
             return last_name(func)
 
 
+def _is_check_name(name: str) -> bool:
+    return name.lower() in _CHECK_NAMES or any(word in name.lower() for word in _CHECK_WORDS)
+
+
 def _may_act(node: ast.stmt) -> bool:
     """Whether a statement does something beside giving names their values, and is no check."""
     match node:
         case ast.Expr(value=ast.Call() as call):
-            return not any(word in last_name(call.func).lower() for word in _CHECK_WORDS)
+            return not _is_check_name(last_name(call.func))
         case ast.Expr(value=ast.Await()) | ast.Delete() | ast.AugAssign() | ast.With():
             return True
         case ast.AsyncWith() | ast.For() | ast.AsyncFor() | ast.While():

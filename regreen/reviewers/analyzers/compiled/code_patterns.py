@@ -667,6 +667,16 @@ def _names_secret(match: _Match) -> bool:
 _SECRET_NAME = re.compile(
     r"(?i)passw|secret|token|session_?(?:id|key)|api_?key|nonce|salt|otp|signature|sign(?:ed|ing)?[A-Z_(\b]|hmac|csrf|credential|reset_?code|invite_?code|private_?key|auth(?:enticat|_?code|_?key)"
 )
+_BEHIND_OPTIONS = re.compile(
+    r"""^\((?:\s*(?:ctx|\w+\.Context\(\)|context\.\w+\(\))\s*,|\s*(?:new\s+String\s*\[\]\s*\{|List\.of\(|Arrays\.asList\())?\s*"(?!(?:[^"]*/)?(?:[bdkz]a)?sh"|cmd|p(?:ower|w)sh|env"|xargs")[^"]+"(?:\s*,\s*"[^"]*")*\s*,\s*"--\""""
+)
+
+
+def _may_be_option(match: _Match) -> bool:
+    """Whether a command's values may be the program or an option: none is behind a literal program, no shell, and `--`."""
+    return _BEHIND_OPTIONS.match(match.text("values")) is None
+
+
 _CHECKS: Mapping[str, Callable[[_Match], bool]] = {
     "indexes": _indexes,
     "same_list": _has_same_list,
@@ -690,4 +700,5 @@ _CHECKS: Mapping[str, Callable[[_Match], bool]] = {
     "not_constant": _is_not_constant,
     "joins_text": _joins_text,
     "named_secret": _names_secret,
+    "may_be_option": _may_be_option,
 }

@@ -271,10 +271,8 @@ def _is_shortcut(body: Node | None) -> bool:
     """Whether a block ends the function with a result of its own, worked out by a call: no check, another way."""
     returned = [n for n in walk_nodes(body) if n.type == "return_statement"] if body else []
     called = [node_text(n) for n in returned if re.search(r"\w\(", node_text(n))]
-    return bool(called) and not any(_REFUSES.search(text) for text in called)
-
-
-_REFUSES = re.compile(r"(?i)err|fail|invalid|none|empty|reject|refus|denied|forbid|abort|status")
+    refuses = re.compile(_load_table()["checks"]["refuses"])
+    return bool(called) and not any(refuses.search(text) for text in called)
 
 
 def _parse_checks(text: str, language: str) -> list[tuple[str, str]]:
@@ -288,7 +286,8 @@ def _parse_checks(text: str, language: str) -> list[tuple[str, str]]:
         ):
             body = node.child_by_field_name("consequence")
             condition = node_text(node.child_by_field_name("condition")).strip("()")
-            if _leaves_early(body) and not _is_shortcut(body):
+            guards = re.search(_load_table()["checks"]["guards"], condition) is not None
+            if _leaves_early(body) and (guards or not _is_shortcut(body)):
                 found.append((condition, node_text(node)))
     return found
 
