@@ -668,7 +668,7 @@ _SECRET_NAME = re.compile(
     r"(?i)passw|secret|token|session_?(?:id|key)|api_?key|nonce|salt|otp|signature|sign(?:ed|ing)?[A-Z_(\b]|hmac|csrf|credential|reset_?code|invite_?code|private_?key|auth(?:enticat|_?code|_?key)"
 )
 _BEHIND_OPTIONS = re.compile(
-    r"""^\((?:\s*(?:ctx|\w+\.Context\(\)|context\.\w+\(\))\s*,|\s*(?:new\s+String\s*\[\]\s*\{|List\.of\(|Arrays\.asList\())?\s*"(?!(?:[^"]*/)?(?:[bdkz]a)?sh"|cmd|p(?:ower|w)sh|env"|xargs")[^"]+"(?:\s*,\s*"[^"]*")*\s*,\s*"--\""""
+    r"""^\((?:\s*(?:ctx|\w+\.Context\(\)|context\.\w+\(\))\s*,|\s*(?:new\s+String\s*\[\]\s*\{|List\.of\(|Arrays\.asList\())?\s*"(?!(?:[^"]*/)?(?:[bdkz]a)?sh"|cmd|powershell|pwsh|env"|xargs")[^"]+"(?:\s*,\s*"[^"]*")*\s*,\s*"--\""""
 )
 
 
