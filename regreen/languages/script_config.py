@@ -1,12 +1,20 @@
-"""What a repository's tsconfig.json and package.json files say of its types: options, path aliases, workspace packages."""
+"""What a repository says of its types: options, path aliases and workspace packages, and which types rest on others that are not at hand."""
 
 from __future__ import annotations
 
 import json
 import posixpath
 import re
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from regreen.code.file_languages import language_of, parser_for
+from regreen.code.symbols import node_text, walk_nodes
+from regreen.languages.script import is_typed_script, parse_script_module, resolve_import
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 ReadFile = Callable[[str], str | None]
 _MAX_EXTENDS = 5
@@ -136,3 +144,107 @@ def read_workspace_paths(paths: Collection[str], read: ReadFile) -> dict[str, li
         found[name] = [*(m for m in mains if posixpath.normpath(m) in paths), *inside]
         found[f"{name}/*"] = [posixpath.join(folder, s) for s in ("src/*", "*")]
     return found
+
+
+_MAX_TYPES = 400
+_TYPE_DECLARATION = re.compile(rb"\b(?:interface|type)\s+([A-Za-z_$][\w$]*)")
+_CONTAINERS = frozenset(
+    {"Array", "ReadonlyArray", "Map", "ReadonlyMap", "Set", "ReadonlySet", "Promise", "Record"}
+)
+"""Generic types whose members are the same, whatever they hold."""
+_OWN_MEMBERS = frozenset({"function_type", "constructor_type", "array_type", "tuple_type"})
+
+
+class PartialTypes:
+    """Tells which types have members or alternatives that a package declares, so that the compiler knows only a part of them.
+
+    An interface is one where it extends such a type, an alias where it is made of one. A member of such a type makes
+    nothing partial: it is of any type, which fits everywhere.
+    """
+
+    def __init__(
+        self, sources: Mapping[str, bytes], paths: Collection[str], aliases: Mapping[str, list[str]]
+    ) -> None:
+        self._sources, self._paths, self._aliases = sources, paths, aliases
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def is_partial(self, name: str, path: str) -> bool:
+        """Whether this is such a type where this file names it, or in any file that declares it."""
+        found = [path, *self._declaring.get(name, ())][:10]
+        return any(self._rests_on_unknown(name, p) for p in found)
+
+    @cached_property
+    def _declaring(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path, data in self._sources.items():
+            for name in _TYPE_DECLARATION.findall(data) if is_typed_script(path) else ():
+                found.setdefault(name.decode(), []).append(path)
+        return found
+
+    def _rests_on_unknown(self, name: str, path: str) -> bool:
+        key = (name, path)
+        if key not in self._known and len(self._known) < _MAX_TYPES and path in self._sources:
+            self._known[key] = False  # a type may rest on itself
+            self._known[key] = self._look_up(name, path)
+        return self._known.get(key, False)
+
+    def _look_up(self, name: str, path: str) -> bool:
+        data = self._sources[path]
+        module = parse_script_module(path, data)
+        if module is None:
+            return False
+        used = list(_read_parts(name, parser_for(language_of(path) or "").parse(data).root_node))
+        if used:
+            return any(self._rests_on_unknown(n, path) for n in used if n != name)
+        space, _, member = name.partition(".")
+        for item in module.imports:
+            if item.local != space and (item.local or item.name not in {"", name}):
+                continue
+            target = self._resolve(item.source, path)
+            if target is None:
+                if item.name:
+                    return True
+            elif self._rests_on_unknown(member if item.name == "*" else item.name or name, target):
+                return True
+        return False
+
+    def _resolve(self, source: str, path: str) -> str | None:
+        if source.startswith("."):
+            return resolve_import(source, path, self._paths)
+        for alias, places in self._aliases.items():
+            start, star, end = alias.partition("*")
+            if source == alias or (star and source.startswith(start) and source.endswith(end)):
+                rest = source[len(start) : len(source) - len(end)]
+                found = (
+                    resolve_import(f"./{p.replace('*', rest)}", "", self._paths) for p in places
+                )
+                if target := next(filter(None, found), None):
+                    return target
+        return None
+
+
+def _read_parts(name: str, root: Node) -> Iterator[str]:
+    """The types that the members or alternatives of a declared type come from."""
+    for node in walk_nodes(root):
+        if node.type not in {"interface_declaration", "type_alias_declaration"}:
+            continue
+        if node_text(node.child_by_field_name("name")) == name:
+            yield name
+            value = node.child_by_field_name("value")
+            clauses = [c for c in node.named_children if c.type == "extends_type_clause"]
+            for part in [value] if value is not None else clauses:
+                yield from _read_type_names(part)
+
+
+def _read_type_names(node: Node) -> Iterator[str]:
+    if node.type in {"type_identifier", "identifier", "nested_type_identifier"}:
+        yield node_text(node)
+    elif node.type == "object_type":
+        for clause in walk_nodes(node):
+            around = clause.parent.parent if clause.parent else None
+            if clause.type == "mapped_type_clause" and around == node:
+                yield from _read_type_names(clause)
+    elif node.type not in _OWN_MEMBERS:
+        is_container = node_text(node.child_by_field_name("name")) in _CONTAINERS
+        for child in node.named_children if not is_container else ():
+            yield from _read_type_names(child)

@@ -170,11 +170,61 @@ def test_a_module_may_pass_on_more_than_the_repository_holds(
         "export const wait = () => { void Promise.resolve(1); };\n",
         "myOwnGlobal();\n",
         "/* global shown, drawn:writable */\nshown();\ndrawn();\n",
+        "setTimeout(() => {}, 9).unref();\nif (Error.captureStackTrace) window.shopTrace = 1;\n",
+        "import ask from 'ask';\nlet id: number | undefined;\nexport function next(): number { id ??= ask();\n  return id;\n}\n",
     ],
 )
 def test_what_cannot_be_known_is_not_said(story: Story, added: str) -> None:
     before: Files = {**PROJECT, "src/old.ts": "myOwnGlobal();\n"}
     assert claims(story, before, {"src/old.ts": "myOwnGlobal();\n" + added}) == []
+
+
+PARTS = """\
+import { Base, Sizes } from './kit';
+import { Plain } from '@/plain';
+export interface Extended extends Base { id: number }
+export type Picked = Pick<Extended & Sizes, 'id'>;
+export type Mapped = { [K in keyof Sizes]: number };
+export interface Holder { id: number; made: Base }
+export interface Whole extends Plain { id: number }
+"""
+
+
+@typed
+@pytest.mark.parametrize(
+    ("name", "count"), [("Extended", 0), ("Picked", 0), ("Mapped", 0), ("Holder", 1), ("Whole", 1)]
+)
+def test_a_type_that_rests_on_one_of_a_package_is_known_in_part(
+    story: Story, name: str, count: int
+) -> None:
+    aliases = {"compilerOptions": {"strict": True, "paths": {"@/*": ["./src/*"]}}}
+    before: Files = {
+        "tsconfig.json": json.dumps(aliases),
+        "src/kit.ts": "export { Base, Sizes } from 'base-kit';\n",
+        "src/plain.ts": "export interface Plain { size: number }\n",
+        "src/parts.ts": PARTS,
+        "src/make.ts": f"import {{ {name} }} from './parts';\nexport const make = (part: {name}) => part;\n",
+    }
+    call = "import { make } from './make';\nmake({ id: 1, size: 2, more: 3 });\n"
+    found = claims(story, before, {"src/call.ts": call})
+    assert len([c for c in found if c.rule.startswith("tsc/")]) == count
+
+
+@typed
+@pytest.mark.parametrize(
+    ("before", "after", "count"),
+    [
+        ("save(1);\nsave(2);\n", "save(1);\nsave(2);\nsave(3);\n", 0),
+        ("save(1);\nsave(2);\nawait save(3);\n", "save(1);\nsave(2);\nsave(3);\n", 1),
+        ("void save(1);\nvoid save(2);\n", "void save(1);\nvoid save(2);\nsave(3);\n", 1),
+    ],
+)
+def test_where_nobody_waits_for_promises_a_new_one_is_no_oversight(
+    story: Story, before: str, after: str, count: int
+) -> None:
+    begin = "import { save } from './store';\n"
+    found = claims(story, {**PROJECT, "src/go.ts": begin + before}, {"src/go.ts": begin + after})
+    assert [c.rule for c in found] == ["oxlint/typescript/no-floating-promises"] * count
 
 
 def test_without_the_programs_the_review_says_so(

@@ -105,6 +105,29 @@ def test_its_harmless_twin_is_not(story: Story, path: str, old: str, new: str) -
     assert rules(story, path, old, new) == set()
 
 
+def test_a_call_that_the_change_mends_in_a_later_line_is_not_left_behind(story: Story) -> None:
+    define = "export function find(data, root) { return data[root]; }\n"
+    call = "import { find } from './find.js';\nfind(\n  data,\n  root\n);\n"
+    after = {
+        "find.js": define.replace("root)", "more, root)"),
+        "use.js": call.replace("  root", "  more,\n  root"),
+    }
+    story.change({"find.js": define, "use.js": call}, after)
+    assert ScriptNames().run(story.context()).claims == ()
+    story.run("checkout", "-q", "main")
+    story.change({"find.js": define, "use.js": call}, {"find.js": after["find.js"]})
+    assert [c.rule for c in ScriptNames().run(story.context()).claims] == [
+        "contracts/broken-caller"
+    ]
+
+
+def test_a_call_that_nobody_waited_for_before_lost_no_await(story: Story) -> None:
+    calls = "async function send(n) { return n; }\nasync function run() {\n  await send(1);\n  send(2);\n}\n"
+    after = calls.replace("send(1)", "send(10)").replace("send(2)", "send(20)")
+    story.change({"a.js": calls}, {"a.js": after})
+    assert ScriptNames().run(story.context()).claims == ()
+
+
 def test_an_order_that_other_calls_share_is_not_exchanged(story: Story) -> None:
     calls = "const add = require('adder');\nadd(list, 'a');\nadd(list, 'b');\nadd(list, 'c');\n"
     story.change({"a.js": calls}, {"a.js": calls.replace("list, 'b'", "'b', list")})

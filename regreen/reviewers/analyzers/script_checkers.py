@@ -27,7 +27,11 @@ from regreen.code.symbols import read_outline, read_sources
 from regreen.domain.errors import OutsideError
 from regreen.domain.models import Side, SkippedReviewer
 from regreen.languages.script import is_script, is_typed_script, resolve_import
-from regreen.languages.script_config import read_compiler_options, read_workspace_paths
+from regreen.languages.script_config import (
+    PartialTypes,
+    read_compiler_options,
+    read_workspace_paths,
+)
 from regreen.reviewers.analyzers.baseline import (
     SCRIPT_RULES,
     AnalyzerRule,
@@ -68,6 +72,16 @@ _PASSES_ALL = re.compile(
     r"(?m)^[ \t]{0,20}export +(?:type +)?\* +from +['\"]([^'\"\n]{1,400})['\"]"
 )
 _MAX_PASSING_MODULES = 50
+_QUOTED = re.compile(r"'([^'\n]{1,2000})'")
+_TYPE_NAME = re.compile(r"(?<![\w$.\"])[A-Z_$][\w$]*(?:\.[\w$]+)?")
+_MAX_TYPE_NAMES = 20
+_FLOATING = "typescript/no-floating-promises"
+_MIN_HABIT = 2
+_MAY_BE_MISSING = re.compile(r"possibly '(?:undefined|null)|\| (?:undefined|null)'")
+_ASSIGNED = re.compile(
+    r"(?<![\w$.])(?<!const )(?<!let )(?<!var )([A-Za-z_$][\w$]*) {0,3}(?:\?\?|\|\|)?=(?![=>])[^\n;]{0,300}\("
+)
+""" A variable that is given what a call returns."""
 _FORGOTTEN_AWAIT = re.compile(r"\bPromise<")
 
 
@@ -106,8 +120,14 @@ class ScriptCheckers:
             context, own, base, sure=lambda h: _rule_of(h).confidence >= _MIN_SURE_CONFIDENCE
         )
         fresh = _without_known_messages(sure, own, base)
+        partial = _find_partial_types(context)
         wrong = [
-            h for h in _without_known_names(fresh, own, base) if not _may_export_more(h, context)
+            h
+            for h in _without_known_names(fresh, own, base)
+            if not _may_export_more(h, context)
+            and not _names_partial_type(h, partial)
+            and not _is_habit(h, own, context)
+            and not _is_assigned_before(h, context)
         ]
         too_many = sum(map(_is_compiler_error, wrong)) > _MAX_NEW_ERRORS
         claims = [
@@ -116,7 +136,10 @@ class ScriptCheckers:
         broken = [
             h
             for h in found
-            if h.path in relying and _is_compiler_error(h) and not _may_export_more(h, context)
+            if h.path in relying
+            and _is_compiler_error(h)
+            and not _may_export_more(h, context)
+            and not _names_partial_type(h, partial)
         ]
         if broken:
             known = {(h.path, h.line, h.rule) for h in base()}
@@ -353,6 +376,67 @@ def _may_export_more(hit: Diagnostic, context: ReviewContext) -> bool:
             passed = _PASSES_ALL.findall(context.head_text(path) or "")
             waiting += [resolve_import(source, path, files) for source in passed]
     return False
+
+
+def _find_partial_types(context: ReviewContext) -> Callable[[], PartialTypes]:
+    """What tells the types that are known in part; the files are read when it is first asked."""
+
+    @cache
+    def find() -> PartialTypes:
+        assert context.git is not None  # noqa: S101 - `run` has looked
+        paths = {e.path for e in context.head_tree}
+        workspace = read_workspace_paths(paths, context.head_text)
+        aliases: dict[str, list[str]] = {}
+        for path in paths:
+            if posixpath.basename(path) == "tsconfig.json" and not _is_foreign(path):
+                options = read_compiler_options(path, context.head_text, workspace)
+                folder = posixpath.dirname(path)
+                mapped = options["paths"]
+                for alias, places in mapped.items() if isinstance(mapped, dict) else ():
+                    aliases.setdefault(alias, []).extend(posixpath.join(folder, p) for p in places)
+        sources = read_sources(
+            context.git, context.head, lambda p: is_script(p) and not _is_foreign(p)
+        )
+        return PartialTypes(dict(sources), paths, aliases)
+
+    return find
+
+
+def _names_partial_type(hit: Diagnostic, partial: Callable[[], PartialTypes]) -> bool:
+    """Whether an error of types rests on one of which the compiler knows only a part."""
+    if not _is_compiler_error(hit) or not is_typed_script(hit.path):
+        return False
+    names = {n for part in _QUOTED.findall(hit.message) for n in _TYPE_NAME.findall(part)}
+    return any(partial().is_partial(name, hit.path) for name in sorted(names)[:_MAX_TYPE_NAMES])
+
+
+def _is_habit(hit: Diagnostic, every: Sequence[Diagnostic], context: ReviewContext) -> bool:
+    """Whether nobody waits for a promise where the code around does so too, and none was waited for before."""
+    if hit.rule != _FLOATING:
+        return False
+    before = (context.base_text(context.change.by_path[hit.path].old_path) or "").split("\n")
+    rows = (context.head_text(hit.path) or "").split("\n")[hit.line - 1 : hit.line]
+    if any(f"await {row.strip()}" in old for row in rows for old in before):
+        return False
+    others = [
+        h
+        for h in every
+        if h.rule == _FLOATING
+        and not context.change.by_path[h.path].touches_lines(h.line, h.end_line)
+    ]
+    return len(others) >= _MIN_HABIT
+
+
+def _is_assigned_before(hit: Diagnostic, context: ReviewContext) -> bool:
+    """Whether a value may be missing although the function has just assigned it: what it was assigned is of any type."""
+    if not _MAY_BE_MISSING.search(hit.message):
+        return False
+    text = context.head_text(hit.path) or ""
+    around = read_outline(hit.path, text.encode("utf-8", "surrogateescape")).definition_at(hit.line)
+    rows = text.split("\n")
+    code = "\n".join(rows[around.start - 1 : hit.line - 1]) if around else ""
+    used = {*_WORD.findall("\n".join(rows[hit.line - 1 : hit.end_line]))}
+    return any(name in used for name in _ASSIGNED.findall(code))
 
 
 def _make_claim(hit: Diagnostic, context: ReviewContext) -> Claim:

@@ -17,3 +17,9 @@ declare namespace JSX {
   interface IntrinsicElements { [name: string]: any }
 }
 interface ImportMeta { [name: string]: any }
+interface ErrorConstructor { captureStackTrace: any; prepareStackTrace: any; stackTraceLimit: any }
+// Timers of Node, which are numbers to the browser.
+interface Number { ref: any; unref: any; hasRef: any; refresh: any }
+interface RequestInit { dispatcher?: any; duplex?: any }
+interface Window { [name: string]: any }
+interface Navigator { [name: string]: any }

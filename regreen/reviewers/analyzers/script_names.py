@@ -737,12 +737,12 @@ def _find_dropped_awaits(
     awaited = {
         call.name
         for call in base.calls
-        if call.node.parent is not None
-        and call.node.parent.type == "await_expression"
-        and removed & {*range(call.line, call.node.end_point[0] + 2)}
+        if _is_awaited(call) and removed & {*range(call.line, call.node.end_point[0] + 2)}
     }
+    bare = _count_bare(head) - _count_bare(base)
     for call in head.calls if awaited else ():
-        if call.name not in awaited or not change.touches_lines(call.line, call.line):
+        is_dropped = call.name in awaited and bare[call.name] > 0
+        if not is_dropped or not change.touches_lines(call.line, call.line):
             continue
         if not _is_taken_for_its_value(call.node) or not _gives_promise(call, head, program):
             continue
@@ -760,6 +760,15 @@ def _find_dropped_awaits(
             base="awaited",
             code=call.name,
         )
+
+
+def _is_awaited(call: _Call) -> bool:
+    return call.node.parent is not None and call.node.parent.type == "await_expression"
+
+
+def _count_bare(file: ScriptFile) -> Counter[str]:
+    """How often each name is called without `await`."""
+    return Counter(call.name for call in file.calls if not _is_awaited(call))
 
 
 def _is_taken_for_its_value(node: Node) -> bool:
@@ -848,7 +857,8 @@ def _find_broken_callers(
                 if call.name != name or any(a.type == "spread_element" for a in call.arguments):
                     continue
                 touched = program.context.change.by_path.get(file.path)
-                if touched is not None and touched.touches_lines(call.line, call.line):
+                last = call.arguments[-1].start_point[0] + 1 if call.arguments else call.line
+                if touched is not None and touched.touches_lines(call.line, last):
                     continue
                 why = _explain_misfit(old, new, len(call.arguments))
                 if why and program.find_target(call, file) == new:
