@@ -40,6 +40,10 @@ from regreen.runs.trial import Trial, constrain_versions, find_missing_tool
 # What is known of failing tests before they run again: how each is linked to the change, and how it fails.
 
 _WORD = re.compile(r"\w{3,100}")
+_PACKAGE_NAMED = (
+    r"(?i)(?:site-packages|dist-packages|node_modules)[\\/]NAME(?![\w-])|\b(?:import|package|distribution) NAME(?![\w-])"
+    r"|\bfrom NAME(?:\.[\w.]{1,100})? import\b|['\"`]NAME['\"`]|(?<![\w./\\-])NAME(?:\.[a-z_]|[=<>~]=\d|@\d|[ -]v?\d{1,9}\.\d)"
+)
 _NO_CODE = re.compile(r"\s*(?:$|#|//)")
 _MAX_FILE = 1024 * 1024
 _ORDER: tuple[Link, ...] = ("line", "statement", "test", "file", "none")
@@ -523,8 +527,8 @@ class Investigation:
 
     def _note_moved(self, moved: tuple[BlamedPackage, ...]) -> None:
         self._moved = moved
-        output = self._runs[0].run.output.lower()
-        named = any(one.name.replace("-", "_").lower() in output for one in moved)
+        output = self._runs[0].run.output
+        named = any(names_package(output, one.name) for one in moved)
         for one in self._tests.values():
             one.posterior.known = replace(one.posterior.known, moved=bool(moved), names_moved=named)
 
@@ -755,6 +759,16 @@ def _find_test_outcome(name: str, run: CommandRun) -> str | None:
         if is_heard or (named and not run.tests and name.partition("::")[0] not in heads)
         else None
     )
+
+
+def names_package(output: str, name: str) -> bool:
+    """Whether an output names a package as one, and not only a word that is spelled like it.
+
+    A package is in the path of an installed file, is imported or quoted, has something of its own, or has a version.
+    """
+    word = "[-_.]".join(map(re.escape, re.split("[-_.]+", name)))
+    bound = _PACKAGE_NAMED.replace("NAME", word)
+    return re.search(bound, output[-_MAX_FILE:]) is not None
 
 
 def _split_requirement(word: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from regreen.causes.investigation import names_package
 from regreen.causes.posterior import Cause, CausePosterior, Circumstances, Link, Place
 
 
@@ -100,3 +101,25 @@ def test_the_rate_is_stated_with_its_interval() -> None:
     mean, low, high = posterior("FP", "PP").estimate_rate()
     assert low < mean < high
     assert mean == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("output", "name", "is_named"),
+    [
+        ('File "/usr/lib/python3.11/site-packages/six.py", line 3, in moves', "six", True),
+        ("ImportError: cannot import name 'moves' from 'six'", "six", True),
+        ("AttributeError: module six.moves has no attribute 'x'", "six", True),
+        ("needs six>=1.16, found six 1.15.0", "six", True),
+        ("E   from typing_extensions import Self", "typing-extensions", True),
+        ("node_modules/@types/node/fs.d.ts(3,1): error", "@types/node", True),
+        ("assert 5 == 6, six of the rows were expected", "six", False),
+        ("tests/test_sixes.py::test_sixth FAILED", "six", False),
+        ("the attributes of the attrs-like class", "attrs", False),
+        ("three rows from six were lost", "six", False),
+        ("click the button", "click", False),
+    ],
+)
+def test_a_package_is_named_only_where_the_output_means_it(
+    output: str, name: str, is_named: bool
+) -> None:
+    assert names_package(output, name) is is_named
