@@ -178,8 +178,9 @@ def fix_failure(
         if progress is not None:
             progress(line)
 
+    trial = job.trial
     try:
-        result = _fix_within(
+        result, trial = _fix_within(
             job,
             git=git,
             sandbox=sandbox,
@@ -195,7 +196,7 @@ def fix_failure(
         reason = f"the time was over before the failure was understood{doing}; give --max-minutes more, or --setup a quicker one"
         before = InitialFailure(job.trial.command_line, None)
         result = FixResult("out_of_budget", before=before, reason=reason)
-    setup = result.setup or _format_setup(job.trial.asked or job.trial.setup or "")
+    setup = _format_setup(trial.asked or trial.setup or "")
     return replace(result, seconds=now() - started, rev=git.resolve(job.rev), setup=setup)
 
 
@@ -208,8 +209,8 @@ def _fix_within(
     say: Callable[[str], None],
     stop: StopCondition,
     keep: KeepCapsule | None,
-) -> FixResult:
-    """The repair itself; `Cancelled` where the time is over before there is a result."""
+) -> tuple[FixResult, Trial]:
+    """The repair, and the trial that it ran; `Cancelled` where the time is over before there is a result."""
     started = stop.now()
     rev = git.resolve(job.rev)
     base = _find_merge_base(git, job, rev)
@@ -221,28 +222,24 @@ def _fix_within(
         job = replace(job, trial=replace(job.trial, base=rev, rules=rules), tests=tests)
     if job.attempts_before >= ATTEMPTS_A_HEAD:
         reason = f"{job.attempts_before} repairs were tried at this commit already; push a new one, or take the last patch up by hand"
-        return FixResult(
-            "gave_up", before=InitialFailure(job.trial.command_line, None), reason=reason
-        )
+        before = InitialFailure(job.trial.command_line, None)
+        return FixResult("gave_up", before=before, reason=reason), job.trial
     first = "preparing the environment, then " if job.trial.setup else ""
     say(f"{first}running {job.trial.command_line} at {rev[:12]}, {job.reruns} times")
     triage = triage_failure(job, rev, git=git, sandbox=sandbox, stop=stop)
     if triage.trial is not None:
         job = replace(job, trial=triage.trial)
     if triage.outcome is not None:
-        return FixResult(triage.outcome, before=triage.before, reason=triage.reason)
+        stopped = FixResult(triage.outcome, before=triage.before, reason=triage.reason)
+        return stopped, job.trial
     if base is not None and base != rev:
         say(f"running it at the base {base[:12]}")
         if not_ours := explain_red_base(
             triage, job, base, git=git, sandbox=sandbox, cancel=stop.cancel
         ):
             hint = f"look for who broke the base: regreen bisect --bad {base[:12]} -- {job.trial.command_line}"
-            return FixResult(
-                "gave_up",
-                before=triage.before,
-                reason=not_ours,
-                hints=(hint,),
-            )
+            not_mended = FixResult("gave_up", before=triage.before, reason=not_ours, hints=(hint,))
+            return not_mended, job.trial
     if triage.setup_failed:
         job = replace(job, rungs=tuple(name for name in job.rungs if name == "recipe"))
     is_quick = triage.red is not None and triage.red.result.seconds < _QUICK_COMMAND
@@ -253,10 +250,9 @@ def _fix_within(
     case = replace(case, base=base if base != rev else None, model=model, say=say)
     result = _Ladder(case).run_rungs()
     keep = keep if stop.left > 0 else None
-    setup = _format_setup(job.trial.asked or job.trial.setup or "")
     reason = result.reason or triage.reason or _explain_end(result, job.trial, triage.red)
     repeat = tuple(_keep_capsules(case, triage.red, result, keep)) if keep and triage.red else ()
-    return replace(result, reason=reason, setup=setup, repeat=repeat)
+    return replace(result, reason=reason, repeat=repeat), job.trial
 
 
 _ENDS: dict[FixOutcome, str] = {
