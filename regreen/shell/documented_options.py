@@ -21,7 +21,10 @@ RECORDING_OPTION = re.compile(
 )
 _CHECKING_NAME = re.compile(
     r"--?(?:no-(?:write|fix|modify|changes?|overwrite|in-?place|apply)|set-exit-\w+|\w*-?(?:check|diff|dry-?run|verify|validate|list-different|lint|test))(?:-(?:only|diff|changed|files))?"
-    r"|--?(?:fail|exit|error)-(?:on|non|code|with|if)[\w-]*|--list-different|--exit-code"
+    r"|--?(?:fail|exit|error)(?:-(?:on|non|code|with|if)[\w-]*)?|--list-different|--exit-code"
+)
+_SETS_EXIT_CODE = re.compile(
+    r"(?i)\b(?:exits?|terminates?|fails?|returns?|ends?)\b[^.]{0,60}\b(?:non-?zero|(?:status|code) \d)"
 )
 _ONLY_CHECKS = re.compile(
     r"(?i)\b(?:do(?:es)? not|don't|without|instead of) (?:actually )?(?:writ|modif|chang|fix|rewrit|format)|\bonly (?:check|report|print|list)"
@@ -32,6 +35,9 @@ _UNATTENDED = re.compile(
     r"--(?:yes|automatic|assume-yes|no-input|non-?interactive|no-prompt|no-confirm|force-yes)"
 )
 _WRITING_VERBS = ("fix", "format", "fmt", "write", "apply", "reformat", "autofix", "update")
+_SNAPSHOTS_ANEW = re.compile(
+    r"(?i)\b(?:re-?)?(?:generates?|writes?|updates?|creates?|records?)\b[^.]{0,40}\bsnapshots?\b"
+)
 _CHECKING_VERBS = frozenset(
     {"check", "lint", "verify", "validate", "diff", "test", "scan", "ci", "list"}
 )
@@ -104,19 +110,22 @@ def derive_remedies(call: str, printed: str) -> Iterator[Remedy]:
         rest = kept[at - len(tool) :]
         known = {name for option in own for name in option.names}
         rest = [
-            word for word in rest if not word.startswith("-") or word.partition("=")[0] in known
+            word
+            for word in rest
+            if not own or not word.startswith("-") or word.partition("=")[0] in known
         ]
         silent = [name for option in own for name in option.names if _UNATTENDED.fullmatch(name)]
         yield from make([*tool, verb, *silent[:1], *rest], verb)
+    silent = [name for option in options for name in option.names if _UNATTENDED.fullmatch(name)]
     if is_checking:
-        yield from make([*tool, *kept], "no option for it, so without the one that only checks")
+        without = [*tool, *kept[: at - len(tool)], *silent[:1], *kept[at - len(tool) :]]
+        yield from make(without, "no option for it, so without the one that only checks")
     merging = [
         name
         for option in options
         for name in option.names
         if name == "--interactive" and _MERGES.search(option.text)
     ]
-    silent = [name for option in options for name in option.names if _UNATTENDED.fullmatch(name)]
     recording = [[one] for one in find_recording_options(options)]
     recording += [[*merging[:1], *silent[:1]]] if merging and silent else []
     for more in recording:
@@ -127,7 +136,10 @@ def derive_remedies(call: str, printed: str) -> Iterator[Remedy]:
 def asks_to_check(call: str) -> bool:
     """Whether a call has an option that seems to keep its tool from writing."""
     _, words = _split_call(call)
-    return any(_CHECKING_NAME.fullmatch(word) or word in {"-d", "-l", "-n"} for word in words[1:])
+    return any(
+        _CHECKING_NAME.fullmatch(_split_camel_case(word)) or word in {"-d", "-l", "-n"}
+        for word in words[1:]
+    )
 
 
 def _split_call(call: str) -> tuple[list[str], list[str]]:
@@ -181,7 +193,9 @@ def find_recording_options(options: Sequence[HelpOption]) -> Iterator[str]:
     """Options without a value that write expected results anew."""
     for option in options:
         named = [one for one in option.names if RECORDING_OPTION.fullmatch(one)]
-        long = named or [option.names[-1]] * bool(_UPDATES_ITSELF.search(option.text))
+        is_snapshot = "snapshot" in option.names[-1] and _SNAPSHOTS_ANEW.search(option.text)
+        writes = is_snapshot or _UPDATES_ITSELF.search(option.text)
+        long = named or [option.names[-1]] * bool(writes)
         if long and not option.takes_value:
             yield long[0]
 
@@ -190,12 +204,15 @@ def _find_writing_verbs(sub: str, helps: Sequence[str]) -> list[tuple[str, str]]
     """Subcommands beside the one that checks, with their own help."""
     if sub not in _CHECKING_VERBS:
         return []
-    known = [
-        verb
-        for verb in _WRITING_VERBS[:5]
-        if re.search(rf"(?m)(?:^[ \t│]{{0,8}}|[{{,]){verb}(?:[ \t,}}:]|$)", helps[0])
-    ]
+    found = re.findall(
+        rf"(?m)(?:^[ \t│]{{0,8}}|[{{,])((?:{'|'.join(_WRITING_VERBS[:5])})(?:-[a-z]{{1,20}}){{0,3}})(?=[ \t,}}:]|$)",
+        helps[0],
+    )
     texts = dict(zip(_WRITING_VERBS[:5], helps[2:], strict=False))
+    order = {verb: at for at, verb in enumerate(_WRITING_VERBS)}
+    known = sorted(
+        dict.fromkeys(found), key=lambda verb: ("place" not in verb, order[verb.partition("-")[0]])
+    )
     return [(verb, texts.get(verb, "")) for verb in known]
 
 
@@ -205,8 +222,12 @@ def _drop_checking(words: Sequence[str], options: Sequence[HelpOption]) -> list[
     kept: list[str] = []
     for word in words:
         option = by_name.get(word.partition("=")[0])
-        long = max(option.names, key=len) if option else word
-        only_checks = bool(option and _ONLY_CHECKS.search(option.text[:120]))
+        long = _split_camel_case(max(option.names, key=len) if option else word)
+        about = option.text[:160] if option else ""
+        only_checks = bool(
+            _ONLY_CHECKS.search(about[:120])
+            or (_SETS_EXIT_CODE.search(about) and not _WRITING_NAME.fullmatch(long))
+        )
         takes_value = option is not None and option.takes_value
         if (
             word.startswith("-")
@@ -216,3 +237,8 @@ def _drop_checking(words: Sequence[str], options: Sequence[HelpOption]) -> list[
             continue
         kept.append(word)
     return kept
+
+
+def _split_camel_case(name: str) -> str:
+    """`--listDifferent` as `--list-different`."""
+    return re.sub(r"(?<=[a-z])[A-Z]", lambda match: f"-{match[0].lower()}", name)

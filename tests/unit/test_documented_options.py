@@ -59,6 +59,28 @@ ONLY_REPORTS = """options:
   --quiet, -q           say nothing
   --fix-version VERSION the release that is mended
 """
+PROMPTS = """Available options:
+  --yes                 Reply 'yes' to all automated prompts.
+  --validate            Check if files are laid out without changing them.
+"""
+VERBS = """Commands:
+  check             Check files.
+  format            Format standard input.
+  format-in-place   Format files.
+"""
+CAMEL = """Options:
+  -l, --listDifferent   List any files that are different than those
+                        that would be made.
+  -p, --pattern         which files
+"""
+EXIT_CODES = """Options:
+  -l, --list            do not change the lock, just output the diagnosis
+  -f, --fail            if there are duplicates, terminate with exit status 1
+"""
+SNAPSHOTS = """Options:
+  -S --snapshot         Set to generate snapshot files for 'matchSnapshot()'
+  --no-snapshot         switch off the --snapshot flag
+"""
 
 
 @pytest.mark.parametrize(
@@ -73,6 +95,11 @@ ONLY_REPORTS = """options:
         ("python -m mod.base --fail-on-changed", [RECORDS], ["python -m mod.base", "python -m mod.base --update-baseline"]),
         ("asks a.t", [ASKS], ["asks --interactive --yes a.t"]),
         ("reports run", [LOCAL, LOCAL], ["reports run --local"]),
+        ("prompter --validate src/", [PROMPTS], ["prompter --yes src/"]),
+        ("verbs check a.x", [VERBS, ""], ["verbs format-in-place a.x", "verbs format a.x"]),
+        ("camel --listDifferent -p css", [CAMEL], ["camel -p css"]),
+        ("twice --list --fail", [EXIT_CODES], ["twice"]),
+        ("taps test", [SNAPSHOTS], ["taps test --snapshot"]),
         ("reporter -q a.x", [ONLY_REPORTS], []),
     ],
 )  # fmt: skip
@@ -81,7 +108,8 @@ def test_the_help_names_the_way_to_write(call: str, helps: list[str], lines: lis
     assert [one.title for one in found] == lines
     assert all(one.script.startswith("cd web\n") == call.startswith("cd web\n") for one in found)
     assert [bool(one.approval) for one in found] == [
-        any(word in line for word in ("update", "--yes", "--local")) for line in lines
+        any(word in line for word in ("update", "--interactive --yes", "--local", "--snapshot"))
+        for line in lines
     ]
 
 

@@ -79,6 +79,9 @@ def crashed_in(path: str) -> Failure:
         ((ONE,), HEARD, ALONE, "E   AssertionError: a.py:1:1: F401 'os' imported but unused\n", "form"),
         ((ONE,), HEARD, {"tests/test_a.py::test_one": ("README.md",)}, "", "form"),
         ((ONE,), HEARD, ALONE, "1 snapshot failed.\n", "form"),
+        ((), {}, {}, "    not ok 1 - rows\n      source: |\n        t.matchSnapshot(rows(), 'rows')\n", "form"),
+        ((), {}, {}, "snapshot assertion for 'rows' failed in line 4\ntest rows ... FAILED\n", "form"),
+        ((), {}, {}, "  Did not match snapshot\n  1 test failed\n", "form"),
         ((ONE,), HEARD, ALONE, "a.py:3: error: Incompatible return value type  [return-value]\n", "form"),
         ((), {"tests/test_a.py::test_two": "passed"}, {}, "", "form"),  # all pass, and it fails: a threshold
         ((), {}, {}, "would reformat a.py\n", "form"),
