@@ -35,6 +35,36 @@ def test_the_name_that_the_error_gives_is_written(
     assert all(one.is_guess == is_guess for one in found[0].edits)
 
 
+OCTAL = '  File "/work/a.py", line 1\n    m = 0644\n        ^\nSyntaxError: leading zeros in decimal integer literals are not permitted; use an 0o prefix for octal integers'
+PRINTED = "  File \"/work/a.py\", line 1\n    print x\n    ^\nSyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?"
+BLANK = '  File "/work/a.py", line 1\n    x = 1\n     ^\nSyntaxError: invalid non-printable character U+00A0'
+
+
+@pytest.mark.parametrize(
+    ("said", "path", "text", "after"),
+    [
+        ("Makefile:2: *** missing separator (did you mean TAB instead of 8 spaces?).  Stop.", "sub/Makefile", "all:\n        a\n        b\n\nx = 1\n", "all:\n\ta\n\tb\n\nx = 1\n"),
+        ('a.py:1: SyntaxWarning: "is" with \'int\' literal. Did you mean "=="?', "a.py", "x = y is 1 and z is None\n", "x = y == 1 and z is None\n"),
+        ('a.py:1: SyntaxWarning: "is not" with a literal. Did you mean "!="?', "a.py", "x = y is not 1\n", "x = y != 1\n"),
+        ("a.py:1: SyntaxWarning: invalid escape sequence '\\d'", "a.py", "x = '\\d\\n'\n", "x = '\\\\d\\n'\n"),
+        ('a.py:1: SyntaxWarning: "\\d" is an invalid escape sequence. Did you mean "\\\\d"?', "a.py", "x = '\\d'\n", "x = '\\\\d'\n"),
+        (OCTAL, "a.py", "m = 0644\n", "m = 0o644\n"),
+        (BLANK, "a.py", "x\u00a0= 1\n", "x = 1\n"),
+        (PRINTED, "a.py", "print x, y\n", "print(x, y)\n"),
+    ],
+)  # fmt: skip
+def test_the_line_is_written_as_the_error_says(said: str, path: str, text: str, after: str) -> None:
+    texts = {path: text, "b.py": text if path == "a.py" else ""}
+    found = list(propose_named_edits(said, (), texts, texts.get))
+    assert dict(found[0].texts) == {path: after}
+
+
+def test_a_line_that_is_not_as_the_error_says_stays() -> None:
+    texts = {"a/Makefile": "all:\n        x\n", "b/Makefile": "all:\n        x\n"}
+    said = "Makefile:2: *** missing separator.  Stop."
+    assert list(propose_named_edits(said, (), texts, texts.get)) == []  # which of them is not known
+
+
 def test_the_rest_of_the_file_is_changed_only_after_the_line() -> None:
     texts = {"a.ts": "import { rows } from './b'\nrows()\n", "b.ts": "rows\n"}
     said = "a.ts(1,10): error TS2724: '\"./b\"' has no exported member named 'rows'. Did you mean 'rowz'?"

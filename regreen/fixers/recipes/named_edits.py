@@ -62,6 +62,7 @@ def propose_named_edits(
         yield EditedFiles(changed, in_files)
     edits = tuple(edit for edit in every if not edit.path)
     for repaired in (
+        _edit_named_lines(text, paths, read),
         _drop_unused_imports(text, paths, read),
         _lengthen_underlines(text, paths, read),
     ):
@@ -108,6 +109,31 @@ def _replace_texts(
         if text and (now := re.sub(old, lambda _: edit.new, text)) != text:  # noqa: B023 - called at once
             changed[ends[0]] = now
     return changed
+
+
+def _edit_named_lines(output: str, paths: Collection[str], read: ReadText) -> EditedFiles:
+    """The files with each line that an error names written as the error says."""
+    lines: dict[str, list[str]] = {}
+    made: list[NamedEdit] = []
+    for row in _load_table()["line_edit"]:
+        for match in re.finditer(row["pattern"], output[-200_000:]):
+            escape = re.escape(match.groupdict().get("old") or "")
+            old = re.compile(row["old"].replace("@OLD@", escape))
+            named, at = match["path"].removeprefix("/work/").removeprefix("./"), int(match["line"])
+            ends = [path for path in paths if path == named or path.endswith(f"/{named}")]
+            for path in ends:
+                lines.setdefault(path, (read(path) or "").splitlines(keepends=True))
+            ends = [path for path in ends if old.search("".join(lines[path][at - 1 : at]))]
+            if len(ends) != 1 or at < 1:
+                continue
+            rows, last = lines[ends[0]], at
+            while row.get("block") and last < len(rows) and old.search(rows[last]):
+                last += 1
+            rows[at - 1 : last] = [old.sub(row["new"], one) for one in rows[at - 1 : last]]
+            made.append(NamedEdit(row["was"], row["now"], row.get("guess", False)))
+    texts = {path: "".join(rows) for path, rows in lines.items()}
+    changed = {path: text for path, text in texts.items() if text != read(path)}
+    return EditedFiles(changed, tuple(dict.fromkeys(made)))
 
 
 def _drop_unused_imports(output: str, paths: Collection[str], read: ReadText) -> EditedFiles:
