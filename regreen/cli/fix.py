@@ -273,9 +273,9 @@ def _tell_environment(result: FixResult, done: CompletedTrial | None) -> FixResu
     """The result with the environment that was inferred, and with the reason why the command cannot start in it."""
     if done is None:
         return result
-    if result.outcome in {"not_reproduced", "gave_up"} and done.failure:
-        gave_up = result.outcome == "gave_up"  # then this is why
-        reason = done.failure if gave_up else f"{result.reason} ({done.failure})"
+    if result.outcome in {"not_reproduced", "gave_up", "out_of_budget"} and done.failure:
+        is_why = result.outcome == "gave_up" and not done.works
+        reason = done.failure if is_why else f"{result.reason} ({done.failure})"
         result = replace(result, reason=reason)
     return replace(result, environment=done.document)
 

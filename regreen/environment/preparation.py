@@ -43,14 +43,15 @@ _SETUP_SHARE = 0.5
 _LAST_SETUP_SHARE = 0.8
 _PROBE_SECONDS = 120.0
 _MAX_COMPLETIONS = 6
+_NO_TESTS_EXIT_CODE = 5  # pytest's, and unittest's since Python 3.12
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedTrial:
     """A trial with its setup and the environment that it comes from; None where no setup worked.
 
-    `notes` say what was passed over or added, and why. `starts`: the command is known to start; else `failure` says why
-    it cannot, or why no setup worked.
+    `notes` say what was passed over or added, and why. `starts`: the command is known to start. `failure`: why it
+    cannot, why no setup worked, or why not all tests can be collected; "" for none of these.
     """
 
     trial: Trial
@@ -114,10 +115,18 @@ class EnvironmentTrier:
             if tried is None:
                 continue
             if tried.starts:
-                return replace(tried, notes=tuple(notes.lines))
+                return self._explain(tried, notes, tried.failure)
             second_best = second_best or tried
         best = second_best or PreparedTrial(self.trial, None, starts=False)
-        return replace(best, notes=tuple(notes.lines), failure=notes.failure)
+        return self._explain(best, notes, notes.failure)
+
+    def _explain(self, prepared: PreparedTrial, notes: _Notes, failure: str) -> PreparedTrial:
+        """The trial with the notes, and with what the clone lacks: a likely reason for a failure."""
+        lacking = self.git.list_missing_content(self.rev) if failure else ()
+        for text in lacking:
+            self._note(notes, text)
+        reasons = "; ".join((failure, *lacking))
+        return replace(prepared, notes=tuple(notes.lines), failure=reasons)
 
     def _complete(
         self, environment: Environment, notes: _Notes, *, is_last: bool
@@ -154,10 +163,15 @@ class EnvironmentTrier:
             left -= 1
             prepared = PreparedTrial(trial, environment, starts=reason is None)
             if reason is None and not added:
-                return prepared
+                if run is None or run.result.passed or run.result.ended != "exit":
+                    return prepared
+                partly = f"not all tests can be collected as inferred from {place}: {find_telling_line(run.output)}"
+                self._note(notes, partly)
+                return replace(prepared, failure=partly)
             if not needs or not added or environment.setup is None:
                 self._note_failure(
-                    notes, f"the command cannot start as inferred from {place}: {reason}"
+                    notes,
+                    f"the command cannot start as inferred from {place}: {reason}{_describe_own_test(environment, trial, run)}",
                 )
                 return replace(prepared, starts=False)
             self._note(
@@ -215,6 +229,17 @@ class EnvironmentTrier:
             return ()
 
 
+def _describe_own_test(environment: Environment, trial: Trial, run: CommandRun | None) -> str:
+    """How the repository itself runs its tests, where the command finds none; "" where it does no other way."""
+    own = environment.test
+    if own is None or run is None or run.result.exit_code != _NO_TESTS_EXIT_CODE:
+        return ""
+    is_other = own.value != trial.command_line
+    return (
+        f"; the repository's tests are run by {own.value} (from {own.source})" if is_other else ""
+    )
+
+
 def _select_undeclared(needs: DependencyTools, output: str, git: Git, rev: str) -> tuple[str, ...]:
     return needs.find_undeclared(output, open_files(git, rev))
 
@@ -225,8 +250,8 @@ class CompletedTrial:
 
     `works`: its setup succeeded and its command starts, or both were given. `minutes_left`: of those that completing it
     might take. `unused`: where a change says something else, which was not used. `altered`: else a file of the change
-    which the inferred setup reads. After either, a test that fails may fail for its environment. `failure`: why no
-    inferred setup could be used, or why the command cannot start in any; "" where it can.
+    which the inferred setup reads. After either, a test that fails may fail for its environment. `failure` as in
+    `PreparedTrial`.
     """
 
     trial: Trial
@@ -462,6 +487,8 @@ def describe_failure(error: UserError) -> str:
                 f"{program} is not installed in the sandbox: install it on this machine (on Debian: apt-get install "
                 f"{packages}), or name an image that has it as tests.image"
             )
+    if under_way := _find_under_way(output) if _TOOK_TOO_LONG in error_text else "":
+        return f"{error_text.partition(': ')[0]}: still {under_way}"
     telling = find_telling_line(output)
     return (
         f"{error_text[:200]} ({telling})"
@@ -470,10 +497,28 @@ def describe_failure(error: UserError) -> str:
     )
 
 
+_TOOK_TOO_LONG = "took too long"
+_STEPS = {"Downloading": "Downloaded", "Building": "Built"}
+_STEP = re.compile(r"(?m)^ *(Downloading|Downloaded|Building|Built) (\S{1,100})")
+
+
+def _find_under_way(output: str) -> str:
+    """What uv was downloading and building when it was killed; "" where it was at something else."""
+    last = output.rpartition("Resolved ")[2]
+    steps = _STEP.findall(last)
+    open_steps = (
+        f"{step.lower()} {name}"
+        for step, name in steps
+        if step in _STEPS and (_STEPS[step], name) not in steps
+    )
+    return ", ".join(dict.fromkeys(open_steps))[:200]
+
+
 _COLOUR = re.compile(r"\x1b\[[\d;]{0,20}m")
 
 
 _NO_PROGRAM = re.compile(r"\b([\w.+-]{1,60}): (?:command )?not found\b")
+_UNSOLVABLE = re.compile(r"(?:cause: )?Because \S+ ")  # how uv explains that no versions fit
 _RAISED = re.compile(r"(?:E\s+)?(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception)\b: \S")
 _SOURCE = re.compile(
     r"[_=]{3}|(?:ERROR: )?usage: |raise |return |except\b|File \"|\d+│|hint:|\w+(?:Error|Exception)$|\w+ = "
@@ -487,9 +532,10 @@ def find_telling_line(output: str) -> str:
     raised = [line for line in lines if _RAISED.match(line)]
     shown = [line for line in raised if line.startswith("E ")]
     shown = [line[1:].strip() for line in (shown or lines) if line.startswith("E ")]
+    causes = [line for line in lines if _UNSOLVABLE.match(line)]
     faults = (
         line
         for line in lines
         if _TELLING_LINE.search(line) and not _SOURCE.match(line) and line[-1] != ":"
     )
-    return next(iter((*shown, *raised[-1:], *faults, *lines[-1:])), "")[:200]
+    return next(iter((*shown, *raised[-1:], *causes[:1], *faults, *lines[-1:])), "")[:200]

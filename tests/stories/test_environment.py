@@ -99,10 +99,26 @@ def test_fix_says_why_no_setup_could_be_used(repository: Repository) -> None:
 def test_fix_says_that_the_command_collects_no_test(tmp_path: Path) -> None:
     sandbox_or_skip()
     made = Repository(tmp_path / "repo")
-    made.commit("start", {"checks.py": "def test_it():\n    assert True\n", "requirements.txt": "pytest\n"})  # fmt: skip
+    made.commit("start", {"tests.py": "def test_it():\n    assert True\n", "requirements.txt": "pytest\n"})  # fmt: skip
     code, document, _ = regreen(made, "fix", "--no-model", "--rungs", "recipe", "--", "python", "-m", "pytest", "-q")  # fmt: skip
     assert (code, document["outcome"]) == (1, "gave_up")
     assert document["reason"].startswith("the command cannot start as inferred from requirements.txt:1: it exits with 5")  # fmt: skip
+    assert document["reason"].endswith("; the repository's tests are run by python -m pytest -q tests.py (from tests.py)")  # fmt: skip
+
+
+def test_fix_names_the_submodule_that_the_clone_lacks(tmp_path: Path) -> None:
+    sandbox_or_skip()
+    made = Repository(tmp_path / "repo")
+    test = "from pathlib import Path\n\nWORDS = Path('words/all.txt').read_text()\n\n\ndef test_it():\n    pass\n"
+    made.commit("start", {"requirements.txt": "pytest\n", ".gitmodules": '[submodule "words"]\n\tpath = words\n\turl = ../words\n'})  # fmt: skip
+    (made.path / "words").mkdir()
+    link = f"160000,{'1' * 40},words"
+    subprocess.run(["git", "-C", made.path, "update-index", "--add", "--cacheinfo", link], check=True)  # fmt: skip
+    made.commit("words", {"tests/test_words.py": test, "tests/test_more.py": "def test_more():\n    pass\n"})  # fmt: skip
+    code, document, _ = regreen(made, "fix", "--no-model", "--rungs", "recipe", "--", "python", "-m", "pytest", "-q")  # fmt: skip
+    assert (code, document["outcome"]) == (1, "gave_up")
+    assert "not all tests can be collected as inferred from requirements.txt:1: FileNotFoundError" in document["reason"]  # fmt: skip
+    assert "submodule words: not in this clone; run `git submodule update" in document["reason"]
 
 
 def test_an_addition_that_cannot_be_set_up_leaves_what_was_set_up_before(

@@ -104,7 +104,7 @@ def test_python_3_6_installs_a_project_with_setup_py_by_pip(tmp_path: Path) -> N
     assert set(in_place.findall(old)) == {"-m pip"}
     assert set(in_place.findall(newer)) == {"uv pip", "-m pip"}
     # pip would take the newest of what the project needs
-    assert re.search(r"uv pip install -q 'click>7'.* -m pip install [^|]* -e \.", old)
+    assert re.search(r"uv pip install 'click>7'.* -m pip install [^|]* -e \.", old)
 
 
 def test_old_source_releases_are_built_by_a_later_setuptools(
@@ -118,7 +118,7 @@ def test_old_source_releases_are_built_by_a_later_setuptools(
     assert first.python == "3.8"  # the oldest here, where all are younger than the commit
     # a pytest of 2015 cannot rewrite assertions under it: "Call constructor takes either 0 or 3 positional arguments"
     assert "--exclude-newer-package pytest=2020-04-11" in setup.value
-    installs = re.findall(r"uv pip install -q.*? (?:-e|pytest|mock)\b", setup.value)
+    installs = re.findall(r"uv pip install.*? (?:-e|pytest|mock)\b", setup.value)
     assert len(installs) >= 3
     # without the later wheel: "TypeError: expected str, bytes or os.PathLike object, not NoneType"
     later = "--exclude-newer-package setuptools=2023-09-01 --exclude-newer-package wheel=2023-09-01"
@@ -436,7 +436,7 @@ def test_what_tests_import_and_an_extra_of_the_product_names_is_installed(lock: 
     source = "import yaml\nimport click\nimport shop\nimport attr\nimport a\n"
     files = {"pyproject.toml": manifest, "shop.py": "", "tests/test_a.py": source, lock: LOCK}
     setup = next(infer_python_setups(tree(files), "3.11", None)).value
-    assert "uv pip install -q PyYAML" in setup.replace("freezegun ", "")
+    assert "uv pip install PyYAML" in setup.replace("freezegun ", "")
     assert not {"attrs", "a", "ruff"} & set(setup.split()), "no manifest requires them"
 
 
@@ -473,7 +473,7 @@ def test_all_that_the_tests_import_and_nothing_declares_is_added_at_once() -> No
 
 def test_what_is_added_has_the_versions_of_the_setups_day() -> None:
     install = PythonDependencies().install
-    assert install(["attrs"], "export UV_EXCLUDE_NEWER=2020-01-01\nuv pip install -q x").startswith("uv pip install")  # fmt: skip
+    assert install(["attrs"], "export UV_EXCLUDE_NEWER=2020-01-01\nuv pip install x").startswith("uv pip install")  # fmt: skip
     assert install(["attrs"], "pip install x").startswith("python -m pip install")
 
 
@@ -485,10 +485,19 @@ def test_what_is_added_has_the_versions_of_the_setups_day() -> None:
         ("noise\nerror: No solution found", "error: No solution found"),
         ("Installing\n\n  RuntimeError\n\n  77│ chosen = max(links)\n\nUnable to find a candidate for x\n", "Unable to find a candidate for x"),
         ("it stopped here\n\n", "it stopped here"),
+        ("error: No solution\n  cause: Because old==1 has invalid metadata, it cannot be used.\nhint: `old` was filtered\n", "Because old==1 has invalid metadata"),
     ],
 )  # fmt: skip
 def test_a_setup_that_failed_has_a_reason(output: str, reason: str) -> None:
     assert reason in describe_failure(SetupFailed("the setup exited with 1: x", output))
+
+
+def test_a_setup_that_was_killed_was_at_something() -> None:
+    at = "Resolved 3 packages in 1s\nDownloading numpy (16.0MiB)\nDownloading six (1KiB)\n Downloaded six\n   Building wrapt==1.0\n"
+    error = SetupFailed(
+        "the setup took too long (35 seconds): Building wrapt==1.0", f"   Building old==1\n{at}"
+    )
+    assert describe_failure(error) == "the setup took too long (35 seconds): still downloading numpy, building wrapt==1.0"  # fmt: skip
 
 
 @pytest.mark.parametrize(

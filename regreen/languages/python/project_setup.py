@@ -65,7 +65,9 @@ _REQUIREMENTS_FILES = tuple(
 )
 _OWN_EXTRAS = re.compile(r"(?m)^\s*(?:-e\s*)?(?:\.|\{toxinidir\})\[([\w., -]{1,200})\]")
 PIP_INSTALL = "python -m pip install -q --prefer-binary"  # building takes minutes, and compilers
-_UV_INSTALL = "uv pip install -q"
+_UV_INSTALL = (
+    "uv pip install"  # which says what it downloads and builds: a setup that is killed was at that
+)
 _UV_INSTALLS = re.compile(rf"{_UV_INSTALL}(?: --exclude-newer-package [\w=-]+)*")
 # uv's program serves older Pythons than its package says; Python 3.6 comes with a pip that does not find the package.
 _GET_UV = "python -m pip install -q --ignore-requires-python uv"
