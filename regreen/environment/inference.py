@@ -87,7 +87,8 @@ def _infer(
         return ()
     files = open_files(git, rev)
     places = _find_places(files, command, touched)
-    if places != [""]:
+
+    def infer_ways(places: Sequence[str]) -> list[tuple[str, list[Environment]]]:
         ways: list[tuple[str, list[Environment]]] = []
         for place in places:
             inside = _open_folder(files, place)
@@ -95,11 +96,13 @@ def _infer(
             commit = ProjectCommit(git, rev, inside, pythons, day, command, lambda *_: None)
             environments = list(own.infer_environments(commit)) if own else []
             ways += [(place, environments)] if environments else []
-        if ways:
-            # what the root alone needs is tried last
-            alone = ways[0][1] if len(ways) > 1 and ways[0][0] == "" else []
-            rest = [replace(x, is_fallback=True) for x in alone]
-            return tuple(dict.fromkeys([*_join_places(ways), *rest]))
+        return ways
+
+    if places != [""] and (ways := infer_ways(places)):
+        # what the root alone needs is tried last
+        alone = ways[0][1] if len(ways) > 1 and ways[0][0] == "" else []
+        rest = [replace(x, is_fallback=True) for x in alone]
+        return tuple(dict.fromkeys([*_join_places(ways), *rest]))
     projects = _projects_of_command(command) or _projects_of_tree(files)
 
     def find_job(is_test_call: IsTestCall, rank: RankVersion) -> TestingJob | None:
@@ -109,6 +112,11 @@ def _infer(
     if projects is not None:
         commit = ProjectCommit(git, rev, files, pythons, day, command, find_job)
         found += projects.infer_environments(commit)
+        if found and (below := _find_manifest_folders(files, projects)):
+            # tests beside the projects that they test: what is in the folders, and then what the root alone says
+            *jobs, alone_at_root = found
+            joined = _join_places([("", [alone_at_root]), *infer_ways(below)])
+            found = [*jobs, *joined, replace(alone_at_root, is_fallback=True)]
     if not found:
         found += [*_from_devcontainer(files), *_from_dockerfile(files)]
     return tuple(dict.fromkeys(found))
@@ -146,7 +154,8 @@ def _find_places(files: RepositoryFiles, command: str, touched: Sequence[str]) -
     Without either all of them, where the root holds no project. A folder whose language is the root's is a part of it.
     """
     root = _projects_of_tree(files) if _is_project(files) else None
-    found = set(_list_folders(files))
+    manifests = {name for language in LANGUAGES for name in language.manifests}
+    found = set(_list_folders(files, manifests))
     found = {x for x in found if _is_project(_open_folder(files, x))}
     found = {x for x in found if _projects_of_tree(_open_folder(files, x)) != root}
     named = [m["folder"].rstrip("/") for m in _NAMED_FOLDER.finditer(command)]
@@ -165,9 +174,16 @@ def _is_project(files: RepositoryFiles) -> bool:
     return any(projects.rate_tree(files) > 1 for projects in PROJECTS)
 
 
-def _list_folders(files: RepositoryFiles) -> Iterator[str]:
-    """The folders below the root that hold a manifest of the product's."""
-    manifests = {name for language in LANGUAGES for name in language.manifests}
+def _find_manifest_folders(files: RepositoryFiles, projects: ProjectTools) -> list[str]:
+    """The folders with manifests of these projects where the root has none; none of them where they are many."""
+    manifests = {name for x in LANGUAGES if x.projects is projects for name in x.manifests}
+    found = set() if manifests & files.paths else set(_list_folders(files, manifests))
+    outer = sorted(x for x in found if not _find_place(posixpath.dirname(x), found))
+    return outer if len(outer) < _MAX_PLACES else []
+
+
+def _list_folders(files: RepositoryFiles, manifests: Collection[str]) -> Iterator[str]:
+    """The folders below the root that hold one of these manifests of the product's."""
     for path in files.paths:
         folder, _, name = path.rpartition("/")
         if folder and name in manifests and folder.count("/") < _MAX_PLACE_DEPTH:

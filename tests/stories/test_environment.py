@@ -121,6 +121,17 @@ def test_fix_names_the_submodule_that_the_clone_lacks(tmp_path: Path) -> None:
     assert "submodule words: not in this clone; run `git submodule update" in document["reason"]
 
 
+def test_a_project_in_a_folder_is_set_up_for_the_tests_beside_it(tmp_path: Path) -> None:
+    sandbox_or_skip()
+    made = Repository(tmp_path / "repo")
+    made.commit("start", {
+        "python/pyproject.toml": PYPROJECT, "python/pkg/__init__.py": "", "python/pkg/calc.py": CALC,
+        "tests/test_it.py": "from pkg.calc import total\n\n\ndef test_it():\n    assert total([1, 2]) == 3\n",
+    })  # fmt: skip
+    code, document, _ = regreen(made, "fix", "--no-model", "--", "python", "-m", "pytest", "-q")
+    assert (code, document["outcome"]) == (0, "already_green"), document
+
+
 def test_an_addition_that_cannot_be_set_up_leaves_what_was_set_up_before(
     repository: Repository,
 ) -> None:

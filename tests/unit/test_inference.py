@@ -104,7 +104,9 @@ def test_python_3_6_installs_a_project_with_setup_py_by_pip(tmp_path: Path) -> N
     assert set(in_place.findall(old)) == {"-m pip"}
     assert set(in_place.findall(newer)) == {"uv pip", "-m pip"}
     # pip would take the newest of what the project needs
-    assert re.search(r"uv pip install 'click>7'.* -m pip install [^|]* -e \.", old)
+    assert re.search(r"(?s)uv pip install 'click>7'.* -m pip install [^|]* -e \.", old)
+    # a wheel of the project brings what `setup.py` computes, of the commit's day
+    assert old.index("uv pip install .") < old.index("uv pip install 'click>7'")
 
 
 def test_old_source_releases_are_built_by_a_later_setuptools(
@@ -125,10 +127,28 @@ def test_old_source_releases_are_built_by_a_later_setuptools(
     assert all(later in line for line in installs if "--no-deps" not in line)
     install = PythonDependencies().install(["attrs"], setup.value)
     assert later in install
+    # Twisted 20.3 is an archive that uv does not take, the metadata of pandas 0.23 a text that it does not
+    in_place = next(line for line in setup.value.splitlines() if " -e . ||" in line).split(" || ")
+    assert in_place[1] == f"{in_place[0].removesuffix(' -e .')} --exclude-newer 2016-02-07 -e ."
+    assert "--exclude-newer 2016-02-07 attrs" in install
     old = infer(tmp_path / "old", files, pythons=("3.6",), days=4000)[0].setup
     assert old is not None
     # MarkupSafe 1.0 needs `Feature`, rdflib-jsonld 0.4 needs 2to3
     assert "--exclude-newer-package setuptools=2020-02-28" in old.value
+
+
+def test_what_setup_py_imports_is_there_when_it_builds(tmp_path: Path) -> None:
+    build = "import os\nimport helpers\nfrom Cython.Build import cythonize\nfrom setuptools import setup\nsetup()\n"
+    files = {**TEST, "setup.py": build, "helpers.py": ""}
+    setup = infer(tmp_path, files)[0].setup
+    assert setup is not None
+    tools, in_place, *_ = [x for x in setup.value.splitlines() if x.startswith("uv pip")]
+    assert tools == "uv pip install setuptools wheel Cython"
+    assert in_place.startswith("uv pip install --no-build-isolation -e . ||")
+    declared = {**files, "pyproject.toml": "[build-system]\nrequires = ['setuptools', 'cython']\n"}
+    isolated = infer(tmp_path / "declared", declared)[0].setup
+    assert isolated is not None
+    assert "uv pip install -e . ||" in isolated.value
 
 
 def test_the_job_that_runs_the_tests_comes_first(tmp_path: Path) -> None:
@@ -446,9 +466,10 @@ def test_what_tests_import_and_an_extra_of_the_product_names_is_installed(lock: 
         ("pyproject.toml", "dependencies = ['attrs (>=2,<3)']", True),
         ("requirements.txt", "click\r\nattrs\r\n", True),
         ("pyproject.toml", "description = 'attrs (the classes)'", False),
+        ("setup.py", "entry_points={'attrs': ['shop = shop.plugin']}", False),
     ],
 )
-def test_a_requirement_is_named_with_its_version_in_parentheses_or_before_a_line_end_of_windows(
+def test_a_requirement_is_named_in_a_list_or_first_on_a_line_and_not_as_a_key(
     path: str, text: str, is_named: bool
 ) -> None:
     assert is_named_in_manifests("attrs", tree({path: text})) == is_named
@@ -533,6 +554,10 @@ def test_what_the_product_imports_is_added_only_where_a_manifest_names_it() -> N
     output = "E   ModuleNotFoundError: No module named 'yaml'\n"
     find = PythonDependencies().find_undeclared
     assert find(output, tree(files)) == ()
+    # its own package in a folder of any name is not had from an index
+    assert (
+        find(output.replace("yaml", "numpy"), tree({**files, "python/numpy/__init__.py": ""})) == ()
+    )
     assert find(output, tree({**files, "setup.cfg": "yaml = pyyaml>=5\n"})) == ("PyYAML",)
 
 
@@ -633,3 +658,19 @@ def test_a_workspace_of_the_root_is_no_project_of_its_own(tmp_path: Path) -> Non
     (first, *_) = infer(tmp_path, files, touched=["web/src/a.ts"])
     assert first.setup is not None
     assert "cd " not in first.setup.value
+
+
+def test_projects_in_folders_are_set_up_for_tests_at_the_root(tmp_path: Path) -> None:
+    project = "from setuptools import setup\nsetup()\n"
+    files = {**TEST, "core/setup.py": project, "more/setup.py": project, "web/package.json": "{}"}
+    first, *_, last = infer(tmp_path, files, "python -m pytest -q")
+    assert first.setup is not None
+    assert re.findall(r"(?m)^cd /work/?(\S*)$", first.setup.value) == ["", "core", "more"]
+    assert first.setup.value.count(" -e . ||") >= 2
+    assert last.setup is not None
+    assert last.is_fallback
+    assert " -e ." not in last.setup.value
+    # a manifest at the root says what the whole needs
+    (alone, *_) = infer(tmp_path / "root", {**files, "setup.py": project}, "python -m pytest -q")
+    assert alone.setup is not None
+    assert "cd /work" not in alone.setup.value

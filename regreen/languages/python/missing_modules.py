@@ -15,11 +15,12 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from regreen.code.paths import is_test
+from regreen.code.paths import is_test, is_vendored
 from regreen.code.python_calls import is_module
 from regreen.code.python_compat import UnparsableSource, parse_python_or_explain
 from regreen.domain.environments import ReadText, RepositoryFiles
 from regreen.languages.python.imports import top_module
+from regreen.packages.popular_names import is_popular
 
 _MISSING_MODULE = re.compile(
     r"(?:(?:ModuleNotFoundError|ImportError): |/python[\d.]*: )No module named '?([A-Za-z_][\w.]{0,100})'?"
@@ -95,11 +96,22 @@ def _find_missing_modules(output: str, paths: Sequence[str]) -> Iterator[Missing
 
 def find_imports_of_tests(files: RepositoryFiles) -> tuple[MissingDistribution, ...]:
     """The distributions of what test files import under no condition, without the repository's own modules."""
+    tests = [path for path in sorted(files.paths) if is_module(path) and is_test(path)]
+    return _find_foreign_imports(tests[:_MAX_TEST_FILES], files)
+
+
+def find_imports_of_build(files: RepositoryFiles) -> tuple[MissingDistribution, ...]:
+    """What `setup.py` imports under no condition and many projects use: Cython, numpy."""
+    foreign = _find_foreign_imports(["setup.py"], files)
+    return tuple(one for one in foreign if is_popular("pypi", one.distribution))
+
+
+def _find_foreign_imports(
+    paths: Sequence[str], files: RepositoryFiles
+) -> tuple[MissingDistribution, ...]:
     names = {PurePosixPath(part).stem for path in files.paths for part in path.split("/")}
     tops: dict[str, None] = {}
-    for path in [path for path in sorted(files.paths) if is_module(path) and is_test(path)][
-        :_MAX_TEST_FILES
-    ]:
+    for path in paths:
         tops |= dict.fromkeys(_list_top_imports(files.read(path)))
     foreign = (top for top in tops if top not in names and top not in sys.stdlib_module_names)
     return tuple(MissingDistribution(find_distribution(top), top) for top in foreign)
@@ -170,10 +182,11 @@ def _find_install_hints(output: str) -> Iterator[MissingDistribution]:
 
 
 def is_own_module(top: str, paths: Sequence[str]) -> bool:
-    """Whether the repository itself has the module."""
+    """Whether the repository itself has the module, in whatever folder: an index may have a release of it."""
     return any(
         top_module(path.removeprefix("src/")) == top
         or path.startswith((f"{top}/", f"src/{top}/", f"lib/{top}/"))
+        or (path.endswith(f"/{top}/__init__.py") and not is_test(path) and not is_vendored(path))
         for path in paths
     )
 

@@ -33,7 +33,7 @@ from regreen.domain.environments import (
 )
 from regreen.domain.errors import AnalysisFailed
 from regreen.domain.ports import Git
-from regreen.languages.python.missing_modules import find_imports_of_tests
+from regreen.languages.python.missing_modules import find_imports_of_build, find_imports_of_tests
 from regreen.languages.python.test_tools import COLLECTORS
 from regreen.packages.dependency import find_line, get_list, get_table
 from regreen.packages.manifests_and_locks import read_declared
@@ -69,6 +69,10 @@ _UV_INSTALL = (
     "uv pip install"  # which says what it downloads and builds: a setup that is killed was at that
 )
 _UV_INSTALLS = re.compile(rf"{_UV_INSTALL}(?: --exclude-newer-package [\w=-]+)*")
+_LATER_INSTALLS = re.compile(rf"{_UV_INSTALLS.pattern} --exclude-newer [\d-]+")
+# A commit may need what was released after it, and uv refuses some old releases (metadata or archives of before a
+# standard) that have a later one.
+_LATER = timedelta(days=365)
 # uv's program serves older Pythons than its package says; Python 3.6 comes with a pip that does not find the package.
 _GET_UV = "python -m pip install -q --ignore-requires-python uv"
 _PIP_THAT_GETS_UV = "python -m pip install -q 'pip>=21,<22'"  # an older pip takes no wheel of uv
@@ -308,7 +312,9 @@ def make_test_setup(git: Git, rev: str) -> str:
     """The same, in this process."""
     files = open_files(git, rev)
     project = _read_project(files)
-    return "\n".join(_requirement_lines((*project.own, *project.requirements), PIP_INSTALL))
+    return "\n".join(
+        _requirement_lines((*project.own, *project.requirements), _Installer(PIP_INSTALL))
+    )
 
 
 def is_named_in_manifests(distribution: str, files: RepositoryFiles) -> bool:
@@ -318,9 +324,9 @@ def is_named_in_manifests(distribution: str, files: RepositoryFiles) -> bool:
 
 def _find_naming_manifest(distribution: str, files: RepositoryFiles) -> str:
     loose = re.sub(r"[-_.]+", "[-_.]", canonicalize_name(distribution))
-    # where a requirement stands, not a word of a description: first on a line or in quotes, before its version
+    # where a requirement stands, no word of a description or key of a dictionary: first on a line or in quotes, before its version
     name = re.compile(
-        rf"(?:^|[\"'=:,])[ \t]{{0,20}}{loose}[ \t]{{0,20}}(?:$|[\r\[<>=!~;@,#\"']|\([ \t]{{0,20}}[<>=!~])",
+        rf"(?:^|[\"'=:,])[ \t]{{0,20}}{loose}[ \t]{{0,20}}(?:$|[\r\[<>=!~;@,#]|[\"'](?![ \t]{{0,20}}:)|\([ \t]{{0,20}}[<>=!~])",
         re.IGNORECASE | re.MULTILINE,
     )
     return next((path for path in _MANIFESTS if name.search(files.read(path))), "")
@@ -357,7 +363,7 @@ def infer_python_setups(
         sync = f"uv sync -q --active --frozen{''.join(words)}"
         more = [
             *_pin_versions("uv.lock"),
-            make_install_line([word for word, _ in named], _UV_INSTALL),
+            _make_line([word for word, _ in named], _Installer(_UV_INSTALL)),
         ]
         yield Inferred("\n".join([*start, sync, *(more if named else [])]), "uv.lock:1")
     project = replace(project, requirements=(*project.requirements, *named))
@@ -366,19 +372,28 @@ def infer_python_setups(
         start.append("export UV_COMPILE_BYTECODE=1")
     if before is not None:
         start.append(f"export UV_EXCLUDE_NEWER={before.isoformat()}")
-    install = _install_as_of(before, python)
+    install = _make_installer(before, python)
     if project.is_installable:
         # no setuptools for Python 3.6 builds in place as uv asks
-        in_place = PIP_INSTALL if is_old and "setup.py" in files.paths else install
+        by_pip = is_old and "setup.py" in files.paths
+        tools = dict.fromkeys(
+            ["setuptools", "wheel", *(one.distribution for one in find_imports_of_build(files))]
+        )
+        get_tools = f"{install.as_of_day} {shlex.join(tools)}"
+        in_place = install
+        if len(tools) > 2 and "build-system" not in files.read("pyproject.toml"):
+            # an isolated build would not find what `setup.py` imports
+            start.append(get_tools)
+            in_place = _Installer(*(f"{way} --no-build-isolation" for way in install.list_ways()))
         lines = [
-            _install_project(project, in_place, install),
+            *_install_project(project, install, in_place, by_pip=by_pip),
             *_requirement_lines(project.requirements, install),
         ]
         # what needs the project itself may have brought another version of it along; an old `setup.py` may import what
         # its requirements files bring
         # `mkdir` fails where the mark is there; the reader of setups knows it, and not every test of a shell
-        again = PIP_INSTALL if in_place == PIP_INSTALL else _UV_INSTALL
-        build = f"{install} setuptools wheel; {PIP_INSTALL} --no-build-isolation -e ."
+        again = PIP_INSTALL if by_pip else in_place.as_of_day
+        build = f"{get_tools}; {PIP_INSTALL} --no-build-isolation -e ."
         lines.append(f"{again} --no-deps -e . || mkdir {_UNBUILT} 2>/dev/null || {{ {build}; }}")
         places = _list_places(project.requirements, project.place)
         for lock in filter(files.paths.__contains__, _load_knowledge().pinning_locks):
@@ -408,6 +423,36 @@ def _list_places(requirements: Iterable[tuple[str, str]], first: str) -> str:
     return ", ".join(place for place in places.values() if place)
 
 
+@dataclass(frozen=True, slots=True)
+class _Installer:
+    """What installs in the versions of the commit's day, and of a year later where that fails; "" for no such way."""
+
+    as_of_day: str
+    later: str = ""
+
+    def list_ways(self) -> list[str]:
+        """Both, without the one that is not there."""
+        return [way for way in (self.as_of_day, self.later) if way]
+
+    def install_either(self, words: str) -> str:
+        """The first of both ways that succeeds with these words."""
+        return " || ".join(f"{way} {words}" for way in self.list_ways())
+
+
+def _make_installer(before: date | None, python: str | None) -> _Installer:
+    as_of_day = _install_as_of(before, python)
+    if before is None:
+        return _Installer(as_of_day)
+    later = before + _LATER
+    return _Installer(as_of_day, f"{_install_as_of(later, python)} --exclude-newer {later}")
+
+
+def _read_installer(setup: str) -> _Installer:
+    """What a setup installs by; pip where it has no other."""
+    found, later = _UV_INSTALLS.search(setup), _LATER_INSTALLS.search(setup)
+    return _Installer(found[0], later[0] if later else "") if found else _Installer(PIP_INSTALL)
+
+
 def _install_as_of(before: date | None, python: str | None) -> str:
     """What installs in the versions of a day; with the later build tools that build packages of before PEP 517 and PEP 660.
 
@@ -423,47 +468,62 @@ def _install_as_of(before: date | None, python: str | None) -> str:
     return f"{_UV_INSTALL}{''.join(newer)}"
 
 
-def _install_project(project: _PythonProject, in_place: str, install: str) -> str:
+def _install_project(
+    project: _PythonProject, install: _Installer, in_place: _Installer, *, by_pip: bool
+) -> Iterator[str]:
     """The project in place; by pip where uv cannot build it, and with as many requirements of its extras as can be had.
 
     Before pip, which knows no day, come the requirements. Where the project cannot be built yet, that is marked.
     """
     own = [word for word, _ in project.own]
-    before_pip = f"{make_install_line(own, install).rstrip(';')}; " if own else ""
-    plain = f"{PIP_INSTALL} -e . || mkdir -p {_UNBUILT}"
-    first = before_pip
-    if in_place != PIP_INSTALL:
-        first, plain = "", f"{in_place} -e . || {{ {before_pip}{plain}; }}"
-    if not project.extras:
-        return f"{first}{plain}"
-    place = f".[{','.join(project.extras)}]"
-    singly = " ".join(_install_singly(word, install) for word in own)
-    note = shlex.join(["echo", f"{NOT_INSTALLED}{place}"])
-    return f"{first}{in_place} -e {shlex.quote(place)} || {{ {note}; {plain}; {singly} }}"
+    before_pip = f"{_make_line(own, install).rstrip(';')}; " if own else ""
+    pip = f"{PIP_INSTALL} -e . || mkdir -p {_UNBUILT}"
+    extras = f"[{','.join(project.extras)}]" if project.extras else ""
+    place = shlex.quote(f".{extras}")
+    note = f"{shlex.join(['echo', f'{NOT_INSTALLED}.{extras}'])}; " if extras else ""
+    if by_pip:
+        # a wheel is built as uv asks: it brings the requirements, and pip puts the tree in its place
+        yield f"{in_place.install_either(place)} || {{ {note}{before_pip}:; }}"
+        yield pip
+    elif extras:
+        singly = " ".join(_install_singly(word, install) for word in own)
+        plain = f"{in_place.as_of_day} -e . || {{ {before_pip}{pip}; }}"
+        yield f"{in_place.install_either(f'-e {place}')} || {{ {note}{plain}; {singly} }}"
+    else:
+        yield f"{in_place.install_either('-e .')} || {{ {before_pip}{pip}; }}"
 
 
 def make_install_line(requirements: Sequence[str], setup: str = "") -> str:
     """The shell line that installs what can be had of the requirements after `setup`, as of the day that it says."""
-    found = _UV_INSTALLS.search(setup)
-    install = found[0] if found else PIP_INSTALL
+    return _make_line(requirements, _read_installer(setup))
+
+
+def _make_line(requirements: Sequence[str], install: _Installer) -> str:
     singly = " ".join(_install_singly(word, install) for word in requirements)
     if len(requirements) == 1:
         return singly
-    return f"{install} {shlex.join(requirements)} || {{ {singly} }}"
+    return f"{install.install_either(shlex.join(requirements))} || {{ {singly} }}"
 
 
-def _install_singly(requirement: str, install: str) -> str:
+def _install_singly(requirement: str, install: _Installer) -> str:
     """One requirement, else without its bounds, else by pip (uv refuses some old wheels), else a line that says so."""
     name = re.match(r"[\w.-]*(?:\[[\w,. -]*\])?", requirement)
     bare = name[0] if name else requirement
-    calls = dict.fromkeys(((install, requirement), (install, bare), (PIP_INSTALL, bare)))
+    calls = dict.fromkeys(
+        (
+            (install.as_of_day, requirement),
+            (install.later or install.as_of_day, requirement),
+            (install.as_of_day, bare),
+            (PIP_INSTALL, bare),
+        )
+    )
     ways = [f"{way} {shlex.quote(word)}" for way, word in calls]
     return f"{' || '.join(ways)} || {shlex.join(['echo', NOT_INSTALLED + requirement])};"
 
 
-def _requirement_lines(requirements: Iterable[tuple[str, str]], install: str) -> list[str]:
+def _requirement_lines(requirements: Iterable[tuple[str, str]], install: _Installer) -> list[str]:
     words = [word for word, _ in requirements if word != "pytest"]
-    return [f"{install} pytest", *([make_install_line(words, install)] if words else [])]
+    return [f"{install.as_of_day} pytest", *([_make_line(words, install)] if words else [])]
 
 
 def _version_lines(files: RepositoryFiles) -> list[str]:
