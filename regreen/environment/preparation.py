@@ -519,7 +519,7 @@ _COLOUR = re.compile(r"\x1b\[[\d;]{0,20}m")
 
 _NO_PROGRAM = re.compile(r"\b([\w.+-]{1,60}): (?:command )?not found\b")
 _UNSOLVABLE = re.compile(r"(?:cause: )?Because \S+ ")  # how uv explains that no versions fit
-_RAISED = re.compile(r"(?:E\s+)?(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception)\b: \S")
+_RAISED = re.compile(r"(?:E\s+)?(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception|SystemExit)\b: \S")
 _SOURCE = re.compile(
     r"[_=]{3}|(?:ERROR: )?usage: |raise |return |except\b|File \"|\d+│|hint:|\w+(?:Error|Exception)$|\w+ = "
 )
@@ -527,7 +527,8 @@ _SOURCE = re.compile(
 
 def find_telling_line(output: str) -> str:
     """What was raised and ended the command, else the first line that names a fault, else the last one printed."""
-    lines = [line.strip(" \t×╰─▶├│") for line in output.splitlines() if len(line) < 2000]
+    lines = [line.removeprefix("INTERNALERROR>") for line in output.splitlines()]  # of pytest
+    lines = [line.strip(" \t×╰─▶├│") for line in lines if len(line) < 2000]
     lines = [line for line in lines if re.search(r"\w", line)]
     raised = [line for line in lines if _RAISED.match(line)]
     shown = [line for line in raised if line.startswith("E ")]

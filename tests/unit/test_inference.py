@@ -528,6 +528,7 @@ def test_a_setup_that_was_killed_was_at_something() -> None:
         ("E   ModuleNotFoundError: No module named 'a'\nE   ValueError: b\n", "ModuleNotFoundError: No module named 'a'"),
         ("____ ERROR collecting a.py ____\nE   Exit: no suite\n", "Exit: no suite"),
         ("____ ERROR collecting a.py ____\nSuite not found\n", "Suite not found"),
+        ('INTERNALERROR> Traceback (most recent call last):\nINTERNALERROR>   File "a.py", line 3, in main\nINTERNALERROR>     session.exit_error()\nINTERNALERROR> SystemExit: 2\nmainloop: caught\n', "SystemExit: 2"),
         ("ERROR: usage: pytest [options]\npytest: error: unrecognized arguments: --cov\n  rootdir: /work\n", "before any test: pytest: error: unrecognized arguments: --cov"),
         ("no tests ran in 0.01s", "it exits with 5 before any test: no tests ran in 0.01s"),
         ("", "it exits with 5 before any test: it printed nothing"),
@@ -554,6 +555,9 @@ def test_what_the_product_imports_is_added_only_where_a_manifest_names_it() -> N
     output = "E   ModuleNotFoundError: No module named 'yaml'\n"
     find = PythonDependencies().find_undeclared
     assert find(output, tree(files)) == ()
+    # the code of a manual is no product
+    manual = {"pyproject.toml": EXTRAS, "docs/conf.py": "import yaml\n"}
+    assert find(output, tree(manual)) == ("PyYAML",)
     # its own package in a folder of any name is not had from an index
     assert (
         find(output.replace("yaml", "numpy"), tree({**files, "python/numpy/__init__.py": ""})) == ()

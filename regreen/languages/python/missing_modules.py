@@ -15,7 +15,7 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from regreen.code.paths import is_test, is_vendored
+from regreen.code.paths import is_example, is_test, is_vendored
 from regreen.code.python_calls import is_module
 from regreen.code.python_compat import UnparsableSource, parse_python_or_explain
 from regreen.domain.environments import ReadText, RepositoryFiles
@@ -200,6 +200,7 @@ def is_imported_by_product(
     sources = [
         path
         for path in paths
-        if is_module(path) and not is_test(path) and path not in {"setup.py", "noxfile.py"}
+        if is_module(path)
+        and not (is_test(path) or is_example(path) or path in {"setup.py", "noxfile.py"})
     ]
     return any(word.search(read(path) or "") for path in sources[:3000])
