@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.resources import files
 from pathlib import PurePosixPath
@@ -37,6 +37,7 @@ class LanguageRow:
 _NO_LANGUAGE = LanguageRow()
 
 
+@lru_cache(maxsize=16_384)
 def language_of(path: str) -> str | None:
     """The language of a file, None where its name says nothing."""
     name = PurePosixPath(path).name

@@ -57,6 +57,29 @@ def test_nothing_that_a_repository_brings_is_started(
     assert str(tmp_path / "bin" / "tsgolint") in claim.title.replace("`", "")
 
 
+def test_the_compiler_reads_what_is_checked_and_what_no_import_names(
+    story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing = LISTING.replace(
+        "find . -type f | sort | tr '\\n' ' '", 'sed \'s/.*"files": //; s/"//g\' web/tsconfig.json'
+    )
+    place = tmp_path / "bin" / "oxlint"
+    place.parent.mkdir()
+    place.write_text(listing)
+    place.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+    before: Files = {
+        "web/tsconfig.json": "{}",
+        "web/types.d.ts": "declare const a: 1;\n",
+        "web/shapes.ts": "interface Shape { size: number }\n",
+        "web/window.ts": "export {};\ndeclare global { interface Window { shop: number } }\n",
+        "web/other.ts": "import './more';\nexport const b = 1;\n",
+        "server.ts": "export const c = 1;\n",
+    }
+    (claim,) = claims(story, before, {"web/a.ts": "export const d = 1;\n", "a.ts": "let e = 1;\n"})
+    assert "[a.ts, shapes.ts, types.d.ts, window.ts, ../regreen-globals.d.ts]" in claim.title
+
+
 CONFIGS = {
     "tsconfig.json": '{"extends": "./base", "compilerOptions": {"paths": {"@/*": ["src/*"]}}} // end',
     "base.json": '{"compilerOptions": {"strict": true, "plugins": [{"name": "x"}], /* a */ "lib": ["es2020"],},}',
@@ -171,6 +194,8 @@ def test_a_module_may_pass_on_more_than_the_repository_holds(
         "myOwnGlobal();\n",
         "/* global shown, drawn:writable */\nshown();\ndrawn();\n",
         "setTimeout(() => {}, 9).unref();\nif (Error.captureStackTrace) window.shopTrace = 1;\n",
+        "import { ask } from 'ask';\nexport const sum = ask().price + (ask().price * 3n) / 4n;\nexport const last: bigint = ask().price * 3n;\n",
+        "export function all<T>(table: T) { for (const row of Object.values(table as {})) for (const cell of row) cell; }\n",
         "import ask from 'ask';\nlet id: number | undefined;\nexport function next(): number { id ??= ask();\n  return id;\n}\n",
     ],
 )

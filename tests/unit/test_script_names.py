@@ -126,6 +126,9 @@ def test_a_call_that_nobody_waited_for_before_lost_no_await(story: Story) -> Non
     after = calls.replace("send(1)", "send(10)").replace("send(2)", "send(20)")
     story.change({"a.js": calls}, {"a.js": after})
     assert ScriptNames().run(story.context()).claims == ()
+    story.run("checkout", "-q", "main")
+    story.change({"a.js": calls}, {"a.js": after.replace("await send(10)", "await other.send(10)")})
+    assert ScriptNames().run(story.context()).claims == ()
 
 
 def test_an_order_that_other_calls_share_is_not_exchanged(story: Story) -> None:

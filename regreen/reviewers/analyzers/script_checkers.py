@@ -60,9 +60,10 @@ _PACKAGE_EXPORT = re.compile(
 )
 """A name of a package of this repository, which may pass on what an installed one exports."""
 _UNSURE = re.compile(
-    r'"\*"|does not exist on type .unknown.|non-Promise value in a boolean conditional'
+    r'"\*"|\btype .unknown\b|.number. (?:and|is not assignable to (?:parameter of )?type) .bigint.|.bigint. and .number.|non-Promise value in a boolean conditional',
+    re.IGNORECASE,
 )
-"""The module that stands for every package, a type that nothing tells, and what the compiler itself says where it is strict."""
+"""The module that stands for every package, a type that nothing tells (which counts as a number beside a bigint), and what the compiler itself says where it is strict."""
 _LITERALS = re.compile(r"types '\"[^']{1,400}' and '\"")
 """Two types that are texts: other types of plain JavaScript are guesses."""
 _LACKS_EXPORT = re.compile(
@@ -109,12 +110,14 @@ class ScriptCheckers:
         typed = find_program("tsgolint") is not None
         relying = _find_importers(context) if typed else []
 
+        found = _check(context, context.head, [*files, *relying])
+        wrong_users = {h.path for h in found if h.path in relying and _is_compiler_error(h)}
+
         @cache
         def base() -> list[Diagnostic]:
             old = [f.old_path for f in context.change.files if is_script(f.old_path)]
-            return _check(context, context.merge_base, [*old, *relying])
+            return _check(context, context.merge_base, [*old, *sorted(wrong_users)])
 
-        found = _check(context, context.head, [*files, *relying])
         own = [h for h in found if h.path not in relying]
         sure = new_diagnostics(
             context, own, base, sure=lambda h: _rule_of(h).confidence >= _MIN_SURE_CONFIDENCE
@@ -125,25 +128,24 @@ class ScriptCheckers:
             h
             for h in _without_known_names(fresh, own, base)
             if not _may_export_more(h, context)
-            and not _names_partial_type(h, partial)
             and not _is_habit(h, own, context)
             and not _is_assigned_before(h, context)
+            and not _names_partial_type(h, partial)
         ]
         too_many = sum(map(_is_compiler_error, wrong)) > _MAX_NEW_ERRORS
         claims = [
             _make_claim(h, context) for h in wrong if not (too_many and _is_compiler_error(h))
         ]
+        known = {(h.path, h.line, h.rule) for h in (base() if wrong_users else ())}
         broken = [
             h
             for h in found
-            if h.path in relying
+            if h.path in wrong_users
             and _is_compiler_error(h)
+            and (h.path, h.line, h.rule) not in known
             and not _may_export_more(h, context)
             and not _names_partial_type(h, partial)
         ]
-        if broken:
-            known = {(h.path, h.line, h.rule) for h in base()}
-            broken = [h for h in broken if (h.path, h.line, h.rule) not in known]
         claims += _make_importer_claims(broken, context)
         what = "the TypeScript compiler and oxlint" if typed else "oxlint"
         skipped: tuple[SkippedReviewer, ...] = ()
@@ -201,6 +203,14 @@ def _check(context: ReviewContext, rev: str, targets: Sequence[str]) -> list[Dia
     tree = context.head_tree if rev == context.head else context.base_tree
     read = context.head_text if rev == context.head else context.base_text
     paths = {e.path for e in tree}
+    sources = [
+        *read_sources(context.git, rev, lambda p: is_script(p) and not _is_foreign(p)),
+    ]
+    # the compiler reads these and what they import: those that are checked, and those whose names no import tells
+    wanted = {*targets}
+    roots = [
+        p for p, data in sources if p in wanted or p.endswith(".d.ts") or _declares_globally(data)
+    ]
     configs: dict[str, str | bytes] = {_GLOBALS: _read_globals()}
     workspace = read_workspace_paths(paths, read)
     for path in [
@@ -208,10 +218,19 @@ def _check(context: ReviewContext, rev: str, targets: Sequence[str]) -> list[Dia
         "tsconfig.json",
     ]:
         options = read_compiler_options(path, read, workspace)
-        up = "../" * path.count("/")
-        configs[path] = json.dumps({"compilerOptions": options, "include": ["**/*", up + _GLOBALS]})
-    sources = read_sources(context.git, rev, lambda p: is_script(p) and not _is_foreign(p))
+        folder, up = path[: -len("tsconfig.json")], "../" * path.count("/")
+        below = [p[len(folder) :] for p in roots if p.startswith(folder)]
+        configs[path] = json.dumps({"compilerOptions": options, "files": [*below, up + _GLOBALS]})
     return run_oxlint([*configs.items(), *sources], [p for p in targets if p in paths])
+
+
+_MODULE = re.compile(rb"(?m)^\s*(?:import|export)\b|\brequire\(|\bmodule\.exports\b")
+_GLOBAL_NAMES = re.compile(rb"\bdeclare\s+(?:global|module)\b")
+
+
+def _declares_globally(data: bytes) -> bool:
+    """Whether other files may use names of this one without an import."""
+    return _MODULE.search(data) is None or _GLOBAL_NAMES.search(data) is not None
 
 
 @cache

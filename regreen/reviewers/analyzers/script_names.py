@@ -735,13 +735,14 @@ def _find_dropped_awaits(
 ) -> Iterator[Claim]:
     removed = {*change.removed_lines}
     awaited = {
-        call.name
+        (call.receiver, call.name)
         for call in base.calls
         if _is_awaited(call) and removed & {*range(call.line, call.node.end_point[0] + 2)}
     }
     bare = _count_bare(head) - _count_bare(base)
     for call in head.calls if awaited else ():
-        is_dropped = call.name in awaited and bare[call.name] > 0
+        key = (call.receiver, call.name)
+        is_dropped = key in awaited and bare[key] > 0
         if not is_dropped or not change.touches_lines(call.line, call.line):
             continue
         if not _is_taken_for_its_value(call.node) or not _gives_promise(call, head, program):
@@ -766,9 +767,9 @@ def _is_awaited(call: _Call) -> bool:
     return call.node.parent is not None and call.node.parent.type == "await_expression"
 
 
-def _count_bare(file: ScriptFile) -> Counter[str]:
-    """How often each name is called without `await`."""
-    return Counter(call.name for call in file.calls if not _is_awaited(call))
+def _count_bare(file: ScriptFile) -> Counter[tuple[str, str]]:
+    """How often each name of a receiver is called without `await`."""
+    return Counter((call.receiver, call.name) for call in file.calls if not _is_awaited(call))
 
 
 def _is_taken_for_its_value(node: Node) -> bool:
