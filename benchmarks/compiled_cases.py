@@ -39,6 +39,8 @@ from script_cases import (
 )
 
 _MAX_FILE = 300_000
+_BREAKING = {"signature", "rename", "swapped"}
+"""Defects that a compiler refuses, in a change of their own: it says less of other code where one is."""
 Code = tuple[str, str, str]
 """New code: the defect, its twin, and the packages that the two import."""
 ADDED_GO: dict[str, list[Code]] = {
@@ -464,23 +466,27 @@ def run_seeded(folder: Path, repository: Path, language: str, rounds: int, seed:
         mutations = list(draw(tree, chance))
         taken = {m.path for m in mutations}
         fresh = [row for row in new_files(tree, chance) if row[1] not in taken]
+        bad = [(m.kind, m.path, apply(files[m.path], m.edits)) for m in mutations]
+        bad += [(kind, path, text) for kind, path, text, _ in fresh]
+        sides = {
+            "broken": {p: text for kind, p, text in bad if kind in _BREAKING},
+            "bad": {p: text for kind, p, text in bad if kind not in _BREAKING},
+            "twin": {m.path: apply(files[m.path], m.twin) for m in mutations}
+            | {path: good for _, path, _, good in fresh},
+        }
         posted = {}
-        for side in ("bad", "twin"):
-            changed = {
-                m.path: apply(files[m.path], m.edits if side == "bad" else m.twin)
-                for m in mutations
-            }
-            changed |= {p: bad if side == "bad" else good for _, p, bad, good in fresh}
+        for side, changed in sides.items():
             head = commit(root, files | changed, side)
             posted[side], _ = review(root, base, head)
             git(root, "reset", "-q", "--hard", base)
         rows = [(m.kind, m.path, m.line, m.name) for m in mutations]
         for kind, path, line, name in [*rows, *((k, p, 1, "") for k, p, _, _ in fresh)]:
             twin = {show(f).split()[0] for f in posted["twin"] if f["path"] == path}
-            said = [show(f) for f in posted["bad"] if f["path"] == path]
+            found = posted["broken" if kind in _BREAKING else "bad"]
+            said = [show(f) for f in found if f["path"] == path]
             said = [x for x in said if x.split()[0] not in twin]
             if not said and kind in {"signature", "rename"}:  # said where it is called
-                said = [show(f) for f in posted["bad"] if name and name in str(f["title"])]
+                said = [show(f) for f in found if name and name in str(f["title"])]
             say(
                 sys.stdout,
                 module=module,

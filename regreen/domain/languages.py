@@ -225,13 +225,17 @@ class CoverageTool(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CompilerFinding:
-    """What a compiler or its linter says of some lines (1-based) of a file; `rule` is its own word for that."""
+    """What a compiler or its linter says of some lines (1-based) of a file; `rule` is its own word for that.
+
+    `unresolved`: a name is not found, and a package that is not at hand may be what declares it.
+    """
 
     rule: str
     path: str
     line: int
     end_line: int
     message: str
+    unresolved: bool = False
 
 
 @dataclass(frozen=True, slots=True)

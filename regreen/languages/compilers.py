@@ -8,7 +8,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files as package_files
 from typing import Any
 
@@ -224,7 +224,7 @@ class RustCompiler:
                 continue
             spans = [s for s in message.get("spans") or () if s.get("is_primary")]
             rule = str((message.get("code") or {}).get("code") or "")
-            if not spans or not rule or (has_stubs and rule in _NAME_ERRORS):
+            if not spans or not rule:
                 continue
             path = str(spans[0]["file_name"])
             if path.startswith("/"):
@@ -233,7 +233,8 @@ class RustCompiler:
             text = ": ".join([str(message.get("message")), *more[:1]])
             start, end = int(spans[0]["line_start"]), int(spans[0]["line_end"])
             place = posixpath.normpath(posixpath.join(folder, path))
-            yield CompilerFinding(rule, place, start, end, text[:400])
+            unresolved = has_stubs and rule in _NAME_ERRORS
+            yield CompilerFinding(rule, place, start, end, text[:400], unresolved)
 
 
 _MAX_MANIFESTS = 200
@@ -356,10 +357,9 @@ class JavaCompiler:
         lacking = {f.path for f in found if f.rule.endswith(_NO_SUCH_PACKAGE)}
         for hit in found:
             unknown = hit.path in lacking and (
-                "t.resolve" in hit.rule
-                or "does.not.override" in hit.rule
-                or "static.imp" in hit.rule
+                "does.not.override" in hit.rule or "static.imp" in hit.rule
             )
             unknown = unknown or _OF_NEWER_JAVA.search(f"{hit.rule} {hit.message}") is not None
             if not unknown and not hit.rule.endswith(_NO_SUCH_PACKAGE):
-                yield hit
+                unresolved = hit.path in lacking and "t.resolve" in hit.rule
+                yield replace(hit, unresolved=unresolved)

@@ -29,6 +29,8 @@ class Case:
     rule: str
 
 
+# Whoever gets the rows needs the statement open.
+ROWS = 'java.sql.ResultSet rows(java.sql.Connection db) throws Exception {\n        java.sql.Statement all = db.createStatement();\n        return all.executeQuery("SELECT 1");\n    }\n\n    '
 CASES = {
     "Go": Case(
         "go",
@@ -59,7 +61,7 @@ CASES = {
             "src/main/java/app/Shop.java": 'package app;\n\nfinal class Shop {\n    int receipt(String kind) {\n        return "big".equals(kind) ? Price.total(1) : 0;\n    }\n}\n',
         },
         ("src/main/java/app/Price.java", "total(int a)", "total(int a, int b)"),
-        ("src/main/java/app/Shop.java", '"big".equals(kind)', 'kind == "big"'),
+        ("src/main/java/app/Shop.java", 'int receipt(String kind) {\n        return "big".equals(kind)', f'{ROWS}int receipt(String kind) {{\n        return kind == "big"'),
         "java/string-identity",
     ),
 }  # fmt: skip

@@ -47,6 +47,10 @@ CASES = [
     ("sql", "rust", 'q(&format!("DELETE FROM t WHERE b = \'{}\'", b));', 'q(&format!("DELETE FROM {} WHERE b = ?", table));'),
     ("sql", "java", 'q("SELECT a FROM t WHERE b = \'" + b + "\'");', 'q("SELECT a FROM t WHERE b = " + MAX_ROWS);'),
     ("shell", "rust", 'Command::new("sh").arg("-c").arg(format!("cat {}", n)).output()', 'Command::new("cat").arg(n).output()'),
+    ("shell-line", "go", 'line := "tar cf a.tar " + n\nexec.Command("sh", "-c", line).Run()', 'line := "tar cf a.tar ."\nexec.Command("sh", "-c", line).Run()'),
+    ("shell-line", "rust", 'let line = format!("tar cf a.tar {}", n); Command::new("sh").arg("-c").arg(&line).status()', 'let line = String::from("tar cf ") + "a.tar"; Command::new("sh").arg("-c").arg(&line).status()'),
+    ("shell-line", "rust", 'let line = "tar cf ".to_string() + n; Command::new("/bin/sh").args(["-c", &line]).status()', 'let line = format!("tar cf {}", MAX_ROWS); Command::new("/bin/sh").args(["-c", &line]).status()'),
+    ("shell-line", "java", 'String line = "tar cf a.tar " + n; r.exec(new String[] {"sh", "-c", line});', 'String line = n; r.exec(new String[] {"tar", "cf", line});'),
     ("request-path", "go", 'name := r.FormValue("n")\nos.Open("/srv/" + name)', 'name := filepath.Base(r.FormValue("n"))\nos.Open("/srv/" + name)'),
     ("request-path", "java", 'String n = request.getParameter("n"); new File("/srv", n);', 'String n = request.getParameter("n"); if (!n.matches("[a-z]+")) { return null; } new File("/srv", n);'),
     ("request-command", "go", 'exec.Command("tar", "czf", r.FormValue("n")).Run()', 'exec.Command("tar", "czf", "--", r.FormValue("n")).Run()'),
@@ -55,6 +59,8 @@ CASES = [
     ("request-command", "java", 'new ProcessBuilder("tar", "x", request.getParameter("n")).start();', 'new ProcessBuilder("tar", "x", "--", request.getParameter("n")).start();'),
     ("weak-token", "go", "token := rand.Intn(9)", "jitter := rand.Intn(9)"),
     ("weak-hash", "java", 'byte[] passwordHash = MessageDigest.getInstance("MD5").digest(a);', 'byte[] checksum = MessageDigest.getInstance("MD5").digest(a);'),
+    ("weak-hash", "java", 'byte[] passwordHash = java.security.MessageDigest.getInstance("MD5").digest(a);', 'byte[] checksum = java.security.MessageDigest.getInstance("MD5").digest(a);'),
+    ("weak-token", "java", 'long token = new java.util.Random().nextLong();', 'long token = new java.security.SecureRandom().nextLong();'),
     ("no-certificate-check", "go", "c := tls.Config{InsecureSkipVerify: true}", "c := tls.Config{InsecureSkipVerify: false}"),
 ]  # fmt: skip
 
@@ -93,6 +99,8 @@ def review(
 
 
 FILLER = "\ta := 1\n\tb := 2\n\tc := a + b\n\tuse(c)\n"
+RUST_CHECK = "    if {}.kind != KIND {{\n        return Err(E::Kind);\n    }}\n"
+JAVA_CHECK = "        if (a == c) {\n            throw new IllegalStateException();\n        }\n"
 WEAKENED = [
     ("check-dropped", "a.go", f"package a\n\nfunc F(p *T) int {{\n\tif p == nil {{\n\t\treturn 0\n\t}}\n{FILLER}\treturn p.x\n}}\n", "\tif p == nil {\n\t\treturn 0\n\t}\n", ""),
     ("lock-dropped", "a.go", f"package a\n\nfunc F(p *T) int {{\n\tp.mu.Lock()\n{FILLER}\treturn p.x\n}}\n", "\tp.mu.Lock()\n", ""),
@@ -104,6 +112,8 @@ WEAKENED = [
     ("error-swallowed", "A.java", "class A {\n    int f() {\n        int a = 0;\n        try {\n            a = g();\n        } catch (IOException e) {\n            throw new E(e);\n        }\n        return a;\n    }\n}\n", "throw new E(e);", "a = 1;"),
     ("check-dropped", "a.go", f"package a\n\nfunc F(w W, r *R) int {{\n\tif !isAllowed(r) {{\n\t\treturn answer(w)\n\t}}\n{FILLER}\treturn p.x\n}}\n", "\tif !isAllowed(r) {\n\t\treturn answer(w)\n\t}\n", ""),
     ("check-dropped", "a.go", f"package a\n\nfunc F(w W, r *R) int {{\n\tif r.n > 9 {{\n\t\treturn deny(w)\n\t}}\n{FILLER}\treturn p.x\n}}\n", "\tif r.n > 9 {\n\t\treturn deny(w)\n\t}\n", ""),
+    ("check-dropped", "a.rs", f"fn f(a: &T, b: &T) -> Result<u8, E> {{\n{RUST_CHECK.format('a')}{RUST_CHECK.format('b')}    Ok(a.x + b.x)\n}}\n", RUST_CHECK.format("b"), ""),
+    ("check-dropped", "A.java", f"class A {{\n    int f(int a) {{\n{JAVA_CHECK}        int b = a + 1;\n        return b * c;\n    }}\n}}\n", JAVA_CHECK, ""),
 ]  # fmt: skip
 
 
@@ -113,6 +123,13 @@ def test_a_safeguard_that_goes_is_named(  # noqa: PLR0917
 ) -> None:
     (finding,) = review(tmp_path, name, text, text.replace(old, new), WeakenedCode()).findings
     assert finding.rule == f"weakened/{rule}"
+
+
+def test_another_way_to_a_result_is_no_refusal(tmp_path: Path) -> None:
+    text = next(w[2] for w in WEAKENED if w[1] == "A.java" and w[0] == "check-dropped")
+    other = text.replace("throw new IllegalStateException();", "return a;")
+    changed = text.replace(JAVA_CHECK, "")
+    assert review(tmp_path, "A.java", other, changed, WeakenedCode()).findings == ()
 
 
 def test_a_check_that_moves_elsewhere_is_not_missed(tmp_path: Path) -> None:

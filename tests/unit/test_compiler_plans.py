@@ -8,6 +8,8 @@ import pytest
 
 from regreen.adapters.sandbox.host import skeleton_mounts
 from regreen.languages.compilers import RustCompiler
+from regreen.reviewers.analyzers.compiled.compiler_checks import _Output
+from tests.unit.changes import Story
 
 PACKAGE = "[package]\nname = 'a'\nversion = '0.1.0'\n"
 
@@ -36,19 +38,30 @@ def test_a_tree_that_would_run_code_while_it_is_compiled_is_known(
     assert bool(plan.runs_code) is runs
 
 
-def test_names_that_an_empty_crate_lacks_are_no_findings() -> None:
+def test_a_name_is_missed_beside_empty_crates_only_where_the_change_took_it_away(
+    tmp_path: Path,
+) -> None:
+    story = Story(tmp_path / "repo")
+    code = "pub fn encode() {}\n"
+    story.change({"src/code.rs": code}, {"src/code.rs": code.replace("encode", "write")})
     span = '{"is_primary":true,"file_name":"src/lib.rs","line_start":1,"line_end":1,"label":null}'
     said = (
-        '{"reason":"compiler-message","message":{"code":{"code":"%s"},"level":"error","message":"x","spans":['
+        '{"reason":"compiler-message","message":{"code":{"code":"%s"},"level":"error","message":"no `%s`","spans":['
         + span
         + "]}}\n"
     )
-    output = "@.\n{0}" + said % "E0432" + said % "E0308"
+    rows = [said % row for row in (("E0432", "encode"), ("E0432", "serde"), ("E0308", "u8"))]
     found = {
-        mark: [hit.rule for hit in RustCompiler().parse_output(output.replace("{0}", mark))]
+        mark: [
+            f"{hit.rule} {hit.message}"
+            for hit in _Output.parse(story.context(), "Rust", f"@.\n{mark}{''.join(rows)}").hits
+        ]
         for mark in ("", "#stubs\n")
     }
-    assert found == {"": ["E0432", "E0308"], "#stubs\n": ["E0308"]}
+    assert found == {
+        "": ["E0432 no `encode`", "E0432 no `serde`", "E0308 no `u8`"],
+        "#stubs\n": ["E0432 no `encode`", "E0308 no `u8`"],
+    }
 
 
 @pytest.mark.parametrize(

@@ -425,7 +425,10 @@ public class JavaTypes {
 
                 @Override
                 public Void visitReturn(ReturnTree back, Void none) {
-                    kept[0] |= is(back.getExpression()) || back.getExpression() instanceof ConditionalExpressionTree;
+                    // what it made and hands on, such as the rows of a statement, needs it open
+                    boolean needed = back.getExpression() instanceof MethodInvocationTree call && call.getMethodSelect() instanceof MemberSelectTree select
+                            && is(select.getExpression()) && isSubtype(typeOf(call), "java.lang.AutoCloseable");
+                    kept[0] |= needed || is(back.getExpression()) || back.getExpression() instanceof ConditionalExpressionTree;
                     return super.visitReturn(back, none);
                 }
 

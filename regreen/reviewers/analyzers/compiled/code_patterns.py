@@ -594,16 +594,23 @@ def _is_not_constant(match: _Match) -> bool:
         if node.type not in _IDENTIFIERS or (sql is not None and node == sql):
             continue
         parent = node.parent
-        calls = (
-            parent is not None
-            and parent.type
-            in {"selector_expression", "field_expression", "call_expression", "method_invocation"}
-            and node
-            == (
-                parent.child_by_field_name("operand")
-                or parent.child_by_field_name("value")
-                or parent.child_by_field_name("name")
-                or parent.child_by_field_name("function")
+        calls = parent is not None and (
+            parent.type in {"scoped_identifier", "macro_invocation"}
+            or (
+                parent.type
+                in {
+                    "selector_expression",
+                    "field_expression",
+                    "call_expression",
+                    "method_invocation",
+                }
+                and node
+                == (
+                    parent.child_by_field_name("operand")
+                    or parent.child_by_field_name("value")
+                    or parent.child_by_field_name("name")
+                    or parent.child_by_field_name("function")
+                )
             )
         )
         name = node_text(node)
@@ -616,6 +623,20 @@ def _is_not_constant(match: _Match) -> bool:
     return False
 
 
+def _is_made_of_values(match: _Match) -> bool:
+    """The expression, or what a variable was given in this function, joins text with a value."""
+    value = match.nodes["values"]
+    given = _read_assignments(match.function).get(node_text(value), [])
+    for node in [value] if value.type == "binary_expression" else given:
+        made = node.named_children[0] if node.type == "expression_list" else node
+        joins = _JOINS_TEXT.match(node_text(made)) or made.type == "binary_expression"
+        parts = _Match(match.language, {"hit": made, "values": made}, match.root)
+        if joins and '"' in node_text(node) and _is_not_constant(parts):
+            return True
+    return False
+
+
+_JOINS_TEXT = re.compile(r"fmt\.Sprintf\(|format!\(|String\.format\(")
 _HARMLESS_NAME = re.compile(
     r"^[A-Z][A-Z0-9_]+$|(?i:table|column|placeholder|marks|schema|where|clause|cond|order|limit|offset|count|fields|index|prefix|suffix|quote|escape|len|size|num)"
 )
@@ -698,6 +719,7 @@ _CHECKS: Mapping[str, Callable[[_Match], bool]] = {
     "has_context": _has_context,
     "empty_block": _is_empty_block,
     "not_constant": _is_not_constant,
+    "made_of_values": _is_made_of_values,
     "joins_text": _joins_text,
     "named_secret": _names_secret,
     "may_be_option": _may_be_option,

@@ -224,10 +224,15 @@ class _Output:
     hits: tuple[Diagnostic, ...]
 
     @classmethod
-    def parse(cls, title: str, output: str) -> _Output:
+    def parse(cls, context: ReviewContext, title: str, output: str) -> _Output:
         language = next(x for x in LANGUAGES if x.title == title)
         assert language.compiler is not None  # noqa: S101 - only such languages are run
-        found = language.compiler.parse_output(output)
+        gone = _find_removed_names(context, language)
+        found = [
+            x
+            for x in language.compiler.parse_output(output)
+            if not x.unresolved or not gone.isdisjoint(_WORD.findall(x.message))
+        ]
         hits = [Diagnostic(x.rule, x.path, x.line, x.end_line, x.message) for x in found]
         return cls(language, tuple(dict.fromkeys(h for h in hits if _find_rule(language, h.rule))))
 
@@ -235,6 +240,21 @@ class _Output:
         rule = _find_rule(self.language, hit.rule)
         assert rule is not None  # noqa: S101 - others were left out
         return rule
+
+
+def _find_removed_names(context: ReviewContext, language: Language) -> set[str]:
+    """The definitions that the change takes out of its files, wherever they stood."""
+    names: dict[str, set[str]] = {"before": set(), "after": set()}
+    for file in context.change.files:
+        sides = (
+            ("before", file.old_path, context.base_text),
+            ("after", file.path, context.head_text),
+        )
+        for side, path, read in sides:
+            text = read(path) if find_language(path) is language else None
+            outline = read_outline(path, (text or "").encode("utf-8", "surrogateescape"))
+            names[side].update(d.short_name for d in outline.definitions)
+    return names["before"] - names["after"]
 
 
 def _find_rule(language: Language, name: str) -> CompilerRule | None:
@@ -256,14 +276,14 @@ def _has_blamable_diagnostic(context: ReviewContext, title: str, output: str) ->
     """Whether anything was said that a change can be blamed for."""
     return any(
         _is_error(h.rule) or h.path in context.change.by_path
-        for h in _Output.parse(title, output).hits
+        for h in _Output.parse(context, title, output).hits
     )
 
 
 def _claim_new_diagnostics(
     context: ReviewContext, title: str, output: str, before: str, has_base: bool
 ) -> list[Claim]:
-    head, base = _Output.parse(title, output), _Output.parse(title, before)
+    head, base = _Output.parse(context, title, output), _Output.parse(context, title, before)
     own = [h for h in head.hits if h.path in context.change.by_path]
     new = new_diagnostics(
         context,

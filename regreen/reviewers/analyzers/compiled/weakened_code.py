@@ -142,12 +142,21 @@ def _pair_functions(file: FileChange, context: ReviewContext) -> Iterator[_Pair]
             continue
         was = sides[0][name][1]
         before, after = Counter(map(_squeeze, was)), Counter(map(_squeeze, now))
-        removed = tuple(r for r in was if _squeeze(r) and before[_squeeze(r)] > after[_squeeze(r)])
-        added = tuple(r for r in now if _squeeze(r) and after[_squeeze(r)] > before[_squeeze(r)])
+        removed, added = _surplus(was, before - after), _surplus(now, after - before)
         kept = sum((before & after).values()) / max(1, sum(before.values()))
         if kept >= _MIN_KEPT and len(added) <= _MAX_ADDED_LINES and len(was) > 2:
             texts = ("\n".join(was), "\n".join(now))
             yield _Pair(language, definition.name, *texts, removed, added, definition, file)
+
+
+def _surplus(rows: Sequence[str], more: Counter[str]) -> tuple[str, ...]:
+    """Of these rows, as many of each as the other side lacks."""
+    left, found = +more, []
+    for row in rows:
+        if _squeeze(row) and left[_squeeze(row)] > 0:
+            left[_squeeze(row)] -= 1
+            found.append(row)
+    return tuple(found)
 
 
 def _name_overload(definition: Definition, rows: Sequence[str]) -> str:
@@ -217,8 +226,12 @@ def _find_dropped_checks(pair: _Pair, moved: set[str]) -> Iterator[Claim]:
     if pair.added or not pair.removed:
         return
     before, after = (_parse_checks(t, pair.language) for t in (pair.before, pair.after))
+    left = Counter(condition for condition, _ in after)
+    refusal = _load_table()["checks"]["refusal"].get(pair.language)
     for condition, body in before:
-        if any(condition == other for other, _ in after) or not _CONDITION.search(condition):
+        left[condition] -= 1
+        refuses = refusal is not None and re.search(refusal, body) is not None
+        if left[condition] >= 0 or not (refuses or _CONDITION.search(condition)):
             continue
         if any(_squeeze(condition) in line for line in moved):
             continue
