@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from regreen.languages.script_config import load_jsonc, read_compiler_options, read_workspace_paths
+from regreen.reviewers.analyzers.compiled.compiled_contracts import ScriptContracts
 from regreen.reviewers.analyzers.script_checkers import ScriptCheckers, find_program, run_oxlint
 from regreen.reviewers.context import Claim
+from regreen.reviewers.pipeline import ReviewJob, review_change
 from tests.unit.changes import Files, Story
 
 # It says which of the files it was given, and which program it would start for types.
@@ -155,6 +157,21 @@ def test_what_a_change_breaks_is_said_where_it_was_changed(
     found = claims(story, PROJECT, {path: str(PROJECT[path]).replace(old, new)})
     assert (rule, path) in {(c.rule, c.path) for c in found}
     assert {c.path for c in found} == {path}
+
+
+@typed
+def test_a_call_that_a_change_beside_it_breaks_is_said_once(story: Story) -> None:
+    after: Files = {
+        "src/store.ts": STORE.replace("n: number)", "n: number, m: string)"),
+        "src/use.ts": f"// runs\n{USER}",
+    }
+    story.change(PROJECT, after)
+    both = (("correctness", ScriptContracts()), ("correctness", ScriptCheckers()))
+    job = ReviewJob(base="main", head="HEAD")
+    git = story.context().git
+    (finding,) = review_change(job, git=git, sandbox=None, model=None, reviewers=both).findings
+    assert (finding.rule, finding.path) == ("contracts/broken-caller", "src/store.ts")
+    assert "src/use.ts" in f"{finding.title} {finding.body}"
 
 
 @typed

@@ -133,8 +133,11 @@ class ScriptCheckers:
             and not _names_partial_type(h, partial)
         ]
         too_many = sum(map(_is_compiler_error, wrong)) > _MAX_NEW_ERRORS
+        elsewhere = [h for h in wrong if _is_caused_elsewhere(h, context)]
         claims = [
-            _make_claim(h, context) for h in wrong if not (too_many and _is_compiler_error(h))
+            _make_claim(h, context)
+            for h in wrong
+            if not (too_many and _is_compiler_error(h)) and h not in elsewhere
         ]
         known = {(h.path, h.line, h.rule) for h in (base() if wrong_users else ())}
         broken = [
@@ -146,7 +149,7 @@ class ScriptCheckers:
             and not _may_export_more(h, context)
             and not _names_partial_type(h, partial)
         ]
-        claims += _make_importer_claims(broken, context)
+        claims += _make_importer_claims([*broken, *(() if too_many else elsewhere)], context)
         what = "the TypeScript compiler and oxlint" if typed else "oxlint"
         skipped: tuple[SkippedReviewer, ...] = ()
         if not typed:
@@ -531,6 +534,16 @@ def _import_stem(path: str) -> str:
     return posixpath.basename(posixpath.dirname(path)) if stem == "index" else stem
 
 
+def _is_caused_elsewhere(hit: Diagnostic, context: ReviewContext) -> bool:
+    """Whether a line that the change leaves alone is wrong by what it changes in another file."""
+    if not _is_compiler_error(hit) or context.change.by_path[hit.path].touches_lines(
+        hit.line, hit.end_line
+    ):
+        return False
+    cause = _find_cause(hit, context)
+    return cause is not None and cause[0] != hit.path
+
+
 def _make_importer_claims(broken: Sequence[Diagnostic], context: ReviewContext) -> Iterator[Claim]:
     blamed: dict[tuple[str, int, Side, str], list[Diagnostic]] = {}
     for hit in broken:
@@ -541,6 +554,11 @@ def _make_importer_claims(broken: Sequence[Diagnostic], context: ReviewContext) 
         rows = (context.head_text(first.path) or "").split("\n")
         code, why = rows[first.line - 1].strip()[:160], _first_sentence(first)
         more = f" ({len(hits)} places in all)" if len(hits) > 1 else ""
+        alone = (
+            f"line {first.line}"
+            if first.path in context.change.by_path
+            else "which it leaves alone"
+        )
         # what the exact readers of imports and calls name as well becomes one finding by its rule
         calls = first.rule in {"TS2554", "TS2555"}
         kind = (
@@ -552,7 +570,7 @@ def _make_importer_claims(broken: Sequence[Diagnostic], context: ReviewContext) 
             path,
             (line, line),
             side=side,
-            title=f"This change{f' of `{name}`' if name else ''} breaks {first.path}, which it leaves alone",
+            title=f"This change{f' of `{name}`' if name else ''} breaks {first.path}, {alone}",
             body=f"`{code}` in {first.path}:{first.line}{more} no longer fits: {why}.",
             confidence=0.85 if all(is_test(h.path) for h in hits) else 0.9,
             excerpt="\n".join(f"{h.path}:{h.line}: {_first_sentence(h)}" for h in hits[:3]),
