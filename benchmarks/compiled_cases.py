@@ -291,7 +291,11 @@ class Tree:
         self.files, self.dialect = files, DIALECTS[language]
         own = {p: d for p, d in files.items() if p.endswith(self.dialect.suffix) and not is_test(p)}
         if language != "go":
-            own = {p: d for p, d in own.items() if re.search(r"(^|/)src/(?!test)", p)}
+            own = {
+                p: d
+                for p, d in own.items()
+                if re.search(r"(^|/)src/(?!test)", p) and "tests.rs" not in p
+            }
         roots = {p: parser_for(language).parse(d).root_node for p, d in own.items()}
         self.roots = {p: r for p, r in roots.items() if not r.has_error}
         self.functions: dict[str, list[tuple[str, object]]] = defaultdict(list)
@@ -407,10 +411,13 @@ def draw(tree: Tree, chance: random.Random) -> Iterator[Mutation]:
             yield chosen
 
 
-def new_files(tree: Tree, chance: random.Random) -> Iterator[tuple[str, str, bytes, bytes]]:
-    """New code beside a file of the project; in Rust, at the end of one."""
+def new_files(
+    tree: Tree, chance: random.Random, taken: set[str]
+) -> Iterator[tuple[str, str, bytes, bytes]]:
+    """New code beside a file of the project; in Rust, at the end of one that has no other defect."""
     for kind, rows in tree.dialect.added.items():
-        path = chance.choice(sorted(tree.roots))
+        path = chance.choice(sorted({*tree.roots} - taken) or sorted(tree.roots))
+        taken.add(path)
         package = re.search(rb"(?m)^package ([\w.]+)", tree.files[path])
         name = package[1].decode() if package else "x"
         folder = path.rpartition("/")[0]
@@ -464,8 +471,7 @@ def run_seeded(folder: Path, repository: Path, language: str, rounds: int, seed:
     for number in range(rounds):
         chance = random.Random(f"{seed} {number} {module}")
         mutations = list(draw(tree, chance))
-        taken = {m.path for m in mutations}
-        fresh = [row for row in new_files(tree, chance) if row[1] not in taken]
+        fresh = list(new_files(tree, chance, {m.path for m in mutations}))
         bad = [(m.kind, m.path, apply(files[m.path], m.edits)) for m in mutations]
         bad += [(kind, path, text) for kind, path, text, _ in fresh]
         sides = {
