@@ -31,6 +31,7 @@ class Case:
 
 # Whoever gets the rows needs the statement open.
 ROWS = 'java.sql.ResultSet rows(java.sql.Connection db) throws Exception {\n        java.sql.Statement all = db.createStatement();\n        return all.executeQuery("SELECT 1");\n    }\n\n    '
+SAME = "boolean isSame(String a, String b) {\n        return a == b || a.equals(b);\n    }\n\n    "
 CASES = {
     "Go": Case(
         "go",
@@ -61,7 +62,7 @@ CASES = {
             "src/main/java/app/Shop.java": 'package app;\n\nfinal class Shop {\n    int receipt(String kind) {\n        return "big".equals(kind) ? Price.total(1) : 0;\n    }\n}\n',
         },
         ("src/main/java/app/Price.java", "total(int a)", "total(int a, int b)"),
-        ("src/main/java/app/Shop.java", 'int receipt(String kind) {\n        return "big".equals(kind)', f'{ROWS}int receipt(String kind) {{\n        return kind == "big"'),
+        ("src/main/java/app/Shop.java", 'int receipt(String kind) {\n        return "big".equals(kind)', f'{ROWS}{SAME}int receipt(String kind) {{\n        return kind == "big" || kind.equals("huge")'),
         "java/string-identity",
     ),
 }  # fmt: skip

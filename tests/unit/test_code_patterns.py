@@ -147,6 +147,16 @@ def test_a_lock_that_is_gone_with_its_declaration_is_not_missed(tmp_path: Path) 
     assert review(tmp_path / "b", "a.go", text, without, WeakenedCode()).findings == ()
 
 
+@pytest.mark.parametrize(("now", "count"), [("p.n.Load()", 0), ("p.n", 1)])
+def test_a_value_whose_type_became_atomic_lost_nothing(
+    tmp_path: Path, now: str, count: int
+) -> None:
+    text = f"package a\n\nfunc F(p *T) int64 {{\n{FILLER}\treturn atomic.LoadInt64(&p.n)\n}}\n"
+    changed = text.replace("atomic.LoadInt64(&p.n)", now)
+    found = review(tmp_path, "a.go", text, changed, WeakenedCode()).findings
+    assert [f.rule for f in found] == ["weakened/volatile-dropped"] * count
+
+
 def test_a_shorter_way_to_a_result_is_no_check(tmp_path: Path) -> None:
     short = "\tif cap(p) > len(p) {\n\t\treturn append(p, 1)\n\t}\n"
     text = f"package a\n\nfunc F(p []int) []int {{\n{short}{FILLER}\treturn p\n}}\n"

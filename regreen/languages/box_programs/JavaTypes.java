@@ -181,10 +181,13 @@ public class JavaTypes {
                     return true;
                 }
             }
+            String left = tree.getLeftOperand().toString(), right = tree.getRightOperand().toString();
+            List<String> same = List.of(left + ".equals(" + right + ")", right + ".equals(" + left + ")", "equals(" + left + ", " + right + ")",
+                    "equals(" + right + ", " + left + ")", left + ".compareTo(" + right + ")", right + ".compareTo(" + left + ")");
             for (TreePath path = getCurrentPath(); path != null && !(path.getLeaf() instanceof ClassTree); path = path.getParentPath()) {
                 if (path.getLeaf() instanceof StatementTree || path.getLeaf() instanceof MethodTree) {
                     String text = path.getLeaf() instanceof IfTree test ? test.getCondition().toString() : path.getLeaf() instanceof BlockTree ? "" : path.getLeaf().toString();
-                    if (text.contains("equals(") || text.contains("compareTo(")) {
+                    if (same.stream().anyMatch(text::contains)) {
                         return true;
                     }
                 }

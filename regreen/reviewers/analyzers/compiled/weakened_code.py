@@ -49,6 +49,7 @@ class Safeguard:
     why: str
     patterns: Mapping[str, str]
     stays: str = ""
+    instead: str = ""
 
 
 @cache
@@ -199,6 +200,7 @@ def _find_dropped_safeguards(pair: _Pair, moved: set[str]) -> Iterator[Claim]:
             was is None
             or re.search(pattern, pair.after)
             or (row.stays and not re.search(row.stays, pair.after))
+            or (row.instead and re.search(row.instead, "\n".join(pair.added)))
         ):
             continue
         if any(_squeeze(was[0]) in line for line in moved) or _is_undeclared(was[0], pair.file):
