@@ -13,6 +13,7 @@ from regreen.reviewers.analyzers.compiled.compiled_contracts import ScriptContra
 from regreen.reviewers.analyzers.script_checkers import ScriptCheckers, find_program, run_oxlint
 from regreen.reviewers.context import Claim
 from regreen.reviewers.pipeline import ReviewJob, review_change
+from regreen.reviewers.reviewer_table import ReviewerTable
 from tests.unit.changes import Files, Story
 
 # It says which of the files it was given, and which program it would start for types.
@@ -166,7 +167,10 @@ def test_a_call_that_a_change_beside_it_breaks_is_said_once(story: Story) -> Non
         "src/use.ts": f"// runs\n{USER}",
     }
     story.change(PROJECT, after)
-    both = (("correctness", ScriptContracts()), ("correctness", ScriptCheckers()))
+    both: ReviewerTable = (
+        ("correctness", ScriptContracts()),
+        ("correctness", ScriptCheckers()),
+    )
     job = ReviewJob(base="main", head="HEAD")
     git = story.context().git
     (finding,) = review_change(job, git=git, sandbox=None, model=None, reviewers=both).findings
