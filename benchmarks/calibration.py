@@ -22,7 +22,6 @@ from typing import Any
 from regreen.domain.models import Signals
 from regreen.reviewers.calibration import (
     PRIOR_WEIGHTS,
-    calibration_gap,
     estimate_confidence,
     fit_weights,
 )
@@ -33,6 +32,17 @@ POSTED = 0.8
 EDGES = (0.0, 0.05, 0.2, 0.5, 0.8, 0.9, 0.95, 1.01)
 JUDGED = {"first judge": (1, 2, 3, 4), "second judge": (5,), "third judge": (6,)}
 Pairs = list[tuple[float, bool]]
+
+
+def calibration_gap(
+    pairs: Sequence[tuple[float, bool]], edges: Sequence[float] = (0.0, 0.2, 0.5, 0.8, 1.01)
+) -> float:
+    """The distance between stated confidence and the share that was right, weighted by the size of each bin."""
+    total = 0.0
+    for low, high in pairwise(edges):
+        inside = [(c, r) for c, r in pairs if low <= c < high]
+        total += abs(sum(c for c, _ in inside) - sum(r for _, r in inside))
+    return total / max(1, len(pairs))
 
 
 def main() -> None:

@@ -29,6 +29,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from calibration import calibration_gap
 from review import SHARED, cases, repository
 
 from regreen.adapters.git.repository import GitRepository
@@ -42,7 +43,6 @@ from regreen.domain.ports import Model
 from regreen.domain.repo_config import RepoConfig
 from regreen.reviewers.calibration import (
     PRIOR_WEIGHTS,
-    calibration_gap,
     estimate_confidence,
     fit_weights,
 )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from operator import mul
 
 from regreen.domain.models import Signals
@@ -32,8 +31,8 @@ PRIOR_WEIGHTS: Weights = (
 )
 _PRIOR_SPREAD: Weights = (0.5,) * len(PRIOR_WEIGHTS)
 """How far each weight may move on little evidence (the standard deviation of its prior)."""
-_RARE_DOUBT = 1.6
-"""How much more "perhaps they would act" counts of what is rare."""
+_RARE_DOUBT = 2.0
+"""How much more "perhaps they would act" counts of what is rare: however sure its readers are, it is not posted."""
 _LOWEST, _HIGHEST = 0.01, 0.99
 _MAX_NEWTON_STEPS = 25
 _MIN_STEP = 1e-6
@@ -115,17 +114,6 @@ def _negative_log_posterior(
         z = _dot_product(x, weights)
         total += weight * (max(z, 0.0) + math.log1p(math.exp(-abs(z))) - right * z)
     return total
-
-
-def calibration_gap(
-    pairs: Sequence[tuple[float, bool]], edges: Sequence[float] = (0.0, 0.2, 0.5, 0.8, 1.01)
-) -> float:
-    """The distance between stated confidence and the share that was right, weighted by the size of each bin."""
-    total = 0.0
-    for low, high in pairwise(edges):
-        inside = [(c, r) for c, r in pairs if low <= c < high]
-        total += abs(sum(c for c, _ in inside) - sum(r for _, r in inside))
-    return total / max(1, len(pairs))
 
 
 def _solve_linear(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:

@@ -17,7 +17,6 @@ from regreen.domain.models import Signals
 from regreen.domain.state_records import IS_RIGHT, OUTCOME_WEIGHT, FindingOutcome, OutcomeKind
 from regreen.reviewers.calibration import (
     PRIOR_WEIGHTS,
-    calibration_gap,
     estimate_confidence,
     fit_weights,
 )
@@ -218,3 +217,12 @@ def test_fitted_on_some_it_is_calibrated_on_others() -> None:
         stated += [(estimate_confidence(s, fitted), right) for s, right, _ in held]
         unfitted += [(estimate_confidence(s), right) for s, right, _ in held]
     assert calibration_gap(stated) < 0.05 < calibration_gap(unfitted)
+
+
+def calibration_gap(pairs: list[tuple[float, bool]]) -> float:
+    """The distance between stated confidence and the share that was right, weighted by the size of each bin."""
+    bins = [
+        [p for p in pairs if low <= p[0] < high]
+        for low, high in ((0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1))
+    ]
+    return sum(abs(sum(c - right for c, right in held)) for held in bins) / len(pairs)

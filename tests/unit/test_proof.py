@@ -45,6 +45,7 @@ def claim_of(
     *tests: dict[str, object],
     before: str = "right",
     acts: str = "yes",
+    reach: str = "sometimes",
     mend: str | None = None,
     **files: str,
 ) -> Claim:
@@ -61,7 +62,7 @@ def claim_of(
             return next(written)
         if request.purpose == "review/second-reader":
             row = {"claim": 1, "traced": "so", "before": before, "verdict": "holds", "acts": acts}
-            return {"verdicts": [row | {"certainty": 0.9}]}
+            return {"verdicts": [row | {"certainty": 0.9, "reach": reach}]}
         return {"findings": [said]}
 
     change = parse(git.diff(base, head))
@@ -122,8 +123,11 @@ def test_what_fails_in_the_same_way_before_is_none_unless_the_change_says_that_i
     assert (claim.confidence >= 0.8) is posted
 
 
-def test_what_nobody_would_act_on_is_not_tested(tmp_path: Path, sandbox: Sandbox) -> None:
-    claim = claim_of(tmp_path, sandbox, acts="no")
+@pytest.mark.parametrize(("acts", "reach"), [("no", "usual"), ("perhaps", "rare")])
+def test_what_nobody_would_act_on_is_not_tested(
+    tmp_path: Path, sandbox: Sandbox, acts: str, reach: str
+) -> None:
+    claim = claim_of(tmp_path, sandbox, acts=acts, reach=reach)
     assert claim.signals is not None
     assert (claim.signals.proof, claim.confidence < 0.8) == ("not_run", True)
 

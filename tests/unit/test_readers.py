@@ -151,6 +151,26 @@ def test_what_is_true_and_not_worth_a_change_is_withheld(
     assert ("not worth a change" in claim.evidence[-1].excerpt) is (acts in {"perhaps", "no"})
 
 
+@pytest.mark.parametrize(
+    ("claimant", "second", "reach"),
+    [("usual", "rare", "rare"), ("rare", "usual", "rare"), ("usual", "seldom", "usual")],
+)
+def test_what_either_reader_finds_rare_is_rare(
+    change: Change, claimant: str, second: str, reach: str
+) -> None:
+    verdict = {"claim": 1, "traced": "x", "verdict": "holds", "certainty": 0.95, "reach": second}
+    context, _ = change(
+        lambda r: (
+            {"verdicts": [verdict]}
+            if r.purpose == "review/second-reader"
+            else {"findings": [finding(reach=claimant)]}
+        )
+    )
+    (claim,) = ModelReviewer().run(context).claims
+    assert claim.signals is not None
+    assert claim.signals.reach == reach
+
+
 def test_without_a_model_the_report_says_what_is_left_out(change: Change) -> None:
     context, _ = change(lambda _r: {})
     report = ModelReviewer().run(ReviewContext(context.change, context.files, "b", "h", "b"))
@@ -428,7 +448,7 @@ def test_proof_outweighs_opinion_and_an_opinion_alone_is_not_posted() -> None:
 
 @pytest.mark.parametrize(
     ("sure", "reach", "posted"),
-    [(0.9, "usual", True), (0.8, "sometimes", True), (0.8, "rare", False), (0.6, "usual", False)],
+    [(0.9, "usual", True), (0.8, "sometimes", True), (1.0, "rare", False), (0.6, "usual", False)],
 )
 def test_doubt_about_worth_silences_what_is_rare_or_not_sure(
     sure: float, reach: Literal["usual", "sometimes", "rare"], posted: bool

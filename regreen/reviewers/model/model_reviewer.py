@@ -524,8 +524,9 @@ def _make_claim(
 ) -> Claim:
     claim = tried.claim
     shown = ClaimEvidence()
-    # a claim that cannot be posted, was posted before, or that nobody would act on needs no proof
-    wanted = claim.anchored and not tried.again and tried.worth != "no"
+    # A test shows that a claim is true, not that anybody would act on it.
+    idle = tried.worth == "no" or (tried.worth == "perhaps" and claim.severity == "low")
+    wanted = claim.anchored and not tried.again and not idle
     if tried.verdict in {"holds", "unsure"} and wanted:
         shown = tester.test_claim(portion, claim, mended=tried.mended)
     if shown.as_before and not tried.mended:

@@ -69,13 +69,20 @@ HARM_PROMPT = """
 without what makes it safe there; a check that is gone or comes too late; what is left open or half written when \
 something raises; state shared between threads, tasks or calls."""
 
+
+def _require_all(
+    properties: dict[str, object], optional: tuple[str, ...] = ()
+) -> dict[str, object]:
+    """The JSON schema of an object with these properties, all required but the optional ones."""
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "required": required, "properties": properties}
+
+
 REPORT_TOOL = Tool(
     "report",
     "Hand in the defects that this reading found; an empty list is a good answer.",
-    {
-        "type": "object",
-        "required": ["about", "findings"],
-        "properties": {
+    _require_all(
+        {
             "about": {
                 "type": "string",
                 "description": "What the change does, in one sentence for somebody who has not seen it.",
@@ -83,21 +90,8 @@ REPORT_TOOL = Tool(
             "findings": {
                 "type": "array",
                 "maxItems": 8,
-                "items": {
-                    "type": "object",
-                    "required": [
-                        "path",
-                        "line",
-                        "quote",
-                        "title",
-                        "input",
-                        "happens",
-                        "should",
-                        "kind",
-                        "reach",
-                        "sure",
-                    ],
-                    "properties": {
+                "items": _require_all(
+                    {
                         "path": {
                             "type": "string",
                             "description": "The file, as its heading names it.",
@@ -172,10 +166,11 @@ REPORT_TOOL = Tool(
                             "maintainer confirm after trying them?",
                         },
                     },
-                },
+                    optional=("cause", "mend", "replacement", "lines"),
+                ),
             },
-        },
-    },
+        }
+    ),
 )
 
 VERIFIER_PROMPT = """\
@@ -205,16 +200,12 @@ cause as one of them, whatever words and lines it takes, name that one in `same_
 VERDICTS_TOOL = Tool(
     "verdicts",
     "Say of every claim whether it holds.",
-    {
-        "type": "object",
-        "required": ["verdicts"],
-        "properties": {
+    _require_all(
+        {
             "verdicts": {
                 "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": ["claim", "traced", "before", "verdict", "certainty", "acts"],
-                    "properties": {
+                "items": _require_all(
+                    {
                         "claim": {"type": "integer", "description": "The claim's number."},
                         "traced": {
                             "type": "string",
@@ -254,6 +245,12 @@ VERDICTS_TOOL = Tool(
                             "type": "number",
                             "description": "0.5 to 1: how sure you are of that verdict.",
                         },
+                        "reach": {
+                            "type": "string",
+                            "enum": ["usual", "sometimes", "rare"],
+                            "description": "How often those who use this project meet it. 'rare' where it takes an input, "
+                            "a subclass, a setting or an order of calls that hardly anybody has.",
+                        },
                         "acts": {
                             "type": "string",
                             "enum": ["yes", "perhaps", "no"],
@@ -265,10 +262,11 @@ VERDICTS_TOOL = Tool(
                             "description": "The number of an earlier claim with the same cause, else null.",
                         },
                     },
-                },
+                    optional=("happens", "same_as"),
+                ),
             }
-        },
-    },
+        }
+    ),
 )
 
 WRITE_TEST_PROMPT = f"""\

@@ -26,7 +26,7 @@ from regreen.domain.ports import Model
 from regreen.domain.text_limits import shorten_text
 from regreen.reviewers.context import EarlierFinding, ReviewContext
 from regreen.reviewers.model.change_listing import ChangePortion, fence_data
-from regreen.reviewers.model.claims import ModelClaim, join_claims
+from regreen.reviewers.model.claims import CLAIM_REACHES, ModelClaim, join_claims
 from regreen.reviewers.model.related_code import EVERYDAY_NAMES, fit_budget, format_excerpt
 from regreen.reviewers.model.review_prompts import (
     EARLIER_CLAIMS_PROMPT,
@@ -183,6 +183,8 @@ def _make_verified_claim(claim: ModelClaim, row: dict[str, object] | None) -> Ve
     if row.get("verdict") == _HOLDS_OTHERWISE and isinstance(happens, str) and happens.strip():
         claim = replace(claim, happens=shorten_text(happens.strip(), _MAX_HAPPENS), others=())
         row = {**row, "verdict": "holds"}
+    reaches = {claim.reach, *(r for r in CLAIM_REACHES if r == row.get("reach"))}
+    claim = replace(claim, reach=max(reaches, key=CLAIM_REACHES.index))  # the rarer one
     verdict: ClaimVerdict = next((v for v in VERDICT_WORDS if v == row.get("verdict")), "unsure")
     if verdict == "holds" and row.get("before") == _ALREADY_WRONG:
         verdict = "as_before"  # true of the code, and not this change's doing
@@ -215,7 +217,6 @@ _DOTTED_NAME = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w*\.){0,4}[A-Za-z_]\w*")
 _TEXT_LITERAL = re.compile(r"""(["'])[^"'\n]{0,400}\1""")
 _CODE_LIKE_NAME = re.compile(r"_*[A-Za-z0-9]+_\w+|_+[A-Za-z]\w+|(?>[A-Za-z0-9]*?[a-z0-9][A-Z])\w*")
 """A name that is no word of a sentence: with an underscore, or with a capital inside."""
-_CLASS_NAME = re.compile(r"[A-Z][a-z]\w+")
 _OWN_ATTRIBUTE = re.compile(r"\b(?:self|cls|this)\.([A-Za-z_]\w*)")
 _BUILT_IN_NAMES = (
     frozenset(dir(builtins))
@@ -246,7 +247,6 @@ def verification_code(
         *(x for c in claims for x in _find_used_definitions(context, graph, c)),
         *(x for c in claims for x in _find_named_definitions(graph, c)),
         *(x for c in claims for x in _enclosing_function(graph, c)),
-        *(x for c in claims for x in _find_named_classes(graph, c)),
     ]
     excerpts: dict[tuple[str, int], tuple[str, Definition, str]] = {}
     for path, definition, why in found:
@@ -345,15 +345,6 @@ def _enclosing_function(graph: CallGraph, claim: ModelClaim) -> _Definitions:
     around = shape.definition_at(line) if shape and side == "RIGHT" else None
     if around is not None and around.kind != "class":
         yield path, around, "the fault is in it"
-
-
-def _find_named_classes(graph: CallGraph, claim: ModelClaim) -> _Definitions:
-    """Classes that a claim names: any word that begins a sentence could be one, so they come last."""
-    path = claim.fault_place[0]
-    for name in dict.fromkeys(_CLASS_NAME.findall(claim.full_text)):
-        for target, definition in _resolve_name(graph, path, name, ""):
-            if definition.kind == "class" and name not in _BUILT_IN_NAMES:
-                yield target, definition, "a claim names it"
 
 
 def _resolve_name(
