@@ -77,7 +77,7 @@ def complete_local_trial(
     if done.altered:
         return done.add_note(
             f"the setup is inferred from the base {rev[:12]} and reads {done.altered}, which this change alters: a "
-            "failing test proves no finding"
+            "test may fail for that"
         )
     if not done.unused:
         return done

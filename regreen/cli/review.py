@@ -435,7 +435,7 @@ class LocalTests:
             return ClaimTests(
                 reason="no sandbox works here, and the code of a change runs nowhere else"
             )
-        return ClaimTests(done.trial, self.sandbox, done.reason_unproven)
+        return ClaimTests(done.trial, self.sandbox, done.reason_unready, done.doubt)
 
 
 def _choose_sandbox(kind: str | None, *, exact: bool) -> Sandbox | None:

@@ -268,10 +268,19 @@ class CompletedTrial:
         return tuple(self.document.get("notes", ()))
 
     @property
+    def doubt(self) -> str:
+        """Why a test of the change may fail for its environment; "" where it may not."""
+        return next(iter(self.notes), "") if self.unused or self.altered else ""
+
+    @property
+    def reason_unready(self) -> str:
+        """Why no test can run here; "" where one can."""
+        return "" if self.works or self.trial.setup else next(iter(self.notes), "")
+
+    @property
     def reason_unproven(self) -> str:
         """Why a further test that runs here would prove nothing of the change; "" where it would."""
-        failed = not (self.works or self.trial.setup)
-        return next(iter(self.notes), "") if self.unused or self.altered or failed else ""
+        return self.doubt or self.reason_unready
 
     def add_note(self, text: str) -> CompletedTrial:
         """The same with one more note, before the others."""

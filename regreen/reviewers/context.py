@@ -111,11 +111,12 @@ class _ReadCache:
 
 @dataclass(frozen=True, slots=True)
 class ClaimTests:
-    """How and where the test of a claim runs; `reason` is why none can."""
+    """How and where the test of a claim runs; `reason` is why none can, `doubt` why one may fail for its environment."""
 
     trial: Trial | None = None
     sandbox: Sandbox | None = None
     reason: str = ""
+    doubt: str = ""
 
 
 @dataclass(frozen=True)

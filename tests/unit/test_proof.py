@@ -24,6 +24,15 @@ AFTER = "def mean(p):\n    return sum(p) / float(len(p))\n"
 QUOTE = "    return sum(p) / float(len(p))"
 EMPTY = "def test_empty():\n    from cart import mean\n    assert mean([]) == 0\n"
 TEXT = "def test_text():\n    from cart import mean\n    assert mean('ab') == 0\n"
+MISSING = """
+def test_module():
+    from cart import mean
+
+    try:
+        mean([])
+    except ZeroDivisionError:
+        import a_module_of_the_change
+"""
 EMPTY_TEST: dict[str, object] = {"code": EMPTY, "fails_with": "ZeroDivisionError"}
 TEXT_TEST: dict[str, object] = {"code": TEXT, "fails_with": "TypeError"}
 FINE = "def test_fine():\n    from cart import mean\n    assert mean([2, 4]) == 3\n"
@@ -46,6 +55,7 @@ def claim_of(
     before: str = "right",
     acts: str = "yes",
     reach: str = "sometimes",
+    doubt: str = "",
     mend: str | None = None,
     **files: str,
 ) -> Claim:
@@ -68,7 +78,7 @@ def claim_of(
     change = parse(git.diff(base, head))
     trial = Trial(("python", "-m", "pytest", "-q"), setup="pip install -q pytest")
     context = ReviewContext(
-        change, change.files, base, head, base, git=git, model=Scripted(script), find_claim_tests=lambda: ClaimTests(trial, sandbox)
+        change, change.files, base, head, base, git=git, model=Scripted(script), find_claim_tests=lambda: ClaimTests(trial, sandbox, doubt=doubt)
     )  # fmt: skip
     (claim,) = ModelReviewer().run(context).claims
     assert next(written, None) is None, "each of the tests was asked for"
@@ -121,6 +131,22 @@ def test_what_fails_in_the_same_way_before_is_none_unless_the_change_says_that_i
     claim = claim_of(tmp_path, sandbox, *tests, before=before)
     assert not claim.proven
     assert (claim.confidence >= 0.8) is posted
+
+
+@pytest.mark.parametrize(
+    ("test", "proven"),
+    [
+        (EMPTY_TEST, True),
+        ({"code": MISSING, "fails_with": "ModuleNotFoundError"}, False),
+    ],
+)
+def test_a_failure_of_another_environment_proves_nothing(
+    tmp_path: Path, sandbox: Sandbox, test: dict[str, object], proven: bool
+) -> None:
+    doubt = "the setup is inferred from the base, and the change alters setup.py"
+    tests = [test] if proven else [test, {"impossible": "the module is not there"}]
+    claim = claim_of(tmp_path, sandbox, *tests, doubt=doubt)
+    assert (claim.proven, doubt in claim.evidence[-1].excerpt) == (proven, not proven)
 
 
 @pytest.mark.parametrize(("acts", "reach"), [("no", "usual"), ("perhaps", "rare")])

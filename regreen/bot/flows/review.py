@@ -302,7 +302,8 @@ class _ReviewFlow:
         """How a model's claims are tested, or why they are not."""
         if tests is None:
             return ClaimTests(reason=no_tests)
-        return ClaimTests(tests.trial, self._desk.sandbox_or_none(), tests.reason_unproven)
+        sandbox = self._desk.sandbox_or_none()
+        return ClaimTests(tests.trial, sandbox, tests.reason_unready, tests.doubt)
 
     def _find_tests(self, *, asked_by: str) -> tuple[CompletedTrial | None, str]:
         """How the tests run, and why they are not run; "" where they are."""

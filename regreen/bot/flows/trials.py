@@ -67,7 +67,7 @@ def complete_tests(
     if done.altered:
         return done.add_note(
             f"the setup is inferred from the base {source[:12]} and reads {done.altered}, which this change alters: a "
-            "failing test proves no finding until a person with write access asks"
+            "test may fail for that until a person with write access asks"
         )
     if not done.unused:
         return done

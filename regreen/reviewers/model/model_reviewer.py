@@ -76,6 +76,11 @@ _MIN_PREDICTION_CHARACTERS = 3
 _USAGE_ERROR = 4
 """Pytest's exit code where it does not know an option."""
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
+_ENVIRONMENT_ERROR = re.compile(
+    r"\b(?:Import|ModuleNotFound|Syntax)Error\b|\b(?:DistributionNotFound|PackageNotFoundError|VersionConflict)\b"
+    r"|\bmodule '[^'\n]{1,200}' has no attribute\b"
+)
+"""How a test fails that has another interpreter or other packages than the change asks for."""
 _COUNT = re.compile(r"\b(\d{1,6}) (passed|failed|errors?)\b")
 _SUMMARY = re.compile(r"(?m)^[= ]{0,100}(\d{1,6} [a-z]{4,10}\b.{0,200} in [\d.]{1,12}s.*)$")
 """Pytest's last line; what plugins and the project print may follow it."""
@@ -120,6 +125,7 @@ class _Bench:
     """Where the tests of claims run; `existing` tells their author which tests of the changed code ran, and how.
 
     `plain`: without the options that the project has set for pytest, since the environment does not know them.
+    `doubt`: why a test may fail for the environment.
     """
 
     trial: Trial
@@ -127,6 +133,7 @@ class _Bench:
     sandbox: Sandbox
     existing: str = ""
     plain: bool = False
+    doubt: str = ""
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -200,7 +207,7 @@ class ClaimTester:
             self.missing = tests.reason or "there is no sandbox"
             return None
         trial = replace(tests.trial, timeout=_TEST_SECONDS)
-        bench = _Bench(trial, context.git, tests.sandbox)
+        bench = _Bench(trial, context.git, tests.sandbox, doubt=tests.doubt)
         files = context.run_isolated(_find_tests_of_change)
         first = self._run_existing(bench, files)
         if (completed := add_missing_pytest(trial, first.stdout + first.stderr)) is not None:
@@ -296,6 +303,8 @@ class ClaimTester:
             return _TestRuns(
                 ClaimEvidence(reason=reason), f"{output}\nThis is not `{test.prediction[:200]}`."
             )
+        if bench.doubt and _ENVIRONMENT_ERROR.search("\n".join(_failure_lines(head))):
+            return _TestRuns(ClaimEvidence(reason=bench.doubt), output)
         again = self._run(bench, test.code, context.head)
         base = self._run(bench, test.code, context.merge_base)
         output += f"\n\nBefore the change:\n{_cut_output(base)}"
