@@ -225,7 +225,13 @@ def test_add(token):
 
 @pytest.mark.parametrize(
     "command",
-    ["why --format text", "bisect --format json", "bisect --format text"],
+    [
+        "why --format text",
+        "bisect --format json",
+        "bisect --format text",
+        "prove --format json",
+        "prove --format text",
+    ],
 )
 def test_no_credential_of_a_run_is_in_its_answer_or_kept(
     command: str,
@@ -233,7 +239,7 @@ def test_no_credential_of_a_run_is_in_its_answer_or_kept(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    places = ("ID", "PRINTED", "MESSAGE", "FILE", "VARIABLE", "REMOTE", "LOG")
+    places = ("ID", "PRINTED", "MESSAGE", "FILE", "VARIABLE", "REMOTE", "LOG", "CODE", "TITLE")
     tokens = {place: f"{TOKEN[:-8]}{place:x<8}" for place in places}
     home = tmp_path / "home"
     monkeypatch.setenv("REGREEN_HOME", str(home))
@@ -242,25 +248,30 @@ def test_no_credential_of_a_run_is_in_its_answer_or_kept(
     for place in ("ID", "PRINTED", "MESSAGE"):
         test = test.replace(place, tokens[place])
     service = f"[service]\ntoken = {tokens['FILE']}\n"
+    good, bad = "def add(a, b):\n    return a + b\n", f"def add(a, b, key='{tokens['CODE']}'):\n    return a - b\n"  # fmt: skip
+    proves = command.startswith("prove")
+    before, after = (bad, good) if proves else (good, bad)
     mine.commit(
         "base",
-        calc_py="def add(a, b):\n    return a + b\n",
-        test_calc_py=test,
+        calc_py=before,
+        test_calc_py=test.replace("== 3", "!= 3") if proves else test,
         **{"service.cfg": service},
     )
     mine.git("checkout", "-q", "-b", "change")
-    mine.commit("change", calc_py="def add(a, b):\n    return a - b\n")
+    mine.commit("change", calc_py=after, test_calc_py=test)
     mine.git("remote", "add", "origin", f"https://ann:{tokens['REMOTE']}@example.org/a/b.git")
     log = tmp_path / "ci.log"
     log.write_text(
         f"FAILED test_calc.py::test_add[{tokens['ID']}] - AssertionError: {tokens['LOG']}\n1 failed in 0.1s\n"
     )
     words = ("--repo", str(mine.root), "--setup", SETUP, "--env", f"API_TOKEN={tokens['VARIABLE']}")
-    more = (
-        ("--base", "main", "--log", str(log)) if command.startswith("why") else ("--good", "main")
-    )
+    more = {
+        "why": ("--base", "main", "--log", str(log), "--", "python", "-m", "pytest", "-q"),
+        "bisect": ("--good", "main", "--", "python", "-m", "pytest", "-q"),
+        "prove": ("--base", "main", "--title", f"Fix {tokens['TITLE']}", "--body", "Fixes #7"),
+    }[command.split(maxsplit=1)[0]]
     with pytest.raises(SystemExit):
-        main([*command.split(), *words, *more, "--", "python", "-m", "pytest", "-q"])
+        main([*command.split(), *words, *more])
     said = capsys.readouterr()
     kept = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
     assert b"AssertionError" in kept
