@@ -21,9 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from regreen.adapters.sandbox.selection import choose_sandbox
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import NoSandbox
-from regreen.domain.models import EnvSpec, PreparedEnv
+from regreen.domain.models import BoxLimits, EnvSpec, PreparedEnv
 from regreen.domain.ports import Sandbox
 
 Times = dict[str, list[float]]

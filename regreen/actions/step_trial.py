@@ -13,9 +13,8 @@ from regreen.actions import driver
 from regreen.actions.job_plan import WORKSPACE, Files, JobPlan, PlannedStep, ServiceContainer
 from regreen.actions.phases import JobPhases, runs_tests, split_phases
 from regreen.actions.steps import is_test_step
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import UserError
-from regreen.domain.models import Trust
+from regreen.domain.models import BoxLimits, Trust
 from regreen.logs.ci_log import CiLog
 from regreen.packages.setup_guard import is_installer_variable
 from regreen.runs.trial import Trial, make_constraint_variables, make_constraints_file

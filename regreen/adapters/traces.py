@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from regreen import __version__
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.models import (
+    BoxLimits,
     DoctorCheck,
     EnvSpec,
     ModelAnswer,

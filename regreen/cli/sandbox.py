@@ -12,9 +12,8 @@ import click
 
 from regreen.cli.options import env_option, format_option, parse_variables, sandbox_option
 from regreen.cli.terminal import strip_control_characters
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import Cancelled, OutsideError, SetupFailed
-from regreen.domain.models import EnvSpec, RunResult, Trust
+from regreen.domain.models import BoxLimits, EnvSpec, RunResult, Trust
 from regreen.packages.python_version import setup_inputs
 from regreen.packages.setup_guard import SourceTree, explain_refusals, find_refusals
 

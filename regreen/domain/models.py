@@ -279,6 +279,23 @@ class DoctorCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class BoxLimits:
+    """What one box may use at most: bytes, processes, cores; a network only if a trusted caller allows it.
+
+    A new limit begins here, and each sandbox backend enforces it.
+    """
+
+    memory: int = 2 * 1024**3
+    disk: int = 1024**3
+    tmp: int = 256 * 1024**2
+    pids: int = 512
+    cpus: float = 2.0
+    output: int = 64 * 1024
+    flood: int = 64 * 1024**2
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class EnvSpec:
     """What a box must offer besides the tree: an interpreter, and whatever `setup` installs.
 

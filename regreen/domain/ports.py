@@ -9,8 +9,8 @@ from threading import Event
 from types import TracebackType
 from typing import Protocol, Self
 
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.models import (
+    BoxLimits,
     Commit,
     DoctorCheck,
     EnvSpec,

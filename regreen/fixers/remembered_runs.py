@@ -21,8 +21,7 @@ from types import TracebackType
 from typing import IO, Protocol, Self
 
 from regreen.bisect.verdict_memory import VerdictMemory
-from regreen.domain.box_limits import BoxLimits
-from regreen.domain.models import DoctorCheck, EnvSpec, PreparedEnv, RunResult
+from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv, RunResult
 from regreen.domain.ports import Box, Sandbox
 
 _RUN_PREFIX = "fix-run:"

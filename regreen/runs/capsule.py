@@ -14,8 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import SetupFailed, UserError
+from regreen.domain.models import BoxLimits
 from regreen.domain.ports import Box, Git, Sandbox
 from regreen.domain.private_folders import make_private, write_private
 from regreen.logs import failure_signature

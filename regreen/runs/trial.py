@@ -13,9 +13,8 @@ from threading import Event
 from typing import TypeVar, TypeVarTuple
 
 from regreen import isolation
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import AnalysisFailed, SetupFailed
-from regreen.domain.models import EnvSpec, PreparedEnv, RunResult, TreeEntry, Trust
+from regreen.domain.models import BoxLimits, EnvSpec, PreparedEnv, RunResult, TreeEntry, Trust
 from regreen.domain.ports import Box, Git, Sandbox
 from regreen.packages.container_image import (
     IMAGE_FILES,

@@ -31,7 +31,7 @@ from regreen.adapters.sandbox.bubblewrap.bubblewrap_backend import (
 )
 from regreen.adapters.sandbox.bubblewrap.bubblewrap_sandbox import BwrapSandbox
 from regreen.adapters.sandbox.environment_keys import choose_python
-from regreen.domain.box_limits import BoxLimits
+from regreen.domain.models import BoxLimits
 
 MiB = 1024**2
 TEMPLATE = BoxLimits(memory=512 * MiB, disk=256 * MiB, tmp=128 * MiB, pids=256)

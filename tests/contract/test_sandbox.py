@@ -15,9 +15,8 @@ from threading import Event, Timer
 
 import pytest
 
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import Cancelled, OutsideError, SetupFailed, UserError
-from regreen.domain.models import EnvSpec
+from regreen.domain.models import BoxLimits, EnvSpec
 from regreen.domain.ports import BOX_HOME, Box, Sandbox
 from tests.contract.sandboxes import ALL_BACKENDS, BACKENDS, plain_env, sandbox_or_skip, tree
 

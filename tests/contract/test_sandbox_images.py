@@ -27,9 +27,8 @@ from regreen.adapters.sandbox.docker.docker_images import (
 )
 from regreen.adapters.sandbox.docker.docker_sandbox import DockerBackend, DockerPlan, DockerSandbox
 from regreen.adapters.sandbox.retention import DiskGuard, UsageLedger
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import OutsideError, UserError
-from regreen.domain.models import EnvSpec, Retention
+from regreen.domain.models import BoxLimits, EnvSpec, Retention
 from tests.contract.sandboxes import sandbox_or_skip
 
 pytestmark = pytest.mark.sandbox

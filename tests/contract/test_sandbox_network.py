@@ -18,9 +18,8 @@ from threading import Thread
 import pytest
 
 from regreen.adapters.sandbox.selection import choose_sandbox
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import NoSandbox, UserError
-from regreen.domain.models import EnvSpec, RunResult
+from regreen.domain.models import BoxLimits, EnvSpec, RunResult
 from regreen.domain.ports import Sandbox
 from tests.contract.sandboxes import BACKENDS, plain_env
 

@@ -11,8 +11,7 @@ from threading import Event
 
 import pytest
 
-from regreen.domain.box_limits import BoxLimits
-from regreen.domain.models import RunResult
+from regreen.domain.models import BoxLimits, RunResult
 from tests.contract.sandboxes import BACKENDS, plain_env, sandbox_or_skip
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.parametrize("kind", BACKENDS)]

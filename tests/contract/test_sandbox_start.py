@@ -15,9 +15,8 @@ from regreen.adapters.sandbox.bubblewrap import box_limiter, bubblewrap_backend,
 from regreen.adapters.sandbox.bubblewrap.box_limiter import BoxLimiter, ProcessTreeWatch
 from regreen.adapters.sandbox.bubblewrap.bubblewrap_sandbox import BwrapSandbox
 from regreen.adapters.sandbox.bubblewrap.control_group import UserScope
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import OutsideError
-from regreen.domain.models import EnvSpec
+from regreen.domain.models import BoxLimits, EnvSpec
 
 pytestmark = pytest.mark.sandbox
 

@@ -17,8 +17,7 @@ from click.testing import CliRunner, Result
 
 from regreen.bisect.verdict_memory import SqliteVerdictMemory
 from regreen.cli import cli
-from regreen.domain.box_limits import BoxLimits
-from regreen.domain.models import DoctorCheck, EnvSpec, PreparedEnv
+from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv
 from regreen.domain.ports import Box, Sandbox
 from regreen.fixers.case import FixJob, FixResult
 from regreen.fixers.ladder import fix_failure

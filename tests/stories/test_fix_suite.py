@@ -15,9 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from regreen.cli import cli
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.job_control import StopCondition
-from regreen.domain.models import DoctorCheck, EnvSpec, PreparedEnv
+from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv
 from regreen.domain.ports import Box, Sandbox
 from regreen.gate.suite import ProjectSuite, find_suite
 from regreen.packages.setup_guard import InstallPolicy

@@ -11,9 +11,8 @@ import pytest
 
 from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.bot.sandbox_trust import SandboxProvider
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import NoSandbox
-from regreen.domain.models import DoctorCheck, EnvSpec, PreparedEnv
+from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv
 from regreen.domain.ports import Box, Sandbox
 from tests.stories.conftest import Tell
 from tests.stories.story import DASHBOARD_TOKEN, Story, StoryClock

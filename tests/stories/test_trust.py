@@ -10,9 +10,8 @@ from regreen_playground.acts import owners
 from regreen_playground.acts.actions import JobReport
 from regreen_playground.outbox import Answer
 
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.github import FIX_SCOPE, RESOLVE_SCOPE, REVIEW_SCOPE
-from regreen.domain.models import DoctorCheck, EnvSpec, PreparedEnv
+from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv
 from regreen.domain.ports import Box, Sandbox
 from tests.stories.conftest import Tell
 from tests.stories.story import REPO, UNTESTED, SeenPull, Story, proven_sandbox

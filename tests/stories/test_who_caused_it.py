@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from regreen.cli import main
-from regreen.domain.box_limits import BoxLimits
+from regreen.domain.models import BoxLimits
 from regreen.runs.capsule import (
     Capsule,
     ExpectedOutcome,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import UserError
+from regreen.domain.models import BoxLimits
 from regreen.logs.failure_signature import FailureSignature
 from regreen.runs import capsule as capsules
 from regreen.runs.capsule import Capsule, CapsuleRecipe, ExpectedOutcome, SeenEnvironment

@@ -14,9 +14,8 @@ from regreen.actions.step_trial import make_step_trial
 from regreen.actions.workflow import plan_workflow
 from regreen.adapters.git.repository import GitRepository
 from regreen.domain import repo_config
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import SetupFailed, UserError
-from regreen.domain.models import DoctorCheck, EnvSpec, PreparedEnv
+from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv
 from regreen.domain.ports import Box
 from regreen.environment.preparation import complete_trial
 from regreen.packages.setup_guard import InstallPolicy

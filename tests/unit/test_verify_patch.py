@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.job_control import StopCondition
-from regreen.domain.models import Failure, PreparedEnv
+from regreen.domain.models import BoxLimits, Failure, PreparedEnv
 from regreen.domain.ports import Box, Sandbox
 from regreen.fixers.case import InitialFailure, RepairCase
 from regreen.fixers.judge_patch import judge_patch

@@ -21,9 +21,8 @@ from regreen.adapters.sandbox import box_scripts, layout
 from regreen.adapters.sandbox.backend import Backend, BackendGoneError, BackendProcess
 from regreen.adapters.sandbox.docker.docker_agent import HEAD, HEAD_SIZE
 from regreen.adapters.sandbox.process_watch import OutputDrain, Stream, watch_process
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import Cancelled, OutsideError, UserError
-from regreen.domain.models import RunEnding, RunResult
+from regreen.domain.models import BoxLimits, RunEnding, RunResult
 
 # A backend that starts processes through an agent inside the box, if the engine's own way takes long.
 

@@ -44,9 +44,8 @@ from regreen.adapters.sandbox.environment_keys import (
 )
 from regreen.adapters.sandbox.process_watch import OutputDrain, Stream
 from regreen.adapters.sandbox.retention import StoredEnvironment, UsageLedger, choose_surplus
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import NoSandbox, OutsideError, UserError
-from regreen.domain.models import DoctorCheck, EnvSpec, PreparedEnv, Retention, RunResult
+from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv, Retention, RunResult
 
 # The service kills a machine this long after the last renewal: what a killed Regreen leaves behind costs no more.
 LEASE_S = 900

@@ -12,9 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from regreen.adapters.sandbox import box_scripts
 from regreen.adapters.sandbox.process_watch import OutputDrain
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import UserError
-from regreen.domain.models import RunEnding, RunResult
+from regreen.domain.models import BoxLimits, RunEnding, RunResult
 from regreen.domain.private_folders import temporary_folder
 
 PROGRAMS_DIR = "/etc/regreen/bin"

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Literal
 
-from regreen.domain.box_limits import BoxLimits
-from regreen.domain.models import RunEnding
+from regreen.domain.models import BoxLimits, RunEnding
 
 MiB = 1024**2
 SMALL_LIMITS = BoxLimits(

@@ -21,8 +21,8 @@ from typing import Protocol
 from regreen.adapters.sandbox import box_scripts
 from regreen.adapters.sandbox.bubblewrap import control_group
 from regreen.adapters.sandbox.bubblewrap.control_group import ControlGroup, UserScope
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import OutsideError
+from regreen.domain.models import BoxLimits
 
 # Since this version RLIMIT_NPROC counts for each user namespace and not for all processes of a user (d64696905554).
 _FIRST_KERNEL = (5, 14)

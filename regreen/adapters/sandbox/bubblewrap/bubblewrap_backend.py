@@ -24,8 +24,8 @@ from regreen.adapters.sandbox.egress_proxy import PROXY_PORT, EgressFilter
 from regreen.adapters.sandbox.host import BOX_UID
 from regreen.adapters.sandbox.process_watch import Stream
 from regreen.adapters.sandbox.seccomp import bpf_program
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import OutsideError
+from regreen.domain.models import BoxLimits
 
 # The user of a box on the host. Root takes one without an account, which owns nothing and shares no process limit.
 OUTER_UID = 64_222 if os.geteuid() == 0 else os.geteuid()

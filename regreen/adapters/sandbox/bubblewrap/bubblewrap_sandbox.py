@@ -41,9 +41,8 @@ from regreen.adapters.sandbox.retention import (
     check_environments,
     choose_surplus,
 )
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import NoSandbox, OutsideError, UserError
-from regreen.domain.models import DoctorCheck, EnvSpec, PreparedEnv, Retention
+from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv, Retention
 
 _BASE_PREFIX = "base-"
 _POLLS_A_SECOND = int(1 / box_limiter.MAX_POLL_SECONDS)

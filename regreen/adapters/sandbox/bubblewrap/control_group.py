@@ -18,8 +18,8 @@ from functools import cache
 from pathlib import Path
 from threading import Event
 
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import OutsideError
+from regreen.domain.models import BoxLimits
 
 CGROUP_ROOT = Path("/sys/fs/cgroup")
 _GROUP_NAME = "regreen"

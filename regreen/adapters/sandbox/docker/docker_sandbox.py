@@ -40,9 +40,8 @@ from regreen.adapters.sandbox.retention import (
     UsageLedger,
     check_environments,
 )
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import OutsideError, UserError
-from regreen.domain.models import DoctorCheck, EnvSpec, PreparedEnv, Retention
+from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv, Retention
 
 if TYPE_CHECKING:
     from docker import APIClient

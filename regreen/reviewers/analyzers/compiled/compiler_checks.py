@@ -20,10 +20,9 @@ from importlib import resources
 
 from regreen.code.paths import is_test
 from regreen.code.symbols import Definition, read_outline
-from regreen.domain.box_limits import BoxLimits
 from regreen.domain.errors import SetupFailed
 from regreen.domain.languages import CompilerRun, CompilerTools, Language
-from regreen.domain.models import EnvSpec, Severity, Side, SkippedReviewer
+from regreen.domain.models import BoxLimits, EnvSpec, Severity, Side, SkippedReviewer
 from regreen.domain.ports import Sandbox
 from regreen.languages.registry import LANGUAGES, find_language
 from regreen.languages.toolchains import find_debian_packages
