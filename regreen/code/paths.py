@@ -16,12 +16,10 @@ _TEST_FOLDERS = frozenset(
     [
         "tests",
         "test",
-        "testsuite",
         "__tests__",
         "spec",
         "specs",
         "t",
-        "testdata",
         "fixtures",
         "fixture",
         "__fixtures__",
@@ -31,6 +29,10 @@ _TEST_FOLDERS = frozenset(
         "snapshots",
         "__snapshots__",
     ]
+)
+_TEST_FOLDER_NAME = re.compile(
+    r"_tests?|.{1,100}[_-]tests"
+    r"|tests?[_-]?(?:data|files?|cases?|fixtures?|resources?|suites?|samples?|inputs?|assets?)"
 )
 _TEST_NAME = re.compile(
     r"test_.*|tests_.*|tests?\.py|.*_spec\.rb|.*(?:_tests?|[.-](?:test|spec))\.\w+"
@@ -194,9 +196,13 @@ def is_test(path: str) -> bool:
     *folders, name = path.split("/")
     if name == _TEST_SUPPORT or name.endswith(".snap") or _TEST_CLASS_NAME.fullmatch(name):
         return True
-    if any(folder.lower() in _TEST_FOLDERS for folder in folders):
+    if any(_is_test_folder(folder.lower()) for folder in folders):
         return True
     return _TEST_NAME.fullmatch(name) is not None and language_of(path) not in _NO_PROGRAM
+
+
+def _is_test_folder(name: str) -> bool:
+    return name in _TEST_FOLDERS or _TEST_FOLDER_NAME.fullmatch(name) is not None
 
 
 def is_test_config(path: str) -> bool:
