@@ -14,6 +14,7 @@ from typing import Literal
 from regreen.code.config_loaders import load_toml
 from regreen.code.python_calls import is_python_source, parse_python
 
+_MAX_EXACT_LINES = 4000
 ReasonLevel = Literal["deny", "needs_human", "not_made", "note"]
 
 
@@ -55,9 +56,10 @@ class PatchedFile:
 
     @cached_property
     def _opcodes(self) -> Sequence[tuple[str, int, int, int, int]]:
-        return difflib.SequenceMatcher(
-            None, _split_lines(self.old), _split_lines(self.new), autojunk=False
-        ).get_opcodes()
+        old, new = _split_lines(self.old), _split_lines(self.new)
+        # exact matching takes quadratic time where lines repeat; a generated file has thousands of them
+        is_long = max(len(old), len(new)) > _MAX_EXACT_LINES
+        return difflib.SequenceMatcher(None, old, new, autojunk=is_long).get_opcodes()
 
     @cached_property
     def changed_blocks(self) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 
 import pytest
 
+from regreen.code.file_change import PatchedFile
 from regreen.logs.ci_log import failures_in, parse_log
 from regreen.packages.concerns import find_concerns
 from regreen.packages.manifests_and_locks import read_declared
@@ -39,6 +41,15 @@ _WORDS = [
 def test_one_long_line_is_searched_for_secrets_in_linear_time(read: object, word: str) -> None:
     search = redact_secrets if read is redact_secrets else find_secrets
     assert growth(lambda size: partial(search, word * (size // len(word))), 60_000) < 6
+
+
+def test_the_lines_of_a_long_generated_file_are_compared_in_little_time() -> None:
+    old = [f"field_{n // 9}" if n % 9 == 0 else "    }" for n in range(20_000)]
+    new = [line.replace("_", "-") if n % 900 == 0 else line for n, line in enumerate(old)]
+    began = time.process_time()
+    added = PatchedFile("tests/a.c", "\n".join(old), "\n".join(new)).added_lines
+    assert time.process_time() - began < 8  # a minute where every pair of lines is compared
+    assert [number for number, _ in added] == [n + 1 for n in range(0, 20_000, 900)]
 
 
 @pytest.mark.parametrize(
