@@ -124,7 +124,7 @@ def read_module(tree: ast.Module) -> ModuleInterface:
     names: set[str] = set()
     definitions: dict[str, int] = {}
     is_open = False
-    for node in _top_statements(tree.body):
+    for node in iterate_top_statements(tree.body):
         if isinstance(node, FunctionNode | ast.ClassDef):
             definitions.setdefault(node.name, node.lineno)
             is_open |= node.name == "__getattr__"
@@ -155,21 +155,21 @@ def bound_names(node: ast.AST) -> Iterator[str]:
                 yield child.name
 
 
-def _top_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+def iterate_top_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """Statements that run when the module is imported, those under `if`, `try` and `with` included."""
     for node in body:
         yield node
         for part in ("body", "orelse", "finalbody"):
             if not isinstance(node, FunctionNode | ast.ClassDef):
-                yield from _top_statements(getattr(node, part, []))
+                yield from iterate_top_statements(getattr(node, part, []))
         for handler in getattr(node, "handlers", []):
-            yield from _top_statements(handler.body)
+            yield from iterate_top_statements(handler.body)
 
 
 def _find_callables(tree: ast.Module) -> Iterator[tuple[str, CallableDefinition]]:
     """Functions and classes bound exactly once at the top, and those classes' methods."""
     times: dict[str, int] = {}
-    for node in _top_statements(tree.body):
+    for node in iterate_top_statements(tree.body):
         for name in bound_names(node) if not _is_block(node) else ():
             times[name] = times.get(name, 0) + 1
     for node in tree.body:

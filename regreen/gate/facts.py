@@ -13,7 +13,7 @@ from typing import TypeVar, overload
 
 from regreen.code.file_change import PatchedFile
 from regreen.code.paths import is_document, is_test
-from regreen.code.python_calls import last_name
+from regreen.code.python_calls import iterate_top_statements, last_name
 
 PythonFunction = ast.FunctionDef | ast.AsyncFunctionDef
 Tree = ast.AST | None
@@ -96,10 +96,10 @@ def pair_functions(file: PatchedFile) -> Iterator[tuple[str, PythonFunction, Pyt
 
 
 def walk_functions(tree: ast.Module | None) -> Iterator[tuple[str, PythonFunction]]:
-    """Every function with its dotted name, methods and inner functions included."""
+    """Every function with its dotted name, methods, inner functions and those under a condition included."""
 
     def visit(body: Sequence[ast.stmt], prefix: str) -> Iterator[tuple[str, PythonFunction]]:
-        for node in body:
+        for node in iterate_top_statements(body):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield f"{prefix}{node.name}", node
                 yield from visit(node.body, f"{prefix}{node.name}.")

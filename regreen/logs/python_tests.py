@@ -611,7 +611,9 @@ def is_id(test: str) -> bool:
 
 def find_exception_kind(message: str, lines: list[str]) -> str:
     """The exception's name from its message."""
-    for text in (*lines[:1], message, *lines[1:3]):
+    # a SyntaxError shows its place, the line and a mark before it says what it is
+    last = 6 if lines and lines[0].startswith('File "') else 3
+    for text in (*lines[:1], message, *lines[1:last]):
         if named := EXCEPTION_LINE.match(text):
             return named[1].rsplit(".", 1)[-1]
         if text.startswith("assert ") or text == "assert False":
@@ -620,7 +622,7 @@ def find_exception_kind(message: str, lines: list[str]) -> str:
             return "FixtureLookupError"
         if text.startswith("Failed: "):
             return "Failed"
-    first = re.match(r"^([A-Z][\w.]*)(?::|$)", message)
+    first = re.match(r"^((?:[a-z_]\w{0,100}\.){0,20}[A-Z][\w.]*)(?::|$)", message)
     return first[1].rsplit(".", 1)[-1] if first else "error"
 
 

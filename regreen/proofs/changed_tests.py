@@ -11,7 +11,12 @@ from dataclasses import dataclass
 
 from regreen.code.file_change import PatchedFile, is_layout_only
 from regreen.code.paths import is_lock_file, is_source, is_test, is_test_config
-from regreen.code.python_calls import FunctionNode, is_module, parse_python
+from regreen.code.python_calls import (
+    FunctionNode,
+    is_module,
+    iterate_top_statements,
+    parse_python,
+)
 from regreen.domain.languages import FileTestTools
 from regreen.domain.ports import Git
 from regreen.gate.facts import walk_functions
@@ -98,6 +103,15 @@ def divide_change(git: Git, base: str, head: str) -> ChangeParts:
     ]
     if (data or modules) and not tests:
         tests = list(_find_data_users(git, head, data, modules))
+    if modules and not tests:  # pytest reads a file that is named to it, whatever its settings are
+        tests = [
+            test
+            for file in support
+            if is_test(file.path)
+            for test in _find_changed(
+                file, _find_imported_checks(git, head, file, modules_of), any_name=True
+            )
+        ]
     old = {word for file in product for word in _WORD.findall(file.old or "")}
     new = {word for file in sources for word in _WORD.findall(file.added_text)}
     new |= {
@@ -153,17 +167,20 @@ def _find_checks(tree: ast.Module | None) -> set[str]:
 
 
 def _find_changed(
-    file: PatchedFile, imported: frozenset[str] = frozenset()
+    file: PatchedFile, imported: frozenset[str] = frozenset(), *, any_name: bool = False
 ) -> Iterator[ChangedTest]:
     """The test functions of a file that are new, read otherwise, or use something of the file that is.
 
-    `imported` are functions of other modules that assert something.
+    `imported` are functions of other modules that assert something. `any_name`: the file need not be called as pytest
+    wants it.
     """
     runner = find_file_tests(file.path)
     if runner is not None and is_test(file.path) and file.new is not None:
         yield from _find_changed_titles(file, file.new, runner)
     tools = find_test_tools(file.path)
-    if tools is None or file.new_tree is None or not tools.is_collected(file.path):
+    if tools is None or file.new_tree is None:
+        return
+    if not (any_name or tools.is_collected(file.path)):
         return
     before, after = _definitions(file.old_tree), _definitions(file.new_tree)
     altered = {name for name, nodes in after.items() if _dump(before.get(name)) != _dump(nodes)}
@@ -265,28 +282,33 @@ def _uses(node: FunctionNode) -> set[str]:
 
 
 def _definitions(tree: ast.Module | None) -> dict[str, Sequence[ast.AST]]:
-    """Functions, class headers with their fields, and constants of a module, by dotted name."""
-    found: dict[str, Sequence[ast.AST]] = {}
+    """Functions, class headers with their fields, and constants of a module, by dotted name.
 
-    def visit(body: Sequence[ast.stmt], prefix: str) -> None:
-        for node in body:
+    Those under a condition are among them, and so are the classes and functions that a function makes.
+    """
+    found: dict[str, list[ast.AST]] = {}
+
+    def visit(body: Sequence[ast.stmt], prefix: str, *, in_function: bool = False) -> None:
+        for node in iterate_top_statements(body):
             match node:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    found[f"{prefix}{node.name}"] = [node]
+                    found.setdefault(f"{prefix}{node.name}", []).append(node)
+                    if not node.name.startswith("test"):
+                        visit(node.body, f"{prefix}{node.name}.", in_function=True)
                 case ast.ClassDef():
                     heads = [*node.bases, *node.keywords, *node.decorator_list]
-                    found[f"{prefix}{node.name}"] = heads
+                    found.setdefault(f"{prefix}{node.name}", []).extend(heads)
                     visit(node.body, f"{prefix}{node.name}.")
                 case (
                     ast.Assign(targets=[ast.Name(id=name)])
                     | ast.AnnAssign(target=ast.Name(id=name))
-                ):
-                    found[f"{prefix}{name}"] = [node]
+                ) if not in_function:
+                    found.setdefault(f"{prefix}{name}", []).append(node)
                 case _:
                     pass
 
     visit(tree.body if tree else [], "")
-    return found
+    return dict(found)
 
 
 def _find_data_users(

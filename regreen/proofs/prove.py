@@ -41,10 +41,19 @@ from regreen.languages.registry import (
     find_warm_language,
     parses,
 )
-from regreen.proofs.changed_tests import ChangedTest, ChangeParts, divide_change
+from regreen.proofs.changed_tests import (
+    ChangedTest,
+    ChangeParts,
+    divide_change,
+)
 from regreen.reviewers.analyzers.vacuous_tests import ONLY_NOTICES_ERRORS
 from regreen.runs.capsule import Capsule, expect_runs, make_capsule
-from regreen.runs.test_runs import CommandRun, find_regressed_tests, run_fresh
+from regreen.runs.test_runs import (
+    STUCK_VARIABLE,
+    CommandRun,
+    find_regressed_tests,
+    run_fresh,
+)
 from regreen.runs.trial import Trial, prepare_environment
 
 # What a pull request says of itself, and what its own diff does to the tests that guard the project.
@@ -143,7 +152,8 @@ class ProofJob:
     """A change whose tests are to prove it.
 
     `trial` is how the tests of the repository run; `base` is the merge base. `mutants` and `minutes` bound the faults
-    that are put into the changed lines.
+    that are put into the changed lines. A test that takes `stuck_seconds` without the change, and a tenth of that with
+    it, does not end there.
     """
 
     trial: Trial
@@ -153,6 +163,7 @@ class ProofJob:
     body: str = ""
     mutants: int = 40
     minutes: float = 5.0
+    stuck_seconds: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +308,7 @@ class _Proof:
         runs = [run for run in self._without_change if run.failed]
         if not runs or not any(one.verdict == "proven" and one.base == "fail" for one in tests):
             return None
-        trial = self._make_trial(self.parts.tests, self.overlay)
+        trial = self._make_trial(self.parts.tests, self.overlay, self.job.base)
         try:
             return make_capsule(
                 "prove", trial, self.job.base, expect_runs(runs), git=self.git, sandbox=self.sandbox
@@ -312,7 +323,7 @@ class _Proof:
         self, rev: str, tests: Sequence[ChangedTest], overlay: Mapping[str, bytes]
     ) -> CommandRun:
         run = run_fresh(
-            self._make_trial(tests, overlay),
+            self._make_trial(tests, overlay, rev),
             rev,
             git=self.git,
             sandbox=self.sandbox,
@@ -327,9 +338,14 @@ class _Proof:
         words, failures = self._runner.read_results(run.output, titles)
         return replace(run, tests=words, failures=failures)
 
-    def _make_trial(self, tests: Sequence[ChangedTest], overlay: Mapping[str, bytes]) -> Trial:
+    def _make_trial(
+        self, tests: Sequence[ChangedTest], overlay: Mapping[str, bytes], rev: str
+    ) -> Trial:
         laid = {**self.job.trial.overlay, **overlay}
-        return replace(self.job.trial, command=self._command(tests), overlay=laid, title=None)
+        limit = ("env", f"{STUCK_VARIABLE}={self.job.stuck_seconds:g}")
+        limited = limit if self._runner is None and rev == self.job.base else ()
+        command = (*limited, *self._command(tests))
+        return replace(self.job.trial, command=command, overlay=laid, title=None)
 
     def _command(self, tests: Sequence[ChangedTest]) -> tuple[str, ...]:
         """What runs some tests, with the Python that the repository's own command names."""
@@ -337,12 +353,15 @@ class _Proof:
         if self._runner is not None:
             command = self._runner.run_files(self.job.trial.command_line, paths, self._read_head)
             return command or self.job.trial.command
+        functions = list(dict.fromkeys(test.function for test in tests))
+        named = functions if "" not in functions and len(functions) <= _MAX_NAMED_TESTS else ()
+        return PYTHON_TESTS.run_functions(self._find_python(), named, paths)
+
+    def _find_python(self) -> Sequence[str]:
         language = find_warm_language(self.job.trial)
         driver = language.warm_driver if language is not None else None
         python = driver.find_interpreter(self.job.trial.command) if driver else None
-        functions = list(dict.fromkeys(test.function for test in tests))
-        named = functions if "" not in functions and len(functions) <= _MAX_NAMED_TESTS else ()
-        return PYTHON_TESTS.run_functions(python or (), named, paths)
+        return python or ("python",)
 
     def _read_head(self, path: str) -> str | None:
         data = self.git.show(self.job.head, path)
@@ -392,7 +411,7 @@ class _Proof:
         started = time.monotonic()
         for rev, overlay in ((self.job.head, {}), (self.job.base, self.overlay)):
             prepare_environment(
-                self._make_trial(tests, overlay),
+                self._make_trial(tests, overlay, rev),
                 rev,
                 git=self.git,
                 sandbox=self.sandbox,
@@ -481,8 +500,14 @@ class _Proof:
             why = "it is skipped here, or expected to fail"
         elif runs.base.result.ended != "exit":
             why = f"the tests did not end without the change ({runs.base.result.ended})"
+        elif runs.base.stuck and not passing & {*runs.base.tests, runs.base.stuck}:
+            why = f"without the change {runs.base.stuck}, which runs before it, does not end"
         if why:
             return TestProof(test.test, "error", "pass", "inconclusive", why)
+        if runs.base.stuck in passing:
+            limit, took = self.job.stuck_seconds, runs.head.took.get(runs.base.stuck, 0.0)
+            text = f"it does not end in {limit:g} s ({took:.1f} s with the change)"
+            return _Red("crash" if took < limit / 10 else "other", text)
         return self._read_red(test, passing, runs.base)
 
     def _read_red(self, test: ChangedTest, passing: set[str], run: CommandRun) -> _Red | None:
@@ -603,6 +628,11 @@ class _Proof:
     def _explain_survivors(self) -> tuple[ProofVerdict, str]:
         """What it says of a test that is green on both sides that no fault is noticed by it."""
         survivors = [mutant for mutant in self.mutants if not mutant.killed_by]
+        if not survivors and self.mutants:
+            return (
+                "inconclusive",
+                f"and other tests notice the {len(self.mutants)} faults that were put into the changed lines",
+            )
         if not survivors and self._untried:
             return (
                 "inconclusive",
@@ -809,7 +839,8 @@ class _Proof:
 def _select(test: ChangedTest, tests: Mapping[str, str]) -> dict[str, str]:
     """The outcomes of one test function: all its cases, and those of the classes that inherit it.
 
-    A project in a folder of its own calls its tests by their paths below that.
+    A project in a folder of its own calls its tests by their paths below that. Decorators that make a test of each case
+    (parameterized, ddt) put its number behind the name.
     """
     whole = {name: name.split("[", 1)[0] for name in tests}
     own = [name for name in tests if test.test in {name, whole[name]}]
@@ -820,6 +851,14 @@ def _select(test: ChangedTest, tests: Mapping[str, str]) -> dict[str, str]:
         if name.startswith(f"{test.path}::")
         and (not test.function or whole[name].endswith(f"::{test.function}"))
     ]
+    if not own and test.function:
+        case = re.compile(re.escape(test.test.partition("::")[2]) + r"_?\d{1,4}(?:_\w{0,300})?")
+        parts = ((name, *name.split("::", 1)) for name in tests if "::" in name)
+        own = [
+            name
+            for name, path, rest in parts
+            if case.fullmatch(rest) and f"/{test.path}".endswith(f"/{path}")
+        ]
     return {name: tests[name] for name in own}
 
 
@@ -837,13 +876,8 @@ def _classify_failure(failure: Failure, new_names: frozenset[str]) -> _Red:
     place = failure.path or failure.test.partition("::")[0]
     if _ASSERTING_KIND.fullmatch(failure.kind) and is_test(place):
         return _Red("assertion", text)
-    if failure.kind in {
-        "SyntaxError",
-        "IndentationError",
-        "ImportError",
-        "ModuleNotFoundError",
-        "NameError",
-    }:
+    unread = {"SyntaxError", "IndentationError"} if "::" not in failure.test else set()
+    if failure.kind in {"ImportError", "ModuleNotFoundError", "NameError", *unread}:
         return _Red("lacks", text)
     if _LACKS_NAME.search(failure.message[:2000]):
         quoted = {

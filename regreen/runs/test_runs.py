@@ -58,13 +58,18 @@ def trial_argv(trial: Trial) -> tuple[str, ...]:
     return wrap_in_repository(trial.command) if asks_git(" ".join(trial.command)) else trial.command
 
 
+STUCK_VARIABLE = "REGREEN_STUCK_SECONDS"
+"""The seconds that one test may take, for Python's listener; without it there is no such limit."""
+_STUCK_WORD = "Timeout ("  # as faulthandler writes it
+
+
 @dataclass(frozen=True)
 class CommandRun:
     """One run: how it ended, what failed, and (where the tests could be listened to) how each test ended.
 
     `took` is each test's seconds; `touched` what a failing one read or started (none where that could not be seen).
     `stopped`: the tests were told to stop before its last test, for its time was over. `uncollected`: it could not even
-    read some of the tests.
+    read some of the tests. `stuck` is the test that took longer than `STUCK_VARIABLE` allows, and ended the run.
     """
 
     result: RunResult
@@ -72,6 +77,7 @@ class CommandRun:
     tests: Mapping[str, str] = field(default_factory=dict)
     stopped: bool = False
     uncollected: bool = False
+    stuck: str = ""
     took: Mapping[str, float] = field(default_factory=dict)
     touched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -153,9 +159,12 @@ def _read_listener_output(listened: bytes, run: CommandRun) -> CommandRun:
     took: dict[str, float] = {}
     touched: dict[str, tuple[str, ...]] = {}
     words: set[str] = set()
+    begun = stuck = ""
     for line in listened.decode("utf-8", "replace").splitlines():
         word, test, more = [*line.split("\t"), "", ""][:3]
         words.add(word)
+        begun = test if word == "begun" else begun
+        stuck = stuck or (begun if word.startswith(_STUCK_WORD) else "")
         try:
             value = json.loads(more) if more else None
         except ValueError:
@@ -168,7 +177,13 @@ def _read_listener_output(listened: bytes, run: CommandRun) -> CommandRun:
                 tests[test] = word
     stopped, uncollected = "stopped" in words, "uncollected" in words
     return replace(
-        run, tests=tests, stopped=stopped, uncollected=uncollected, took=took, touched=touched
+        run,
+        tests=tests,
+        stopped=stopped,
+        uncollected=uncollected,
+        stuck=stuck,
+        took=took,
+        touched=touched,
     )
 
 

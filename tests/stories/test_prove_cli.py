@@ -11,6 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from regreen.cli import cli
+from regreen.proofs.prove import ProofJob, prove_change
+from regreen.runs.trial import Trial
 from tests.unit.repairs import SETUP, Repository, sandbox_or_skip
 
 pytestmark = pytest.mark.sandbox
@@ -68,10 +70,10 @@ def test_red():
 """
 
 
-def _prove(made: Repository, base: str) -> dict[str, Any]:
+def _prove(made: Repository, base: str, *more: str) -> dict[str, Any]:
     options = ("--repo", str(made.path), "--base", base, "--setup", "true", "--format", "json")
     done = CliRunner().invoke(
-        cli, ["prove", *options], standalone_mode=False, catch_exceptions=False
+        cli, ["prove", *options, *more], standalone_mode=False, catch_exceptions=False
     )
     document: dict[str, Any] = json.loads(done.stdout)
     return document
@@ -166,6 +168,26 @@ def test_lines_for_another_python_say_nothing_of_a_test(made: Repository) -> Non
     (found,) = _prove(made, base)["tests"]
     assert (found["base"], found["head"], found["verdict"]) == ("pass", "pass", "inconclusive")
     assert "depends on the Python or the platform: calc.py:" in found["reason"]
+
+
+def test_a_test_that_does_not_end_without_the_change_proves_it(made: Repository) -> None:
+    before = "def drain(rows):\n    while rows:\n        pass\n    return len(rows)\n"
+    base = made.commit("base", {"calc.py": before})
+    test = "import calc\n\n\ndef test_empty():\n    assert calc.drain([]) == 0\n\n\ndef test_drain():\n    assert calc.drain([1]) == 0\n\n\ndef test_more():\n    assert calc.drain([1, 2]) == 0\n"
+    after = before.replace("pass", "rows.pop()")
+    head = made.commit("drain", {"calc.py": after, "tests/test_calc.py": test})
+    trial = Trial(("python", "-m", "pytest"), setup=SETUP, timeout=60)
+    job = ProofJob(trial, base, head, mutants=0, stuck_seconds=8)
+    result = prove_change(job, git=made.open(), sandbox=sandbox_or_skip())
+    found = {one.test.partition("::")[2]: (one.verdict, one.reason) for one in result.tests}
+    assert found["test_drain"][0] == "proven"
+    assert "it does not end in 8 s" in found["test_drain"][1]
+    assert found["test_empty"][0] == "nothing_to_prove"
+    assert found["test_more"][0] == "inconclusive"
+    assert (
+        "tests/test_calc.py::test_drain, which runs before it, does not end"
+        in found["test_more"][1]
+    )
 
 
 SCRIPT = """\

@@ -12,6 +12,7 @@ from regreen.bot.messages.proofs import proof_check, unproven_check
 from regreen.code.file_change import PatchedFile
 from regreen.domain.models import Failure
 from regreen.languages.registry import find_file_tests, find_mutation, parses
+from regreen.logs.ci_log import read_failures
 from regreen.proofs.changed_tests import ChangedTest, _find_changed, divide_change
 from regreen.proofs.prove import (
     ProofResult,
@@ -77,6 +78,28 @@ def test_what_a_test_uses_alters_it(values: dict[str, str], altered: set[str], t
 
 
 @pytest.mark.parametrize(
+    "around",
+    [
+        "if calc.FAST:\n    {test}",
+        "try:\n    import fast\nexcept ImportError:\n    pass\nelse:\n    {test}",
+        "class TestA:\n    if calc.FAST:\n        {method}",
+        "def make_tests(size):\n    class Tests:\n        {method}\n    return Tests\n\n\nTestFast = make_tests(1)",
+    ],
+)
+def test_a_test_under_a_condition_or_of_a_class_that_a_function_makes_is_one(around: str) -> None:
+    old, new = (
+        "import calc\n\n"
+        + around.format(
+            test=f"def test_sum():\n        assert calc.add(1, 1) == {end}",
+            method=f"def test_sum(self):\n                assert calc.add(1, 1) == {end}",
+        )
+        for end in ("2", "2.0")
+    )
+    (test,) = _find_changed(PatchedFile("tests/test_calc.py", old, new))
+    assert test.function == "test_sum"
+
+
+@pytest.mark.parametrize(
     ("body", "asks_new"),
     [
         ("assert calc.add(one, dict(two=2)['two']) == 3", True),
@@ -107,6 +130,7 @@ def test_a_test_that_is_only_written_otherwise_asks_nothing_new(
         ({"tests/test_cases.py": "KNOWN = {'b'}\nglobals().update(test_a=lambda: None)\n"}, ["tests/test_cases.py"]),
         ({"tests/common.py": "CASES = [1, 2]\n"}, ["tests/test_calc.py::test_all"]),
         ({"tests/helper.py": "CASES = [1, 2]\n"}, []),
+        ({"tests/sums.py": "def test_sum():\n    assert 1 + 1 == 2\n"}, ["tests/sums.py::test_sum"]),
     ],
 )  # fmt: skip
 def test_a_change_of_what_makes_tests_is_tried_by_the_tests_that_it_makes(
@@ -201,6 +225,7 @@ def test_a_test_without_an_assertion_that_can_fail(body: str, is_hollow: bool) -
     [
         ("AssertionError", "AssertionError: assert 1 == 2", "tests/test_a.py", "assertion"),
         ("Failed", "Failed: DID NOT RAISE ValueError", "tests/test_a.py", "assertion"),
+        ("IndentationError", "File \"<string>\", line 8\nIndentationError: expected", "calc.py", "crash"),
         ("AssertionError", "AssertionError", "pkg/a.py", "crash"),
         ("ZeroDivisionError", "ZeroDivisionError: division by zero", "pkg/a.py", "crash"),
         ("ImportError", "ImportError: cannot import name 'x'", "tests/test_a.py", "lacks"),
@@ -213,6 +238,22 @@ def test_a_test_without_an_assertion_that_can_fail(body: str, is_hollow: bool) -
 def test_how_a_failure_without_the_change_is_read(kind: str, message: str, place: str, seen: str) -> None:  # fmt: skip
     failure = Failure("tests/test_a.py::test_it", kind, message, place, 3)
     assert _classify_failure(failure, frozenset({"fresh"})).kind == seen
+
+
+@pytest.mark.parametrize(
+    ("lines", "kind"),
+    [
+        (["requests.exceptions.InvalidSchema: No connection adapters"], "InvalidSchema"),
+        (['  File "<string>", line 8', "  else:", "  ^", "IndentationError: expected"], "IndentationError"),
+        (["ValueError: a: b"], "ValueError"),
+    ],
+)  # fmt: skip
+def test_an_error_of_any_name_is_read_from_a_short_traceback(lines: list[str], kind: str) -> None:
+    marked = "\n".join(f"E   {line}" for line in lines)
+    output = f"=== FAILURES ===\n____ test_x ____\ntests/test_a.py:3: in test_x\n    load()\ncalc.py:7: in load\n    exec(code)\n{marked}\n=== short test summary info ===\nFAILED tests/test_a.py::test_x - {lines[0]}\n1 failed in 0.35s\n"
+    (failure,) = read_failures(output)
+    assert failure.kind == kind
+    assert _classify_failure(failure, frozenset()).kind == "crash"
 
 
 @pytest.mark.parametrize(
@@ -381,6 +422,23 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
     assert title.startswith("Inconclusive: the environment the")
     assert title.endswith((" the…", " environment…"))
     assert len(title) <= 140
+
+
+@pytest.mark.parametrize(
+    ("names", "own"),
+    [
+        (["C::test_x_0", "C::test_x_11_on_a_day", "C::test_x2"], ["C::test_x_0", "C::test_x_11_on_a_day", "C::test_x2"]),
+        (["C::test_x", "C::test_x_2"], ["C::test_x"]),  # the second is a test of its own
+        (["C::test_x_y", "C::test_x_0y", "D::test_x_0", "test_x_0"], []),
+    ],
+)  # fmt: skip
+def test_a_test_that_is_made_of_each_case_has_its_number_behind_its_name(
+    names: list[str], own: list[str]
+) -> None:
+    path = "tests/test_a.py"
+    test = ChangedTest(f"{path}::C::test_x", path, "test_x")
+    ended = {f"{path}::{name}": "passed" for name in names}
+    assert list(_select(test, ended)) == [f"{path}::{name}" for name in own]
 
 
 @pytest.mark.parametrize(

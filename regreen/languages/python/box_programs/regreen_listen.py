@@ -8,15 +8,23 @@ import os
 import sys
 import time
 
+try:
+    import faulthandler
+except ImportError:  # Python 2
+    os.environ.pop("REGREEN_STUCK_SECONDS", None)
+
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _TREE = os.environ.get("REGREEN_TREE", "/work")
 _MINE = False
 _UNTIL = time.monotonic() + float(os.environ.get("REGREEN_LISTEN_SECONDS", "inf"))
+# A test that takes longer is stuck: it ends the process, since nothing can be read from a box that is stopped.
+_STUCK = float(os.environ.get("REGREEN_STUCK_SECONDS", "inf"))
 _SESSION = []
 _EARLY = []
 _TOUCHED = []
 _OTHER = set()
 _COLLECTING = []
+_DUMP = []
 _MOST = 2000
 # Modules that read sources to load or to show them; installed packages are left out by their path.
 _MACHINERY = {
@@ -133,9 +141,16 @@ def pytest_collection_finish(session):
 
 def pytest_runtest_logstart(nodeid, location):
     _TOUCHED[:] = _EARLY
+    if _MINE and _STUCK < float("inf"):
+        _record("begun", nodeid)
+        _DUMP[:] = [open(os.path.join(_HERE, "heard.txt"), "a")]
+        faulthandler.dump_traceback_later(_STUCK, exit=True, file=_DUMP[0])
 
 
 def pytest_runtest_logfinish(nodeid):
+    if _DUMP:
+        faulthandler.cancel_dump_traceback_later()
+        _DUMP.pop().close()
     if _MINE and _SESSION and time.monotonic() > _UNTIL and not _SESSION[0].shouldstop:
         _SESSION[0].shouldstop = "out of time"
         _record("stopped")
