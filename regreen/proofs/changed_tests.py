@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from regreen.code.file_change import PatchedFile, is_layout_only
 from regreen.code.paths import is_lock_file, is_source, is_test, is_test_config
@@ -15,11 +17,12 @@ from regreen.code.python_calls import (
     FunctionNode,
     is_module,
     iterate_top_statements,
+    last_name,
     parse_python,
 )
 from regreen.domain.languages import FileTestTools
 from regreen.domain.ports import Git
-from regreen.gate.facts import walk_functions
+from regreen.gate.facts import find_functions, walk_functions
 from regreen.gate.judge import changed_files
 from regreen.gate.words import name_set
 from regreen.languages.python.imports import ModuleMap, imported_files
@@ -31,6 +34,10 @@ _WORD = re.compile(r"[A-Za-z_]\w{0,100}")
 _MAX_DATA_USERS = 3
 _MAX_HELPER_MODULES = 8
 _MAX_CALL_STEPS = 3
+_MAX_COMPARED_FUNCTIONS = 6
+_MAX_CALLS_OF_TESTS = 10
+_MAX_READ_TESTS = 200
+_MAX_LITERAL = 400
 _WORDS = re.compile(r"\w+|[^\w\s{}'\"]")
 _BUILTINS = frozenset(dir(builtins))
 
@@ -128,6 +135,73 @@ def divide_change(git: Git, base: str, head: str) -> ChangeParts:
         frozenset(new - old),
         tuple(unparsed),
     )
+
+
+def list_changed_calls(git: Git, head: str, sources: Sequence[PatchedFile]) -> list[dict[str, Any]]:
+    """The public functions that a change rewrites, or that use what it rewrites, with all that calls are made up from.
+
+    Each row has `path`, `modules` (names by which the file may be imported), `function`, `calls` (literal arguments that
+    tests give it) and `constants` of its code. It parses files of the repository: call it in a child process.
+    """
+    rows: list[dict[str, Any]] = []
+    entries = git.tree(head)
+    modules = ModuleMap.from_paths(entry.path for entry in entries).by_name
+    for file in sources:
+        before, after = find_functions(file.old_tree), find_functions(file.new_tree)
+        touched = {
+            _short(name)
+            for name, node in after.items()
+            if name not in before or ast.dump(before[name]) != ast.dump(node)
+        }
+        for _ in range(_MAX_CALL_STEPS):
+            touched |= {_short(name) for name, node in after.items() if _uses(node) & touched}
+        for name, node in after.items():
+            old = before.get(name)
+            public = not any(part.startswith("_") for part in (name, *file.path.split("/")[:-1]))
+            if (
+                old is None
+                or name not in touched
+                or not public
+                or "." in name
+                or ast.dump(node.args) != ast.dump(old.args)
+                or len(rows) == _MAX_COMPARED_FUNCTIONS
+            ):
+                continue
+            values = {
+                repr(part.value)
+                for part in (*ast.walk(old), *ast.walk(node))
+                if isinstance(part, ast.Constant) and isinstance(part.value, int | float | str)
+            }
+            row = {
+                "path": file.path,
+                "modules": [module for module, path in modules.items() if path == file.path],
+                "function": name,
+                "calls": [],
+                "constants": sorted(value for value in values if len(value) < _MAX_LITERAL)[:30],
+            }
+            rows.append(row)
+    wanted = {row["function"]: row["calls"] for row in rows}
+    paths = [entry.path for entry in entries if wanted and is_module(entry.path)]
+    for path in [path for path in paths if is_test(path)][:_MAX_READ_TESTS]:
+        text = (git.show(head, path) or b"").decode("utf-8", "replace")
+        if any(name in text for name in wanted):
+            for name, call in _find_literal_calls(parse_python(text)):
+                if len(wanted.get(name, ())) < _MAX_CALLS_OF_TESTS and call not in wanted.get(name, (call,)):  # fmt: skip
+                    wanted[name].append(call)
+    return rows
+
+
+def _find_literal_calls(tree: ast.Module | None) -> Iterator[tuple[str, str]]:
+    """The last name of what is called, and the arguments as a literal, of calls in which they are literals."""
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Call) and all(one.arg for one in node.keywords):
+            named = ", ".join(f"{one.arg!r}: {ast.unparse(one.value)}" for one in node.keywords)
+            plain = ", ".join(map(ast.unparse, node.args))
+            text = f"([{plain}], {{{named}}})"
+            if len(text) < _MAX_LITERAL:
+                with contextlib.suppress(ValueError, TypeError, SyntaxError):
+                    ast.literal_eval(text)
+                    yield last_name(node.func), text
 
 
 def _is_support(path: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from threading import Event
-from typing import Literal
+from typing import Any, Literal
 
 from regreen import isolation
 from regreen.code.file_change import CheckReason, PatchedFile
@@ -45,6 +45,7 @@ from regreen.proofs.changed_tests import (
     ChangedTest,
     ChangeParts,
     divide_change,
+    list_changed_calls,
 )
 from regreen.reviewers.analyzers.vacuous_tests import ONLY_NOTICES_ERRORS
 from regreen.runs.capsule import Capsule, expect_runs, make_capsule
@@ -133,6 +134,7 @@ _MAX_DIRECT_FAULTS = 6
 _MAX_CONFIRMED_MUTANTS = 4
 _MAX_ENGINE_PASSES = 3
 _BOXES = 4
+_MAX_CALL_SECONDS = 40.0
 _MUTANTS_A_CALL = 12
 _ASSERTING_KIND = re.compile(
     r"(?:\w*AssertionError|Failed|FAIL|\w*ComparisonFailure|MultipleFailures)$"
@@ -833,7 +835,58 @@ class _Proof:
             if failed
             else f"{kept} tests pass before and after"
         )
+        if not failed:
+            compared, differing = self._compare_calls()
+            failed = list(differing)
+            why = differing[0] if differing else f"{why}{compared}"
         yield ProofClaim(text, not failed, why)
+
+    def _compare_calls(self) -> tuple[str, list[str]]:
+        """Call the changed public functions with made-up arguments on both sides: what was compared, what differs."""
+        with isolation.name_failed_input("the change"):
+            rows = isolation.run_in_child(
+                list_changed_calls, self.git, self.job.head, self.parts.sources, cancel=self.cancel
+            )
+        if not rows:
+            return "", []
+        self.say(f"calling {len(rows)} changed functions before and after the change")
+        results: list[dict[str, str]] = []
+        for rev in (self.job.base, self.job.head, self.job.base, self.job.head):
+            run = self._run_calls(rows, rev)
+            results.append(PYTHON_TESTS.read_calls(run.output))
+            same = results[:1] == results[1:2] or not all(results)
+            if len(results) == 2 and same:
+                break
+        old, new, *again = results
+        common = [call for call in old if call in new]
+        differing = [
+            f"{call} gave {old[call]} before and gives {new[call]} now"
+            for call in sorted(common, key=len)
+            if _differ(old[call], new[call])
+            and [old[call], new[call]] == [one.get(call) for one in again]
+        ]
+        named = len({call.partition("(")[0] for call in common})
+        compared = f", and {len(common)} made-up calls of {named} changed functions give the same"
+        return compared if common else "", differing
+
+    def _run_calls(self, rows: Sequence[Mapping[str, Any]], rev: str) -> CommandRun:
+        seconds = max(10.0, min(_MAX_CALL_SECONDS, 15 * self.job.minutes))
+        command, files = PYTHON_TESTS.call_functions(self._find_python(), rows, seconds)
+        trial = replace(
+            self.job.trial,
+            command=command,
+            overlay={**self.job.trial.overlay, **files},
+            timeout=2 * seconds,
+            title=None,
+        )
+        return run_fresh(trial, rev, git=self.git, sandbox=self.sandbox, cancel=self.cancel)
+
+
+def _differ(old: str, new: str) -> bool:
+    """Whether a call gives something else; which error tells of arguments of a wrong type is no behaviour."""
+    errors = [text for text in (old, new) if text.startswith("raises ")]
+    misused = any(text.endswith((" TypeError", " AttributeError")) for text in errors)
+    return old != new and not (len(errors) == 2 and misused)
 
 
 def _select(test: ChangedTest, tests: Mapping[str, str]) -> dict[str, str]:

@@ -190,6 +190,47 @@ def test_a_test_that_does_not_end_without_the_change_proves_it(made: Repository)
     )
 
 
+CLAMP = """\
+def clamp(x: int, low: int = 0, high: int = 10) -> int:
+    {body}
+
+
+def join(words, sep=", "):
+    {join}
+"""
+CLAMP_TEST = """\
+from calc import clamp, join
+
+
+def test_clamp():
+    assert clamp(3) == 3
+    assert join(["a", "b"]) == "a, b"
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "join", "holds", "why"),
+    [
+        ("return max(low, min(high, x))", "return sep.join(tuple(words))", True, "1 tests pass before and after, and 40 made-up calls of 2 changed functions give the same"),
+        ("return max(low, min(x, 10))", "return sep.join(words)", False, "clamp(3, high=0) gave 0 before and gives 3 now"),
+        ("return max(low, min(x, high))", "return sep.join(sorted(words))", False, "join(['b', 'a']) gave 'b, a' before and gives 'a, b' now"),
+    ],
+)  # fmt: skip
+def test_a_refactoring_is_held_against_calls_that_no_test_makes(
+    body: str, join: str, holds: bool, why: str, made: Repository
+) -> None:
+    before = CLAMP.format(body="return max(low, min(x, high))", join="return sep.join(words)")
+    base = made.commit("base", {"calc.py": before, "test_calc.py": CLAMP_TEST})
+    made.commit("refactor", {"calc.py": CLAMP.format(body=body, join=join)})
+    document = _prove(made, base, "--title", "Refactor calc", "--setup", SETUP)
+    (claim,) = document["claims"]
+    assert (document["verdict"], claim["holds"], claim["reason"]) == (
+        "nothing_to_prove",
+        holds,
+        why,
+    )
+
+
 SCRIPT = """\
 export function discount(price, percent) {
   return %s;

@@ -33,6 +33,7 @@ SETUP_CFG = "setup.cfg"
 REFUSED_SECTION = "[pytest] section in setup.cfg files is no longer supported"
 # The project's own environment where uv or venv made one, else the box's.
 _OWN_PYTHON = 'if [ -x .venv/bin/python ]; then exec .venv/bin/python "$@"; fi; exec python "$@"'
+_CALLS_PROGRAM = ".regreen-calls.py"
 _PROGRAMS = files("regreen.languages.python").joinpath("box_programs")
 
 
@@ -150,6 +151,25 @@ class PythonTestTools:
         options = ("--tb=short", "--maxfail=0", "--continue-on-collection-errors")
         plain = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
         return (*(python or ("python",)), *plain, *options, *named, *paths)
+
+    def call_functions(
+        self, python: Sequence[str], rows: Sequence[Mapping[str, Any]], seconds: float
+    ) -> tuple[tuple[str, ...], Mapping[str, bytes]]:
+        """The command that calls functions with made-up arguments, and the files that it needs in the tree."""
+        spec = json.dumps({"functions": rows, "seconds": seconds})
+        program = _PROGRAMS.joinpath("generated_calls.py").read_bytes()
+        files = {_CALLS_PROGRAM: program, f"{_CALLS_PROGRAM}.json": spec.encode()}
+        argv = ("env", "PYTHONHASHSEED=0", *python, _CALLS_PROGRAM, f"{_CALLS_PROGRAM}.json")
+        return argv, files
+
+    def read_calls(self, output: str) -> dict[str, str]:
+        """What each call of `call_functions` gave, as the box printed it; the text is foreign."""
+        found = re.search(r"(?m)^regreen-calls (\{[^\n]{0,60000}\})$", output)
+        try:
+            calls = json.loads(found[1]) if found else {}
+        except ValueError:
+            return {}
+        return {str(call)[:200]: str(result)[:400] for call, result in calls.items()}
 
     def name_test(self, path: str, name: str) -> str:
         """The node id of a test."""
