@@ -4,7 +4,7 @@
     python -m benchmarks.prove --sum rows.jsonl
 
 A commit is drawn from the latest ones that change both tests and sources of Python, and whose subject says `fix` (and
-no word such as typo, docs, lint) or `refactor`. The environment is inferred where no PACKAGES are named. Neutered variants are made of each fix that is proven, `--neuter` of them.
+no word such as typo, docs, lint) or `refactor`. The environment is inferred where no PACKAGES are named. Neutered variants are made of each fix that is proven, `--neuter` of them, in ways that the seed chooses.
 """
 
 from __future__ import annotations
@@ -120,7 +120,8 @@ def run_case(
     }
     if row["verdict"] != "proven":
         return
-    for way in list(WAYS)[: given.neuter]:
+    order = random.Random(f"{given.seed}:{head}")
+    for way in order.sample(sorted(WAYS), min(given.neuter, len(WAYS))):
         changed = neuter_commit(repo, git, base, head, WAYS[way])
         if changed:
             job = ProofJob(trial, base, changed, title, "", 6, 0.4)
@@ -218,6 +219,10 @@ def _swallow_all(node: ast.FunctionDef) -> None:
     node.body = [_swallow(node.body)]
 
 
+def _skip(node: ast.FunctionDef) -> None:
+    node.body = [*ast.parse("import pytest\npytest.skip('not now')").body, *node.body]
+
+
 def _test_another(node: ast.FunctionDef) -> None:
     node.body = ast.parse("assert sorted([2, 1]) == [1, 2]").body
 
@@ -226,6 +231,8 @@ WAYS: dict[str, Callable[[ast.FunctionDef], None]] = {
     "no assertion": _by_assertion("{left}", "{test}"),
     "always true": _by_assertion("assert {left} == {right} or True", "assert ({test}) or True"),
     "computed": _by_assertion("expected = {left}\nassert {left} == expected", "assert bool({test}) or not ({test})"),
+    "assert True": _by_assertion("{left}\nassert True", "{test}\nassert True"),
+    "skipped": _skip,
     "swallowed": _swallow_all,
     "another function": _test_another,
     "mocked": _by_assertion("from unittest import mock\nassert mock.Mock(return_value={right})() == {right}", "pass"),
