@@ -65,8 +65,11 @@ _CLOSES = re.compile(
 _FIXES = re.compile(
     r"(?i)^(?:\[?bug\]?|(?:bug|hot)?fix(?:e[sd]|ing)?\b)|\bfix(?:e[sd])? (?:a |the )?bug\b"
 )
+# `refactor!:` announces a change of behaviour (https://www.conventionalcommits.org)
 _KEEPS = re.compile(
-    r"(?i)^refactor\w*|\brefactoring\b|\bno (?:(?:behavior|behaviour)(?:al)?|functional) changes?\b"
+    r"(?i)^(?:[^\w\n]{1,8}|[\w./-]{1,30}: {1,3}|(?:minor|small|major|internal|code|some|more|further|another|micro)[ -])?"
+    r"refactor\w*(?!\w|(?:\([^)\n]{0,60}\))?!)"
+    r"|\brefactoring\b|\bno (?:(?:behavior|behaviour)(?:al)?|functional) changes?\b"
 )
 _MAX_TEXT = 20_000
 _WEAKENED_CI = re.compile(r"continue-on-error:\s{0,4}true|\|\|\s{0,4}(?:true|:)\s{0,4}$")
