@@ -155,6 +155,7 @@ def judge(git: GitRepository, job: ProofJob, sandbox: Sandbox) -> dict[str, Any]
         "verdict": found.verdict,
         "reason": found.reason[:300],
         "tests": tests,
+        "claims": [f"{one.text}: {one.holds}, {one.reason}"[:300] for one in found.claims],
         "mutants": [len(found.mutants), lived],
         "seconds": {key: round(value, 1) for key, value in found.seconds.items()},
         "all_seconds": round(time.monotonic() - started, 1),
