@@ -104,6 +104,16 @@ def test_how_each_test_of_unittest_ends_is_told_by_the_name_that_unittest_prints
     }  # fmt: skip
 
 
+def test_a_pytest_that_reads_no_options_from_its_environment_is_listened_to(project: Path) -> None:
+    env = PythonTestListener().extend_environment({"PYTEST_PLUGINS": "json"}, None)
+    assert env.pop("PYTEST_ADDOPTS") == "-p regreen_listen"
+    plain = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "PYTHON", "REGREEN"))}  # fmt: skip
+    env = {**plain, **env, "PYTHONPATH": str(project / ".listen")}
+    argv = ("-m", "pytest", "-p", "no:cacheprovider", "tests/test_a.py")
+    subprocess.run([sys.executable, *argv], cwd=project, env=env, capture_output=True, check=False)
+    assert "passed\ttests/test_a.py::A::test_passes" in (project / ".listen/heard.txt").read_text()
+
+
 @pytest.mark.parametrize(
     ("runner", "mark"), [("unittest", "tests.test_a.A."), ("pytest", "tests/test_a.py::A::")]
 )

@@ -52,7 +52,15 @@ class PythonTestListener:
         path = ":".join(part for part in (env.get("PYTHONPATH", ""), _FOLDER) if part)
         limit = {} if seconds is None else {"REGREEN_LISTEN_SECONDS": f"{seconds:.1f}"}
         options = f"{env.get('PYTEST_ADDOPTS', '')} -p regreen_listen".strip()
-        return {**env, "PYTHONPATH": path, **limit, "PYTEST_ADDOPTS": options}
+        # pytest before 2.8 reads no PYTEST_ADDOPTS; a plugin that is named twice is loaded once
+        plugins = ",".join(filter(None, (env.get("PYTEST_PLUGINS"), "regreen_listen")))
+        return {
+            **env,
+            "PYTHONPATH": path,
+            **limit,
+            "PYTEST_ADDOPTS": options,
+            "PYTEST_PLUGINS": plugins,
+        }
 
 
 class PythonTestTools:
