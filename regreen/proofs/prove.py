@@ -857,8 +857,8 @@ class _Proof:
         for rev in (self.job.base, self.job.head, self.job.base, self.job.head):
             run = self._run_calls(rows, rev)
             results.append(PYTHON_TESTS.read_calls(run.output))
-            same = results[:1] == results[1:2] or not all(results)
-            if len(results) == 2 and same:
+            is_settled = results[:1] == results[1:2] or not all(results)
+            if len(results) == 2 and is_settled:
                 break
         old, new, *again = results
         common = [call for call in old if call in new]
@@ -868,9 +868,10 @@ class _Proof:
             if _differ(old[call], new[call])
             and [old[call], new[call]] == [one.get(call) for one in again]
         ]
-        named = len({call.partition("(")[0] for call in common})
-        compared = f", and {len(common)} made-up calls of {named} changed functions give the same"
-        return compared if common else "", differing
+        same = [call for call in common if not _differ(old[call], new[call])]
+        named = len({call.partition("(")[0] for call in same})
+        compared = f", and {len(same)} made-up calls of {named} changed functions give the same"
+        return compared if same else "", differing
 
     def _run_calls(self, rows: Sequence[Mapping[str, Any]], rev: str) -> CommandRun:
         seconds = max(10.0, min(_MAX_CALL_SECONDS, 15 * self.job.minutes))
