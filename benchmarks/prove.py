@@ -124,7 +124,7 @@ def run_case(
     for way in order.sample(sorted(WAYS), min(given.neuter, len(WAYS))):
         changed = neuter_commit(repo, git, base, head, WAYS[way])
         if changed:
-            job = ProofJob(trial, base, changed, title, "", 6, 0.4)
+            job = ProofJob(trial, base, changed, title, "", 3, 0.2)
             yield {"kind": f"neutered: {way}", "head": head[:12], **judge(git, job, sandbox)}  # fmt: skip
 
 
