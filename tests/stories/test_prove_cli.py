@@ -170,6 +170,17 @@ def test_lines_for_another_python_say_nothing_of_a_test(made: Repository) -> Non
     assert "depends on the Python or the platform: calc.py:" in found["reason"]
 
 
+def test_a_test_without_an_assertion_that_is_only_written_otherwise_asks_nothing(
+    made: Repository,
+) -> None:
+    old = "import calc\n\n\ndef test_half():\n    result = calc.half(2)\n"
+    base = made.commit("base", {"calc.py": BEFORE, "tests/test_calc.py": old})
+    new = old.replace("result = ", "")
+    made.commit("lint", {"calc.py": BEFORE.replace("a / 2", "a * 0.5"), "tests/test_calc.py": new})
+    (test,) = _prove(made, base)["tests"]
+    assert (test["base"], test["verdict"]) == ("pass", "nothing_to_prove")
+
+
 def test_a_test_that_does_not_end_without_the_change_proves_it(made: Repository) -> None:
     before = "def drain(rows):\n    while rows:\n        pass\n    return len(rows)\n"
     base = made.commit("base", {"calc.py": before})
