@@ -186,8 +186,9 @@ def list_changed_calls(git: Git, head: str, sources: Sequence[PatchedFile]) -> l
         text = (git.show(head, path) or b"").decode("utf-8", "replace")
         if any(name in text for name in wanted):
             for name, call in _find_literal_calls(parse_python(text)):
-                if len(wanted.get(name, ())) < _MAX_CALLS_OF_TESTS and call not in wanted.get(name, (call,)):  # fmt: skip
-                    wanted[name].append(call)
+                calls = wanted.get(name, [call])
+                if len(calls) < _MAX_CALLS_OF_TESTS and call not in calls:
+                    calls.append(call)
     return rows
 
 

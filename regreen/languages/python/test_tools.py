@@ -167,8 +167,8 @@ class PythonTestTools:
         spec = json.dumps({"functions": rows, "seconds": seconds})
         program = _PROGRAMS.joinpath("generated_calls.py").read_bytes()
         files = {_CALLS_PROGRAM: program, f"{_CALLS_PROGRAM}.json": spec.encode()}
-        argv = ("env", "PYTHONHASHSEED=0", *python, _CALLS_PROGRAM, f"{_CALLS_PROGRAM}.json")
-        return argv, files
+        called = (*(python or ("python",)), _CALLS_PROGRAM, f"{_CALLS_PROGRAM}.json")
+        return ("env", "PYTHONHASHSEED=0", *called), files
 
     def read_calls(self, output: str) -> dict[str, str]:
         """What each call of `call_functions` gave, as the box printed it; the text is foreign."""
