@@ -29,7 +29,7 @@ from regreen.cli.options import (
 from regreen.cli.terminal import print_answer, report_note, report_progress
 from regreen.code.path_settings import find_changed_paths
 from regreen.domain.errors import NoSandbox, UserError
-from regreen.domain.job_control import TimeLimit
+from regreen.domain.job_control import DeadlineEvent, TimeLimit
 
 if TYPE_CHECKING:
     from regreen.adapters.git.repository import GitRepository
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from regreen.runs.trial import Trial
 
 _SETUP_MINUTES = 10.0
+_SETUP_SHARE = 0.7  # of the limit: what only reads the change needs time, too
+_RANKING_SECONDS, _RANKING_SHARE = 20.0, 0.25
+_LATE_CODE = 3
 _MAX_DESCRIPTION = 65_536
 _DEFAULT_BASES = ("origin/HEAD", "upstream/HEAD", "origin/main", "origin/master", "main", "master")
 
@@ -122,7 +125,7 @@ def _answer_late(options: Mapping[str, Any], reason: str, seconds: float) -> str
     is_flag=True,
     help="Write the review on the workflow's pull request, with GITHUB_TOKEN.",
 )
-@time_limit_option(_answer_late, default=30.0, late_code=3)
+@time_limit_option(_answer_late, default=30.0, late_code=_LATE_CODE)
 @quiet_option()
 @sandbox_option("kind", default=None)
 def command(
@@ -204,13 +207,14 @@ def command(
         if not use_model
         else SqliteOutlineStore(make_private(read_settings().home) / "index.sqlite"),
     )
+    stop = _stop_early(limit)
     result = review_change(
         job,
         git=git,
         sandbox=tests.sandbox if tests and wants_tests else None,
         model=model,
         progress=report_progress,
-        cancel=limit.cancel,
+        cancel=stop,
     )
     limit.begin_answer()
     result = replace(result, environment=tests.document if tests else None)
@@ -222,7 +226,17 @@ def command(
         _write_output(sarif_out, _format_review(result, "sarif"))
     if post_finished is not None:
         click.echo(post_finished(result), err=True)
-    return 1 if any(f.blocking for f in result.findings) else 0
+    if any(f.blocking for f in result.findings):
+        return 1
+    return _LATE_CODE if stop.is_over else 0
+
+
+def _stop_early(limit: TimeLimit) -> DeadlineEvent:
+    """When the reviewers stop, so that time is left to rank and show what was found until then."""
+    left = 60 * limit.minutes_left
+    return DeadlineEvent(
+        limit.deadline - min(_RANKING_SECONDS, _RANKING_SHARE * left), limit.cancel
+    )
 
 
 def _prepare_posting() -> Callable[[Review], str]:
@@ -414,7 +428,7 @@ class LocalTests:
             git=self.git,
             sandbox=self.sandbox,
             given=self.config.tests,
-            minutes=min(_SETUP_MINUTES, self.limit.minutes_left),
+            minutes=min(_SETUP_MINUTES, _SETUP_SHARE * self.limit.minutes_left),
             cancel=self.limit.cancel,
             change=self.head if self.head != source else None,
             touched=find_changed_paths(self.git, base, self.head) if base else (),

@@ -24,7 +24,7 @@ from regreen.code.path_settings import (
 from regreen.code.paths import is_test
 from regreen.code.symbol_index import OutlineStore
 from regreen.domain.errors import AnalysisFailed, Cancelled, OutsideError, SetupFailed, UserError
-from regreen.domain.job_control import ContextThreadPool
+from regreen.domain.job_control import ContextThreadPool, DeadlineEvent
 from regreen.domain.models import (
     DIMENSIONS,
     Cost,
@@ -387,6 +387,8 @@ def review_change(
 ) -> Review:
     """Review a change. Nothing is posted and nothing outside is changed.
 
+    Where `cancel` has a deadline, what was found until then is the review, and the reviewers that were at work are skipped.
+
     Raises:
         UserError: a revision is unknown, or there is neither a repository nor a patch.
         Cancelled: `cancel` was set.
@@ -409,6 +411,8 @@ def review_change(
         budget=isolation.Budget(job.cpu_seconds),
     )
     reports = _run_reviewers(context, reviewers)
+    if isinstance(cancel, DeadlineEvent) and cancel.is_over:
+        context = replace(context, cancel=cancel.caller)
     ranking, reports = _rank_isolated(context, reports, _make_policy(job), memory)
     holds = (*ranking.findings, *ranking.standing)
     tests = next((r.tests for _, r in reports if r.tests), None)
@@ -652,7 +656,20 @@ def _try_analyzers(
         ended = context.run_isolated(_analyze_all, reviewers, limits=_ALL_ANALYZERS_LIMITS)
     except AnalysisFailed as error:
         return [error] * len(reviewers)
+    except Cancelled:
+        return [_explain_out_of_time(context)] * len(reviewers)
     return [_read_report(e) for e in ended]
+
+
+def _explain_out_of_time(context: ReviewContext) -> AnalysisFailed:
+    """Why a reviewer was stopped.
+
+    Raises:
+        Cancelled: it was not the time, but the caller.
+    """
+    if isinstance(context.cancel, DeadlineEvent) and context.cancel.is_over:
+        return AnalysisFailed("the time was over; give --max-minutes more")
+    raise Cancelled("the review was stopped")
 
 
 def _analyze_all(context: ReviewContext, reviewers: list[Reviewer]) -> list[isolation.ChildResult]:
@@ -725,10 +742,9 @@ def _run_in_parent(reviewer: Reviewer, context: ReviewContext) -> ReviewerReport
     """The report of a reviewer that runs in this process."""
     try:
         return _run_with_translated_errors(reviewer, context)
-    except Cancelled:
-        raise
-    except AnalysisFailed as error:
-        return ReviewerReport(skipped=(SkippedReviewer(reviewer.name, str(error)),))
+    except (Cancelled, AnalysisFailed) as error:
+        why = error if isinstance(error, AnalysisFailed) else _explain_out_of_time(context)
+        return ReviewerReport(skipped=(SkippedReviewer(reviewer.name, str(why)),))
     except Exception as error:  # noqa: BLE001 - a bug: it costs this report, not the others
         _log.exception("the reviewer %s failed", reviewer.name)
         return ReviewerReport(

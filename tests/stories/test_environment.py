@@ -230,6 +230,18 @@ def test_no_command_takes_longer_than_its_limit(
     assert not _is_running(f"sleep {number}")
 
 
+def test_a_review_that_is_stopped_shows_what_was_found_until_then(repository: Repository) -> None:
+    repository.commit(
+        "more", {"pkg/calc.py": f"{CALC}\n\ndef give():\n    return nothing_like_it\n"}
+    )
+    review = ("review", "--base", "HEAD~1", "--no-model", "--run-tests", "--max-minutes", "1")
+    code, document, _ = regreen(repository, *review, "--setup", "sleep 600")
+    assert [(one["path"], one["title"]) for one in document["findings"]] == [("pkg/calc.py", "Undefined name `nothing_like_it`")]  # fmt: skip
+    assert code == 3
+    late = [one["reviewer"] for one in document["skipped"] if one["reason"] == "the time was over; give --max-minutes more"]  # fmt: skip
+    assert late
+
+
 def test_a_bisection_stops_at_the_limit_too(repository: Repository) -> None:
     repository.commit("more", {"README.md": "more\n"})
     started = time.monotonic()
