@@ -105,6 +105,27 @@ def test_options_of_the_project_that_this_pytest_does_not_know_hinder_no_proof(
     assert "-o addopts=" in (claim.evidence[0].command or "")
 
 
+@pytest.mark.parametrize(
+    "conftest",
+    [
+        # pytest 5 and older: "1 failed in 0.05 seconds"
+        "import _pytest.terminal as t\nt.format_session_duration = lambda s: f'{s:.2f} seconds'\n",
+        # a plugin that needs the cache, which a claim's test does without
+        "def pytest_addoption(parser):\n    parser.addoption('--sorted', action='store_true')\n\n\n"
+        "def pytest_sessionstart(session):\n    session.config.option.sorted and session.config.cache.get('a/b', 0)\n",
+    ],
+)
+def test_what_plugins_and_old_versions_do_hinders_no_proof(
+    tmp_path: Path, sandbox: Sandbox, conftest: str
+) -> None:
+    calls = "from cart import mean\n\n\ndef test_mean():\n    assert mean([2, 4]) == 3\n"
+    files = {"conftest.py": conftest, "test_cart.py": calls}
+    if "--sorted" in conftest:
+        files["pytest.ini"] = "[pytest]\naddopts = --sorted\n"
+    claim = claim_of(tmp_path, sandbox, EMPTY_TEST, **files)
+    assert claim.proven
+
+
 @pytest.mark.slow
 def test_a_mend_with_which_the_test_still_fails_is_not_suggested(
     tmp_path: Path, sandbox: Sandbox

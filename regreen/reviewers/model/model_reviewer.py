@@ -73,8 +73,8 @@ _MAX_TEST_CHARACTERS = 20_000
 _SHOWN_TEST_CHARACTERS = 4000
 _SHOWN_OUTPUT_CHARACTERS = 3000
 _MIN_PREDICTION_CHARACTERS = 3
-_USAGE_ERROR = 4
-"""Pytest's exit code where it does not know an option."""
+_NOT_STARTED = frozenset({3, 4})
+"""Pytest's exit codes where a plugin fails with an option of the project, and where it does not know one."""
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _ENVIRONMENT_ERROR = re.compile(
     r"\b(?:Import|ModuleNotFound|Syntax)Error\b|\b(?:DistributionNotFound|PackageNotFoundError|VersionConflict)\b"
@@ -82,7 +82,9 @@ _ENVIRONMENT_ERROR = re.compile(
 )
 """How a test fails that has another interpreter or other packages than the change asks for."""
 _COUNT = re.compile(r"\b(\d{1,6}) (passed|failed|errors?)\b")
-_SUMMARY = re.compile(r"(?m)^[= ]{0,100}(\d{1,6} [a-z]{4,10}\b.{0,200} in [\d.]{1,12}s.*)$")
+_SUMMARY = re.compile(
+    r"(?m)^[= ]{0,100}(\d{1,6} [a-z]{4,10}\b.{0,200} in [\d.]{1,12}(?:s| seconds).*)$"
+)
 """Pytest's last line; what plugins and the project print may follow it."""
 _SAVED_AS = f"# {TEST_PATH}, at the root of the repository\n"
 
@@ -216,7 +218,7 @@ class ClaimTester:
         if add_missing_pytest(trial, first.stdout + first.stderr) is not None:
             self.missing = "the environment of the tests has no pytest"
             return None
-        if first.exit_code == _USAGE_ERROR:
+        if first.exit_code in _NOT_STARTED:
             bench = replace(bench, plain=True)
             first = self._run_existing(bench, files)
         if files:
