@@ -113,6 +113,8 @@ def test_options_of_the_project_that_this_pytest_does_not_know_hinder_no_proof(
         # a plugin that needs the cache, which a claim's test does without
         "def pytest_addoption(parser):\n    parser.addoption('--sorted', action='store_true')\n\n\n"
         "def pytest_sessionstart(session):\n    session.config.option.sorted and session.config.cache.get('a/b', 0)\n",
+        # pytest 4 and older end with 2 after the first failure
+        "def pytest_sessionfinish(session, exitstatus):\n    session.exitstatus = 2 * exitstatus\n",
     ],
 )
 def test_what_plugins_and_old_versions_do_hinders_no_proof(

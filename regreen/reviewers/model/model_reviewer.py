@@ -73,6 +73,8 @@ _MAX_TEST_CHARACTERS = 20_000
 _SHOWN_TEST_CHARACTERS = 4000
 _SHOWN_OUTPUT_CHARACTERS = 3000
 _MIN_PREDICTION_CHARACTERS = 3
+_FAILED = frozenset({1, 2})
+"""Pytest's exit codes for a failed test: before 5.0 it calls it interrupted where the first failure is the last."""
 _NOT_STARTED = frozenset({3, 4})
 """Pytest's exit codes where a plugin fails with an option of the project, and where it does not know one."""
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
@@ -297,7 +299,7 @@ class ClaimTester:
         if head.passed and counts["passed"]:
             reason = "a test that was written for it passes on this change"
             return _TestRuns(ClaimEvidence("disproven", evidence, reason=reason), output)
-        if head.ended != "exit" or head.exit_code != 1 or counts["error"] or not counts["failed"]:
+        if head.exit_code not in _FAILED or counts["error"] or not counts["failed"]:
             ended = outcome if head.ended == "exit" else f"it was ended ({head.ended})"
             return _TestRuns(ClaimEvidence(reason=f"a test of it could not run: {ended}"), output)
         if not _is_predicted(test.prediction, head):
@@ -310,7 +312,7 @@ class ClaimTester:
         again = self._run(bench, test.code, context.head)
         base = self._run(bench, test.code, context.merge_base)
         output += f"\n\nBefore the change:\n{_cut_output(base)}"
-        if again.exit_code != 1 or base.ended != "exit":
+        if again.exit_code != head.exit_code or base.ended != "exit":
             return _TestRuns(
                 ClaimEvidence(reason="a test of it does not end alike each time"), output
             )
