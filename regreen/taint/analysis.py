@@ -123,7 +123,7 @@ def _inline_call(
     # What makes an object is always followed: its methods are called with what it was given.
     making = getattr(function.node, "name", "") in {"__init__", "__post_init__"}
     worth_it = making or interp.run.entry is not None or interp.run.may_bring_taint(function)
-    if not worth_it and not _is_interesting(interp.state, function, args):
+    if not worth_it and not _passes_taint_or_code(interp.state, function, args):
         return TOP
     here = TrailStep(
         interp.frame.path,
@@ -140,14 +140,14 @@ def _inline_call(
     )
     if function.node is interp.run.handler:
         inner.entry, interp.run.reached = interp.run.entry, True
-    inner.closure = interp.run.new_closure(names, function.closure)
+    inner.closure = interp.run.register_closure(names, function.closure)
     body = interp.state.make_callee_state(names)
     if isinstance(node, ast.Call):
-        _hand_answers(interp, node, function, body)
+        _record_answers_of_parameters(interp, node, function, body)
     interp.run.stack.append(function.node)
     nesting, interp.run.nesting, before = interp.run.nesting, 0, len(interp.run.answers)
     try:
-        value = walk_body(interp.run.interpret(inner, body), function)
+        value = execute_function_body(interp.run.interpret(inner, body), function)
     finally:
         interp.run.stack.pop()
         interp.run.nesting = nesting
@@ -158,7 +158,7 @@ def _inline_call(
     return value
 
 
-def _hand_answers(
+def _record_answers_of_parameters(
     interp: Interpreter, node: ast.Call, function: FunctionRef, body: AbstractState
 ) -> None:
     """`require(name.isalnum())`: when the helper tests its parameter, it tests what was asked here."""
@@ -167,12 +167,12 @@ def _hand_answers(
     for name, asked in zip(names[function.owner is not None :], given, strict=False):
         if isinstance(asked, ast.Starred):
             return
-        answer = conditions.predict_answer(interp, asked, [])
+        answer = conditions.find_implications_of_truth(interp, asked, [])
         if answer is not None:
             body.answers[name] = answer
 
 
-def _is_interesting(state: AbstractState, function: FunctionRef, args: CallArguments) -> bool:
+def _passes_taint_or_code(state: AbstractState, function: FunctionRef, args: CallArguments) -> bool:
     """Whether a call gets something worth following: an untrusted value, or code to call."""
     given = (
         args.all_arguments() if function.owner is None else (*args.all_arguments(), function.owner)
@@ -184,7 +184,7 @@ def _is_interesting(state: AbstractState, function: FunctionRef, args: CallArgum
     )
 
 
-def walk_body(interp: Interpreter, function: FunctionRef) -> AbstractValue:
+def execute_function_body(interp: Interpreter, function: FunctionRef) -> AbstractValue:
     """Walk a body and join its returns; `body` becomes what holds after the call."""
     if isinstance(function.node, ast.Lambda):
         return interp.evaluate(function.node.body)
@@ -198,15 +198,15 @@ def walk_body(interp: Interpreter, function: FunctionRef) -> AbstractValue:
         return interp.allocate_object(function.node, made)
     if not ways:
         return BOTTOM
-    interp.frame.answer = _summarize_answer(ways)
+    interp.frame.answer = _summarize_checks_by_answer(ways)
     joined = join_states([way for _, way in ways])
-    values = [way.apply_checks(value) for value, way in ways]
+    values = [way.with_checks_applied(value) for value, way in ways]
     if joined is not None:
         interp.state.replace_with(joined)
     return join_values(*values)
 
 
-def _summarize_answer(
+def _summarize_checks_by_answer(
     ways: list[tuple[AbstractValue, AbstractState]],
 ) -> HelperAnswer | None:
     """For a helper that answers yes or no: what was checked on the way to each."""
@@ -366,12 +366,14 @@ def _walk_module(run: AnalysisRun, path: str, is_wanted: Callable[[str, int, boo
             or entry_points.find_entry_point(run, function, owner) is not None
         )
         if is_wanted(path, function.node.lineno, begins):
-            _walk_root(run, function, owner)
+            _walk_root_or_mark_unfinished(run, function, owner)
         wanted += [item for item in run.pending if item[0].module == path]
         run.pending = [item for item in run.pending if item[0].module != path]
 
 
-def _walk_root(run: AnalysisRun, function: FunctionRef, owner: ast.ClassDef | None) -> None:
+def _walk_root_or_mark_unfinished(
+    run: AnalysisRun, function: FunctionRef, owner: ast.ClassDef | None
+) -> None:
     for run.deepest in (DEEPEST_CALL, _SHALLOW_CALL_DEPTH):
         if _walk_function(run, function, owner):
             return
@@ -390,13 +392,13 @@ def _walk_function(run: AnalysisRun, function: FunctionRef, owner: ast.ClassDef 
     run.entry = entry
     try:
         bound = _self_value(interp, function, owner, entry)
-        state.names = entry_points.make_arguments(interp, function, bound)
+        state.names = entry_points.make_parameter_values(interp, function, bound)
         if entry is not None:
             prepare_parameters(interp, function, owner)
             call_request_hooks(interp, function)
         if entry is None or not call_through_own_decorators(interp, function):
-            frame.closure = run.new_closure(state.names, function.closure)
-            walk_body(interp, function)
+            frame.closure = run.register_closure(state.names, function.closure)
+            execute_function_body(interp, function)
             run.closures[frame.closure] = (state.names, function.closure)
     except OutOfSteps:
         return False
@@ -420,5 +422,5 @@ def _self_value(
         return make_reference(cls)
     value = make_instance(interp, owner, cls, CallArguments())
     if entry is not None:
-        entry_points.set_request(interp, value, entry.framework, function.node)
+        entry_points.give_request_to_view(interp, value, entry.framework, function.node)
     return value

@@ -95,7 +95,7 @@ def combine_operands(  # noqa: PLR0911
         return mark_safe(AbstractValue(None, taints, markup[0].things), sources.HTML_SINKS)
     a, b = left.known_constants, right.known_constants
     if a and b and len(a) * len(b) <= 16:
-        results = [_compute_constant(op, x, y) for x in a for y in b]
+        results = [_apply_operator_to_constants(op, x, y) for x in a for y in b]
         return join_values(*results)
     if isinstance(op, ast.Add):
         if left.heap_keys() or right.heap_keys():
@@ -111,7 +111,7 @@ def combine_operands(  # noqa: PLR0911
         given = interp.state.any_element(left)
         return interp.allocate_object(node, HeapObject("difference", entries={"of": given}))
     if isinstance(op, ast.Mod) and (left.prefix or left.single_text is not None):
-        return _format_percent(left, right, interp.state)
+        return _evaluate_percent_format(left, right, interp.state)
     if isinstance(op, ast.Div) and any("pathlib" in name for name in left.external_names()):
         taints = left.taints | right.taints
         return AbstractValue(None, taints, left.things, left.prefix or "")
@@ -129,9 +129,9 @@ def _numeric_taints(taints: frozenset[Taint]) -> frozenset[Taint]:
     return frozenset(t for t in taints if t.origin == "weak-random")
 
 
-def _compute_constant(op: ast.operator, left: Scalar, right: Scalar) -> AbstractValue:
+def _apply_operator_to_constants(op: ast.operator, left: Scalar, right: Scalar) -> AbstractValue:
     function = _BINARY_OPERATORS.get(type(op))
-    if function is None or _too_large(op, left, right):
+    if function is None or _is_result_too_large(op, left, right):
         return TOP
     try:
         result = function(left, right)
@@ -140,7 +140,7 @@ def _compute_constant(op: ast.operator, left: Scalar, right: Scalar) -> Abstract
     return make_constant(result) if isinstance(result, str | bytes | int | float | bool) else TOP
 
 
-def _too_large(op: ast.operator, left: Scalar, right: Scalar) -> bool:
+def _is_result_too_large(op: ast.operator, left: Scalar, right: Scalar) -> bool:
     if isinstance(op, ast.Pow | ast.LShift):
         return not all(isinstance(x, int) and 0 <= x <= _MAX_BITS for x in (left, right))
     if isinstance(op, ast.Mult):
@@ -151,11 +151,11 @@ def _too_large(op: ast.operator, left: Scalar, right: Scalar) -> bool:
     return isinstance(op, ast.Mod) and isinstance(left, str | bytes)
 
 
-def _format_percent(
+def _evaluate_percent_format(
     left: AbstractValue, right: AbstractValue, state: AbstractState
 ) -> AbstractValue:
     text = left.single_text if left.single_text is not None else left.prefix
-    taints = left.taints | _inserted_taints(left.single_text, right, state)
+    taints = left.taints | _taints_of_formatted_operands(left.single_text, right, state)
     prefix = text.split("%", 1)[0]
     if not prefix and text.startswith("%s"):
         values = (*(state.known_elements(right) or ()), right)
@@ -163,7 +163,7 @@ def _format_percent(
     return make_tainted(taints, prefix) if taints else AbstractValue(None, prefix=prefix)
 
 
-def _inserted_taints(
+def _taints_of_formatted_operands(
     text: str | None, right: AbstractValue, state: AbstractState
 ) -> frozenset[Taint]:
     """The taints of what `%` puts into a text: `%d` only takes numbers."""

@@ -40,10 +40,12 @@ def evaluate_call(interp: Interpreter, node: ast.Call) -> AbstractValue:
     if isinstance(node.func, ast.Attribute):
         owner = interp.evaluate(node.func.value)
         args = _evaluate_arguments(interp, node)
-        return interp.state.apply_checks(_call_method(interp, node, owner, node.func.attr, args))
+        return interp.state.with_checks_applied(
+            _call_method(interp, node, owner, node.func.attr, args)
+        )
     callee = interp.evaluate(node.func)
     args = _evaluate_arguments(interp, node)
-    return interp.state.apply_checks(_call_function(interp, node, callee, args))
+    return interp.state.with_checks_applied(_call_function(interp, node, callee, args))
 
 
 def _evaluate_arguments(interp: Interpreter, node: ast.Call) -> CallArguments:
@@ -84,7 +86,7 @@ def _call_function(
             case ExternalRef():
                 names.append(ref.name)
             case ObjectRef():
-                found.extend(_called_object(interp, node, ref, args))
+                found.extend(_call_partial_or_instance(interp, node, ref, args))
             case ModuleRef() | BoundMethod() | UnresolvedImport():
                 pass
     if names or not found:
@@ -92,7 +94,7 @@ def _call_function(
     return join_values(*found)
 
 
-def _called_object(
+def _call_partial_or_instance(
     interp: Interpreter, node: ast.Call, handle: ObjectRef, args: CallArguments
 ) -> list[AbstractValue]:
     heap_object = interp.state.find_object(handle.key)
@@ -133,7 +135,7 @@ def _call_method(  # noqa: C901, PLR0912
                 found.append(checked)
                 known = True
             case ObjectRef():
-                given = _object_method(interp, node, ref, name, args)
+                given = _call_heap_object_method(interp, node, ref, name, args)
                 if given is not None:
                     found.append(given)
                     known = True
@@ -145,7 +147,9 @@ def _call_method(  # noqa: C901, PLR0912
     sinks.check_sinks(interp, node, called, _with_self(args, owner))
     found += _check_crypto_call(interp, node, called, args)
     if name == "update" and node.args:
-        secrecy.check_hashed_password(interp.run, owner, node.args[0], args.find_argument(0) or TOP)
+        secrecy.report_broken_password_hash(
+            interp.run, owner, node.args[0], args.find_argument(0) or TOP
+        )
     if name == "relative_to" and args.positional:
         # it raises for what lies elsewhere
         validation.assume_below_folder(owner, args.positional[0], interp.state)
@@ -170,7 +174,7 @@ def _with_self(args: CallArguments, owner: AbstractValue) -> CallArguments:
     return CallArguments(args.positional, {**args.keywords, "self": owner}, args.spread)
 
 
-def _object_method(  # noqa: PLR0911
+def _call_heap_object_method(  # noqa: PLR0911
     interp: Interpreter, node: ast.Call, handle: ObjectRef, name: str, args: CallArguments
 ) -> AbstractValue | None:
     heap_object = interp.state.find_object(handle.key)
@@ -204,9 +208,9 @@ def _object_method(  # noqa: PLR0911
         only = args.positional[0].single_constant if args.positional else ()
         part = project_part(subject, ("group", node.lineno, node.col_offset))
         if name == "group" and only and len(args.positional) == 1:
-            part = validation.restrict_to_group(heap_object, part, only[0])
+            part = validation.mark_safe_by_group(heap_object, part, only[0])
         return part if subject.taints else TOP
-    outcome = heap.call_mutator(heap_object, name, args.positional, args.keywords)
+    outcome = heap.call_container_method(heap_object, name, args.positional, args.keywords)
     if outcome is None:
         return heap_object.any_element() if name in heap.READING_METHODS else None
     interp.state.heap[handle.key], value = outcome
@@ -235,9 +239,9 @@ def call_library(
         if name in sources.WEAK_RANDOM:
             value = secrecy.make_random_value(interp, node, name, args.positional)
             if name.endswith(".shuffle") and args.positional:
-                heap.store_anywhere(args.positional[0], value, interp.state)
+                heap.store_slice(args.positional[0], value, interp.state)
         if value is None:
-            value = string_methods.call_modelled(interp, node, name, args)
+            value = string_methods.call_modelled_function(interp, node, name, args)
         found.append(
             _propagate_taints(interp, name, args, node, callee) if value is None else value
         )
@@ -250,10 +254,10 @@ def _propagate_taints(
     taints: frozenset[Taint] = interp.state.collect_taints(*args.all_arguments())
     taints |= frozenset(t for t in callee.taints)
     result = make_external(f"{name}()")
-    if not sources.is_followed(name) and any(
+    if not sources.passes_arguments_to_result(name) and any(
         set(arg.external_names()) & sources.REQUEST_OBJECTS for arg in args.all_arguments()
     ):
-        taints |= sources.wrapped_request(interp, name, node).taints
+        taints |= sources.make_wrapped_request(interp, name, node).taints
     if (
         name in sources.CLEAN_FUNCTIONS
         or name.startswith("hashlib.")
@@ -268,7 +272,7 @@ def _propagate_taints(
             for arg in args.all_arguments()
             if any(sources.MAC_NAME.match(external) for external in arg.external_names())
         ]
-        return codes[0] if codes and sources.is_followed(name) else result
+        return codes[0] if codes and sources.passes_arguments_to_result(name) else result
     value = make_tainted(taints)
     if name in sources.SANITIZERS:
         value = mark_safe(value, sources.SANITIZERS[name])
@@ -276,12 +280,14 @@ def _propagate_taints(
         value = mark_safe(value, sources.HTML_SINKS)
     elif name in sources.DECODERS:
         value = mark_decoded(value, (node.lineno, node.col_offset))
-    elif not sources.is_followed(name):
+    elif not sources.passes_arguments_to_result(name):
         value = mark_uncertain(value)
         if sources.is_named_escape(name):
             value = mark_safe(value, sources.HTML_SINKS)
     return AbstractValue(
-        None, value.taints, result.things if sources.is_followed(name) else frozenset()
+        None,
+        value.taints,
+        result.things if sources.passes_arguments_to_result(name) else frozenset(),
     )
 
 
@@ -311,11 +317,11 @@ def _check_crypto_call(
         ):
             _report_misuse(interp, node, "weak-hash", broken, certain=False)
             mark = ("hash", interp.frame.path, node.lineno)
-            digest = sources.make_source(interp, node, WEAK_HASH, mark, f"`{broken}`")
+            digest = sources.make_untrusted_value(interp, node, WEAK_HASH, mark, f"`{broken}`")
             digests.append(digest)
             at = int(name == "hashlib.new")
             if len(node.args) > at:
-                secrecy.check_hashed_password(
+                secrecy.report_broken_password_hash(
                     interp.run, digest, node.args[at], args.find_argument(at) or TOP
                 )
         cipher = _WEAK_CIPHERS.search(name)
@@ -326,7 +332,7 @@ def _check_crypto_call(
         if name.endswith(".new") and ".Cipher.AES" in name and _is_ecb(args):
             _report_misuse(interp, node, "weak-cipher", "AES in ECB mode", certain=True)
         if name.endswith(".set_cookie"):
-            _check_cookie(interp, node, args)
+            _report_insecure_cookie(interp, node, args)
     return digests
 
 
@@ -347,7 +353,7 @@ def _is_ecb(args: CallArguments) -> bool:
     return mode is not None and any(name.endswith("MODE_ECB") for name in mode.external_names())
 
 
-def _check_cookie(interp: Interpreter, node: ast.Call, args: CallArguments) -> None:
+def _report_insecure_cookie(interp: Interpreter, node: ast.Call, args: CallArguments) -> None:
     secure = args.find_argument(6, "secure")
     if args.spread is not None:
         return

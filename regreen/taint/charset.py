@@ -30,7 +30,7 @@ def matchable_characters(pattern: str) -> frozenset[str] | None:
     return frozenset(found)
 
 
-def single_characters(pattern: str) -> frozenset[str] | None:
+def characters_of_simple_pattern(pattern: str) -> frozenset[str] | None:
     """What a pattern of a single character, or a run of them, matches; None for any other pattern."""
     if pattern[-1:] in {"+", "*"} and pattern[-2:-1] != "\\":
         pattern = pattern[:-1]
@@ -42,7 +42,7 @@ def single_characters(pattern: str) -> frozenset[str] | None:
     )
 
 
-def sufficient_characters(pattern: str) -> frozenset[str]:
+def characters_that_suffice_to_match(pattern: str) -> frozenset[str]:
     """The characters of which each is, alone, enough for `pattern` to be found: the options of one character."""
     if "(" in pattern or len(pattern) > _MAX_PATTERN_LENGTH:
         return frozenset()
@@ -52,10 +52,12 @@ def sufficient_characters(pattern: str) -> frozenset[str]:
             options.append("")
         else:
             options[-1] += match.group()
-    return frozenset[str]().union(*(single_characters(option) or frozenset() for option in options))
+    return frozenset[str]().union(
+        *(characters_of_simple_pattern(option) or frozenset() for option in options)
+    )
 
 
-def find_group(pattern: str, key: int | str) -> str | None:
+def find_group_pattern(pattern: str, key: int | str) -> str | None:
     """The part of a pattern that a group matches; None where there is no such group."""
     opened: list[tuple[int | str | None, int]] = []
     count = 0

@@ -15,10 +15,10 @@ from regreen.taint.state import (
     AbstractState,
     HeapObject,
     HelperAnswer,
-    apply_facts,
     find_new_facts,
+    find_tested_expression,
     join_states,
-    split_test,
+    record_checked_facts,
 )
 from regreen.taint.values import (
     AbstractValue,
@@ -60,7 +60,7 @@ def branch_states(
             true, false = interp.branch_states(test.operand)
             return false, true
         case ast.BoolOp():
-            return _branch_chain(interp, test)
+            return _branch_boolean_chain(interp, test)
         case ast.Call(func=ast.Name(id="bool"), args=[asked], keywords=[]):
             return interp.branch_states(asked)
         case _:
@@ -71,18 +71,18 @@ def branch_states(
     del interp.run.answers[before:]
     verdict = evaluate_truth(interp.state, value)
     true, false = refine_states(interp, test)
-    _apply_answers(test, given, true, false)
+    _apply_implications_of_test(test, given, true, false)
     return (None if verdict is False else true), (None if verdict is True else false)
 
 
-def _apply_answers(
+def _apply_implications_of_test(
     test: ast.expr,
     given: list[tuple[ast.AST, HelperAnswer]],
     true: AbstractState,
     false: AbstractState,
 ) -> None:
     """A helper looked at its argument, now or when its answer was kept: what it found out holds for each answer."""
-    about, holds, fails = split_test(test)
+    about, holds, fails = find_tested_expression(test)
     found = next((answer for node, answer in reversed(given) if node is about), None)
     if isinstance(about, ast.Name):
         found = true.answers.get(about.id)
@@ -90,10 +90,10 @@ def _apply_answers(
         return
     for way, verdict in ((true, holds), (false, fails)):
         if verdict is not None:
-            apply_facts(found.yes if verdict else found.no, way)
+            record_checked_facts(found.yes if verdict else found.no, way)
 
 
-def predict_answer(
+def find_implications_of_truth(
     interp: Interpreter, node: ast.expr, given: list[tuple[ast.AST, HelperAnswer]]
 ) -> HelperAnswer | None:
     """What a test of an assigned value implies: `ok = is_fine(x)`, `ok = x in known`."""
@@ -101,7 +101,7 @@ def predict_answer(
     for asked, answer in reversed(given):
         if asked is called:
             return answer
-    if not is_answer(node):
+    if not is_truth_expression(node):
         return None
     before = len(interp.run.answers)
     ways = refine_states if isinstance(node, ast.Call) else branch_states
@@ -114,7 +114,7 @@ def predict_answer(
     return found or None
 
 
-def _branch_chain(
+def _branch_boolean_chain(
     interp: Interpreter, test: ast.BoolOp
 ) -> tuple[AbstractState | None, AbstractState | None]:
     is_or = isinstance(test.op, ast.Or)
@@ -138,8 +138,8 @@ def refine_states(interp: Interpreter, test: ast.expr) -> tuple[AbstractState, A
         case ast.Compare() if len(test.ops) == 1:
             _refine_comparison(interp, test, true, false)
         case ast.Call():
-            validation.trust_decision(
-                (_evaluate_quietly(interp.with_state(true), test),), (true, false)
+            validation.trust_decision_in_session(
+                (_evaluate_without_recording_answers(interp.with_state(true), test),), (true, false)
             )
             _refine_true_call(interp.with_state(true), test)
             _refine_false_call(interp.with_state(false), test)
@@ -153,7 +153,7 @@ def refine_states(interp: Interpreter, test: ast.expr) -> tuple[AbstractState, A
     return true, false
 
 
-def is_answer(node: ast.expr) -> bool:
+def is_truth_expression(node: ast.expr) -> bool:
     """Whether a returned expression is a truth value; `given or default` gives one of its operands instead."""
     match node:
         case ast.Compare() | ast.UnaryOp(op=ast.Not()):
@@ -161,18 +161,20 @@ def is_answer(node: ast.expr) -> bool:
         case ast.BoolOp(op=ast.And()):
             return not isinstance(node.values[-1], _TEXT_NODES)
         case ast.BoolOp():
-            return all(_says_yes(operand) for operand in node.values)
+            return all(_is_truth_operand(operand) for operand in node.values)
         case ast.Call():
-            return _says_yes(node)
+            return _is_truth_operand(node)
         case _:
             return False
 
 
-def _says_yes(node: ast.expr) -> bool:
+def _is_truth_operand(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
         return _PREDICATE_NAME.match(name) is not None
-    return is_answer(node) or (isinstance(node, ast.Constant) and isinstance(node.value, bool))
+    return is_truth_expression(node) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, bool)
+    )
 
 
 def _refine_comparison(
@@ -181,26 +183,28 @@ def _refine_comparison(
     op = test.ops[0]
     holds, fails = (false, true) if isinstance(op, _NEGATIVE_OPERATORS) else (true, false)
     here = interp.with_state(true)
-    left = _evaluate_quietly(here, test.left)
-    right = _evaluate_quietly(here, test.comparators[0])
+    left = _evaluate_without_recording_answers(here, test.left)
+    right = _evaluate_without_recording_answers(here, test.comparators[0])
     if isinstance(op, ast.Eq | ast.NotEq):
         secrecy.record_keys_compared_with_request(here, test.left, test.comparators[0])
         validation.assume_authenticated(left, right, holds)
-    validation.trust_decision((left, right), (true, false))
+    validation.trust_decision_in_session((left, right), (true, false))
     if isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
         validation.assume_equal(left, right, holds)
         validation.assume_equal(right, left, holds)
-        _narrow_name(test.left, right, holds)
+        _assume_name_is_constant(test.left, right, holds)
         validation.assume_empty_host(left, right, holds)
         if right.single_constant == (None,):
-            _refine_match(left, fails)
-            _refine_no_match(left, holds)
-            _drop_empty(test.left, fails, keep_falsy=True)
+            _assume_pattern_matched(left, fails)
+            _assume_pattern_not_matched(left, holds)
+            _exclude_empty_constants(test.left, fails, keep_falsy=True)
     elif isinstance(op, ast.In | ast.NotIn):
         inside = test.comparators[0]
         if isinstance(inside, ast.Attribute) and inside.attr == "parents":
             validation.assume_below_folder(
-                _evaluate_quietly(interp.with_state(holds), inside.value), left, holds
+                _evaluate_without_recording_answers(interp.with_state(holds), inside.value),
+                left,
+                holds,
             )
         validation.assume_member(left, right, holds)
         validation.assume_not_contained(test, left, right, fails)
@@ -210,14 +214,16 @@ def _refine_comparison(
         validation.assume_subset(right, left, holds)
 
 
-def _narrow_name(node: ast.expr, value: AbstractValue, state: AbstractState) -> None:
+def _assume_name_is_constant(node: ast.expr, value: AbstractValue, state: AbstractState) -> None:
     if isinstance(node, ast.Name) and value.single_constant and node.id in state.names:
         known = state.names[node.id]
         if not known.things:
             state.names[node.id] = value
 
 
-def _drop_empty(node: ast.expr, state: AbstractState, *, keep_falsy: bool = False) -> None:
+def _exclude_empty_constants(
+    node: ast.expr, state: AbstractState, *, keep_falsy: bool = False
+) -> None:
     """Where a name was found to hold something, it is none of the empty constants it could have been."""
     if not isinstance(node, ast.Name):
         return
@@ -232,7 +238,7 @@ def _drop_empty(node: ast.expr, state: AbstractState, *, keep_falsy: bool = Fals
             state.names[node.id] = replace(value, constants=frozenset(left))
 
 
-def _evaluate_quietly(interp: Interpreter, node: ast.expr) -> AbstractValue:
+def _evaluate_without_recording_answers(interp: Interpreter, node: ast.expr) -> AbstractValue:
     """What was already evaluated, once more, for its taints alone."""
     before = len(interp.run.answers)
     value = interp.fork().evaluate(node)
@@ -245,20 +251,20 @@ def _refine_true_call(interp: Interpreter, test: ast.Call) -> None:
         *test.args,
         *(k.value for k in test.keywords if k.arg in _ADDRESS_KEYWORDS and not test.args),
     ]
-    args = [_evaluate_quietly(interp, arg) for arg in given]
+    args = [_evaluate_without_recording_answers(interp, arg) for arg in given]
     if isinstance(test.func, ast.Attribute):
-        owner = _evaluate_quietly(interp, test.func.value)
+        owner = _evaluate_without_recording_answers(interp, test.func.value)
         validation.assume_method_true(owner, test.func.attr, args, interp.state)
         names = [f"{name}.{test.func.attr}" for name in owner.external_names()]
         validation.assume_predicate_true(names, args, interp.state)
         if test.func.attr in {"match", "fullmatch"}:
-            _refine_match(_evaluate_quietly(interp, test), interp.state)
+            _assume_pattern_matched(_evaluate_without_recording_answers(interp, test), interp.state)
         return
-    callee = _evaluate_quietly(interp, test.func)
+    callee = _evaluate_without_recording_answers(interp, test.func)
     if "builtins.all" in callee.external_names() and len(test.args) == 1:
-        _assume_each(interp, test.args[0], holds=True)
+        _assume_condition_of_each_element(interp, test.args[0], holds=True)
     if "builtins.any" in callee.external_names() and len(test.args) == 1:
-        _assume_any(interp, test.args[0])
+        _assume_any_call_true(interp, test.args[0])
     validation.assume_predicate_true(callee.external_names(), args, interp.state)
     if isinstance(test.func, ast.Name):
         validation.assume_named_check(test.func.id, callee, args, interp.state)
@@ -266,12 +272,12 @@ def _refine_true_call(interp: Interpreter, test: ast.Call) -> None:
 
 def _refine_false_call(interp: Interpreter, test: ast.Call) -> None:
     if isinstance(test.func, ast.Name) and test.func.id == "any" and len(test.args) == 1:
-        _assume_each(interp, test.args[0], holds=False)
+        _assume_condition_of_each_element(interp, test.args[0], holds=False)
     if isinstance(test.func, ast.Attribute) and test.func.attr == "search":
-        _refine_no_match(_evaluate_quietly(interp, test), interp.state)
+        _assume_pattern_not_matched(_evaluate_without_recording_answers(interp, test), interp.state)
     if isinstance(test.func, ast.Attribute) and test.func.attr == "startswith":
-        owner = _evaluate_quietly(interp, test.func.value)
-        args = [_evaluate_quietly(interp, arg) for arg in test.args]
+        owner = _evaluate_without_recording_answers(interp, test.func.value)
+        args = [_evaluate_without_recording_answers(interp, arg) for arg in test.args]
         validation.assume_method_false(owner, test.func.attr, args, interp.state)
 
 
@@ -282,11 +288,11 @@ def _refine_truthiness(
     false: AbstractState,
 ) -> None:
     node = test.target if isinstance(test, ast.NamedExpr) else test
-    value = _evaluate_quietly(interp.with_state(true), node)
-    validation.trust_decision((value,), (true, false))
-    _drop_empty(node, true)
-    _refine_match(value, true)
-    _refine_no_match(value, false)
+    value = _evaluate_without_recording_answers(interp.with_state(true), node)
+    validation.trust_decision_in_session((value,), (true, false))
+    _exclude_empty_constants(node, true)
+    _assume_pattern_matched(value, true)
+    _assume_pattern_not_matched(value, false)
     validation.assume_empty_host(value, make_constant(""), false)
     validation.assume_empty_difference(value, false)
     if isinstance(node, ast.Name) and value.taints and not value.things:
@@ -296,13 +302,13 @@ def _refine_truthiness(
             false.mark_checked(mark, classes)
 
 
-def _refine_match(value: AbstractValue, true: AbstractState) -> None:
+def _assume_pattern_matched(value: AbstractValue, true: AbstractState) -> None:
     for heap_object in true.find_objects(value):
         if heap_object.kind == "match":
             validation.assume_match(heap_object, true)
 
 
-def _refine_no_match(value: AbstractValue, false: AbstractState) -> None:
+def _assume_pattern_not_matched(value: AbstractValue, false: AbstractState) -> None:
     for heap_object in false.find_objects(value):
         if heap_object.kind == "match":
             validation.assume_no_match(heap_object, false)
@@ -317,7 +323,7 @@ def evaluate_truth(state: AbstractState, value: AbstractValue) -> bool | None:
     if value.constants == frozenset() and not value.taints:
         handles = value.heap_keys()
         if len(handles) == 1 and len(value.things) == 1:
-            return _held_truth(state.find_object(handles[0]))
+            return _truth_of_heap_object(state.find_object(handles[0]))
         if (
             value.things
             and not any(isinstance(ref, ExternalRef | BoundMethod) for ref in value.things)
@@ -327,7 +333,7 @@ def evaluate_truth(state: AbstractState, value: AbstractValue) -> bool | None:
     return None
 
 
-def _held_truth(heap_object: HeapObject | None) -> bool | None:
+def _truth_of_heap_object(heap_object: HeapObject | None) -> bool | None:
     if heap_object is None or heap_object.kind == "match":
         return None
     if heap_object.kind == "list" and (heap_object.items is not None or heap_object.filled):
@@ -335,7 +341,9 @@ def _held_truth(heap_object: HeapObject | None) -> bool | None:
     return True if heap_object.kind == "instance" else None
 
 
-def truth_value(interp: Interpreter, node: ast.Compare | ast.UnaryOp) -> AbstractValue:
+def evaluate_comparison_or_negation(
+    interp: Interpreter, node: ast.Compare | ast.UnaryOp
+) -> AbstractValue:
     """A comparison or a negation as a value."""
     if isinstance(node, ast.UnaryOp):
         verdict = evaluate_truth(interp.state, interp.evaluate(node.operand))
@@ -418,7 +426,7 @@ def _compare_scalars(op: ast.cmpop, left: Scalar, right: Scalar) -> bool | None:
         return None
 
 
-def _assume_any(interp: Interpreter, listed: ast.expr) -> None:
+def _assume_any_call_true(interp: Interpreter, listed: ast.expr) -> None:
     """`any(one == x for one in known)` is true: its implications hold for everything except the element."""
     if not isinstance(listed, ast.GeneratorExp | ast.ListComp) or len(listed.generators) != 1:
         return
@@ -426,13 +434,15 @@ def _assume_any(interp: Interpreter, listed: ast.expr) -> None:
     inner, before = interp.fork(), len(interp.run.answers)
     many = inner.evaluate(generator.iter)
     if not many.taints:
-        inner.assign_target(generator.target, heap.loop_element(inner, listed, many))
+        inner.assign_target(generator.target, heap.make_loop_element(inner, listed, many))
         true, _ = inner.branch_states(listed.elt)
-        apply_facts(find_new_facts(interp.state, true), interp.state)
+        record_checked_facts(find_new_facts(interp.state, true), interp.state)
     del interp.run.answers[before:]
 
 
-def _assume_each(interp: Interpreter, listed: ast.expr, *, holds: bool) -> None:
+def _assume_condition_of_each_element(
+    interp: Interpreter, listed: ast.expr, *, holds: bool
+) -> None:
     """`all(is_fine(one) for one in many)` is true, or `any(is_bad(one) for one in many)` is false."""
     if not isinstance(listed, ast.GeneratorExp | ast.ListComp) or len(listed.generators) != 1:
         return
@@ -441,9 +451,11 @@ def _assume_each(interp: Interpreter, listed: ast.expr, *, holds: bool) -> None:
         return
     inner, before = interp.fork(), len(interp.run.answers)
     many = inner.evaluate(generator.iter)
-    inner.assign_target(generator.target, heap.loop_element(inner, listed, many))
+    inner.assign_target(generator.target, heap.make_loop_element(inner, listed, many))
     ways = inner.branch_states(listed.elt)
     del interp.run.answers[before:]
     way = ways[0] if holds else ways[1]
-    for mark, classes in validation.element_facts(many, way).items() if way is not None else ():
+    for mark, classes in (
+        validation.facts_of_every_element(many, way).items() if way is not None else ()
+    ):
         interp.state.mark_checked(mark, classes)

@@ -41,7 +41,7 @@ _FILE_NAMES = frozenset({"name", "stem", "suffix"})
 
 def evaluate_expression(interp: Interpreter, node: ast.expr) -> AbstractValue:
     """What `node` may be here; calls in it happen."""
-    interp.run.count_node()
+    interp.run.spend_step()
     if interp.run.nesting >= DEEPEST_NESTING:
         interp.run.unfinished.add(interp.frame.path)
         return TOP
@@ -61,7 +61,7 @@ def _evaluate_node(interp: Interpreter, node: ast.expr) -> AbstractValue:  # noq
                 else make_constant(node.value)
             )
         case ast.Name():
-            return interp.state.apply_checks(
+            return interp.state.with_checks_applied(
                 resolve_imports(interp.run, interp.lookup_name(node.id))
             )
         case ast.Attribute():
@@ -72,7 +72,11 @@ def _evaluate_node(interp: Interpreter, node: ast.expr) -> AbstractValue:  # noq
             return arithmetic.concatenate_values(_evaluate_pieces(interp, node))
         case ast.FormattedValue():
             value = interp.evaluate(node.value)
-            return string_methods.make_number([value]) if _is_numeric(node.format_spec) else value
+            return (
+                string_methods.make_number_value([value])
+                if _is_numeric_format_spec(node.format_spec)
+                else value
+            )
         case ast.BinOp():
             return _evaluate_binary(interp, node)
         case ast.Subscript():
@@ -84,19 +88,19 @@ def _evaluate_node(interp: Interpreter, node: ast.expr) -> AbstractValue:  # noq
         case ast.UnaryOp():
             return _evaluate_unary(interp, node)
         case ast.Compare():
-            return conditions.truth_value(interp, node)
+            return conditions.evaluate_comparison_or_negation(interp, node)
         case ast.List() | ast.Tuple() | ast.Set():
             return _evaluate_sequence(interp, node)
         case ast.Dict():
             return _evaluate_dict(interp, node)
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-            return _build_container(interp, node)
+            return _evaluate_comprehension(interp, node)
         case ast.Lambda():
             return make_reference(
                 FunctionRef(
                     node,
                     interp.frame.path,
-                    interp.run.new_closure(dict(interp.state.names), interp.frame.outer),
+                    interp.run.register_closure(dict(interp.state.names), interp.frame.outer),
                 )
             )
         case ast.NamedExpr():
@@ -113,7 +117,7 @@ def _evaluate_node(interp: Interpreter, node: ast.expr) -> AbstractValue:  # noq
             return TOP
 
 
-def _is_numeric(spec: ast.expr | None) -> bool:
+def _is_numeric_format_spec(spec: ast.expr | None) -> bool:
     """`{n:d}` raises for anything but a number."""
     if not isinstance(spec, ast.JoinedStr) or not spec.values:
         return False
@@ -123,7 +127,7 @@ def _is_numeric(spec: ast.expr | None) -> bool:
 
 def _evaluate_pieces(interp: Interpreter, node: ast.JoinedStr) -> list[AbstractValue]:
     pieces = [interp.evaluate(part) for part in node.values]
-    return [heap.as_text(interp.state, piece) for piece in pieces]
+    return [heap.flatten_to_text(interp.state, piece) for piece in pieces]
 
 
 def _evaluate_binary(interp: Interpreter, node: ast.BinOp) -> AbstractValue:
@@ -185,7 +189,7 @@ def _evaluate_conditional(interp: Interpreter, node: ast.IfExp) -> AbstractValue
     values: list[AbstractValue] = []
     for way, branch in ((true, node.body), (false, node.orelse)):
         if way is not None:
-            values.append(way.apply_checks(interp.with_state(way).evaluate(branch)))
+            values.append(way.with_checks_applied(interp.with_state(way).evaluate(branch)))
             interp.state.heap.update(way.heap)
     return join_values(*values)
 
@@ -214,7 +218,7 @@ def _evaluate_boolean(interp: Interpreter, node: ast.BoolOp) -> AbstractValue:
 
 def _evaluate_unary(interp: Interpreter, node: ast.UnaryOp) -> AbstractValue:
     if isinstance(node.op, ast.Not):
-        return conditions.truth_value(interp, node)
+        return conditions.evaluate_comparison_or_negation(interp, node)
     value = interp.evaluate(node.operand)
     only = value.single_constant
     if only and isinstance(only[0], int | float):
@@ -246,13 +250,13 @@ def _evaluate_subscript(interp: Interpreter, node: ast.Subscript) -> AbstractVal
     texts = value.known_constants
     if texts and key.known_constants is not None:
         found.extend(
-            _index_constant(text, index) for text in texts for index in key.known_constants
+            _index_constant_text(text, index) for text in texts for index in key.known_constants
         )
     found.extend(make_external(f"{name}[]") for name in value.external_names() if not value.taints)
-    return interp.state.apply_checks(join_values(*found)) if found else TOP
+    return interp.state.with_checks_applied(join_values(*found)) if found else TOP
 
 
-def _index_constant(text: Scalar, index: Scalar) -> AbstractValue:
+def _index_constant_text(text: Scalar, index: Scalar) -> AbstractValue:
     if isinstance(text, str) and isinstance(index, int) and -len(text) <= index < len(text):
         return make_constant(text[index])
     return TOP
@@ -298,14 +302,14 @@ def evaluate_attribute(
             case ModuleRef():
                 found.append(module_member(interp.run, ref.name, node.attr))
             case ExternalRef():
-                value = _library_attribute(interp, ref.name, node)
+                value = _evaluate_library_attribute(interp, ref.name, node)
                 if value is not None:
                     found.append(value)
                 elif not owner.taints:
                     found.append(make_external(f"{ref.name}.{node.attr}"))
             case ObjectRef():
-                found.extend(_object_attribute(interp, ref, node))
-            case ClassRef() if node.attr == "__members__" and form_models.is_choice(ref.node):
+                found.extend(_evaluate_object_attribute(interp, ref, node))
+            case ClassRef() if node.attr == "__members__" and form_models.is_enumeration(ref.node):
                 found.append(interp.allocate_object(node, HeapObject("dict", rest=TOP)))
             case ClassRef():
                 found.append(namespaces.class_member(interp.run, ref, node.attr, None))
@@ -319,10 +323,12 @@ def evaluate_attribute(
         set_here := interp.state.names.get(f"{getattr(node.value, 'id', '')}.{node.attr}")
     ) is not None:
         found.append(set_here)
-    return interp.state.apply_checks(join_values(*found)) if found else TOP
+    return interp.state.with_checks_applied(join_values(*found)) if found else TOP
 
 
-def _library_attribute(interp: Interpreter, name: str, node: ast.Attribute) -> AbstractValue | None:
+def _evaluate_library_attribute(
+    interp: Interpreter, name: str, node: ast.Attribute
+) -> AbstractValue | None:
     """What is known of `sources.attribute`."""
     if name == "string" and isinstance(getattr(string, node.attr, None), str):
         return make_constant(getattr(string, node.attr))
@@ -331,7 +337,7 @@ def _library_attribute(interp: Interpreter, name: str, node: ast.Attribute) -> A
     ) or sources.source_of_attribute(interp, name, node)
 
 
-def _object_attribute(
+def _evaluate_object_attribute(
     interp: Interpreter, handle: ObjectRef, node: ast.Attribute
 ) -> Sequence[AbstractValue]:
     heap_object = interp.state.find_object(handle.key)
@@ -356,20 +362,20 @@ def _object_attribute(
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
-def _build_container(interp: Interpreter, node: Comprehension) -> AbstractValue:
+def _evaluate_comprehension(interp: Interpreter, node: Comprehension) -> AbstractValue:
     """The container that a comprehension makes."""
     inner = interp.fork()
     unfit: Mapping[AccessPath, frozenset[str]] = {}
     for generator in node.generators:
         iterable = inner.evaluate(generator.iter)
-        element = heap.loop_element(inner, generator.iter, iterable)
+        element = heap.make_loop_element(inner, generator.iter, iterable)
         inner.assign_target(generator.target, element)
         for condition in generator.ifs:
             alive, refused = inner.branch_states(condition)
             if alive is None:
                 return interp.allocate_object(node, HeapObject("list"))
             if refused is not None and len(node.generators) == len(generator.ifs) == 1:
-                unfit = validation.element_facts(iterable, refused)
+                unfit = validation.facts_of_every_element(iterable, refused)
             inner = interp.with_state(alive)
     if isinstance(node, ast.DictComp):
         key = inner.evaluate(node.key)

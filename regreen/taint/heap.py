@@ -30,12 +30,12 @@ from regreen.taint.values import (
 )
 
 
-def loop_element(interp: Interpreter, node: ast.AST, value: AbstractValue) -> AbstractValue:
+def make_loop_element(interp: Interpreter, node: ast.AST, value: AbstractValue) -> AbstractValue:
     """What a loop over the value meets."""
     keyed = [h for h in interp.state.find_objects(value) if h.kind == "dict"]
     if keyed and not value.taints:
         return TOP
-    received = (sources.received_message(interp, n, node) for n in value.external_names())
+    received = (sources.make_received_message(interp, n, node) for n in value.external_names())
     found = join_values(interp.state.any_element(value), *(r for r in received if r is not None))
     line = getattr(node, "lineno", 1)
     return (
@@ -45,7 +45,7 @@ def loop_element(interp: Interpreter, node: ast.AST, value: AbstractValue) -> Ab
     )
 
 
-def as_text(state: AbstractState, value: AbstractValue) -> AbstractValue:
+def flatten_to_text(state: AbstractState, value: AbstractValue) -> AbstractValue:
     """A value as part of a text: what it holds is printed, too."""
     if not value.heap_keys():
         return value
@@ -53,7 +53,7 @@ def as_text(state: AbstractState, value: AbstractValue) -> AbstractValue:
     return make_tainted(taints, value.prefix) if taints else TOP
 
 
-def enter_context(interp: Interpreter, value: AbstractValue, node: ast.AST) -> AbstractValue:
+def value_bound_by_with(interp: Interpreter, value: AbstractValue, node: ast.AST) -> AbstractValue:
     """What `with value as x` binds."""
     found: list[AbstractValue] = []
     for key in value.heap_keys():
@@ -78,7 +78,7 @@ def store_item(
             state.heap[handle] = set_item(heap_object, key, value, sure=len(handles) == 1)
 
 
-def store_anywhere(owner: AbstractValue, value: AbstractValue, state: AbstractState) -> None:
+def store_slice(owner: AbstractValue, value: AbstractValue, state: AbstractState) -> None:
     """`owner[a:b] = value`."""
     for handle in owner.heap_keys():
         heap_object = state.find_object(handle)
@@ -111,7 +111,9 @@ def make_pattern(interp: Interpreter, node: ast.Call, text: AbstractValue) -> Ab
     return interp.allocate_object(node, made)
 
 
-def make_mac(interp: Interpreter, node: ast.Call, args: CallArguments) -> AbstractValue:
+def make_message_authentication_code(
+    interp: Interpreter, node: ast.Call, args: CallArguments
+) -> AbstractValue:
     """A message authentication code, which knows its message; none where the sender chooses the key."""
     key, message = args.find_argument(0, "key"), args.find_argument(1, "msg")
     if key is None or any(taint.origin == "web" for taint in key.taints):
@@ -201,7 +203,7 @@ def _append_item(
     return replace(heap_object, items=tuple(items))
 
 
-def call_mutator(  # noqa: PLR0911
+def call_container_method(  # noqa: PLR0911
     kind_of: HeapObject,
     method: str,
     args: tuple[AbstractValue, ...],

@@ -111,7 +111,7 @@ class AnalysisRun:
     compared_keys: set[Key] = field(default_factory=set)
     assigned: dict[ast.AST, dict[str, list[ast.expr]]] = field(default_factory=dict)
 
-    def count_node(self) -> None:
+    def spend_step(self) -> None:
         """Count one node."""
         self.left -= 1
         if self.left < 0 or (self.left & 255 == 0 and time.process_time() > self.deadline):
@@ -128,7 +128,7 @@ class AnalysisRun:
             return bool(names)
         return function.node.name in names
 
-    def new_closure(self, names: dict[str, AbstractValue], outer: int) -> int:
+    def register_closure(self, names: dict[str, AbstractValue], outer: int) -> int:
         """A number for the names of a frame, so that inner functions find them."""
         self.frames += 1
         self.closures[self.frames] = (names, outer)

@@ -39,7 +39,7 @@ def module_environment(run: AnalysisRun, path: str) -> dict[str, AbstractValue]:
     module = run.program.load_module(path) if is_module(path) else None
     if module is None:
         return names
-    frame = CallFrame(path, module.tree, (path,), run.new_closure(names, 0))
+    frame = CallFrame(path, module.tree, (path,), run.register_closure(names, 0))
     state = AbstractState(names, {}, {}, run.shared)
     stack, run.stack, left, run.left = run.stack, [], run.left, max(run.left, 1) + 20_000
     nesting, run.nesting, entry, run.entry = run.nesting, 0, run.entry, None
@@ -91,7 +91,7 @@ def class_member(
 ) -> AbstractValue:
     """A class's attribute, looked up along its bases; methods come bound."""
     environment = module_environment(run, cls.module)
-    item = _class_items(run, cls.node).get(name)
+    item = _class_members_by_name(run, cls.node).get(name)
     if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
         kinds = {d.id for d in item.decorator_list if isinstance(d, ast.Name)}
         owner = (
@@ -103,7 +103,7 @@ def class_member(
         )
         return make_reference(FunctionRef(item, cls.module, cls.closure, owner))
     if isinstance(item, ast.expr):
-        return _class_attribute(run, cls, item)
+        return _evaluate_class_attribute(run, cls, item)
     if depth > 5:
         return TOP
     outside: list[AbstractValue] = []
@@ -119,7 +119,7 @@ def class_member(
     return join_values(*outside) if outside else TOP
 
 
-def _class_items(run: AnalysisRun, node: ast.ClassDef) -> dict[str, ast.expr | ast.stmt]:
+def _class_members_by_name(run: AnalysisRun, node: ast.ClassDef) -> dict[str, ast.expr | ast.stmt]:
     """What a class's body gives each name first: a method, or an expression."""
     known = run.members.get(node)
     if known is not None:
@@ -153,7 +153,7 @@ def _base_class(
     return join_values(*found) if found else TOP
 
 
-def _class_attribute(run: AnalysisRun, cls: ClassRef, node: ast.expr) -> AbstractValue:
+def _evaluate_class_attribute(run: AnalysisRun, cls: ClassRef, node: ast.expr) -> AbstractValue:
     frame = CallFrame(cls.module, cls.node, (cls.module, id(cls.node)), 0)
     names = dict(module_environment(run, cls.module))
     state = AbstractState(names, {}, {}, run.shared)

@@ -148,8 +148,8 @@ def find_tainting_names(
 
 
 def _tainting_names(program: Program, module: ParsedModule) -> frozenset[str]:
-    units = list(_named_units(module.tree))
-    found = set(_imported_sources(program, module))
+    units = list(_list_named_definitions(module.tree))
+    found = set(_imported_source_names(program, module))
     waiting = units
     while True:
         # A unit that names one that talks, talks.
@@ -164,7 +164,7 @@ def _tainting_names(program: Program, module: ParsedModule) -> frozenset[str]:
         waiting = [unit for unit in waiting if unit not in talks]
 
 
-def _named_units(tree: ast.Module) -> Iterator[tuple[list[str], frozenset[str]]]:
+def _list_named_definitions(tree: ast.Module) -> Iterator[tuple[list[str], frozenset[str]]]:
     """What has names of its own, with every name in it: functions, classes by what makes them, globals."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -197,7 +197,7 @@ def _mentioned_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _imported_sources(program: Program, module: ParsedModule) -> Iterator[str]:
+def _imported_source_names(program: Program, module: ParsedModule) -> Iterator[str]:
     """The names that an import brings from a source, or from a module of the repository that speaks of one.
 
     Which of its names do is not asked: for that all that it imports would have to be parsed, and so on.

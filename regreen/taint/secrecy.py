@@ -58,7 +58,7 @@ def make_random_value(
 ) -> AbstractValue:
     """What a call of `random` gives: predictable, but harmless while it has few possible outcomes."""
     mark = (f"{name}()", interp.frame.path, node.lineno, node.col_offset)
-    found = sources.make_source(interp, node, WEAK_RANDOM, mark, f"`{name}()`")
+    found = sources.make_untrusted_value(interp, node, WEAK_RANDOM, mark, f"`{name}()`")
     few = (
         frozenset({WEAK_RANDOM}) if _is_guessable(name.rpartition(".")[2], values) else frozenset()
     )
@@ -135,11 +135,11 @@ def check_secret_name(
         report_weak_secrets(interp, node, f"`{name}`", taints - _unguessable_taints(taints))
 
 
-def check_hashed_password(
+def report_broken_password_hash(
     run: AnalysisRun, digest: AbstractValue, given: ast.expr, value: AbstractValue
 ) -> None:
     """Report a broken hash of a password: by its source, its name, or as one field of a request."""
-    field = next((t for t in value.taints if t.certain and _is_field(t)), None)
+    field = next((t for t in value.taints if t.certain and _is_request_field(t)), None)
     typed = any(name.startswith("getpass.getpass()") for name in value.external_names())
     for taint in digest.taints:
         made = taint.trail.list_steps()[0]
@@ -147,18 +147,18 @@ def check_hashed_password(
             continue
         if field is not None:
             _report_broken_hash(run, made, "what was sent", (*field.trail.list_steps(), made))
-        elif typed or any(_PASSWORD_NAME.search(name) for name in _source_names(given)):
+        elif typed or any(_PASSWORD_NAME.search(name) for name in _names_in_expression(given)):
             _report_broken_hash(run, made, "a password", (made,))
 
 
-def _is_field(taint: Taint) -> bool:
+def _is_request_field(taint: Taint) -> bool:
     source, part = (*taint.mark, "")[:2]
     if isinstance(source, str) and source.endswith(_FIELD_READERS):
         return True
     return len(taint.mark) > 2 and source in sources.REQUEST_OBJECTS and part in _REQUEST_FIELDS
 
 
-def _source_names(node: ast.expr) -> Iterator[str]:
+def _names_in_expression(node: ast.expr) -> Iterator[str]:
     """What the values that an expression is made of are called."""
     for part in ast.walk(node):
         match part:
@@ -172,7 +172,7 @@ def _source_names(node: ast.expr) -> Iterator[str]:
                 pass
 
 
-def record_stored_value(
+def record_stored_weak_secret(
     interp: Interpreter, node: ast.AST, sink: str, places: Iterable[Key], taints: Iterable[Taint]
 ) -> None:
     """Remember a predictable value that is put where a later request finds it."""
@@ -197,7 +197,7 @@ def record_keys_compared_with_request(interp: Interpreter, left: ast.expr, right
     for mine, theirs in ((left, right), (right, left)):
         value = interp.fork().evaluate(theirs)
         if any(taint.origin == "web" for taint in value.taints):
-            interp.run.compared_keys.update(_read_from(interp.fork(), mine))
+            interp.run.compared_keys.update(_storage_keys_of_value(interp.fork(), mine))
 
 
 def _strip_conversions(node: ast.expr) -> ast.expr:
@@ -211,11 +211,11 @@ def _strip_conversions(node: ast.expr) -> ast.expr:
             return node
 
 
-def _read_from(interp: Interpreter, node: ast.expr) -> Iterator[Key]:
+def _storage_keys_of_value(interp: Interpreter, node: ast.expr) -> Iterator[Key]:
     """The places that a value comes from, through the names that it has in this function."""
     waiting, followed = [node], set[str]()
     while waiting:
-        interp.run.count_node()
+        interp.run.spend_step()
         match _strip_conversions(waiting.pop()):
             case ast.Call(func=ast.Attribute(attr="get" | "pop", value=owner)):
                 yield from storage_keys(interp.run, interp.evaluate(owner), owner)

@@ -81,7 +81,7 @@ def _harmful_taints(taints: Iterable[Taint], rule: str) -> frozenset[Taint]:
     )
 
 
-def _report_harm(
+def _report_unsafe_taints(
     interp: Interpreter, rule: str, node: ast.AST, sink: str, value: AbstractValue
 ) -> None:
     """Report what of a value was not made safe for this sink."""
@@ -96,13 +96,13 @@ def check_sinks(
     for name in names:
         method = name.rpartition(".")[2]
         for where in (*_SINKS_BY_NAME.get(name, ()), *_SINKS_BY_METHOD.get(method, ())):
-            _check_sink(interp, node, name, where, args)
+            _report_sink_argument(interp, node, name, where, args)
         if method in {"compare_digest", "constant_time_compare"} and len(node.args) == 2:
             secrecy.record_keys_compared_with_request(interp, node.args[0], node.args[1])
         if method in secrecy.STORING_METHODS and not name.startswith("?"):
             taints = interp.state.collect_taints(*args.all_arguments())
             place = ("named", name.removesuffix(f".{method}"))
-            secrecy.record_stored_value(interp, node, f"`{name}(...)`", [place], taints)
+            secrecy.record_stored_weak_secret(interp, node, f"`{name}(...)`", [place], taints)
         if method == "update" and name.removesuffix(".update") in _SESSION_OBJECTS:
             held = interp.state.collect_taints(*args.all_arguments())
             _check_session(interp, node, "session.update(...)", held)
@@ -115,31 +115,31 @@ def _source_text(interp: Interpreter) -> str:
     return module.text if module is not None else ""
 
 
-def _check_sink(
-    interp: Interpreter, node: ast.Call, name: str, where: SinkSpec, args: CallArguments
+def _report_sink_argument(
+    interp: Interpreter, node: ast.Call, name: str, spec: SinkSpec, args: CallArguments
 ) -> None:
-    value = args.find_argument(*where.arguments)
-    if value is None or not _spec_applies(interp, where, name, args):
+    value = args.find_argument(*spec.arguments)
+    if value is None or not _sink_condition_holds(interp, spec, name, args):
         return
-    if where.rule == "command-injection" and not where.by_shell and not _is_shell(args):
-        value = _program_part(interp.state, value)
+    if spec.rule == "command-injection" and not spec.by_shell and not _is_shell(args):
+        value = _part_run_as_program(interp.state, value)
     # what an archive of the client unpacks to is named inside of it
-    if where.rule == "path-traversal" and where.when != "unfiltered":
-        value = _without_files(interp.state, value)
-    if where.rule == "secret":
+    if spec.rule == "path-traversal" and spec.when != "unfiltered":
+        value = _remove_file_objects(interp.state, value)
+    if spec.rule == "secret":
         secrecy.report_weak_secrets(
             interp, node, f"`{_readable_name(name)}(...)`", interp.state.collect_taints(value)
         )
         return
-    if where.rule == "xss":
+    if spec.rule == "xss":
         value = _response_body(interp.state, value)
-        if where.when == "html" and _is_retyped(interp.frame.node, node):
+        if spec.when == "html" and _gets_other_content_type_later(interp.frame.node, node):
             return
-    if not _harmless_prefix(where.rule, value):
-        _report_harm(interp, where.rule, node, f"`{_readable_name(name)}(...)`", value)
+    if not _harmless_prefix(spec.rule, value):
+        _report_unsafe_taints(interp, spec.rule, node, f"`{_readable_name(name)}(...)`", value)
 
 
-def _without_files(state: AbstractState, value: AbstractValue) -> AbstractValue:
+def _remove_file_objects(state: AbstractState, value: AbstractValue) -> AbstractValue:
     """A file in memory and an upload are no paths, whatever is in them; the name of an upload is one."""
     held = [(ref, state.find_object(ref.key)) for ref in value.things if isinstance(ref, ObjectRef)]
     buffers = {
@@ -164,17 +164,19 @@ def check_parse_call(
     """`parser.parse(document)`, where the parser is configured to follow external entities."""
     document = args.find_argument(0, "source")
     if document is not None and "external entities" in parser.entries:
-        _report_harm(interp, "xxe", node, "`parse(...)` with external entities on", document)
+        _report_unsafe_taints(
+            interp, "xxe", node, "`parse(...)` with external entities on", document
+        )
 
 
 def _readable_name(name: str) -> str:
     return name.removeprefix("builtins.").removeprefix("?.").replace("()", "")
 
 
-def _spec_applies(  # noqa: PLR0911
-    interp: Interpreter, where: SinkSpec, name: str, args: CallArguments
+def _sink_condition_holds(  # noqa: PLR0911
+    interp: Interpreter, spec: SinkSpec, name: str, args: CallArguments
 ) -> bool:
-    match where.when:
+    match spec.when:
         case "":
             return True
         case "unsafe-loader":
@@ -216,7 +218,7 @@ def _is_shell(args: CallArguments) -> bool:
     return shell is not None and shell.single_constant != (False,)
 
 
-def _program_part(state: AbstractState, value: AbstractValue) -> AbstractValue:
+def _part_run_as_program(state: AbstractState, value: AbstractValue) -> AbstractValue:
     """Without a shell only the program, and what follows a shell's -c, can be turned into a command."""
     risky: list[AbstractValue] = []
     for heap_object in state.find_objects(value):
@@ -256,9 +258,9 @@ def check_response(interp: Interpreter, node: ast.Return, value: AbstractValue) 
     if interp.frame.entry is None or not interp.frame.entry.html:
         return
     taints = _harmful_taints(
-        interp.state.apply_checks(_response_body(interp.state, value)).taints, "xss"
+        interp.state.with_checks_applied(_response_body(interp.state, value)).taints, "xss"
     )
-    if taints and not _is_response(value) and not _is_other_kind(interp.state, value):
+    if taints and not _is_response(value) and not _declares_other_content_type(interp.state, value):
         interp.report_flow("xss", node, "the page returned", taints)
 
 
@@ -277,7 +279,7 @@ def _check_record_field(
     """A predictable value becomes a field of a record."""
     taints = interp.state.collect_taints(value)
     secrecy.check_secret_name(interp, node, name, taints)
-    secrecy.record_stored_value(interp, node, f"`{name}`", [("field", name)], taints)
+    secrecy.record_stored_weak_secret(interp, node, f"`{name}`", [("field", name)], taints)
 
 
 def check_stored_attribute(
@@ -290,7 +292,7 @@ def check_stored_attribute(
         and not _harmless_prefix("open-redirect", value)
         and any("response" in n.lower() for n in owner.external_names())
     ):
-        _report_harm(interp, "open-redirect", target, "the Location header", value)
+        _report_unsafe_taints(interp, "open-redirect", target, "the Location header", value)
 
 
 def check_stored_item(
@@ -305,13 +307,15 @@ def check_stored_item(
     if _is_session(owner, name):
         # A cart or a language from the request belongs in a session; an identity does not.
         stored = join_values(key, value) if _AUTHORITY_NAME.search(key.single_text or "") else key
-        _report_harm(interp, "trust-boundary", target, f"`{name}[...]`", stored)
+        _report_unsafe_taints(interp, "trust-boundary", target, f"`{name}[...]`", stored)
         _check_session(interp, target, f"`{name}[...]`", held)
     secrecy.check_secret_name(interp, target, key.single_text or "", held)
     places = secrecy.storage_keys(interp.run, owner, target.value)
-    secrecy.record_stored_value(interp, target, f"`{name}[...]`", places, held)
+    secrecy.record_stored_weak_secret(interp, target, f"`{name}[...]`", places, held)
     if name.rpartition(".")[2] == "headers":
-        _report_harm(interp, "header-injection", target, f"`{name}[...]`", join_values(key, value))
+        _report_unsafe_taints(
+            interp, "header-injection", target, f"`{name}[...]`", join_values(key, value)
+        )
 
 
 def _check_session(interp: Interpreter, node: ast.AST, sink: str, held: frozenset[Taint]) -> None:
@@ -350,7 +354,7 @@ def _response_body(state: AbstractState, value: AbstractValue) -> AbstractValue:
     return join_values(*parts) if value.heap_keys() else value
 
 
-def _is_other_kind(state: AbstractState, value: AbstractValue) -> bool:
+def _declares_other_content_type(state: AbstractState, value: AbstractValue) -> bool:
     """`(body, status, {"Content-Type": "text/plain"})`: nothing that a browser reads as a page."""
     responses = [
         heap_object for heap_object in state.find_objects(value) if heap_object.kind == "tuple"
@@ -363,7 +367,7 @@ def _is_other_kind(state: AbstractState, value: AbstractValue) -> bool:
     return False
 
 
-def _is_retyped(function: ast.AST, made: ast.Call) -> bool:
+def _gets_other_content_type_later(function: ast.AST, made: ast.Call) -> bool:
     """`r = make_response(x)`, and then `r.mimetype = "text/plain"` or `r.headers["Content-Type"] = ...`."""
     statements = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
     names = {

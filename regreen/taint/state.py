@@ -116,7 +116,9 @@ class AbstractState:
 
     def collect_taints(self, *values: AbstractValue, depth: int = 0) -> frozenset[Taint]:
         """The taints of these values and of everything in them."""
-        taints = frozenset[Taint]().union(*(self.apply_checks(value).taints for value in values))
+        taints = frozenset[Taint]().union(
+            *(self.with_checks_applied(value).taints for value in values)
+        )
         if depth > 3:
             return taints
         held = [
@@ -144,7 +146,7 @@ class AbstractState:
         """Record that the value of this mark was found harmless for these sinks."""
         self.checked[mark] = self.checked.get(mark, frozenset()) | classes
 
-    def apply_checks(self, value: AbstractValue) -> AbstractValue:
+    def with_checks_applied(self, value: AbstractValue) -> AbstractValue:
         """The value with everything that was checked of it."""
         if not self.checked or not value.taints:
             return value
@@ -214,7 +216,7 @@ def _intersect_facts(checked: Iterable[CheckedFacts]) -> CheckedFacts:
     return dict(found or {})
 
 
-def apply_facts(facts: CheckedFacts, state: AbstractState) -> None:
+def record_checked_facts(facts: CheckedFacts, state: AbstractState) -> None:
     """Let the state know what was checked."""
     for mark, classes in facts.items():
         state.mark_checked(mark, classes)
@@ -229,7 +231,7 @@ def find_new_facts(
     return {m: c for m, c in after.checked.items() if before.checked.get(m) != c}
 
 
-def split_test(test: ast.expr) -> tuple[ast.expr, bool | None, bool | None]:
+def find_tested_expression(test: ast.expr) -> tuple[ast.expr, bool | None, bool | None]:
     """The expression whose truth is tested, and its value if the test holds and if it fails.
 
     `check(x) is None` asks `check(x)`: where it holds, that is false; where it fails, that is true.
@@ -268,7 +270,7 @@ def _join_pair(left: AbstractState, right: AbstractState) -> AbstractState:
         return left
     differs = left.checked != right.checked
     names = (
-        {name: left.apply_checks(value) for name, value in left.names.items()}
+        {name: left.with_checks_applied(value) for name, value in left.names.items()}
         if differs
         else dict(left.names)
     )
@@ -276,7 +278,7 @@ def _join_pair(left: AbstractState, right: AbstractState) -> AbstractState:
         mine = names.get(name)
         if mine is value:
             continue
-        theirs = right.apply_checks(value) if differs else value
+        theirs = right.with_checks_applied(value) if differs else value
         names[name] = theirs if mine is None else join_values(mine, theirs)
     heap = dict(left.heap)
     for key, heap_object in right.heap.items():
@@ -301,14 +303,14 @@ def _infer_answers(left: AbstractState, right: AbstractState) -> dict[str, Helpe
         verdicts = (_truth_in_state(left, mine), _truth_in_state(right, theirs))
         if verdicts in {(None, None), (True, True), (False, False)}:
             continue
-        yes = _facts_where(name, True, verdicts, left, right)
-        no = _facts_where(name, False, verdicts, left, right)
+        yes = _facts_implied_by_truth(name, True, verdicts, left, right)
+        no = _facts_implied_by_truth(name, False, verdicts, left, right)
         if yes or no:
             found[name] = HelperAnswer(yes, no)
     return found
 
 
-def _facts_where(
+def _facts_implied_by_truth(
     name: str,
     wanted: bool,
     verdicts: tuple[bool | None, bool | None],

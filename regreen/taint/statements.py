@@ -31,10 +31,10 @@ from regreen.taint.values import (
     UnresolvedImport,
     add_step,
     join_values,
+    key_of_items_element,
     make_constant,
     make_external,
     make_reference,
-    project_key,
     project_part,
 )
 
@@ -61,12 +61,14 @@ def _assign_name(interp: Interpreter, target: ast.Name, value: AbstractValue) ->
         value = add_step(value, TrailStep(interp.frame.path, target.lineno, f"`{target.id}`"))
         secrecy.check_secret_name(interp, target, target.id, value.taints)
     if target.id in interp.frame.globals:
-        _merge_into(interp.run.environments.setdefault(interp.frame.path, {}), target.id, value)
+        _join_into_name(interp.run.environments.setdefault(interp.frame.path, {}), target.id, value)
     interp.state.names[target.id] = value
     interp.state.answers.pop(target.id, None)
 
 
-def store_answer(target: ast.expr, answer: HelperAnswer | None, state: AbstractState) -> None:
+def record_answer_of_target(
+    target: ast.expr, answer: HelperAnswer | None, state: AbstractState
+) -> None:
     """Record what the value of `target` implies about the values that it was computed from."""
     if answer is None:
         return
@@ -74,7 +76,7 @@ def store_answer(target: ast.expr, answer: HelperAnswer | None, state: AbstractS
         state.answers[target.id] = answer
     elif isinstance(target, ast.Tuple | ast.List) and len(target.elts) == len(answer.parts):
         for part, part_answer in zip(target.elts, answer.parts, strict=True):
-            store_answer(part, part_answer, state)
+            record_answer_of_target(part, part_answer, state)
 
 
 def _assign_attribute(interp: Interpreter, target: ast.Attribute, value: AbstractValue) -> None:
@@ -90,7 +92,9 @@ def _assign_attribute(interp: Interpreter, target: ast.Attribute, value: Abstrac
         interp.state.names[f"{target.value.id}.{target.attr}"] = value
     for thing in owner.things:
         if isinstance(thing, ModuleRef):
-            _merge_into(namespaces.module_environment(interp.run, thing.name), target.attr, value)
+            _join_into_name(
+                namespaces.module_environment(interp.run, thing.name), target.attr, value
+            )
         elif isinstance(thing, ExternalRef) and thing.name in sources.REQUEST_CARRIERS:
             heap.store_framework_attribute(interp.state, thing.name, target.attr, value)
 
@@ -100,7 +104,7 @@ def _assign_subscript(interp: Interpreter, target: ast.Subscript, value: Abstrac
     key = interp.evaluate(target.slice)
     sinks.check_stored_item(interp, target, owner, key, value)
     if isinstance(target.slice, ast.Slice):
-        heap.store_anywhere(
+        heap.store_slice(
             owner, project_part(value, "slice") if value.taints else value, interp.state
         )
         return
@@ -117,7 +121,7 @@ def _assign_unpacked(interp: Interpreter, parts: list[ast.expr], value: Abstract
     for index, part in enumerate(parts):
         if not value.taints:
             item = interp.state.any_element(value)
-        elif index == 0 and (key := project_key(value)) is not None:
+        elif index == 0 and (key := key_of_items_element(value)) is not None:
             item = key
         else:
             item = project_part(value, ("item", index))
@@ -126,7 +130,7 @@ def _assign_unpacked(interp: Interpreter, parts: list[ast.expr], value: Abstract
 
 def assign_augmented(interp: Interpreter, node: ast.AugAssign) -> None:
     """`target op= value`."""
-    reading = ast.copy_location(_as_load(node.target), node.target)
+    reading = ast.copy_location(_as_load_expression(node.target), node.target)
     before = interp.evaluate(reading)
     added = interp.evaluate(node.value)
     if isinstance(node.op, ast.Add) and heap.extend_in_place(before, added, interp.state):
@@ -135,7 +139,7 @@ def assign_augmented(interp: Interpreter, node: ast.AugAssign) -> None:
     interp.assign_target(node.target, value)
 
 
-def _as_load(target: ast.Name | ast.Attribute | ast.Subscript) -> ast.expr:
+def _as_load_expression(target: ast.Name | ast.Attribute | ast.Subscript) -> ast.expr:
     match target:
         case ast.Name():
             return ast.Name(target.id, ast.Load())
@@ -145,7 +149,7 @@ def _as_load(target: ast.Name | ast.Attribute | ast.Subscript) -> ast.expr:
             return ast.Subscript(target.value, target.slice, ast.Load())
 
 
-def _merge_into(names: dict[str, AbstractValue], name: str, value: AbstractValue) -> None:
+def _join_into_name(names: dict[str, AbstractValue], name: str, value: AbstractValue) -> None:
     """A weak update of a name that other code may read at any time."""
     before = names.get(name)
     names[name] = value if before is None else join_values(before, value)
@@ -167,7 +171,7 @@ def execute_body(interp: Interpreter, body: Sequence[ast.stmt]) -> bool:
 
 
 def _execute_statement(interp: Interpreter, node: ast.stmt) -> bool:  # noqa: C901, PLR0911, PLR0912
-    interp.run.count_node()
+    interp.run.spend_step()
     match node:
         case ast.Expr():
             interp.evaluate(node.value)
@@ -227,18 +231,18 @@ def _execute_statement(interp: Interpreter, node: ast.stmt) -> bool:  # noqa: C9
 def _execute_assign(interp: Interpreter, node: ast.Assign) -> None:
     before = len(interp.run.answers)
     value = interp.evaluate(node.value)
-    answer = conditions.predict_answer(interp, node.value, interp.run.answers[before:])
+    answer = conditions.find_implications_of_truth(interp, node.value, interp.run.answers[before:])
     del interp.run.answers[before:]
     for target in node.targets:
         interp.assign_target(target, value)
-        store_answer(target, answer, interp.state)
+        record_answer_of_target(target, answer, interp.state)
 
 
 def _execute_return(interp: Interpreter, node: ast.Return) -> None:
     if node.value is None:
         interp.frame.returns.append((NONE_VALUE, interp.state.fork()))
         return
-    if conditions.is_answer(node.value):
+    if conditions.is_truth_expression(node.value):
         # A helper that checks something: keep the knowledge for each result apart.
         true, false = interp.branch_states(node.value)
         for way, answer in ((true, True), (false, False)):
@@ -268,10 +272,10 @@ def _execute_if(interp: Interpreter, node: ast.If) -> bool:
         if interp.with_state(rest).execute(node.orelse):
             ways.append(rest)
         break
-    return _join_into(interp.state, ways)
+    return _replace_state_with_join(interp.state, ways)
 
 
-def _join_into(state: AbstractState, ways: list[AbstractState]) -> bool:
+def _replace_state_with_join(state: AbstractState, ways: list[AbstractState]) -> bool:
     joined = join_states(ways)
     if joined is None:
         return False
@@ -287,13 +291,15 @@ def _execute_for(interp: Interpreter, node: ast.For | ast.AsyncFor) -> bool:
     if exact is not None and len(exact) <= _MAX_UNROLLED_ITEMS:
         alive = _execute_unrolled(interp, node, exact)
     else:
-        element = heap.loop_element(interp, node, iterable)
+        element = heap.make_loop_element(interp, node, iterable)
         alive = _execute_repeated(interp, node.body, (node.target, element))
     if alive:
         alive = interp.execute(node.orelse)
     ways = interp.frame.breaks
     interp.frame.breaks, interp.frame.continues = outer_breaks, outer_continues
-    return _join_into(interp.state, [*ways, *([interp.state.fork()] if alive else [])])
+    return _replace_state_with_join(
+        interp.state, [*ways, *([interp.state.fork()] if alive else [])]
+    )
 
 
 def _execute_unrolled(
@@ -303,7 +309,7 @@ def _execute_unrolled(
         interp.frame.continues = []
         interp.assign_target(node.target, item)
         alive = interp.execute(node.body)
-        if not _join_into(
+        if not _replace_state_with_join(
             interp.state, [*interp.frame.continues, *([interp.state.fork()] if alive else [])]
         ):
             return False
@@ -321,7 +327,7 @@ def _execute_repeated(
             interp.assign_target(element[0], element[1])
         alive = interp.execute(body)
         ways = [*interp.frame.continues, *([interp.state.fork()] if alive else []), before]
-        _join_into(interp.state, ways)
+        _replace_state_with_join(interp.state, ways)
         changed = [
             name for name, value in interp.state.names.items() if before.names.get(name) != value
         ]
@@ -346,11 +352,11 @@ def _execute_while(interp: Interpreter, node: ast.While) -> bool:
         if done is not None:
             ways.append(done)
     if ways:
-        _join_into(interp.state, ways)
+        _replace_state_with_join(interp.state, ways)
         ways = [interp.state.fork()] if interp.execute(node.orelse) else []
     ways += interp.frame.breaks
     interp.frame.breaks, interp.frame.continues = outer_breaks, outer_continues
-    return _join_into(interp.state, ways)
+    return _replace_state_with_join(interp.state, ways)
 
 
 def _execute_try(interp: Interpreter, node: ast.Try | ast.TryStar) -> bool:
@@ -376,7 +382,7 @@ def _execute_try(interp: Interpreter, node: ast.Try | ast.TryStar) -> bool:
         if node.finalbody and thrown is not None:
             interp.with_state(thrown).execute(node.finalbody)
         return False
-    _join_into(interp.state, ways)
+    _replace_state_with_join(interp.state, ways)
     return interp.execute(node.finalbody)
 
 
@@ -384,7 +390,7 @@ def _execute_with(interp: Interpreter, node: ast.With | ast.AsyncWith) -> bool:
     for item in node.items:
         value = interp.evaluate(item.context_expr)
         if item.optional_vars is not None:
-            interp.assign_target(item.optional_vars, heap.enter_context(interp, value, node))
+            interp.assign_target(item.optional_vars, heap.value_bound_by_with(interp, value, node))
     return interp.execute(node.body)
 
 
@@ -392,7 +398,7 @@ def _execute_match(interp: Interpreter, node: ast.Match) -> bool:
     subject = interp.evaluate(node.subject)
     ways: list[AbstractState] = []
     for case in node.cases:
-        fits = _pattern_fits(interp, case.pattern, subject)
+        fits = _case_matches_subject(interp, case.pattern, subject)
         if fits is False:
             continue
         way = interp.state.fork()
@@ -402,7 +408,7 @@ def _execute_match(interp: Interpreter, node: ast.Match) -> bool:
                 way.names[capture.name] = (
                     subject if whole else project_part(subject, ("match", capture.name))
                 )
-        _assume_case(case.pattern, subject, way)
+        _assume_case_matched(case.pattern, subject, way)
         entered: AbstractState | None = way
         if case.guard is not None:
             entered, _ = interp.with_state(way).branch_states(case.guard)
@@ -410,8 +416,8 @@ def _execute_match(interp: Interpreter, node: ast.Match) -> bool:
         if entered is not None and interp.with_state(entered).execute(case.body):
             ways.append(entered)
         if fits:
-            return _join_into(interp.state, ways)
-    return _join_into(interp.state, [*ways, interp.state.fork()])
+            return _replace_state_with_join(interp.state, ways)
+    return _replace_state_with_join(interp.state, [*ways, interp.state.fork()])
 
 
 def _execute_definition(
@@ -458,7 +464,9 @@ def _execute_import(interp: Interpreter, node: ast.Import | ast.ImportFrom) -> N
 # The condition of a `case`, and what it implies about the subject.
 
 
-def _pattern_fits(interp: Interpreter, pattern: ast.pattern, subject: AbstractValue) -> bool | None:
+def _case_matches_subject(
+    interp: Interpreter, pattern: ast.pattern, subject: AbstractValue
+) -> bool | None:
     """Whether a `case` takes the subject; None when it may."""
     match pattern:
         case ast.MatchValue():
@@ -469,19 +477,25 @@ def _pattern_fits(interp: Interpreter, pattern: ast.pattern, subject: AbstractVa
                 ast.Is(), subject, make_constant(pattern.value), interp.state
             )
         case ast.MatchOr():
-            verdicts = [_pattern_fits(interp, option, subject) for option in pattern.patterns]
+            verdicts = [
+                _case_matches_subject(interp, option, subject) for option in pattern.patterns
+            ]
             if True in verdicts:
                 return True
             return None if None in verdicts else False
         case ast.MatchAs():
             return (
-                True if pattern.pattern is None else _pattern_fits(interp, pattern.pattern, subject)
+                True
+                if pattern.pattern is None
+                else _case_matches_subject(interp, pattern.pattern, subject)
             )
         case _:
             return None
 
 
-def _assume_case(pattern: ast.pattern, subject: AbstractValue, state: AbstractState) -> None:
+def _assume_case_matched(
+    pattern: ast.pattern, subject: AbstractValue, state: AbstractState
+) -> None:
     """What a `case` of constants implies about a tainted subject."""
     while isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
         pattern = pattern.pattern

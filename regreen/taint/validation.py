@@ -9,9 +9,9 @@ from typing import TypeGuard
 
 from regreen.taint.charset import (
     INTERESTING_CHARACTERS,
-    find_group,
+    characters_that_suffice_to_match,
+    find_group_pattern,
     matchable_characters,
-    sufficient_characters,
 )
 from regreen.taint.models import sources
 from regreen.taint.models.sources import (
@@ -62,7 +62,9 @@ def _mark_all_checked(value: AbstractValue, state: AbstractState) -> None:
         state.mark_checked(mark, TEXT_SINKS if mark[-1] == "element" else ALL_SINKS)
 
 
-def trust_decision(values: Iterable[AbstractValue], ways: Iterable[AbstractState]) -> None:
+def trust_decision_in_session(
+    values: Iterable[AbstractValue], ways: Iterable[AbstractState]
+) -> None:
     """A decision by what unknown code (a database, `authenticate`) made of a request: a session may hold what it says."""
     for taint in (
         t for value in values for t in value.taints if t.origin == "web" and not t.certain
@@ -121,9 +123,9 @@ def assume_member(value: AbstractValue, container: AbstractValue, state: Abstrac
     if container.single_text is not None:
         _assume_letters(value, container.single_text, state)
         return
-    if not _is_ours(container, state):
+    if not _holds_own_values(container, state):
         return
-    letters = _container_letters(container, state)
+    letters = _letters_in_container(container, state)
     for taint in value.taints:
         if letters is not None and taint.mark[-1] == "element":
             state.mark_checked(taint.mark, sinks_safe_for_letters(letters))
@@ -131,13 +133,13 @@ def assume_member(value: AbstractValue, container: AbstractValue, state: Abstrac
             _mark_all_checked(AbstractValue(taints=frozenset({taint})), state)
 
 
-def _is_ours(container: AbstractValue, state: AbstractState) -> bool:
+def _holds_own_values(container: AbstractValue, state: AbstractState) -> bool:
     return not is_foreign(container) and not any(
         is_foreign(heap_object.any_element()) for heap_object in state.find_objects(container)
     )
 
 
-def _container_letters(container: AbstractValue, state: AbstractState) -> frozenset[str] | None:
+def _letters_in_container(container: AbstractValue, state: AbstractState) -> frozenset[str] | None:
     """The letters that a set or a list holds; None when that is not all it may hold."""
     found: set[str] = set()
     for key in container.heap_keys():
@@ -184,15 +186,17 @@ def assume_subset(value: AbstractValue, container: AbstractValue, state: Abstrac
             continue
         each = heap_object.any_element()
         assume_member(each, container, state)
-        if _is_ours(container, state):
-            letters = _container_letters(container, state)
+        if _holds_own_values(container, state):
+            letters = _letters_in_container(container, state)
             for mark, classes in _whole_text_facts(each).items():
                 state.mark_checked(
                     mark, classes if letters is None else sinks_safe_for_letters(letters)
                 )
 
 
-def element_facts(many: AbstractValue, way: AbstractState) -> dict[AccessPath, frozenset[str]]:
+def facts_of_every_element(
+    many: AbstractValue, way: AbstractState
+) -> dict[AccessPath, frozenset[str]]:
     """What was checked of every element of `many`: it holds for them, and for a text or list made of nothing else."""
     found: dict[AccessPath, frozenset[str]] = {}
     for mark in _access_paths(many):
@@ -225,7 +229,7 @@ def assume_not_contained(
     if text in {"'", '"'}:
         classes |= QUOTE_SINKS
         inner = test.comparators[0]
-        if isinstance(inner, ast.Subscript) and _is_inside(inner.slice):
+        if isinstance(inner, ast.Subscript) and _is_inner_slice(inner.slice):
             for mark in _access_paths(value):
                 _record_literal_fact(
                     mark[:-1] if mark and mark[-1] == ("slice", (1, -1, None)) else mark,
@@ -234,7 +238,7 @@ def assume_not_contained(
                 )
     if text in {"..", "../", "/", "\\"}:
         classes |= PATH_SINKS
-        _without_parent(value, state)
+        _assume_no_parent_folder(value, state)
     if text in {"\n", "\r", "\r\n"}:
         classes |= LINE_SINKS
     if text in {"<", ">"}:
@@ -247,14 +251,14 @@ def assume_not_contained(
         state.mark_checked(mark, classes)
 
 
-def _without_parent(value: AbstractValue, state: AbstractState) -> None:
+def _assume_no_parent_folder(value: AbstractValue, state: AbstractState) -> None:
     """`".." not in path.parts`."""
     for mark in _access_paths(value):
         if mark[-1] == ("attribute", "parts"):
             state.mark_checked(mark[:-1], PATH_SINKS)
 
 
-def _is_inside(node: ast.expr) -> bool:
+def _is_inner_slice(node: ast.expr) -> bool:
     """`[1:-1]`."""
     if not isinstance(node, ast.Slice) or node.step is not None:
         return False
@@ -400,10 +404,14 @@ def assume_match(heap_object: HeapObject, state: AbstractState) -> None:
         assume_pattern(pattern.single_text, value, state, whole=how.single_text == "fullmatch")
 
 
-def restrict_to_group(heap_object: HeapObject, part: AbstractValue, key: object) -> AbstractValue:
+def mark_safe_by_group(heap_object: HeapObject, part: AbstractValue, key: object) -> AbstractValue:
     """`m.group(1)`: as harmless as what that part of the pattern can match."""
     pattern = heap_object.entries["pattern"].single_text
-    inner = find_group(pattern, key) if pattern is not None and isinstance(key, int | str) else None
+    inner = (
+        find_group_pattern(pattern, key)
+        if pattern is not None and isinstance(key, int | str)
+        else None
+    )
     possible = matchable_characters(inner) if inner is not None else None
     return part if possible is None else mark_safe(part, sinks_safe_for_letters(possible))
 
@@ -412,7 +420,7 @@ def assume_no_match(heap_object: HeapObject, state: AbstractState) -> None:
     """`if not m:` where `m = re.search("[^a-z]", ...)`: none of these characters is in it."""
     value, pattern, how = (heap_object.entries[key] for key in ("subject", "pattern", "how"))
     if pattern.single_text is not None and how.single_text == "search":
-        missing = sufficient_characters(pattern.single_text)
+        missing = characters_that_suffice_to_match(pattern.single_text)
         for mark in _access_paths(value) if missing else ():
             state.mark_checked(mark, sinks_safe_for_letters(INTERESTING_CHARACTERS - missing))
 

@@ -284,7 +284,7 @@ def project_part(value: AbstractValue, what: Hashable) -> AbstractValue:
     return found
 
 
-def project_key(value: AbstractValue) -> AbstractValue | None:
+def key_of_items_element(value: AbstractValue) -> AbstractValue | None:
     """For an element of `.items()` its key, marked as a loop over the dictionary itself would."""
     marks = [taint.mark for taint in value.taints]
     if not all(

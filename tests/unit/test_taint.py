@@ -11,7 +11,11 @@ from importlib import resources
 import pytest
 
 from regreen.taint.analysis import TAINT_RULES, TaintAnalysis, analyse_program
-from regreen.taint.models.entry_points import _name_groups, _parameter_patterns, _parse_routes
+from regreen.taint.models.entry_points import (
+    _assign_groups_to_parameters,
+    _parameter_patterns,
+    _parse_routes,
+)
 from regreen.taint.program import Program, may_begin
 
 FLASK = "import os, re, subprocess, flask\nfrom flask import Flask, request, redirect, session\napp = Flask(__name__)\n"
@@ -192,7 +196,7 @@ def test_a_number_in_the_path_is_not_text() -> None:
     ],
 )
 def test_what_a_route_lets_through(address: str, names: list[str], known: Collection[str]) -> None:
-    patterns = _name_groups(_parameter_patterns(address, names), names, None)
+    patterns = _assign_groups_to_parameters(_parameter_patterns(address, names), names, None)
     assert set(patterns) == set(known)
     assert patterns.get("path", "^(?:.*)\\Z") == "^(?:.*)\\Z", "each group for its own parameter"
 

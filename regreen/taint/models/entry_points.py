@@ -46,16 +46,19 @@ def find_parameter_patterns(
         route.address
         for path in dict.fromkeys((function.module, *run.route_modules))
         for route in _load_routes(run, path)
-        if route.name == name and _leads_to(run, path, route, target)
+        if route.name == name and _route_leads_to(run, path, route, target)
     ]
     names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
-    found = [_name_groups(_parameter_patterns(one, names), names, owner) for one in addresses]
+    found = [
+        _assign_groups_to_parameters(_parameter_patterns(one, names), names, owner)
+        for one in addresses
+    ]
     # For two routes to one handler, only patterns of both hold.
     first, *others = found or [{}]
     return {n: p for n, p in first.items() if all(o.get(n) == p for o in others)}
 
 
-def _name_groups(
+def _assign_groups_to_parameters(
     patterns: Mapping[str | int, str], names: Sequence[str], owner: ast.ClassDef | None
 ) -> dict[str, str]:
     """The patterns by parameter: groups without a name fill those that stand behind the object and the request.
@@ -80,7 +83,7 @@ def assume_route_patterns(
             pattern, interp.state.names.get(name, TOP), interp.state, whole=True
         )
         for part in sources.LIBRARIES["routes"]["path_parts"]:
-            held = sources.make_source(
+            held = sources.make_untrusted_value(
                 interp, function.node, "web", ("web.request", part, ("key", name)), part
             )
             validation.assume_pattern(pattern, held, interp.state, whole=True)
@@ -101,14 +104,14 @@ def _parameter_patterns(address: str, names: Collection[str]) -> dict[str | int,
         if brace[2] in _CONVERTERS:
             found[brace[1]] = _CONVERTERS[brace[2]]
         elif brace[3]:
-            inner = _text_to_closing(address, brace.end(), "{}")
+            inner = _text_to_closing_bracket(address, brace.end(), "{}")
             found[brace[3]] = rf"^(?:{inner})\Z"
     # the text of a regular expression has no other brackets than those of its groups and counts
     is_expression = not re.search(r"[<{]", _EXPRESSION_PARTS.sub("", address))
     groups = list(_GROUP.finditer(address)) if is_expression else []
     is_named = any(group[1] for group in groups)  # then frameworks pass on no other
     for number, group in enumerate(groups):
-        inner = _text_to_closing(address, group.end(), "()")
+        inner = _text_to_closing_bracket(address, group.end(), "()")
         if group[1] or not is_named:
             found[group[1] or number] = rf"^(?:{inner})\Z"
     return found
@@ -128,7 +131,7 @@ def _angle_patterns(address: str, names: Collection[str]) -> Iterator[tuple[str,
                 yield name, _CONVERTERS[converter]
 
 
-def _text_to_closing(text: str, start: int, pair: str) -> str:
+def _text_to_closing_bracket(text: str, start: int, pair: str) -> str:
     """The text up to the bracket that closes the one before `start`."""
     depth, at = 1, start
     while at < len(text) and depth:
@@ -182,7 +185,7 @@ def _parse_routes(tree: ast.Module) -> Iterator[Route]:
                 yield Route(addresses[0], view)
 
 
-def _leads_to(run: AnalysisRun, path: str, route: Route, target: ast.AST) -> bool:
+def _route_leads_to(run: AnalysisRun, path: str, route: Route, target: ast.AST) -> bool:
     module = run.program.load_module(path)
     if module is None:
         return False
@@ -267,8 +270,8 @@ def find_entry_point(
     route = _decorator_routes(node)
     if route is not None:
         found = _entry_from_routes(text, route)
-        return replace(found, html=True) if found and _answers_html(node) else found
-    if _answers_errors(node) and "flask" in text:
+        return replace(found, html=True) if found and _declares_html_response(node) else found
+    if _is_error_handler(node) and "flask" in text:
         return EntryPoint("flask", routes=("",))
     if _is_exposed(node) or (owner and _is_exposed(owner) and node.name in _HTTP_METHODS):
         return EntryPoint("cherrypy")
@@ -294,12 +297,12 @@ def _command_entry(node: ast.FunctionDef | ast.AsyncFunctionDef, text: str) -> E
         for decorator in node.decorator_list
     ):
         return EntryPoint("command", html=False)
-    if "asyncio" in text and any(_is_reader(argument) for argument in node.args.args):
+    if "asyncio" in text and any(_is_stream_reader(argument) for argument in node.args.args):
         return EntryPoint("stream", html=False)
     return None
 
 
-def _is_reader(argument: ast.arg) -> bool:
+def _is_stream_reader(argument: ast.arg) -> bool:
     annotation = argument.annotation
     if annotation is None:
         return argument.arg == "reader"
@@ -309,14 +312,14 @@ def _is_reader(argument: ast.arg) -> bool:
 def _option_value(interp: Interpreter, argument: ast.arg, annotation: str) -> AbstractValue:
     if annotation.rpartition(".")[2] == "Context" or argument.arg == "ctx":
         return TOP
-    if argument.annotation is not None and form_models.is_plain(argument.annotation):
+    if argument.annotation is not None and form_models.is_harmless_type(argument.annotation):
         return TOP
     what = f"option `{argument.arg}`"
     mark = ("parameter", interp.frame.path, argument.lineno, argument.arg)
-    return sources.make_source(interp, argument, "argv", mark, what)
+    return sources.make_untrusted_value(interp, argument, "argv", mark, what)
 
 
-def _is_named(value: ast.expr, name: str, *, is_method: bool) -> bool:
+def _refers_to_function(value: ast.expr, name: str, *, is_method: bool) -> bool:
     """Whether a value is the function, or the method of some object, of this name."""
     if is_method:
         return isinstance(value, ast.Attribute) and value.attr == name
@@ -329,7 +332,7 @@ def _registered_entry(tree: ast.Module, name: str, *, is_method: bool) -> EntryP
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute | ast.Name):
             continue
         handed = [*node.args, *(k.value for k in node.keywords)]
-        if not any(_is_named(value, name, is_method=is_method) for value in handed):
+        if not any(_refers_to_function(value, name, is_method=is_method) for value in handed):
             continue
         if ast.unparse(node.func) in sources.CONNECTION_SERVERS:
             return EntryPoint("connection", html=False)
@@ -347,7 +350,7 @@ def _is_flask(text: str) -> bool:
     return "fastapi" not in text and "aiohttp" not in text
 
 
-def _answers_errors(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _is_error_handler(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """`@app.errorhandler(404)`: what it gives is a page, what it is given an exception."""
     called = [d.func for d in node.decorator_list if isinstance(d, ast.Call)]
     return any(
@@ -377,7 +380,7 @@ def _decorator_routes(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]
     return paths
 
 
-def _answers_html(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _declares_html_response(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """`@app.get("/", response_class=HTMLResponse)`."""
     return any(
         keyword.arg == "response_class" and "HTML" in ast.unparse(keyword.value)
@@ -437,7 +440,7 @@ def _view_function(
     return None
 
 
-def make_arguments(
+def make_parameter_values(
     interp: Interpreter, function: FunctionRef, bound: AbstractValue | None
 ) -> dict[str, AbstractValue]:
     """The value of each parameter when the function is analysed on its own."""
@@ -450,7 +453,7 @@ def make_arguments(
         elif entry is None:
             values[argument.arg] = TOP
         else:
-            values[argument.arg] = _external_parameter(
+            values[argument.arg] = _make_request_parameter(
                 interp, argument, entry, _default_source(node, argument)
             )
     for rest in (node.args.vararg, node.args.kwarg):
@@ -484,7 +487,7 @@ def _default_source(
     return ast.unparse(value.func) if isinstance(value, ast.Call) else ""
 
 
-def _external_parameter(
+def _make_request_parameter(
     interp: Interpreter, argument: ast.arg, entry: EntryPoint, default: str
 ) -> AbstractValue:
     annotation = ast.unparse(argument.annotation) if argument.annotation is not None else ""
@@ -506,7 +509,7 @@ def _external_parameter(
         case "connection":
             return make_external("websockets.connection")
         case "stream":
-            return make_external("asyncio.StreamReader()") if _is_reader(argument) else TOP
+            return make_external("asyncio.StreamReader()") if _is_stream_reader(argument) else TOP
         case "web":
             free = False
         case _:
@@ -516,12 +519,16 @@ def _external_parameter(
             )
             given = default.rpartition(".")[2] in _INJECTION_CALLS
             given = given or any(word in annotation for word in _INJECTION_CALLS)
-            plain = argument.annotation is not None and form_models.is_plain(argument.annotation)
+            plain = argument.annotation is not None and form_models.is_harmless_type(
+                argument.annotation
+            )
             free = filled and not given and not plain
     return sources.parameter_source(interp, argument.arg, argument) if free else TOP
 
 
-def set_request(interp: Interpreter, value: AbstractValue, framework: str, node: ast.AST) -> None:
+def give_request_to_view(
+    interp: Interpreter, value: AbstractValue, framework: str, node: ast.AST
+) -> None:
     """Let a view object hold its request."""
     given: dict[str, AbstractValue] = {"request": make_external("web.request")}
     if framework == "tornado":
@@ -529,7 +536,7 @@ def set_request(interp: Interpreter, value: AbstractValue, framework: str, node:
         given |= {name: make_external(f"tornado.handler.{name}") for name in names}
     elif framework == "server":
         given = {
-            name: sources.make_source(
+            name: sources.make_untrusted_value(
                 interp, node, "web", ("server", name), f"`self.{name}` of the request"
             )
             for name in ("rfile", "path", "headers", "requestline")

@@ -80,7 +80,7 @@ _WRAPPER_TYPES = frozenset(
 _PATTERN_KEYWORDS = frozenset({"pattern", "regex"})
 
 
-def is_plain(annotation: ast.expr) -> bool:
+def is_harmless_type(annotation: ast.expr) -> bool:
     """Whether only numbers, dates, identifiers and listed choices can stand here."""
     kinds = list(_type_names(annotation))
     return bool(kinds) and all(kind in PLAIN_TYPES for kind in kinds)
@@ -131,7 +131,7 @@ def _last_name(node: ast.expr) -> str:
     return ast.unparse(node).rpartition(".")[2]
 
 
-def find_pattern(annotation: ast.expr | None, default: ast.expr | None) -> str | None:
+def find_field_pattern(annotation: ast.expr | None, default: ast.expr | None) -> str | None:
     """The regular expression that a text is matched against: `constr(pattern=...)`, `Field(pattern=...)`."""
     for place in (annotation, default):
         for node in ast.walk(place) if place is not None else ():
@@ -143,7 +143,7 @@ def find_pattern(annotation: ast.expr | None, default: ast.expr | None) -> str |
     return None
 
 
-def is_choice(cls: ast.ClassDef) -> bool:
+def is_enumeration(cls: ast.ClassDef) -> bool:
     """Whether a value of this class can only be one of its own members."""
     bases = {_last_name(base) for base in cls.bases}
     return bool(bases & {"Enum", "StrEnum", "IntEnum", "TextChoices", "IntegerChoices"})
@@ -228,13 +228,13 @@ def make_checked_object(
                 _store_checked_data(interp, cls, data, key, name)
         case "wtforms":
             mark = ("flask.request", "form")
-            implicit = sources.make_source(interp, node, "web", mark, "`request.form`")
+            implicit = sources.make_untrusted_value(interp, node, "web", mark, "`request.form`")
             _store_checked_data(
                 interp, cls, args.find_argument(0, "formdata") or implicit, key, "data"
             )
             _bind_wtforms_fields(interp.state, key)
         case "pydantic":
-            _bind_fields(interp, cls, args, key)
+            _bind_model_arguments(interp, cls, args, key)
         case _:
             pass
     return whole
@@ -282,12 +282,14 @@ def check_model_fields(interp: Interpreter, cls: ClassRef, value: AbstractValue)
     for declared in _declared_fields(interp.run, cls):
         held = project_part(value, ("attribute", declared.name))
         result = _apply_validators(interp, cls, declared.name, held, value)
-        _copy_checks(held, result, interp.state)
+        _mark_field_checked_like(held, result, interp.state)
 
 
-def _copy_checks(before: AbstractValue, after: AbstractValue, state: AbstractState) -> None:
+def _mark_field_checked_like(
+    before: AbstractValue, after: AbstractValue, state: AbstractState
+) -> None:
     """The field now holds `after`: what that is harmless for, the field is."""
-    after = state.apply_checks(after)
+    after = state.with_checks_applied(after)
     if after == BOTTOM:
         return  # no way came out
     safe = (
@@ -305,21 +307,27 @@ def _store_checked_data(
     """Let the object hold its checked data under this name, and then run its own validators."""
     cleaned = (key, name)
     interp.state.heap[cleaned] = HeapObject("dict", rest=TOP)
-    _set_entry(interp.state, key, name, make_reference(ObjectRef(cleaned)))
+    _set_object_entry(interp.state, key, name, make_reference(ObjectRef(cleaned)))
     whole = make_reference(ObjectRef(key))
     for declared in _declared_fields(interp.run, cls):
         value = _find_form_field(data, declared.name, interp.state)
-        if _is_harmless(declared):
+        if _is_harmless_field(declared):
             value = TOP
         for pattern in _validator_patterns(declared):
             if pattern.startswith(("^", r"\A")):
                 validation.assume_pattern(pattern, value, interp.state, whole=False)
-        _set_entry(interp.state, cleaned, declared.name, interp.state.apply_checks(value))
+        _set_object_entry(
+            interp.state, cleaned, declared.name, interp.state.with_checks_applied(value)
+        )
         checked = _apply_validators(interp, cls, declared.name, value, whole)
-        _set_entry(interp.state, cleaned, declared.name, interp.state.apply_checks(checked))
+        _set_object_entry(
+            interp.state, cleaned, declared.name, interp.state.with_checks_applied(checked)
+        )
 
 
-def _bind_fields(interp: Interpreter, cls: ClassRef, args: CallArguments, key: object) -> None:
+def _bind_model_arguments(
+    interp: Interpreter, cls: ClassRef, args: CallArguments, key: object
+) -> None:
     """An object of a model that was made by hand: its types are enforced."""
     whole = make_reference(ObjectRef(key))
     for declared in _declared_fields(interp.run, cls):
@@ -328,17 +336,19 @@ def _bind_fields(interp: Interpreter, cls: ClassRef, args: CallArguments, key: o
             value = project_part(args.spread, ("key", declared.name))
         if value is None:
             continue
-        if declared.annotation is not None and is_plain(declared.annotation):
+        if declared.annotation is not None and is_harmless_type(declared.annotation):
             value = TOP
-        pattern = find_pattern(declared.annotation, declared.default)
+        pattern = find_field_pattern(declared.annotation, declared.default)
         if pattern is not None and pattern.startswith(("^", r"\A")):
             validation.assume_pattern(pattern, value, interp.state, whole=False)
-        _set_entry(interp.state, key, declared.name, interp.state.apply_checks(value))
+        _set_object_entry(interp.state, key, declared.name, interp.state.with_checks_applied(value))
         checked = _apply_validators(interp, cls, declared.name, value, whole)
-        _set_entry(interp.state, key, declared.name, interp.state.apply_checks(checked))
+        _set_object_entry(
+            interp.state, key, declared.name, interp.state.with_checks_applied(checked)
+        )
 
 
-def _set_entry(state: AbstractState, key: object, name: str, value: AbstractValue) -> None:
+def _set_object_entry(state: AbstractState, key: object, name: str, value: AbstractValue) -> None:
     heap_object = state.find_object(key)
     if heap_object is not None:
         state.heap[key] = heap_object.with_entry(name, value)
@@ -349,7 +359,7 @@ def _bind_wtforms_fields(state: AbstractState, key: object) -> None:
     heap_object = state.find_object((key, "data"))
     for name, value in heap_object.entries.items() if heap_object is not None else ():
         state.heap[key, name] = HeapObject("instance", entries={"data": value})
-        _set_entry(state, key, str(name), make_reference(ObjectRef((key, name))))
+        _set_object_entry(state, key, str(name), make_reference(ObjectRef((key, name))))
 
 
 def _find_form_field(data: AbstractValue | None, name: str, state: AbstractState) -> AbstractValue:
@@ -381,9 +391,9 @@ def _declared_fields(run: AnalysisRun, cls: ClassRef, depth: int = 0) -> Iterato
                     yield _DeclaredField(target.id, item.value)
 
 
-def _is_harmless(declared: _DeclaredField) -> bool:
+def _is_harmless_field(declared: _DeclaredField) -> bool:
     if declared.call is None:
-        return declared.annotation is not None and is_plain(declared.annotation)
+        return declared.annotation is not None and is_harmless_type(declared.annotation)
     name = _call_name(declared.call)
     return _HARMLESS_FIELD.match(_FIELD_PREFIX.sub("", name)) is not None or any(
         _call_name(call) in _LIMITING_VALIDATORS for call in _validator_calls(declared.call)
@@ -423,7 +433,7 @@ def _apply_validators(
 ) -> AbstractValue:
     """The field after the class's own methods looked at it; one that raises never gives a value."""
     for method in _class_methods(interp.run, cls):
-        names = _names_fields(method)
+        names = _fields_named_by_validator(method)
         if name in names or "*" in names:
             value = _call_validator(interp, cls, method, [value], whole)
         elif method.name == f"clean_{name}":
@@ -446,7 +456,7 @@ def _class_methods(run: AnalysisRun, cls: ClassRef, depth: int = 0) -> Iterator[
     yield from (item for item in cls.node.body if isinstance(item, ast.FunctionDef))
 
 
-def _names_fields(method: ast.FunctionDef) -> set[str]:
+def _fields_named_by_validator(method: ast.FunctionDef) -> set[str]:
     """The fields that `@field_validator("a", "b")` names."""
     found: set[str] = set()
     for decorator in method.decorator_list:

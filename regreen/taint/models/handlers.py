@@ -39,7 +39,11 @@ def prepare_parameters(
     for given, default in _list_parameters(function.node):
         annotation = _resolve_annotation(interp.run, function.module, given.annotation)
         argument = ast.copy_location(ast.arg(given.arg, annotation), given)
-        if annotation is not given.annotation and annotation and form_models.is_plain(annotation):
+        if (
+            annotation is not given.annotation
+            and annotation
+            and form_models.is_harmless_type(annotation)
+        ):
             interp.state.names[argument.arg] = TOP
         wanted = _find_dependency(argument, default)
         if wanted is not None:
@@ -50,7 +54,7 @@ def prepare_parameters(
         value = interp.state.names[argument.arg]
         _check_pattern(argument.annotation, default, value, interp.state)
         for cls in _annotation_classes(interp.run, function.module, argument.annotation):
-            if form_models.is_choice(cls.node):
+            if form_models.is_enumeration(cls.node):
                 interp.state.names[argument.arg] = TOP
             else:
                 _check_fields(interp, cls, value, 0)
@@ -144,7 +148,7 @@ def _bind_view_form(interp: Interpreter, function: FunctionRef, owner: ast.Class
     for ref in namespaces.class_member(interp.run, cls, "form_class", None).things:
         if isinstance(ref, ClassRef) and len(names) > 1:
             mark = ("web.request", "POST")
-            data = sources.make_source(interp, owner, "web", mark, "`request.POST`")
+            data = sources.make_untrusted_value(interp, owner, "web", mark, "`request.POST`")
             filled = form_models.make_checked_object(interp, owner, ref, CallArguments((data,)))
             interp.state.names[names[1]] = filled or TOP
 
@@ -178,8 +182,8 @@ def _check_fields(interp: Interpreter, cls: ClassRef, value: AbstractValue, dept
     for name, annotation, default in form_models.list_model_fields(cls.node):
         held = project_part(value, ("attribute", name))
         inner = _annotation_classes(interp.run, cls.module, annotation)
-        if form_models.is_plain(annotation) or (
-            inner and all(form_models.is_choice(model.node) for model in inner)
+        if form_models.is_harmless_type(annotation) or (
+            inner and all(form_models.is_enumeration(model.node) for model in inner)
         ):
             for taint in held.taints:
                 interp.state.mark_checked(taint.mark, ALL_SINKS)
@@ -200,7 +204,7 @@ def _check_pattern(
     value: AbstractValue,
     state: AbstractState,
 ) -> None:
-    pattern = form_models.find_pattern(annotation, default)
+    pattern = form_models.find_field_pattern(annotation, default)
     # Declared patterns may match anywhere in the text unless they are anchored.
     if pattern is not None and pattern.startswith(("^", r"\A")):
         validation.assume_pattern(pattern, value, state, whole=False)
@@ -255,7 +259,7 @@ def _dependency_arguments(
     interp: Interpreter, function: FunctionRef, depth: int
 ) -> dict[str, AbstractValue]:
     owner = TOP if function.owner is not None else None
-    names = entry_points.make_arguments(interp, function, owner)
+    names = entry_points.make_parameter_values(interp, function, owner)
     given: dict[str, AbstractValue] = {}
     for index, (argument, default) in enumerate(_list_parameters(function.node)):
         if index == 0 and owner is not None:

@@ -110,7 +110,7 @@ def makes_text(name: str) -> bool:
     return _MAKES_TEXT.match(name) is not None
 
 
-def is_followed(name: str) -> bool:
+def passes_arguments_to_result(name: str) -> bool:
     """Whether the library is known well enough to assume that arguments reach the result."""
     first = re.split(r"[.(]", name.removeprefix("builtins."), maxsplit=1)[0]
     defined = not name.startswith("builtins.") or hasattr(builtins, first)
@@ -160,14 +160,14 @@ def source_of_attribute(
             return make_constants(entry.paths)
         if not is_path and attr not in _WHOLE_REQUEST:
             return None
-        found = _request_part(interp, node, name, attr, attr)
+        found = _make_request_part(interp, node, name, attr, attr)
         return found if is_path else replace(found, things=make_external(dotted).things)
     if dotted in _NAMED_SOURCES:
-        found = make_source(interp, node, _NAMED_SOURCES[dotted], (dotted,), f"`{dotted}`")
+        found = make_untrusted_value(interp, node, _NAMED_SOURCES[dotted], (dotted,), f"`{dotted}`")
         return AbstractValue(None, found.taints, make_external(dotted).things)
     if attr in _RESPONSE_PARTS and name.endswith("()") and name.startswith(_RESPONSE_PREFIXES):
         mark = (name, attr, node.lineno)
-        return make_source(interp, node, "network", mark, f"`.{attr}` of a response")
+        return make_untrusted_value(interp, node, "network", mark, f"`.{attr}` of a response")
     return None
 
 
@@ -176,49 +176,49 @@ def source_of_call(interp: Interpreter, name: str, node: ast.Call) -> AbstractVa
     dotted = f"{name}()"
     owner, _, attr = name.rpartition(".")
     if owner in REQUEST_OBJECTS and attr in _WHOLE_REQUEST:
-        return _request_part(interp, node, owner, attr, f"{attr}()")
+        return _make_request_part(interp, node, owner, attr, f"{attr}()")
     if owner in _CONNECTIONS and attr in _CONNECTION_METHODS:
-        return received_message(interp, owner, node)
+        return make_received_message(interp, owner, node)
     mark = (dotted, interp.frame.path, node.lineno)
     kind = _NAMED_SOURCES.get(dotted)
     if kind is not None:
-        return make_source(interp, node, kind, mark, f"`{_short_name(dotted)}`")
+        return make_untrusted_value(interp, node, kind, mark, f"`{_short_name(dotted)}`")
     method = dotted.rpartition(".")[2]
     origin = _METHOD_SOURCES.get(method)
     if (origin == "network" and "socket" in dotted) or (
         origin == "web" and dotted.startswith("tornado.handler")
     ):
-        return make_source(interp, node, origin, mark, f"`{method}`")
+        return make_untrusted_value(interp, node, origin, mark, f"`{method}`")
     if method in _RESPONSE_PARTS and name.startswith(_RESPONSE_PREFIXES):
-        found = make_source(interp, node, "network", mark, f"`{method}` of a response")
+        found = make_untrusted_value(interp, node, "network", mark, f"`{method}` of a response")
         # returned from a handler, decoded JSON is sent as JSON again
         return mark_safe(found, frozenset({"xss"})) if method == "json()" else found
     return None
 
 
-def _request_part(
+def _make_request_part(
     interp: Interpreter, node: ast.AST, name: str, attr: str, shown: str
 ) -> AbstractValue:
-    found = make_source(interp, node, "web", (name, attr), f"`request.{shown}`")
+    found = make_untrusted_value(interp, node, "web", (name, attr), f"`request.{shown}`")
     return mark_safe(found, frozenset({"open-redirect", "ssrf"})) if attr in _OWN_ADDRESS else found
 
 
-def received_message(interp: Interpreter, name: str, node: ast.AST) -> AbstractValue | None:
+def make_received_message(interp: Interpreter, name: str, node: ast.AST) -> AbstractValue | None:
     """What comes over a connection of a client; None where the name is no such connection's."""
     if name not in _CONNECTIONS:
         return None
     mark = (name, interp.frame.path, getattr(node, "lineno", 1))
-    return make_source(interp, node, "web", mark, "a message of the client")
+    return make_untrusted_value(interp, node, "web", mark, "a message of the client")
 
 
-def wrapped_request(interp: Interpreter, name: str, node: ast.Call) -> AbstractValue:
+def make_wrapped_request(interp: Interpreter, name: str, node: ast.Call) -> AbstractValue:
     """What an unknown call makes of a whole request: probably part of it."""
     mark = (name, interp.frame.path, node.lineno)
     what = f"`{_short_name(name)}` of the request"
-    return mark_uncertain(make_source(interp, node, "web", mark, what))
+    return mark_uncertain(make_untrusted_value(interp, node, "web", mark, what))
 
 
-def make_source(
+def make_untrusted_value(
     interp: Interpreter, node: ast.AST, origin: str, mark: AccessPath, what: str
 ) -> AbstractValue:
     """An untrusted value that appears at this node."""
@@ -229,7 +229,7 @@ def make_source(
 def parameter_source(interp: Interpreter, name: str, node: ast.AST) -> AbstractValue:
     """An argument that a framework fills from the request."""
     mark = ("parameter", interp.frame.path, getattr(node, "lineno", 1), name)
-    return make_source(interp, node, "web", mark, f"parameter `{name}`")
+    return make_untrusted_value(interp, node, "web", mark, f"parameter `{name}`")
 
 
 def _short_name(dotted: str) -> str:

@@ -88,7 +88,7 @@ def call_known_text_method(
     if not texts or not all(isinstance(text, str | bytes) for text in texts):
         return None
     if name in _PURE_METHODS:
-        return _compute_method(texts, name, args)
+        return _call_method_on_constants(texts, name, args)
     if name in {"format", "format_map"}:
         taints = state.collect_taints(*args.all_arguments())
         prefix = str(texts[0]).split("{", 1)[0] if len(texts) == 1 else ""
@@ -124,7 +124,7 @@ def _join_parts(
     return AbstractValue(None, taints, prefix=prefix)
 
 
-def _compute_method(
+def _call_method_on_constants(
     texts: tuple[Scalar, ...], name: str, args: CallArguments
 ) -> AbstractValue | None:
     plain = [arg.single_constant for arg in args.positional]
@@ -155,7 +155,7 @@ def call_tainted_method(
         weak = frozenset(t for t in owner.taints if t.origin == "weak-random")
         return make_tainted(weak) if weak else TOP
     if name in sources.EXTRACTORS:
-        return _extract_part(owner, name, args, node)
+        return _call_lookup_method(owner, name, args, node)
     if name == "replace" and len(args.positional) > 1:
         return _replace_text(owner, args, others)
     if name in {"resolve", "absolute"}:
@@ -167,7 +167,7 @@ def call_tainted_method(
     return make_tainted(owner.taints | others, prefix)
 
 
-def _extract_part(
+def _call_lookup_method(
     owner: AbstractValue, name: str, args: CallArguments, node: ast.Call
 ) -> AbstractValue:
     converter = args.keywords.get("type")
@@ -201,7 +201,7 @@ def _replace_text(
     return value
 
 
-def call_modelled(  # noqa: C901, PLR0911, PLR0912
+def call_modelled_function(  # noqa: C901, PLR0911, PLR0912
     interp: Interpreter, node: ast.Call, name: str, args: CallArguments
 ) -> AbstractValue | None:
     """What these calls give; None for those without a model."""
@@ -243,7 +243,9 @@ def call_modelled(  # noqa: C901, PLR0911, PLR0912
             | "builtins.reversed"
         ):
             ordered = name not in {"builtins.sorted", "builtins.reversed"}
-            return interp.allocate_object(node, _make_list(first, interp.state, ordered=ordered))
+            return interp.allocate_object(
+                node, _make_list_of_elements(first, interp.state, ordered=ordered)
+            )
         case "builtins.set" | "builtins.frozenset":
             return interp.allocate_object(node, _make_set(first, interp.state))
         case "builtins.dict" | "collections.OrderedDict" | "collections.defaultdict":
@@ -254,7 +256,7 @@ def call_modelled(  # noqa: C901, PLR0911, PLR0912
                 HeapObject("dict", entries={name: args.keywords[name] for name in args.keywords}),
             )
         case "builtins.str" | "builtins.bytes" | "builtins.bytearray" if first is not None:
-            made_of = _as_text(interp.state, first)
+            made_of = _convert_to_str(interp.state, first)
             several = name != "builtins.str" and len(args.all_arguments()) == 1
             return secrecy.compose_draws(made_of) if several else made_of
         case "builtins.len" if first is not None:
@@ -264,7 +266,7 @@ def call_modelled(  # noqa: C901, PLR0911, PLR0912
         case "builtins.isinstance":
             return join_values(make_constant(value=True), make_constant(value=False))
         case "builtins.int" | "builtins.float":
-            return make_number(args.all_arguments())
+            return make_number_value(args.all_arguments())
         case "builtins.map" | "builtins.filter" if len(args.positional) > 1:
             element = interp.state.any_element(args.positional[1])
             result = element
@@ -294,7 +296,7 @@ def call_modelled(  # noqa: C901, PLR0911, PLR0912
             escapes = chosen is not None and chosen.single_constant != (False,)
             return make_external("jinja2.Escaping()" if escapes else "jinja2.Environment()")
         case "hmac.new" | "hmac.digest":
-            return heap.make_mac(interp, node, args)
+            return heap.make_message_authentication_code(interp, node, args)
         case "flask.make_response" if first is not None:
             return make_external("flask.make_response()")
         case _ if _TEMPLATE_RENDERERS.fullmatch(name):
@@ -310,7 +312,9 @@ def _render_template(name: str, args: CallArguments, state: AbstractState) -> Ab
     return mark_safe(page, sources.HTML_SINKS) if name.startswith("jinja2.Escaping") else page
 
 
-def _make_list(given: AbstractValue | None, state: AbstractState, *, ordered: bool) -> HeapObject:
+def _make_list_of_elements(
+    given: AbstractValue | None, state: AbstractState, *, ordered: bool
+) -> HeapObject:
     """`list(given)`, and what else keeps the elements, in their order or not."""
     items = state.known_elements(given) if given is not None else ()
     if items is not None and ordered:
@@ -343,7 +347,7 @@ def make_match(
     return interp.allocate_object(node, HeapObject("match", entries=entries))
 
 
-def _as_text(state: AbstractState, value: AbstractValue) -> AbstractValue:
+def _convert_to_str(state: AbstractState, value: AbstractValue) -> AbstractValue:
     if value.single_constant and not isinstance(value.single_constant[0], bytes):
         return make_constant(str(value.single_constant[0]))
     taints = state.collect_taints(value)
@@ -358,7 +362,7 @@ def _compute_length(state: AbstractState, value: AbstractValue) -> AbstractValue
     return make_constant(len(text)) if text is not None else TOP
 
 
-def make_number(given: Iterable[AbstractValue]) -> AbstractValue:
+def make_number_value(given: Iterable[AbstractValue]) -> AbstractValue:
     """A number made of these: it is no text, but it may have been predictable."""
     weak = frozenset(t for value in given for t in value.taints if t.origin == "weak-random")
     return make_tainted(weak) if weak else TOP
@@ -392,7 +396,7 @@ def _substitute_pattern(args: CallArguments) -> AbstractValue:
     result = make_tainted(value.taints | args.positional[1].taints)
     if pattern is None or new is None or not value.taints:
         return result if result.taints else TOP
-    removed = charset.single_characters(pattern)
+    removed = charset.characters_of_simple_pattern(pattern)
     if removed is None:
         return result
     classes = validation.sinks_safe_for_letters(

@@ -135,10 +135,10 @@ def _find_flows(path: str, text: str, find: FindFunction | None) -> list[ScriptF
     if root.has_error:
         return None
     run = _Run(find)
-    reader = run.reader_of(path, text, root)
+    reader = run.get_or_make_reader(path, text, root)
     for node in walk_nodes(root):
         if node.type in SCRIPT_FUNCTIONS:
-            reader.read_function(node, _request_values(path, node), 0)
+            reader.read_function(node, _taints_of_framework_parameters(path, node), 0)
     return sorted(run.flows.values(), key=lambda f: (f.path, f.line, f.rule))
 
 
@@ -150,7 +150,7 @@ def _function_name(node: Node) -> str:
     return node_text(named)
 
 
-def _parameters(node: Node) -> list[Node]:
+def _list_parameters(node: Node) -> list[Node]:
     listed = node.child_by_field_name("parameters") or node.child_by_field_name("parameter")
     if listed is None:
         return []
@@ -161,7 +161,7 @@ def _parameters(node: Node) -> list[Node]:
     )
 
 
-def _bound_names(node: Node | None) -> list[str]:
+def _names_bound_by_pattern(node: Node | None) -> list[str]:
     if node is None:
         return []
     kinds = {"identifier", "shorthand_property_identifier_pattern"}
@@ -169,11 +169,11 @@ def _bound_names(node: Node | None) -> list[str]:
     return [node_text(n) for n in walk_nodes(pattern) if n.type in kinds]
 
 
-def _pair_parts(parameter: Node, value: Node) -> Iterator[tuple[list[str], Node]]:
+def _pair_parameters_with_values(parameter: Node, value: Node) -> Iterator[tuple[list[str], Node]]:
     """The names of a parameter with what is given for them; an object that is taken apart, key by key."""
     pattern = parameter.child_by_field_name("pattern") or parameter
     if pattern.type != "object_pattern" or value.type != "object":
-        yield _bound_names(parameter), value
+        yield _names_bound_by_pattern(parameter), value
         return
     given = {
         node_text(p.child_by_field_name("key") or p): p.child_by_field_name("value") or p
@@ -182,18 +182,18 @@ def _pair_parts(parameter: Node, value: Node) -> Iterator[tuple[list[str], Node]
     for part in pattern.named_children:
         key = node_text(part.child_by_field_name("key") or part.child_by_field_name("left") or part)
         if key in given:
-            yield _bound_names(part.child_by_field_name("value") or part), given[key]
+            yield _names_bound_by_pattern(part.child_by_field_name("value") or part), given[key]
 
 
 _ANSWER_NAMES = frozenset({"res", "response", "reply", "req", "request", "next", "h"})
 
 
-def _request_values(path: str, node: Node) -> dict[str, _Taint]:
+def _taints_of_framework_parameters(path: str, node: Node) -> dict[str, _Taint]:
     """The parameters that a framework fills from the request: decorated ones, and parts of a request taken apart."""
     table, _ = _load_models()
     found: dict[str, _Taint] = {}
-    parameters = _parameters(node)
-    beside = {n for p in parameters for n in _bound_names(p)[:1]} & _ANSWER_NAMES
+    parameters = _list_parameters(node)
+    beside = {n for p in parameters for n in _names_bound_by_pattern(p)[:1]} & _ANSWER_NAMES
     for parameter in parameters:
         steps = ((path, parameter.start_point[0] + 1),)
         pattern = parameter.child_by_field_name("pattern") or parameter
@@ -203,13 +203,15 @@ def _request_values(path: str, node: Node) -> dict[str, _Taint]:
             if c.type == "decorator"
         ]
         if any(m in table["decorators"] for m in marks):
-            found |= {name: _Taint(name, steps=steps) for name in _bound_names(pattern)}
+            found |= {name: _Taint(name, steps=steps) for name in _names_bound_by_pattern(pattern)}
         elif pattern.type == "object_pattern" and beside:
             for part in pattern.named_children:
                 key = node_text(part.child_by_field_name("key") or part)
                 if key in table["request_parts"]:
                     local = part.child_by_field_name("value") or part
-                    found |= {name: _Taint(key, steps=steps) for name in _bound_names(local)}
+                    found |= {
+                        name: _Taint(key, steps=steps) for name in _names_bound_by_pattern(local)
+                    }
     return found
 
 
@@ -223,7 +225,7 @@ class _Run:
     results: dict[tuple[object, ...], _Taint | None] = field(default_factory=dict)
     steps: int = 0
 
-    def reader_of(self, path: str, text: str, root: Node) -> _FlowReader:
+    def get_or_make_reader(self, path: str, text: str, root: Node) -> _FlowReader:
         if path not in self.readers:
             while root.parent is not None:
                 root = root.parent
@@ -255,7 +257,7 @@ class _FlowReader:
 
     def read_function(self, node: Node, values: dict[str, _Taint], depth: int) -> _Taint | None:
         """Follow the values through a function's body; what it returns. Nested functions see what they close over."""
-        requests = {n for p in _parameters(node) for n in _bound_names(p)} & {
+        requests = {n for p in _list_parameters(node) for n in _names_bound_by_pattern(p)} & {
             *_load_models()[0]["request_names"]
         }
         body = node.child_by_field_name("body")
@@ -264,22 +266,22 @@ class _FlowReader:
         before = self.depth, self.returned
         self.depth, self.returned = depth, []
         env = dict(values)
-        self._read(body, env, frozenset(requests))
+        self._read_node(body, env, frozenset(requests))
         if body.type != "statement_block" and (
-            taint := self._taint_of(body, env, frozenset(requests))
+            taint := self._taint_of_expression(body, env, frozenset(requests))
         ):
             self.returned.append(taint)
         result = next(iter(self.returned), None)
         self.depth, self.returned = before
         return result
 
-    def _read(self, node: Node, env: dict[str, _Taint], requests: frozenset[str]) -> None:
+    def _read_node(self, node: Node, env: dict[str, _Taint], requests: frozenset[str]) -> None:
         self.run.steps += 1
         if self.run.steps > _MAX_STEPS:
             return
         returned = self.returned
         if node.type in SCRIPT_FUNCTIONS:
-            inner = {n for p in _parameters(node) for n in _bound_names(p)}
+            inner = {n for p in _list_parameters(node) for n in _names_bound_by_pattern(p)}
             env = {k: v for k, v in env.items() if k not in inner}
             requests -= (
                 inner & requests if inner & {*_load_models()[0]["request_names"]} else frozenset()
@@ -291,25 +293,30 @@ class _FlowReader:
             "switch_statement",
             "while_statement",
         }:
-            self._trust_checked(node, env)
+            self._trust_names_in_condition(node, env)
         for child in node.named_children:
-            self._read(child, env, requests)
+            self._read_node(child, env, requests)
         self.returned = returned
         if node.type == "variable_declarator":
-            self._bind(
+            self._bind_names(
                 node.child_by_field_name("name"), node.child_by_field_name("value"), env, requests
             )
         elif node.type in {"assignment_expression", "augmented_assignment_expression"}:
             self._read_assignment(node, env, requests)
         elif node.type == "return_statement":
             taint = next(
-                (t for c in node.named_children if (t := self._taint_of(c, env, requests))), None
+                (
+                    t
+                    for c in node.named_children
+                    if (t := self._taint_of_expression(c, env, requests))
+                ),
+                None,
             )
             if taint:
                 self.returned.append(taint)
         elif node.type in {"call_expression", "new_expression"}:
             self._read_call(node, env, requests)
-            self._trust_asserted(node, env)
+            self._trust_arguments_of_check(node, env)
 
     def _read_assignment(
         self, node: Node, env: dict[str, _Taint], requests: frozenset[str]
@@ -320,7 +327,7 @@ class _FlowReader:
         augmented, name = node.type.startswith("augmented"), node_text(left)
         kept = env.get(name) if augmented else None
         begun = env.get(f"~{name}") if augmented else None
-        self._bind(left, right, env, requests)
+        self._bind_names(left, right, env, requests)
         if kept:
             env.setdefault(name, kept)
         elif begun and (taint := env.get(name)):
@@ -328,7 +335,7 @@ class _FlowReader:
         elif begun:
             env[f"~{name}"] = begun
 
-    def _trust_asserted(self, node: Node, env: dict[str, _Taint]) -> None:
+    def _trust_arguments_of_check(self, node: Node, env: dict[str, _Taint]) -> None:
         """What a call that stands alone and is named as a check was given is trusted from there on."""
         above = (
             node.parent.parent
@@ -346,7 +353,7 @@ class _FlowReader:
             if given.type == "identifier":
                 env.pop(node_text(given), None)
 
-    def _trust_checked(self, node: Node, env: dict[str, _Taint]) -> None:
+    def _trust_names_in_condition(self, node: Node, env: dict[str, _Taint]) -> None:
         condition = node.child_by_field_name("condition") or node.child_by_field_name("value")
         condition_text = node_text(condition)
         if node.type == "switch_statement" or re.search(
@@ -365,16 +372,16 @@ class _FlowReader:
                 for x in re.findall(r"[\w$]+(?:\.[\w$]+)+", condition_text)
             }
 
-    def _bind(
+    def _bind_names(
         self,
         name: Node | None,
         value: Node | None,
         env: dict[str, _Taint],
         requests: frozenset[str],
     ) -> None:
-        taint = self._taint_of(value, env, requests)
+        taint = self._taint_of_expression(value, env, requests)
         taken_apart = name is not None and name.type == "object_pattern"
-        for bound in _bound_names(name):
+        for bound in _names_bound_by_pattern(name):
             env.pop(bound, None)
             env.pop(f"~{bound}", None)
             if (taint and taint.text != _URL) or (taint and not taken_apart):
@@ -384,7 +391,7 @@ class _FlowReader:
             elif taint and bound == "searchParams":
                 env[bound] = replace(taint, text="")
 
-    def _taint_of(
+    def _taint_of_expression(
         self, node: Node | None, env: dict[str, _Taint], requests: frozenset[str]
     ) -> _Taint | None:
         if node is None:
@@ -404,7 +411,7 @@ class _FlowReader:
         if kind not in _JOINING and not (kind == "binary_expression" and joins):
             return None
         parts = node.named_children[1:] if kind == "ternary_expression" else node.named_children
-        found = next((t for c in parts if (t := self._taint_of(c, env, requests))), None)
+        found = next((t for c in parts if (t := self._taint_of_expression(c, env, requests))), None)
         if found and kind in {"template_string", "binary_expression"}:
             leaves = [x for c in parts for x in (c, *c.named_children)]
             words = [node_text(x) for x in leaves if x.type == "identifier"]
@@ -422,7 +429,7 @@ class _FlowReader:
         if root in requests and re.fullmatch(_load_models()[0]["sources"], text):
             return self._make_source(node, text)
         name = node_text(node.child_by_field_name("property"))
-        found = self._taint_of(node.child_by_field_name("object"), env, requests)
+        found = self._taint_of_expression(node.child_by_field_name("object"), env, requests)
         if name == "length" or found is None:
             return None
         if found.text == _URL:
@@ -460,12 +467,16 @@ class _FlowReader:
         keeps = _load_models()[0]["keeps"]
         if callee in keeps:
             return next(
-                (t for c in arguments.named_children if (t := self._taint_of(c, env, requests))),
+                (
+                    t
+                    for c in arguments.named_children
+                    if (t := self._taint_of_expression(c, env, requests))
+                ),
                 None,
             )
         method = f".{callee.rpartition('.')[2]}"
         if method in keeps:
-            return self._taint_of(function.child_by_field_name("object"), env, requests)
+            return self._taint_of_expression(function.child_by_field_name("object"), env, requests)
         root = callee.split(".", maxsplit=1)[0]
         if root in requests and re.fullmatch(
             r"\w+(?:\.req)?\.(?:param|query|header|get|json|text)", callee
@@ -479,7 +490,9 @@ class _FlowReader:
         """Read the function that a call means with its arguments; what it returns of them."""
         arguments = node.child_by_field_name("arguments")
         given = [c for c in arguments.named_children if c.type != "comment"] if arguments else []
-        if self.depth >= _MAX_CALLS or not any(self._taint_of(c, env, requests) for c in given):
+        if self.depth >= _MAX_CALLS or not any(
+            self._taint_of_expression(c, env, requests) for c in given
+        ):
             return None
         receiver, _, name = callee.rpartition(".")
         mine = receiver in {"", "this"}
@@ -492,9 +505,9 @@ class _FlowReader:
         here = (self.path, node.start_point[0] + 1)
         passed = {
             n: replace(t, steps=(*t.steps, here))
-            for parameter, value in zip(_parameters(target.node), given, strict=False)
-            for names, part in _pair_parts(parameter, value)
-            if (t := self._taint_of(part, env, requests)) and t.text != _URL
+            for parameter, value in zip(_list_parameters(target.node), given, strict=False)
+            for names, part in _pair_parameters_with_values(parameter, value)
+            if (t := self._taint_of_expression(part, env, requests)) and t.text != _URL
             for n in names
         }
         key = (
@@ -504,7 +517,7 @@ class _FlowReader:
         )
         if key not in self.run.results:
             self.run.results[key] = None
-            reader = self.run.reader_of(target.path, target.text, target.node)
+            reader = self.run.get_or_make_reader(target.path, target.text, target.node)
             self.run.results[key] = reader.read_function(target.node, passed, self.depth + 1)
         result = self.run.results[key]
         return None if re.search(_load_models()[0]["trusted_names"], name) else result
@@ -517,7 +530,7 @@ class _FlowReader:
         given = [c for c in arguments.named_children if c.type != "comment"]
         callee = _SPACE.sub("", node_text(function)[:_MAX_TEXT])
         callee = self.aliases.get(callee, callee)
-        taints = [self._taint_of(c, env, requests) for c in given]
+        taints = [self._taint_of_expression(c, env, requests) for c in given]
         for sink in _load_models()[1]:
             at = sink.argument if sink.argument >= 0 else len(given) - 1
             taint = taints[at] if 0 <= at < len(given) else None
