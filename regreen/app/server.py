@@ -34,7 +34,7 @@ from waitress.utilities import BadRequest, Error, RequestEntityTooLarge  # type:
 from regreen.adapters.clock import SystemClock
 from regreen.app.settings_loader import DASHBOARD_FILE
 from regreen.app.web import DeliveryIntake, make_web_application, open_store
-from regreen.bot.jobs import malloc_trim
+from regreen.bot.jobs.engine import limit_malloc_arenas, trim_memory
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.ports import Clock
 from regreen.domain.private_folders import hold_alone
@@ -68,7 +68,7 @@ def serve(settings: Settings, *, host: str, port: int, clock: Clock | None = Non
     if preparing.exitcode:
         return preparing.exitcode
     gc.collect()
-    malloc_trim.trim_memory()
+    trim_memory()
     gc.freeze()  # frozen objects stay shared: the collector does not touch them
     where = settings.home / DASHBOARD_FILE
     _log.info("the dashboard asks for REGREEN_DASHBOARD_AUTH, else for the token in %s", where)
@@ -99,12 +99,12 @@ def _make_all_tables(settings: Settings, clock: Clock) -> None:
 
 
 def _run_web(settings: Settings, listener: socket.socket, clock: Clock) -> None:
-    malloc_trim.limit_malloc_arenas()
+    limit_malloc_arenas()
     store = open_store(settings, clock)
     intake = DeliveryIntake(store, clock, settings)
     server = HttpServer(make_web_application(settings, store, clock, intake), listener)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    malloc_trim.trim_memory()
+    trim_memory()
     server.run()
     intake.close()
 
@@ -133,14 +133,14 @@ def run_jobs(
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
-    malloc_trim.limit_malloc_arenas()
+    limit_malloc_arenas()
     app = build_app(settings, worker=worker, clock=clock)
     with _hold_database(app.store.engine.url.database, app.store.engine.dialect.name):
         running = app.make_worker()
         running.start()
         if is_first:
             app.enqueue_startup_work()
-        malloc_trim.trim_memory()
+        trim_memory()
         _log.info("worker %s is running", worker)
         ended.wait()
         running.stop()

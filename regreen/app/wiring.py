@@ -336,6 +336,8 @@ class JobModelFactory:
                 purpose=entry.purpose,
                 model=entry.model,
                 cost=entry.cost,
+                sent=entry.sent,
+                masked=entry.masked,
             )
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _BLANK_CHARACTERS = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Letters that show nothing, besides those that Unicode itself calls format or control characters."""
@@ -24,6 +24,18 @@ _ISSUE_SIGN = re.compile(r"#(?=\d)|(?<=GH)-(?=\d)|(?<=gh)-(?=\d)")
 def count_noun(number: int, noun: str, many: str = "") -> str:
     """A number with its noun; `many` is the plural where that is not `noun` with an s."""
     return f"{number} {noun if number == 1 else many or noun + 's'}"
+
+
+def format_line_ranges(lines: Iterable[int], most: int = 20) -> str:
+    """Line numbers as ranges, such as "3-5, 9"; past so many ranges they are cut visibly."""
+    spans: list[list[int]] = []
+    for line in sorted(set(lines)):
+        if spans and line == spans[-1][1] + 1:
+            spans[-1][1] = line
+        else:
+            spans.append([line, line])
+    shown = [f"{a}" if a == b else f"{a}-{b}" for a, b in spans[:most]]
+    return ", ".join(shown) + (", …" if len(spans) > most else "")
 
 
 def remove_hidden(text: str) -> str:

@@ -165,10 +165,12 @@ class ReviewTestRun:
 
 @dataclass(frozen=True, slots=True)
 class WalkthroughStep:
-    """What a change does to one file."""
+    """What a change does to one file, and how many lines it adds and removes there."""
 
     path: str
     text: str
+    added: int = 0
+    removed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,11 +384,21 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
+class SentPart:
+    """A part of a request to a model: what it is and, where it is of a file, which lines of which."""
+
+    what: str
+    path: str = ""
+    lines: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One turn of a conversation with a model.
 
     `raw` holds the provider's own blocks of an assistant turn: a thinking model needs its thoughts back,
     unchanged, with the results of the tools it called. Make such a turn with `ModelAnswer.as_message`.
+    `sent` names what of the repository the texts hold.
     """
 
     role: Literal["user", "assistant"]
@@ -394,6 +406,7 @@ class Message:
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
     raw: tuple[dict[str, object], ...] = ()
+    sent: tuple[SentPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +415,8 @@ class ModelRequest:
 
     `purpose` names it in the ledger ("review/intent"); `force` names the one tool that must be called, for
     a structured answer; `cache_messages` is how many leading messages are a stable prefix worth caching;
-    `salt` distinguishes samples that repeat a request on purpose.
+    `salt` distinguishes samples that repeat a request on purpose; `masked` counts the lines in which the client has
+    hidden a credential.
     """
 
     purpose: str
@@ -413,6 +427,7 @@ class ModelRequest:
     max_tokens: int = 4096
     cache_messages: int = 0
     salt: str = ""
+    masked: int = 0
 
 
 @dataclass(frozen=True, slots=True)

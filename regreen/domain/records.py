@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, TypeVar
 
-from regreen.domain.models import Cost
+from regreen.domain.models import Cost, SentPart
 from regreen.domain.state_records import StateRecord
 
 Record = TypeVar("Record", bound=StateRecord)
@@ -99,7 +99,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class LedgerLine:
-    """One model call and what it cost."""
+    """One model call, what it cost, what was sent, and in how many lines of that a credential was hidden."""
 
     at: datetime
     job: str
@@ -108,6 +108,8 @@ class LedgerLine:
     purpose: str
     model: str
     cost: Cost
+    sent: tuple[SentPart, ...] = ()
+    masked: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from regreen.code.diff import parse_bounded
 from regreen.code.paths import is_example, is_lock_file, is_source, is_test, is_vendored
 from regreen.code.python_calls import is_module, parse_python
 from regreen.code.symbols import Definition, read_outline
 from regreen.domain.errors import UserError
-from regreen.domain.models import Failure, StackFrame
+from regreen.domain.models import Failure, Message, SentPart, StackFrame
 from regreen.fixers.case import RepairCase
 from regreen.fixers.verify_patch import find_failing_sources
 from regreen.fixers.warm_engine import WarmEngine
@@ -262,17 +263,29 @@ _VALUES, _VALUE = 8, 15
 _MAX_SUSPECT_FUNCTIONS = 3
 
 
-def build_context(case: RepairCase, budget: int = 40_000) -> str:
-    """The context of the failure, as sections fenced as data. `budget` is in characters."""
+def build_context(case: RepairCase, budget: int = 40_000) -> Message:
+    """The context of the failure for a model, as sections fenced as data. `budget` is in characters."""
     parts: list[str] = []
+    sent: list[SentPart] = []
     left = budget
     for title, body in _make_sections(case):
-        if not body.strip() or left < 400:
+        spans = [] if isinstance(body, str) else body
+        text = "\n\n".join(s.format_lines(case) for s in spans) if spans else str(body or "")
+        if not text.strip() or left < 400:
             continue
-        shown = clip_text(body, min(left, max(2000, budget // 3)))
+        shown = clip_text(text, min(left, max(2000, budget // 3)))
         parts.append(f"## {title}\n{fence_text(case, shown)}")
         left -= len(shown)
-    return "\n\n".join(parts)
+        places = [(span.path, f"{span.start}-{span.end}") for span in spans]
+        if title in _DIFF_TITLES:
+            places = [(file.path, "") for file in parse_bounded(shown).files]
+        sent += [SentPart(title, *place) for place in places] or [SentPart(title)]
+    return Message("user", "\n\n".join(parts), sent=tuple(dict.fromkeys(sent)))
+
+
+_CHANGE_TITLE = "What the change under repair did there"
+_CULPRIT_TITLE = "What the culprit commit did"
+_DIFF_TITLES = {_CHANGE_TITLE, _CULPRIT_TITLE}
 
 
 def fence_text(case: RepairCase, text: str) -> str:
@@ -281,7 +294,8 @@ def fence_text(case: RepairCase, text: str) -> str:
     return f"<{mark}>\n{text.replace(mark, 'data')}\n</{mark}>"
 
 
-def _make_sections(case: RepairCase) -> Iterator[tuple[str, str]]:
+def _make_sections(case: RepairCase) -> Iterator[tuple[str, str | Sequence[_LineRange]]]:
+    """Titles with texts, or with the lines to show."""
     frames = suspect_frames(case)
     tests = _failing_test_sources(case)
     yield "The failing command", f"{case.before.command}\nexit {case.before.exit_code}"
@@ -299,18 +313,15 @@ def _make_sections(case: RepairCase) -> Iterator[tuple[str, str]]:
         for span in _ranges_named_by_tests(case, tests)
         if not any(shown.covers(span) for shown in path)
     ]
-    yield "Source on the failing path", "\n\n".join(span.format_lines(case) for span in path)
-    yield (
-        "Source of what the failing tests name",
-        "\n\n".join(span.format_lines(case) for span in named),
-    )
+    yield "Source on the failing path", path
+    yield "Source of what the failing tests name", named
     suspects = rank_suspects(case)
     yield (
         "Suspect lines, most suspect first (run by failing tests and seldom by passing ones)",
         "\n".join(_format_suspect(case, frame, score) for frame, score in suspects),
     )
     around = _suspect_ranges(case, suspects, [*path, *named])
-    yield "Source around the most suspect", "\n\n".join(span.format_lines(case) for span in around)
+    yield "Source around the most suspect", around
     yield (
         "What that code needs of its files",
         "\n\n".join(_find_imports_and_values(case, [*path, *named, *around])),
@@ -318,11 +329,8 @@ def _make_sections(case: RepairCase) -> Iterator[tuple[str, str]]:
     yield "What is missing, as the tests use it", sketch_missing_functions(case)
     yield "Who last touched those lines", list_last_commits(case, frames)
     yield "What the change did to the dependencies", describe_dependency_changes(case)
-    yield (
-        "What the change under repair did there",
-        _change_diff(case, [frame.path for frame in frames]),
-    )
-    yield "What the culprit commit did", _format_culprit(case)
+    yield _CHANGE_TITLE, _change_diff(case, [frame.path for frame in frames])
+    yield _CULPRIT_TITLE, _format_culprit(case)
     yield "What cheaper ways found", "\n".join(f"- {hint}" for hint in case.hints)
     yield "Map of the files around it", _outline_files(case, [frame.path for frame in frames])
 

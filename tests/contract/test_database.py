@@ -19,7 +19,7 @@ from regreen.adapters.store.database import Database
 from regreen.adapters.store.inbox import DeliveryInbox
 from regreen.adapters.store.tables import record_fields
 from regreen.domain.errors import OutsideError, UserError
-from regreen.domain.models import Cost, Signals
+from regreen.domain.models import Cost, SentPart, Signals
 from regreen.domain.records import AuditEntry, DeliveryRecord, LedgerLine, Order, ResultDocument
 from regreen.domain.state_records import (
     STATE_RECORDS,
@@ -483,7 +483,10 @@ def test_results_have_a_time_of_their_own(store: Database, clock: _Clock) -> Non
     store.save(dismissal)
     store.add_observation("verdict:1", "{}")
     cost = Cost(usd=1.0, calls=1, input_tokens=1, output_tokens=1, cached_tokens=0)
-    store.charge(LedgerLine(_START, "job", "octo/hello", 7, "review", "model", cost))
+    sent = (SentPart("the change", "shop/a.py", "1-9, 12"), SentPart("the issue's title and text"))
+    line = LedgerLine(_START, "job", "octo/hello", 7, "review", "model", cost, sent, masked=2)
+    store.charge(line)
+    assert store.ledger() == [line]
     for number in range(2100):
         store.cache_answer(f"answer-{number}", "{}")
     clock.time = _START + timedelta(days=700)

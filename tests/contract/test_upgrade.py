@@ -202,6 +202,8 @@ def test_a_database_without_a_version_is_migrated_from_the_first(url: str) -> No
         connection.execute(sa.text("ALTER TABLE deliveries DROP COLUMN pending"))
         for column in ("rank", "unsettled", "lost"):
             connection.execute(sa.text(f"ALTER TABLE jobs DROP COLUMN {column}"))
+        for column in ("sent", "masked"):
+            connection.execute(sa.text(f"ALTER TABLE ledger DROP COLUMN {column}"))
     store.create_or_upgrade_tables()
     assert _version(store) == SCHEMA_VERSION
     assert _differences(store) == []

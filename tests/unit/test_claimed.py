@@ -69,7 +69,7 @@ def code(tmp_path: Path) -> Code:
         given = {"path": "a.py", "title": "it fails", "input": "1", "happens": "no", "mend": "no"}
         row = finding(**(given | {"should": "yes"} | said))
         claims = read_claims({"findings": [row]}, change.files, context.head_text)
-        return verification_code(context, claims, shown, budget)
+        return "\n\n".join(verification_code(context, claims, shown, budget))
 
     return made
 

@@ -15,6 +15,8 @@ from regreen.code.symbol_index import (
     encode_outline,
 )
 from regreen.code.symbols import read_outline
+from regreen.domain.models import SentPart
+from regreen.reviewers.model.change_listing import name_pieces
 from regreen.reviewers.model.related_code import (
     changed_definitions,
     find_related_code,
@@ -145,8 +147,10 @@ def test_related_code_speaks_of_what_the_change_touches(story: Story) -> None:
     )
     context = story.context()
     assert changed_definitions(context, context.files) == [("shop/price.py", "price")]
-    assert "--- shop/cart.py lines 4-5 (calls price)" in find_related_code(
-        context, context.files, 500
+    (piece,) = find_related_code(context, context.files, 500)
+    assert piece.startswith("--- shop/cart.py lines 4-5 (calls price)")
+    assert name_pieces([piece, "--- a.py: nothing calls it"], "code") == (
+        SentPart("code", "shop/cart.py", "4-5"),
     )
 
 
@@ -159,6 +163,6 @@ def test_a_method_of_a_built_in_type_is_not_taken_for_the_repositorys(story: Sto
         {"shop/store.py": shop, "shop/use.py": use},
         {"shop/use.py": use.replace("load()", "options.get(1), load()")},
     )
-    found = find_related_code(story.context(), story.context().files, 900)
+    found = "\n\n".join(find_related_code(story.context(), story.context().files, 900))
     assert "shop/store.py lines 1-3" not in found
     assert "nothing in this repository calls use by its name" in found

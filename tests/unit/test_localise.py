@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from regreen.domain.job_control import StopCondition
-from regreen.domain.models import Failure, StackFrame
+from regreen.domain.models import Failure, Message, SentPart, StackFrame
 from regreen.fixers.case import FixJob, InitialFailure, RepairCase
 from regreen.fixers.localization import build_context
 from regreen.runs.trial import Trial
@@ -72,14 +72,19 @@ def files() -> dict[str, str]:
 
 def shown(tmp_path: Path, files: Mapping[str, str], *failures: Failure) -> dict[str, str]:
     """The sections of the pack by their titles."""
+    context = built(tmp_path, files, *failures)
+    sections = (part.partition("\n") for part in context.text.split("## ")[1:])
+    return {title: body for title, _, body in sections}
+
+
+def built(tmp_path: Path, files: Mapping[str, str], *failures: Failure) -> Message:
     repository = Repository(tmp_path / "repo")
     rev = repository.commit("start", files)
     job = FixJob(Trial(("pytest", "-q")), rev)
     stop = StopCondition(time.monotonic() + 60)
     before = InitialFailure("pytest -q", 1, failures)
     case = RepairCase(job, rev, before, {}, repository.open(), sandbox_or_skip(), stop)  # fmt: skip
-    sections = (part.partition("\n") for part in build_context(case).split("## ")[1:])
-    return {title: body for title, _, body in sections}
+    return build_context(case)
 
 
 def failing(test: str, *frames: StackFrame) -> Failure:
@@ -93,6 +98,14 @@ def test_a_name_is_followed_through_the_package_that_hands_it_on(
     named = shown(tmp_path, files, failing("test_maybe"))["Source of what the failing tests name"]
     assert "lib/_paths.py:9\n    9  def optional(value: Any) -> Any:" in named
     assert named.index("lib/_paths.py:9") < named.index("lib/checks.py:4")
+
+
+def test_what_is_shown_is_named_with_its_lines(tmp_path: Path, files: dict[str, str]) -> None:
+    frame = StackFrame("lib/_paths.py", 9, "optional")
+    sent = built(tmp_path, files, failing("test_maybe", frame)).sent
+    lines = [part.lines for part in sent if part.what == "Source on the failing path"]
+    assert (lines, {part.path for part in sent} >= {"lib/_paths.py"}) == (["9-11"], True)
+    assert SentPart("The failing command") in sent
 
 
 def test_what_a_test_reads_from_a_module_is_shown(tmp_path: Path, files: dict[str, str]) -> None:
@@ -173,7 +186,7 @@ def test_the_functions_that_only_failing_tests_run_are_shown_where_no_frame_lead
     failure = Failure("test_kept.py::test_kept", "KeyError", "'size'", "test_kept.py", 7)
     before = InitialFailure("python -m pytest -q", 1, (failure,))
     case = RepairCase(asked, rev, before, outcomes, repository.open(), sandbox_or_skip(), stop)  # fmt: skip
-    _, _, said = build_context(case).partition("## Source around the most suspect")
+    _, _, said = build_context(case).text.partition("## Source around the most suspect")
     assert "    5>     def __setattr__(self, name, value):" in said
     assert "    6>         self.__dict__[name] = value" in said
 

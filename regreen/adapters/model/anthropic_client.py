@@ -6,6 +6,7 @@ import hashlib
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from random import random
@@ -14,7 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from regreen.adapters.model.endpoints import ModelEndpoint, ModelOption
 from regreen.adapters.model.prices import ModelPrice
 from regreen.domain.errors import OutOfBudget, OutsideError
-from regreen.domain.models import Cost, Message, ModelAnswer, ModelRequest, Tool, ToolCall
+from regreen.domain.models import (
+    Cost,
+    Message,
+    ModelAnswer,
+    ModelRequest,
+    SentPart,
+    Tool,
+    ToolCall,
+)
 from regreen.secrets.redaction import redact_secrets
 
 if TYPE_CHECKING:
@@ -49,17 +58,20 @@ class _AnswerInterrupted(_ModelUnavailable):
 _NO_STREAM = (ValueError, TypeError, AttributeError, LookupError, AssertionError, RuntimeError)
 _Errors = tuple[type[Exception], ...]
 _BROKEN_OFF = "broken off"
+_NOT_SENT = frozenset({"purpose", "masked"})
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One model call for the ledger: its purpose, its cost, whether the answer was remembered."""
+    """One model call for the ledger; `masked` counts the lines of the request in which a credential was hidden."""
 
     purpose: str
     model: str
     cost: Cost
     stop: str
     remembered: bool
+    sent: tuple[SentPart, ...] = ()
+    masked: int = 0
 
 
 class AnthropicModel:
@@ -141,7 +153,9 @@ class AnthropicModel:
         return answer
 
     def _write_ledger_entry(self, request: ModelRequest, name: str, cost: Cost, stop: str) -> None:
-        self._ledger(LedgerEntry(request.purpose, name, cost, stop, remembered=False))
+        sent = tuple(dict.fromkeys(part for message in request.messages for part in message.sent))
+        entry = LedgerEntry(request.purpose, name, cost, stop, False, sent[:300], request.masked)
+        self._ledger(entry)
 
     def _reserve_cost(self, request: ModelRequest, name: str) -> float:
         """Reserve the highest possible cost of the call, so that parallel calls cannot break the cap together.
@@ -344,7 +358,9 @@ def _refuse_long_wait(response: Any) -> None:
 def request_hash(model: str, request: ModelRequest, effort: str | None = None) -> str:
     """The identity of a request: everything that is sent, and `salt`."""
     asked = {"model": model, "effort": effort} if effort else {"model": model}
-    content = {**asked, **{k: v for k, v in asdict(request).items() if k != "purpose"}}
+    content = {**asked, **{k: v for k, v in asdict(request).items() if k not in _NOT_SENT}}
+    for message in content["messages"]:
+        del message["sent"]
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -354,7 +370,7 @@ def _max_cost(request: ModelRequest, tokens: float, price: ModelPrice) -> float:
 
 def _most_tokens(request: ModelRequest) -> float:
     size = len(json.dumps(request.system)) + len(
-        json.dumps([asdict(m) for m in request.messages], default=str)
+        json.dumps([asdict(replace(m, sent=())) for m in request.messages], default=str)
     )
     size += len(json.dumps([asdict(t) for t in request.tools], default=str))
     return size / _CHARACTERS_PER_TOKEN + _MARGIN_TOKENS
@@ -370,7 +386,14 @@ def _remove_credentials(request: ModelRequest) -> ModelRequest:
         )
         for message in request.messages
     )
-    return replace(request, system=redact_secrets(request.system), messages=messages)
+    masked = (_count_lines(request.messages) - _count_lines(messages)).total()
+    system = redact_secrets(request.system)
+    return replace(request, system=system, messages=messages, masked=masked)
+
+
+def _count_lines(messages: Sequence[Message]) -> Counter[str]:
+    texts = [t for m in messages for t in (m.text, *(result.content for result in m.results))]
+    return Counter(line for text in texts for line in text.split("\n"))
 
 
 def _from_json(text: str) -> ModelAnswer:

@@ -24,7 +24,7 @@ from regreen.domain.list_queries import (
     ScheduleRun,
     TokenTotals,
 )
-from regreen.domain.models import Cost
+from regreen.domain.models import Cost, SentPart
 from regreen.domain.records import (
     AuditEntry,
     DeliveryRecord,
@@ -66,11 +66,9 @@ class ResultRows(StoreRows):
             "number": line.number,
             "purpose": line.purpose,
             "model": line.model,
-            "usd": line.cost.usd,
-            "calls": line.cost.calls,
-            "input_tokens": line.cost.input_tokens,
-            "output_tokens": line.cost.output_tokens,
-            "cached_tokens": line.cost.cached_tokens,
+            **asdict(line.cost),
+            "sent": json.dumps([[part.what, part.path, part.lines] for part in line.sent]),
+            "masked": line.masked,
         }
         with self._begin_transaction() as connection:
             connection.execute(sa.insert(t.ledger).values(row))
@@ -175,7 +173,15 @@ def ledger_line_from_row(row: Any) -> LedgerLine:
     """A ledger's row as a value."""
     cost = Cost(row.usd, row.calls, row.input_tokens, row.output_tokens, row.cached_tokens)
     return LedgerLine(
-        datetime_from_seconds(row.at), row.job, row.repo, row.number, row.purpose, row.model, cost
+        datetime_from_seconds(row.at),
+        row.job,
+        row.repo,
+        row.number,
+        row.purpose,
+        row.model,
+        cost,
+        tuple(SentPart(*part) for part in json.loads(row.sent)),
+        row.masked,
     )
 
 

@@ -120,6 +120,8 @@ ledger = sa.Table(
     sa.Column("input_tokens", sa.Integer, nullable=False),
     sa.Column("output_tokens", sa.Integer, nullable=False),
     sa.Column("cached_tokens", sa.Integer, nullable=False),
+    sa.Column("sent", sa.Text, nullable=False, server_default="[]"),
+    sa.Column("masked", sa.Integer, nullable=False, server_default="0"),
     sa.Index("ledger_by_job", "job"),
     sa.Index("ledger_by_repo_with_cost", "repo", "at", "usd"),
 )

@@ -18,7 +18,7 @@ from regreen.bot.trust import refuse_if_moved, require_clearance
 from regreen.domain.errors import UserError
 from regreen.domain.events import NewTestRequest, QuestionRequest
 from regreen.domain.github import COMMENT_SCOPE, GitHub, PullRequest, Repository, ReviewComment
-from regreen.domain.models import Cost, Message, ModelRequest, Tool, ToolResult
+from regreen.domain.models import Cost, Message, ModelRequest, SentPart, Tool, ToolResult
 from regreen.domain.ports import Mirror, Model
 from regreen.domain.repo_config import RepoConfig
 from regreen.domain.text_limits import shorten_text
@@ -69,13 +69,12 @@ def answer_question(services: Services, job: Job, ask: QuestionRequest) -> str:
     question = ask.question or (_EXPLAIN_THREAD_QUESTION if ask.thread else _EXPLAIN_QUESTION)
     material = table.material
     if question == _EXPLAIN_QUESTION and (findings := _list_open_findings(services, ask)):
-        material, question = (
-            f"{material}\n\n# What the review found\n{findings}",
-            f"{_EXPLAIN_QUESTION} {_FINDINGS_QUESTION}",
-        )
-    text = f"{_quote_untrusted(material)}\n\nThe question, from {ask.asked_by}: {question}"
+        more = f"{material.text}\n\n# What the review found\n{findings}"
+        material = Message("user", more, sent=(*material.sent, SentPart("what the review found")))
+        question = f"{_EXPLAIN_QUESTION} {_FINDINGS_QUESTION}"
+    text = f"{_quote_untrusted(material.text)}\n\nThe question, from {ask.asked_by}: {question}"
     request = ModelRequest(
-        "ask", _SYSTEM_PROMPT, (Message("user", text),), max_tokens=_ANSWER_TOKENS
+        "ask", _SYSTEM_PROMPT, (replace(material, text=text),), max_tokens=_ANSWER_TOKENS
     )
     answer = _ask_for_whole_answer(table.model, request)
     job.check_cancelled()
@@ -155,7 +154,7 @@ class _AnswerContext:
     config: RepoConfig
     pull: PullRequest | None
     git: Mirror
-    material: str
+    material: Message
     model: Model
     cost: Callable[[], Cost]
 
@@ -181,11 +180,12 @@ class _AnswerContext:
         git = services.mirrors.fetch(github, repository, refs, job.cancel)
         if pull is not None:
             thread = ask.thread if isinstance(ask, QuestionRequest) else None
-            text = read_pull_context(github, git, pull, config, thread)
+            material = read_pull_context(github, git, pull, config, thread)
         else:
             issue = github.issue_text(number)
-            text = f"{issue.title}\n\n{issue.body}"
-        return cls(github, repository, config, pull, git, text, model[0], model[1])
+            sent = (SentPart("the issue's title and text"),)
+            material = Message("user", f"{issue.title}\n\n{issue.body}", sent=sent)
+        return cls(github, repository, config, pull, git, material, model[0], model[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +202,8 @@ def _try_proposed_tests(
     assert table.pull is not None  # noqa: S101 - see write_test
     lines = load_uncovered_lines(services, table.github.repo, table.pull)
     about = describe_wanted_test(lines, wanted)
-    messages: tuple[Message, ...] = (
-        Message("user", f"{_quote_untrusted(table.material)}\n\n{about}"),
-    )
+    text = f"{_quote_untrusted(table.material.text)}\n\n{about}"
+    messages: tuple[Message, ...] = (replace(table.material, text=text),)
     for _ in range(_MAX_TEST_ROUNDS):
         request = ModelRequest(
             "test",
@@ -320,7 +319,7 @@ _MAX_COMMENTS = 20
 
 def read_pull_context(
     github: GitHub, git: Mirror, pull: PullRequest, config: RepoConfig, thread: int | None
-) -> str:
+) -> Message:
     """The change with the code around it, the files that reviewers leave out, and the thread of a comment.
 
     Args:
@@ -334,7 +333,7 @@ def read_pull_context(
         base=pull.base_sha, head=pull.head_sha, title=pull.title, body=pull.body, config=config
     )
     with isolation.name_failed_input("the change"):
-        parts = isolation.run_in_child(_read_change_context, job, git, limits=_READING_LIMITS)
+        parts, sent = isolation.run_in_child(_read_change_context, job, git, limits=_READING_LIMITS)
     if thread is not None and (
         messages := list(_thread_messages(github.review_comments(pull.number), thread))
     ):
@@ -342,21 +341,25 @@ def read_pull_context(
             "# The thread in which this is asked, its first remark first\n"
             + fence_data("thread", "\n\n".join(messages[:_MAX_COMMENTS]))
         )
-    return "\n\n".join(parts)
+        sent.append(SentPart("the thread of the comment"))
+    return Message("user", "\n\n".join(parts), sent=tuple(sent))
 
 
-def _read_change_context(job: ReviewJob, git: Mirror) -> list[str]:
+def _read_change_context(job: ReviewJob, git: Mirror) -> tuple[list[str], list[SentPart]]:
     context, _ = make_context(job, git=git, sandbox=None, model=None)
     portions, _ = make_portions(context, find_related_code, most=_MAX_PORTIONS)
     parts = [p.text for p in portions] or [fence_data("author", f"{job.title}\n\n{job.body}")]
     shown = {f.path for p in portions for f in p.files}
+    sent = [part for p in portions for part in p.sent]
+    sent = sent or [SentPart("the pull request's title and text")]
     rest = [f.path for f in context.change.files if f.path not in shown]
     if rest:
         diff = git.diff(context.merge_base, context.head, paths=rest)
         parts.append(
             "# The rest of the change\n" + fence_data("diff", shorten_text(diff, _MAX_REST_CHARS))
         )
-    return parts
+        sent += [SentPart("the rest of the change, as far as it fits", path) for path in rest]
+    return parts, list(dict.fromkeys(sent))
 
 
 def _thread_messages(remarks: list[ReviewComment], root: int) -> Iterator[str]:

@@ -8,6 +8,7 @@ the same steps without paying again.
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import logging
 import os
@@ -20,7 +21,6 @@ from typing import IO
 
 from croniter import CroniterError, croniter
 
-from regreen.bot.jobs import malloc_trim
 from regreen.bot.jobs.runner import Job, JobRunner
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.events import RepositoryRef, Tick
@@ -193,7 +193,7 @@ class JobWorker:
             (_HEARTBEAT_SECONDS, lambda: self._store.record_heartbeat(self._runner.worker)),
             (_HEARTBEAT_SECONDS, self._runner.hand_over),
             (_TICK_S, self._tick),
-            (_TRIM_S, malloc_trim.trim_memory),
+            (_TRIM_S, trim_memory),
         ]
         next_run = [float("-inf")] * len(chores)
         while not self._stop.wait(1.0):
@@ -225,3 +225,29 @@ def _lock_worker_name(home: Path, worker: str) -> IO[str]:
     lock.write(str(os.getpid()))
     lock.flush()
     return lock
+
+
+# Unused memory is returned to the system, if the C library can.
+
+_M_ARENA_MAX = -8
+_MAX_ARENAS = 2
+
+
+def limit_malloc_arenas() -> None:
+    """Let threads share heaps. Call it before many threads exist.
+
+    glibc gives nearly every thread its own heap, and each heap keeps its peak size; Python's threads hardly ever
+    allocate at the same time.
+    """
+    _call_libc("mallopt", _M_ARENA_MAX, _MAX_ARENAS)
+
+
+def trim_memory() -> None:
+    """Return free memory after the imports and after large jobs; that is about a tenth of the total."""
+    _call_libc("malloc_trim", 0)
+
+
+def _call_libc(name: str, *arguments: int) -> None:
+    function = getattr(ctypes.CDLL(None), name, None)
+    if function is not None:  # other C libraries have no `malloc_trim`
+        function(*arguments)

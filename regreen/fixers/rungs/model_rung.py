@@ -13,6 +13,7 @@ from regreen.domain.models import (
     ModelAnswer,
     ModelRequest,
     RungName,
+    SentPart,
     Tool,
     ToolCall,
     ToolResult,
@@ -369,7 +370,8 @@ class RepairLoop:
         self.format_errors = 0
         self.since_progress += 1
         results = [self._run_call(call) for call in answer.calls]
-        self.messages.append(Message("user", "", results=tuple(results)))
+        sent = tuple(map(_name_reply, answer.calls))
+        self.messages.append(Message("user", "", results=tuple(results), sent=sent))
         self._check_repetition(answer.calls, results)
         if self.since_progress > _NO_PROGRESS and self.over is None:
             self.over = ("gave_up", "no progress for too long")
@@ -597,6 +599,15 @@ class RepairLoop:
             self._add_text(REPETITION_WARNING)
 
 
+def _name_reply(call: ToolCall) -> SentPart:
+    """What the reply to a tool call holds of the repository, in the words of the call."""
+    path = str(call.input.get("path") or "")[:300]
+    if call.name != "read":
+        return SentPart(f"what the tool {call.name} answered", path)
+    first, last = call.input.get("start") or 1, call.input.get("end") or "the end"
+    return SentPart("read by the model", path, f"{first} to {last}"[:40])
+
+
 def turn_from_answer(answer: ModelAnswer) -> tuple[Message, ...]:
     """An answer as a turn of the conversation; none if it is empty, since the API rejects empty turns."""
     return (answer.as_message(),) if answer.text or answer.calls or answer.raw else ()
@@ -680,8 +691,8 @@ class ModelRung:
         if _deserves_second_attempt(ended, case, budget):
             earlier = _describe_refused_attempt(ended)
             again = SECOND_ATTEMPT_PROMPT.format(earlier=earlier)
-            again += LOOP_PROMPT + material
-            ended = _run_repair_loop(case, judge, budget, (Message("user", again),), salt="second")
+            opening = replace(material, text=again + LOOP_PROMPT + material.text)
+            ended = _run_repair_loop(case, judge, budget, (opening,), salt="second")
             trail += ["second attempt", *ended.trail]
             hypotheses += ended.hypotheses
         stands = ended.judgement if ended.judgement and ended.judgement.is_accepted else None
@@ -719,13 +730,13 @@ class _FirstAnswer:
 
 
 def _ask_once(
-    case: RepairCase, judge: JudgeProposal, budget: ModelBudget, material: str, trail: list[str]
+    case: RepairCase, judge: JudgeProposal, budget: ModelBudget, material: Message, trail: list[str]
 ) -> _FirstAnswer:
     """Ask one question with the whole context; its edits pass the same checks as the loop's."""
     request = ModelRequest(
         purpose="fix/one-shot",
         system=SYSTEM_PROMPT,
-        messages=(Message("user", ONE_SHOT + material),),
+        messages=(replace(material, text=ONE_SHOT + material.text),),
         tools=LOOP_TOOLS,
         force="propose",
         max_tokens=8192,

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from regreen.code.diff import DiffLine, FileChange, parse_bounded
+from regreen.code.markdown_sanitizer import format_line_ranges
 from regreen.code.path_settings import find_instructions
 from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module
 from regreen.code.symbols import read_outline
-from regreen.domain.models import UnreadFile
+from regreen.domain.models import SentPart, UnreadFile
 from regreen.domain.text_limits import shorten_text
 from regreen.packages.manifests_and_locks import read_declared
 from regreen.packages.python_version import read_python_versions
@@ -37,16 +38,21 @@ _CHEAP_TOKENS = 3000
 _MAX_BODY_CHARACTERS = 4000
 CHARACTERS_PER_TOKEN = 3.5
 
-FindRelated = Callable[[ReviewContext, Sequence[FileChange], int], str]
-"""Finds code elsewhere in the repository that bears on these files, within so many tokens."""
+FindRelated = Callable[[ReviewContext, Sequence[FileChange], int], Sequence[str]]
+"""Finds pieces of code elsewhere in the repository that bear on these files, within so many tokens.
+
+The first line of a piece names its place: `name_pieces` reads it.
+"""
+_PIECE_PLACE = re.compile(r"--- ([^\n]{1,500}) lines (\d{1,7}-\d{1,7}) \(")
 
 
 @dataclass(frozen=True, slots=True)
 class ChangePortion:
-    """One portion of a change as text for a model; `files` are those it shows whole."""
+    """One portion of a change as text for a model; `files` are those it shows whole, `sent` names all that it holds."""
 
     text: str
     files: tuple[FileChange, ...]
+    sent: tuple[SentPart, ...] = ()
 
 
 def make_portions(
@@ -61,25 +67,42 @@ def make_portions(
         most: portions at the most; files past them are reported as unread.
     """
     room = int(budget * CHARACTERS_PER_TOKEN)
-    portions: list[list[tuple[FileChange, str]]] = [[]]
+    portions: list[list[_ListedFile]] = [[]]
     files, past = select_riskiest(context.files)
     unread: list[UnreadFile] = list(past)
     for file in files:
         if not file.hunks:
             continue
-        text = _format_file(context, file, room)
-        if text is None:
+        listed = _format_file(context, file, room)
+        if listed is None:
             unread.append(UnreadFile(file.path, "larger than one model call can read with care"))
             continue
-        if sum(len(t) for _, t in portions[-1]) + len(text) > room and portions[-1]:
+        if sum(len(one.text) for one in portions[-1]) + len(listed.text) > room and portions[-1]:
             portions.append([])
-        portions[-1].append((file, text))
+        portions[-1].append(listed)
     for portion in portions[most:]:
-        unread += [UnreadFile(f.path, "past the model's budget for one review") for f, _ in portion]
+        unread += [
+            UnreadFile(one.file.path, "past the model's budget for one review") for one in portion
+        ]
     made = tuple(
         _make_portion(context, portion, related, budget) for portion in portions[:most] if portion
     )
     return made, tuple(unread)
+
+
+@dataclass(frozen=True, slots=True)
+class _ListedFile:
+    """A file's change as text, and the lines of the file that the text holds."""
+
+    file: FileChange
+    text: str
+    lines: str
+
+
+def name_pieces(pieces: Iterable[str], what: str) -> tuple[SentPart, ...]:
+    """The places of pieces of code; a piece that only says something of a file holds none of it."""
+    places = (_PIECE_PLACE.match(piece) for piece in pieces)
+    return tuple(SentPart(what, place[1], place[2]) for place in places if place)
 
 
 def fence_data(name: str, text: str) -> str:
@@ -98,31 +121,35 @@ def show_invisible(text: str) -> str:
 
 def _make_portion(
     context: ReviewContext,
-    portion: Sequence[tuple[FileChange, str]],
+    portion: Sequence[_ListedFile],
     related: FindRelated | None,
     budget: int,
 ) -> ChangePortion:
-    files = tuple(f for f, _ in portion)
+    files = tuple(one.file for one in portion)
+    sent = [SentPart("the pull request's title and text")]
+    sent += [SentPart("the change", one.file.path, one.lines) for one in portion]
     parts = [
         "# The pull request, in its author's words\n"
         + fence_data(
             "author", f"{context.title}\n\n{shorten_text(context.body, _MAX_BODY_CHARACTERS)}"
         ),
         "# The change\nEach line: its number in the file afterwards, `+` added, `-` removed (no number), else kept. "
-        "`...` stands for lines left out.\n" + "\n\n".join(text for _, text in portion),
+        "`...` stands for lines left out.\n" + "\n\n".join(one.text for one in portion),
     ]
     if instructions := find_instructions(context.config, (f.path for f in files)):
         parts.insert(0, "# What the maintainers ask reviewers to mind\n" + instructions)
     if facts := project_facts(context, files):
         parts.append("# What the project says of where it runs\n" + fence_data("project", facts))
+        sent.append(SentPart("the versions that the project declares"))
     if related is not None and (
         found := related(context, files, _related_code_budget(parts, budget))
     ):
         parts.append(
             "# Code elsewhere in the repository that bears on it\n"
-            + fence_data("repository", found)
+            + fence_data("repository", "\n\n".join(found))
         )
-    return ChangePortion("\n\n".join(parts), files)
+        sent += name_pieces(found, "code that bears on it")
+    return ChangePortion("\n\n".join(parts), files, tuple(sent))
 
 
 def _related_code_budget(parts: Sequence[str], budget: int) -> int:
@@ -131,7 +158,7 @@ def _related_code_budget(parts: Sequence[str], budget: int) -> int:
     return min(budget // 3, max(_MIN_RELATED_TOKENS, _CHEAP_TOKENS - change, change // 3))
 
 
-def _format_file(context: ReviewContext, file: FileChange, room: int) -> str | None:
+def _format_file(context: ReviewContext, file: FileChange, room: int) -> _ListedFile | None:
     """A file's change with as much around it as there is room for; None where even the hunks alone are too much."""
     whole = _with_whole_file(context, file)
     for wide in (_with_functions(context, whole), file) if whole is not None else (file,):
@@ -139,7 +166,9 @@ def _format_file(context: ReviewContext, file: FileChange, room: int) -> str | N
             "diff", "\n".join(_format_rows(wide))
         )
         if len(text) <= room:
-            return text
+            shown = (line.new for hunk in wide.hunks for line in hunk.lines)
+            lines = format_line_ranges(number for number in shown if number is not None)
+            return _ListedFile(file, text, lines)
     return None
 
 

@@ -18,6 +18,7 @@ from regreen.domain.models import (
     Evidence,
     ProofStatus,
     RunResult,
+    SentPart,
     Signals,
     SkippedReviewer,
     UnreadFile,
@@ -138,6 +139,7 @@ class _Bench:
     existing: str = ""
     plain: bool = False
     doubt: str = ""
+    sent: tuple[SentPart, ...] = ()
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -225,7 +227,9 @@ class ClaimTester:
             first = self._run_existing(bench, files)
         if files:
             text = f"{', '.join(files)}: {_describe_outcome(first)}\n\n{(context.head_text(files[0]) or '')[:_SHOWN_TEST_CHARACTERS]}"
-            bench = replace(bench, existing=EXISTING_TESTS_PROMPT + fence_data("repository", text))
+            sent = (SentPart("the beginning of an existing test file", files[0]),)
+            existing = EXISTING_TESTS_PROMPT + fence_data("repository", text)
+            bench = replace(bench, existing=existing, sent=sent)
         self._bench = bench
         self._until = time.monotonic() + _MAX_SECONDS
         return bench
@@ -243,6 +247,7 @@ class ClaimTester:
     def _try_claim(
         self, bench: _Bench, portion: ChangePortion, claim: ModelClaim, *, mended: bool
     ) -> ClaimEvidence:
+        portion = replace(portion, sent=(*portion.sent, *bench.sent))
         asked = f"{WRITE_TEST_PROMPT}{bench.existing}\n\n{fence_data('claims', claim.full_text)}"
         test = self._ask_for_test(portion, asked)
         if isinstance(test, str):

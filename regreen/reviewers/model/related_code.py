@@ -45,16 +45,18 @@ EVERYDAY_NAMES = frozenset(
 """Methods of the built-in types: a call by such a name does not identify a method of the repository."""
 
 
-def find_related_code(context: ReviewContext, files: Sequence[FileChange], budget: int) -> str:
-    """Code that the change newly calls, bases of its classes, callers of what it changes; "" without any.
+def find_related_code(
+    context: ReviewContext, files: Sequence[FileChange], budget: int
+) -> Sequence[str]:
+    """Pieces of code that the change newly calls, bases of its classes, callers of what it changes.
 
     `budget` is in tokens. What no import and no file ties to the change brings nothing.
     """
     if context.git is None:
-        return ""
+        return ()
     graph = context.call_graph
     pieces = _find_linked_code(context, graph, files) if graph is not None else iter(())
-    return "\n\n".join(fit_budget(pieces, budget))
+    return fit_budget(pieces, budget)
 
 
 def changed_definitions(

@@ -25,7 +25,7 @@ from regreen.domain.models import (
 from regreen.domain.ports import Model
 from regreen.domain.text_limits import shorten_text
 from regreen.reviewers.context import EarlierFinding, ReviewContext
-from regreen.reviewers.model.change_listing import ChangePortion, fence_data
+from regreen.reviewers.model.change_listing import ChangePortion, fence_data, name_pieces
 from regreen.reviewers.model.claims import CLAIM_REACHES, ModelClaim, join_claims
 from regreen.reviewers.model.related_code import EVERYDAY_NAMES, fit_budget, format_excerpt
 from regreen.reviewers.model.review_prompts import (
@@ -66,7 +66,7 @@ def ask_verifier(
     model: Model,
     portion: ChangePortion,
     claims: Sequence[ModelClaim],
-    code: str = "",
+    code: Sequence[str] = (),
     known: Sequence[EarlierFinding] = (),
 ) -> tuple[VerifiedClaim, ...]:
     """Ask a second reader, who sees only the code and the claims, whether they are true.
@@ -85,7 +85,10 @@ def ask_verifier(
     claim = EARLIER_CLAIMS_PROMPT.format(last=len(known)) if known else ""
     asked = f"{VERIFIER_PROMPT}{claim}\n\n{fence_data('claims', listed)}"
     if code:
-        asked += f"\n\nCode that they rest on, as it stands after the change:\n{fence_data('repository', code)}"
+        text = fence_data("repository", "\n\n".join(code))
+        asked += f"\n\nCode that they rest on, as it stands after the change:\n{text}"
+        rests = name_pieces(code, "code that the claims rest on")
+        portion = replace(portion, sent=(*portion.sent, *rests))
     given = ask_for_input(
         model, make_question(portion, "review/second-reader", asked, VERDICTS_TOOL, 8000)
     )
@@ -141,7 +144,7 @@ def make_question(
     return ModelRequest(
         purpose=purpose,
         system=SYSTEM_PROMPT,
-        messages=(Message("user", portion.text), Message("user", asked)),
+        messages=(Message("user", portion.text, sent=portion.sent), Message("user", asked)),
         tools=REVIEW_TOOLS,
         force=tool.name,
         max_tokens=most,
@@ -228,8 +231,8 @@ _BUILT_IN_NAMES = (
 
 def verification_code(
     context: ReviewContext, claims: Sequence[ModelClaim], shown: str, budget: int = _BUDGET_TOKENS
-) -> str:
-    """Definitions that the claims rest on and `shown` does not show; "" where there are none.
+) -> Sequence[str]:
+    """Definitions that the claims rest on and `shown` does not show, a piece each.
 
     First come definitions that the faulty lines use, resolved by the file's imports and the enclosing class; then those
     that the claims name in backticks or by a distinctive name; then the rest of a long function around the fault.
@@ -242,7 +245,7 @@ def verification_code(
     """
     graph = context.call_graph
     if graph is None:
-        return ""
+        return ()
     found = [
         *(x for c in claims for x in _find_used_definitions(context, graph, c)),
         *(x for c in claims for x in _find_named_definitions(graph, c)),
@@ -262,7 +265,7 @@ def verification_code(
         or not is_test(path)  # a test shows what is asked of the code, not what the code does
     )
     new = (text for least, text in pieces if not _is_shown(text, shown, least))
-    return "\n\n".join(fit_budget(new, budget)[:_MAX_EXCERPTS])
+    return fit_budget(new, budget)[:_MAX_EXCERPTS]
 
 
 _Definitions = Iterator[tuple[str, Definition, str]]
