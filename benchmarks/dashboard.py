@@ -121,7 +121,7 @@ def pages(full: FlaskClient) -> list[str]:
         "/jobs?kind=bisect", "/jobs?repo=acme/shop7", "/jobs?repo=acme/shop7&state=failed", "/jobs?number=7", "/jobs?q=needle",
         "/reviews", "/reviews?repo=acme/shop7", "/fixes?q=needle", "/bisections", "/deliveries", "/deliveries?repo=acme/shop7",
         "/deliveries?q=needle", "/ledger", "/ledger?repo=acme/shop7", "/audit", "/audit?repo=acme/shop7", "/audit?q=needle",
-        "/calibration", "/jobs/fix/acme/shop7/7",
+        "/calibration", "/repositories/acme/shop7", "/jobs/fix/acme/shop7/7",
     ]  # fmt: skip
 
 

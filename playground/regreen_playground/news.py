@@ -89,5 +89,5 @@ class News:
 
 
 def _says(line: str) -> bool:
-    """Whether a line of a comment is text, not a hidden marker."""
-    return bool(line.strip()) and not line.startswith("<!--")
+    """Whether a line of a comment is text of its own, no hidden marker and no quotation."""
+    return bool(line.strip()) and not line.startswith(("<!--", "> "))

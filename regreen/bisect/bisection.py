@@ -94,6 +94,9 @@ def choose_python(
     search = _InterpreterSearch(runner, broken, fixed, say, lacking)
     search.try_in_turn(_list_candidates(git, sandbox, broken))
     chosen, runs = search.best or (runner, [runner(broken)])
+    log.list_later_runs(
+        "interpreter", [run for run in search.made if all(run is not r for r in runs)]
+    )
     for run in runs:
         log.record_run(run)
         say(f"bad commit {run.sha[:12]}: {_describe_run(run)}, {run.seconds:.1f} s")
@@ -104,7 +107,7 @@ def choose_python(
 
 @dataclass
 class _InterpreterSearch:
-    """Tries interpreters; `best` is the chosen one with its runs, `tried` says what is against the others."""
+    """Tries interpreters (`made`: every run); `best` is the chosen one with its runs, `tried` says what rules the others out."""
 
     runner: TrialRunner
     broken: str
@@ -113,6 +116,7 @@ class _InterpreterSearch:
     lacking: tuple[str, ...]
     tried: list[str] = field(default_factory=list)
     best: tuple[TrialRunner, list[CommitRun]] | None = None
+    made: list[CommitRun] = field(default_factory=list)
 
     def try_in_turn(self, candidates: Sequence[str | None]) -> None:
         """Run the ends under one after the other, until one fits or none can be at fault."""
@@ -124,6 +128,7 @@ class _InterpreterSearch:
                 self.say(f"trying Python {python or 'of the sandbox'}")
             attempt = self.runner.with_python(python)
             runs = _run_ends(attempt, self.broken, self.fixed, hopeful=not self.tried)
+            self.made += runs
             known |= {python, runs[0].python}
             first = first or (attempt, runs)
             if suspect and _is_alike([suspect[1][0], runs[0]]):
@@ -156,7 +161,8 @@ class _InterpreterSearch:
         """Whether two interpreters and the oldest lack the same module: none of them can be at fault then."""
         if not _misses_same_module(first, second):
             return False
-        return _misses_same_module(first, self.runner.with_python(oldest)(self.broken))
+        self.made.append(self.runner.with_python(oldest)(self.broken))
+        return _misses_same_module(first, self.made[-1])
 
 
 def _run_ends(
@@ -528,8 +534,9 @@ class _BisectionRun:
                 self.log.save_rate_history(
                     count_outcomes(session, session.state.likeliest_commit()[0])
                 )
+            dependency = self._find_dependency(session)  # its runs and notes belong to the result
             result = self._assemble_result(session, outcome, proof.verified)
-            return replace(result, dependency=self._find_dependency(session))
+            return replace(result, dependency=dependency)
         return self._assemble_result(session, "undecided", None)
 
     def _open_later_session(self, mended: str, broken: str, limit: SearchLimit) -> BisectSession:
@@ -564,7 +571,7 @@ class _BisectionRun:
                 path,
                 old.decode("utf-8", "replace"),
                 new.decode("utf-8", "replace"),
-                run=lambda trial: replace(self.plain, trial=trial)(sha),
+                run=lambda trial: self._run_package_trial(trial, sha),
                 judge=session.judge,
             )
             if blamed.upgrade is not None:
@@ -574,6 +581,11 @@ class _BisectionRun:
                 )
         self.notes.append(self._explain_no_package(moved))
         return None
+
+    def _run_package_trial(self, trial: Trial, sha: str) -> CommitRun:
+        run = replace(self.plain, trial=trial)(sha)
+        self.log.list_later_runs("package", [run])
+        return run
 
     def _explain_no_package(self, moved: list[str]) -> str:
         """Explain why no package is blamed, and what that would need."""
@@ -613,6 +625,7 @@ class _BisectionRun:
             command=self.job.trial.command_line,
             python=self.log.python,
             find_fix=self.job.find_fix,
+            slower=self.job.slower,
         )
 
     def _compute_deadline(self) -> float:

@@ -44,6 +44,7 @@ def prove_culprit(
         runner.prepare_run(reverted)
     runs = _rerun_culprit(session, culprit, git, runner)
     doubtful = [run for run in runs if not _is_as_expected(session, culprit, run)]
+    uncounted = [] if doubtful else runs
     if doubtful:
         session.count_runs(runs)
         if not session.is_sure_of(culprit):
@@ -51,44 +52,41 @@ def prove_culprit(
                 f"{run.sha[:12]}: {session.classify_run(run)[0]}" for run in doubtful
             )
             detail = f"running {session.commit_at(culprit)[:12]} and its parents again did not bear it out ({outcomes})"
-            return CulpritProof(False, CulpritVerification(("rerun",), False, detail, len(runs)))
+            return CulpritProof(False, CulpritVerification(("rerun",), False, detail))
     else:
         session.weigh_runs(runs)
         if not session.is_sure_of(culprit):
-            session.log.record_proof_runs(runs)
-            return CulpritProof(False, CulpritVerification(("rerun",), False, "", len(runs)))
+            session.store_weighed_runs(runs)
+            return CulpritProof(False, CulpritVerification(("rerun",), False, ""))
     if len(runs) < 2:
-        return CulpritProof(
-            True,
-            CulpritVerification(
-                (), False, "neither it nor its parents could be run again", len(runs)
-            ),
-        )
+        session.log.list_later_runs("proof", uncounted)
+        detail = "neither it nor its parents could be run again"
+        return CulpritProof(True, CulpritVerification((), False, detail))
     detail = _describe_outcomes(session, runs)
     taken_back = _test_revert(session, session.commit_at(culprit), git, runner, bad)
-    detail, spent = f"{detail}; {taken_back.detail}", len(runs) + taken_back.runs
+    detail = f"{detail}; {taken_back.detail}"
     if taken_back.works:
-        return CulpritProof(True, CulpritVerification(("rerun", "revert"), True, detail, spent))
+        session.log.list_later_runs("proof", uncounted)
+        return CulpritProof(True, CulpritVerification(("rerun", "revert"), True, detail))
     looked = check_later_commits(session, culprit, runner)
-    spent += len(looked.runs)
     doubts = [run for run in looked.runs if _is_repaired(session, run)]
     if doubts and looked.mended is None:
         session.count_runs(looked.runs)
         if not session.is_sure_of(culprit):
-            if not doubtful:
-                session.log.record_proof_runs(runs)
+            session.store_weighed_runs(uncounted)
             detail = f"{detail}; {doubts[0].sha[:12]} passed once, and contains it"
-            return CulpritProof(False, CulpritVerification(("rerun",), False, detail, spent))
+            return CulpritProof(False, CulpritVerification(("rerun",), False, detail))
     elif looked.runs and not doubts:
+        uncounted = [*uncounted, *looked.runs]
         detail = f"{detail}; {_describe_outcomes(session, list(looked.runs))}, which contain it"
-    return CulpritProof(True, CulpritVerification(("rerun",), True, detail, spent), looked)
+    session.log.list_later_runs("proof", uncounted)
+    return CulpritProof(True, CulpritVerification(("rerun",), True, detail), looked)
 
 
 @dataclass(frozen=True, slots=True)
 class _RevertResult:
     works: bool
     detail: str
-    runs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +199,6 @@ def _test_revert(
 ) -> _RevertResult:
     """Revert the commit on the bad end, whole and then its source alone, and run the result."""
     tried: list[str] = []
-    spent = 0
     for extent, chosen in (("whole", ()), ("its source alone", changed_source_paths(git, culprit))):
         if extent != "whole" and not chosen:
             continue
@@ -210,7 +207,7 @@ def _test_revert(
             tried.append(f"reverting it ({extent}) on {bad[:12]} conflicts")
             continue
         runs = _run_until_doubt(session, runner, commit)
-        spent += len(runs)
+        session.log.list_later_runs("revert", runs)
         outcomes = {session.classify_run(run)[0] for run in runs}
         wanted = "fail" if session.find_fix else "pass"
         if outcomes == {wanted}:
@@ -218,10 +215,10 @@ def _test_revert(
             does = "fails" if session.find_fix else "passes"
             part = " in its source alone" if chosen else ""
             detail = f"with it reverted{part} on {bad[:12]} the command {does}{times}"
-            return _RevertResult(True, detail, spent)
+            return _RevertResult(True, detail)
         reason = session.classify_run(runs[-1])[1]
         tried.append(f"reverting it ({extent}) on {bad[:12]} does not help: {reason}")
-    return _RevertResult(False, "; ".join(tried) or "nothing to revert", spent)
+    return _RevertResult(False, "; ".join(tried) or "nothing to revert")
 
 
 def _run_until_doubt(session: BisectSession, runner: CommitRunner, commit: str) -> list[CommitRun]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from regreen.bisect.result import (
     FailureRates,
     Observation,
     RangePoint,
+    RunPart,
     SearchedRange,
     Suspect,
 )
@@ -26,6 +28,7 @@ from regreen.bisect.run_log import RunLog
 from regreen.bisect.search import calibrate_distribution, calibrate_probability
 from regreen.bisect.session import BisectSession
 from regreen.bisect.verdict_memory import CommitRun
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.domain.ports import Git
 
 # A bisection as an SVG: the whole range as a strip from good to bad, and the important commits one by one.
@@ -81,10 +84,9 @@ def render_plot(result: Bisection, title: str) -> str:
 
 def _format_subtitle(result: Bisection) -> str:
     count = result.range.merges
-    merges = f", {count} merge{'' if count == 1 else 's'}" if count else ""
-    return (
-        f"{result.tests} tests over {result.range.commits} commits{merges}, {result.seconds:.0f} s"
-    )
+    merges = f", {count_noun(count, 'merge')}" if count else ""
+    runs, commits = count_noun(result.runs, "run"), count_noun(result.range.commits, "commit")
+    return f"{runs} over {commits}{merges}, {result.seconds:.0f} s"
 
 
 # --- the whole range -------------------------------------------------------------------------------
@@ -360,8 +362,17 @@ __all__ = [
     "render_text",
 ]
 
+RUN_PARTS: dict[RunPart, str] = {
+    "search": "of the search",
+    "proof": "of the proof",
+    "revert": "with the culprit reverted",
+    "package": "with single packages",
+    "interpreter": "under other interpreters",
+}
+"""What runs were for, in the order in which a report lists them."""
 _UNKNOWN_RATE = (0.5, 0.0, 1.0)
 _MAX_LISTED = 10
+_MAX_LISTED_RUNS = 200
 _MIN_VISIBLE_PROBABILITY = 0.005  # a smaller probability has no bar
 _MAX_PLOTTED_ROWS = 15
 _BAR_CHARACTERS = 30  # characters of a bar for certainty
@@ -390,6 +401,8 @@ def assemble_bisection(
         if (observation := _make_observation(judge, run, reused=reused)).outcome != "untestable"
         or not run.elsewhere
     )
+    later = sorted(log.later, key=lambda pair: list(RUN_PARTS).index(pair[0]))
+    later_runs = tuple(_make_observation(judge, run, part=part) for part, run in later)
     untestable = tuple(
         dict.fromkeys(
             observation.sha for observation in observations if observation.outcome == "untestable"
@@ -415,6 +428,7 @@ def assemble_bisection(
             seconds,
             signature=wanted,
             notes=notes,
+            later_runs=later_runs,
         )
     history = session.history
     best, probability = session.state.likeliest_commit()
@@ -447,6 +461,7 @@ def assemble_bisection(
         signature=wanted,
         notes=notes,
         narrowing=tuple(session.narrowing),
+        later_runs=later_runs,
     )
 
 
@@ -458,6 +473,15 @@ def render_document(result: Bisection) -> dict[str, Any]:
     return shown
 
 
+def describe_runs(result: Bisection) -> str:
+    """How many runs there were, and for what: every report counts them alike, and as many as it lists."""
+    counts = Counter({"search": result.tests}) + Counter(run.part for run in result.later_runs)
+    parts = [f"{counts[part]} {words}" for part, words in RUN_PARTS.items() if counts[part]]
+    whole = count_noun(counts.total(), "run") + (f": {', '.join(parts)}" if len(parts) > 1 else "")
+    known = sum(run.reused for run in result.observations)
+    return whole + (f"; {known} known before" if known else "")
+
+
 def render_headline(result: Bisection) -> str:
     """The result in one sentence."""
     verb = "repaired" if result.find_fix else "broke"
@@ -465,8 +489,9 @@ def render_headline(result: Bisection) -> str:
         case "found":
             assert result.culprit is not None  # noqa: S101 - what `found` means
             how = "verified" if _is_proven(result) else "likely"
+            package = f"{_name_upgrade(result.dependency)}, in " if result.dependency else ""
             return (
-                f"{result.culprit.sha[:12]} {verb} it ({how}, {result.probability:.1%}): "
+                f"{package}{result.culprit.sha[:12]} {verb} it ({how}, {result.probability:.1%}): "
                 f"{result.culprit.subject}"
             )
         case "narrowed":
@@ -490,7 +515,7 @@ def render_headline(result: Bisection) -> str:
                 if likeliest
                 else ""
             )
-            return f"undecided after {result.tests} runs{hint}"
+            return f"undecided after {count_noun(result.runs, 'run')}{hint}"
 
 
 def _describe_older_failure(result: Bisection, sure: str) -> str:
@@ -528,8 +553,9 @@ def render_text(result: Bisection) -> str:
     lines += [
         f"  range    {good}..{result.range.bad[:12]}"
         + (f": {_format_extent(result.range)}" if result.range.commits else ""),
-        f"  cost     {result.tests} runs in {result.rounds} rounds, {result.builds} environment{'' if result.builds == 1 else 's'}, "
-        f"{result.seconds:.0f} s" + (f", Python {result.python}" if result.python else ""),
+        f"  ran      {describe_runs(result)}",
+        f"  cost     {count_noun(result.rounds, 'round')}, {count_noun(result.builds, 'environment')}, {result.seconds:.0f} s"
+        + (f", Python {result.python}" if result.python else ""),
     ]
     if result.untestable:
         lines += [f"  skipped  {len(result.untestable)} commits could not be tested"]
@@ -559,26 +585,38 @@ def render_markdown(result: Bisection) -> str:
     lines += [f"- estimated failure rate: {_describe_rates(result)}"] if result.culprit else []
     over = f" over {_format_extent(result.range)}" if result.range.commits else ""
     lines += [
-        f"- {result.tests} run{'' if result.tests == 1 else 's'}{over}, "
-        f"{result.builds} environment{'' if result.builds == 1 else 's'}, {result.seconds:.0f} s",
+        f"- {describe_runs(result)}{over and ',' + over}; {count_noun(result.builds, 'environment')}, {result.seconds:.0f} s",
     ]
     if result.untestable:
         lines += [f"- {len(result.untestable)} commits could not be tested"]
     lines += [f"- {_escape_markup(note)}" for note in result.notes]
     lines += [f"- repeat it: `{result.repeat}`"] if result.repeat else []
     lines += _posterior_plot(result)
-    lines += [
-        "",
-        "<details><summary>Every run</summary>",
-        "",
-        "| commit | outcome | why | seconds |",
-        "| --- | --- | --- | --- |",
+    return "\n".join([*lines, "", *_list_runs(result)])
+
+
+def _list_runs(result: Bisection) -> list[str]:
+    """A folded table of the runs: first those that were known before, then as many as were counted."""
+    rows = [
+        f"| {'known before' if run.reused else RUN_PARTS[run.part]} | {_name_commit(result, run)} | {run.outcome} "
+        f"| {_escape_markup(run.reason)[:120]} | {run.seconds:.1f} |"
+        for run in (*result.observations, *result.later_runs)
     ]
-    lines += [
-        f"| `{run.sha[:12]}` | {run.outcome} | {_escape_markup(run.reason)[:120]} | {run.seconds:.1f} |"
-        for run in result.observations[-200:]
+    cut = f" (the last {_MAX_LISTED_RUNS})" if len(rows) > _MAX_LISTED_RUNS else ""
+    return [
+        f"<details><summary>{describe_runs(result)}{cut}</summary>",
+        "",
+        "| run | commit | outcome | why | seconds |",
+        "| --- | --- | --- | --- | --- |",
+        *rows[-_MAX_LISTED_RUNS:],
+        "",
+        "</details>",
     ]
-    return "\n".join([*lines, "", "</details>"])
+
+
+def _name_commit(result: Bisection, run: Observation) -> str:
+    """The commit of a run; a revert is a commit that nobody else has."""
+    return f"`{(result.range.bad if run.part == 'revert' else run.sha)[:12]}`"
 
 
 def _posterior_plot(result: Bisection) -> list[str]:
@@ -599,7 +637,7 @@ def _posterior_plot(result: Bisection) -> list[str]:
     for at in sorted(shown):
         point = result.posterior[at]
         if at > last + 1:
-            rows.append(f"... {_format_commit_count(at - last - 1)}")
+            rows.append(f"... {count_noun(at - last - 1, 'commit')}")
         bar = (
             "█" * max(1, round(point.p * _BAR_CHARACTERS))
             if point.p >= _MIN_VISIBLE_PROBABILITY
@@ -609,13 +647,8 @@ def _posterior_plot(result: Bisection) -> list[str]:
         rows.append(f"{point.sha[:12]} {point.p:6.1%} {bar:<{_BAR_CHARACTERS}} {ran}".rstrip())
         last = at
     if last < len(result.posterior) - 1:
-        rows.append(f"... {_format_commit_count(len(result.posterior) - 1 - last)}")
+        rows.append(f"... {count_noun(len(result.posterior) - 1 - last, 'commit')}")
     return ["", "Probability of each commit, oldest first:", "", "```text", *rows, "```"]
-
-
-def _format_commit_count(number: int) -> str:
-    """A number of commits in words."""
-    return f"{number} commit{'' if number == 1 else 's'}"
 
 
 def render_svg(result: Bisection) -> str:
@@ -627,10 +660,12 @@ def _is_proven(result: Bisection) -> bool:
     return result.verified is not None and result.verified.ok and "revert" in result.verified.by
 
 
-def _make_observation(judge: FailureJudge, run: CommitRun, *, reused: bool) -> Observation:
+def _make_observation(
+    judge: FailureJudge, run: CommitRun, *, reused: bool = False, part: RunPart = "search"
+) -> Observation:
     outcome, reason = judge(run)
     shown = run.signature.text if run.signature else None
-    return Observation(run.sha, outcome, shown, round(run.seconds, 3), reason, reused)
+    return Observation(run.sha, outcome, shown, round(run.seconds, 3), reason, reused, part)
 
 
 def _make_culprit(git: Git, sha: str) -> BlamedCommit:
@@ -703,16 +738,19 @@ def _format_rate(rates: tuple[float, float, float]) -> str:
 
 
 def _format_extent(span: SearchedRange) -> str:
-    commits, merges = ("" if number == 1 else "s" for number in (span.commits, span.merges))
-    return f"{span.commits} commit{commits}, {span.merges} merge{merges}"
+    return f"{count_noun(span.commits, 'commit')}, {count_noun(span.merges, 'merge')}"
 
 
 def _format_date(date: str) -> str:
     return f"{datetime.fromisoformat(date).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
+def _name_upgrade(dependency: BlamedDependency) -> str:
+    return f"{dependency.name} {dependency.old or 'absent'} -> {dependency.new or 'removed'}"
+
+
 def _format_package(dependency: BlamedDependency) -> str:
-    return f"{dependency.name} {dependency.old or 'absent'} -> {dependency.new or 'removed'} ({dependency.probability:.1%}, in {dependency.path})"
+    return f"{_name_upgrade(dependency)} ({dependency.probability:.1%}, in {dependency.path})"
 
 
 def _escape_markup(words: str) -> str:

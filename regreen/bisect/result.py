@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 BisectionOutcome = Literal["found", "narrowed", "none", "before", "undecided", "not_reproduced"]
 RunOutcome = Literal["fail", "pass", "untestable", "infra"]
+RunPart = Literal["search", "proof", "revert", "package", "interpreter"]
+"""What a run was for: the search, the proof, the bad end without the culprit, one package, the choice of a Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,11 @@ class RangePoint:
 
 @dataclass(frozen=True, slots=True)
 class CulpritVerification:
-    """How the culprit was proven, whether the proof held, and in how many further runs."""
+    """How the culprit was proven, and whether the proof held."""
 
     by: tuple[Literal["rerun", "revert"], ...]
     ok: bool
     detail: str
-    tests: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class SearchedRange:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One test as it was counted; `reused`: an earlier bisection ran it."""
+    """One run and what it was for; `reused`: an earlier bisection or CI ran it."""
 
     sha: str
     outcome: RunOutcome
@@ -79,6 +80,7 @@ class Observation:
     seconds: float
     reason: str
     reused: bool = False
+    part: RunPart = "search"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +112,9 @@ class BlamedDependency:
 
 @dataclass(frozen=True, slots=True)
 class Bisection:
-    """The complete result. `tests` are the runs of the search; those of the proof are in `verified`.
+    """The complete result. `tests` counts the runs of the search, which are the `observations` that are not reused.
 
-    `environment` says how the commits were set up, and where that is known from; `repeat` is the command that repeats the
+    `later_runs` are all others, which count for no commit of the search: those of the proof above all. `environment` says how the commits were set up, and where that is known from; `repeat` is the command that repeats the
     run of the culprit.
     """
 
@@ -135,8 +137,15 @@ class Bisection:
     python: str | None = None
     signature: str | None = None
     find_fix: bool = False
+    slower: float | None = None
     notes: tuple[str, ...] = ()
     dependency: BlamedDependency | None = None
     narrowing: tuple[SearchStep, ...] = ()
     environment: dict[str, Any] | None = None
     repeat: str | None = None
+    later_runs: tuple[Observation, ...] = ()
+
+    @property
+    def runs(self) -> int:
+        """How often the command ran for this result; what was known before is not among it."""
+        return self.tests + len(self.later_runs)

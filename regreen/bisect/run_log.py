@@ -8,6 +8,7 @@ from dataclasses import astuple, replace
 from uuid import uuid4
 
 from regreen.bisect.posterior import RateHistory
+from regreen.bisect.result import RunPart
 from regreen.bisect.verdict_memory import (
     UNTESTABLE_REASON,
     CommitRun,
@@ -51,6 +52,7 @@ class RunLog:
         self._trial: Trial | None = None
         self.runs: list[CommitRun] = []
         self.reused: list[CommitRun] = []
+        self.later: list[tuple[RunPart, CommitRun]] = []
         self.doubted = False
         self.session = ""
         self.since: str | None = None
@@ -142,7 +144,6 @@ class RunLog:
         self.runs.append(run)
         return run
 
-    def record_proof_runs(self, runs: Iterable[CommitRun]) -> None:
-        """Store the runs of a failed proof, which count as evidence."""
-        for run in runs:
-            self.record_run(run)
+    def list_later_runs(self, part: RunPart, runs: Iterable[CommitRun]) -> None:
+        """List runs in the result that the search does not count."""
+        self.later += [(part, run) for run in runs]

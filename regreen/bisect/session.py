@@ -283,6 +283,11 @@ class BisectSession:
         for run in runs:
             self._count_run(run)
 
+    def store_weighed_runs(self, runs: Iterable[CommitRun]) -> None:
+        """Store the runs of a proof that settled nothing: they count as tests, and the state has them already."""
+        for run in runs:
+            self._record_step(self.log.record_run(run), self.make_view())
+
     def count_runs(self, runs: Iterable[CommitRun]) -> None:
         """Count the runs of a proof that failed."""
         for run in runs:

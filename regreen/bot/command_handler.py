@@ -6,7 +6,7 @@ import difflib
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
@@ -57,6 +57,7 @@ CommandName = Literal[
     "ask",
     "approve",
     "dismiss",
+    "undismiss",
     "cancel",
     "retry",
     "config",
@@ -77,6 +78,7 @@ COMMAND_USAGE: Mapping[CommandName, str] = MappingProxyType(
         "ask": "ask QUESTION",
         "approve": "approve [SHA]",
         "dismiss": "dismiss ID [reason]",
+        "undismiss": "undismiss ID",
         "cancel": "cancel",
         "retry": "retry",
         "config": "config",
@@ -97,6 +99,7 @@ COMMAND_HELP: Mapping[CommandName, str] = MappingProxyType(
         "ask": "answer a question about the change (needs a model)",
         "approve": "open the patch that is waiting, or let a fork's tests run at this commit",
         "dismiss": "a finding is wrong: never raise it here again",
+        "undismiss": "take a dismissal back: the finding counts again",
         "cancel": "stop what is running or waiting here",
         "retry": "run the last failed or cancelled job again",
         "config": "show the effective configuration",
@@ -131,12 +134,13 @@ _LINE_MARKER = "\ue000"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One parsed command; `line` is its position among the comment's commands."""
+    """One parsed command; `line` is its position among the comment's commands, `given` what was written."""
 
     name: CommandName
     text: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     line: int = 0
+    given: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +150,7 @@ class UnclearCommand:
     text: str
     problem: str
     line: int = 0
+    given: str = ""
 
 
 def parse_commands(body: str, prefix: str = "/") -> tuple[Command | UnclearCommand, ...]:
@@ -154,7 +159,7 @@ def parse_commands(body: str, prefix: str = "/") -> tuple[Command | UnclearComma
     for text in _find_plain_lines(body, prefix):
         command = _parse_command(text[len(prefix) :].strip(), prefix, len(commands))
         if command is not None and len(commands) < _MAX_COMMANDS:
-            commands.append(command)
+            commands.append(replace(command, given=text))
     return tuple(commands)
 
 
@@ -242,7 +247,7 @@ def _parse_arguments(
 
 def _arguments_fit(name: CommandName, rest: str) -> bool:
     match name:
-        case "ask" | "fix" | "dismiss" | "bisect":
+        case "ask" | "fix" | "dismiss" | "undismiss" | "bisect":
             return True
         case "review":
             return rest in {"", "full"}
@@ -379,7 +384,7 @@ class CommandHandler:
             edited=False,
         )
         context = _CommandContext(job, as_comment, github, loaded, event.head_sha)
-        return self._run_command(context, Command(name))
+        return self._run_command(context, Command(name, given=f"the button {name.capitalize()}"))
 
     def _approve_shown_patch(self, job: Job, event: ButtonPressed) -> str:
         """Publish the patch that a commit's check run shows; people without permission get no answer."""
@@ -401,7 +406,10 @@ class CommandHandler:
         github = self._desk.github_client(event.where, COMMENT_SCOPE)
         if isinstance(event, ButtonPressed):
             if event.identifier in _BUTTON_COMMANDS and event.pulls:
-                reply = CommandReply(github, self._desk.store, event.pulls[0], None, record.id)
+                ref = CommentRef(
+                    0, review=False, command=f"the button {event.identifier.capitalize()}"
+                )
+                reply = CommandReply(github, self._desk.store, event.pulls[0], ref, record.id)
                 reply.post_text(
                     messages.job_failed(reason, record.id, self._desk.job_page_url(record.id))
                 )
@@ -409,7 +417,7 @@ class CommandHandler:
         # reading the configuration, which may set another prefix, may be what failed
         known = self._desk.store.find(CommandClaim, repo=event.where.repo, comment=event.comment_id)
         if known or parse_commands(event.body):
-            ref = _comment_ref(event, _LAST_REPLY_LINE)
+            ref = CommentRef(event.comment_id, event.review, _LAST_REPLY_LINE)
             reply = CommandReply(github, self._desk.store, event.number, ref, record.id)
             reply.show_reaction("confused")
             reply.post_text(
@@ -427,7 +435,7 @@ class CommandHandler:
         return store.add(claim) or store.find(CommandClaim, **asdict(claim)) is not None
 
     def _run_command(self, context: _CommandContext, command: Command | UnclearCommand) -> str:
-        reply = self._make_reply(context, command.line)
+        reply = self._make_reply(context, command)
         allow, has = context.loaded.config.commands.allow, context.permission
         name: CommandName = command.name if isinstance(command, Command) else "review"
         fork = name in RUNS_CODE and context.pull is not None and context.pull.fork
@@ -495,8 +503,8 @@ class CommandHandler:
                 return messages.jobs_cancelled(len(context.job.cancel_earlier_jobs()))
             case "retry":
                 return self._retry_last_job(context.job, event)
-            case "dismiss":
-                return self._dismiss_finding(context, command.text)
+            case "dismiss" | "undismiss":
+                return self._judge_finding(context, command)
             case "approve":
                 return self._approve_pull(context)
             case "stats":
@@ -549,21 +557,33 @@ class CommandHandler:
         self._order(make_orders(deserialize_work(last.event), f"retry/{job.record.id}"))
         return messages.job_retried(last.kind)
 
-    def _dismiss_finding(self, context: _CommandContext, text: str) -> str:
-        event, github = context.event, context.github
+    def _judge_finding(self, context: _CommandContext, command: Command) -> str:
+        """Dismiss a finding, or take its dismissal back."""
+        event, github, text = context.event, context.github, command.text
         wanted, _, reason = text.partition(" ")
-        posted = PostedFindings(self._desk.store, event.where.repo, event.number).load_posted()
+        remembered = PostedFindings(self._desk.store, event.where.repo, event.number)
+        posted, dismissed = remembered.load_posted(), remembered.dismissals()
         named = wanted in _finding_names(posted) or _FINDING_ID.fullmatch(wanted)
         if event.reply_to is not None and not named:
             # in a finding's own thread, all text after the command is the reason
             wanted, reason = self._find_thread_finding(github, event, posted) or wanted, text
-        for finding in posted.values():
-            if wanted and wanted in {finding.id, finding.fingerprint}:
-                self._record_dismissal(event, github, finding, reason)
-                self._refresh(event.where, event.number, context.loaded.config)
-                is_own = context.pull is not None and context.pull.author == context.login
-                return messages.finding_dismissed(finding.title, context.login if is_own else "")
-        return messages.unknown_finding(wanted, [(f.id, f.title) for f in posted.values()])
+        names = {wanted} - {""}
+        finding = next((f for f in posted.values() if names & {f.id, f.fingerprint}), None)
+        undo = command.name == "undismiss"
+        if finding is None or (undo and finding.fingerprint not in dismissed):
+            listed = [f for f in posted.values() if not undo or f.fingerprint in dismissed]
+            return messages.unknown_finding(wanted, [(f.id, f.title) for f in listed], undo=undo)
+        if undo:
+            feedback.withdraw_dismissal(self._desk, github, finding)
+        else:
+            self._record_dismissal(event, github, finding, reason)
+        self._refresh(event.where, event.number, context.loaded.config)
+        if undo:
+            return messages.finding_restored(finding.title, dismissed[finding.fingerprint])
+        is_own = context.pull is not None and context.pull.author == context.login
+        prefix = context.loaded.config.commands.prefix
+        undo_with = f"{prefix}undismiss {finding.id}"
+        return messages.finding_dismissed(finding.title, undo_with, context.login if is_own else "")
 
     def _record_dismissal(
         self, event: CommentPosted, github: GitHub, finding: PostedFinding, reason: str
@@ -632,8 +652,10 @@ class CommandHandler:
         store.save(CommandTimes(repo, login, (*past, now)[-2 * _MAX_COMMANDS_PER_HOUR :]))
         return len(past)
 
-    def _make_reply(self, context: _CommandContext, line: int) -> CommandReply:
-        ref = _comment_ref(context.event, line)
+    def _make_reply(
+        self, context: _CommandContext, command: Command | UnclearCommand
+    ) -> CommandReply:
+        ref = _comment_ref(context.event, command)
         return CommandReply(
             context.github, self._desk.store, context.event.number, ref, context.job.record.id
         )
@@ -659,10 +681,8 @@ def _finding_names(posted: dict[str, PostedFinding]) -> set[str]:
     return {*posted, *(finding.id for finding in posted.values())}
 
 
-def _comment_ref(event: CommentPosted, line: int) -> CommentRef | None:
-    if not event.comment_id:
-        return None
-    return CommentRef(event.comment_id, event.review, line)
+def _comment_ref(event: CommentPosted, command: Command | UnclearCommand) -> CommentRef:
+    return CommentRef(event.comment_id, event.review, command.line, command.given)
 
 
 def _thread_root(event: CommentPosted) -> int | None:
@@ -680,7 +700,7 @@ def _make_request(  # noqa: PLR0911 - a return for each command
     event: CommentPosted, command: Command, sha: str
 ) -> WorkRequest | None:
     where, number, login = event.where, event.number, event.actor.login
-    ref = _comment_ref(event, command.line)
+    ref = _comment_ref(event, command)
     match command.name:
         case "review" if event.on_pull:
             full = command.text == "full"

@@ -6,7 +6,12 @@ import logging
 from collections.abc import Callable, Iterable
 
 from regreen.bot.messages.markup import has_marker
-from regreen.bot.posted_findings import PostedFindings, make_outcome, was_applied
+from regreen.bot.posted_findings import (
+    PostedFindings,
+    make_outcome,
+    resolve_threads,
+    was_applied,
+)
 from regreen.bot.services import Services
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.events import ThreadChanged
@@ -26,6 +31,7 @@ from regreen.reviewers.learning import (
 
 RESOLVED_REASON = "its thread was resolved"
 _DISMISSING_OUTCOMES: frozenset[OutcomeKind] = frozenset({"down", "denied"})
+_UNDONE_OUTCOMES: tuple[OutcomeKind, ...] = ("dismissed", "resolved")
 
 TextOf = Callable[[str], str | None]
 
@@ -34,6 +40,15 @@ def record_dismissed(services: Services, finding: PostedFinding) -> None:
     """Record a dismissal by `/dismiss` or by the button."""
     outcome = make_outcome(finding, "dismissed", services.clock.now())
     OutcomeStore(services.store).record_outcome(outcome)
+
+
+def withdraw_dismissal(services: Services, github: GitHub, finding: PostedFinding) -> None:
+    """Raise a dismissed finding again: nothing is learned from its dismissal, and its thread is open."""
+    PostedFindings(services.store, finding.repo, finding.number).undo_dismissal(finding.fingerprint)
+    outcomes = OutcomeStore(services.store)
+    for how in _UNDONE_OUTCOMES:
+        outcomes.withdraw_outcome(finding.repo, finding.number, finding.fingerprint, how)
+    resolve_threads(github, finding.number, {finding.fingerprint}, reopen=True)
 
 
 def collect_feedback(services: Services, github: GitHub, number: int) -> None:

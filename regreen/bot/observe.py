@@ -143,8 +143,8 @@ class WithheldWrites:
         self._keep(f"issue: {title}", marker, body)
         return Issue(0, title, body, "open")
 
-    def resolve(self, *_: object) -> None:
-        """Leave a thread open."""
+    def resolve(self, *_: object, reopen: bool = False) -> None:
+        """Leave a thread as it is."""
 
     def rerun_failed_jobs(self, run_id: int) -> None:
         """Keep that the failed jobs of a run would run again."""

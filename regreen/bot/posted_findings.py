@@ -173,9 +173,9 @@ class PostedFindings:
         """Record a dismissal: the finding never returns."""
         self._store.save(Dismissal(self._repo, self._number, fingerprint, login, reason[:500]))
 
-    def undo_dismissal(self, fingerprint: str, reason: str) -> None:
-        """Undo a dismissal that was made for this reason."""
-        self._forget(Dismissal, fingerprint, reason=reason)
+    def undo_dismissal(self, fingerprint: str, reason: str = "") -> None:
+        """Undo a dismissal; with a `reason` only one that was made for it."""
+        self._forget(Dismissal, fingerprint, **({"reason": reason} if reason else {}))
 
     def close_threads(self, github: GitHub, number: int, fingerprints: Collection[str]) -> None:
         """Resolve the threads of fixed and dismissed findings, and those that could not be resolved before."""
@@ -202,17 +202,19 @@ class PostedFindings:
         )
 
 
-def resolve_threads(github: GitHub, number: int, fingerprints: Collection[str]) -> bool:
-    """Resolve the threads of our findings; return whether that worked. A failure does not fail the job."""
+def resolve_threads(
+    github: GitHub, number: int, fingerprints: Collection[str], *, reopen: bool = False
+) -> bool:
+    """Resolve the threads of our findings, or open them again; return whether that worked. A failure does not fail the job."""
     try:
         for thread in github.threads(number):
             first = thread.comments[0].body if thread.comments else ""
-            if not thread.resolved and any(
+            if thread.resolved is reopen and any(
                 has_marker(first, "finding", name) for name in fingerprints
             ):
-                github.resolve(thread.id)
+                github.resolve(thread.id, reopen=reopen)
     except (OutsideError, UserError) as error:
-        _log.warning("threads of %s#%d stay open: %s", github.repo, number, error)
+        _log.warning("threads of %s#%d stay as they are: %s", github.repo, number, error)
         return False
     return True
 

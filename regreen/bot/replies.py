@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass
 
 from regreen.bot import messages as say
+from regreen.bot.messages.markup import code_span
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.events import CommentRef
 from regreen.domain.github import GitHub, Reaction
@@ -29,6 +30,8 @@ class CommandReply:
     def post_text(self, text: str) -> None:
         """Set this command's part of the reply, and post the reply."""
         line = self.ref.line if self.ref else 0
+        if self.ref and self.ref.command:
+            text = f"> {code_span(self.ref.command, 200)}\n\n{text}"
         repo, number, thread = self.github.repo, self.number, self._key
         self.store.save(ReplyPart(repo, number, thread, line, redact_secrets(text)))
         parts = self.store.find_all(ReplyPart, repo=repo, number=number, thread=thread)
@@ -41,7 +44,7 @@ class CommandReply:
 
     def show_reaction(self, reaction: Reaction) -> None:
         """Show the progress as a reaction on the comment. A failure does not fail the job."""
-        if self.ref is None:
+        if not self.ref or not self.ref.id:
             return
         try:
             self.github.react(self.ref.id, reaction, review=self.ref.review)
@@ -50,4 +53,4 @@ class CommandReply:
 
     @property
     def _key(self) -> str:
-        return f"comment-{self.ref.id}" if self.ref else self.subject
+        return f"comment-{self.ref.id}" if self.ref and self.ref.id else self.subject

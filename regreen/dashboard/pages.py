@@ -44,6 +44,7 @@ from regreen.domain.list_queries import (
     RepositoryMonth,
     ScheduleRun,
 )
+from regreen.domain.models import SentPart
 from regreen.domain.ports import Clock
 from regreen.domain.records import (
     ENDED_STATES,
@@ -51,6 +52,7 @@ from regreen.domain.records import (
     JobKind,
     JobRecord,
     JobState,
+    LedgerLine,
     Order,
     ResultDocument,
 )
@@ -77,6 +79,7 @@ from regreen.reviewers.learning import (
 
 _HIDDEN_KEYS = {"svg"}
 _MAX_HEATMAP_RUNS = 60
+_MAX_MODEL_CALLS = 300
 _MAX_LIKELY_COMMITS = 10
 _WIDTH, _ROW_HEIGHT, _LEFT = 720, 16, 30
 
@@ -217,7 +220,9 @@ def _describe_bisection(body: Mapping[str, Any]) -> str:
     if not culprit:
         return str(next(iter(body.get("notes") or ()), ""))
     sure = f" ({share:.1%})" if isinstance(share, float) else ""
-    return f"{str(culprit.get('sha', ''))[:12]} {culprit.get('subject', '')} by {culprit.get('author', '')}{sure}"
+    package = _as_mapping(body.get("dependency"))
+    moved = f"{package['name']} {package['old']} -> {package['new']}, in " if package else ""
+    return f"{moved}{str(culprit.get('sha', ''))[:12]} {culprit.get('subject', '')} by {culprit.get('author', '')}{sure}"
 
 
 def _lay_out_heatmap(body: Mapping[str, Any]) -> _Heatmap | None:
@@ -254,6 +259,8 @@ def _as_mapping(value: object) -> Mapping[str, object]:
 _HEALTH_PERIOD = timedelta(days=30)
 _MAX_HEALTH_MARKS = 14
 _MAX_CAUSES = 500
+_MAX_COVERAGE_REVIEWS = 100
+_MAX_COVERAGE_MARKS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +293,13 @@ def _list_tasks(
     shelf: DashboardStore, reader: Viewer, now: datetime, repo: str = ""
 ) -> list[OpenTask]:
     return list_open_tasks(shelf, now, lambda name: reader.may_see(name) and repo in {"", name})
+
+
+def _list_coverage(shelf: DashboardStore, repo: str) -> list[ResultDocument]:
+    """The latest reviews of a repository that measured what the tests ran of the new lines, the newest last."""
+    page = shelf.list_documents(ListQuery(repo=repo, kind="review", limit=_MAX_COVERAGE_REVIEWS))
+    measured = [d for d in page.rows if _as_mapping(d.body.get("coverage")).get("new_lines")]
+    return measured[:_MAX_COVERAGE_MARKS][::-1]
 
 
 def _list_activity(shelf: DashboardStore, reader: Viewer, repo: str = "") -> list[ResultSummary]:
@@ -373,6 +387,7 @@ def show_repository(
         tasks=tasks,
         activity=activity,
         causes=_summarize_causes(shelf, reader, now, repo),
+        coverage=_list_coverage(shelf, repo) if reader.may_see(repo) else [],
     )
 
 
@@ -577,12 +592,21 @@ def show_job(shelf: DashboardStore, reader: Viewer, job_id: str, web_url: str) -
     job = shelf.job(job_id)
     documents = [d for d in shelf.results_of(job_id) if reader.may_see(d.repo)]
     results = [view_result(document) for document in documents]
+    calls = shelf.list_ledger(ListQuery(job=job_id, limit=_MAX_MODEL_CALLS)).rows
     if job is None:
         if not documents:
             return None
         title = format_subject(documents[0].repo, documents[0].number)
         dismissed = _list_dismissed(shelf, documents)
-        return render_page("job.html", title, reader, results=results, dismissed=dismissed)
+        return render_page(
+            "job.html",
+            title,
+            reader,
+            results=results,
+            dismissed=dismissed,
+            calls=calls,
+            sent=_list_sent(calls),
+        )
     if not reader.may_see(job.repo):
         return None
     took = (job.ended - job.started).total_seconds() if job.ended and job.started else None
@@ -599,9 +623,20 @@ def show_job(shelf: DashboardStore, reader: Viewer, job_id: str, web_url: str) -
         results=results,
         dismissed=_list_dismissed(shelf, documents),
         withheld=sorted(shelf.find_all(WithheldWrite, job=job_id), key=lambda one: one.at),
-        calls=shelf.list_ledger(ListQuery(job=job_id)).rows,
+        calls=calls,
+        sent=_list_sent(calls),
         actions=shelf.list_actions(ListQuery(job=job_id)).rows,
     )
+
+
+def _list_sent(calls: Sequence[LedgerLine]) -> dict[SentPart, list[str]]:
+    """What the calls held, each part once, with the purposes that it was sent for."""
+    parts: dict[SentPart, list[str]] = {}
+    for line in reversed(calls):
+        for part in line.sent:
+            purposes = parts.setdefault(part, [])
+            purposes += [line.purpose] if line.purpose not in purposes else []
+    return parts
 
 
 def _list_dismissed(shelf: DashboardStore, documents: list[ResultDocument]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from flask import Response, g, request
 from jinja2 import ChainableUndefined, Environment, PackageLoader
 from markupsafe import Markup
 
+from regreen.bisect.report import RUN_PARTS
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.secrets.redaction import redact_secrets
 
@@ -223,6 +224,7 @@ def _make_environment() -> Environment:
         "format_subject": format_subject,
         "job_titles": JOB_TITLES,
         "result_titles": RESULT_TITLES,
+        "run_parts": RUN_PARTS,
         "script": Markup(_PAGE_SCRIPT),  # noqa: S704 - our own file
         "style_sheet": Markup(_STYLE_SHEET),  # noqa: S704 - our own file
     }

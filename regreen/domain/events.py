@@ -229,11 +229,15 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class CommentRef:
-    """The comment with the request, for the reply and the last reaction; `line` is the command's position in it."""
+    """The comment with the request, for the reply and the last reaction; `line` is the command's position in it.
+
+    `command` is what was written there, which the reply names; `id` is 0 for a button, which has no comment.
+    """
 
     id: int
     review: bool
     line: int = 0
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -423,8 +423,8 @@ class GitHub(Protocol):
         """Every comment on the lines of a pull request; thumbs are only read for our own."""
         ...
 
-    def resolve(self, thread_id: str) -> None:
-        """Resolve a review thread."""
+    def resolve(self, thread_id: str, *, reopen: bool = False) -> None:
+        """Resolve a review thread, or open it again."""
         ...
 
     def workflow_run(self, run_id: int) -> WorkflowRun:

@@ -274,12 +274,13 @@ def _make_details(title: str, inner: str) -> str:
     return f"\n<details><summary>{title}</summary>\n\n{inner}\n\n</details>"
 
 
-_COMMIT = re.compile(r"[0-9a-f]{12}\b")
+_LITERAL_START = re.compile(r"[0-9a-f]{12}\b|\S*[/.]\S")
+"""A commit or a path, which keeps its letters."""
 
 
 def _capitalize_sentence(words: str) -> str:
     sentence = _sanitize_text(words)
-    return sentence if _COMMIT.match(sentence) else sentence[:1].upper() + sentence[1:]
+    return sentence if _LITERAL_START.match(sentence) else sentence[:1].upper() + sentence[1:]
 
 
 def format_failure(failure: Failure) -> str:

@@ -160,19 +160,12 @@ def _format_details(title: str, rows: list[str]) -> list[str]:
 def _coverage_line(review: Review) -> str:
     assert review.coverage  # noqa: S101 - the callers have looked
     report = review.coverage
-    where = ", ".join(f"{u.path}:{_format_ranges(u.lines)}" for u in report.uncovered)
+    where = ", ".join(
+        f"{u.path}:{markdown_sanitizer.format_line_ranges(u.lines, 10_000)}"
+        for u in report.uncovered
+    )
     rest = f"; not run by any test: {where}" if where else ""
     return f"Coverage: {report.covered} of {report.new_lines} new lines run by the tests{rest}."
-
-
-def _format_ranges(numbers: tuple[int, ...]) -> str:
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
 
 
 def _escape_newlines(path: str) -> str:

@@ -44,7 +44,12 @@ def summarise_change(
 def walk_through(context: ReviewContext) -> tuple[WalkthroughStep, ...]:
     """For each file that is read, riskiest first: the definitions that the change adds, changes and removes."""
     return tuple(
-        WalkthroughStep(file.path, _describe_file(context, file))
+        WalkthroughStep(
+            file.path,
+            _describe_file(context, file),
+            len(file.added_lines),
+            len(file.removed_lines),
+        )
         for file in context.files[:_MAX_WALKTHROUGH_FILES]
     )
 

@@ -368,6 +368,18 @@ class Story:
         assert crashed == []
 
 
+def shown_page(story: Story, path: str) -> str:
+    """A page of the dashboard, as its operator sees it."""
+    header = {"Authorization": f"Bearer {DASHBOARD_TOKEN}"}
+    return story.regreen.wsgi.test_client().get(path, headers=header).text
+
+
+def shown_job(story: Story, kind: str) -> str:
+    """The page of the newest job of a kind."""
+    job = max((j for j in story.regreen.store.jobs() if j.kind == kind), key=lambda j: j.created)
+    return shown_page(story, f"/jobs/{job.id}")
+
+
 def _visible(text: str) -> str:
     """A comment without its hidden HTML comments."""
     shown = text

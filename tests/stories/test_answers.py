@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from regreen_playground.model import Answer, Says, Use
 from regreen_playground.things import Json
 
 from tests.stories.conftest import Tell
-from tests.stories.story import UNTESTED
+from tests.stories.story import UNTESTED, shown_job, shown_page
 from tests.stories.test_fixes import needs_sandbox
 from tests.stories.test_hostile_review import obeying, source_of
 from tests.unit.test_redaction import LEAK, leaks
@@ -24,7 +25,9 @@ def test_a_question_is_answered_from_the_change(tell: Tell) -> None:
     pull = story.pull(draft=True)
     said = story.says("alice", "/ask how many are sold?", on=pull)
     story.work()
-    assert pull.comments[0].startswith("It sells a hundred at once: `shop/bulk.py` line 1.")
+    assert pull.comments[0].startswith(
+        "> `/ask how many are sold?`\n\nIt sells a hundred at once: "
+    )
     assert "A model's answer, from this page and the code around the change" in pull.comments[0]
     assert story.reactions(said) == ["eyes", "rocket"]
     assert story.model is not None
@@ -46,7 +49,7 @@ def test_a_finding_is_explained_from_its_thread_and_the_code_around_it(tell: Tel
     assert "wrong about a name" in text, "what the finding says"
     assert "Explain the first remark of the thread" in text
     assert "def f0():" in text
-    assert pull.raw.threads[0].comments[-1].body.startswith("Nothing.")
+    assert pull.raw.threads[0].comments[-1].body.startswith("> `/explain`\n\nNothing.")
 
 
 def test_the_button_explains_what_the_review_found(tell: Tell) -> None:
@@ -61,7 +64,7 @@ def test_the_button_explains_what_the_review_found(tell: Tell) -> None:
     found = asked.split("# What the review found")[1].split("The question, from alice")
     assert "shop/attack.py: Claim of a name" in found[0]
     assert "Of each thing that the review found" in found[1]
-    assert pull.comments[-1].startswith("Nothing.")
+    assert pull.comments[-1].startswith("> `the button Explain`\n\nNothing.")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +101,7 @@ def test_an_explanation_of_an_issue(tell: Tell) -> None:
     issue = story.issue("Paid twice", "The card was charged twice.")
     story.says("alice", "/explain", on=issue)
     story.work()
-    assert issue.comments[0].startswith("A customer pays twice.")
+    assert issue.comments[0].startswith("> `/explain`\n\nA customer pays twice.")
 
 
 def test_no_credential_leaves_with_a_question_or_an_answer(tell: Tell) -> None:
@@ -111,6 +114,23 @@ def test_no_credential_leaves_with_a_question_or_an_answer(tell: Tell) -> None:
     assert leaks(str(story.model.asked)) == []
     assert "plain words stay" in pull.comments[0]
     assert leaks(pull.raw.issue.comments[0].body) == []
+    (link,) = re.findall(r'href="(/jobs/[^"]+)#sent">1</a>', shown_page(story, "/ledger"))
+    page = shown_page(story, link)
+    assert '<td data-label="file"><code>shop/keys.py</code></td>' in page
+    assert re.search(r"credentials hidden in [1-9]\d* lines", page)
+    assert leaks(page.partition("Sent to a model")[2].partition("<h2>")[0]) == []
+
+
+def test_what_a_review_sends_to_a_model_is_on_its_page(tell: Tell) -> None:
+    story = tell(obeying({"a name": {}}))
+    story.pull({"shop/attack.py": source_of(["a name"])})
+    story.work()
+    page = shown_job(story, "review").partition('<h2 id="sent">')[2]
+    row = page.partition("<code>shop/attack.py</code></td>")[2].partition("</tr>")[0]
+    assert f'<td data-label="lines">1-{source_of(["a name"]).count(chr(10))}' in row
+    assert '<td data-label="for">reading the change, trying each claim' in row
+    assert "credentials hidden in 0 lines." in page
+    assert "def f0" not in page.partition("<h2>")[0], "no contents"
 
 
 @needs_sandbox

@@ -15,7 +15,7 @@ from regreen_playground.acts.actions import JobReport
 from regreen.bisect import session
 from regreen.domain.job_control import ContextThreadPool
 from regreen.domain.state_records import RevertTry
-from tests.stories.story import REPO, SHOP, Story
+from tests.stories.story import REPO, SHOP, Story, shown_job
 from tests.stories.test_fixes import needs_sandbox
 
 _BROKEN = '"""Prices."""\n\n\ndef total(prices):\n    """The sum of all prices."""\n    return sum(prices[1:])\n'
@@ -69,6 +69,21 @@ def test_bisect_names_the_commit_and_proves_it_in_one_comment(story: Story) -> N
     assert f"- verified: {culprit[:12]} fails in 1 of 1 run, " in answer
     assert "; with it reverted on " in answer
     assert f"Revert it with `git revert {culprit[:12]}`." in answer
+    assert answer.startswith(f'> `/bisect test="{_TEST}"`\n\n**{culprit[:12]} broke it')
+    counted = re.findall(
+        r"(\d+) (runs|of the search|of the proof|with the culprit reverted)", answer
+    )
+    counts = {words: int(number) for number, words in counted}
+    listed = re.findall(
+        r"^\| (of the search|of the proof|with the culprit reverted) \|", answer, re.MULTILINE
+    )
+    assert {part: listed.count(part) for part in counts if part != "runs"} | {
+        "runs": len(listed)
+    } == counts
+    assert counts["of the proof"] >= 2
+    page = shown_job(story, "bisect")
+    assert page.count('<td data-label="for">') == len(listed), "the page lists the same runs"
+    assert f"<dd>{counts['runs']} runs: " in page
 
 
 class _CountingPool(ContextThreadPool):
@@ -154,8 +169,8 @@ def test_a_test_that_passes_at_the_bad_end_is_said_without_a_range(story: Story)
     story.says("alice", '/bisect test="true"', on=issue)
     story.work()
     (answer,) = issue.comments
-    assert answer.startswith("**not reproduced: the command did not fail where it should**")
-    assert re.search(r"- 8 runs, 1 environment, \d+ s", answer)
+    assert "\n\n**not reproduced: the command did not fail where it should**" in answer
+    assert re.search(r"- 8 runs; 1 environment, \d+ s", answer)
 
 
 def test_a_comparison_of_times_needs_a_commit_to_compare_with(story: Story) -> None:
@@ -277,7 +292,7 @@ def test_bisecting_between_nonsense_is_refused_in_one_sentence(story: Story) -> 
     issue = story.issue("Broken")
     story.says("alice", '/bisect good=v99 test="true"', on=issue)
     story.work()
-    assert issue.comments[0].startswith("The bisection failed: ")
+    assert "\n\nThe bisection failed: " in issue.comments[0]
     assert "v99" in issue.comments[0]
 
 

@@ -78,7 +78,7 @@ def test_the_reply_of_a_job_that_is_cancelled_before_it_starts_says_so(
     story.says("alice", "/bisect", on=pull)
     story.deliver()
     _run_all_but(story, "bisect")
-    assert pull.comments[-1].startswith("In progress")
+    assert pull.comments[-1].startswith("> `/bisect`\n\nIn progress")
     if how == "/cancel":
         story.says("alice", how, on=pull)
     else:
@@ -87,7 +87,7 @@ def test_the_reply_of_a_job_that_is_cancelled_before_it_starts_says_so(
     story.work()
     runner = story.regreen.runner
     runner.report_stopped_jobs(runner.take_back_lost_jobs())  # a worker does this every second
-    assert pull.comments[0].startswith("Cancelled.")
+    assert pull.comments[0].startswith("> `/bisect`\n\nCancelled.")
 
 
 def test_a_command_that_is_given_after_a_cancel_is_answered(story: Story) -> None:
@@ -96,8 +96,8 @@ def test_a_command_that_is_given_after_a_cancel_is_answered(story: Story) -> Non
     story.says("alice", "/cancel", on=issue)
     story.says("alice", "/help", on=issue)
     story.work()
-    assert issue.comments[1] == "Stopped 1 job."
-    assert issue.comments[2].startswith("Available commands")
+    assert issue.comments[1] == "> `/cancel`\n\nStopped 1 job."
+    assert "Available commands" in issue.comments[2]
     assert {job.state for job in story.regreen.store.jobs(kinds=("bisect",))} == {"cancelled"}
 
 

@@ -12,14 +12,14 @@ def test_a_stranger_is_refused(story: Story) -> None:
     pull = story.pull(draft=True)
     story.says("mallory", "/fix", on=pull)
     story.work()
-    assert pull.comments == ["@mallory, only people with write access may do that."]
+    assert pull.comments == ["> `/fix`\n\n@mallory, only people with write access may do that."]
 
 
 def test_a_stranger_may_ask_for_help(story: Story) -> None:
     pull = story.pull(draft=True)
     story.says("mallory", "/help", on=pull)
     story.work()
-    assert pull.comments[0].startswith("Available commands")
+    assert pull.comments[0].startswith("> `/help`\n\nAvailable commands")
 
 
 def test_the_repository_may_let_readers_in(story: Story) -> None:
@@ -28,7 +28,8 @@ def test_the_repository_may_let_readers_in(story: Story) -> None:
     pull = story.pull(draft=True)
     story.says("tina", "/cancel", on=pull)
     story.work()
-    assert pull.comments[0] in {"Stopped 1 job.", "No job is running or waiting here."}
+    text = pull.comments[0].removeprefix("> `/cancel`\n\n")
+    assert text in {"Stopped 1 job.", "No job is running or waiting here."}
 
 
 def test_a_comment_is_seen_at_once_and_answered_at_the_end(story: Story) -> None:
@@ -45,21 +46,23 @@ def test_a_stranger_is_answered_once_an_hour_and_costs_no_more_than_that(story: 
     story.says("mallory", "/fix\n/help\n/reviw", on=pull)
     story.says("mallory", "/fix", on=other)
     story.work()
-    assert (
-        pull.comments == other.comments == ["@mallory, only people with write access may do that."]
-    )
+    refusal = "@mallory, only people with write access may do that."
+    assert pull.comments == [f"> `/review`\n\n{refusal}"]
+    assert other.comments == [f"> `/fix`\n\n{refusal}"]
     assert story.reactions(said) == []
     story.passes(minutes=61)
     story.says("mallory", "/help", on=pull)
     story.work()
-    assert pull.comments[1].startswith("Available commands")
+    assert "Available commands" in pull.comments[1]
 
 
 def test_a_typo_is_answered_with_the_nearest(story: Story) -> None:
     issue = story.issue("Slow")
     story.says("alice", "/bisct", on=issue)
     story.work()
-    assert issue.comments == ["Unclear command: there is no `/bisct`. Did you mean `/bisect`?"]
+    assert issue.comments == [
+        "> `/bisct`\n\nUnclear command: there is no `/bisct`. Did you mean `/bisect`?"
+    ]
 
 
 def test_several_commands_get_one_answer(story: Story) -> None:
@@ -67,7 +70,11 @@ def test_several_commands_get_one_answer(story: Story) -> None:
     story.says("alice", "/cancel\nthen\n/retry", on=pull)
     story.work()
     (answer,) = pull.comments
-    assert answer.count("\n\n") == 1
+    parts = answer.split("\n\n")
+    assert len(parts) == 4
+    assert parts[::2] == ["> `/cancel`", "> `/retry`"], (
+        "each part names the command that it answers"
+    )
 
 
 def test_an_edited_comment_runs_only_what_is_new(story: Story) -> None:
@@ -100,7 +107,11 @@ def test_what_needs_a_model_says_so(story: Story) -> None:
     story.says("alice", "/ask why?", on=pull)
     story.says("alice", "/test", on=pull)
     story.work()
-    assert [c.split(" ", 1)[0] for c in pull.comments] == ["`/explain`", "`/ask`", "`/test`"]
+    assert [c.split("\n")[0] for c in pull.comments] == [
+        "> `/explain`",
+        "> `/ask why?`",
+        "> `/test`",
+    ]
     assert all("none is configured" in c for c in pull.comments)
 
 
@@ -108,7 +119,8 @@ def test_a_review_of_an_issue_makes_no_sense(story: Story) -> None:
     issue = story.issue("Broken")
     story.says("alice", "/review", on=issue)
     story.work()
-    assert issue.comments == ["Unclear command: that works on pull requests, and this is an issue."]
+    problem = "that works on pull requests, and this is an issue."
+    assert issue.comments == [f"> `/review`\n\nUnclear command: {problem}"]
 
 
 @needs_sandbox
@@ -125,14 +137,14 @@ def test_nothing_waits_for_an_approval(story: Story) -> None:
     pull = story.pull(draft=True)
     story.says("alice", "/approve", on=pull)
     story.work()
-    assert pull.comments == ["Nothing here is waiting for approval."]
+    assert pull.comments == ["> `/approve`\n\nNothing here is waiting for approval."]
 
 
 def test_dismissing_what_is_not_there(story: Story) -> None:
     pull = story.pull(draft=True)
     story.says("alice", "/dismiss nonsense", on=pull)
     story.work()
-    assert pull.comments == ["There is no finding here to dismiss."]
+    assert pull.comments == ["> `/dismiss nonsense`\n\nThere is no finding here to dismiss."]
 
 
 def test_more_than_thirty_in_an_hour_is_too_many(story: Story) -> None:

@@ -82,7 +82,7 @@ def reviews_and_commands(weather: Weather) -> None:
     weather.passes()
     _reviewed_once(story, pull)
     assert len(pull.comments) == 1
-    assert issue.comments == ["@mallory, only people with write access may do that."]
+    assert issue.comments == ["> `/fix`\n\n@mallory, only people with write access may do that."]
     weather.ends()
 
 

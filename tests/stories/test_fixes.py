@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from regreen_playground.world import Fault
 
@@ -78,6 +80,26 @@ def test_red_ci_becomes_a_verified_draft_and_is_not_doubled(story: Story) -> Non
     assert story.reactions(said) == ["eyes", "rocket"]
 
 
+@pytest.mark.slow
+@needs_sandbox
+@pytest.mark.sandbox
+def test_why_names_the_draft_that_repairs_the_failure_already(story: Story) -> None:
+    pull = _red(story)
+    story.work()
+    patch = story.pulls[-1]
+    story.says("alice", "/why", on=pull)
+    story.work()
+    answer = pull.comments[-1]
+    assert answer.startswith("> `/why`\n\n**This change broke it**")
+    assert f"Draft #{patch.number} repairs `change`: review and merge it if you agree." in answer
+    assert "This check is neutral: it says why other checks failed" in answer
+    assert answer.partition("<details>")[0].rstrip().endswith("`</sub>"), "the command comes last"
+    story.state.close(patch.raw, by="alice")
+    story.says("alice", "/why", on=pull)
+    story.work()
+    assert "repairs `change`" not in pull.comments[-1]
+
+
 def _no_pull_is_opened(method: str, path: str) -> Fault | None:
     return Fault(status=502) if method == "POST" and path.endswith("/pulls") else None
 
@@ -146,7 +168,7 @@ def test_a_fix_where_all_is_green_says_that_first_and_how_to_look_again(story: S
     story.says("alice", "/fix", on=pull)
     story.work()
     (answer,) = pull.comments
-    assert answer.startswith("**The command passes; nothing to fix**")
+    assert "\n\n**The command passes; nothing to fix**" in answer
     assert f"Reproduce: `regreen fix --rev {pull.raw.head_sha[:12]} -- " in answer
 
 
@@ -167,7 +189,7 @@ def _misspelt(story: Story) -> SeenPull:
     pull = story.pull({"shop/bulk.py": "# recieve\n"}, draft=True)
     story.says("alice", "/fix", on=pull)
     story.work()
-    assert pull.comments[-1].startswith("This patch works but needs human approval")
+    assert "works and waits for approval**: " in pull.comments[-1].split("\n")[2]
     return pull
 
 
@@ -211,8 +233,11 @@ def test_a_repair_of_main_that_waits_is_approved_where_it_is_shown(story: Story)
     sha = _red_main_that_a_person_has_to_repair(story)
     story.work()
     (check,) = story.state.checks_on(REPO, sha)
-    assert check.title == "A repair waits for approval"
-    assert "the button **Approve** opens it as a draft" in (check.summary or "")
+    assert re.match("A repair of .+ waits for approval: shop/bulk.py: ", check.title or ""), (
+        check.title
+    )
+    assert "The button **Approve** opens it as a draft" in (check.summary or "")
+    assert "This check is neutral: the check that failed decides" in (check.summary or "")
     story.state.press(check, "approve", by="mallory")
     story.work()
     assert story.pulls == []
@@ -235,9 +260,8 @@ def test_a_repair_that_an_issue_asked_for_is_approved_there(story: Story) -> Non
     issue = story.issue("Main is red")
     story.says("alice", "/fix", on=issue)
     story.work()
-    assert issue.comments[0].startswith(
-        "This patch works but needs human approval, so it was not pushed: `/approve` opens"
-    )
+    first = issue.comments[0].split("\n")[2]
+    assert first.endswith(" Nothing was pushed. `/approve` opens it as a draft.")
     story.says("alice", "/approve", on=issue)
     story.work()
     assert [patch.raw.base_ref for patch in story.pulls] == ["main"]
@@ -261,7 +285,7 @@ def test_a_forks_patch_comes_in_a_comment_and_nothing_is_pushed(story: Story) ->
     story.says("alice", "/fix", on=pull)
     story.work()
     (answer,) = pull.comments
-    assert answer.startswith("A verified patch is below. This branch belongs to a fork")
+    assert answer.startswith("> `/fix`\n\nA verified patch is below. This branch belongs to a fork")
     assert "-import os" in answer
     assert len(story.pulls) == 1
 

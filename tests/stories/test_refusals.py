@@ -37,7 +37,9 @@ def test_a_stranger_gets_one_sentence_for_every_command(story: Story, command: s
     issue = story.issue("Broken")
     said = story.says("mallory", command, on=issue)
     story.work()
-    assert issue.comments == ["@mallory, only people with write access may do that."]
+    assert issue.comments == [
+        f"> `{command}`\n\n@mallory, only people with write access may do that."
+    ]
     assert story.reactions(said) == []
     assert _kinds(story) <= {"comment", "care"}
 
@@ -48,7 +50,7 @@ def test_who_may_read_and_is_let_in_still_cannot_approve(story: Story) -> None:
     pull = story.pull()
     story.says("mallory", "/approve", on=pull)
     story.work()
-    assert "@mallory, only people with write access may do that." in pull.comments
+    assert "may do that." in pull.comments[-1]
 
 
 def test_a_command_in_a_thread_is_answered_in_the_thread(story: Story) -> None:
@@ -84,7 +86,7 @@ def test_a_cancelled_review_is_tried_again_when_asked(story: Story) -> None:
     story.says("alice", "/retry", on=pull)
     story.work()
     assert list(pull.checks) == ["Regreen"]
-    assert pull.comments == ["Running the review again."]
+    assert pull.comments == ["> `/retry`\n\nRunning the review again."]
 
 
 def test_there_may_be_nothing_to_retry_or_to_cancel(story: Story) -> None:
@@ -93,10 +95,9 @@ def test_there_may_be_nothing_to_retry_or_to_cancel(story: Story) -> None:
     story.says("alice", "/retry\n/cancel", on=pull)
     story.work()
     (answer,) = pull.comments
-    assert (
-        answer.splitlines()[0]
-        == "No job failed or was cancelled here, so there is nothing to retry."
-    )
+    asked, told, *_ = answer.split("\n\n")
+    assert asked == "> `/retry`"
+    assert told == "No job failed or was cancelled here, so there is nothing to retry."
     assert "No job is running" in answer.splitlines()[-1]
 
 

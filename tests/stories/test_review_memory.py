@@ -47,7 +47,7 @@ def test_in_a_findings_own_thread_what_follows_dismiss_is_the_reason(story: Stor
     first = pull.raw.threads[0]
     story.state.reply(pull.raw, first.comments[0], "/dismiss the shell is meant here", by="alice")
     story.work()
-    assert first.comments[-1].body.startswith("Dismissed: ")
+    assert "\n\nDismissed: " in first.comments[-1].body
     assert threads(pull) == [True] + [False] * (said - 1)
 
 
@@ -169,8 +169,29 @@ def test_a_thread_that_a_person_resolves_is_not_opened_again_until_it_is_reopene
     assert sum(wanted in text for _, _, text in pull.remarks) == 1
 
 
+def test_a_dismissal_is_taken_back(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    before, first = pull.check, pull.raw.threads[0]
+    title, conclusion = before.title, before.conclusion
+    story.state.reply(pull.raw, first.comments[0], "/dismiss not in this shop", by="alice")
+    story.work()
+    assert pull.check.title != title
+    undo = first.comments[-1].body.partition("raised again; `")[2].partition("`")[0]
+    story.says("alice", undo, on=pull)
+    story.work()
+    assert "\n\nCounts again: " in pull.comments[-1]
+    assert "(dismissed by `alice`)" in pull.comments[-1]
+    assert (pull.check.title, pull.check.conclusion) == (title, conclusion)
+    assert threads(pull) == [False] * len(pull.remarks), "its thread is open again"
+    story.says("alice", "/stats\n/undismiss", on=pull)
+    story.work()
+    assert "No feedback yet" in pull.comments[-1], "nothing is learned from it"
+    assert "There is no dismissed finding here." in pull.comments[-1]
+
+
 def test_without_outcomes_the_statistics_say_so(story: Story) -> None:
     pull = story.pull()
     story.says("alice", "/stats", on=pull)
     story.work()
-    assert pull.comments[-1].startswith("No feedback yet")
+    assert pull.comments[-1].startswith("> `/stats`\n\nNo feedback yet")

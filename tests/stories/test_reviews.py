@@ -96,7 +96,7 @@ def test_a_dismissed_finding_never_returns(story: Story) -> None:
     finding = pull.remarks[0][2].split("/dismiss ")[1].split("`")[0]
     story.says("alice", f"/dismiss {finding} it is a test server", on=pull)
     story.work()
-    assert pull.comments[-1].startswith("Dismissed: ")
+    assert "\n\nDismissed: " in pull.comments[-1]
     assert f"`{finding}`" in (pull.check.summary or "").partition("Dismissed, and still")[2]
     assert "; dismissed by `alice`, the author of this change: it is a test server" in (
         pull.check.summary or ""

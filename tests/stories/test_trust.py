@@ -165,7 +165,9 @@ def test_on_a_forks_pull_request_running_code_takes_write_access(tell: Tell, com
     pull = story.fork_pull(TESTED, draft=True)
     story.says("mallory", command, on=pull)
     story.work()
-    assert pull.comments == ["@mallory, only people with write access may do that."]
+    assert pull.comments == [
+        f"> `{command}`\n\n@mallory, only people with write access may do that."
+    ]
     assert prepared == []
 
 

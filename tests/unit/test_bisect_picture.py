@@ -16,6 +16,7 @@ from regreen.bisect.report import render_plot
 from regreen.bisect.result import (
     Bisection,
     BlamedCommit,
+    BlamedDependency,
     FailureRates,
     Observation,
     RangePoint,
@@ -97,3 +98,30 @@ def test_the_command_that_reverts_a_merge_names_the_side_that_stays(
     body = bisection_body(blamed)
     assert f"`git revert {option}{sha[:12]}`" in body
     assert f"- commit {sha} by A, 2026-01-02 01:04 UTC" in body
+
+
+def test_a_package_that_broke_it_stands_in_the_first_line_and_its_runs_are_counted() -> None:
+    sha = f"{1:040x}"
+    extra = Observation(sha, "pass", None, 0.1, "exit 0", part="package")
+    known = Observation(sha, "fail", None, 0.1, "exit 1", reused=True)
+    found = _found(_SIDE)
+    body = bisection_body(
+        replace(
+            found,
+            culprit=BlamedCommit(sha, "Upgrade", "Ann", "2026-10-01T09:00:00+00:00"),
+            dependency=BlamedDependency("requirements.txt", "six", "1.0", "2.0", 0.99, 1),
+            observations=(known, *found.observations),
+            later_runs=(extra,),
+        )
+    )
+    assert body.startswith(
+        f"**six 1.0 -\\> 2.0, in {sha[:12]} broke it (likely, 100.0%): Upgrade**"
+    )
+    counted = "2 runs: 1 of the search, 1 with single packages; 1 known before"
+    assert f"- {counted}, over 6 commits" in body
+    assert f"<summary>{counted}</summary>" in body
+    assert [row.split(" | ")[0] for row in body.split("\n") if row.endswith("| 0.1 |")] == [
+        "| known before",
+        "| of the search",
+        "| with single packages",
+    ]

@@ -23,7 +23,7 @@ from regreen.bot.jobs.serialization import serialize_work
 from regreen.dashboard.pages import make_dashboard
 from regreen.domain.events import FixRequest, RepositoryRef
 from regreen.domain.github import Permission, SignedInUser
-from regreen.domain.models import Cost
+from regreen.domain.models import Cost, SentPart
 from regreen.domain.records import (
     AuditEntry,
     DeliveryRecord,
@@ -128,7 +128,8 @@ def fill_with_hostile_words(store: Database, repo: str = HOSTILE, words: str = H
     accept(store, DeliveryRecord(words, words, repo, serialize_work(evil), _NOW), [order])
     store.note_progress(order.id, words)
     store.log(AuditEntry(_NOW, order.id, repo, 1, words, words, words))
-    store.charge(LedgerLine(_NOW, order.id, repo, 1, words, words, Cost(0.5, 1, 2, 3, 4)))
+    sent = (SentPart(words, words, words),)
+    store.charge(LedgerLine(_NOW, order.id, repo, 1, words, words, Cost(0.5, 1, 2, 3, 4), sent))
     finding = dict.fromkeys(("title", "body", "path", "rule", "severity", "suggestion"), words)
     seen = {"kind": words, "command": words, "excerpt": words, "head": words}
     body: dict[str, object] = {
@@ -141,6 +142,9 @@ def fill_with_hostile_words(store: Database, repo: str = HOSTILE, words: str = H
         "culprit": {"sha": words, "subject": words}, "notes": [words], "probability": 0.99,
         "posterior": [{"sha": words, "p": 0.9}, {"sha": "b", "p": 0.1}], "range": {"merges": 0, "bad": words},
         "observations": [{"sha": words, "outcome": "fail", "reason": words}],
+        "later_runs": [{"sha": words, "outcome": "pass", "reason": words, "part": "revert"}], "runs_made": words,
+        "walkthrough": [{"path": words, "text": words, "added": 2, "removed": 1}],
+        "coverage": {"new_lines": 3, "covered": 2, "uncovered": [{"path": words, "lines": [1]}]},
         "narrowing": [{"sha": words, "outcome": words, "best": words, "probability": 0.9, "left": 2, "columns": [0.9, 0.1]}],
     }  # fmt: skip
     run = {"where": words, "outcome": words, "signature": words}
@@ -185,7 +189,9 @@ def test_nothing_from_outside_becomes_markup(store: Database, page: str) -> None
     assert "<img src=x" not in answer.text
     assert answer.text.count("<script") == 1
     links = re.findall(r'(?:href|action)="([^"]*)"', answer.text)
-    assert all(re.match(r"/(?!/)|https://hub\.example/|#content$", link) for link in links)
+    assert all(
+        re.match(r"/(?!/)|https://hub\.example/|#(?:content|unread)$", link) for link in links
+    )
     policy = answer.headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
     assert "unsafe" not in policy
@@ -194,7 +200,7 @@ def test_nothing_from_outside_becomes_markup(store: Database, page: str) -> None
 def test_a_job_shows_everything_behind_its_results(store: Database) -> None:
     fill_with_hostile_words(store, "o/r")
     shown = _operator(store).get(f"/jobs/fix/o/r/1/{HOSTILE}").text
-    for part in ("Withheld", "Evidence: ", "Strategies tried", "Each step (1)", "Patch safety checks", "Search progress", "Test runs", "Model calls", "Audit", "Job input", "Step by step"):  # fmt: skip
+    for part in ("Withheld", "Evidence: ", "Strategies tried", "Each step (1)", "Patch safety checks", "Search progress", "Test runs", "What it touches", "Sent to a model", "Audit", "Job input", "Step by step"):  # fmt: skip
         assert part in shown
     assert "https://hub.example/o/r/issues/1" in shown
     assert 'href="https://hub.example/o/r/commit/' not in shown  # that was no commit
@@ -339,6 +345,43 @@ def test_a_failure_needs_nobody_once_the_same_was_asked_again_and_done(store: Da
         store.store_orders([tick])
         store.end(tick.id, state, "no such branch")
     assert "no such branch" in _operator(store).get("/").text, "another schedule was done"
+
+
+def test_a_repositorys_page_shows_how_much_of_new_code_the_tests_ran(store: Database) -> None:
+    for number, covered in ((1, 2), (2, 8), (3, 0)):
+        body = {"coverage": {"new_lines": 10 if covered else 0, "covered": covered}, "title": "T"}
+        at = _NOW + timedelta(minutes=number)
+        store.save_document(ResultDocument("review", "o/r", number, f"{number}@a", "j", at, body))
+    page = _operator(store).get("/repositories/o/r").text
+    assert "The tests ran 10 of 20 new lines (50%) in the last 2 reviews that measured it; in the latest 8 of 10." in page  # fmt: skip
+    assert re.findall(r"<title>(#\d: \d of 10)</title>", page) == ["#1: 2 of 10", "#2: 8 of 10"]
+
+
+def test_a_reviews_page_draws_what_the_change_touches(store: Database) -> None:
+    body: dict[str, object] = {
+        "walkthrough": [
+            {"path": "a.py", "text": "adds `f`; +1 -0", "added": 1, "removed": 0},
+            {"path": "b.py", "text": "changes `g`; +6 -3", "added": 6, "removed": 3},
+        ],
+        "findings": [{"path": "b.py", "title": "Wrong"}],
+        "coverage": {
+            "new_lines": 7,
+            "covered": 5,
+            "uncovered": [{"path": "b.py", "lines": [2, 3]}],
+        },
+        "not_reviewed": [{"path": "c.lock", "reason": "lock file", "by_policy": True}],
+    }
+    store.save_document(ResultDocument("review", "o/r", 1, "1@a", "j", _NOW, body))
+    part = _operator(store).get("/jobs/j").text.partition("<h3>What it touches</h3>")[2]
+    rows = [
+        re.sub(r"<[^>]+>|\s+", " ", row) for row in part.partition("</table>")[0].split("<tr>")[2:]
+    ]
+    assert [" ".join(row.split()) for row in rows] == [
+        "b.py +6 -3 changes g 1 2 lines",
+        "a.py +1 -0 adds f none none",
+        "c.lock not reviewed: lock file",
+    ]
+    assert 'aria-label="6 lines added, 3 removed"' in part
 
 
 def test_a_repositorys_page_says_when_each_schedule_runs_and_how_it_stands(store: Database) -> None:

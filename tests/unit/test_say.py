@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from regreen.adapters.git.repository import GitRepository
 from regreen.bot import messages
 from regreen.bot.messages.markup import count_noun
+from regreen.causes.investigation import BlamedPackage, RedCause
 from regreen.domain.errors import ConfigProblem
 from regreen.domain.github import CheckRun
 from regreen.domain.models import (
@@ -381,8 +382,8 @@ def test_regressions() -> None:
     assert messages.regression_title("main", "Make it @fast") == snapshot(
         "main is red since “Make it @\u200bfast”"
     )
-    assert messages.regression_over("nightly", "a" * 40) == snapshot(
-        "Fixed: the schedule `nightly` passes again at aaaaaaaaaaaa."
+    assert messages.regression_over("nightly", "a" * 40, "pytest -q") == snapshot(
+        "Fixed: the schedule `nightly` passes again at aaaaaaaaaaaa. It ran `pytest -q`."
     )
 
 
@@ -407,3 +408,31 @@ def test_a_repair_is_titled_by_what_it_does() -> None:
 def test_the_list_of_commands_says_what_each_does() -> None:
     text = messages.help_text([("review [full]", "review it")], "/")
     assert text.endswith("- `/review [full]`: review it")
+
+
+def test_a_package_that_broke_a_check_is_named_first_with_what_to_do() -> None:
+    package = BlamedPackage("six", "1.16", "1.17")
+    cause = messages.make_cause_document(RedCause("world", "it moved", "look", package=package))
+    check = messages.cause_check(
+        "a" * 40, [cause | {"checks": ["test"], "action": "", "repeat": "regreen why -- pytest"}]
+    )
+    assert check.title == "six 1.16 -> 1.17 broke it: it moved"
+    first, second, *_, neutral, repeat, _ = check.summary.partition("<details>")[0].split("\n\n")
+    assert (first, second) == (
+        "**six 1.16 -&gt; 1.17 broke it**: it moved",
+        "Failed: `test`. No change here causes it: hold it at `six 1.16`, or adapt the code to the new version.",
+    )
+    assert neutral == (
+        "This check is neutral: it says why other checks failed, and blocks nothing even where it is required."
+    )
+    assert repeat == "<sub>Repeat it: `regreen why -- pytest`</sub>"
+
+
+def test_an_approved_change_that_passes_says_so_first_and_how_to_repeat_it() -> None:
+    again = "regreen why --base b --head h -- pytest"
+    check = messages.approval_check("a" * 40, "main", 40, None, repeat=again)
+    assert check.summary.partition("<details>")[0].split("\n\n")[:3] == [
+        "**The tests of this change pass with `main` as it is now**, although its base is 40 commits old.",
+        "The tests ran on GitHub's merge of this change with main as it is now.",
+        f"<sub>Repeat it: `{again}`</sub>",
+    ]

@@ -242,6 +242,7 @@ query($owner: String!, $name: String!, $number: Int!, $after: String) {
 _RESOLVE_MUTATION = (
     "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { id } } }"
 )
+_REOPEN_MUTATION = _RESOLVE_MUTATION.replace("resolveReviewThread", "unresolveReviewThread")
 _UPDATE_REFS_MUTATION = """
 mutation($repository: ID!, $updates: [RefUpdate!]!) {
   updateRefs(input: {repositoryId: $repository, refUpdates: $updates}) { clientMutationId }
@@ -638,9 +639,10 @@ class RepositoryClient:
         self._written.put(WriteRecord(int(posted["id"])), path, comment.marker)
         return True
 
-    def resolve(self, thread_id: str) -> None:
-        """Resolve a review thread."""
-        self._resolving.run_graphql(_RESOLVE_MUTATION, {"id": thread_id})
+    def resolve(self, thread_id: str, *, reopen: bool = False) -> None:
+        """Resolve a review thread, or open it again."""
+        mutation = _REOPEN_MUTATION if reopen else _RESOLVE_MUTATION
+        self._resolving.run_graphql(mutation, {"id": thread_id})
 
     def create_commit(
         self, parent: str, changes: Sequence[TreeChange], message: str, *, sign_off: bool = False

@@ -97,7 +97,7 @@ class RevertOffer:
             base=self.branch,
             title=title,
             body=customs.fit_body(
-                say.revert_body(self.trial.command_line, report.render_markdown(bisection)),
+                say.revert_body(self.trial.command_line, bisection),
                 self.git.changed_paths(commit),
             ),
             draft=True,
@@ -413,9 +413,8 @@ class _ScheduledBisect:
         issues = self._state.issues
         for number in issues:
             self._job.check_cancelled()
-            self._github.post_comment(
-                number, mark, messages.regression_over(self._schedule.name, head)
-            )
+            text = messages.regression_over(self._schedule.name, head, self._schedule.test)
+            self._github.post_comment(number, mark, text)
             self._github.close_issue(number)
         self._save_state(replace(self._state, red="", issue=None, issues=()))
         return "green again: closed " + ", ".join(f"#{number}" for number in issues)
@@ -433,9 +432,10 @@ class _ScheduledBisect:
             self._schedule.branch, bisection.culprit.subject if bisection.culprit else None
         )
         page = self._desk.job_page_url(self._job.record.id)
-        text = messages.bisection_body(bisection, opened.number if opened else None, page)
+        note = ""
         if bisection.culprit and (merged := self._github.find_merged_pull(bisection.culprit.sha)):
-            text += "\n\n" + messages.describe_culprit_pull(merged.number, merged.author)
+            note = messages.describe_culprit_pull(merged.number, merged.author)
+        text = messages.bisection_body(bisection, opened.number if opened else None, page, note)
         failure = bisection.signature or ""
         body = messages.regression_body(self._schedule.name, self._schedule.test, text, failure)
         issue = self._github.post_issue(mark, title, body, [messages.REGRESSION_LABEL])
@@ -522,6 +522,8 @@ def _save_bisection(
         "svg": report.render_svg(bisection),
         "commits": {c.sha: {"subject": c.subject, "author": c.author} for c in named},
         "opened": opened,
+        "runs_made": report.describe_runs(bisection),
+        "reproduce": messages.reproduce_bisection(bisection),
     }
     services.store.save_document(
         ResultDocument(

@@ -439,14 +439,20 @@ class _FixFlow:
         elif fix.outcome == "needs_human" and fix.patch:
             place = str(reply.number) if reply else f"@{self._target.sha}"
             self._wait_for_approval(place, fix.patch, title, body)
-            answer = messages.fix_awaits_approval(report, by_button=reply is None)
+            answer = messages.fix_awaits_approval(
+                fix, red.step or red.name, report, by_button=reply is None
+            )
         else:
             answer = messages.fix_not_found(fix, red.step or red.name, report)
         if reply is not None:
             reply.post_text(answer)
         elif fix.outcome == "needs_human" and fix.patch:
             check = messages.repair_approval_check(
-                self._target.sha, _repair_check_id(self._target), answer
+                self._target.sha,
+                _repair_check_id(self._target),
+                fix,
+                red.step or red.name,
+                answer,
             )
             self._github.post_check_run(check)
         elif not is_quiet:
@@ -546,6 +552,7 @@ class _FixFlow:
                     "title": pull.title if pull else self._target.branch,
                     "author": pull.author if pull else "",
                     "opened": opened,
+                    "reproduce": messages.reproduce_fix(fix),
                 },
             )
         )

@@ -439,6 +439,7 @@ class _ReviewFlow:
                     **make_document(review),
                     "title": self._pull.title,
                     "author": self._pull.author,
+                    "reproduce": messages.reproduce_review(review),
                     "snippets": {
                         f.fingerprint: self._read_snippet(review, f) for f in review.findings
                     },

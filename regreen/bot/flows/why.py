@@ -36,7 +36,7 @@ from regreen.domain.github import (
 from regreen.domain.job_control import StopCondition
 from regreen.domain.ports import Mirror
 from regreen.domain.records import ResultDocument, Store
-from regreen.domain.state_records import ScheduleState
+from regreen.domain.state_records import OpenRepair, ScheduleState
 from regreen.environment.preparation import CompletedTrial
 from regreen.runs.test_runs import run_fresh
 from regreen.runs.trial import Trial
@@ -136,6 +136,13 @@ class _RedCheck:
         return hashlib.sha256("\n".join([command, *failed]).encode("utf-8", "replace")).hexdigest()[
             :24
         ]
+
+
+def _repeat_command(base: str, head: str, trial: Trial) -> str:
+    """The command that asks again, with what the repository itself wrote of a workflow's step."""
+    setup = trial.setup if trial.asked is None else trial.asked
+    command = trial.command if trial.title is None else ("sh", "-c", trial.command_line)
+    return messages.reproduce_cause(base, head, setup, command)
 
 
 def _explain_no_failure(of_branch: Sequence[WorkflowRun], sha: str) -> str:
@@ -246,7 +253,8 @@ class _WhyFlow:
                 case, git=git, sandbox=sandbox, stop=self._stop, say=self.job.report_progress
             ).find_cause()
         page = self.services.job_page_url(self.job.record.id)
-        check = messages.approval_check(self._sha, name, behind, found, page)
+        repeat = _repeat_command(tip, merge, tests.trial)
+        check = messages.approval_check(self._sha, name, behind, found, repeat=repeat, page=page)
         self.job.check_cancelled()
         self.github.post_check_run(check)
         self.services.log_action(self.job, "", "why", check.title)
@@ -279,7 +287,9 @@ class _WhyFlow:
             names = [one.job.name for one in group]
             if key in causes:
                 names = list(dict.fromkeys([*causes[key]["checks"], *names]))
-                causes[key] = {**causes[key], "checks": names}
+                causes[key] = causes[key] | {"checks": names}
+                if (verdict := causes[key]["verdict"]) in {"change", "main"}:
+                    causes[key]["action"] = self._name_remedy(verdict, group[0])
             elif len(causes) >= _MAX_CAUSES:
                 reason = f"{_MAX_CAUSES} other causes were examined, this one was not"
                 causes[key] = {**self._give_up(reason), "key": key, "checks": names}
@@ -367,9 +377,25 @@ class _WhyFlow:
         document = messages.make_cause_document(
             found, found.capsule.digest if found.capsule else None
         )
-        repeat = repeat or messages.reproduce_cause(base, self._sha, trial.setup, trial.command)
-        action = self._name_open_issue() if found.verdict == "main" else ""
+        repeat = repeat or _repeat_command(base, self._sha, trial)
+        action = self._name_remedy(found.verdict, check)
         return {**document, "action": action, "repeat": repeat}
+
+    def _name_remedy(self, verdict: str, check: _RedCheck) -> str:
+        """What is there already against a failure: the issue about the base branch, the open draft that repairs the branch."""
+        notes = [self._name_open_issue()] if verdict == "main" else []
+        branch = {"main": self.pull.base_ref, "change": self.pull.head_ref}.get(verdict)
+        if branch and (verdict == "main" or not self.pull.fork):
+            repo = self.repository.full_name
+            repair = self.services.store.find(OpenRepair, repo=repo, branch=branch)
+            ran = check.run.path if check.run else ""
+            if (
+                repair is not None
+                and repair.workflow == ran
+                and self.github.pull(repair.number).state == "open"
+            ):
+                notes.append(messages.repair_note(repair.number, branch))
+        return " ".join(note for note in notes if note)
 
     def _name_open_issue(self) -> str:
         """The issue about a schedule that found the base branch red."""

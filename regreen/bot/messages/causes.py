@@ -11,6 +11,7 @@ from regreen.bot.messages.markup import (
     add_verdict,
     code_span,
     count_noun,
+    explain_neutral,
     inline_prose,
     to_plain_line,
 )
@@ -22,7 +23,7 @@ from regreen.runs.capsule import find_outcome
 CAUSE_CHECK = "regreen/why"
 _MAX_TITLE_CHARS = 140
 _MAX_SHOWN_RUNS = 12
-_MAX_COMMAND_CHARS = 300
+_MAX_COMMAND_CHARS = 600
 # the cause that an answer is named after, where the failing checks have several
 _GRAVITY = ("change", "main", "world", "unknown", "neighbour", "infrastructure", "flaky")
 _HEADINGS = {
@@ -34,6 +35,7 @@ _HEADINGS = {
     "infrastructure": "The CI machine failed",
     "flaky": "Flaky",
 }
+_WHY_NEUTRAL = "it says why other checks failed, and blocks nothing even where it is required"
 _ADVICE = {
     "fix": "The change causes it: it has to be repaired here.",
     "rebase": "It is repaired already where the change goes: rebase on it.",
@@ -82,7 +84,9 @@ def format_cause(document: Mapping[str, Any]) -> str:
 
 def reproduce_cause(base: str, head: str, setup: str | None, command: Sequence[str]) -> str:
     """The command that asks for a cause again on another machine; "" where it is too long for one."""
-    given = f" --setup {shlex.quote(setup)}" if setup else ""
+    lines = [line.strip() for line in (setup or "").splitlines()]
+    prepared = "\n".join(line for line in lines if line not in {"", "cd /work"})
+    given = f" --setup {shlex.quote(prepared)}" if prepared else ""
     text = f"regreen why --base {base[:12]} --head {head[:12]}{given} -- {shlex.join(command)}"
     return text if len(text) <= _MAX_COMMAND_CHARS and "\n" not in text else ""
 
@@ -95,18 +99,18 @@ def order_causes(causes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 def cause_check(head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = "") -> CheckRun:
     """The answer to the failed checks of a commit: one line, and a card for each cause.
 
-    A cause is its JSON document with `checks` (the names of the checks that it failed), `action` (what was done about it)
-    and `repeat` (a command).
+    A cause is its JSON document with `checks` (the names of the checks that it failed), `action` (what was done about it,
+    in Markdown of ours: `rerun_note`, `regression_note`, `repair_note`) and `repeat` (a command).
     """
     ordered = order_causes(causes)
     first, more = ordered[0], f" (and {len(causes) - 1} more)" if len(causes) > 1 else ""
     title = (
-        to_plain_line(
-            f"{_HEADINGS[first['verdict']]}: {first['reason']}", _MAX_TITLE_CHARS - len(more)
-        )
+        to_plain_line(f"{_name_cause(first)}: {first['reason']}", _MAX_TITLE_CHARS - len(more))
         + more
     )
-    summary = "\n\n".join(_format_card(one) for one in ordered)
+    *others, last = ordered
+    cards = [*map(_format_card, others), _format_card(last, explain_neutral(_WHY_NEUTRAL))]
+    summary = "\n\n".join(cards)
     check = CheckRun(
         CAUSE_CHECK, head_sha, f"why-{head_sha[:24]}", title, summary, "neutral", details_url=page
     )
@@ -118,46 +122,70 @@ def cause_check(head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = 
 
 
 def approval_check(
-    head_sha: str, branch: str, behind: int, found: RedCause | None, page: str = ""
+    head_sha: str,
+    branch: str,
+    behind: int,
+    found: RedCause | None,
+    *,
+    repeat: str = "",
+    page: str = "",
 ) -> CheckRun:
-    """What the tests of an approved change say on its base `branch` as it is now, `behind` commits later; None found: they pass."""
+    """What the tests of an approved change say on its base `branch`, `behind` commits later; None found: they pass."""
     start = f"Approved on a base {count_noun(behind, 'commit')} old"
     text = f"The tests ran on GitHub's merge of this change with {branch} as it is now"
     conclusion: Conclusion = "neutral"
     if found is None:
-        title, summary = f"{start}; its tests pass with today's {branch}", inline_prose(f"{text}.")
+        title = f"{start}; its tests pass with today's {branch}"
         verdict, conclusion = "passes", "success"
+        head = f"**The tests of this change pass with {code_span(branch, 100)} as it is now**, although its base is {count_noun(behind, 'commit')} old."
+        parts = [head, inline_prose(f"{text}."), *describe_repetition(repeat)]
     else:
-        card = _format_card(
-            {**make_cause_document(found), "checks": ["the tests"], "action": "", "repeat": ""}
-        )
+        more = {"checks": ["the tests"], "action": "", "repeat": repeat}
+        cause = make_cause_document(found) | more
         title, verdict = f"{start}; with today's {branch} {found.reason}", found.verdict
-        summary = (
-            f"{inline_prose(f'{text} (below: head), and on {branch} alone (base).')}\n\n{card}"
-        )
+        head = f"**Approved, and with {code_span(branch, 100)} as it is now the tests fail.** Merge nothing before that is settled."
+        where = inline_prose(f"{text} (below: head), and on {branch} alone (base).")
+        parts = [head, where, _format_card(cause, explain_neutral(_WHY_NEUTRAL))]
     check = CheckRun(
         CAUSE_CHECK,
         head_sha,
         f"why-{head_sha[:24]}",
         to_plain_line(title, _MAX_TITLE_CHARS),
-        summary,
+        "\n\n".join(parts),
         conclusion,
         details_url=page,
     )
     return add_verdict(check, verdict, behind=behind)
 
 
-def _format_card(cause: Mapping[str, Any]) -> str:
+def _format_card(cause: Mapping[str, Any], closing: str = "") -> str:
+    """One cause; `closing` comes before the command that repeats it."""
     checks = ", ".join(code_span(name, 100) for name in cause["checks"][:5])
     more = f" and {len(cause['checks']) - 5} more" if len(cause["checks"]) > 5 else ""
     parts = [
-        f"**{_HEADINGS[cause['verdict']]}**: {inline_prose(cause['reason'][:1000])}",
-        f"Failed: {checks}{more}. {_ADVICE[cause['do']]}",
+        f"**{inline_prose(_name_cause(cause))}**: {inline_prose(cause['reason'][:1000])}",
+        f"Failed: {checks}{more}. {_advise(cause)}",
     ]
-    parts += [text for text in (_describe_rate(cause), inline_prose(cause["action"])) if text]
+    parts += [text for text in (_describe_rate(cause), cause["action"]) if text]
     runs = _list_runs(cause["runs"])
     parts += ["What ran, each in a fresh sandbox:\n\n" + "\n".join(runs)] if runs else []
+    parts += [closing] if closing else []
     return "\n\n".join([*parts, *describe_repetition(cause["repeat"])])
+
+
+def _name_cause(cause: Mapping[str, Any]) -> str:
+    """The heading of a cause; a package is named with its versions."""
+    package = cause["package"] if cause["verdict"] == "world" else None
+    moved = package and f"{package['name']} {package['from']} -> {package['to']}"
+    return f"{moved} broke it" if moved else _HEADINGS[cause["verdict"]]
+
+
+def _advise(cause: Mapping[str, Any]) -> str:
+    package = cause["package"] if cause["verdict"] == "world" else None
+    if not package:
+        return _ADVICE[cause["do"]]
+    held = code_span(f"{package['name']} {package['from']}", 200)
+    return f"No change here causes it: hold it at {held}, or adapt the code to the new version."
 
 
 def _list_runs(runs: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -189,7 +217,12 @@ def _describe_rate(cause: Mapping[str, Any]) -> str:
 
 def regression_note(schedule: str, issue: int) -> str:
     """The open issue about the base branch that may be about this failure."""
-    return f"The schedule {schedule} fails too: #{issue}."
+    return f"The schedule {code_span(schedule, 100)} fails too: #{issue}."
+
+
+def repair_note(number: int, branch: str) -> str:
+    """The open draft that repairs the failing branch."""
+    return f"Draft #{number} repairs {code_span(branch, 200)}: review and merge it if you agree."
 
 
 def rerun_note(outcome: str, attempt: int = 1) -> str:

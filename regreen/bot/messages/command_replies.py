@@ -8,6 +8,7 @@ from regreen.bot.messages.markup import code_span, count_noun, fence_code, inlin
 from regreen.bot.messages.reviews import describe_unusable_config
 from regreen.domain.errors import ConfigProblem
 from regreen.domain.repo_config import CONFIG_PATH
+from regreen.domain.state_records import Dismissal
 from regreen.reviewers.learning import CalibrationBin, RuleStats
 
 _JOB_NAMES = {"review": "The review", "fix": "The repair", "bisect": "The bisection"}
@@ -60,19 +61,28 @@ def model_missing(request: str) -> str:
     return f"{request} needs a language model, and none is configured. `/review`, `/fix` and `/bisect` work without one."
 
 
-def finding_dismissed(title: str, author: str = "") -> str:
-    """The finding was dismissed; `author`: who did, where the change is their own."""
+def finding_dismissed(title: str, undo: str, author: str = "") -> str:
+    """The finding was dismissed; `undo` takes that back; `author`: who did, where the change is their own."""
     own = f" {code_span(author)}, who dismissed it, is the author of this change." if author else ""
-    return f"Dismissed: {inline_prose(title)}. It will not be raised again.{own}"
+    return f"Dismissed: {inline_prose(title)}. It will not be raised again; {code_span(undo)} takes that back.{own}"
 
 
-def unknown_finding(wanted: str, known: Sequence[tuple[str, str]]) -> str:
-    """`/dismiss` with an unknown id; `known` are the ids and titles."""
+def finding_restored(title: str, dismissal: Dismissal) -> str:
+    """`/undismiss` has taken a dismissal back; where people's answers made it, these still stand."""
+    head = f"Counts again: {inline_prose(title)}"
+    if dismissal.login:
+        return f"{head} (dismissed by {code_span(dismissal.login)})."
+    return f"{head}. While the answer on its comment that dismissed it stands, the next review dismisses it again."
+
+
+def unknown_finding(wanted: str, known: Sequence[tuple[str, str]], *, undo: bool = False) -> str:
+    """`/dismiss` or `/undismiss` with an unknown id; `known` are the ids and titles that can be named."""
     if not known:
-        return "There is no finding here to dismiss."
-    question = f"There is no finding {code_span(wanted, 40)}." if wanted else "Which finding?"
+        return f"There is no {'dismissed finding here' if undo else 'finding here to dismiss'}."
+    kind = "dismissed finding" if undo else "finding"
+    question = f"There is no {kind} {code_span(wanted, 40)}." if wanted else f"Which {kind}?"
     rows = [f"- {code_span(name, 40)} {inline_prose(title)}" for name, title in known[:20]]
-    return "\n".join([f"{question} Findings here:", "", *rows])
+    return "\n".join([f"{question} {'Dismissed here' if undo else 'Findings here'}:", "", *rows])
 
 
 def work_started(work: str) -> str:

@@ -15,6 +15,7 @@ __all__ = [
     "add_verdict",
     "code_span",
     "count_noun",
+    "explain_neutral",
     "fence_code",
     "fold_details",
     "has_marker",
@@ -69,6 +70,11 @@ def strip_markdown(text: str) -> str:
         for row in rows
     )
     return "\n".join(to_plain_line(row) for row in plain).strip()
+
+
+def explain_neutral(why: str) -> str:
+    """The sentence that says why a check run is neutral."""
+    return f"This check is neutral: {why}."
 
 
 def add_verdict(check: CheckRun, verdict: str, **facts: object) -> CheckRun:

@@ -9,6 +9,7 @@ from regreen.bot.messages.causes import describe_repetition
 from regreen.bot.messages.markup import (
     add_verdict,
     code_span,
+    explain_neutral,
     inline_prose,
     to_plain_line,
 )
@@ -18,6 +19,8 @@ from regreen.proofs.prove import ProofResult
 PROOF_CHECK = "regreen/prove"
 _MAX_TITLE_CHARS = 140
 _MAX_ROWS = 20
+_UNJUDGED = "what could not be judged blocks nothing"
+_RED_HEAD = "tests fail at this commit, which is for the project's own CI to block"
 
 _WORDS = {
     "proven": "proven",
@@ -114,6 +117,10 @@ def proof_check(
         )
     ]
     parts += ["\n".join(f"- {inline_prose(one.detail[:300])}" for one in result.census[:_MAX_ROWS])]
+    if held == "neutral" and not failed:
+        why = "`prove.required` is false, so no proof blocks a merge"
+        why = _UNJUDGED if result.verdict == "inconclusive" else why
+        parts.append(explain_neutral(_RED_HEAD if failing else why))
     summary = "\n\n".join([*(part for part in parts if part), *describe_repetition(repeat)])
     check = CheckRun(
         PROOF_CHECK,
@@ -166,7 +173,8 @@ def _list_unnoticed(result: ProofResult) -> list[str]:
 def unproven_check(head_sha: str, reason: str, repeat: str) -> CheckRun:
     """The tests could not be judged, and why."""
     title = to_plain_line(f"Inconclusive: {reason}", _MAX_TITLE_CHARS)
-    summary = "\n\n".join([inline_prose(reason), *describe_repetition(repeat)])
+    neutral = explain_neutral(_UNJUDGED)
+    summary = "\n\n".join([inline_prose(reason), neutral, *describe_repetition(repeat)])
     check = CheckRun(PROOF_CHECK, head_sha, _make_id(head_sha), title, summary, "neutral")
     return add_verdict(check, "inconclusive")
 

@@ -10,6 +10,7 @@ from regreen.bot.messages.markup import (
     add_verdict,
     code_span,
     count_noun,
+    explain_neutral,
     fence_code,
     fold_details,
     inline_prose,
@@ -18,6 +19,7 @@ from regreen.bot.messages.markup import (
     strip_markdown,
     to_plain_line,
 )
+from regreen.code.markdown_sanitizer import format_line_ranges
 from regreen.code.path_settings import review_settings
 from regreen.domain.errors import ConfigProblem
 from regreen.domain.github import (
@@ -111,11 +113,11 @@ def review_body(review: Review, details_url: str = "") -> str:
 
 def review_without_comments(review: Review) -> str:
     """A review whose inline comments GitHub rejected: all findings in the body."""
-    parts = [review_body(review)]
+    parts = []
     for finding in review.findings:
         heading = f"### {_format_location(finding)} {inline_prose(finding.title)}"
         parts.append(f"{heading}\n\n{sanitize_markdown(finding.body)}")
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, review_body(review)])
 
 
 def review_check(
@@ -340,7 +342,7 @@ def _explain_neutral(review: Review, config: RepoConfig, standing: Sequence[Find
         why = "no finding here is as severe as `review.blocking` asks for"
     else:
         why = "not everything that should be reviewed was"
-    return f"This check is neutral: {why}."
+    return explain_neutral(why)
 
 
 def is_blocked(review: Review, config: RepoConfig, standing: Sequence[Finding] = ()) -> bool:
@@ -405,19 +407,8 @@ def _format_coverage(review: Review) -> str:
     if report is None or report.new_lines == 0:
         return ""
     text = f"Test coverage of new lines: {report.covered} of {report.new_lines}."
-    missed = [f"{code_span(u.path)}: {_format_line_ranges(u.lines)}" for u in report.uncovered[:10]]
+    missed = [f"{code_span(u.path)}: {format_line_ranges(u.lines)}" for u in report.uncovered[:10]]
     return text + (" Not covered: " + "; ".join(missed) if missed else "")
-
-
-def _format_line_ranges(lines: Sequence[int]) -> str:
-    spans: list[list[int]] = []
-    for line in sorted(lines):
-        if spans and line == spans[-1][1] + 1:
-            spans[-1][1] = line
-        else:
-            spans.append([line, line])
-    shown = [f"{a}" if a == b else f"{a}-{b}" for a, b in spans[:20]]
-    return ", ".join(shown) + (", …" if len(spans) > 20 else "")
 
 
 def _sort_findings(findings: Iterable[Finding]) -> list[Finding]:

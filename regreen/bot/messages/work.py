@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from regreen.bisect.report import render_markdown
 from regreen.bisect.result import Bisection
+from regreen.bot.messages.causes import describe_repetition
 from regreen.bot.messages.markup import (
     add_verdict,
     code_span,
     count_noun,
+    explain_neutral,
     fence_code,
     inline_prose,
     make_marker,
@@ -27,6 +29,7 @@ from regreen.fixers.case import FixResult
 REPAIR_CHECK = "Regreen repair"
 REGRESSION_LABEL = "regression"
 _MAX_NAMED_FAILURES = 10
+_WHY_NEUTRAL = "the check that failed decides, and this one only offers a repair"
 
 
 def fix_title(check: str, fix: FixResult) -> str:
@@ -56,20 +59,25 @@ def fix_body(fix: FixResult, step: str, url: str, report: str, origin: int | Non
 
 def fix_report(fix: FixResult, report: str) -> str:
     """What was tried and seen, and the command that does it again, where a line holds it."""
+    again = reproduce_fix(fix)
+    return f"{report}\n\n<sub>Reproduce: {code_span(again, 700)}</sub>" if again else report
+
+
+def reproduce_fix(fix: FixResult) -> str:
+    """The command that makes the same repair in a clone of the repository; "" where no line holds it."""
     command = fix.before.command.strip()
     if not fix.rev or not command or "\n" in command or len(command) > 300:
-        return report
+        return ""
     setup = f" --setup {shlex.quote(fix.setup)}" if fix.setup and len(fix.setup) < 200 else ""
-    again = f"regreen fix --rev {fix.rev[:12]}{setup} -- sh -c {shlex.quote(command)}"
-    return f"{report}\n\n<sub>Reproduce: {code_span(again, 700)}</sub>"
+    return f"regreen fix --rev {fix.rev[:12]}{setup} -- sh -c {shlex.quote(command)}"
 
 
 def fix_opened(number: int, cause: str, *, is_edited: bool = False) -> str:
-    """Where the patch is; `is_edited`: somebody changed the title or text, which stays."""
+    """Where the patch and the commands that repeat its runs are; `is_edited`: somebody changed its text, which stays."""
     cause = cause.rstrip(".")
     tail = f" {inline_prose(cause[:1].upper() + cause[1:])}." if cause else ""
     note = " Its title and text were edited, so they stay as they are." if is_edited else ""
-    how = f"Review and merge #{number} if you agree, or close it."
+    how = f"Review and merge #{number} if you agree, or close it; its text ends with the command that reproduces it."
     return f"A verified patch is in #{number}, as a draft.{note}{tail} {how}"
 
 
@@ -78,15 +86,31 @@ def fix_withheld(reason: str, report: str) -> str:
     return f"A verified patch is below: {reason}.\n\n{report}"
 
 
-def fix_awaits_approval(report: str, *, by_button: bool = False) -> str:
-    """A patch that needs approval, by command or by the button of its check run."""
-    how = "the button **Approve**" if by_button else "`/approve`"
-    return f"This patch works but needs human approval, so it was not pushed: {how} opens it as a draft.\n\n{report}"
+def fix_awaits_approval(fix: FixResult, step: str, report: str, *, by_button: bool = False) -> str:
+    """A patch that needs approval, by command or by the button of its check run: what it repairs, and why it waits."""
+    how = "The button **Approve**" if by_button else "`/approve`"
+    what = code_span(_name_failing(fix, step), 200)
+    head = f"**A patch for {what} works and waits for approval**{inline_prose(_explain_wait(fix))}."
+    return f"{head} Nothing was pushed. {how} opens it as a draft.\n\n{report}"
 
 
-def repair_approval_check(head_sha: str, external_id: str, report: str) -> CheckRun:
+def _name_failing(fix: FixResult, step: str) -> str:
+    return next((f.test for f in fix.before.failures if f.test), step)
+
+
+def _explain_wait(fix: FixResult) -> str:
+    """Why a patch waits: the first reason that the patch safety checks gave."""
+    reasons = fix.gate.reasons if fix.gate else ()
+    why = next((one.detail for one in reasons if one.level == "needs_human"), fix.reason)
+    return f": {why.rstrip('.')}" if why else ""
+
+
+def repair_approval_check(
+    head_sha: str, external_id: str, fix: FixResult, step: str, report: str
+) -> CheckRun:
     """A repair of a branch that needs approval, with the button for it."""
-    title = "A repair waits for approval"
+    what = f"A repair of {_name_failing(fix, step)} waits for approval"
+    title = _cut_line(to_plain_line(f"{what}{_explain_wait(fix)}"), 140)
     check = _make_repair_check(head_sha, external_id, title, report, "needs_approval")
     return replace(check, buttons=(Button("Approve", "Open this patch as a draft PR", "approve"),))
 
@@ -110,6 +134,7 @@ def failed_repair_check(head_sha: str, external_id: str, reason: str) -> CheckRu
 def _make_repair_check(
     head_sha: str, external_id: str, title: str, text: str, verdict: str, **facts: object
 ) -> CheckRun:
+    text = f"{text}\n\n{explain_neutral(_WHY_NEUTRAL)}"
     check = CheckRun(REPAIR_CHECK, head_sha, external_id, title, text, "neutral")
     return add_verdict(check, verdict, **facts)
 
@@ -138,9 +163,11 @@ def fix_not_found(fix: FixResult, step: str, report: str) -> str:
     return f"No patch for {code_span(step)} was made.\n\n{report}"
 
 
-def bisection_body(bisection: Bisection, revert: int | None = None, page: str = "") -> str:
-    """The result of a bisection, the draft that reverts the culprit, and the link to the pictures."""
-    parts = [render_markdown(bisection)]
+def bisection_body(
+    bisection: Bisection, revert: int | None = None, page: str = "", note: str = ""
+) -> str:
+    """The result of a bisection, the draft that reverts the culprit, a `note`, and the link to the pictures."""
+    parts = [render_markdown(bisection), *([note] if note else [])]
     if environment := render_environment(bisection.environment):
         parts.append(environment)
     if revert is not None:
@@ -152,18 +179,20 @@ def bisection_body(bisection: Bisection, revert: int | None = None, page: str = 
             f"Revert it with `git revert {'-m 1 ' if is_merge else ''}{culprit.sha[:12]}`."
         )
     links = [f"[every run and the plots]({page})"] if page else []
-    if again := _reproduce_bisection(bisection):
+    if again := reproduce_bisection(bisection):
         links.append(f"reproduce: {code_span(again, 700)}")
     parts += [f"<sub>{' · '.join(links)}</sub>"] if links else []
     return "\n\n".join(parts)
 
 
-def _reproduce_bisection(bisection: Bisection) -> str:
+def reproduce_bisection(bisection: Bisection) -> str:
+    """The command that makes the same bisection in a clone of the repository; "" where no line holds it."""
     command, span = bisection.command.strip(), bisection.range
     if not command or "\n" in command or len(command) > 300:
         return ""
     good = f" --good {span.good[:12]}" if span.good else ""
-    return f"regreen bisect{good} --bad {span.bad[:12]} -- sh -c {shlex.quote(command)}"
+    slower = f" --slower {bisection.slower:g}" if bisection.slower else ""
+    return f"regreen bisect{good} --bad {span.bad[:12]}{slower} -- sh -c {shlex.quote(command)}"
 
 
 def describe_culprit_pull(number: int, author: str) -> str:
@@ -177,10 +206,11 @@ def revert_title(subject: str) -> str:
     return title if len(title) <= 72 else title[:71] + "…"
 
 
-def revert_body(command: str, report: str) -> str:
-    """Why a commit is reverted, and what was run on the result."""
+def revert_body(command: str, bisection: Bisection) -> str:
+    """Why a commit is reverted, what was run on the result, and the command that repeats the search."""
     head = "This reverts the commit that broke a test. With the revert on this branch the command passes:"
-    return "\n\n".join([head, fence_code(command, "sh"), report])
+    repeat = describe_repetition(reproduce_bisection(bisection))
+    return "\n\n".join([head, fence_code(command, "sh"), render_markdown(bisection), *repeat])
 
 
 def regression_title(branch: str, subject: str | None) -> str:
@@ -199,13 +229,13 @@ def regression_body(schedule: str, test: str, report: str, failure: str = "") ->
     failures = [line for part in failure.split(" | ") if (line := part.strip())]
     rows = [f"- {code_span(line)}" for line in failures[:_MAX_NAMED_FAILURES]]
     parts += ["What fails:\n\n" + "\n".join(rows)] if rows else []
-    tail = "This issue closes automatically when the command passes again."
-    return "\n\n".join([*parts, report, tail])
+    parts.append("This issue closes automatically when the command passes again.")
+    return "\n\n".join([*parts, report])
 
 
-def regression_over(schedule: str, sha: str) -> str:
-    """The regression is fixed."""
-    return f"Fixed: the schedule {code_span(schedule)} passes again at {sha[:12]}."
+def regression_over(schedule: str, sha: str, test: str) -> str:
+    """The regression is fixed, and the command that shows it."""
+    return f"Fixed: the schedule {code_span(schedule)} passes again at {sha[:12]}. It ran {code_span(test, 300)}."
 
 
 def needless_fix(branch: str, sha: str) -> str:

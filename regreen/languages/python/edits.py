@@ -22,8 +22,6 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Span = tuple[int, int]
 _FUNCTION_NODES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
-_MAX_SMALL_EXPRESSION = 30
-_MAX_SMALL_EXPRESSIONS = 12
 
 
 @cache

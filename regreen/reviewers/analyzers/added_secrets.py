@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from regreen.code.diff import FileChange
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.domain.models import Severity, UnreadFile
 from regreen.domain.text_limits import MAX_LINE, without_long_lines
 from regreen.reviewers.analyzers.baseline import make_analyzer_claim
@@ -45,7 +46,7 @@ class AddedSecrets:
         claims = [_make_claim(file, secret) for file, secret in found if not known[secret.digest]]
         return ReviewerReport(
             tuple(claims),
-            read=f"secrets looked for in {len(files) - len(unread)} files",
+            read=f"secrets looked for in {count_noun(len(files) - len(unread), 'file')}",
             unread=(*unread, *partly),
         )
 

@@ -11,6 +11,7 @@ from functools import cache
 from itertools import chain, islice
 
 from regreen.code.diff import FileChange
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module, is_package, module_stem, parse_python
 from regreen.code.symbols import Definition, read_outline, read_sources
@@ -39,10 +40,6 @@ _MAX_DEPENDENTS = 40
 _MAX_SHOWN_PLACES = 3
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _UNKNOWN_ATTRIBUTE = re.compile(r'Cannot access attribute "(\w+)" for class')
-_PLAIN_CLASS = re.compile(
-    r"(?:@(?:dataclasses\.)?dataclass(?:\(.{0,80}\))?\s+)?class \w{1,100}(?:\((?:object)?\))?:.{0,100}"
-)
-"""A class that nothing but its own constructor, or its fields, says how to make."""
 _GIVES_VALUE = re.compile(r"\b(?:yield|await|async)\b|\breturn\b.{0,300},")
 """Lines that say what kind of value a function gives, as far as callers break by it: lazy, or a tuple of some size."""
 _LAZY_VALUE = re.compile(r"\b(?:Coroutine\w*|(?:Async)?Generator)\b")
@@ -397,7 +394,7 @@ class Ruff:
         claims += find_removed_names(context, [h for h in sound if h not in new], base)
         return ReviewerReport(
             claims=tuple(claims),
-            read=f"ruff's bug rules on {len(files) - len(broken) - len(unread)} Python files",
+            read=f"ruff's bug rules on {count_noun(len(files) - len(broken) - len(unread), 'Python file')}",
             unread=(
                 *(UnreadFile(p, "does not parse as Python") for p in sorted(broken)),
                 *unread,
@@ -511,7 +508,7 @@ class Pyright:
                 *(make_claim(h, context, "basedpyright", PYRIGHT_RULES) for h in new),
                 *claims,
             ),
-            read=f"basedpyright on {len(files) - len(unread)} Python files",
+            read=f"basedpyright on {count_noun(len(files) - len(unread), 'Python file')}",
             unread=unread,
             skipped=skipped,
         )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from regreen.code.diff import FileChange
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.python_calls import (
     CallableDefinition,
@@ -44,7 +45,7 @@ class PythonContracts:
         wanted = [c for c in changes if c.signatures or c.removed or c.gone]
         if not files:
             return ReviewerReport()
-        read = f"calls in, and callers of, {len(files)} Python files"
+        read = f"calls in, and callers of, {count_noun(len(files), 'Python file')}"
         places = list(_find_uses(context, wanted)) if wanted else []
         claims = [claim for c in wanted for claim in _make_claims(c, places)]
         claims += _find_refused_calls(context, files)

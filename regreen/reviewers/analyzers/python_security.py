@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_example, is_test
 from regreen.code.python_calls import is_module, module_stem
 from regreen.code.symbols import Definition, read_outline, read_sources
@@ -66,7 +67,7 @@ class PythonSecurity:
         )
         return ReviewerReport(
             tuple(claims),
-            read=f"taint analysis and ruff's S rules on {len(changed) - len(unread)} Python files",
+            read=f"taint analysis and ruff's S rules on {count_noun(len(changed) - len(unread), 'Python file')}",
             unread=unread,
         )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from regreen.code.config_loaders import TomlTooLarge, load_toml
 from regreen.code.diff import FileChange
 from regreen.code.file_languages import has_outline, language_of, parser_for
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module
 from regreen.code.symbols import MAX_PARSED_BYTES
@@ -52,7 +53,7 @@ class BrokenSyntax:
                 unread.append(UnreadFile(file.path, f"not parsed: {error}"))
         broken |= _find_broken_python(files, context)
         claims = [_make_claim(f, broken[f.path], context) for f in files if f.path in broken]
-        read = f"the syntax of {len(files) - len(unread)} files" if files else ""
+        read = f"the syntax of {count_noun(len(files) - len(unread), 'file')}" if files else ""
         return ReviewerReport(tuple(claims), read=read, unread=tuple(unread))
 
 

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from regreen.code.file_languages import language_of, parser_for
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.symbols import MAX_PARSED_BYTES, is_slow_to_query, node_text, walk_nodes
 from regreen.domain.models import Dimension, Severity
@@ -127,7 +128,7 @@ class CodePatterns:
             ],
             sure=lambda h: load_patterns().rules[h.rule].confidence >= _MIN_SURE_CONFIDENCE,
         )
-        read = f"{self.name} in {len(files)} files"
+        read = f"{self.name} in {count_noun(len(files), 'file')}"
         return ReviewerReport(tuple(_make_claim(h, context) for h in _drop_doubles(new)), read=read)
 
 
