@@ -183,7 +183,8 @@ def _name_cause(cause: Mapping[str, Any]) -> str:
 def _advise(cause: Mapping[str, Any]) -> str:
     package = cause["package"] if cause["verdict"] == "world" else None
     if not package:
-        return _ADVICE[cause["do"]]
+        unsaid = cause["verdict"] == "unknown" and cause["do"] == "rerun"
+        return "Run the failed jobs again." if unsaid else _ADVICE[cause["do"]]
     held = code_span(f"{package['name']} {package['from']}", 200)
     return f"No change here causes it: hold it at {held}, or adapt the code to the new version."
 
