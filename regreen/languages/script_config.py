@@ -146,7 +146,7 @@ def read_workspace_paths(paths: Collection[str], read: ReadFile) -> dict[str, li
     return found
 
 
-_MAX_TYPES = 400
+_MAX_TYPES = 200
 _TYPE_DECLARATION = re.compile(rb"\b(?:interface|type)\s+([A-Za-z_$][\w$]*)")
 _CONTAINERS = frozenset(
     {"Array", "ReadonlyArray", "Map", "ReadonlyMap", "Set", "ReadonlySet", "Promise", "Record"}
@@ -236,15 +236,15 @@ def _read_parts(name: str, root: Node) -> Iterator[str]:
                 yield from _read_type_names(part)
 
 
-def _read_type_names(node: Node) -> Iterator[str]:
-    if node.type in {"type_identifier", "identifier", "nested_type_identifier"}:
-        yield node_text(node)
-    elif node.type == "object_type":
-        for clause in walk_nodes(node):
-            around = clause.parent.parent if clause.parent else None
-            if clause.type == "mapped_type_clause" and around == node:
-                yield from _read_type_names(clause)
-    elif node.type not in _OWN_MEMBERS:
-        is_container = node_text(node.child_by_field_name("name")) in _CONTAINERS
-        for child in node.named_children if not is_container else ():
-            yield from _read_type_names(child)
+def _read_type_names(root: Node) -> Iterator[str]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type in {"type_identifier", "identifier", "nested_type_identifier"}:
+            yield node_text(node)
+        elif node.type == "object_type":
+            inside = (n for c in node.named_children for n in c.named_children)
+            waiting += [n for n in inside if n.type == "mapped_type_clause"]
+        elif node.type not in _OWN_MEMBERS:
+            is_container = node_text(node.child_by_field_name("name")) in _CONTAINERS
+            waiting += [] if is_container else node.named_children

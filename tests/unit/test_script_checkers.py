@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from regreen.languages.script_config import load_jsonc, read_compiler_options, read_workspace_paths
+from regreen.languages.script_config import (
+    PartialTypes,
+    load_jsonc,
+    read_compiler_options,
+    read_workspace_paths,
+)
 from regreen.reviewers.analyzers.compiled.compiled_contracts import ScriptContracts
-from regreen.reviewers.analyzers.script_checkers import ScriptCheckers, find_program, run_oxlint
+from regreen.reviewers.analyzers.script_checkers import (
+    ScriptCheckers,
+    _declares_globally,
+    find_program,
+    run_oxlint,
+)
 from regreen.reviewers.context import Claim
 from regreen.reviewers.pipeline import ReviewJob, review_change
 from regreen.reviewers.reviewer_table import ReviewerTable
+from tests.growth import growth
 from tests.unit.changes import Files, Story
 
 # It says which of the files it was given, and which program it would start for types.
@@ -254,6 +266,17 @@ def test_a_type_that_rests_on_one_of_a_package_is_known_in_part(
     call = "import { make } from './make';\nmake({ id: 1, size: 2, more: 3 });\n"
     found = claims(story, before, {"src/call.ts": call})
     assert len([c for c in found if c.rule.startswith("tsc/")]) == count
+
+
+def test_types_made_to_be_deep_end_no_review() -> None:
+    chain = "".join(f"export interface A{n} extends A{n + 1} {{}}\n" for n in range(900))
+    nested = f"export type N = {'(' * 900}A0{')' * 900};\n"
+    data = (chain + nested).encode()
+    assert PartialTypes({"a.ts": data}, ["a.ts"], {}).is_partial("N", "a.ts") is False
+
+
+def test_a_file_of_empty_lines_is_read_in_linear_time() -> None:
+    assert growth(lambda size: partial(_declares_globally, b"\n" * size)) < 8
 
 
 @typed

@@ -82,7 +82,7 @@ _MAY_BE_MISSING = re.compile(r"possibly '(?:undefined|null)|\| (?:undefined|null
 _ASSIGNED = re.compile(
     r"(?<![\w$.])(?<!const )(?<!let )(?<!var )([A-Za-z_$][\w$]*) {0,3}(?:\?\?|\|\|)?=(?![=>])[^\n;]{0,300}\("
 )
-""" A variable that is given what a call returns."""
+"""A variable that is given what a call returns."""
 _FORGOTTEN_AWAIT = re.compile(r"\bPromise<")
 
 
@@ -133,12 +133,9 @@ class ScriptCheckers:
             and not _names_partial_type(h, partial)
         ]
         too_many = sum(map(_is_compiler_error, wrong)) > _MAX_NEW_ERRORS
-        elsewhere = [h for h in wrong if _is_caused_elsewhere(h, context)]
-        claims = [
-            _make_claim(h, context)
-            for h in wrong
-            if not (too_many and _is_compiler_error(h)) and h not in elsewhere
-        ]
+        wanted_hits = [h for h in wrong if not (too_many and _is_compiler_error(h))]
+        elsewhere = [h for h in wanted_hits if _is_caused_elsewhere(h, context)]
+        claims = [_make_claim(h, context) for h in wanted_hits if h not in elsewhere]
         known = {(h.path, h.line, h.rule) for h in (base() if wrong_users else ())}
         broken = [
             h
@@ -149,7 +146,7 @@ class ScriptCheckers:
             and not _may_export_more(h, context)
             and not _names_partial_type(h, partial)
         ]
-        claims += _make_importer_claims([*broken, *(() if too_many else elsewhere)], context)
+        claims += _make_importer_claims([*broken, *elsewhere], context)
         what = "the TypeScript compiler and oxlint" if typed else "oxlint"
         skipped: tuple[SkippedReviewer, ...] = ()
         if not typed:
@@ -206,9 +203,7 @@ def _check(context: ReviewContext, rev: str, targets: Sequence[str]) -> list[Dia
     tree = context.head_tree if rev == context.head else context.base_tree
     read = context.head_text if rev == context.head else context.base_text
     paths = {e.path for e in tree}
-    sources = [
-        *read_sources(context.git, rev, lambda p: is_script(p) and not _is_foreign(p)),
-    ]
+    sources = [*read_sources(context.git, rev, lambda p: is_script(p) and not _is_foreign(p))]
     # the compiler reads these and what they import: those that are checked, and those whose names no import tells
     wanted = {*targets}
     roots = [
@@ -227,7 +222,7 @@ def _check(context: ReviewContext, rev: str, targets: Sequence[str]) -> list[Dia
     return run_oxlint([*configs.items(), *sources], [p for p in targets if p in paths])
 
 
-_MODULE = re.compile(rb"(?m)^\s*(?:import|export)\b|\brequire\(|\bmodule\.exports\b")
+_MODULE = re.compile(rb"(?m)^[ \t]{0,200}(?:import|export)\b|\brequire\(|\bmodule\.exports\b")
 _GLOBAL_NAMES = re.compile(rb"\bdeclare\s+(?:global|module)\b")
 
 
@@ -416,10 +411,9 @@ def _find_partial_types(context: ReviewContext) -> Callable[[], PartialTypes]:
                 mapped = options["paths"]
                 for alias, places in mapped.items() if isinstance(mapped, dict) else ():
                     aliases.setdefault(alias, []).extend(posixpath.join(folder, p) for p in places)
-        sources = read_sources(
-            context.git, context.head, lambda p: is_script(p) and not _is_foreign(p)
+        return PartialTypes(
+            dict(read_sources(context.git, context.head, is_script)), paths, aliases
         )
-        return PartialTypes(dict(sources), paths, aliases)
 
     return find
 
