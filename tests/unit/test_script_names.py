@@ -105,6 +105,14 @@ def test_its_harmless_twin_is_not(story: Story, path: str, old: str, new: str) -
     assert rules(story, path, old, new) == set()
 
 
+def test_calls_both_ways_in_a_file_with_new_line_ends_are_not_exchanged(story: Story) -> None:
+    calls = (
+        "const cut = require('cutter');\ncut(start, end);\ncut(end, start);\ncut(start, end, 1);\n"
+    )
+    story.change({"a.js": calls.replace("\n", "\r\n")}, {"a.js": calls})
+    assert ScriptNames().run(story.context()).claims == ()
+
+
 def test_a_call_that_the_change_mends_in_a_later_line_is_not_left_behind(story: Story) -> None:
     define = "export function find(data, root) { return data[root]; }\n"
     call = "import { find } from './find.js';\nfind(\n  data,\n  root\n);\n"

@@ -600,12 +600,15 @@ def _find_swapped_arguments(
         if base and base.root
         else []
     )
+    new = Counter(map(_write_call, head.calls)) - Counter(
+        map(_write_call, base.calls if base else ())
+    )
     for call in head.calls:
         if not 2 <= len(call.arguments) <= 8 or not change.touches_lines(
             call.line, call.node.end_point[0] + 1
         ):
             continue
-        if _is_meant_reversed(call):
+        if _is_meant_reversed(call) or _write_call(call) not in new:
             continue
         target = program.find_target(call, head)
         names = [_argument_name(a) for a in call.arguments]
@@ -643,6 +646,10 @@ def _find_swapped_arguments(
             head=target.shown if target else call.name,
             code=f"{call.name} {first} {second}"[:200],
         )
+
+
+def _write_call(call: _Call) -> tuple[str, ...]:
+    return call.receiver, call.name, *(node_text(a) for a in call.arguments)
 
 
 def _find_exchange(old: _Call, new: _Call) -> tuple[int, int] | None:
