@@ -220,7 +220,7 @@ DIALECTS = {
     "java": Dialect(
         ".java",
         ("pom.xml", "build.gradle", "build.gradle.kts"),
-        r"(^|/)(target|build|examples?|samples?)(/|$)|-info\.java$|^\.",
+        r"^(?!.*\bsrc/).*\b(target|build|examples?|samples?)/|-info\.java$|^\.",
         ("method_declaration",),
         ("method_invocation",),
         ("boolean strict", "\n        boolean strictly = strict;\n"),
@@ -416,7 +416,10 @@ def new_files(
 ) -> Iterator[tuple[str, str, bytes, bytes]]:
     """New code beside a file of the project; in Rust, at the end of one that has no other defect."""
     for kind, rows in tree.dialect.added.items():
-        path = chance.choice(sorted({*tree.roots} - taken) or sorted(tree.roots))
+        free = sorted({*tree.roots} - taken) if tree.dialect.suffix == ".rs" else sorted(tree.roots)
+        if not free:
+            continue
+        path = chance.choice(free)
         taken.add(path)
         package = re.search(rb"(?m)^package ([\w.]+)", tree.files[path])
         name = package[1].decode() if package else "x"
