@@ -136,6 +136,18 @@ def run_in_child(
     return ended.get_value()  # type: ignore[return-value]
 
 
+def start_server(module: str) -> None:
+    """Have a fork server import a module while this process goes on; the next `run_in_child` finds it ready.
+
+    It is worth its start where a call is sure to follow: otherwise the two import one after the other.
+    """
+    if not _server_pool.is_child:
+        server = _ForkServer()
+        with suppress(AnalysisFailed):
+            server.send_call(module, None)
+        _server_pool.return_server(server)
+
+
 @contextmanager
 def name_failed_input(what: str) -> Iterator[None]:
     """Name what was read in the reason of an `AnalysisFailed`."""
@@ -226,8 +238,8 @@ class _ForkServer:
         self._in, self._out = self._process.stdin, self._process.stdout
         self.owner = os.getpid()
 
-    def send_call(self, module: str, call: ChildCall) -> None:
-        """Have it import a module, and then run a call."""
+    def send_call(self, module: str, call: ChildCall | None) -> None:
+        """Have it import a module, and then run a call, if there is one."""
         try:
             pickle.dump((module, call), self._in)
             self._in.flush()
@@ -282,8 +294,11 @@ class _ForkServerPool:
             while self._idle:
                 server = self._idle.pop()
                 # a process that was forked from ours must not use our pipes
-                if server.owner == os.getpid() and server.is_alive():
+                if server.owner != os.getpid():
+                    continue
+                if server.is_alive():
                     return server
+                server.close()
         return _ForkServer()
 
     def return_server(self, server: _ForkServer) -> None:
@@ -313,6 +328,8 @@ def serve_calls() -> None:
         while True:
             module, call = pickle.load(requests)  # noqa: S301 - our own process
             importlib.import_module(module)
+            if call is None:
+                continue
             pickle.dump(_fork_each([call], 1, (requests, answers))[0], answers)
             answers.flush()
 

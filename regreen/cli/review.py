@@ -151,6 +151,10 @@ def command(
     kind: str | None,
 ) -> int:
     """Read a change and say what can be backed up. Exit 1 only for blocking findings."""
+    from regreen.isolation import start_server
+
+    start_server("regreen.reviewers.pipeline")  # it imports what the next lines import, beside them
+
     from regreen.app.settings_loader import read_settings
     from regreen.bot.flows.trials import rules_from_config
     from regreen.cli.model import make_model

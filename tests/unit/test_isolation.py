@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from regreen import isolation
 from regreen.domain.errors import AnalysisFailed, Cancelled, OutsideError, UserError
 from regreen.isolation import Budget, ChildCall, ChildLimits, run_in_child, run_in_children
 
@@ -230,6 +231,25 @@ def test_a_child_ends_with_the_process_that_forked_it(tmp_path: Path) -> None:
         os.close(both)
         reader.read()
     assert run_in_child(add, 1, 2) == 3
+
+
+def parent_and_modules() -> tuple[int, bool]:
+    return os.getppid(), "this" in sys.modules
+
+
+def test_a_server_that_was_started_early_has_the_module_and_takes_the_next_call() -> None:
+    isolation._server_pool.close_all()
+    isolation.start_server("this")
+    (server,) = isolation._server_pool._idle
+    assert run_in_child(parent_and_modules) == (server._process.pid, True)
+
+
+def test_a_server_that_could_not_import_its_module_is_replaced() -> None:
+    isolation._server_pool.close_all()
+    isolation.start_server("there_is_no_such_module")
+    (server,) = isolation._server_pool._idle
+    server._process.wait(30)
+    assert run_in_child(parent_and_modules)[1] is False
 
 
 def test_a_child_gets_no_credential_from_the_environment() -> None:
