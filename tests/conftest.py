@@ -8,6 +8,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.contract.sandboxes import backend
 from tests.outside import CHECKER, is_missing, reason
 from tests.postgres import postgres
 
@@ -20,6 +21,16 @@ sys.dont_write_bytecode = False
 # How fast examples are made says how busy the machine is, nothing of the code.
 settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def user_defaults(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Commands run as for a user who prefers bubblewrap, where it works, and never with this user's own defaults."""
+    folder = tmp_path_factory.mktemp("user")
+    (folder / "regreen").mkdir()
+    if not isinstance(backend("bwrap"), str):
+        (folder / "regreen" / "defaults.toml").write_text('sandbox = "bwrap"\n')
+    os.environ["XDG_CONFIG_HOME"] = str(folder)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -57,6 +57,16 @@ def sandbox_or_skip(kind: str) -> Sandbox:
     return found
 
 
+def usual_sandbox() -> Sandbox:
+    """The one for tests that only need some box: bubblewrap, which costs a tenth of a container, else Docker.
+
+    The tests in this folder hold both to the same contract.
+    """
+    if isinstance(box := backend("bwrap"), str):
+        box = sandbox_or_skip("docker")
+    return box
+
+
 @functools.cache
 def plain_env(kind: str) -> PreparedEnv:
     return sandbox_or_skip(kind).prepare(EnvSpec(), ())

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from regreen.adapters.git.repository import GitRepository
-from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.bisect import report
 from regreen.bisect.bisection import BisectJob, run_bisection
 from regreen.bisect.result import Bisection
 from regreen.bisect.run_log import RunLog
 from regreen.bisect.verdict_memory import SqliteVerdictMemory, TransientVerdictMemory
-from regreen.domain.errors import Cancelled, NoSandbox, UserError
+from regreen.domain.errors import Cancelled, UserError
 from regreen.domain.ports import Sandbox
 from regreen.runs.trial import Trial
+from tests.contract.sandboxes import usual_sandbox
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(300)]
 
@@ -27,10 +27,7 @@ CHECK = ("sh", "-c", "sh ./check.sh")
 
 @pytest.fixture(scope="module")
 def sandbox() -> Sandbox:
-    try:
-        return choose_sandbox("auto")
-    except NoSandbox as error:
-        pytest.skip(str(error))
+    return usual_sandbox()
 
 
 class History:

@@ -12,13 +12,11 @@ import pytest
 from regreen.actions.step_trial import make_step_trial
 from regreen.actions.workflow import plan_workflow
 from regreen.adapters.git.repository import GitRepository
-from regreen.adapters.sandbox.selection import choose_sandbox
-from regreen.domain.errors import NoSandbox
 from regreen.domain.models import Failure
 from regreen.domain.ports import Sandbox
 from regreen.fixers.minimization import describe_smaller_failure, minimize_failure
 from regreen.logs.ci_log import CiLog
-from tests.contract.sandboxes import sandbox_or_skip
+from tests.contract.sandboxes import sandbox_or_skip, usual_sandbox
 from tests.reproduction import reproduce_failure
 
 pytestmark = pytest.mark.sandbox
@@ -28,10 +26,7 @@ Commit = Callable[[dict[str, str]], str]
 
 @pytest.fixture(scope="module")
 def sandbox() -> Sandbox:
-    try:
-        return choose_sandbox()
-    except NoSandbox as error:
-        pytest.skip(f"no sandbox here: {error}")
+    return usual_sandbox()
 
 
 @pytest.fixture

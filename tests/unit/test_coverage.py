@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from regreen.domain.errors import NoSandbox
 from regreen.domain.ports import Sandbox
 from regreen.languages.python.test_tools import PythonCoverage
 from regreen.languages.toolchains import TableCoverage
 from regreen.runs.trial import Trial
+from tests.contract.sandboxes import usual_sandbox
 from tests.unit.changes import Files, Story
 
 BEFORE: Files = {
@@ -38,12 +38,7 @@ def story(tmp_path: Path) -> Story:
 
 @pytest.fixture(scope="module")
 def sandbox() -> Sandbox:
-    from regreen.adapters.sandbox.selection import choose_sandbox
-
-    try:
-        return choose_sandbox()
-    except NoSandbox as error:
-        pytest.skip(str(error))
+    return usual_sandbox()
 
 
 @pytest.mark.sandbox
