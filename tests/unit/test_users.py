@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
 
-from regreen.reviewers.analyzers.correctness import Pyright
+from regreen.reviewers.analyzers import bundled_checkers
+from regreen.reviewers.analyzers.baseline import Diagnostic
+from regreen.reviewers.analyzers.correctness import Pyright, _leave_out_tests, head_python_texts
 from regreen.reviewers.analyzers.python_contracts import PythonContracts
 from tests.unit.changes import Files, Story
 
@@ -104,3 +107,76 @@ def test_a_new_call_is_refused_where_one_plain_definition_refuses_it(
     story.change(before, {"use.py": f"from pkg.scope import Scope\n\nx = {call}\n"})
     found = PythonContracts().run(story.context()).claims
     assert [(c.rule, c.line) for c in found] == [("contracts/refused-call", 3)] * said
+
+
+TESTS = """import unittest
+
+import pytest
+
+from pkg.load import load
+
+
+def test_of_something_else():
+    text = "it is read by nobody"
+    assert text.title()
+
+
+class Loaded(unittest.TestCase):
+    @unittest.skip(
+        "for now"
+    )
+    def test_nothing(self):
+        assert not None
+
+
+def test_key():
+    assert load("k")["key"] == "k"
+
+
+def test_made():
+    return load
+
+
+@pytest.mark.parametrize("make", [test_made])
+def test_of_a_function_that_only_looks_like_a_test(make):
+    assert make()
+"""
+
+
+def test_the_type_checker_reads_only_tests_that_the_change_can_break(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laid: dict[str, str | bytes] = {}
+    run = bundled_checkers.run_pyright
+
+    def keep(
+        files: Iterable[tuple[str, str | bytes]], targets: Sequence[str], rules: Sequence[str]
+    ) -> list[Diagnostic]:
+        laid.update(pairs := dict(files))
+        return run(pairs, targets, rules)
+
+    monkeypatch.setattr(bundled_checkers, "run_pyright", keep)
+    story = Story(tmp_path / "repo")
+    story.change(
+        {**BEFORE, "tests/test_load.py": TESTS},
+        {"pkg/load.py": "async " + LOAD, "use_load.py": "\n"},
+    )
+    (claim,) = Pyright().run(story.context()).claims
+    assert claim.evidence[0].excerpt == 'tests/test_load.py:22: assert load("k")["key"] == "k"'
+    read = str(laid["tests/test_load.py"])
+    assert "read by nobody" not in read
+    assert "for now" not in read
+    assert "def test_made" in read  # the decorator of another names it
+    assert read.count("\n") == TESTS.count("\n")
+
+
+def test_a_changed_test_file_is_read_where_it_was_changed(tmp_path: Path) -> None:
+    changed = TESTS.replace("text.title()", "text.title(1)").replace("import load", "import save")
+    story = Story(tmp_path / "repo")
+    story.change({**BEFORE, "tests/test_load.py": TESTS}, {"tests/test_load.py": changed})
+    context = story.context()
+    files = head_python_texts(context)
+    (read,) = _leave_out_tests(context, files, "RIGHT").values()
+    assert "text.title(1)" in read
+    assert 'load("k")' in read  # the change takes the name away
+    assert "for now" not in read

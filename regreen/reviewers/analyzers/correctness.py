@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -13,7 +14,13 @@ from itertools import chain, islice
 from regreen.code.diff import FileChange
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
-from regreen.code.python_calls import is_module, is_package, module_stem, parse_python
+from regreen.code.python_calls import (
+    FunctionNode,
+    is_module,
+    is_package,
+    module_stem,
+    parse_python,
+)
 from regreen.code.symbols import Definition, read_outline, read_sources
 from regreen.domain.models import Side, SkippedReviewer, UnreadFile
 from regreen.domain.ports import Git
@@ -39,6 +46,7 @@ from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 _MAX_DEPENDENTS = 40
 _MAX_SHOWN_PLACES = 3
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_DEFINED_NAME = re.compile(r"\bdef\s+([A-Za-z_]\w*)")
 _UNKNOWN_ATTRIBUTE = re.compile(r'Cannot access attribute "(\w+)" for class')
 _GIVES_VALUE = re.compile(r"\b(?:yield|await|async)\b|\breturn\b.{0,300},")
 """Lines that say what kind of value a function gives, as far as callers break by it: lazy, or a tuple of some size."""
@@ -484,13 +492,15 @@ class Pyright:
 
         @cache
         def base() -> list[Diagnostic]:
-            around = _surrounding_files(context, context.merge_base, old | relying)
+            laid = _leave_out_tests(context, old | relying, "LEFT")
+            around = _surrounding_files(context, context.merge_base, laid)
             targets = {h.path for h in found} & relying.keys() | find_base_files(
                 context, found
             ) & old.keys()
             return _split_unread(bundled_checkers.run_pyright(around, sorted(targets), rules))[0]
 
-        around = _surrounding_files(context, context.head, files | relying)
+        laid = _leave_out_tests(context, files | relying, "RIGHT")
+        around = _surrounding_files(context, context.head, laid)
         found, lost = _split_unread(bundled_checkers.run_pyright(around, (*files, *relying), rules))
         unread = tuple(u for u in lost if u.path in files)
         new = new_diagnostics(
@@ -512,6 +522,65 @@ class Pyright:
             unread=unread,
             skipped=skipped,
         )
+
+
+def _leave_out_tests(
+    context: ReviewContext, texts: Mapping[str, str], side: Side
+) -> dict[str, str]:
+    """These files of one side without the tests that the change cannot break, every other line where it was.
+
+    Most of the type checker's time goes into the bodies of tests, and no other line depends on a test that nothing
+    names. One stays if the change touches it, if an edited definition can break it, or if it has a word that the
+    change adds or removes in its file outside of tests.
+    """
+    edits = [e for f in context.files if is_module(f.path) for e in _find_edits(f, context)]
+    named = Counter(w for text in texts.values() for w in _WORD.findall(text))
+    used = named - Counter(w for text in texts.values() for w in _DEFINED_NAME.findall(text))
+    changes = {f.path if side == "RIGHT" else f.old_path: f for f in context.files}
+    shorter = dict(texts)
+    for path, text in texts.items():
+        if not is_test(path):
+            continue
+        words, changed = frozenset[str](), frozenset[int]()
+        if (file := changes.get(path)) is not None:
+            words = _find_words_outside_tests(file, context)
+            changed = frozenset(file.added_lines if side == "RIGHT" else file.removed_lines)
+        rows = text.split("\n")
+        for name, lines, indent in _find_tests(text):
+            inside = set(_WORD.findall("\n".join(rows[lines.start - 1 : lines.stop - 1])))
+            stays = used[name] or not words.isdisjoint(inside) or _can_break(edits, inside)
+            if not stays and changed.isdisjoint(lines):
+                rows[lines.start - 1 : lines.stop - 1] = [f"{indent}pass", *[""] * (len(lines) - 1)]
+        shorter[path] = "\n".join(rows)
+    return shorter
+
+
+def _find_words_outside_tests(file: FileChange, context: ReviewContext) -> frozenset[str]:
+    """The words of the lines that a change adds or removes outside of tests, on both sides."""
+    words = set[str]()
+    sides = (
+        (context.base_text(file.old_path), file.removed_lines),
+        (context.head_text(file.path), file.added_lines),
+    )
+    for text, changed in sides:
+        if text is not None:
+            inside = {n for _, lines, _ in _find_tests(text) for n in lines}
+            rows = text.split("\n")
+            words |= {w for n in {*changed} - inside for w in _WORD.findall(rows[n - 1])}
+    return frozenset(words.difference(keyword.kwlist))
+
+
+def _find_tests(text: str) -> list[tuple[str, range, str]]:
+    """The name, lines and indentation of each test function of a file; none where `ast` counts lines otherwise."""
+    tree = None if "\r" in text.replace("\r\n", "\n") else parse_python(text)
+    rows = text.split("\n")
+    found = []
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, FunctionNode) and node.name.startswith("test"):
+            start = min(n.lineno for n in (node, *node.decorator_list))
+            indent = rows[node.lineno - 1][: node.col_offset]
+            found.append((node.name, range(start, (node.end_lineno or start) + 1), indent))
+    return found
 
 
 def _may_say_something(context: ReviewContext, files: Mapping[str, str]) -> bool:
