@@ -31,6 +31,7 @@ BASIC = {
 }
 MIXED = [0, 1, -1.5, "", "a", None, True, [], [1, "a"], {"a": 1}, (1, 2)]
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+FLOAT = re.compile(r"-?\d+\.\d{5,}(?:e[-+]\d+)?")  # its last digits change with the order of a sum
 
 
 def main():
@@ -206,6 +207,7 @@ def call(function, args, kwargs):
         signal.alarm(0)
     after = repr((args, kwargs))
     text = ADDRESS.sub("", text if after == before else "%s, arguments then %s" % (text, after))
+    text = FLOAT.sub(lambda found: "%.9g" % float(found.group()), text)
     if len(text) > TEXT:
         text = "%s... (%d characters, sum %d)" % (text[:TEXT], len(text), sum(map(ord, text)))
     return text
