@@ -73,7 +73,6 @@ def run(case: dict[str, str], given: argparse.Namespace) -> dict[str, object]:
             f"{one['rung']}: {one['summary']}: {one['outcome']}"
             for one in found.get("attempts", [])
         ],
-        "reason": found.get("reason"),
         "patch": found.get("patch"),
         "seconds": round(time.monotonic() - started),
     }
