@@ -101,8 +101,11 @@ class TestTools(Protocol):
         """The words of a command that is one plain call of the runner; None for anything more."""
         ...
 
-    def widen(self, command: Sequence[str]) -> tuple[str, ...] | None:
-        """The same runner over all tests it collects; None where the command is no narrow plain call."""
+    def widen(self, command: Sequence[str], *, past_errors: bool = False) -> tuple[str, ...] | None:
+        """The same runner over all tests it collects; None where the command is no narrow plain call.
+
+        `past_errors`: also where some of the files cannot be collected.
+        """
         ...
 
     def find_collection(self, command: Sequence[str]) -> tuple[str, ...] | None:

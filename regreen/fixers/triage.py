@@ -263,10 +263,18 @@ def make_case(
 ) -> RepairCase:
     """The case of a reproduced failure, with the project's tests that the command does not run itself."""
     trial = job.trial
+    has_gaps = False
     if not triage.setup_failed:
-        triage = _run_wider_suite(triage, trial, rev, git=git, sandbox=sandbox, stop=stop)
+        triage, has_gaps = _run_wider_suite(triage, trial, rev, git=git, sandbox=sandbox, stop=stop)
     suite = find_suite(
-        trial, rev, configured=job.tests, outcomes=triage.tests, git=git, sandbox=sandbox, stop=stop
+        trial,
+        rev,
+        configured=job.tests,
+        outcomes=triage.tests,
+        git=git,
+        sandbox=sandbox,
+        stop=stop,
+        has_gaps=has_gaps,
     )
     return RepairCase(
         job=job,
@@ -288,18 +296,19 @@ def make_case(
 
 def _run_wider_suite(
     triage: TriageResult, trial: Trial, rev: str, *, git: Git, sandbox: Sandbox, stop: StopCondition
-) -> TriageResult:
-    """If the command runs only some tests, run the rest of the suite before any change."""
+) -> tuple[TriageResult, bool]:
+    """If the command runs only some tests, run the rest before any change; whether some of it cannot be collected."""
     wide = widen_trial(trial)
     if wide is None or stop.left < 5:
-        return triage
+        return triage, False
     wide = replace(wide, timeout=min(trial.timeout, max(60.0, stop.left / 6)))
     run = run_fresh(
         wide, rev, git=git, sandbox=sandbox, listeners=TEST_LISTENERS, cancel=stop.cancel
     )
     if run.result.ended != "exit" or not run.tests or run.uncollected:
-        return triage
-    return replace(triage, tests=MappingProxyType({**run.tests, **triage.tests}), wide=wide)
+        return triage, run.uncollected
+    whole = MappingProxyType({**run.tests, **triage.tests})
+    return replace(triage, tests=whole, wide=wide), False
 
 
 def _late_result(trial: Trial, runs: Sequence[CommandRun], wanted: int) -> TriageResult:

@@ -26,6 +26,7 @@ from regreen.languages.registry import (
     is_plain_test_call,
     names_each_test,
     runs_all,
+    widen_trial,
 )
 from regreen.runs.test_runs import CommandRun, describe_regressions, find_regressed_tests, run_fresh
 from regreen.runs.trial import Trial
@@ -43,13 +44,15 @@ _STOP_SHARE = (
 class _PatchComparison:
     """A patch compared with the broken commit: one line for each regression (None: not known), and their test names.
 
-    `kept` of those that passed before pass still; `is_part`: some of them did not run.
+    `kept` of those that passed before pass still; `is_part`: some of them did not run; `fills_gaps`: every file can be
+    collected now, and what could not run before passes.
     """
 
     broken: tuple[str, ...] | None
     kept: int = 0
     tests: frozenset[str] = frozenset()
     is_part: bool = False
+    fills_gaps: bool = False
 
 
 class ProjectSuite:
@@ -119,11 +122,11 @@ class ProjectSuite:
         what = trial.command_line
         if before.stopped:
             what += f", those that ran within {trial.timeout * _STOP_SHARE:.0f} seconds"
-        if before.uncollected:
+        has_gaps = before.uncollected and not seen.fills_gaps
+        if has_gaps:
             what += ", without those that cannot be collected here"
-        return SuiteComparison(
-            what, seen.kept, broken, is_part=before.stopped or before.uncollected or seen.is_part
-        )
+        is_part = before.stopped or has_gaps or seen.is_part
+        return SuiteComparison(what, seen.kept, broken, is_part=is_part)
 
     def select_tests(self, tests: Collection[str]) -> Trial | None:
         """A trial of some tests by name; None if they cannot be run by name."""
@@ -191,8 +194,10 @@ class ProjectSuite:
             )
             broken = find_regressed_tests(outcomes_before, after.tests, given_up=given_up)
             is_part = after.stopped or after.uncollected
+            new = [word for test, word in after.tests.items() if test not in before.tests]
+            fills_gaps = not is_part and "passed" in new and "failed" not in new
             return _PatchComparison(
-                tuple(describe_regressions(broken)), kept, frozenset(broken), is_part
+                tuple(describe_regressions(broken)), kept, frozenset(broken), is_part, fills_gaps
             )
         fresh = sorted(after.failing - before.failing)
         if before.is_green and not after.is_green and not fresh:
@@ -234,6 +239,7 @@ def find_suite(
     git: Git,
     sandbox: Sandbox,
     stop: StopCondition,
+    has_gaps: bool = False,
 ) -> ProjectSuite | None:
     """The project's tests for patches of `trial`; None if its command runs them all.
 
@@ -245,6 +251,7 @@ def find_suite(
         git: the repository.
         sandbox: where they run.
         stop: how long the work may take.
+        has_gaps: some files could not be collected when the runner was tried over all of them.
     """
     if runs_all(trial, outcomes) or (
         configured is not None and configured.command == trial.command
@@ -252,6 +259,8 @@ def find_suite(
         return None
     ways = [configured] if configured is not None else []
     if is_plain_test_call(trial):  # the command names some tests: the rest was tried already
+        rest = widen_trial(trial, past_errors=True) if has_gaps else None
+        ways += [rest] if rest is not None else []
         why = "the rest of the suite cannot be run here, or takes too long"
         return ProjectSuite(rev, ways, git=git, sandbox=sandbox, stop=stop, why=why)
     why = "tests.command is not configured, and no tests were found"

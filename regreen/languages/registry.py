@@ -229,9 +229,12 @@ def split_test_name(test: str) -> tuple[str, str]:
     return next((names for names in found if names[0]), ("", ""))
 
 
-def widen_trial(trial: Trial) -> Trial | None:
-    """The same runner over all tests it collects by default; None where the command is no narrow plain call."""
-    found = (tools.widen(trial.command) for _, tools in _WITH_TESTS)
+def widen_trial(trial: Trial, *, past_errors: bool = False) -> Trial | None:
+    """The same runner over all tests it collects by default; None where the command is no narrow plain call.
+
+    `past_errors`: also where some of the files cannot be collected.
+    """
+    found = (tools.widen(trial.command, past_errors=past_errors) for _, tools in _WITH_TESTS)
     command = next((words for words in found if words is not None), None)
     return replace(trial, command=command) if command is not None else None
 

@@ -94,6 +94,28 @@ def test_where_the_own_tests_cannot_run_a_person_has_to_agree(repository: Reposi
     assert told(document)[0].startswith("only the failing step was held against it")
 
 
+NO_SUCH = "from pkg.calc import no_such\n\n\ndef test_it():\n    assert no_such\n"
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_files_that_only_the_patch_lets_collect_leave_no_gap(
+    repository: Repository, *, is_whole: bool
+) -> None:
+    broken = {"pkg/say.py": "from pkg.calc import gone\n", **wants("HI")}
+    more = {} if is_whole else {"tests/test_other.py": NO_SUCH}
+    red = repository.commit("break the import", {**broken, **more})
+    mended = repository.commit("mend it", {"pkg/say.py": CALM})
+    suite = find_suite(
+        Trial(("python", "-m", "pytest", "-q", "tests"), setup=SETUP), red, configured=None, outcomes={},
+        git=repository.open(), sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 600), has_gaps=True,
+    )  # fmt: skip
+    assert suite is not None
+    held = suite.compare_patch(mended, {})
+    assert (held.why, held.broken) == ("", ())
+    assert held.kept > 0
+    assert held.is_part != is_whole
+
+
 @pytest.mark.soak
 def test_where_the_own_tests_do_not_end_with_the_patch_a_person_has_to_agree(
     repository: Repository,

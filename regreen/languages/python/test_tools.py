@@ -89,7 +89,7 @@ class PythonTestTools:
         words = [word for word in argv[:4] if not word.startswith("-")]
         return argv if any(map(_is_pytest, words)) else None
 
-    def widen(self, command: Sequence[str]) -> tuple[str, ...] | None:
+    def widen(self, command: Sequence[str], *, past_errors: bool = False) -> tuple[str, ...] | None:
         """The same pytest over everything it collects by default; None where the command is no narrow pytest call."""
         argv = self.find_plain_call(command)
         if argv is None:
@@ -112,6 +112,7 @@ class PythonTestTools:
                 kept.append(word)
             else:
                 narrow = True
+        kept += ["--continue-on-collection-errors"] if past_errors else []
         return (*argv[: at + 1], *kept) if narrow else None
 
     def find_collection(self, command: Sequence[str]) -> tuple[str, ...] | None:
