@@ -36,6 +36,8 @@ SETS = {
     "mechanical-second": (*mechanical_more_cases.SECOND, *mechanical_more_cases.SECOND_TEMPTING),
     "mechanical-third": mechanical_unseen_cases.THIRD,
     "mechanical-fourth": mechanical_unseen_cases.FOURTH,
+    "mechanical-fifth": mechanical_unseen_cases.FIFTH,
+    "mechanical-sixth": mechanical_unseen_cases.SIXTH,
     "callers": caller_cases.DEVELOPMENT,
     "callers-fresh": caller_cases.FRESH,
 }  # fmt: skip
