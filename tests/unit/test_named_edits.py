@@ -59,6 +59,16 @@ def test_the_line_is_written_as_the_error_says(said: str, path: str, text: str, 
     assert dict(found[0].texts) == {path: after}
 
 
+@pytest.mark.parametrize(("more", "kept"), [("", ""), ("\ny = flask.g", "import flask\n")])
+def test_a_name_that_is_written_with_its_module_is_imported(more: str, kept: str) -> None:
+    texts = {"a.py": f"import flask\nimport zlib\n\nx = flask.Markup(zlib){more}\n"}
+    said = "a.py:4: DeprecationWarning: 'flask.Markup' is deprecated and will be removed in Flask 2.4. Import 'markupsafe.Markup' instead."
+    found = list(propose_named_edits(said, (), texts, texts.get))
+    assert dict(found[0].texts) == {
+        "a.py": f"{kept}import markupsafe\nimport zlib\n\nx = markupsafe.Markup(zlib){more}\n"
+    }
+
+
 def test_a_line_that_is_not_as_the_error_says_stays() -> None:
     texts = {"a/Makefile": "all:\n        x\n", "b/Makefile": "all:\n        x\n"}
     said = "Makefile:2: *** missing separator.  Stop."

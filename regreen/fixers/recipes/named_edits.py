@@ -11,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from regreen.code.python_calls import is_module
 from regreen.domain.environments import ReadText
 from regreen.domain.models import Failure
 
@@ -77,7 +78,11 @@ def propose_named_edits(
             )
             for path, of_file in lines.items()
         }
-        changed = {path: now for path, now in changed.items() if now != "".join(lines[path])}
+        changed = {
+            path: _import_modules(now, edits) if is_module(path) else now
+            for path, now in changed.items()
+            if now != "".join(lines[path])
+        }
         if changed and changed not in made:
             made.append(changed)
             yield EditedFiles(changed, edits)
@@ -220,6 +225,31 @@ def _apply_edits(line: str, edits: Sequence[NamedEdit]) -> str:
         new = name if is_attribute and not old.count(".") else new
         line = re.sub(rf"(?<=\.){word}" if is_attribute else rf"(?<![\w.]){word}", new, line)
     return line
+
+
+def _import_modules(text: str, edits: Sequence[NamedEdit]) -> str:
+    """The text with an import of each module that was written in full and that nothing binds, in place of one left unused."""
+    for edit in edits:
+        module = edit.new.rpartition(".")[0]
+        root = re.escape(module.partition(".")[0])
+        is_written = re.search(rf"(?<![\w.]){re.escape(edit.new)}(?!\w)", text)
+        if (
+            not module
+            or not is_written
+            or re.search(rf"(?m)^\s*(?:import|from)\b.*\b{root}\b", text)
+        ):
+            continue
+        rows = text.splitlines(keepends=True)
+        imports = [at for at, row in enumerate(rows) if re.match(r"import \w", row)]
+        if imports:
+            line = f"import {module}\n"
+            after = [at for at in imports if rows[at] < line]
+            rows.insert(max(after) + 1 if after else imports[0], line)
+            former = edit.old.partition(".")[0]
+            if len(re.findall(rf"(?<![\w.]){re.escape(former)}(?!\w)", text)) == 1:
+                rows = [row for row in rows if row != f"import {former}\n"]  # it served this name
+            text = "".join(rows)
+    return text
 
 
 def find_places(
