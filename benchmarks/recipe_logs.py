@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.recipe_cases import RecipeCase
-from regreen.actions.phases import make_warm_up
+from regreen.actions.phases import make_prefetch_script
 from regreen.actions.step_trial import JOB_LIMITS
 from regreen.adapters.git.repository import GitRepository
 from regreen.adapters.sandbox.selection import choose_sandbox
@@ -71,9 +71,7 @@ def _step(command: str, said: str) -> Iterator[str]:
 def _run(case: RecipeCase, repo: Path, sandbox: str) -> tuple[str, bool]:
     """What setup and command print, and whether it is the setup that fails."""
     folder = f"cd /work/{case.folder}"
-    prepared = (
-        f"{case.setup}\n{make_warm_up(case.command)}"  # what the command would fetch while it runs
-    )
+    prepared = f"{case.setup}\n{make_prefetch_script(case.command)}"  # what the command would fetch while it runs
     setup = f"{folder}\n(set -e\n{prepared}\n) >{_SAID} 2>&1 || {{ cat {_SAID}; exit 1; }}"
     command = f"cat {_SAID}; echo '{_CUT}'; {folder}\nexec 2>&1\nset -e\n{case.command}"
     python = None if "npm" in case.setup else case.python

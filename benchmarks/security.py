@@ -27,7 +27,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from regreen.code.workflow_document import WorkflowError
-from regreen.packages.popular_names import look_alike
+from regreen.packages.popular_names import find_confusable_package
 from regreen.reviewers.analyzers.workflows import WorkflowRisk, find_risks
 from regreen.secrets.credential_detection import find_secrets
 from regreen.taint.analysis import analyse_program, flow_confidence
@@ -258,7 +258,7 @@ def _keys(files: dict[str, str]) -> list[tuple[str, str]]:
 def names(file: Path) -> None:
     """The share of existing, seldom used packages that would be called look-alikes."""
     listed = file.read_text(encoding="utf-8").split()
-    alike = [name for name in listed if look_alike("pypi", name)]
+    alike = [name for name in listed if find_confusable_package("pypi", name)]
     print(
         f"{len(alike)} of {len(listed)} names look like a popular one: {len(alike) / len(listed):.4f}"
     )

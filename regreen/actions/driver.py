@@ -169,14 +169,14 @@ def make_driver_script(
     lines += start_services(services)
     for step in steps:
         lines += _step_lines(step)
-    lines.append(_exit_lines(target))
+    lines.append(_exit_code_lines(target))
     return "\n".join(lines) + "\n"
 
 
 def _step_lines(step: PlannedStep) -> list[str]:
     identity = step.id or f"__{step.number}"
     if step.kind == "skip" or not step.run.strip():
-        return _skipped_step_lines(identity, step)
+        return _lines_for_skipped_step(identity, step)
     compiler = ExpressionCompiler()
     wanted = parse(step.condition) if step.condition else _SUCCESS_CALL
     lines = [
@@ -184,8 +184,8 @@ def _step_lines(step: PlannedStep) -> list[str]:
         *compiler.compile_condition(wanted),
     ]
     lines.append('if [ "$rg_truth" = true ]; then')
-    lines += _fill_script_lines(step, compiler)
-    lines += _environment_lines(step, compiler)
+    lines += _script_assignment_lines(step, compiler)
+    lines += _environment_assignment_lines(step, compiler)
     lines.append(f"rg_suffix={'.py' if 'python' in step.shell.split()[:1] else '.sh'}")
     lines.append(f"rg_shown={shlex.quote(_step_command(step))}")
     directory = (
@@ -210,7 +210,7 @@ def _shell_words(shell: str) -> list[str]:
         return shell.split()
 
 
-def _skipped_step_lines(identity: str, step: PlannedStep) -> list[str]:
+def _lines_for_skipped_step(identity: str, step: PlannedStep) -> list[str]:
     """A step that is left out has the outputs that its plan gives it."""
     quoted = shlex.quote(identity)
     lines = [
@@ -227,7 +227,7 @@ def _step_command(step: PlannedStep) -> str:
     return first if step.kind == "run" else step.uses or first
 
 
-def _fill_script_lines(step: PlannedStep, compiler: ExpressionCompiler) -> list[str]:
+def _script_assignment_lines(step: PlannedStep, compiler: ExpressionCompiler) -> list[str]:
     """The step's script in `rg_script`, expressions filled in as the runner does it: as text, before the shell."""
     template, values = _split_template(step.run)
     mark = f"RG_END_{step.number}"
@@ -257,7 +257,7 @@ def _split_template(text: str) -> tuple[str, list[tuple[str, Node]]]:
     return "".join(parts), values
 
 
-def _environment_lines(step: PlannedStep, compiler: ExpressionCompiler) -> list[str]:
+def _environment_assignment_lines(step: PlannedStep, compiler: ExpressionCompiler) -> list[str]:
     """The step's environment in `rg_pairs`. What an earlier step wrote wins over the job's, not over the step's own."""
     lines = ["rg_pairs=()"]
     for name, text in step.env.items():
@@ -278,7 +278,7 @@ def _environment_lines(step: PlannedStep, compiler: ExpressionCompiler) -> list[
     return lines
 
 
-def _exit_lines(target: int | None) -> str:
+def _exit_code_lines(target: int | None) -> str:
     if target is None:
         return 'if [ -e "$RG/failed" ]; then exit "$rg_code"; fi\nexit 0'
     return (

@@ -53,7 +53,7 @@ def split_phases(steps: tuple[PlannedStep, ...], target: int) -> JobPhases:
             setup.append(part.first)
         if part.second is None:
             continue
-        if at < last and part.first is None and not _only_checks(step):
+        if at < last and part.first is None and not _can_wait_for_setup(step):
             setup.append(part.second)
             early += [step.name] if step.kind == "run" and _CHECK_COMMAND.search(step.run) else []
         else:
@@ -86,7 +86,7 @@ def _split_step(step: PlannedStep, target: int) -> _SplitStep:
         for lines in [find_install_lines(inner)]
         if lines
     ]
-    warm = "\n".join(part for part in (*fetched, make_warm_up(f"{rest}\n{inner}")) if part)
+    warm = "\n".join(part for part in (*fetched, make_prefetch_script(f"{rest}\n{inner}")) if part)
     if not install and not warm:
         return _SplitStep(None, step)
     both = "\n".join(part for part in (install, warm) if part)
@@ -116,7 +116,7 @@ def _runs_check(script: str) -> bool:
     return bool(_CHECK_COMMAND.search(script))
 
 
-def _only_checks(step: PlannedStep) -> bool:
+def _can_wait_for_setup(step: PlannedStep) -> bool:
     """Whether no later step can depend on this one, so that it may wait until everything is installed."""
     return (
         step.kind == "run"
@@ -181,7 +181,7 @@ _NOX_CALL = re.compile(
 _PRE_COMMIT = re.compile(r"^((?:\w+=\S* )*python\S* -I?m )pre_commit run\b")
 
 
-def make_warm_up(script: str) -> str:
+def make_prefetch_script(script: str) -> str:
     """Commands for the network phase that fetch what the script's tools would fetch while testing."""
     calls = (" ".join(word.source for word in command.words) for command in find_commands(script))
     found = [command for call in calls if (command := _warm_up_command(call.lstrip("@-")))]

@@ -30,7 +30,7 @@ def find_server_kind(image: str) -> str:
     return _SERVER_KINDS.get(bare.removesuffix("-stack-server").removesuffix("-stack"), "")
 
 
-def make_service(name: str, image: str, declared: dict[str, Value]) -> ServiceContainer:
+def parse_service(name: str, image: str, declared: dict[str, Value]) -> ServiceContainer:
     """A service as the workflow declares it."""
     env = declared.get("env")
     ports = declared.get("ports")
@@ -42,7 +42,7 @@ def make_service(name: str, image: str, declared: dict[str, Value]) -> ServiceCo
     )
 
 
-def map_ports(service: ServiceContainer) -> dict[str, Value]:
+def map_container_ports_to_host(service: ServiceContainer) -> dict[str, Value]:
     """What `job.services.NAME.ports` holds: the port of the machine for each of the container."""
     found: dict[str, Value] = {}
     for text in service.ports:
@@ -53,7 +53,7 @@ def map_ports(service: ServiceContainer) -> dict[str, Value]:
 
 def start_services(services: tuple[ServiceContainer, ...]) -> list[str]:
     """Bash that starts the services, and stops them when the script ends."""
-    lines = [_start_lines(service) for service in services if find_server_kind(service.image)]
+    lines = [_start_command(service) for service in services if find_server_kind(service.image)]
     return [_SHARED_BASH.strip("\n"), *lines] if lines else []
 
 
@@ -63,10 +63,12 @@ def find_substituted_services(output: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line.removeprefix(SUBSTITUTE_MARK)[:200] for line in lines))
 
 
-def _start_lines(service: ServiceContainer) -> str:
+def _start_command(service: ServiceContainer) -> str:
     kind = find_server_kind(service.image)
     usual = _DEFAULT_PORTS[kind]
-    port = re.sub(r"\D", "", to_string(map_ports(service).get(str(usual), usual))) or str(usual)
+    port = re.sub(
+        r"\D", "", to_string(map_container_ports_to_host(service).get(str(usual), usual))
+    ) or str(usual)
     version = re.search(r":v?(\d+(?:\.\d+){0,2})[^/]*$", service.image.partition("@")[0])
     words = [f"{service.name} ({service.image})", port, version[1] if version else ""]
     env = service.env

@@ -24,15 +24,15 @@ from regreen.actions.expressions.plan_context import (
     PlanContext,
     YamlMapping,
     as_mapping,
-    evaluate_deep,
-    fill_text,
-    find_unresolved,
+    evaluate_nested,
+    fill_environment,
+    fill_known_values,
+    find_names_from_other_jobs,
     is_false,
     join_conditions,
-    plan_environment,
     require_mapping,
 )
-from regreen.actions.expressions.plan_context import plan_condition as _asked
+from regreen.actions.expressions.plan_context import reduce_step_condition as _asked
 from regreen.actions.expressions.runtime_shell import NotAtRunTime
 from regreen.actions.job_plan import WORKSPACE, Files, JobPlan, PlannedStep, UnsupportedFeature
 from regreen.actions.known import lookup
@@ -109,13 +109,13 @@ class StepPlanner:
         asked = _asked(step.get("if"), context)
         if self._gate is not None:
             asked = join_conditions(self._gate, asked)
-        env = plan_environment(step.get("env"), context, draft.env)
+        env = fill_environment(step.get("env"), context, draft.env)
         inner = draft.env | env
         context = {**context, "env": env_context(inner, draft.writes_env)}
         id_ = to_string(step.get("id"))
         common = StepCommon(
             number=len(draft.steps) + 1,
-            name=fill_text(step.get("name"), context) or default_name(step, context),
+            name=fill_known_values(step.get("name"), context) or default_step_name(step, context),
             env=inner,
             own=tuple(env),
             id=f"{self._prefix}{id_}" if id_ else "",
@@ -124,7 +124,7 @@ class StepPlanner:
             timeout=read_timeout_minutes(step.get("timeout-minutes"), context),
         )
         if is_false(asked):
-            self._plan_skip(
+            self._append_skipped_step(
                 common,
                 to_string(step.get("uses")),
                 f"its condition is false: {to_string(step.get('if'))}",
@@ -133,19 +133,19 @@ class StepPlanner:
                 id_, {"outputs": {}, "outcome": "skipped", "conclusion": "skipped"}
             )
         elif "run" in step:
-            self._plan_run(step, common, context, id_)
+            self._plan_script_step(step, common, context, id_)
         elif "uses" in step:
-            self._plan_uses(step, common, context, id_, asked)
+            self._plan_action_step(step, common, context, id_, asked)
         else:
             message = f"step {common.number}: neither `run` nor `uses`"
             raise WorkflowError(message)
 
-    def _plan_run(
+    def _plan_script_step(
         self, step: YamlMapping, common: StepCommon, context: PlanContext, id_: str
     ) -> None:
         draft = self._draft
-        script = fill_text(step.get("run"), context, keep=True)
-        shell = fill_text(step.get("shell"), context) or draft.shell
+        script = fill_known_values(step.get("run"), context, keep_runtime=True)
+        shell = fill_known_values(step.get("shell"), context) or draft.shell
         line = _SHELL_COMMANDS.get(shell, shell if "{0}" in shell else "")
         if not line or shell.startswith(("pwsh", "powershell", "cmd")):
             draft.blocked.append(
@@ -153,12 +153,12 @@ class StepPlanner:
                     f"shell: {shell}", "this shell is not to be had here", common.number
                 )
             )
-        directory = fill_text(step.get("working-directory"), context) or draft.directory
+        directory = fill_known_values(step.get("working-directory"), context) or draft.directory
         draft.blocked += [
             UnsupportedFeature(name, "comes from another job", common.number)
-            for name in find_unresolved(script)
+            for name in find_names_from_other_jobs(script)
         ]
-        where = relative_directory(directory)
+        where = relative_to_workspace(directory)
         calls = read_called_scripts(script, where, self._files)
         draft.steps.append(
             common.make_step("run", run=script, shell=line or shell, directory=where, calls=calls)
@@ -169,25 +169,25 @@ class StepPlanner:
             id_, {"outputs": {"*": UNKNOWN}, "outcome": UNKNOWN, "conclusion": UNKNOWN}
         )
 
-    def _plan_uses(
+    def _plan_action_step(
         self, step: YamlMapping, common: StepCommon, context: PlanContext, id_: str, asked: Node
     ) -> None:
-        uses = fill_text(step.get("uses"), context)
+        uses = fill_known_values(step.get("uses"), context)
         given = {
-            key.lower(): fill_text(value, context)
+            key.lower(): fill_known_values(value, context)
             for key, value in as_mapping(step.get("with")).items()
         }
         if uses.startswith("./"):
             self._plan_local_action(uses, given, common, id_, asked)
             return
         server = to_string(as_mapping(context["github"]).get("server_url"))
-        meant = self._plan_artifact(uses, given) or lookup.find_meaning(
+        meant = self._plan_artifact_download(uses, given) or lookup.find_action_meaning(
             uses, {"github-server-url": server, **given}, self._files
         )
         draft = self._draft
         if meant.kind == "unsupported":
             draft.blocked.append(UnsupportedFeature(uses, meant.why, common.number))
-            self._plan_skip(common, uses, meant.why)
+            self._append_skipped_step(common, uses, meant.why)
             self._record_outputs(
                 id_, {"outputs": {"*": UNKNOWN}, "outcome": "success", "conclusion": "success"}
             )
@@ -201,7 +201,7 @@ class StepPlanner:
             id_, {"outputs": outputs, "outcome": "success", "conclusion": "success"}
         )
         if meant.kind == "skip":
-            self._plan_skip(common, uses, meant.why, dict(meant.outputs), given)
+            self._append_skipped_step(common, uses, meant.why, dict(meant.outputs), given)
             return
         draft.env |= dict(meant.env)
         draft.writes_env = draft.writes_env or "GITHUB_ENV" in meant.run
@@ -211,7 +211,7 @@ class StepPlanner:
                 "setup",
                 run=meant.run,
                 shell=BASH_COMMAND,
-                directory=relative_directory(directory),
+                directory=relative_to_workspace(directory),
                 uses=uses,
                 why=meant.why,
                 outputs=dict(meant.outputs),
@@ -223,12 +223,14 @@ class StepPlanner:
             )
         )
 
-    def _plan_artifact(self, uses: str, given: dict[str, str]) -> lookup.ActionMeaning | None:
+    def _plan_artifact_download(
+        self, uses: str, given: dict[str, str]
+    ) -> lookup.ActionMeaning | None:
         """A download of what one earlier job makes: that job is run first, in the network phase."""
         if uses.split("@", 1)[0].lower() != "actions/download-artifact" or given.get("pattern"):
             return None
         name = given.get("name") or ""
-        makers = [job for job in self._earlier if name in find_uploads(job)]
+        makers = [job for job in self._earlier if name in find_uploaded_artifacts(job)]
         if len(makers) != 1 or (script := make_producer_script(makers[0], name)) is None:
             return None
         run = f"{script}\n{make_download_script(given, name)}"
@@ -238,7 +240,7 @@ class StepPlanner:
             "setup", f"runs job {makers[0].id} first, for its artifact {name}", run=run, asks=asks
         )
 
-    def _plan_skip(
+    def _append_skipped_step(
         self,
         common: StepCommon,
         uses: str,
@@ -285,7 +287,7 @@ class StepPlanner:
             why = "composite actions call each other too deep"
         if why:
             self._draft.blocked.append(UnsupportedFeature(uses, why, common.number))
-            self._plan_skip(common, uses, why)
+            self._append_skipped_step(common, uses, why)
             self._record_outputs(
                 id_, {"outputs": {"*": UNKNOWN}, "outcome": "success", "conclusion": "success"}
             )
@@ -304,7 +306,7 @@ class StepPlanner:
     ) -> None:
         outer = self._draft
         inputs: YamlMapping = {
-            name: evaluate_deep(as_mapping(declared).get("default"), outer.context)
+            name: evaluate_nested(as_mapping(declared).get("default"), outer.context)
             for name, declared in as_mapping(document.get("inputs")).items()
         }
         inputs = {name: "" if value is None else value for name, value in inputs.items()}
@@ -414,27 +416,27 @@ def env_context(env: Mapping[str, str], written: bool) -> Value:
     return {"*": UNKNOWN, **values} if written else values
 
 
-def default_name(step: YamlMapping, context: PlanContext) -> str:
+def default_step_name(step: YamlMapping, context: PlanContext) -> str:
     """How GitHub calls a step that has no name."""
     if "run" in step:
-        lines = fill_text(step.get("run"), context).strip().splitlines()
+        lines = fill_known_values(step.get("run"), context).strip().splitlines()
         return f"Run {lines[0]}" if lines else "Run"
     return f"Run {to_string(step.get('uses'))}"
 
 
 def continues_on_error(value: Value, context: PlanContext) -> bool:
     """Whether a failure of it is let pass, as far as that is known."""
-    found = evaluate_deep(value, context)
+    found = evaluate_nested(value, context)
     return is_truthy(found) if found is not UNKNOWN else False
 
 
 def read_timeout_minutes(value: Value, context: PlanContext) -> float | None:
     """Its `timeout-minutes`."""
-    found = evaluate_deep(value, context)
+    found = evaluate_nested(value, context)
     return found if isinstance(found, float) and not isinstance(found, bool) else None
 
 
-def relative_directory(directory: str) -> str:
+def relative_to_workspace(directory: str) -> str:
     """A working directory, relative to the workspace where it lies in it."""
     path = directory.strip() or "."
     if path == WORKSPACE or path.startswith(f"{WORKSPACE}/"):
@@ -449,7 +451,7 @@ ARTIFACT_STORE = "/env/artifacts"
 _BUILDS_PACKAGES = "hynek/build-and-inspect-python-package"
 
 
-def find_uploads(job: JobPlan) -> dict[str, int]:
+def find_uploaded_artifacts(job: JobPlan) -> dict[str, int]:
     """The artifacts that a job leaves, by name, with the number of the step that does it."""
     found: dict[str, int] = {}
     for step in job.steps:
@@ -463,7 +465,7 @@ def find_uploads(job: JobPlan) -> dict[str, int]:
 
 def make_producer_script(job: JobPlan, artifact: str) -> str | None:
     """A script that runs a job up to its upload on a copy of the tree, and puts the tree back; None where it cannot."""
-    number = find_uploads(job).get(artifact)
+    number = find_uploaded_artifacts(job).get(artifact)
     standing = [
         feature
         for feature in job.unsupported
@@ -509,11 +511,13 @@ def _make_storing_step(step: PlannedStep) -> PlannedStep:
         for line in step.inputs.get("path", "").splitlines()
         if line.strip() and not line.startswith("!")
     ]
-    return replace(step, kind="setup", run=_copy_commands(patterns, name), shell=_BASH_COMMAND)
+    return replace(
+        step, kind="setup", run=_copy_to_artifact_store(patterns, name), shell=_BASH_COMMAND
+    )
 
 
-def _copy_commands(patterns: list[str], name: str) -> str:
-    bases = [_glob_root(pattern) for pattern in patterns]
+def _copy_to_artifact_store(patterns: list[str], name: str) -> str:
+    bases = [_folder_before_wildcard(pattern) for pattern in patterns]
     root = bases[0] if len(set(bases)) == 1 else posixpath.commonpath(bases) if bases else "."
     where = f"{ARTIFACT_STORE}/{shlex.quote(name)}"
     lines = [f"mkdir -p {where}", "shopt -s globstar nullglob", f"cd {shlex.quote(root or '.')}"]
@@ -534,7 +538,7 @@ def _quote_glob(pattern: str) -> str:
     )
 
 
-def _glob_root(pattern: str) -> str:
+def _folder_before_wildcard(pattern: str) -> str:
     """The part of a path before its first wildcard; a file's directory is its root, a directory is its own."""
     parts = pattern.rstrip("/").split("/")
     plain: list[str] = []

@@ -26,12 +26,12 @@ from regreen.actions.expressions.plan_context import (
     PlanContext,
     YamlMapping,
     as_mapping,
-    evaluate_deep,
-    fill_text,
-    is_dynamic,
+    evaluate_nested,
+    fill_environment,
+    fill_known_values,
+    is_computed_matrix,
     is_false,
-    plan_condition,
-    plan_environment,
+    reduce_step_condition,
     require_mapping,
 )
 from regreen.actions.job_plan import (
@@ -43,7 +43,11 @@ from regreen.actions.job_plan import (
     UnsupportedFeature,
     no_files,
 )
-from regreen.actions.service_containers import find_server_kind, make_service, map_ports
+from regreen.actions.service_containers import (
+    find_server_kind,
+    map_container_ports_to_host,
+    parse_service,
+)
 from regreen.actions.steps import JobDraft, StepPlanner, is_test_step, runs_checks
 from regreen.code.workflow_document import WorkflowError, load_workflow
 from regreen.domain.github import GitHubServer
@@ -72,7 +76,7 @@ def expand_matrix(matrix: dict[str, Value]) -> list[MatrixCell]:
     product = [cell for cell in product if not any(_matches_entry(cell, item) for item in excluded)]
     if not axes:
         product = []
-    return _with_includes(product, _list_entries(matrix.get("include")))[:MAX_CELLS]
+    return _apply_matrix_includes(product, _list_entries(matrix.get("include")))[:MAX_CELLS]
 
 
 def _axis_values(values: Value) -> list[Value]:
@@ -95,7 +99,9 @@ def _is_same_value(item: Value, other: Value) -> bool:
     return to_string(item) == to_string(other)
 
 
-def _with_includes(product: list[MatrixCell], includes: list[MatrixCell]) -> list[MatrixCell]:
+def _apply_matrix_includes(
+    product: list[MatrixCell], includes: list[MatrixCell]
+) -> list[MatrixCell]:
     """An include that fits cells of the product extends them; one that fits none is a cell of its own."""
     extended = [dict(cell) for cell in product]
     alone: list[MatrixCell] = []
@@ -113,20 +119,20 @@ def _with_includes(product: list[MatrixCell], includes: list[MatrixCell]) -> lis
     return extended + alone
 
 
-def default_name(name: str, cell: MatrixCell) -> str:
+def default_job_name(name: str, cell: MatrixCell) -> str:
     """`name (3.11, ubuntu-latest)`, cut as GitHub cuts it."""
-    words = [word for value in cell.values() for word in _leaf_texts(value) if word]
+    words = [word for value in cell.values() for word in _texts_of_leaves(value) if word]
     if not words:
         return name
     full = f"{name} ({', '.join(words)})"
     return full if len(full) <= _MAX_NAME else full[: _MAX_NAME - 3] + "..."
 
 
-def _leaf_texts(value: Value) -> list[str]:
+def _texts_of_leaves(value: Value) -> list[str]:
     if isinstance(value, list):
-        return [word for item in value for word in _leaf_texts(item)]
+        return [word for item in value for word in _texts_of_leaves(item)]
     if isinstance(value, dict):
-        return [word for item in value.values() for word in _leaf_texts(item)]
+        return [word for item in value.values() for word in _texts_of_leaves(item)]
     return [to_string(value)]
 
 
@@ -135,7 +141,7 @@ def _leaf_texts(value: Value) -> list[str]:
 _MAX_VALUES = 30
 
 
-def find_shown_cell(
+def find_cell_by_shown_name(
     id_: str, template: str, matrix: Value, used: Sequence[str], shown: str
 ) -> MatrixCell | None:
     """The cell of a job that GitHub shows as `shown`; None where the name does not tell it.
@@ -216,15 +222,17 @@ def _set_value(cell: MatrixCell, path: tuple[str, ...], value: str) -> None:
 
 def find_matrix_keys(job: Value) -> list[str]:
     """The keys of the matrix that a job's text uses, each once, in their order."""
-    found = re.findall(r"\bmatrix\.([\w-]+)|\bmatrix\[['\"]([^'\"]+)['\"]\]", _collect_text(job))
+    found = re.findall(
+        r"\bmatrix\.([\w-]+)|\bmatrix\[['\"]([^'\"]+)['\"]\]", _join_nested_texts(job)
+    )
     return list(dict.fromkeys(item or other for item, other in found))
 
 
-def _collect_text(value: Value) -> str:
+def _join_nested_texts(value: Value) -> str:
     if isinstance(value, dict):
-        return "\n".join(_collect_text(item) for item in value.values())
+        return "\n".join(_join_nested_texts(item) for item in value.values())
     if isinstance(value, list):
-        return "\n".join(_collect_text(item) for item in value)
+        return "\n".join(_join_nested_texts(item) for item in value)
     return value if isinstance(value, str) else ""
 
 
@@ -347,14 +355,14 @@ class JobPlanner:
     def plan_jobs(self, wanted: str | None) -> Iterator[JobPlan]:
         """The plans, in the file's order; only the job `wanted` where it is given."""
         for name, job in as_mapping(self._document.get("jobs")).items():
-            plans = self._plan_guarded(name, require_mapping(job, f"job {name!r}"))
+            plans = self._plan_job_or_unsupported(name, require_mapping(job, f"job {name!r}"))
             self._planned_jobs.extend(plans)
             if wanted in {None, name}:
                 yield from plans
             elif (wanted or "").startswith(f"{name}/"):
                 yield from (plan for plan in plans if plan.id == wanted)
 
-    def _plan_guarded(self, name: str, job: YamlMapping) -> list[JobPlan]:
+    def _plan_job_or_unsupported(self, name: str, job: YamlMapping) -> list[JobPlan]:
         """The plans of one job; an expression that fails on its values fails this job, not the file."""
         try:
             return list(self._plan_cells(name, job))
@@ -373,16 +381,16 @@ class JobPlanner:
             ]
 
     def _plan_cells(self, name: str, job: YamlMapping) -> Iterator[JobPlan]:
-        context = self._base_context()
-        matrix = evaluate_deep(as_mapping(job.get("strategy")).get("matrix"), context)
-        dynamic = is_dynamic(matrix)
+        context = self._make_base_context()
+        matrix = evaluate_nested(as_mapping(job.get("strategy")).get("matrix"), context)
+        dynamic = is_computed_matrix(matrix)
         if dynamic and (replaced := self._matrix_from_name(name, job, matrix)) is not None:
             matrix, dynamic = replaced, False
         every: list[dict[str, Value]] = (
             [{}] if matrix is None or dynamic else expand_matrix(as_mapping(matrix))
         )
         for at, cell in enumerate(every):
-            context = self._base_context()
+            context = self._make_base_context()
             context["matrix"] = {"*": UNKNOWN} if dynamic else cell
             context["strategy"] = {
                 "fail-fast": True,
@@ -405,11 +413,13 @@ class JobPlanner:
         shown = self._shown.split(" / ")[0] if "uses" in job else self._shown
         template = to_string(job.get("name")) if job.get("name") is not None else ""
         cell = (
-            find_shown_cell(name, template, matrix, find_matrix_keys(job), shown) if shown else None
+            find_cell_by_shown_name(name, template, matrix, find_matrix_keys(job), shown)
+            if shown
+            else None
         )
         return None if cell is None else {key: [value] for key, value in cell.items()}
 
-    def _know_outputs(self, name: str, job: YamlMapping, draft: JobDraft) -> None:
+    def _record_known_outputs(self, name: str, job: YamlMapping, draft: JobDraft) -> None:
         """What later jobs may ask of this one, as far as its steps' outputs are known without running them."""
         outputs: YamlMapping = {"*": UNKNOWN}
         for key, value in as_mapping(job.get("outputs")).items():
@@ -418,7 +428,7 @@ class JobPlanner:
             )
         self._outputs[name] = {"result": "success", "outputs": outputs}
 
-    def _base_context(self) -> PlanContext:
+    def _make_base_context(self) -> PlanContext:
         return {
             "github": self._github,
             "env": {},
@@ -448,8 +458,8 @@ class JobPlanner:
         """The job's name as GitHub shows it: the template filled in, or the cell's values behind it."""
         given = to_string(job.get("name")) if job.get("name") is not None else ""
         if "${{" in given:
-            return fill_text(given, context).strip() or default_name(name, cell)
-        return default_name(given or name, cell)
+            return fill_known_values(given, context).strip() or default_job_name(name, cell)
+        return default_job_name(given or name, cell)
 
     # -- reusable workflows --------------------------------------------------------------------------------------
 
@@ -478,14 +488,15 @@ class JobPlanner:
             yield JobPlan(name, shown, cell, False, tuple(blocked), "", (), ())
             return
         given = {
-            key: evaluate_deep(value, context) for key, value in as_mapping(job.get("with")).items()
+            key: evaluate_nested(value, context)
+            for key, value in as_mapping(job.get("with")).items()
         }
         rest = self._shown.removeprefix(f"{shown} / ")
         inner = JobPlanner(
             document, self._github, self._files, given, depth=self._depth + 1, shown=rest
         )
         for item in inner.plan_jobs(None):
-            yield _rename_plan(
+            yield _copy_plan_as_called_job(
                 item,
                 f"{name}/{item.id}",
                 f"{shown} / {item.name}",
@@ -505,9 +516,9 @@ class JobPlanner:
     ) -> JobPlan:
         runs_on, trouble = _read_runner(job.get("runs-on"), context)
         blocked += trouble
-        env = self._server_env | plan_environment(self._document.get("env"), context, {})
+        env = self._server_env | fill_environment(self._document.get("env"), context, {})
         context["env"] = dict(env)
-        env |= plan_environment(job.get("env"), context, env)
+        env |= fill_environment(job.get("env"), context, env)
         context["env"] = dict(env)
         image, services, containers = _read_containers(job, context)
         blocked += containers
@@ -515,7 +526,8 @@ class JobPlanner:
             "*": UNKNOWN,
             "status": UNKNOWN,
             "services": {
-                service.name: {"ports": map_ports(service), "*": UNKNOWN} for service in services
+                service.name: {"ports": map_container_ports_to_host(service), "*": UNKNOWN}
+                for service in services
             },
         }
         run_defaults = as_mapping(
@@ -524,17 +536,19 @@ class JobPlanner:
         draft = JobDraft(
             context,
             env,
-            fill_text(run_defaults.get("shell"), context),
-            fill_text(run_defaults.get("working-directory"), context),
+            fill_known_values(run_defaults.get("shell"), context),
+            fill_known_values(run_defaults.get("working-directory"), context),
             blocked=blocked,
         )
         steps = job.get("steps")
         for step in steps if isinstance(steps, list) else []:
             planned = StepPlanner(draft, self._files, earlier=self._planned_jobs)
             planned.plan_step(require_mapping(step, f"a step of job {name!r}"))
-        self._know_outputs(name, job, draft)
+        self._record_known_outputs(name, job, draft)
         shown = self._job_name(name, job, context, cell)
-        return _finish_plan(name, shown, job, cell, draft, _RunnerMachine(runs_on, image, services))
+        return _make_job_plan(
+            name, shown, job, cell, draft, _RunnerMachine(runs_on, image, services)
+        )
 
 
 def _workflow_inputs(document: YamlMapping, given: YamlMapping | None) -> YamlMapping:
@@ -553,7 +567,7 @@ def _workflow_inputs(document: YamlMapping, given: YamlMapping | None) -> YamlMa
     return values | given
 
 
-def _finish_plan(  # noqa: PLR0917 - all of them belong to one job
+def _make_job_plan(  # noqa: PLR0917 - all of them belong to one job
     name: str,
     shown: str,
     job: YamlMapping,
@@ -562,11 +576,11 @@ def _finish_plan(  # noqa: PLR0917 - all of them belong to one job
     machine: _RunnerMachine,
 ) -> JobPlan:
     condition, skipped = job.get("if"), ""
-    if condition is not None and is_false(plan_condition(condition, draft.context)):
+    if condition is not None and is_false(reduce_step_condition(condition, draft.context)):
         skipped = to_string(condition)
     last = _last_relevant_step(draft.steps)
     standing = tuple(item for item in draft.blocked if item.step is None or item.step <= last)
-    minutes = evaluate_deep(job.get("timeout-minutes"), draft.context)
+    minutes = evaluate_nested(job.get("timeout-minutes"), draft.context)
     needs = job.get("needs")
     return JobPlan(
         id=name,
@@ -599,7 +613,7 @@ def _last_relevant_step(steps: list[PlannedStep]) -> int:
     return max((step.number for step in wanted), default=0)
 
 
-def _rename_plan(
+def _copy_plan_as_called_job(
     plan: JobPlan,
     id_: str,
     name: str,
@@ -626,13 +640,13 @@ def _rename_plan(
 # --- the machine ------------------------------------------------------------------------------------------------------
 
 
-def _read_runner(asked: Value, context: PlanContext) -> tuple[str, list[UnsupportedFeature]]:
+def _read_runner(runs_on: Value, context: PlanContext) -> tuple[str, list[UnsupportedFeature]]:
     """The runner's label, and why it cannot be stood in for."""
-    value = evaluate_deep(asked, context)
+    value = evaluate_nested(runs_on, context)
     if isinstance(value, dict):
         value = value.get("labels", value.get("group"))
     labels = [
-        to_string(evaluate_deep(item, context))
+        to_string(evaluate_nested(item, context))
         for item in (value if isinstance(value, list) else [value])
     ]
     shown = ", ".join(label for label in labels if label)
@@ -661,9 +675,9 @@ def _read_containers(
     job: YamlMapping, context: PlanContext
 ) -> tuple[str, tuple[ServiceContainer, ...], list[UnsupportedFeature]]:
     image = _read_image(job.get("container"), context)
-    declared = as_mapping(evaluate_deep(job.get("services"), context))
+    declared = as_mapping(evaluate_nested(job.get("services"), context))
     services = tuple(
-        make_service(name, shown, as_mapping(item))
+        parse_service(name, shown, as_mapping(item))
         for name, item in declared.items()
         if (shown := _read_image(item, context))
     )
@@ -682,5 +696,5 @@ def _read_containers(
 
 
 def _read_image(asked: Value, context: PlanContext) -> str:
-    value = evaluate_deep(asked, context)
-    return fill_text(value.get("image") if isinstance(value, dict) else value, context)
+    value = evaluate_nested(asked, context)
+    return fill_known_values(value.get("image") if isinstance(value, dict) else value, context)

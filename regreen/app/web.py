@@ -26,7 +26,7 @@ from regreen.domain.github import SignIn
 from regreen.domain.ports import Clock
 from regreen.domain.records import DeliveryRecord, Order
 from regreen.domain.settings import Settings
-from regreen.secrets.redaction import hide_values
+from regreen.secrets.redaction import make_value_hider
 from regreen.webhooks import receive
 
 _DISPATCH_BATCH_SIZE = 100
@@ -40,7 +40,9 @@ def open_store(settings: Settings, clock: Clock) -> Database:
     Raises:
         OutsideError: the database does not answer.
     """
-    store = Database(engine_for(settings.database), clock, hide_values(settings.secret_values()))
+    store = Database(
+        engine_for(settings.database), clock, make_value_hider(settings.secret_values())
+    )
     try:
         store.create_or_upgrade_tables()
     except OutsideError as error:

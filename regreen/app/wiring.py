@@ -40,7 +40,7 @@ from regreen.domain.repo_config import RepoConfig
 from regreen.domain.settings import Settings
 from regreen.domain.state_records import ServiceState
 from regreen.reviewers.reviewer_table import REVIEWERS, ReviewerTable
-from regreen.secrets.redaction import CleanText, hide_values
+from regreen.secrets.redaction import CleanText, make_value_hider
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -97,7 +97,7 @@ def build_app(
         OutsideError: the database does not answer.
     """
     clock = clock or SystemClock()
-    clean = hide_values(settings.secret_values())
+    clean = make_value_hider(settings.secret_values())
     store = open_store(settings, clock)
     traces, meters = make_traces(settings.otlp_endpoint), MetricCounters(store)
     boxes = sandbox or SandboxProvider(

@@ -45,7 +45,7 @@ from regreen.domain.ports import Git, Sandbox
 from regreen.languages.registry import find_test_files
 from regreen.logs.failure_signature import FailureSignature, is_environmental, matches_any
 from regreen.packages import lock_edits
-from regreen.packages.lock_edits import PackageUpgrade, apply_some_upgrades, find_upgrades
+from regreen.packages.lock_edits import PackageUpgrade, apply_first_upgrades, find_upgrades
 from regreen.packages.python_version import choose_python_version
 from regreen.runs.capsule import CapsuleOutcome, ExpectedOutcome, KeepCapsule, make_capsule
 from regreen.runs.trial import Trial
@@ -710,7 +710,7 @@ def find_blamed_upgrade(
         points = search.next_batch(barred=barred)
         if not points:
             break
-        content = apply_some_upgrades(path, old, new, points[0] - BEFORE_RANGE)
+        content = apply_first_upgrades(path, old, new, points[0] - BEFORE_RANGE)
         overlay = {**trial.overlay, path: content.encode()}
         outcome, _ = judge(run(replace(trial, overlay=overlay)))
         tests += 1

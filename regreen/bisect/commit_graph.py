@@ -118,12 +118,12 @@ def resolve_range(good: str | None, bad: str, *, find_fix: bool, git: Git) -> Ra
         if not git.commit(newest).parents or newest in git.shallow_boundary():
             raise UserError(_SHALLOW_MESSAGE if git.is_shallow() else _ONE_COMMIT_MESSAGE)
         return RangeEnds(None, newest)
-    ends = _order_ends(_old_end(good, git), newest, find_fix=find_fix, git=git)
-    refuse_gaps(ends.good, ends.bad, git)
+    ends = _order_ends(_resolve_old_end(good, git), newest, find_fix=find_fix, git=git)
+    refuse_incomplete_clone(ends.good, ends.bad, git)
     return ends
 
 
-def refuse_gaps(good: str | None, bad: str, git: Git) -> None:
+def refuse_incomplete_clone(good: str | None, bad: str, git: Git) -> None:
     """Check that this clone has all of a range.
 
     Raises:
@@ -145,7 +145,7 @@ _ONE_COMMIT_MESSAGE = "the history has one commit, so no commit in it can have b
 _SHALLOW_MESSAGE = "this clone is shallow, and its history ends inside the range; run `git fetch --unshallow` first"
 
 
-def _old_end(good: str, git: Git) -> str:
+def _resolve_old_end(good: str, git: Git) -> str:
     try:
         return git.resolve(good)
     except UserError as error:
@@ -173,10 +173,10 @@ def _order_ends(oldest: str, newest: str, *, find_fix: bool, git: Git) -> RangeE
         raise UserError(message)
     if git.shallow_boundary():
         raise UserError(_SHALLOW_MESSAGE)
-    return _from_merge_base(oldest, newest, git)
+    return _start_at_merge_base(oldest, newest, git)
 
 
-def _from_merge_base(good: str, bad: str, git: Git) -> RangeEnds:
+def _start_at_merge_base(good: str, bad: str, git: Git) -> RangeEnds:
     base = git.merge_base(good, bad)
     if base is None:
         message = (

@@ -40,16 +40,16 @@ def default_prior() -> tuple[RateHypothesis, ...]:
         ((bad - good) ** 2.5 / good**0.1, bad, good)
         for bad in _BAD_RATES
         for good in _GOOD_RATES
-        if _is_jump(bad, good)
+        if _is_blamable_jump(bad, good)
     ]
     return (
         RateHypothesis(_DETERMINISTIC, 1 - _MIN_PROBABILITY, _MIN_PROBABILITY),
-        *_scale_weights(clean, _CLEAN),
-        *_scale_weights(flaky, _FLAKY),
+        *_make_weighted_hypotheses(clean, _CLEAN),
+        *_make_weighted_hypotheses(flaky, _FLAKY),
     )
 
 
-def relax_for_proof(rates: Sequence[RateHypothesis]) -> tuple[RateHypothesis, ...]:
+def soften_doubt_for_proof(rates: Sequence[RateHypothesis]) -> tuple[RateHypothesis, ...]:
     """The prior for a search whose answer is proven before it is reported.
 
     The proof runs the culprit and its parents again, and contradicting runs go back into the search. So the proof
@@ -58,26 +58,28 @@ def relax_for_proof(rates: Sequence[RateHypothesis]) -> tuple[RateHypothesis, ..
     return tuple(replace(pair, doubt=pair.doubt ** (1 / 3)) for pair in rates)
 
 
-def _is_jump(bad: float, good: float) -> bool:
+def _is_blamable_jump(bad: float, good: float) -> bool:
     """Whether the test got so much worse that a commit may be blamed."""
     slack = 1e-9
     return bad - good >= 0.25 - slack or (bad >= 4 * good - slack and bad - good >= 0.09 - slack)
 
 
-def _scale_weights(rows: list[tuple[float, float, float]], share: float) -> list[RateHypothesis]:
+def _make_weighted_hypotheses(
+    rows: list[tuple[float, float, float]], share: float
+) -> list[RateHypothesis]:
     total = sum(weight for weight, _, _ in rows)
     return [
         RateHypothesis(
             share * weight / total,
             min(bad, 1 - _MIN_PROBABILITY),
             max(good, _MIN_PROBABILITY),
-            _doubt_factor(bad, good),
+            _weigh_doubt(bad, good),
         )
         for weight, bad, good in rows
     ]
 
 
-def _doubt_factor(bad: float, good: float) -> float:
+def _weigh_doubt(bad: float, good: float) -> float:
     """The doubt: larger the more often a broken commit passes, and larger again if good commits often fail."""
     if bad > 0.92:
         often = 1.0
@@ -116,7 +118,7 @@ def learn_prior(past: Sequence[RateHistory]) -> tuple[RateHypothesis, ...]:
     for record in latest:
         weights = [
             have + share
-            for have, share in zip(weights, _pair_likelihoods(pairs, record), strict=True)
+            for have, share in zip(weights, _pair_posteriors(pairs, record), strict=True)
         ]
     whole = sum(weights)
     return tuple(
@@ -124,7 +126,7 @@ def learn_prior(past: Sequence[RateHistory]) -> tuple[RateHypothesis, ...]:
     )
 
 
-def _pair_likelihoods(pairs: Sequence[RateHypothesis], past: RateHistory) -> list[float]:
+def _pair_posteriors(pairs: Sequence[RateHypothesis], past: RateHistory) -> list[float]:
     """The likelihood of each pair, given the counts."""
     logs = [
         math.log(pair.weight)

@@ -102,12 +102,12 @@ def choose_tests(
     """The most informative tests for their cost, given those in flight; a commit may occur more than once."""
     pending = list(in_flight)[-_MAX_IN_FLIGHT:]
     cells = _group_cells(posterior)
-    points = [at for at in _worth_testing(posterior, cells) if at not in barred]
+    points = [at for at in _choose_candidate_points(posterior, cells) if at not in barred]
     chosen: list[int] = []
     while len(chosen) < count:
         gains = _information_gains(posterior, cells, pending, points)
         if count == 1 and not pending and posterior.likeliest_commit()[1] > _DECIDE_PROBABILITY:
-            points, gains = _prefer_decisive(posterior, cells, points, gains)
+            points, gains = _keep_most_decisive(posterior, cells, points, gains)
         best, most = None, 1e-12
         for point, gain in zip(points, gains, strict=True):
             worth = gain / cost(point) if cost else gain
@@ -154,7 +154,7 @@ def _group_cells(posterior: CulpritPosterior) -> list[_BeliefCell]:
     return cells
 
 
-def _worth_testing(posterior: CulpritPosterior, cells: list[_BeliefCell]) -> list[int]:
+def _choose_candidate_points(posterior: CulpritPosterior, cells: list[_BeliefCell]) -> list[int]:
     """Suspects, spread over each group by its mass, and all tested points.
 
     Other commits would give the same information: only suspects can divide a group.
@@ -197,7 +197,7 @@ def _shortlist_points(
 # --- decisive tests --------------------------------------------------------------------------------
 
 
-def _prefer_decisive(
+def _keep_most_decisive(
     posterior: CulpritPosterior, cells: list[_BeliefCell], points: list[int], gains: list[float]
 ) -> tuple[list[int], list[float]]:
     """Once one commit leads: the best points, by how much they would separate each commit from the rest.

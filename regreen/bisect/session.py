@@ -8,9 +8,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 
-from regreen.bisect.commit_graph import BEFORE_RANGE, CommitGraph, build_graph, refuse_gaps
+from regreen.bisect.commit_graph import (
+    BEFORE_RANGE,
+    CommitGraph,
+    build_graph,
+    refuse_incomplete_clone,
+)
 from regreen.bisect.commit_runner import CommitRunner, FailureJudge
-from regreen.bisect.posterior import learn_prior, relax_for_proof
+from regreen.bisect.posterior import learn_prior, soften_doubt_for_proof
 from regreen.bisect.result import BisectionOutcome, RunOutcome, SearchStep
 from regreen.bisect.run_log import RunLog
 from regreen.bisect.search import CulpritSearch, calibrate_probability
@@ -102,7 +107,7 @@ class BisectSession:
         """Fix the range (going back from `bad` if no good commit is known) and test its good end."""
         self.good = good if good is not None else self._go_back(bad, limit)
         if good is None:
-            refuse_gaps(self.good, bad, self.git)
+            refuse_incomplete_clone(self.good, bad, self.git)
         self.commits = tuple(self.git.commits(self.good, bad, first_parent=self.first_parent))
         self.history: CommitGraph = build_graph(self.commits, first_parent=self.first_parent)
         self._trunk = frozenset(self.history.trunk)
@@ -213,7 +218,7 @@ class BisectSession:
         """Rebuild the state from the recorded runs alone."""
         rates = learn_prior(self.log.past)
         if self.verify:
-            rates = relax_for_proof(rates)
+            rates = soften_doubt_for_proof(rates)
         self.state = CulpritSearch(self.history, weights=self.weights, rates=rates)
         self.barred = {
             at

@@ -481,10 +481,10 @@ class CommandHandler:
         if command.name == "approve" and command.text:
             target = head if head.startswith(command.text) else command.text
         else:
-            target = context.sha or trust.head_seen_by_author(
+            target = context.sha or trust.find_head_seen_by_author(
                 self._desk.store, context.job.record, event, head
             )
-        trust.refuse_if_moved(command.name, target, pull)
+        trust.refuse_command_for_old_head(command.name, target, pull)
         if pull.fork:
             trust.record_approval(
                 self._desk.store, event.where.repo, event.number, target, context.login

@@ -26,7 +26,7 @@ from regreen.reviewers.learning import (
     classify_reply,
     learn_thresholds,
     learn_weights,
-    restate_confidence,
+    with_present_confidence,
 )
 
 RESOLVED_REASON = "its thread was resolved"
@@ -137,7 +137,7 @@ class OutcomeStore:
         """
         known = self._store.find_all(FindingOutcome, repos_of=repo.partition("/")[0])
         now = learn_weights(known)
-        return now, learn_thresholds(restate_confidence(known, now), repo, default)
+        return now, learn_thresholds(with_present_confidence(known, now), repo, default)
 
     def _find_outcome(self, repo: str, number: int, fingerprint: str) -> FindingOutcome | None:
         return self._store.find(FindingOutcome, repo=repo, number=number, fingerprint=fingerprint)

@@ -120,7 +120,7 @@ class EventHandler:
             case NewTestRequest() as ask:
                 return write_test(services, job, ask)
             case Pushed() as event:
-                return maintenance.learn_schedules(services, event.where)
+                return maintenance.read_and_store_schedules(services, event.where)
             case InstallationChanged() as event:
                 return maintenance.handle_installation_change(services, job, event)
             case RepositoryChanged() as event:
@@ -137,9 +137,9 @@ class EventHandler:
             case "redeliver":
                 return maintenance.redeliver_missed(self._desk)
             case "sandbox":
-                return maintenance.try_sandbox(self._desk)
+                return maintenance.test_and_record_sandbox(self._desk)
             case "schedules":
-                return maintenance.reload_schedules(self._desk, job)
+                return maintenance.read_all_schedules(self._desk, job)
             case "branches":
                 return branches.delete_leftover_branches(self._desk)
             case "prune":

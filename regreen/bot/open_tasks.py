@@ -61,13 +61,13 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
     asked_for = [kind for kind in KIND_TITLES if kind not in MAINTENANCE_KINDS]
     for job in store.jobs(states=("failed",), kinds=asked_for):
         is_recent = now - job.created < _RECENT_FAILURES
-        if is_recent and is_shown(job.repo) and not _was_done_since(store, job):
+        if is_recent and is_shown(job.repo) and not _was_repeated_with_success(store, job):
             text = f"{KIND_TITLES[job.kind].split()[0]} failed: {job.note[:160]}"
             tasks.append(OpenTask("failed", text, job.repo, job.number, job.id, job.created))
     return tasks[:MAX_TASKS]
 
 
-def _was_done_since(store: Store, failed: JobRecord) -> bool:
+def _was_repeated_with_success(store: Store, failed: JobRecord) -> bool:
     """Whether a later job of its kind for the same pull request or issue was done; then nobody has to look at the failure."""
     if failed.number is None:  # another branch or schedule may be meant
         return False
@@ -93,7 +93,7 @@ def _describe_draft(store: Store, draft: OpenRepair) -> OpenTask:
 def _describe_red_branch(store: Store, state: ScheduleState) -> OpenTask:
     """A schedule that fails: since when, and whose commit it was, by its bisection."""
     found = store.documents(repo=state.repo, kind="bisect", limit=10)
-    document = next((d for d in found if _reports(d.body, state)), None)
+    document = next((d for d in found if _is_bisection_of_schedule(d.body, state)), None)
     culprit = (document.body.get("culprit") if document else None) or {}
     text = f"The schedule {state.schedule} fails at {state.red[:12]}"
     if culprit:
@@ -104,7 +104,7 @@ def _describe_red_branch(store: Store, state: ScheduleState) -> OpenTask:
     return OpenTask("red", text, state.repo, state.issue, job, at)
 
 
-def _reports(body: dict[str, object], state: ScheduleState) -> bool:
+def _is_bisection_of_schedule(body: dict[str, object], state: ScheduleState) -> bool:
     """Whether a bisection is the one of a schedule's failure; only its end is known where no issue was opened."""
     if state.issue is not None:
         return body.get("opened") == state.issue

@@ -20,7 +20,7 @@ from regreen.domain.state_records import (
     UnresolvedThread,
 )
 from regreen.reviewers.context import EarlierFinding, ReviewMemory
-from regreen.reviewers.findings import finding_code, normalise_code, place_keys
+from regreen.reviewers.findings import finding_code, keys_by_quoted_code, normalise_code
 
 _MAX_CODE_CHARS = 2000
 _log = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ class PostedFindings:
                 path=finding.path,
                 rule=finding.rule,
                 dimension=finding.dimension,
-                places=" ".join(sorted(place_keys(finding, text))),
+                places=" ".join(sorted(keys_by_quoted_code(finding, text))),
                 code=self._relevant_code(finding, text, text_of),
                 confidence=finding.confidence,
                 signals=finding.signals,
@@ -156,7 +156,7 @@ class PostedFindings:
         new = [
             f
             for f in findings
-            if not known & {f.fingerprint, *place_keys(f, text_of(f.path, f.side))}
+            if not known & {f.fingerprint, *keys_by_quoted_code(f, text_of(f.path, f.side))}
         ]
         dismissed = self.dismissed_names()
         return {

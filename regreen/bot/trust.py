@@ -74,7 +74,7 @@ def require_clearance(
     return Clearance("default_branch", name)
 
 
-def refuse_if_moved(command: str, commit: str, pull: PullRequest) -> None:
+def refuse_command_for_old_head(command: str, commit: str, pull: PullRequest) -> None:
     """Refuse a command that was given for a commit other than the pull request's present head.
 
     `commit` is the one that the command was given for; "" if unknown.
@@ -90,7 +90,9 @@ def refuse_if_moved(command: str, commit: str, pull: PullRequest) -> None:
     raise UserError(msg)
 
 
-def head_seen_by_author(store: Store, record: JobRecord, event: CommentPosted, head: str) -> str:
+def find_head_seen_by_author(
+    store: Store, record: JobRecord, event: CommentPosted, head: str
+) -> str:
     """The head that the author of a comment saw; "" if unknown.
 
     That is the newest head of which GitHub told us before the comment arrived, unless it is younger than the comment.

@@ -76,7 +76,9 @@ def read_circumstances(
     signature = failure_signature.read_signature(run.result) if run.failed else None
     extra = frozenset(signature.paths if signature and "" in names else ())
     try:
-        paths, links, new = isolation.run_in_child(_read_links, git, base, head, failures, extra)
+        paths, links, new = isolation.run_in_child(
+            _link_failures_to_change, git, base, head, failures, extra
+        )
     except AnalysisFailed:
         paths, links, new = frozenset(), {}, frozenset()
     limited = run.failed and run.result.ended != "exit"
@@ -96,7 +98,7 @@ def read_circumstances(
     }
 
 
-def _read_links(
+def _link_failures_to_change(
     git: Git,
     base: str,
     head: str,
@@ -307,53 +309,53 @@ class Investigation:
             OutsideError: the sandbox engine failed.
         """
         try:
-            return self._find_within()
+            return self._find_cause_or_cancel()
         except Cancelled:
             if self._stop.left > 0:
                 raise
-            return self._conclude(
+            return self._make_cause(
                 "unknown",
                 f"the time was over after {len(self._runs)} runs; give --max-minutes more",
                 "look",
             )
 
-    def _find_within(self) -> RedCause:
+    def _find_cause_or_cancel(self) -> RedCause:
         """See `find_cause`; `Cancelled` where the time is over."""
         try:
-            first = self._run("head")
+            first = self._run_and_record("head")
         except SetupFailed as error:
             return self._judge_setup_failure(error)
         if tool := find_missing_tool(self._trial.command, first.result):
-            return self._conclude(
+            return self._make_cause(
                 "unknown", f"{tool} is not installed here: the setup has to install it", "look"
             )
         if not first.is_conclusive:
-            return self._conclude(
+            return self._make_cause(
                 "unknown",
                 f"the sandbox could not run it: {first.result.detail or first.result.ended}",
                 "look",
             )
-        self._watch_tests(first)
-        self._narrow_to_tests()
-        self._count("head", first)
+        self._choose_watched_tests(first)
+        self._run_only_failing_tests_from_now()
+        self._count_outcomes("head", first)
         if not any(one.posterior.failed["head"] for one in self._tests.values()):
-            return self._judge_quiet()
+            return self._rerun_and_judge_unreproduced()
         try:
             self._run_until_clear()
         except SetupFailed as error:
-            return self._conclude(
+            return self._make_cause(
                 "unknown", f"the environment cannot be made on the base: {error}", "look"
             )
-        return self._judge()
+        return self._judge_observations()
 
-    def _run(self, where: Place, trial: Trial | None = None) -> CommandRun:
+    def _run_and_record(self, place: Place, trial: Trial | None = None) -> CommandRun:
         self._stop.check_cancelled()
         run = self._run_at(
-            self._case.base if where == "base" else self._case.head, trial or self._trial
+            self._case.base if place == "base" else self._case.head, trial or self._trial
         )
         self._stop.check_cancelled()
-        self._runs.append(RedRun(where, run))
-        self._say(f"{where.replace('_', ' ')}: {find_outcome(run)} ({run.result.seconds:.1f} s)")
+        self._runs.append(RedRun(place, run))
+        self._say(f"{place.replace('_', ' ')}: {find_outcome(run)} ({run.result.seconds:.1f} s)")
         return run
 
     def _run_at(self, rev: str, trial: Trial) -> CommandRun:
@@ -374,7 +376,7 @@ class Investigation:
         run = run_once()
         return run_once() if run.result.ended == "infra" else run
 
-    def _watch_tests(self, first: CommandRun) -> None:
+    def _choose_watched_tests(self, first: CommandRun) -> None:
         """Choose what is watched: the tests that fail here, else those of the log, else the whole command."""
         ended = first.result.ended == "exit"
         names = sorted(first.failing - {_WHOLE}) if first.failed and ended else []
@@ -387,7 +389,7 @@ class Investigation:
         known = read_circumstances(self._git, self._case.base, self._case.head, first, names)
         self._tests = {name: _Watched(CausePosterior(known[name])) for name in names}
 
-    def _narrow_to_tests(self) -> None:
+    def _run_only_failing_tests_from_now(self) -> None:
         """Run the failing tests alone from now on, where the command is a plain call of a runner that can."""
         names = [name for name in self._tests if name != _WHOLE]
         if not names or len(names) != len(self._tests) or not is_plain_test_call(self._trial):
@@ -396,7 +398,7 @@ class Investigation:
         if tools[0] is not None and all(one is not None for one in tools):
             self._trial = replace(self._trial, command=tools[0].run_tests(names), title=None)
 
-    def _trial_at(self, place: Place) -> Trial:
+    def _make_trial_for_place(self, place: Place) -> Trial:
         """The trial for a place: with the older packages, or on the base without the tests that it does not have."""
         if place == "head_old_versions":
             return constrain_versions(self._trial, self._case.green_versions)
@@ -407,7 +409,7 @@ class Investigation:
         tools = find_tools_of_test(names[0], split_test_name(names[0])[0]) if names else None
         return replace(self._trial, command=tools.run_tests(names)) if tools else self._trial
 
-    def _count(self, place: Place, run: CommandRun) -> None:
+    def _count_outcomes(self, place: Place, run: CommandRun) -> None:
         """Count a run for each watched test; on the base a failure counts only where it is one seen on head."""
         for name, one in self._tests.items():
             signature = self._read_test_signature(name, run, place)
@@ -468,23 +470,23 @@ class Investigation:
                 and self._case.green_versions
                 and any(one.posterior.failed["base"] for one in self._tests.values())
             ):
-                self._note_moved(self._find_moved_packages())  # before main is blamed
+                self._record_moved_packages(self._find_moved_packages())  # before main is blamed
             causes = {name: one.posterior.find_cause() for name, one in self._tests.items()}
             unclear = [self._tests[name] for name, cause in causes.items() if cause is None]
             if not unclear or "change" in causes.values():
                 return
             place = self._choose_place(unclear)
             try:
-                run = self._run(place, self._trial_at(place))
+                run = self._run_and_record(place, self._make_trial_for_place(place))
             except SetupFailed as error:
                 if place != "head_old_versions":
                     raise
                 self._say(f"the packages of the last green run cannot be installed: {error}")
-                self._note_moved(())
+                self._record_moved_packages(())
                 continue
             if not run.is_conclusive:
                 continue
-            are_heard = any(self._is_heard(name, run, place) for name in self._tests)
+            are_heard = any(self._tells_outcome_of_test(name, run, place) for name in self._tests)
             if narrowed and (not are_heard or (place == "head" and run.is_green)):
                 # alone they pass, or cannot start: so all run together from now on
                 narrowed, self._trial = False, self._case.trial
@@ -495,9 +497,9 @@ class Investigation:
             if place == "base" and _NOT_FOUND.search(run.output) and not run.tests:
                 self._trial, narrowed = self._case.trial, False
                 continue
-            self._count(place, run)
+            self._count_outcomes(place, run)
 
-    def _is_heard(self, name: str, run: CommandRun, place: Place) -> bool:
+    def _tells_outcome_of_test(self, name: str, run: CommandRun, place: Place) -> bool:
         """Whether a run says how a test ends; on head it does not where it fails in another way, as what cannot start does."""
         outcome, signature, head = (
             _find_test_outcome(name, run),
@@ -510,7 +512,7 @@ class Investigation:
 
     def _choose_place(self, unclear: Sequence[_Watched]) -> Place:
         """Where most of the undecided tests would run next."""
-        return Counter(one.posterior.choose_place() for one in unclear).most_common(1)[0][0]
+        return Counter(one.posterior.choose_next_place() for one in unclear).most_common(1)[0][0]
 
     def _find_moved_packages(self) -> tuple[BlamedPackage, ...]:
         """The packages that have another version here than in the last green run."""
@@ -525,14 +527,14 @@ class Investigation:
             if new.get(name, old[name]) != old[name]
         )
 
-    def _note_moved(self, moved: tuple[BlamedPackage, ...]) -> None:
+    def _record_moved_packages(self, moved: tuple[BlamedPackage, ...]) -> None:
         self._moved = moved
         output = self._runs[0].run.output
         named = any(names_package(output, one.name) for one in moved)
         for one in self._tests.values():
             one.posterior.known = replace(one.posterior.known, moved=bool(moved), names_moved=named)
 
-    def _judge(self) -> RedCause:
+    def _judge_observations(self) -> RedCause:
         by_cause: dict[Cause | None, list[str]] = {}
         for name, one in self._tests.items():
             by_cause.setdefault(one.posterior.find_cause(), []).append(name)
@@ -559,11 +561,11 @@ class Investigation:
                 if None in by_cause
                 else ""
             )
-            return self._conclude("change", reason + flakes + undecided, "fix")
+            return self._make_cause("change", reason + flakes + undecided, "fix")
         if names := by_cause.get("main"):
-            return self._judge_main(names, flakes)
+            return self._judge_red_base(names, flakes)
         if "world" in by_cause:
-            return self._judge_world()
+            return self._judge_moved_package()
         if names := by_cause.get("flaky"):
             one = self._tests[names[0]]
             rate = one.posterior.estimate_rate()
@@ -571,51 +573,51 @@ class Investigation:
                 names,
                 f"red in {sum(one.posterior.failed.values())} of {one.posterior.count_runs('head', 'base')} runs of unchanged code",
             )
-            return replace(self._conclude("flaky", reason, "rerun"), rate=rate)
-        return self._conclude(
+            return replace(self._make_cause("flaky", reason, "rerun"), rate=rate)
+        return self._make_cause(
             "unknown", f"{len(self._runs)} runs did not tell the causes apart", "look"
         )
 
-    def _judge_main(self, names: Sequence[str], flakes: str) -> RedCause:
-        if self._passes_on_tip():
+    def _judge_red_base(self, names: Sequence[str], flakes: str) -> RedCause:
+        if self._passes_on_tip_of_base():
             reason = _describe_tests(
                 names,
                 f"red on the base {self._case.base[:12]} for the same reason, green on the branch that it is for as it is now",
             )
-            return self._conclude("main", reason + flakes, "rebase")
+            return self._make_cause("main", reason + flakes, "rebase")
         since = self._find_first_commit(names)
         if any(self._tests[name].posterior.find_cause() != "main" for name in names):
             self._run_until_clear()
-            return self._judge()
+            return self._judge_observations()
         first = f", since {since[:12]}" if since else ""
         reason = _describe_tests(
             names, f"red on the base {self._case.base[:12]} for the same reason{first}"
         )
-        return replace(self._conclude("main", reason + flakes, "wait"), since=since)
+        return replace(self._make_cause("main", reason + flakes, "wait"), since=since)
 
-    def _passes_on_tip(self) -> bool:
+    def _passes_on_tip_of_base(self) -> bool:
         """Whether what fails on the base passes on its branch as it is now."""
         tip = self._case.tip
         if tip is None or tip == self._case.base or self._stop.left <= 1:
             return False
         try:
-            return self._run_at(tip, self._trial_at("base")).is_green
+            return self._run_at(tip, self._make_trial_for_place("base")).is_green
         except SetupFailed:
             return False
 
-    def _judge_quiet(self) -> RedCause:
+    def _rerun_and_judge_unreproduced(self) -> RedCause:
         """Nothing failed here so far: run it a few times more."""
         self._trial = self._case.trial
         while len(self._runs) < min(_MAX_QUIET_RUNS, self._case.max_runs):
-            run = self._run("head")
-            self._count("head", run)
+            run = self._run_and_record("head")
+            self._count_outcomes("head", run)
             if run.failed:
-                self._watch_failures(run)
-                return self._judge()
+                self._watch_tests_failing_in(run)
+                return self._judge_observations()
         log = self._case.log
         runs = len(self._runs)
         if log is not None and log.kind == "infra":
-            return self._conclude(
+            return self._make_cause(
                 "infrastructure",
                 f"the log shows a failing runner; it passes here in {runs} of {runs} runs",
                 "rerun",
@@ -626,14 +628,16 @@ class Investigation:
                 [failure.test for failure in log.failures],
                 f"red in CI, green here in {runs} of {runs} runs of the same commit",
             )
-            return replace(self._conclude("flaky", reason, "rerun"), rate=posterior.estimate_rate())
-        return self._conclude(
+            return replace(
+                self._make_cause("flaky", reason, "rerun"), rate=posterior.estimate_rate()
+            )
+        return self._make_cause(
             "unknown",
             f"it does not fail here in {runs} runs; the log of the failing run would say what failed",
             "rerun",
         )
 
-    def _watch_failures(self, run: CommandRun) -> None:
+    def _watch_tests_failing_in(self, run: CommandRun) -> None:
         """Both outcomes were seen at one commit: what failed in this run passed in the others."""
         names = sorted(run.failing - {_WHOLE}) or [_WHOLE]
         passed = sum(not one.run.failed for one in self._runs)
@@ -642,7 +646,7 @@ class Investigation:
             one = CausePosterior.of_head_runs(failed=1, passed=passed)
             self._tests[name] = _Watched(one)
 
-    def _judge_world(self) -> RedCause:
+    def _judge_moved_package(self) -> RedCause:
         moved = self._moved or ()
         package = self._find_package(moved)
         what = (
@@ -653,7 +657,7 @@ class Investigation:
         reason = (
             f"the same sources pass with the packages of the last green run; what changed is {what}"
         )
-        return replace(self._conclude("world", reason, "look"), package=package)
+        return replace(self._make_cause("world", reason, "look"), package=package)
 
     def _find_package(self, moved: Sequence[BlamedPackage]) -> BlamedPackage | None:
         """The one package with whose older version alone head passes; those that the failure names come first."""
@@ -664,7 +668,10 @@ class Investigation:
         for one in likely[:_MAX_SINGLE_PACKAGES]:
             try:
                 trial = constrain_versions(self._trial, [f"{one.name}=={one.old}"])
-                if self._stop.left > 1 and self._run("head_old_versions", trial).is_green:
+                if (
+                    self._stop.left > 1
+                    and self._run_and_record("head_old_versions", trial).is_green
+                ):
                     return one
             except SetupFailed:
                 continue
@@ -702,23 +709,23 @@ class Investigation:
     def _judge_setup_failure(self, error: SetupFailed) -> RedCause:
         """The setup failed on head: the change's fault only where it succeeds on the base."""
         try:
-            self._run("base")
+            self._run_and_record("base")
         except SetupFailed:
             reason = f"the environment cannot be made, on the base neither: {error}"
-            return self._conclude("unknown", reason, "look")
+            return self._make_cause("unknown", reason, "look")
         try:
-            self._run("head")
+            self._run_and_record("head")
         except SetupFailed as again:
-            return self._conclude(
+            return self._make_cause(
                 "change",
                 f"the setup fails on head, twice, and succeeds on the base: {again}",
                 "fix",
             )
-        return self._conclude(
+        return self._make_cause(
             "infrastructure", f"the setup failed once and then succeeded: {error}", "rerun"
         )
 
-    def _conclude(self, verdict: RedVerdict, reason: str, do: Advice) -> RedCause:
+    def _make_cause(self, verdict: RedVerdict, reason: str, do: Advice) -> RedCause:
         capsule = None
         narrowed = self._trial is not self._case.trial and len(self._runs) > 1
         shown = [one.run for one in self._runs[narrowed:] if one.where == "head"]

@@ -101,7 +101,7 @@ class CausePosterior:
 
     def probabilities(self) -> dict[Cause, float]:
         """The probability of each cause, given the runs so far."""
-        return self._add_up(made_by_change=False)
+        return self._probability_by_cause(made_by_change=False)
 
     def find_cause(self) -> Cause | None:
         """The cause that is probable enough to be said; None while none is, or while nothing failed here.
@@ -111,7 +111,8 @@ class CausePosterior:
         if not any(self.failed.values()):
             return None
         cause, probability = max(
-            self._add_up(made_by_change=not self.passed["head"]).items(), key=lambda item: item[1]
+            self._probability_by_cause(made_by_change=not self.passed["head"]).items(),
+            key=lambda item: item[1],
         )
         # What a verdict says of a place has to have been seen there, however probable it is before.
         seen = {
@@ -124,7 +125,7 @@ class CausePosterior:
         enough = _NEW_TEST_SAID_AT if cause == "change" and self.known.is_new else _SAID_AT[cause]
         return cause if probability >= enough else None
 
-    def choose_place(self) -> Place:
+    def choose_next_place(self) -> Place:
         """Where the next run tells most: head twice, because a flake shows there soonest; then where there were fewer runs."""
         if self.known.is_new or self.count_runs("head") < 2:
             return "head"
@@ -132,7 +133,7 @@ class CausePosterior:
             return "head_old_versions"
         return "base" if self.count_runs("base") < self.count_runs("head") else "head"
 
-    def _add_up(self, *, made_by_change: bool) -> dict[Cause, float]:
+    def _probability_by_cause(self, *, made_by_change: bool) -> dict[Cause, float]:
         masses: dict[Cause, float] = dict.fromkeys(_SAID_AT, 0.0)
         for one in make_hypotheses(self.known):
             alone = (
@@ -158,12 +159,12 @@ class CausePosterior:
             high = rate if before < 0.95 <= running else high
         return (failed + 1) / (failed + passed + 2), low, high
 
-    def _likelihood(self, one: CauseHypothesis) -> float:
+    def _likelihood(self, hypothesis: CauseHypothesis) -> float:
         value = 1.0
-        for place, rate in zip(_PLACES, one.rates, strict=True):
+        for place, rate in zip(_PLACES, hypothesis.rates, strict=True):
             value *= rate ** self.failed[place] * (1 - rate) ** self.passed[place]
         if self.passes_alone:
-            value *= _NEEDS_OTHERS if one.rates[0] == _SURE else 1 - one.rates[0]
+            value *= _NEEDS_OTHERS if hypothesis.rates[0] == _SURE else 1 - hypothesis.rates[0]
         return value
 
 

@@ -128,12 +128,16 @@ class _LazyGroup(click.Group):
 
 def _load_defaults(name: str, command: click.Command) -> dict[str, object]:
     """The user's defaults for a command."""
-    from regreen.cli.options import COMMANDS_WITH_DEFAULTS, load_defaults, map_defaults
+    from regreen.cli.options import (
+        COMMANDS_WITH_DEFAULTS,
+        load_defaults,
+        select_defaults_of_command,
+    )
 
     if name not in COMMANDS_WITH_DEFAULTS:
         return {}
     try:
-        return map_defaults(command, load_defaults(name))
+        return select_defaults_of_command(command, load_defaults(name))
     except UserError:
         if name == "doctor":  # which shows it
             return {}

@@ -98,7 +98,7 @@ def command(*, kinds: tuple[str, ...], everything: bool, yes: bool, form: str) -
             if cache.kind == "temporary":  # the only kind outside of Regreen's own folders
                 for entry in cache.entries:
                     click.echo(f"leftover: {cache.path}/{entry.name}", err=True)
-        _ask(chosen, yes=yes)
+        _confirm_removal(chosen, yes=yes)
         document |= _empty_caches({cache.kind for cache in chosen})
     if form == "json":
         click.echo(json.dumps(document))
@@ -107,7 +107,7 @@ def command(*, kinds: tuple[str, ...], everything: bool, yes: bool, form: str) -
     return 1 if document["kept"] else 0
 
 
-def _ask(chosen: Sequence[_Cache], *, yes: bool) -> None:
+def _confirm_removal(chosen: Sequence[_Cache], *, yes: bool) -> None:
     if yes:
         return
     size = sum(entry.size for cache in chosen for entry in cache.entries)
@@ -195,12 +195,12 @@ def _find_caches() -> list[_Cache]:
     caches = [
         *_find_environments(),
         _find_mirrors(home / "mirrors"),
-        _find_folders("repositories", views, views.glob("*")),
+        _make_folder_cache("repositories", views, views.glob("*")),
         _find_databases("runs", home / "bisect.db"),
         _find_databases("answers", home / "answers.sqlite"),
-        _find_folders("capsules", home / "capsules", (home / "capsules").glob("*.json")),
+        _make_folder_cache("capsules", home / "capsules", (home / "capsules").glob("*.json")),
         _find_databases("index", home / "index.sqlite"),
-        _find_folders("temporary", Path(tempfile.gettempdir()), find_leftovers()),
+        _make_folder_cache("temporary", Path(tempfile.gettempdir()), find_leftovers()),
     ]
     order = list(KINDS)
     return sorted(caches, key=lambda cache: order.index(cache.kind))
@@ -223,7 +223,7 @@ def _find_environments() -> list[_Cache]:
             return [env.name for env in BwrapSandbox.connect(place).remove(entries)]
         return ()
 
-    in_folders = _make_environments(
+    in_folders = _make_environment_cache(
         "environments", str(place / "environments"), folders, remove_folders
     )
     try:
@@ -240,12 +240,12 @@ def _find_environments() -> list[_Cache]:
     below = [env for env in ours if env not in prepared]
     return [
         *([in_folders] if folders else []),
-        _make_environments("environments", "the Docker engine", prepared, remove_images),
-        _make_environments("images", "the Docker engine", below, remove_images),
+        _make_environment_cache("environments", "the Docker engine", prepared, remove_images),
+        _make_environment_cache("images", "the Docker engine", below, remove_images),
     ]
 
 
-def _make_environments(
+def _make_environment_cache(
     kind: str,
     path: str,
     stored: Sequence[StoredEnvironment],
@@ -270,7 +270,7 @@ def _find_mirrors(folder: Path) -> _Cache:
     return _make_cache("mirrors", folder, found, remove)
 
 
-def _find_folders(kind: str, folder: Path, found: Iterable[Path]) -> _Cache:
+def _make_folder_cache(kind: str, folder: Path, found: Iterable[Path]) -> _Cache:
     """Folders and files in `folder`."""
 
     def remove(entries: Sequence[_Entry]) -> Iterable[str]:
@@ -304,11 +304,11 @@ def _make_cache(
     entries = []
     for path in paths:
         with suppress(OSError):  # it is gone by now
-            entries.append(_Entry(path.name, _measure(path), path.lstat().st_mtime))
+            entries.append(_Entry(path.name, _measure_bytes(path), path.lstat().st_mtime))
     return _Cache(kind, KINDS[kind], str(place), tuple(entries), remove)
 
 
-def _measure(place: Path) -> int:
+def _measure_bytes(place: Path) -> int:
     """The bytes of a file, or of all files below a folder; links are not followed."""
     if place.is_symlink() or not place.is_dir():
         return place.lstat().st_size

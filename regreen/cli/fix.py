@@ -176,7 +176,7 @@ def command(
             f"{log} shows no failure that can be read, so what fails here is not compared with it"
         )
     what = (git.git_dir.name, at, base and trusted, workflow, job_id, step, log)
-    with _open_session(options.make_trial(argv), what, fresh=fresh) as session:
+    with _open_resumable_session(options.make_trial(argv), what, fresh=fresh) as session:
         live = choose_sandbox(kind)
         sandbox = RememberingSandbox(live, session)
         done: CompletedTrial | None = None
@@ -224,8 +224,8 @@ def command(
             progress=report_progress,
             keep=keep_capsule,
         )
-        _end_session(session, result, job.max_minutes)
-        result = _tell_environment(result, done)
+        _forget_session_if_answered(session, result, job.max_minutes)
+        result = _add_environment_to_result(result, done)
     limit.begin_answer()
     if patch_out is not None and result.patch:
         patch_out.write_bytes(result.patch.encode("utf-8", "surrogateescape"))
@@ -239,7 +239,9 @@ def command(
 
 
 @contextmanager
-def _open_session(trial: Trial, what: Sequence[object], *, fresh: bool) -> Iterator[RepairSession]:
+def _open_resumable_session(
+    trial: Trial, what: Sequence[object], *, fresh: bool
+) -> Iterator[RepairSession]:
     """The runs of this repair, with those that an interrupted one of the same command and commit left."""
     from regreen.app.settings_loader import read_settings
     from regreen.bisect.verdict_memory import SqliteVerdictMemory, session_key
@@ -269,7 +271,7 @@ def _open_session(trial: Trial, what: Sequence[object], *, fresh: bool) -> Itera
         lock.close()
 
 
-def _tell_environment(result: FixResult, done: CompletedTrial | None) -> FixResult:
+def _add_environment_to_result(result: FixResult, done: CompletedTrial | None) -> FixResult:
     """The result with the environment that was inferred, and with the reason why the command cannot start in it."""
     if done is None:
         return result
@@ -280,7 +282,7 @@ def _tell_environment(result: FixResult, done: CompletedTrial | None) -> FixResu
     return replace(result, environment=done.document)
 
 
-def _end_session(session: RepairSession, result: FixResult, minutes: float) -> None:
+def _forget_session_if_answered(session: RepairSession, result: FixResult, minutes: float) -> None:
     """Forget the runs where there is an answer, and not only no time or money left."""
     # at its end a rung no longer starts what would not end in time
     enough = max(minutes - _LAST_MINUTES, minutes / 2)

@@ -433,15 +433,16 @@ def load_defaults(name: str) -> dict[str, object]:
     for key, value in document.items():
         if key in COMMANDS_WITH_DEFAULTS and isinstance(value, Mapping):
             table = {
-                inner: _check_default(file, f"{key}.", inner, word) for inner, word in value.items()
+                inner: _convert_default(file, f"{key}.", inner, word)
+                for inner, word in value.items()
             }
             own |= table if key == name else {}
         else:
-            found[key] = _check_default(file, "", key, value)
+            found[key] = _convert_default(file, "", key, value)
     return found | own
 
 
-def _check_default(file: Path, prefix: str, key: str, value: object) -> object:
+def _convert_default(file: Path, prefix: str, key: str, value: object) -> object:
     kind = DEFAULT_KEYS.get(key)
     if kind is None:
         known = [*DEFAULT_KEYS, *(() if prefix else COMMANDS_WITH_DEFAULTS)]
@@ -456,7 +457,9 @@ def _check_default(file: Path, prefix: str, key: str, value: object) -> object:
         raise UserError(message) from error
 
 
-def map_defaults(command: click.Command, defaults: Mapping[str, object]) -> dict[str, object]:
+def select_defaults_of_command(
+    command: click.Command, defaults: Mapping[str, object]
+) -> dict[str, object]:
     """The defaults that a command has options for, as click's `default_map` takes them."""
     mapped: dict[str, object] = {}
     for option in command.params:

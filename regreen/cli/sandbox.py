@@ -14,7 +14,7 @@ from regreen.cli.options import env_option, format_option, parse_variables, sand
 from regreen.cli.terminal import strip_control_characters
 from regreen.domain.errors import Cancelled, OutsideError, SetupFailed
 from regreen.domain.models import BoxLimits, EnvSpec, RunResult, Trust
-from regreen.packages.python_version import setup_inputs
+from regreen.packages.python_version import digest_setup_inputs
 from regreen.packages.setup_guard import SourceTree, explain_refusals, find_refusals
 
 
@@ -114,7 +114,7 @@ def command(  # noqa: PLR0917 - click passes one argument an option
 def _read_setup_inputs(setup: str, tree: Path) -> str:
     from regreen.adapters.git import tar_stream as directory
 
-    return setup_inputs(
+    return digest_setup_inputs(
         setup, directory.list_entries(tree), partial(directory.read_regular_file, tree)
     )
 

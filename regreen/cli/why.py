@@ -184,7 +184,7 @@ def replay_command(
     from regreen.runs.capsule import decode_capsule, load_capsule, replay_capsule
 
     is_url = source.startswith(("https://", "http://127.0.0.1:", "http://localhost:"))
-    capsule = decode_capsule(_download(source)) if is_url else load_capsule(Path(source))
+    capsule = decode_capsule(_download_capsule(source)) if is_url else load_capsule(Path(source))
     git = GitRepository.open(repo)
     report_progress(f"repeating {capsule.digest[:12]} ({capsule.kind}) at {capsule.commit[:12]}")
     result = replay_capsule(
@@ -197,7 +197,7 @@ def replay_command(
     document = {
         "version": 1,
         "verdict": result.verdict,
-        "expected": _describe(capsule),
+        "expected": _make_capsule_document(capsule),
         "seen": result.seen,
         "missing": list(result.missing),
     }
@@ -210,7 +210,7 @@ def replay_command(
     return 0 if result.verdict == "same" else 1
 
 
-def _describe(capsule: Capsule) -> dict[str, object]:
+def _make_capsule_document(capsule: Capsule) -> dict[str, object]:
     expected = capsule.expected
     return {
         "outcome": expected.outcome,
@@ -223,7 +223,7 @@ def _describe(capsule: Capsule) -> dict[str, object]:
     }
 
 
-def _download(url: str) -> bytes:
+def _download_capsule(url: str) -> bytes:
     """The first bytes that a URL gives, with no credential.
 
     Raises:

@@ -27,17 +27,17 @@ class ChangePiece:
         return max(self.i2 - self.i1, self.j2 - self.j1)
 
 
-def split_pieces(before: Mapping[str, str], after: Mapping[str, str]) -> list[ChangePiece]:
+def split_into_pieces(before: Mapping[str, str], after: Mapping[str, str]) -> list[ChangePiece]:
     """Every differing stretch of the files that both sides have; compared in a child process.
 
     Raises:
         AnalysisFailed: comparing them took too long.
     """
     with name_failed_input("the difference"):
-        return run_in_child(_pieces, dict(before), dict(after), limits=_COMPARING)
+        return run_in_child(_find_pieces, dict(before), dict(after), limits=_COMPARING)
 
 
-def _pieces(before: Mapping[str, str], after: Mapping[str, str]) -> list[ChangePiece]:
+def _find_pieces(before: Mapping[str, str], after: Mapping[str, str]) -> list[ChangePiece]:
     found: list[ChangePiece] = []
     for path in sorted(before.keys() & after.keys()):
         old, new = before[path].splitlines(keepends=True), after[path].splitlines(keepends=True)
@@ -49,7 +49,7 @@ def _pieces(before: Mapping[str, str], after: Mapping[str, str]) -> list[ChangeP
     return found
 
 
-def split_into_lines(
+def split_pieces_into_lines(
     chosen: Collection[ChangePiece], before: Mapping[str, str], after: Mapping[str, str]
 ) -> list[ChangePiece]:
     """The chosen pieces cut into single lines: each replaced by the line most like it, put in, or left out."""
@@ -98,7 +98,7 @@ def apply_pieces(
 def undo_all_pieces(text: str, before: str, after: str) -> str:
     """The text with every piece of a past change undone that still stands somewhere, each of them once."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    for one in split_pieces({"": before}, {"": after}):
+    for one in split_into_pieces({"": before}, {"": after}):
         undone = _undo_piece(text, one, old, new)
         text = text if undone is None else undone
     return text

@@ -20,7 +20,7 @@ def review_settings(config: RepoConfig, path: str) -> ReviewConfig:
     return settings
 
 
-def with_wanted_dimensions(config: RepoConfig) -> RepoConfig:
+def with_dimensions_of_all_paths(config: RepoConfig) -> RepoConfig:
     """The configuration with the dimensions that are wanted for any file."""
     wanted = dict.fromkeys(config.review.dimensions)
     for entry in config.paths.values():
@@ -29,7 +29,7 @@ def with_wanted_dimensions(config: RepoConfig) -> RepoConfig:
     return config.model_copy(update={"review": review})
 
 
-def without_confidence(config: RepoConfig) -> RepoConfig:
+def without_confidence_by_path(config: RepoConfig) -> RepoConfig:
     """The configuration without a confidence by path: the caller named one for all files."""
     paths = {}
     for glob, entry in config.paths.items():
@@ -41,7 +41,7 @@ def without_confidence(config: RepoConfig) -> RepoConfig:
 def list_ignored(config: RepoConfig) -> tuple[str, ...]:
     """The patterns of what is not reviewed, those of each path included."""
     below = (
-        _place_below(glob, pattern)
+        _prefix_with_folders(glob, pattern)
         for glob, entry in config.paths.items()
         for pattern in entry.review.ignore
     )
@@ -53,7 +53,7 @@ def narrow_limits(config: RepoConfig, paths: Iterable[str]) -> RepoConfig:
     protected = list(config.fix.protected_paths)
     for glob, entry in config.paths.items():
         protected += [] if entry.fix.enabled else [glob]
-        protected += [_place_below(glob, pattern) for pattern in entry.fix.protected_paths]
+        protected += [_prefix_with_folders(glob, pattern) for pattern in entry.fix.protected_paths]
     entries = [entry for path in paths for entry in _covering(config, path)]
     lines = [x.fix.max_changed_lines for x in entries if x.fix.max_changed_lines is not None]
     dollars = [
@@ -72,7 +72,7 @@ def narrow_limits(config: RepoConfig, paths: Iterable[str]) -> RepoConfig:
     )
 
 
-def _place_below(glob: str, pattern: str) -> str:
+def _prefix_with_folders(glob: str, pattern: str) -> str:
     """A pattern of a path's own, from the repository's root."""
     folders = takewhile(lambda part: not set("*?[") & set(part), glob.split("/"))
     return "/".join([*folders, pattern])
@@ -101,7 +101,7 @@ def select_tests(config: RepoConfig, paths: Collection[str]) -> RepoConfig:
     Files that no pattern with a command covers ask for the repository's own command, if it has one. Several commands run
     one after the other, and fail if one does; those of different images cannot: then the repository's own are run.
     """
-    chosen = _find_asked(config, paths)
+    chosen = _find_tests_of_paths(config, paths)
     if not chosen or need_several_images(config, paths):
         return config
     joined = chosen[0] if len(chosen) == 1 else _join_tests(chosen)
@@ -110,10 +110,10 @@ def select_tests(config: RepoConfig, paths: Collection[str]) -> RepoConfig:
 
 def need_several_images(config: RepoConfig, paths: Iterable[str]) -> bool:
     """Whether a change of these files asks for tests of different images, which no single run has."""
-    return len({tests.image for tests in _find_asked(config, paths)}) > 1
+    return len({tests.image for tests in _find_tests_of_paths(config, paths)}) > 1
 
 
-def _find_asked(config: RepoConfig, paths: Iterable[str]) -> list[TestsConfig]:
+def _find_tests_of_paths(config: RepoConfig, paths: Iterable[str]) -> list[TestsConfig]:
     asked: dict[TestsConfig, None] = {}
     for path in paths:
         named = [entry.tests for entry in _covering(config, path) if entry.tests.command]

@@ -97,7 +97,7 @@ def _rewrite_range(text: str, start: int, stop: int, depth: int) -> str:
                 and text[run[-1].end : piece.start].strip(" \t\r\n\\\f")
                 and not _is_only_comments(text[run[-1].end : piece.start])
             ):
-                here = _write_run(text, run, here, out)
+                here = _write_string_pieces(text, run, here, out)
                 run = []
             run.append(piece)
             position = piece.end
@@ -107,9 +107,9 @@ def _rewrite_range(text: str, start: int, stop: int, depth: int) -> str:
         elif match["close"] is not None:
             brackets = max(0, brackets - 1)
         if (match["end"] is None or not brackets) and text[match.start() - 1] != "\\":
-            here = _write_run(text, run, here, out)
+            here = _write_string_pieces(text, run, here, out)
             run = []
-    here = _write_run(text, run, here, out)
+    here = _write_string_pieces(text, run, here, out)
     out.append(text[here:stop])
     return "".join(out)
 
@@ -120,7 +120,7 @@ def _is_only_comments(gap: str) -> bool:
     )
 
 
-def _write_run(text: str, run: list[_StringPiece], here: int, out: list[str]) -> int:
+def _write_string_pieces(text: str, run: list[_StringPiece], here: int, out: list[str]) -> int:
     if not any(piece.is_f for piece in run):
         return here
     out.append(text[here : run[0].start] + _F_STRING_CALL + "(")
@@ -156,7 +156,7 @@ def _read_string(text: str, match: re.Match[str], stop: int, depth: int) -> _Str
             position += 2
         elif two[0] == "{":
             parts.append(_quote_literal(text[literal:position], opening, quote))
-            field, position = _read_field(text, position + 1, stop, depth + 1)
+            field, position = _rewrite_field(text, position + 1, stop, depth + 1)
             parts.append(field)
             literal = position
         else:
@@ -186,7 +186,7 @@ def _find_plain_end(text: str, position: int, stop: int, quote: str) -> int:
     raise SyntaxError("unterminated string")
 
 
-def _read_field(text: str, start: int, stop: int, depth: int) -> tuple[str, int]:
+def _rewrite_field(text: str, start: int, stop: int, depth: int) -> tuple[str, int]:
     """One `{...}`: its expression in parentheses, and where the text goes on."""
     end, position = _find_expression_end(text, start, stop, depth)
     expression = _rewrite_range(text, start, end, depth).rstrip()
@@ -228,7 +228,7 @@ def _find_specification_end(text: str, position: int, stop: int, depth: int) -> 
         if text[position] == "{":
             if depth >= _MAX_DEPTH:
                 raise SyntaxError("f-strings nested too deeply")
-            _, position = _read_field(text, position + 1, stop, depth + 1)
+            _, position = _rewrite_field(text, position + 1, stop, depth + 1)
             continue
         position += 1
     raise SyntaxError("unterminated field")

@@ -65,11 +65,11 @@ def _load_with_lines(text: str) -> tuple[object, dict[tuple[str | int, ...], int
         line, what = locate_fault(text, error)
         raise ConfigError((ConfigProblem(line, "", what),)) from None
     lines: dict[tuple[str | int, ...], int] = {}
-    _note_lines(node, (), lines)
+    _record_key_lines(node, (), lines)
     return data, lines
 
 
-def _note_lines(
+def _record_key_lines(
     node: Any, at: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int]
 ) -> None:
     """Note the line of every key and item under `node`."""
@@ -79,10 +79,10 @@ def _note_lines(
     if node.id == "mapping":
         for key, value in node.value:
             lines[(*at, str(key.value))] = key.start_mark.line + 1
-            _note_lines(value, (*at, str(key.value)), lines)
+            _record_key_lines(value, (*at, str(key.value)), lines)
     elif node.id == "sequence":
         for i, value in enumerate(node.value):
-            _note_lines(value, (*at, i), lines)
+            _record_key_lines(value, (*at, i), lines)
 
 
 def _make_problem(
@@ -92,13 +92,13 @@ def _make_problem(
     key = ".".join(str(part) for part in loc)
     if kind != "extra_forbidden":
         return ConfigProblem(at, key, message.removeprefix("Value error, "))
-    known = _known_keys(loc[:-1])
+    known = _list_keys_at(loc[:-1])
     near = difflib.get_close_matches(str(loc[-1]), known, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'?" if near else "known here: " + ", ".join(known)
     return ConfigProblem(at, key, f"unknown key; {hint}")
 
 
-def _known_keys(loc: tuple[str | int, ...]) -> list[str]:
+def _list_keys_at(loc: tuple[str | int, ...]) -> list[str]:
     model: type[BaseModel] = RepoConfig
     for part in loc:
         if isinstance(part, int) or part not in model.model_fields:

@@ -60,7 +60,7 @@ class Authenticator:
             if reader is None:
                 return self._show_sign_in()
             g.reader = reader
-            if request.method not in {"GET", "HEAD"} and not _is_own_form(request, reader):
+            if request.method not in {"GET", "HEAD"} and not _is_form_of_our_page(request, reader):
                 return _plain_page(
                     "This form was not sent by a page of this dashboard; load the page again.\n",
                     403,
@@ -127,7 +127,9 @@ class Authenticator:
             return redirect("/", 303)
         state = secrets.token_urlsafe(24)
         answer = redirect(self.sign_in.address(self._callback_url, state), 303)
-        started = json.dumps({"state": state, "to": _local_path(request.args.get("to", "/"))})
+        started = json.dumps(
+            {"state": state, "to": _path_on_this_site(request.args.get("to", "/"))}
+        )
         self._set_cookie(answer, _STATE_COOKIE, started, 600, path="/signed-in")
         return answer
 
@@ -137,7 +139,7 @@ class Authenticator:
             return redirect("/", 303)
         try:
             started = json.loads(request.cookies.get(_STATE_COOKIE, ""))
-            state, to = str(started["state"]), _local_path(str(started["to"]))
+            state, to = str(started["state"]), _path_on_this_site(str(started["to"]))
         except (ValueError, KeyError, TypeError, RecursionError):
             state, to = "", "/"
         given = request.args.get("state", "")
@@ -199,7 +201,7 @@ def _has_token(asked: Request, token: str) -> bool:
     return hmac.compare_digest((presented or "").encode(), token.encode())
 
 
-def _is_own_form(asked: Request, reader: Viewer) -> bool:
+def _is_form_of_our_page(asked: Request, reader: Viewer) -> bool:
     """Whether a form was sent by one of our pages: by its token, and by what the browser says of its origin."""
     site = asked.headers.get("Sec-Fetch-Site", "same-origin")
     origin = asked.headers.get("Origin")
@@ -211,7 +213,7 @@ def _is_own_form(asked: Request, reader: Viewer) -> bool:
     )
 
 
-def _local_path(address: str) -> str:
+def _path_on_this_site(address: str) -> str:
     """A path of our own, whatever was asked for."""
     is_path = address.startswith("/") and not address.startswith(("//", "/\\"))
     return address if is_path and address.isprintable() else "/"

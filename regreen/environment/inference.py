@@ -33,7 +33,7 @@ from regreen.domain.errors import UserError
 from regreen.domain.languages import ProjectTools
 from regreen.domain.ports import Git
 from regreen.languages.registry import LANGUAGES, PROJECTS
-from regreen.packages.dependency import find_line, parse_json_object
+from regreen.packages.dependency import find_first_line_with, parse_json_object
 from regreen.shell.parse import find_commands
 from regreen.shell.tools import identify_tool, load_tools, split_runner
 
@@ -71,11 +71,11 @@ def infer_environments(
         committed = committed or git.commit(rev).date.date()
         day = committed if today - committed > _OLD else None
         return isolation.run_in_child(
-            _infer, git, rev, tuple(pythons), day, (command, tuple(touched))
+            _infer_environments_now, git, rev, tuple(pythons), day, (command, tuple(touched))
         )
 
 
-def _infer(
+def _infer_environments_now(
     git: Git,
     rev: str,
     pythons: tuple[str, ...],
@@ -83,10 +83,10 @@ def _infer(
     asked: tuple[str, tuple[str, ...]],
 ) -> tuple[Environment, ...]:
     command, touched = asked
-    if _needs_nothing(command):
+    if _only_reads_files(command):
         return ()
     files = open_files(git, rev)
-    places = _find_places(files, command, touched)
+    places = _find_project_places(files, command, touched)
 
     def infer_ways(places: Sequence[str]) -> list[tuple[str, list[Environment]]]:
         ways: list[tuple[str, list[Environment]]] = []
@@ -102,7 +102,7 @@ def _infer(
         # what the root alone needs is tried last
         alone = ways[0][1] if len(ways) > 1 and ways[0][0] == "" else []
         rest = [replace(x, is_fallback=True) for x in alone]
-        return tuple(dict.fromkeys([*_join_places(ways), *rest]))
+        return tuple(dict.fromkeys([*_join_environments_of_places(ways), *rest]))
     projects = _projects_of_command(command) or _projects_of_tree(files)
 
     def find_job(is_test_call: IsTestCall, rank: RankVersion) -> TestingJob | None:
@@ -115,14 +115,14 @@ def _infer(
         if found and (below := _find_manifest_folders(files, projects)):
             # tests beside the projects that they test: what is in the folders, and then what the root alone says
             *jobs, alone_at_root = found
-            joined = _join_places([("", [alone_at_root]), *infer_ways(below)])
+            joined = _join_environments_of_places([("", [alone_at_root]), *infer_ways(below)])
             found = [*jobs, *joined, replace(alone_at_root, is_fallback=True)]
     if not found:
         found += [*_from_devcontainer(files), *_from_dockerfile(files)]
     return tuple(dict.fromkeys(found))
 
 
-def _needs_nothing(command: str) -> bool:
+def _only_reads_files(command: str) -> bool:
     """Whether a command only looks at files, as `grep` and `test` do."""
     names = [identify_tool(split_runner(one.arguments)[1])[0] for one in find_commands(command)]
     return bool(names) and load_tools().programs["quiet"].issuperset(names)
@@ -148,7 +148,7 @@ _NAMED_FOLDER = re.compile(
 )
 
 
-def _find_places(files: RepositoryFiles, command: str, touched: Sequence[str]) -> list[str]:
+def _find_project_places(files: RepositoryFiles, command: str, touched: Sequence[str]) -> list[str]:
     """The folders of the projects that a command names, or that a change touches; "" is the root.
 
     Without either all of them, where the root holds no project. A folder whose language is the root's is a part of it.
@@ -162,10 +162,10 @@ def _find_places(files: RepositoryFiles, command: str, touched: Sequence[str]) -
     if command:
         return sorted(found.intersection(named))[:_MAX_PLACES] or [""]
     if touched:
-        above = {_find_place(path, found) for path in touched if not is_document(path)}
+        above = {_find_nearest_place(path, found) for path in touched if not is_document(path)}
         return sorted(above if root else above - {""})[:_MAX_PLACES] or [""]
-    outer = sorted(x for x in found if not _find_place(posixpath.dirname(x), found))
-    beside = any(is_test(path) and not _find_place(path, found) for path in files.paths)
+    outer = sorted(x for x in found if not _find_nearest_place(posixpath.dirname(x), found))
+    beside = any(is_test(path) and not _find_nearest_place(path, found) for path in files.paths)
     return [""] if root or beside or len(outer) > _MAX_PLACES else outer or [""]
 
 
@@ -178,7 +178,7 @@ def _find_manifest_folders(files: RepositoryFiles, projects: ProjectTools) -> li
     """The folders with manifests of these projects where the root has none; none of them where they are many."""
     manifests = {name for x in LANGUAGES if x.projects is projects for name in x.manifests}
     found = set() if manifests & files.paths else set(_list_folders(files, manifests))
-    outer = sorted(x for x in found if not _find_place(posixpath.dirname(x), found))
+    outer = sorted(x for x in found if not _find_nearest_place(posixpath.dirname(x), found))
     return outer if len(outer) < _MAX_PLACES else []
 
 
@@ -192,7 +192,7 @@ def _list_folders(files: RepositoryFiles, manifests: Collection[str]) -> Iterato
                 yield folder
 
 
-def _find_place(path: str, places: Collection[str]) -> str:
+def _find_nearest_place(path: str, places: Collection[str]) -> str:
     """The nearest of these folders that a path is in, or is; "" where it is in none."""
     while path and path not in places:
         path = posixpath.dirname(path)
@@ -207,7 +207,9 @@ def _open_folder(files: RepositoryFiles, folder: str) -> RepositoryFiles:
     return RepositoryFiles(frozenset(paths), lambda path: files.read(start + path))
 
 
-def _join_places(ways: Sequence[tuple[str, Sequence[Environment]]]) -> Iterator[Environment]:
+def _join_environments_of_places(
+    ways: Sequence[tuple[str, Sequence[Environment]]],
+) -> Iterator[Environment]:
     """Environments that set up each project in its folder, and whose test is all of theirs."""
     for number in range(max(len(found) for _, found in ways)):
         parts = [(place, found[min(number, len(found) - 1)]) for place, found in ways]
@@ -267,7 +269,7 @@ def _find_workflow_job(
             step = next((one for one in job.steps if runs_tests(one) and finds_test(one.run)), None)
             found = make_plain_step(job, step) if step is not None else None
             if step is not None and found is not None:
-                line = find_line(files.read(path), step.run.strip().splitlines()[0])
+                line = find_first_line_with(files.read(path), step.run.strip().splitlines()[0])
                 return TestingJob(*found, job.python, f"{path}:{line}")
     return None
 
@@ -288,10 +290,10 @@ def _from_devcontainer(files: RepositoryFiles) -> Iterator[Environment]:
         if isinstance(image, str) or isinstance(setup, str):
             yield Environment(
                 "",
-                setup=Inferred(setup, f"{path}:{find_line(text, 'postCreateCommand')}")
+                setup=Inferred(setup, f"{path}:{find_first_line_with(text, 'postCreateCommand')}")
                 if isinstance(setup, str)
                 else None,
-                image=Inferred(image, f"{path}:{find_line(text, 'image')}")
+                image=Inferred(image, f"{path}:{find_first_line_with(text, 'image')}")
                 if isinstance(image, str)
                 else None,
             )
@@ -312,6 +314,6 @@ def _from_dockerfile(files: RepositoryFiles) -> Iterator[Environment]:
             images.append(image)
     steps = re.findall(r"(?im)^RUN[ \t]+(?!\[|--)(.+)$", text)
     if images:
-        line = find_line(text, images[-1])
+        line = find_first_line_with(text, images[-1])
         setup = Inferred("\n".join(steps), "Dockerfile:1") if steps else None
         yield Environment("", setup=setup, image=Inferred(images[-1], f"Dockerfile:{line}"))

@@ -52,7 +52,7 @@ def judge_patch(
         return silent
     over = time.monotonic() + minutes * 60
     job = FixJob(trial, rev, tests=tests, max_minutes=minutes)
-    case = _reproduce_case(job, git=git, sandbox=sandbox, say=say, over=over)
+    case = _reproduce_failure_as_case(job, git=git, sandbox=sandbox, say=say, over=over)
     if isinstance(case, CheckReason):
         return GateReport("needs_human", (*silent.reasons, case))
     try:
@@ -80,14 +80,14 @@ def judge_revert(
 ) -> GateReport:
     """Judge `commit`, which reverts `culprit` at the job's revision, like any repair by revert."""
     over = time.monotonic() + job.max_minutes * 60
-    case = _reproduce_case(job, git=git, sandbox=sandbox, say=say, over=over)
+    case = _reproduce_failure_as_case(job, git=git, sandbox=sandbox, say=say, over=over)
     if isinstance(case, CheckReason):
         return GateReport("needs_human", (case,))
     by = GuiltyCommit(culprit, git.commit(culprit).subject)
     return verify_proposal(case, Proposal("revert", git.diff(job.rev, commit), "", "", by)).report
 
 
-def _reproduce_case(
+def _reproduce_failure_as_case(
     job: FixJob, *, git: Git, sandbox: Sandbox, say: Callable[[str], None], over: float
 ) -> RepairCase | CheckReason:
     """Reproduce the failure first: a patch is judged against what fails here, not against what a caller states."""

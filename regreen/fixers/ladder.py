@@ -65,19 +65,19 @@ def run_other_job(case: RepairCase, other: OtherJob, commit: str) -> OtherJobRun
         timeout=min(other.trial.timeout, seconds),
         setup_timeout=min(other.trial.setup_timeout, seconds),
     )
-    seen = _run_job(case, trial, commit)
+    seen = _run_trial_of_job(case, trial, commit)
     outcome: OtherJobOutcome = "broken"
     if seen.is_green or not seen.is_conclusive:
         outcome = "passed" if seen.is_green else "not_run"
     elif other.is_rest:
         outcome = "red"
-    elif not (before := _run_job(case, trial, case.rev)).is_green:
+    elif not (before := _run_trial_of_job(case, trial, case.rev)).is_green:
         if not before.is_conclusive:
             return OtherJobRun(
                 other.name, "broken", f"{seen.detail}; without the patch {before.detail}"
             )
         outcome = "red_before"
-    elif _run_job(case, trial, commit).is_green:
+    elif _run_trial_of_job(case, trial, commit).is_green:
         return OtherJobRun(other.name, "passed", "in the second of two runs")
     return OtherJobRun(other.name, outcome, seen.detail)
 
@@ -89,7 +89,7 @@ class _JobRun:
     detail: str = ""
 
 
-def _run_job(case: RepairCase, trial: Trial, rev: str) -> _JobRun:
+def _run_trial_of_job(case: RepairCase, trial: Trial, rev: str) -> _JobRun:
     try:
         run = case.run_fresh(trial, rev)
     except NoSandbox:
@@ -180,7 +180,7 @@ def fix_failure(
 
     trial = job.trial
     try:
-        result, trial = _fix_within(
+        result, trial = _fix_or_cancel(
             job,
             git=git,
             sandbox=sandbox,
@@ -200,7 +200,7 @@ def fix_failure(
     return replace(result, seconds=now() - started, rev=git.resolve(job.rev), setup=setup)
 
 
-def _fix_within(
+def _fix_or_cancel(
     job: FixJob,
     *,
     git: Git,
@@ -244,14 +244,14 @@ def _fix_within(
         job = replace(job, rungs=tuple(name for name in job.rungs if name == "recipe"))
     is_quick = triage.red is not None and triage.red.result.seconds < _QUICK_COMMAND
     if job.quick_minutes is not None and model is None and is_quick:
-        stop = _shorten(stop, started + 60 * job.quick_minutes)
+        stop = _with_earlier_deadline(stop, started + 60 * job.quick_minutes)
     say(f"looking for a repair, {_format_minutes(stop.left)} at most")
     case = make_case(job, rev, triage, git=git, sandbox=sandbox, stop=stop)
     case = replace(case, base=base if base != rev else None, model=model, say=say)
     result = _Ladder(case).run_rungs()
     keep = keep if stop.left > 0 else None
     reason = result.reason or triage.reason or _explain_end(result, job.trial, triage.red)
-    repeat = tuple(_keep_capsules(case, triage.red, result, keep)) if keep and triage.red else ()
+    repeat = tuple(_store_capsules(case, triage.red, result, keep)) if keep and triage.red else ()
     return replace(result, reason=reason, repeat=repeat), job.trial
 
 
@@ -278,7 +278,7 @@ def _explain_end(result: FixResult, trial: Trial, red: CommandRun | None) -> str
     return "; ".join(filter(None, (unnamed, ending)))
 
 
-def _keep_capsules(
+def _store_capsules(
     case: RepairCase, red: CommandRun, result: FixResult, keep: KeepCapsule
 ) -> Iterator[str]:
     """Store the capsules of the failure and of the run with the patch; yield the commands that repeat them."""
@@ -310,7 +310,7 @@ def _keep_capsules(
             yield command
 
 
-def _shorten(stop: StopCondition, deadline: float) -> StopCondition:
+def _with_earlier_deadline(stop: StopCondition, deadline: float) -> StopCondition:
     """The same with an earlier deadline."""
     earlier = min(stop.deadline, deadline)
     return StopCondition(earlier, DeadlineEvent(earlier, stop.cancel, stop.now), stop.now)
@@ -377,7 +377,7 @@ class _Ladder:
         if self.standing is not None:
             return self._make_result("needs_human", self.standing)
         self._minimize_failure()
-        return self._make_result(self._failed_outcome(ended), None)
+        return self._make_result(self._outcome_without_patch(ended), None)
 
     def _checks_form(self) -> bool:
         """Whether the command checks form only."""
@@ -399,7 +399,7 @@ class _Ladder:
         )
         self.hints += [found] if found else []
 
-    def _failed_outcome(self, ended: AttemptOutcome) -> FixOutcome:
+    def _outcome_without_patch(self, ended: AttemptOutcome) -> FixOutcome:
         if any(verdict.outcome == "denied" and verdict.after for verdict in self.judged):
             return "denied"
         return "out_of_budget" if ended == "out_of_budget" else "gave_up"
@@ -467,18 +467,18 @@ class _Ladder:
             if again.is_accepted:
                 judgement, verified = again, checked
         if judgement.is_accepted and self.case.job.other_jobs:
-            judgement = self._hold_other_jobs(judgement, verified)
+            judgement = self._run_other_jobs_and_judge(judgement, verified)
         if judgement.is_accepted and proposal.rung != "recipe" and self.case.stop.left > 30:
             try:
                 measured = measure_strength(
                     _case_with_patch(self.case, verified), verified.applied.files
                 )
-                judgement = self._weigh_strength(judgement, measured)
+                judgement = self._add_strength_to_verdict(judgement, measured)
             except Cancelled:  # the patch is proven; how strong the tests are stays unknown
                 self.case.say("no time left to measure what the tests notice")
         return judgement
 
-    def _weigh_strength(
+    def _add_strength_to_verdict(
         self, judgement: PatchVerdict, measured: MutationScore | None
     ) -> PatchVerdict:
         """Leave a patch to a person whose lines no test notices."""
@@ -486,9 +486,11 @@ class _Ladder:
         if measured is None or measured.killed or not measured.mutants:
             return weighed
         words = f"no test notices any of {measured.mutants} faults in the patched lines"
-        return self._refuse(weighed, "needs_human", [CheckReason("evidence", words)])
+        return self._replace_verdict_by_refusal(
+            weighed, "needs_human", [CheckReason("evidence", words)]
+        )
 
-    def _refuse(
+    def _replace_verdict_by_refusal(
         self,
         judgement: PatchVerdict,
         outcome: Literal["needs_human", "denied"],
@@ -507,7 +509,7 @@ class _Ladder:
         ]
         return held
 
-    def _hold_other_jobs(
+    def _run_other_jobs_and_judge(
         self, judgement: PatchVerdict, verified: PatchVerification
     ) -> PatchVerdict:
         """Run the workflow's other jobs with the patch; one that it breaks refuses it."""
@@ -521,7 +523,7 @@ class _Ladder:
             reasons = [
                 CheckReason("other_jobs", f"{one.name}: {one.detail}", "deny") for one in broken
             ]
-            return self._refuse(held, "denied", reasons)
+            return self._replace_verdict_by_refusal(held, "denied", reasons)
         return held
 
     def _verify_proposal(self, proposal: Proposal) -> tuple[PatchVerdict, PatchVerification]:

@@ -12,7 +12,7 @@ from threading import Event
 from typing import TypeVar
 
 from regreen.code.file_change import PatchedFile
-from regreen.code.hunks import ChangePiece, apply_pieces, diff_files, split_pieces
+from regreen.code.hunks import ChangePiece, apply_pieces, diff_files, split_into_pieces
 from regreen.code.paths import is_source
 from regreen.code.python_calls import is_module, parse_python, parse_syntax_tree
 from regreen.domain.errors import AnalysisFailed, OutsideError, SetupFailed
@@ -386,7 +386,7 @@ def minimize_patch(
     after = {file.path: file.new for file in files if file.old is not None and file.new is not None}
     fresh = {file.path: file.new for file in files if file.old is None and file.new is not None}
     try:
-        every = split_pieces(before, after)
+        every = split_into_pieces(before, after)
     except AnalysisFailed:
         return "", ()
     others = [

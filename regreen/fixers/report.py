@@ -68,7 +68,7 @@ def _text_lines(result: FixResult) -> Iterator[str]:
     )
     for hint in result.hints:
         yield f"hint: {hint}"
-    yield from (f"repeat {what}: {command}" for what, command in _label_repeats(result))
+    yield from (f"repeat {what}: {command}" for what, command in _label_repeat_commands(result))
     if result.patch:
         yield "apply it: run the same command with --apply, or `git apply` the patch below; undo it with `git apply -R`"
         yield ""
@@ -114,7 +114,8 @@ def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
     if result.reflection:
         yield f"\n**Summary.** {_sanitize_text(result.reflection)}"
     yield from (
-        f"\n<sub>Repeat {what}: {code_span(one, 700)}</sub>" for what, one in _label_repeats(result)
+        f"\n<sub>Repeat {what}: {code_span(one, 700)}</sub>"
+        for what, one in _label_repeat_commands(result)
     )
     if result.hints and result.outcome != "fixed":
         yield "\n**Hints.**"
@@ -152,7 +153,7 @@ def _describe_other_jobs(runs: Sequence[OtherJobRun]) -> Iterator[tuple[str, str
         yield run.name, f"{word}: {run.detail}" if run.detail else word
 
 
-def _label_repeats(result: FixResult) -> Iterator[tuple[str, str]]:
+def _label_repeat_commands(result: FixResult) -> Iterator[tuple[str, str]]:
     """The commands that repeat a run, each with what it repeats."""
     both = len(result.repeat) == 2
     yield from zip(

@@ -73,7 +73,7 @@ def judge_reproduction(runs: Sequence[CommandRun], expected: CiLog | None = None
     if not failing:
         return Reproduction("not_reproduced", _explain_not_reproduced(runs), runs=tuple(runs))
     there = expected.failures if expected is not None else ()
-    matching = [run for run in failing if is_same(run.failures, there)]
+    matching = [run for run in failing if shows_expected_failure(run.failures, there)]
     never = _find_missing_failures(
         [failure for run in matching for failure in run.failures], there, matching
     )
@@ -98,12 +98,18 @@ def _find_missing_failures(
     found: Sequence[Failure], there: Sequence[Failure], runs: Sequence[CommandRun]
 ) -> tuple[str, ...]:
     """The ids that failed in CI and not here; none if a run's output was cut."""
-    return () if any(run.result.truncated for run in runs) else find_missing_ids(found, there)
+    return (
+        ()
+        if any(run.result.truncated for run in runs)
+        else find_ids_failing_only_in_ci(found, there)
+    )
 
 
 def find_lacking_network(run: CommandRun, expected: Sequence[Failure]) -> str:
     """The line that shows that a run lacked a network; "" if it failed as in CI."""
-    if not run.failed or (expected and run.failures and is_same(run.failures, expected)):
+    if not run.failed or (
+        expected and run.failures and shows_expected_failure(run.failures, expected)
+    ):
         return ""
     return find_network_error(run.output)
 
@@ -192,7 +198,7 @@ def judge_setup_failure(error: SetupFailed, expected: Sequence[Failure]) -> Repr
         detail = f"the setup failed for its surroundings: {_list_failures(failures)}"
         return Reproduction("infra", detail, failures, (run,))
     shares_kind = {failure.kind for failure in failures} & {failure.kind for failure in expected}
-    if shares_kind and is_same(failures, expected):
+    if shares_kind and shows_expected_failure(failures, expected):
         detail = f"the setup fails as it did in CI: {_list_failures(failures)}"
         return Reproduction("reproduced", detail, failures, (run,), 1.0)
     detail = f"the setup failed before the step was reached: {_list_failures(failures)}"
@@ -207,7 +213,7 @@ _UNNAMED_KINDS = frozenset({"error", "setup"})
 """What a log that no reader knew comes to: nothing can be held against it."""
 
 
-def is_same(found: Sequence[Failure], expected: Sequence[Failure]) -> bool:
+def shows_expected_failure(found: Sequence[Failure], expected: Sequence[Failure]) -> bool:
     """Whether a run shows CI's failure: at least one of its ids, or its kind if CI named no id.
 
     Any failure will do where nothing is known of CI's.
@@ -221,7 +227,9 @@ def is_same(found: Sequence[Failure], expected: Sequence[Failure]) -> bool:
     return not found or bool(kinds & {failure.kind for failure in own})
 
 
-def find_missing_ids(found: Sequence[Failure], expected: Sequence[Failure]) -> tuple[str, ...]:
+def find_ids_failing_only_in_ci(
+    found: Sequence[Failure], expected: Sequence[Failure]
+) -> tuple[str, ...]:
     """The ids that failed in CI and did not here, in CI's order."""
     own = _failure_ids(_drop_network_failures(found, expected))
     lacking = {

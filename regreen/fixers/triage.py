@@ -19,10 +19,10 @@ from regreen.fixers.case import FixJob, FixOutcome, InitialFailure, RepairCase
 from regreen.fixers.reproduction import (
     find_lacking_network,
     find_unsupported,
-    is_same,
     judge_reproduction,
     judge_setup_failure,
     read_run,
+    shows_expected_failure,
 )
 from regreen.gate.suite import find_suite
 from regreen.languages.registry import TEST_LISTENERS, find_listeners, widen_trial
@@ -124,7 +124,7 @@ def _compare_with_ci(triage: TriageResult, runs: Sequence[CommandRun], job: FixJ
         [read_run(run.result) for run in runs], CiLog("", "unknown", job.expected)
     )
     red = [run for run in runs if not run.is_green]
-    if any(is_same(read_run(run.result).failures, job.expected) for run in red):
+    if any(shows_expected_failure(read_run(run.result).failures, job.expected) for run in red):
         beside = reproduction.detail if reproduction.verdict == "not_reproduced" else ""
         return replace(triage, reason=triage.reason or beside)
     return replace(triage, outcome="not_reproduced", reason=reproduction.detail)

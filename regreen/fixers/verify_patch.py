@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from regreen.code.diff import parse
 from regreen.code.file_change import CheckReason, PatchedFile, is_layout_only
-from regreen.code.hunks import apply_pieces, split_pieces
+from regreen.code.hunks import apply_pieces, split_into_pieces
 from regreen.code.paths import is_document, is_source, is_test, is_test_config
 from regreen.code.python_calls import is_module, parse_python
 from regreen.domain.errors import AnalysisFailed, SetupFailed, UserError
@@ -85,12 +85,12 @@ def apply_patch(git: Git, rev: str, patch: str) -> AppliedPatch:
         return AppliedPatch(None, trouble=str(error))
     if commit is None:
         return AppliedPatch(
-            None, trouble=f"the patch does not apply to this commit{_patch_error(patch)}"
+            None, trouble=f"the patch does not apply to this commit{_describe_patch_error(patch)}"
         )
     return AppliedPatch(commit, changed_files(git, rev, commit))
 
 
-def _patch_error(patch: str) -> str:
+def _describe_patch_error(patch: str) -> str:
     try:
         broken = next((file for file in run_in_child(parse, patch).files if file.problem), None)
     except AnalysisFailed as error:
@@ -121,7 +121,7 @@ def verify_proposal(case: RepairCase, proposal: Proposal) -> PatchVerification:
     facts = proven.proof.facts
     if report.verdict == "allow" and facts is not None and facts.rung in TAKES_BACK:
         # this run at the culprit's parent is needed only if no other reason asks for a person
-        start, _, _ = _reverted_range(case, proposal)
+        start, _, _ = _find_reverted_range(case, proposal)
         passed = bool(start) and _passed_at_revision(case, start)
         proof = replace(proven.proof, facts=replace(facts, passed_before=passed))
         report = _judge_applied(case, applied, rules, proof)
@@ -240,13 +240,15 @@ def _collect_facts(
     # nothing ran before the patch, and the command runs only some tests: the rest is unknown
     blind = case.setup_failed and not runs_all(case.trial, {})
     takes_back = proposal is not None and proposal.rung in TAKES_BACK
-    start, end, shas = _reverted_range(case, proposal) if proposal and takes_back else ("", "", ())
+    start, end, shas = (
+        _find_reverted_range(case, proposal) if proposal and takes_back else ("", "", ())
+    )
     failure_text = (
         "\n".join(failure.message for failure in case.before.failures) if takes_back else None
     )
     try:
         is_layout, lost = run_in_child(
-            _read_change,
+            _find_layout_and_losses,
             case.git,
             applied.commit or case.rev,
             applied.files,
@@ -271,7 +273,7 @@ def _collect_facts(
     return replace(facts, check=check, why_unclear=why, lost=lost, mended=mended)
 
 
-def _read_change(
+def _find_layout_and_losses(
     git: Git,
     rev: str,
     files: Sequence[PatchedFile],
@@ -283,7 +285,9 @@ def _read_change(
     if failure_text is None:
         return is_layout, ()
     came_with = changed_files(git, *span) if span[0] else ()
-    return is_layout, find_losses(files, came_with, *_elsewhere(git, rev, files), failure_text)
+    return is_layout, find_losses(
+        files, came_with, *_read_words_outside_patch(git, rev, files), failure_text
+    )
 
 
 def _is_inert_text(file: PatchedFile) -> bool:
@@ -291,7 +295,7 @@ def _is_inert_text(file: PatchedFile) -> bool:
     return is_document(file.path) or is_layout_only(file)
 
 
-def _reverted_range(case: RepairCase, proposal: Proposal) -> tuple[str, str, tuple[str, ...]]:
+def _find_reverted_range(case: RepairCase, proposal: Proposal) -> tuple[str, str, tuple[str, ...]]:
     """Start, end and commits of the range that is reverted; empty if the start is unknown."""
     if proposal.culprit is not None:
         sha = proposal.culprit.sha
@@ -301,7 +305,7 @@ def _reverted_range(case: RepairCase, proposal: Proposal) -> tuple[str, str, tup
     return start, case.rev, tuple(commit.sha for commit in commits)
 
 
-def _elsewhere(
+def _read_words_outside_patch(
     git: Git, rev: str, files: Sequence[PatchedFile]
 ) -> tuple[frozenset[str], dict[str, str]]:
     """The words of the sources that the patch does not touch, and all documents."""
@@ -473,7 +477,7 @@ def _find_unnoticed_pieces(case: RepairCase, applied: AppliedPatch) -> tuple[str
     code = [file for file in applied.files if file.has_syntax_tree and file.old is not None]
     now = {file.path: file.new or "" for file in code}
     then = {file.path: file.old or "" for file in code}
-    pieces = split_pieces(now, then)
+    pieces = split_into_pieces(now, then)
     engine = WarmEngine(replace(case, rev=applied.commit or case.rev))
     undone = [{**now, **apply_pieces(now, then, [piece])} for piece in pieces]
     noticed = [not verdict.green for verdict in engine.try_all(undone, seconds=60)]

@@ -139,9 +139,9 @@ def judge_files(
     if rung in TAKES_BACK:
         reasons += check_refusals(files)
     elif not tool:
-        reasons += _check_kept(files)
+        reasons += _check_kept_behaviour(files)
     reasons += _check_reverted_change(files, change, rules)
-    reasons += _check_rate(rules)
+    reasons += _check_attempts(rules)
     reasons += _check_proof(proof)
     if machine:
         # A person may have a reason for what looks like a trick; a machine has to find another way.
@@ -155,7 +155,7 @@ def judge_files(
     return GateReport(_verdict_of_reasons(reasons), tuple(dict.fromkeys(reasons)))
 
 
-def _check_kept(files: Sequence[PatchedFile]) -> list[CheckReason]:
+def _check_kept_behaviour(files: Sequence[PatchedFile]) -> list[CheckReason]:
     """Behaviour that a repair has to keep; a revert removes such things with the change."""
     return [
         *check_refusals(files),
@@ -202,7 +202,7 @@ def _check_reverted_change(
     return [CheckReason("takes_back", "it only takes part of the change under repair back")]
 
 
-def _check_rate(rules: GateRules) -> list[CheckReason]:
+def _check_attempts(rules: GateRules) -> list[CheckReason]:
     if rules.attempts_before < ATTEMPTS_A_HEAD:
         return []
     what = f"{rules.attempts_before} attempts were made at this commit already"

@@ -170,16 +170,19 @@ def find_losses(
     described = [f"what {file.path} says of it" for file in came_with if is_document(file.path)]
     came = {file.path: file for file in came_with}
     for file in files:
-        described += [*_outdated(file, came.get(file.path)), *_find_lost_names(file, used)]
+        described += [
+            *_find_outdated_docstrings(file, came.get(file.path)),
+            *_find_lost_names(file, used),
+        ]
         described += _find_lost_values(file, failure_text)
-    gone = {word for file in files for word in _gone(file)}.difference(used)
+    gone = {word for file in files for word in _find_removed_words(file)}.difference(used)
     for path, text in documents.items():
         spoken = {word for code in _CODE.findall(text) for word in _NAME.findall(code)}
         described += [f"{word}, of which {path} speaks" for word in sorted(gone & spoken)]
     return tuple(dict.fromkeys(described))
 
 
-def _outdated(file: PatchedFile, came: PatchedFile | None) -> Iterator[str]:
+def _find_outdated_docstrings(file: PatchedFile, came: PatchedFile | None) -> Iterator[str]:
     """Docstrings of the change that stay while what they describe is removed."""
     was = dict(walk_functions(came.old_tree)) if came else {}
     old = dict(walk_functions(file.old_tree))
@@ -191,7 +194,7 @@ def _outdated(file: PatchedFile, came: PatchedFile | None) -> Iterator[str]:
                 yield f"what the documentation of {name} says of it"
 
 
-def _gone(file: PatchedFile) -> set[str]:
+def _find_removed_words(file: PatchedFile) -> set[str]:
     """Words that the patch removes from all source files."""
     words = (set(_NAME.findall(text or "")) for text in (file.old, file.new))
     return set[str]() if is_test(file.path) or is_document(file.path) else next(words) - next(words)
@@ -212,13 +215,15 @@ def _find_lost_names(file: PatchedFile, used: Collection[str]) -> Iterator[str]:
     for name, node in walk_functions(file.old_tree):
         if name in now and (gone := _parameter_names(node) - now[name]):
             yield f"the parameter {min(gone)} of {name}"
-    old, new = _promised_words(file.old_tree), _promised_words(file.new_tree)
+    old, new = _find_promised_words(file.old_tree), _find_promised_words(file.new_tree)
     yield from (f"{words} of {file.path}" for words in sorted(old - new))
     # an option, parameter or variable that remains and that nothing reads any more
     offered = {word.lstrip("-").replace("-", "_") for word in new if word.startswith("-")}
     for _, node in walk_functions(file.new_tree):
-        offered |= _parameter_names(node) | _named(node, ast.Store)
-    for name in sorted((_named(file.old_tree) - _named(file.new_tree)) & offered):
+        offered |= _parameter_names(node) | _find_used_names(node, ast.Store)
+    for name in sorted(
+        (_find_used_names(file.old_tree) - _find_used_names(file.new_tree)) & offered
+    ):
         yield f"what {file.path} does with {name}"
 
 
@@ -229,7 +234,7 @@ def _find_lost_values(file: PatchedFile, failure_text: str) -> Iterator[str]:
     """
     if is_test(file.path):
         return
-    old, new = _written_values(file.old_tree), _written_values(file.new_tree)
+    old, new = _count_written_values(file.old_tree), _count_written_values(file.new_tree)
     gone, put = old - new, new - old
     for value, is_entry in gone:
         word = value.strip("'\"")
@@ -240,7 +245,7 @@ def _find_lost_values(file: PatchedFile, failure_text: str) -> Iterator[str]:
             yield f"the value {value[:100]} of {file.path}"
 
 
-def _written_values(tree: ast.Module | None) -> Counter[tuple[str, bool]]:
+def _count_written_values(tree: ast.Module | None) -> Counter[tuple[str, bool]]:
     """Texts, numbers, and entries of lists, as they are written; numbers elsewhere are no entries."""
     documentation = {id(node.value) for node in find_nodes(tree, ast.Expr)}
     found = {
@@ -275,7 +280,7 @@ def _parameter_names(node: PythonFunction) -> set[str]:
     return {item.arg for item in every if item is not None}
 
 
-def _named(tree: ast.AST | None, context: type[ast.expr_context] = ast.Load) -> set[str]:
+def _find_used_names(tree: ast.AST | None, context: type[ast.expr_context] = ast.Load) -> set[str]:
     return {
         last_name(node)
         for node in find_nodes(tree, ast.Name, ast.Attribute)
@@ -283,7 +288,7 @@ def _named(tree: ast.AST | None, context: type[ast.expr_context] = ast.Load) -> 
     }
 
 
-def _promised_words(tree: ast.Module | None) -> set[str]:
+def _find_promised_words(tree: ast.Module | None) -> set[str]:
     """Options, environment variables, and promises of docstrings."""
     texts = {node.value for node in find_nodes(tree, ast.Constant) if isinstance(node.value, str)}
     found = {

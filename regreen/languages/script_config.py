@@ -170,11 +170,11 @@ class PartialTypes:
 
     def is_partial(self, name: str, path: str) -> bool:
         """Whether this is such a type where this file names it, or in any file that declares it."""
-        found = [path, *self._declaring.get(name, ())][:10]
+        found = [path, *self._paths_declaring_types.get(name, ())][:10]
         return any(self._rests_on_unknown(name, p) for p in found)
 
     @cached_property
-    def _declaring(self) -> dict[str, list[str]]:
+    def _paths_declaring_types(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for path, data in self._sources.items():
             for name in _TYPE_DECLARATION.findall(data) if is_typed_script(path) else ():
@@ -185,10 +185,10 @@ class PartialTypes:
         key = (name, path)
         if key not in self._known and len(self._known) < _MAX_TYPES and path in self._sources:
             self._known[key] = False  # a type may rest on itself
-            self._known[key] = self._look_up(name, path)
+            self._known[key] = self._rests_on_unknown_uncached(name, path)
         return self._known.get(key, False)
 
-    def _look_up(self, name: str, path: str) -> bool:
+    def _rests_on_unknown_uncached(self, name: str, path: str) -> bool:
         data = self._sources[path]
         module = parse_script_module(path, data)
         if module is None:

@@ -25,7 +25,7 @@ from regreen.domain.environments import (
 from regreen.domain.languages import ListedTest, MeasuredFile, SourceEdit
 from regreen.domain.models import Failure
 from regreen.logs.ci_log import read_failures
-from regreen.packages.dependency import find_line, get_table, parse_json_object
+from regreen.packages.dependency import find_first_line_with, get_table, parse_json_object
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -69,13 +69,13 @@ class TableProjects:
             text = files.read(way.script)
             script = get_table(parse_json_object(text), "scripts").get("test")
             has_tests = isinstance(script, str) and "no test specified" not in script
-            line = find_line(text, '"test"')
+            line = find_first_line_with(text, '"test"')
             test = Inferred(way.test, f"{way.script}:{line}") if has_tests else None
         tool = way.test.split()[0].removeprefix("./")
-        setup = way.setup.replace("{manager}", self._name_manager(way, files))
+        setup = way.setup.replace("{manager}", self._choose_package_manager(way, files))
         yield Environment(self.name, Inferred(tool, place), Inferred(setup, place), test)
 
-    def _name_manager(self, way: _Way, files: RepositoryFiles) -> str:
+    def _choose_package_manager(self, way: _Way, files: RepositoryFiles) -> str:
         """The package of the manager that wrote the lock file, in the version that package.json names for it."""
         lock = files.read(way.file)
         rows = _load_table()[self.name].get("managers", {}).get(way.file, ())
@@ -218,7 +218,7 @@ class TableFileTests:
                 place = posixpath.dirname(place)
             document = parse_json_object(read(posixpath.join(place, manifest)) or "")
             script = str(get_table(document, "scripts").get("test"))
-            run = self._fill_runner(script) or self._fill_runner(command_line)
+            run = self._make_runner_command(script) or self._make_runner_command(command_line)
             if run is None:
                 return None
             inside = posixpath.relpath(path, place or ".")
@@ -264,7 +264,7 @@ class TableFileTests:
                 if found := pattern.match(line[:1000]):
                     yield found["name"], word
 
-    def _fill_runner(self, command_line: str) -> str | None:
+    def _make_runner_command(self, command_line: str) -> str | None:
         for runner in self._row["runners"]:
             if found := re.search(runner["match"], command_line[:2000]):
                 run: str = runner["run"]

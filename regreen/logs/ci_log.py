@@ -416,21 +416,21 @@ class _Job:
         line = clean_line(stamped.removeprefix("\ufeff"))
         if line.startswith("##[") and (mark := _MARKER_LINE.match(line)):
             self._github = True
-            self._handle_mark(mark["what"], mark["text"])
+            self._handle_workflow_command(mark["what"], mark["text"])
         elif self._github and line in {"Post job cleanup.", "Cleaning up orphan processes"}:
             self._ended = True
             self._start_section("")
         elif self._now.in_header:
             self._feed_header(line)
         elif line.startswith("::error") and (command := _ERROR_COMMAND.match(line)):
-            self._handle_error(
+            self._record_error_annotation(
                 command["text"].replace("%0A", "\n").replace("%25", "%").split("\n")[0]
             )
         else:
             self._installed.feed(line)
             self._now.feed(line)
 
-    def _handle_mark(self, what: str, text: str) -> None:
+    def _handle_workflow_command(self, what: str, text: str) -> None:
         if what == "group" and text.startswith("Run "):
             if self._now.step_from_api and not self._now.command:
                 self._now.in_header = True
@@ -440,11 +440,11 @@ class _Job:
         elif what == "endgroup":
             self._now.in_header = False
         elif what == "error":
-            self._handle_error(text)
+            self._record_error_annotation(text)
         elif what in {"warning", "notice"}:
             self._now.feed(text)
 
-    def _handle_error(self, text: str) -> None:
+    def _record_error_annotation(self, text: str) -> None:
         if ended := _EXIT_LINE.match(text):
             self._now.exit_code = int(ended["code"][:9])
             return

@@ -138,10 +138,10 @@ def matches_any(signature: FailureSignature, wanted: Sequence[FailureSignature])
         signature, wanted = hide_credentials(signature), [hide_credentials(one) for one in wanted]
     elif HIDDEN_MARK in repr(signature):
         wanted = [hide_credentials(one) for one in wanted]
-    return any(_is_alike(signature, one) for one in wanted)
+    return any(_is_same_failure(signature, one) for one in wanted)
 
 
-def _is_alike(signature: FailureSignature, other: FailureSignature) -> bool:
+def _is_same_failure(signature: FailureSignature, other: FailureSignature) -> bool:
     if signature.ended != other.ended:
         return False
     if not signature.tests and not other.tests:
@@ -157,7 +157,7 @@ def _is_alike(signature: FailureSignature, other: FailureSignature) -> bool:
 def _is_same_exception(signature: FailureSignature, other: FailureSignature) -> bool:
     """Whether the exceptions are alike; two failures without an exception are."""
     here, there = (strip_varying_text(text) for text in (signature.message, other.message))
-    if signature.kind != other.kind or _names_another(signature.kind, here, there):
+    if signature.kind != other.kind or _are_about_other_names(signature.kind, here, there):
         return False
     same_frame = bool(signature.frame) and signature.frame == other.frame
     return not signature.kind or same_frame or _similarity_ratio(here, there) >= _MIN_SIMILARITY
@@ -172,12 +172,12 @@ def _is_same_summary(text: str, also: str) -> bool:
     if not kind:
         return _similarity_ratio(text, also) >= _MIN_SIMILARITY
     return (
-        not _names_another(kind, message, words)
+        not _are_about_other_names(kind, message, words)
         and _similarity_ratio(message, words) >= _MIN_SIMILARITY
     )
 
 
-def _names_another(kind: str, message: str, other: str) -> bool:
+def _are_about_other_names(kind: str, message: str, other: str) -> bool:
     """Whether two errors that are about a name are about different ones: another import, another attribute."""
     if kind not in _NAME_ERROR_KINDS:
         return False

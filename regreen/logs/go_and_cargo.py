@@ -62,7 +62,7 @@ class GoReader:
                 self._name or "", panic["kind"], shorten_message(panic["message"])
             )
         elif self._panic is not None:
-            self._in_panic(self._panic, line)
+            self._feed_panic(self._panic, line)
 
     def failures(self) -> list[Failure]:
         """The tests that failed; a panic belongs to the test that ran."""
@@ -117,7 +117,7 @@ class GoReader:
             )
             self._panic = None
 
-    def _in_panic(self, panic: Failure, line: str) -> None:
+    def _feed_panic(self, panic: Failure, line: str) -> None:
         name = panic.test
         if running := _GO_RUNNING.match(line):
             name = running["name"]
@@ -200,7 +200,7 @@ class CargoReader:
 
     def failures(self) -> list[Failure]:
         """The tests that failed, with what they panicked about."""
-        return [self._with_panic(item) for item in self._found.values()][:5000]
+        return [self._replace_by_panic(item) for item in self._found.values()][:5000]
 
     def _extend_message(self, line: str) -> None:
         name, line = self._panicking or "", line.removeprefix("    ")
@@ -211,7 +211,7 @@ class CargoReader:
         message = f"{known.message}\n{line}".strip()
         self._panics[name] = Failure(known.test, known.kind, message, known.path, known.line)
 
-    def _with_panic(self, failure: Failure) -> Failure:
+    def _replace_by_panic(self, failure: Failure) -> Failure:
         panic = self._panics.get(failure.test)
         if panic is None and " (line " in failure.test:
             path = failure.test.split(" - ", 1)[0]
@@ -327,9 +327,9 @@ class GoEvents:
         if action not in {"output", "build-output"}:
             return []
         output = _string_field(event, "Output").rstrip("\n")
-        return [*self._switch_test(_string_field(event, "Package"), test, output), output]
+        return [*self._announce_other_test(_string_field(event, "Package"), test, output), output]
 
-    def _switch_test(self, package: str, test: str, text: str) -> list[str]:
+    def _announce_other_test(self, package: str, test: str, text: str) -> list[str]:
         """The line that `go test -v` prints where the output of another test follows."""
         now = (package, test)
         if not test or now == self._test or text.startswith(("===", "---", "panic:")):

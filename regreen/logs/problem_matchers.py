@@ -71,7 +71,7 @@ class TypeReader:
                 or _TSC_PRETTY.match(line)
                 or _TY_CONCISE.match(line)
             )
-            if finding and not _is_another(finding):
+            if finding and not _is_other_tools_finding(finding):
                 self._start_finding(finding)
             elif "INTERNAL ERROR" in line or line.startswith("mypy: "):
                 self._add_crash(line)
@@ -160,7 +160,7 @@ class TypeReader:
 _RULE_AT_END = re.compile(r"(?:\[(?P<code>[a-z][\w-]*)\]|\((?P<report>report\w+)\))$")
 
 
-def _is_another(finding: re.Match[str]) -> bool:
+def _is_other_tools_finding(finding: re.Match[str]) -> bool:
     """Whether the line is shellcheck's or a compiler's, which have the same form."""
     return bool(
         re.fullmatch(r"SC\d+", finding["code"] or "") or _COMPILED_SUFFIX.search(finding["path"])

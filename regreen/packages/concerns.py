@@ -12,9 +12,9 @@ from regreen.packages.dependency import DeclaredPackages, Dependency, is_usual_i
 from regreen.packages.manifests_and_locks import UNREAD_REASONS, read_declared
 from regreen.packages.popular_names import (
     Ecosystem,
+    find_confusable_package,
     is_popular,
-    is_valid,
-    look_alike,
+    is_valid_package_name,
     normalise_name,
 )
 
@@ -81,14 +81,14 @@ def find_concerns(
         concerns.extend(_dependency_concerns(dependency, before_change, new.is_lock, is_published))
     concerns.extend(_checksum_concerns(old, new))
     concerns.extend(_index_concerns(old, new))
-    concerns.extend(_hook_concerns(old, new))
+    concerns.extend(_new_hook_concerns(old, new))
     unique: dict[tuple[str, str], Concern] = {}
     for concern in concerns:
         unique.setdefault((concern.kind, concern.name), concern)
     return tuple(unique.values())
 
 
-def _about(
+def _make_concern(
     package: Dependency, kind: ConcernKind, detail: str, severity: Severity, confidence: float
 ) -> Concern:
     return Concern(kind, package.name, package.line, detail, severity, confidence)
@@ -118,10 +118,10 @@ def _dependency_concerns(
         detail = f"`{package.name}` comes from {origin} ({_displayed_address(package.where)})"
         detail += "" if pinned else ", not pinned to a commit or a hash"
         severity: Severity = "medium" if secure else "high"
-        yield _about(package, "not-from-an-index", detail, severity, risk)
+        yield _make_concern(package, "not-from-an-index", detail, severity, risk)
     if before is not None and before.hashed and not package.hashed and package.source != "path":
         detail = f"`{package.name}` no longer has a hash: what is installed is not checked"
-        yield _about(package, "hash-lost", detail, "high", 0.85)
+        yield _make_concern(package, "hash-lost", detail, "high", 0.85)
 
 
 def _new_name_concerns(
@@ -129,18 +129,18 @@ def _new_name_concerns(
 ) -> Iterator[Concern]:
     if package.source != "index":
         return
-    if not is_valid(package.ecosystem, package.name):
+    if not is_valid_package_name(package.ecosystem, package.name):
         short = package.name[:80]
         what = f"`{short}` is no package name"
         yield Concern("invalid-name", short, package.line, what, "medium", 0.7)
         return
     is_confirmed = is_published is not None and is_published(package.ecosystem, package.name)
-    similar = look_alike(package.ecosystem, package.name)
+    similar = find_confusable_package(package.ecosystem, package.name)
     if similar is not None:
         # A lock file names what other packages depend on: nobody has mistyped it here.
         confidence = _LOOK_ALIKE_CONFIDENCE[similar.how] - (0.2 if is_lock else 0.0)
         what = f"`{package.name}` is not `{similar.of}`, which many projects use ({similar.how})"
-        yield _about(package, "look-alike", what, "high", confidence)
+        yield _make_concern(package, "look-alike", what, "high", confidence)
     elif (
         not is_confirmed
         and not is_lock
@@ -148,7 +148,7 @@ def _new_name_concerns(
         and not is_popular(package.ecosystem, package.name)
     ):
         what = f"`{package.name}` is not among the popular packages: make sure that it is the one meant"
-        yield _about(package, "unknown", what, "low", 0.3)
+        yield _make_concern(package, "unknown", what, "low", 0.3)
 
 
 def _source_place(package: Dependency) -> str:
@@ -168,7 +168,7 @@ def _checksum_concerns(old: DeclaredPackages, new: DeclaredPackages) -> Iterator
         after = _checksums_by_kind(package.sums)
         if any(not before[kind] & after[kind] for kind in before.keys() & after.keys()):
             what = f"`{package.name}` {package.spec} has another hash than before: an index never changes what it published"
-            yield _about(package, "hash-changed", what, "critical", 0.87)
+            yield _make_concern(package, "hash-changed", what, "critical", 0.87)
     stood = {(name, where) for name, where, _ in old.strange}
     for name, where, line in new.strange:
         if (name, where) not in stood:
@@ -202,7 +202,7 @@ def _index_concerns(old: DeclaredPackages, new: DeclaredPackages) -> Iterator[Co
             yield Concern("index-changed", place, line, detail, "high", 0.85)
 
 
-def _hook_concerns(old: DeclaredPackages, new: DeclaredPackages) -> Iterator[Concern]:
+def _new_hook_concerns(old: DeclaredPackages, new: DeclaredPackages) -> Iterator[Concern]:
     known = {(name, command) for name, command, _ in old.hooks}
     for name, command, line in new.hooks:
         if (name, command) in known:
@@ -220,7 +220,7 @@ def find_lock_mismatch(
     """Direct dependencies that are missing in the lock file beside the manifest."""
     locked = {_package_key(package) for package in lock.dependencies}
     return tuple(
-        _about(
+        _make_concern(
             package,
             "lock-mismatch",
             f"`{package.name}` is not in `{lock_path}`: run the lock again",

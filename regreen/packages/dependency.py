@@ -110,19 +110,19 @@ def get_list(data: Mapping[str, object], name: str) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def with_source(package: Dependency, spec: object, text: str) -> Dependency:
+def with_source_from_table(package: Dependency, spec: object, text: str) -> Dependency:
     """A dependency with the source that a table gives it: `{git = "..."}`."""
     if not isinstance(spec, dict):
         return package
     for key, source in _SOURCE_KEYS.items():
         if key in spec:
             where = str(spec[key]) + (f"@{spec['rev']}" if "rev" in spec else "")
-            line = find_line(text, package.name)
+            line = find_first_line_with(text, package.name)
             return replace(package, source=source, where=where, line=line)
     return package
 
 
-def find_line(text: str, *words: str) -> int:
+def find_first_line_with(text: str, *words: str) -> int:
     """The first line that contains the words; 1 if none does."""
     for number, line in enumerate(text.split("\n"), 1):
         if all(word in line for word in words):

@@ -20,7 +20,7 @@ from regreen.packages.requirement_file import (
     split_options,
 )
 from regreen.packages.runner_installs import RUNNERS
-from regreen.packages.setup_inputs import ReadFile, path_in_tree
+from regreen.packages.setup_inputs import ReadFile, resolve_path_in_tree
 from regreen.shell.parse import ASSIGNMENT, ShellCommand, Word, find_commands, parse_script
 from regreen.shell.tools import identify_tool, load_tools, normalise_program, split_wrappers
 
@@ -82,9 +82,9 @@ class InstallRequests:
     build_arguments: set[str] | None = None
     folder: str = ""
 
-    def possible_paths(self, path: str) -> set[str]:
+    def find_possible_paths(self, path: str) -> set[str]:
         """The files of the tree that a path may mean, relative to the root or to the folder of the command."""
-        places = (path_in_tree(folder, path) for folder in {"", self.folder})
+        places = (resolve_path_in_tree(folder, path) for folder in {"", self.folder})
         return {place for place in places if place}
 
 
@@ -198,7 +198,9 @@ class _SetupReader:
             posixpath.basename(re.split(r"[<>=!~@\[]", word)[0]) for word in argv
         }
         if any(posixpath.basename(word) in _JVM_BUILDERS for word in argv):
-            named = (p for word in argv for p in requests.possible_paths(word.rpartition("=")[2]))
+            named = (
+                p for word in argv for p in requests.find_possible_paths(word.rpartition("=")[2])
+            )
             requests.build_arguments = (requests.build_arguments or set()).union(named)
         requests.clones_submodules = requests.clones_submodules or bool(
             {"submodule", "--recurse-submodules", ".gitmodules"} & set(argv)
@@ -212,7 +214,9 @@ class _SetupReader:
                 word.split("=", 1) for word in arguments if ASSIGNMENT.fullmatch(word)
             )
         elif name in {"cd", "pushd"}:
-            requests.folder = path_in_tree(requests.folder, arguments[0]) or "" if arguments else ""
+            requests.folder = (
+                resolve_path_in_tree(requests.folder, arguments[0]) or "" if arguments else ""
+            )
         elif name in _INSTALLERS:
             if "xargs" in wrappers and _takes_packages(name, arguments):
                 arguments = [*arguments, *self._read_piped_names(wrappers, command, where)]
@@ -266,7 +270,7 @@ class _SetupReader:
         inner = next(find_commands(word.strip("`").removeprefix("$(").removesuffix(")")), None)
         program, *arguments = inner.arguments if inner is not None else [""]
         if program not in load_tools().programs["path_printers"]:
-            places = {place for name in arguments for place in self.found.possible_paths(name)}
+            places = {place for name in arguments for place in self.found.find_possible_paths(name)}
             files = {place for place in places if self.read(place) is not None}
             self.found.requirement_files |= files
             if not files or program not in {"cat", "grep", "head", "sort"}:
@@ -364,7 +368,7 @@ class _SetupReader:
                 ]
             names += [*arguments, *(redirect.word.text for redirect in source.redirects)]
             source = source.piped_from
-        places = {place for name in names for place in self.found.possible_paths(name)}
+        places = {place for name in names for place in self.found.find_possible_paths(name)}
         files = {place for place in places if self.read(place) is not None}
         self.found.requirement_files |= files
         if not files:
@@ -381,7 +385,7 @@ class _SetupReader:
             targets += [word for word in arguments if not word.startswith("-")]
             source = command.piped_from or command
         elif name in {"cp", "mv", "ln"} and len(arguments) > 1:
-            for path in self.found.possible_paths(arguments[-1]):
+            for path in self.found.find_possible_paths(arguments[-1]):
                 self.written.setdefault(path, []).extend(
                     _WrittenFile("", where, f"-r {place}\n") for place in arguments[:-1]
                 )
@@ -396,7 +400,7 @@ class _SetupReader:
             text = "".join(f"-r {path}\n" for path in words)
         elif not documents:
             text = None
-        for path in (p for target in targets for p in self.found.possible_paths(target)):
+        for path in (p for target in targets for p in self.found.find_possible_paths(target)):
             self.written.setdefault(path, []).append(
                 _WrittenFile(_shorten(" ".join(argv)), where, text)
             )
@@ -416,7 +420,7 @@ class _SetupReader:
                         place
                         for option, value in line.options
                         if option in {"-r", "-c"}
-                        for place in self.found.possible_paths(value)
+                        for place in self.found.find_possible_paths(value)
                     }
 
     def _read_called_file(self, name: str, arguments: Sequence[str], depth: int) -> None:
@@ -428,7 +432,9 @@ class _SetupReader:
             paths = [next((word for word in arguments if not word.startswith("-")), "")]
         else:
             paths = [name] if "/" in name else []
-        for path in (p for named in paths if named for p in sorted(requests.possible_paths(named))):
+        for path in (
+            p for named in paths if named for p in sorted(requests.find_possible_paths(named))
+        ):
             if depth and path not in requests.scripts and (content := self.read(path)) is not None:
                 requests.scripts.add(path)
                 text = decode_text(content)
@@ -477,7 +483,7 @@ def _runs_installer(arguments: Sequence[str], command: ShellCommand) -> bool:
     return any(_MENTIONS_INSTALLER.search(text) and "install" in text for text in texts)
 
 
-def _prints_locked(substitution: str) -> bool:
+def _prints_locked_requirements(substitution: str) -> bool:
     """Whether the command in `<(uv export)` writes requirements that the tree has already."""
     printer = next(find_commands(substitution[2:-1]), None)
     exporters = load_tools().programs["requirement_exporters"]
@@ -532,7 +538,7 @@ def _read_python_tool(
                 return  # the rest are the program's own arguments
         elif tool == "pip" and word == "sync":
             requests.requirement_files |= {
-                place for name in words for place in requests.possible_paths(name)
+                place for name in words for place in requests.find_possible_paths(name)
             }
         else:
             verbs.append(word)
@@ -542,10 +548,10 @@ def _read_python_tool(
 def _read_requirement_option(
     value: str, command: str, where: str, requests: InstallRequests
 ) -> None:
-    if value == "/dev/stdin" or (value.startswith("<(") and not _prints_locked(value)):
+    if value == "/dev/stdin" or (value.startswith("<(") and not _prints_locked_requirements(value)):
         requests.unread.append((_shorten(command), where))
     elif "://" not in value:
-        requests.requirement_files |= requests.possible_paths(value)
+        requests.requirement_files |= requests.find_possible_paths(value)
 
 
 def _expects_packages(tool: str, verbs: Sequence[str]) -> bool:

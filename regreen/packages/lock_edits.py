@@ -86,7 +86,7 @@ def find_upgrades(path: str, old: str, new: str) -> tuple[PackageUpgrade, ...]:
     return (*came, *moved, *went)
 
 
-def apply_some_upgrades(path: str, old: str, new: str, done: int) -> str:
+def apply_first_upgrades(path: str, old: str, new: str, done: int) -> str:
     """The old file with only the first `done` upgrades applied."""
     undone = {upgrade.name: upgrade for upgrade in find_upgrades(path, old, new)[done:]}
     if PurePosixPath(path).name in _OBJECT_LOCK_SECTIONS:
@@ -113,7 +113,7 @@ def _read_versions_by_entry(path: str, text: str) -> dict[str, str]:
     if name in _OBJECT_LOCK_SECTIONS:
         return {
             f"{section}/{key}" if section == "develop" else key: _version_of(value)
-            for section, key, value in _list_members(path, _load_object(text))
+            for section, key, value in _list_locked_packages(path, _parse_json_object(text))
         }
     known: dict[str, list[str]] = {}
     for piece in _split_by_package(path, text):
@@ -172,7 +172,7 @@ def _split_tables(text: str) -> list[_PackageLines]:
 # --- JSON ------------------------------------------------------------------------------------------
 
 
-def _load_object(text: str) -> dict[str, Any]:
+def _parse_json_object(text: str) -> dict[str, Any]:
     """The document, or an empty one if the text is invalid."""
     try:
         value = json.loads(text)
@@ -181,7 +181,7 @@ def _load_object(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _list_members(path: str, document: dict[str, Any]) -> list[tuple[str, str, Any]]:
+def _list_locked_packages(path: str, document: dict[str, Any]) -> list[tuple[str, str, Any]]:
     """(section, key, value) of each package. npm's older section repeats the newer one and is only read without it."""
     sections = _OBJECT_LOCK_SECTIONS[PurePosixPath(path).name]
     present = [section for section in sections if isinstance(document.get(section), dict)]
@@ -201,7 +201,7 @@ def _version_of(value: Any) -> str:
 
 
 def _apply_to_object(path: str, old: str, new: str, undone: dict[str, PackageUpgrade]) -> str:
-    before, after = _load_object(old), _load_object(new)
+    before, after = _parse_json_object(old), _parse_json_object(new)
     for section in _OBJECT_LOCK_SECTIONS[PurePosixPath(path).name]:
         had, has = before.get(section), after.get(section)
         if not isinstance(had, dict) or not isinstance(has, dict):

@@ -18,11 +18,11 @@ from regreen.packages.dependency import (
     DeclaredPackages,
     Dependency,
     DependencySource,
-    find_line,
+    find_first_line_with,
     get_list,
     get_table,
     is_usual_index,
-    with_source,
+    with_source_from_table,
 )
 from regreen.packages.popular_names import normalise_name
 from regreen.packages.python_manifests import (
@@ -44,18 +44,18 @@ def read_package_json(text: str) -> DeclaredPackages:
     packages: list[Dependency] = []
     for group in ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies"):
         for name, spec in get_table(data, group).items():
-            line = find_line(text, f'"{name}"', ":")
+            line = find_first_line_with(text, f'"{name}"', ":")
             packages.append(_make_npm_dependency(name, str(spec), line))
     packages += _read_overrides(data, text)
     hooks = [
-        (n, str(c), find_line(text, f'"{n}"'))
+        (n, str(c), find_first_line_with(text, f'"{n}"'))
         for n, c in get_table(data, "scripts").items()
         if n in _INSTALL_HOOKS
     ]
     registry = get_table(data, "publishConfig").get("registry")
     return DeclaredPackages(
         tuple(packages),
-        ((str(registry), find_line(text, "registry")),) if registry else (),
+        ((str(registry), find_first_line_with(text, "registry")),) if registry else (),
         tuple(hooks),
     )
 
@@ -74,7 +74,9 @@ def _read_overrides(data: object, text: str) -> list[Dependency]:
                 places.append(spec)
                 continue
             name = re.sub(r"(?<=.)@.*", "", key.rpartition(">")[2].removeprefix("**/"))
-            package = _make_npm_dependency(name, str(spec), find_line(text, f'"{key}"', ":"))
+            package = _make_npm_dependency(
+                name, str(spec), find_first_line_with(text, f'"{key}"', ":")
+            )
             if package.source != "index" or package.name != name:
                 packages.append(package)
     return packages
@@ -159,8 +161,8 @@ def read_cargo_toml(text: str) -> DeclaredPackages:
     packages: list[Dependency] = []
     for name, spec in (item for table in tables for item in table.items()):
         package = str(spec.get("package", name)) if isinstance(spec, dict) else name
-        plain = Dependency(package, "cargo", str(spec), line=find_line(text, name))
-        packages.append(with_source(plain, spec, text))
+        plain = Dependency(package, "cargo", str(spec), line=find_first_line_with(text, name))
+        packages.append(with_source_from_table(plain, spec, text))
     return DeclaredPackages(tuple(packages))
 
 
@@ -173,7 +175,10 @@ def read_cargo_lock(text: str) -> DeclaredPackages:
             source: DependencySource = "vcs" if where.startswith("git+") else "index"
             name, version = str(row.get("name")), str(row.get("version"))
             sums = frozenset({f"sha256:{row['checksum']}"} if "checksum" in row else ())
-            origin, line = where if source == "vcs" else "", find_line(text, f'name = "{name}"')
+            origin, line = (
+                where if source == "vcs" else "",
+                find_first_line_with(text, f'name = "{name}"'),
+            )
             packages.append(
                 Dependency(name, "cargo", version, source, origin, line, bool(sums), sums)
             )
@@ -213,12 +218,12 @@ _GO_SUM = re.compile(r"^(\S{1,300}) (v[^\s/]{1,100})(?:/go\.mod)? h1:")
 
 def read_yarn_lock(text: str) -> DeclaredPackages:
     """Yarn's lock file, version 1 or later."""
-    return _read_blocks(text, _YARN_HEADER)
+    return _read_yarn_blocks(text, _YARN_HEADER)
 
 
 def read_pnpm_lock(text: str) -> DeclaredPackages:
     """Pnpm's lock file; its importers are skipped, because only its packages have addresses."""
-    return _read_blocks(text, _PNPM_HEADER)
+    return _read_yarn_blocks(text, _PNPM_HEADER)
 
 
 def read_go_sum(text: str) -> DeclaredPackages:
@@ -233,7 +238,7 @@ def read_go_sum(text: str) -> DeclaredPackages:
     return DeclaredPackages(tuple(packages.values()), is_lock=True)
 
 
-def _read_blocks(text: str, header: re.Pattern[str]) -> DeclaredPackages:
+def _read_yarn_blocks(text: str, header: re.Pattern[str]) -> DeclaredPackages:
     """A header for each package, and indented below it its source and its checksum."""
     packages: list[Dependency] = []
     indexes: dict[str, int] = {}
@@ -266,7 +271,7 @@ def read_pip_conf(text: str) -> DeclaredPackages:
     parser = ConfigParser(interpolation=None, strict=False)
     parser.read_string(text)
     indexes = [
-        (address if key == "index-url" else f"extra:{address}", find_line(text, address))
+        (address if key == "index-url" else f"extra:{address}", find_first_line_with(text, address))
         for section in parser.sections()
         for key in ("index-url", "extra-index-url", "find-links")
         for address in parser.get(section, key, fallback="").split()
@@ -281,15 +286,15 @@ def read_uv_toml(text: str) -> DeclaredPackages:
 
 def read_npmrc(text: str) -> DeclaredPackages:
     """`.npmrc`; a registry of one scope serves that scope only."""
-    return _by_line(text, _NPM_REGISTRY)
+    return _read_indexes_by_line(text, _NPM_REGISTRY)
 
 
 def read_yarnrc(text: str) -> DeclaredPackages:
     """`.yarnrc` or `.yarnrc.yml`; an indented registry belongs to a scope."""
-    return _by_line(text, _YARN_REGISTRY)
+    return _read_indexes_by_line(text, _YARN_REGISTRY)
 
 
-def _by_line(text: str, pattern: re.Pattern[str]) -> DeclaredPackages:
+def _read_indexes_by_line(text: str, pattern: re.Pattern[str]) -> DeclaredPackages:
     indexes = [
         (f"scoped:{match[2]}" if match[1] else match[2], number)
         for number, line in enumerate(text.split("\n"), 1)
@@ -311,11 +316,13 @@ def read_cargo_config(text: str) -> DeclaredPackages:
     for name, source in sources.items():
         address = str(source.get("registry") or "") if isinstance(source, dict) else ""
         if address and name in replaced:
-            indexes.append((address.removeprefix("sparse+"), find_line(text, address)))
+            indexes.append((address.removeprefix("sparse+"), find_first_line_with(text, address)))
     for source in get_table(data, "registries").values():
         address = str(source.get("index") or "") if isinstance(source, dict) else ""
         if address:
-            indexes.append((f"scoped:{address.removeprefix('sparse+')}", find_line(text, address)))
+            indexes.append(
+                (f"scoped:{address.removeprefix('sparse+')}", find_first_line_with(text, address))
+            )
     return DeclaredPackages(indexes=tuple(indexes))
 
 

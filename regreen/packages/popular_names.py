@@ -47,7 +47,7 @@ def normalise_name(ecosystem: Ecosystem, name: str) -> str:
     return name[:_MAX_NAME_CHARACTERS].lower()
 
 
-def is_valid(ecosystem: Ecosystem, name: str) -> bool:
+def is_valid_package_name(ecosystem: Ecosystem, name: str) -> bool:
     """Whether the index could contain such a name at all."""
     if len(name) > _MAX_NAME_CHARACTERS:
         return False
@@ -78,7 +78,7 @@ def is_popular(ecosystem: Ecosystem, name: str) -> bool:
 _SEPARATORS = re.compile(r"[-_.]+")
 
 
-def look_alike(ecosystem: Ecosystem, name: str) -> LookAlike | None:
+def find_confusable_package(ecosystem: Ecosystem, name: str) -> LookAlike | None:
     """The popular package that this name could be confused with; None for popular and for distinct names."""
     plain = normalise_name(ecosystem, name)
     if not plain or plain in popular_names(ecosystem) or not popular_names(ecosystem):
@@ -90,7 +90,7 @@ def look_alike(ecosystem: Ecosystem, name: str) -> LookAlike | None:
         return None
     if same is not None:
         return LookAlike(same, "letters that look the same")
-    return _find_typo(ecosystem, plain) or _find_affixed(ecosystem, plain)
+    return _find_typo(ecosystem, plain) or _find_name_with_affix(ecosystem, plain)
 
 
 def _fold_lookalikes(name: str) -> str:
@@ -167,7 +167,7 @@ def _differ_by_version(first: str, second: str) -> bool:
     return re.sub(r"[\d.]+", "", first) == re.sub(r"[\d.]+", "", second) and first[:3] == second[:3]
 
 
-def _find_affixed(ecosystem: Ecosystem, name: str) -> LookAlike | None:
+def _find_name_with_affix(ecosystem: Ecosystem, name: str) -> LookAlike | None:
     """A very popular name with a word added, in another order, or without its scope."""
     ranks = popular_names(ecosystem)
     if "/" not in name and "-" in name:

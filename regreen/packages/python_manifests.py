@@ -16,11 +16,11 @@ from regreen.packages.dependency import (
     DeclaredPackages,
     Dependency,
     DependencySource,
-    find_line,
+    find_first_line_with,
     get_list,
     get_table,
     is_usual_index,
-    with_source,
+    with_source_from_table,
 )
 from regreen.packages.popular_names import normalise_name
 from regreen.packages.requirement_file import read_requirement_lines
@@ -109,7 +109,7 @@ def read_pyproject(text: str) -> DeclaredPackages:
         package
         for item in texts
         if isinstance(item, str)
-        and (package := parse_requirement(item, find_line(text, item[:40])))
+        and (package := parse_requirement(item, find_first_line_with(text, item[:40])))
     ]
     packages += _read_poetry(get_table(tool, "poetry"), text)
     sources = {
@@ -125,7 +125,7 @@ def read_pyproject(text: str) -> DeclaredPackages:
 def _with_first_direct_source(package: Dependency, source: object, text: str) -> Dependency:
     """A dependency with its source; of several sources, one for each platform, the first that is no index."""
     specs = source if isinstance(source, list) else [source]
-    origins = [with_source(package, spec, text) for spec in specs]
+    origins = [with_source_from_table(package, spec, text) for spec in specs]
     return next((it for it in origins if it.source != "index"), package)
 
 
@@ -135,7 +135,7 @@ def _read_poetry(poetry: dict[str, object], text: str) -> list[Dependency]:
     packages: list[Dependency] = []
     for name, spec in (item for table in tables for item in table.items() if item[0] != "python"):
         version = spec if isinstance(spec, str) else ""
-        package = Dependency(name, "pypi", version, line=find_line(text, name))
+        package = Dependency(name, "pypi", version, line=find_first_line_with(text, name))
         packages.append(_with_first_direct_source(package, spec, text))
     return packages
 
@@ -150,7 +150,7 @@ def _read_pyproject_indexes(tool: dict[str, object], text: str) -> Iterator[tupl
 def _read_index_rows(rows: Sequence[object], text: str) -> Iterator[tuple[str, int]]:
     for row in rows:
         if isinstance(row, dict) and isinstance(row.get("url"), str):
-            yield (f"extra:{row['url']}", find_line(text, row["url"]))
+            yield (f"extra:{row['url']}", find_first_line_with(text, row["url"]))
 
 
 def read_uv_indexes(uv: dict[str, object], text: str) -> Iterator[tuple[str, int]]:
@@ -162,7 +162,10 @@ def read_uv_indexes(uv: dict[str, object], text: str) -> Iterator[tuple[str, int
             for address in value if isinstance(value, list) else [value]:
                 if isinstance(address, str):
                     first = key in {"index-url", "default-index"}
-                    yield (address if first else f"extra:{address}", find_line(text, address))
+                    yield (
+                        address if first else f"extra:{address}",
+                        find_first_line_with(text, address),
+                    )
 
 
 def read_setup_cfg(text: str) -> DeclaredPackages:
@@ -178,10 +181,14 @@ def read_setup_cfg(text: str) -> DeclaredPackages:
     packages = [
         package
         for line in kept.replace("\\\n", "").split("\n")
-        if (package := parse_requirement(line, find_line(text, line.partition(";")[0].strip())))
+        if (
+            package := parse_requirement(
+                line, find_first_line_with(text, line.partition(";")[0].strip())
+            )
+        )
     ]
     places = [
-        (f"extra:{address}", find_line(text, address))
+        (f"extra:{address}", find_first_line_with(text, address))
         for key in ("index_url", "index-url", "find_links", "find-links")
         for address in parser.get("easy_install", key, fallback="").split()
     ]
@@ -293,7 +300,9 @@ def read_pipfile(text: str) -> DeclaredPackages:
     """Pipenv's `Pipfile`."""
     data = load_toml(text)
     packages = [
-        with_source(Dependency(name, "pypi", str(spec), line=find_line(text, name)), spec, text)
+        with_source_from_table(
+            Dependency(name, "pypi", str(spec), line=find_first_line_with(text, name)), spec, text
+        )
         for group in ("packages", "dev-packages")
         for name, spec in get_table(data, group).items()
     ]

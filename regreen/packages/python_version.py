@@ -17,7 +17,7 @@ from regreen.packages.setup_command import find_needs
 ReadFile = Callable[[str], bytes | None]
 
 
-def setup_inputs(setup: str, tree: Sequence[TreeEntry], read: ReadFile | None = None) -> str:
+def digest_setup_inputs(setup: str, tree: Sequence[TreeEntry], read: ReadFile | None = None) -> str:
     """A digest of the files that the result of `setup` depends on; "" if it depends on none.
 
     Args:

@@ -21,7 +21,7 @@ from regreen.packages.setup_inputs import (
     SetupNeeds,
     compile_patterns,
     editable_needs,
-    path_in_tree,
+    resolve_path_in_tree,
 )
 from regreen.shell.tools import load_tools
 
@@ -91,7 +91,7 @@ def read_requirement_lines(text: str) -> Iterator[RequirementLine]:
 def included_files(line: RequirementLine, path: str) -> list[str]:
     """The files of the tree that a line of `path` includes."""
     places = [
-        path_in_tree(posixpath.dirname(path), value)
+        resolve_path_in_tree(posixpath.dirname(path), value)
         for name, value in line.options
         if name in {"-r", "-c"} and "://" not in value
     ]
@@ -171,7 +171,7 @@ FILE_OPTIONS = {
 }
 
 
-def pip_needs(arguments: Sequence[str], read: ReadFile | None) -> SetupNeeds:
+def files_needed_by_pip(arguments: Sequence[str], read: ReadFile | None) -> SetupNeeds:
     """The files that a pip command with these arguments needs."""
     rest = [
         word for word in arguments if word not in {"-q", "-v", "--quiet", "--verbose", "--no-input"}
@@ -207,7 +207,7 @@ def pip_needs(arguments: Sequence[str], read: ReadFile | None) -> SetupNeeds:
         elif word in load_tools().option_values["pip"]:
             next(words, "")
         elif not word.startswith("-"):
-            needs |= _target_needs(word)
+            needs |= _files_needed_by_target(word)
     return needs
 
 
@@ -225,7 +225,7 @@ def split_options(words: Sequence[str]) -> list[str]:
     return parts
 
 
-def _target_needs(word: str) -> SetupNeeds:
+def _files_needed_by_target(word: str) -> SetupNeeds:
     """A positional argument of pip: a name, an address, or a path."""
     if REQUIREMENT_URL.fullmatch(word):
         return NEEDS_NOTHING
@@ -240,7 +240,7 @@ def _editable_target_needs(word: str, read: ReadFile | None) -> SetupNeeds:
     if REQUIREMENT_URL.fullmatch(word):
         return NEEDS_NOTHING
     folder = word.split("[", 1)[0].removeprefix("file:")
-    place = path_in_tree("", folder)
+    place = resolve_path_in_tree("", folder)
     return NEEDS_EVERYTHING if place is None else editable_needs(place, read)
 
 
@@ -248,7 +248,7 @@ def _requirement_file_needs(path: str, read: ReadFile | None) -> SetupNeeds:
     """A requirements or constraints file with all files that it includes."""
     if "://" in path:
         return NEEDS_NOTHING
-    start = path_in_tree("", path)
+    start = resolve_path_in_tree("", path)
     if start is None:
         return NEEDS_EVERYTHING
     if read is None:
@@ -262,16 +262,16 @@ def _requirement_file_needs(path: str, read: ReadFile | None) -> SetupNeeds:
             continue
         known.add(file)
         for line in read_requirement_lines(decode_text(read(file) or b"")):
-            needs |= _line_needs(line, read)
+            needs |= _files_needed_by_line(line, read)
             queue += included_files(line, file)
     return needs | SetupNeeds(paths=frozenset(known))
 
 
-def _line_needs(line: RequirementLine, read: ReadFile | None) -> SetupNeeds:
+def _files_needed_by_line(line: RequirementLine, read: ReadFile | None) -> SetupNeeds:
     """The files that one line of a requirements file needs."""
-    needs = _target_needs(line.requirement) if line.requirement else NEEDS_NOTHING
+    needs = _files_needed_by_target(line.requirement) if line.requirement else NEEDS_NOTHING
     for name, value in line.options:
-        if name in {"-r", "-c"} and "://" not in value and path_in_tree("", value) is None:
+        if name in {"-r", "-c"} and "://" not in value and resolve_path_in_tree("", value) is None:
             needs |= NEEDS_EVERYTHING
         elif name == "-f":
             needs |= NEEDS_NOTHING if "://" in value else NEEDS_EVERYTHING

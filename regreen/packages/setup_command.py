@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Collection, Sequence
 
-from regreen.packages.requirement_file import pip_needs
+from regreen.packages.requirement_file import files_needed_by_pip
 from regreen.packages.setup_inputs import (
     ANY_FOLDER,
     NEEDS_EVERYTHING,
@@ -43,7 +43,7 @@ def _command_needs(
     name, arguments = identify_tool(split_wrappers(words)[1])
     match name:
         case "pip":
-            needs = pip_needs(arguments, read)
+            needs = files_needed_by_pip(arguments, read)
         case "python":
             needs = _python_needs(arguments, read)
         case "npm" | "yarn" | "pnpm":

@@ -34,16 +34,16 @@ from regreen.packages.install_requests import (
 from regreen.packages.manifests_and_locks import UNREAD_REASONS, is_manifest, read_declared
 from regreen.packages.popular_names import (
     Ecosystem,
+    find_confusable_package,
     is_popular,
-    is_valid,
-    look_alike,
+    is_valid_package_name,
     normalise_name,
     popular_names,
 )
 from regreen.packages.requirement_file import decode_text, read_requirement_lines
 from regreen.packages.runner_installs import is_runner_file, read_runner_file
 from regreen.packages.setup_command import find_needs
-from regreen.packages.setup_inputs import ReadFile, SetupNeeds, path_in_tree
+from regreen.packages.setup_inputs import ReadFile, SetupNeeds, resolve_path_in_tree
 
 _CONFIGURATION_FILES = frozenset(
     {
@@ -173,7 +173,7 @@ class _SetupGuard:
                 continue
             module = str(system.get("build-backend", "")).partition(":")[0].replace(".", "/")
             for folder in get_list(system, "backend-path"):
-                place = path_in_tree(posixpath.dirname(path), f"{folder}/{module}")
+                place = resolve_path_in_tree(posixpath.dirname(path), f"{folder}/{module}")
                 yield from (
                     file
                     for file in self.tree.files
@@ -190,20 +190,20 @@ class _SetupGuard:
             for name, value in written
             if _FILE_VARIABLE.fullmatch(name)
             for word in value.split()
-            for place in requests.possible_paths(word)
+            for place in requests.find_possible_paths(word)
         }
         named = follow_includes(requests.requirement_files | listed, self.tree.read)
         in_tree = {script for script in requests.scripts if self._is_changed(script)}
         for word in requests.words:
-            if not self._is_trusted(word.where, in_tree):
+            if not self._is_trusted_command(word.where, in_tree):
                 yield from self._check_package(
                     Dependency(word.name, word.ecosystem, ""), word.where, is_lock=False
                 )
         for command, where in requests.unread:
-            if not self._is_trusted(where, in_tree) and not self._is_command_known(command):
+            if not self._is_trusted_command(where, in_tree) and not self._is_command_known(command):
                 yield InstallRefusal(f"`{command[:80]}`", where, "may install what cannot be told")
         for address, where in requests.addresses:
-            if not self._is_trusted(where, in_tree):
+            if not self._is_trusted_command(where, in_tree):
                 yield from self._check_address(address, where)
         for name, value in written:
             if is_installer_variable(name):
@@ -237,7 +237,7 @@ class _SetupGuard:
         )
         if is_insecure and value not in {"", "0"}:
             yield InstallRefusal(name, "a variable of the setup", "would let an index go unchecked")
-        place = path_in_tree("", value.strip())
+        place = resolve_path_in_tree("", value.strip())
         if place and place in self.tree.files and self._is_changed(place):
             for address in ADDRESS_PATTERN.findall(decode_text(self.tree.read(place) or b"")):
                 yield from self._check_address(address, f"{place}, which {where} names")
@@ -278,7 +278,7 @@ class _SetupGuard:
     def _is_changed(self, path: str) -> bool:
         return self.base is None or self.base.files.get(path) != self.tree.files.get(path)
 
-    def _is_trusted(self, where: str, changed_scripts: Collection[str]) -> bool:
+    def _is_trusted_command(self, where: str, changed_scripts: Collection[str]) -> bool:
         """Whether a trusted person wrote the command."""
         if where == "the setup command":
             return self.rules.trusts_command
@@ -304,7 +304,7 @@ class _SetupGuard:
         name = posixpath.basename(path)
         if name in _CONFIGURATION_FILES | _ADDRESSED_LOCKS or path in {"tox.ini", ".gitmodules"}:
             for address in (
-                _unique_hosts(ADDRESS_PATTERN.findall(text))
+                _one_address_per_host(ADDRESS_PATTERN.findall(text))
                 if name in _ADDRESSED_LOCKS
                 else ADDRESS_PATTERN.findall(text)
             ):
@@ -340,9 +340,9 @@ class _SetupGuard:
         before = {_package_key(one): one for one in old.dependencies}
         for one in new.dependencies:
             was = before.get(_package_key(one))
-            if was is None or (was.source, address_place(was.where)) != (
+            if was is None or (was.source, normalise_address(was.where)) != (
                 one.source,
-                address_place(one.where),
+                normalise_address(one.where),
             ):
                 yield from self._check_package(one, path, is_lock=new.is_lock)
             if was is not None and was.hashed and not one.hashed and one.source != "path":
@@ -372,7 +372,7 @@ class _SetupGuard:
             ecosystem
         ):
             return
-        why = _objection_to_name(ecosystem, name, is_lock=is_lock)
+        why = _describe_objection_to_name(ecosystem, name, is_lock=is_lock)
         if why and not self._trusted_sources().has_package(ecosystem, name):
             yield InstallRefusal(f"`{name[:80]}`", where, why)
 
@@ -409,11 +409,11 @@ class _SetupGuard:
         return self._known[0]
 
 
-def _objection_to_name(ecosystem: Ecosystem, name: str, *, is_lock: bool) -> str:
+def _describe_objection_to_name(ecosystem: Ecosystem, name: str, *, is_lock: bool) -> str:
     """The objection to a name that is neither popular nor known; "" if there is none."""
-    if not is_valid(ecosystem, name):
+    if not is_valid_package_name(ecosystem, name):
         return "is no package name"
-    if (similar := look_alike(ecosystem, name)) is not None:
+    if (similar := find_confusable_package(ecosystem, name)) is not None:
         return f"looks like the popular `{similar.of}` ({similar.how})"
     # A lock file names dependencies of popular packages, too; there is no list of those.
     if is_lock or not popular_names(ecosystem):
@@ -429,7 +429,7 @@ def _is_readable(path: str) -> bool:
     return is_manifest(path) or posixpath.basename(path) in _ADDRESSED_LOCKS
 
 
-def _unique_hosts(addresses: list[str]) -> Collection[str]:
+def _one_address_per_host(addresses: list[str]) -> Collection[str]:
     """Of thousands in a lock file, one for each route to each host."""
     return {
         (address.partition("://")[0], address_host(address)): address
@@ -497,10 +497,12 @@ class TrustedSources:
                 for package in declared.dependencies
             }
             places |= {
-                address_place(package.where) for package in declared.dependencies if package.where
+                normalise_address(package.where)
+                for package in declared.dependencies
+                if package.where
             }
-            places |= {address_place(plain_address(address)) for address, _ in declared.indexes}
-            places |= {address_place(address) for address in _ADDRESS.findall(text)}
+            places |= {normalise_address(plain_address(address)) for address, _ in declared.indexes}
+            places |= {normalise_address(address) for address in _ADDRESS.findall(text)}
             if path.startswith(".github/"):
                 places |= {f"github.com/{name}".lower() for name in _CHECKED_OUT.findall(text)}
             if path.endswith("pyproject.toml"):  # extras that name their own project
@@ -509,7 +511,7 @@ class TrustedSources:
                 }
             if _INSTALL_FILE.fullmatch(path):
                 words |= set(_INSECURE_SETTING.findall(text))
-                words |= set(_find_words(text, everywhere=path.endswith("tox.ini")))
+                words |= set(_find_install_words(text, everywhere=path.endswith("tox.ini")))
         return cls(frozenset(names), frozenset(words), frozenset(places))
 
     def has_package(self, ecosystem: Ecosystem, name: str) -> bool:
@@ -519,10 +521,10 @@ class TrustedSources:
 
     def has_address(self, address: str) -> bool:
         """Whether the trusted tree uses this source; another revision of it is the same source."""
-        return address_place(address) in self.places
+        return normalise_address(address) in self.places
 
 
-def address_place(address: str) -> str:
+def normalise_address(address: str) -> str:
     """An address without its scheme, revision and fragment."""
     if "://" not in address:
         return (
@@ -547,7 +549,7 @@ def _split_address(address: str) -> tuple[str, str]:
     return host, slash + path
 
 
-def _find_words(text: str, *, everywhere: bool) -> Iterator[str]:
+def _find_install_words(text: str, *, everywhere: bool) -> Iterator[str]:
     for line in text.replace("\\\n", " ").splitlines():
         if everywhere or _INSTALL_LINE.search(line):
             yield from _WORD.findall(line)

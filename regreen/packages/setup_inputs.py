@@ -42,7 +42,7 @@ def compile_patterns(*expressions: str) -> frozenset[re.Pattern[str]]:
     return frozenset(re.compile(expression) for expression in expressions)
 
 
-def path_in_tree(folder: str, path: str) -> str | None:
+def resolve_path_in_tree(folder: str, path: str) -> str | None:
     """A path of the tree, "" for its root; None if it leads outside or is no path of the tree."""
     joined = posixpath.normpath(posixpath.join("/work", folder, path))
     if joined == "/work":

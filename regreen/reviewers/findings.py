@@ -16,14 +16,14 @@ from regreen.code.symbols import Outline, read_outline
 from regreen.domain.models import Finding, WithheldFinding
 from regreen.languages.registry import has_capability
 from regreen.reviewers.context import Claim, ReviewContext
-from regreen.secrets.credential_detection import credential_replacements, mask_credentials
+from regreen.secrets.credential_detection import mask_credentials, masks_by_credential
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A finding on its way to the ranking, with the claim it came from.
 
-    `places` are further names for it, which stay when a model words the finding differently; see `place_keys`.
+    `places` are further names for it, which stay when a model words the finding differently; see `keys_by_quoted_code`.
     """
 
     finding: Finding
@@ -47,7 +47,7 @@ def anchor_claims(
             outside.append(WithheldFinding(finding, "outside_diff"))
         else:
             source = sources.source_for(claim, file)
-            places = place_keys(finding, source.text if source else None)
+            places = keys_by_quoted_code(finding, source.text if source else None)
             again = {claim.again} if claim.again else set()
             candidates.append(Candidate(finding, claim, places | again))
     return candidates, outside
@@ -59,7 +59,7 @@ def make_fingerprint(path: str, rule: str, code: str, symbol: str) -> str:
     return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def place_keys(finding: Finding, text: str | None) -> frozenset[str]:
+def keys_by_quoted_code(finding: Finding, text: str | None) -> frozenset[str]:
     """The names of a finding besides its fingerprint: a model's by its code, whatever the words.
 
     All of its lines together are one name, and each distinctive line is one: the next reading may quote one line
@@ -130,7 +130,7 @@ class _SourceCache:
         if source is None:
             return {}
         if claim.path not in self._credentials:
-            self._credentials[claim.path] = credential_replacements(source.text, claim.path)
+            self._credentials[claim.path] = masks_by_credential(source.text, claim.path)
         return self._credentials[claim.path]
 
 
@@ -179,11 +179,11 @@ def _make_finding(claim: Claim, file: FileChange | None, sources: _SourceCache) 
     name = make_fingerprint(claim.path, claim.rule, code, symbol)
     whole = (start, line) == (claim.start_line, claim.line)
     if claim.suggestion is not None and source is not None and claim.rule.startswith("model/"):
-        whole = whole and is_inconspicuous(
+        whole = whole and is_safe_to_commit_unread(
             claim.suggestion, "\n".join(source.rows[start - 1 : line])
         )
     suggestion = (
-        repair_suggestion(claim.suggestion, file, source.text, start, line)
+        trim_suggestion_or_reject(claim.suggestion, file, source.text, start, line)
         if claim.suggestion is not None and whole and file and source is not None
         else None
     )
@@ -219,7 +219,7 @@ _ACTING_CODE = re.compile(
 )
 
 
-def repair_suggestion(
+def trim_suggestion_or_reject(
     suggestion: str, file: FileChange, text: str, start: int, line: int
 ) -> str | None:
     """The suggestion, without repeated neighbouring lines; None if it must not be shown."""
@@ -242,7 +242,7 @@ def repair_suggestion(
     return mended
 
 
-def is_inconspicuous(suggestion: str, replaced: str) -> bool:
+def is_safe_to_commit_unread(suggestion: str, replaced: str) -> bool:
     """Whether a model's suggestion is safe to commit with one click and a quick glance.
 
     Hidden characters, addresses, and names that run, load or send something must stand in the replaced lines already.

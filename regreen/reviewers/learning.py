@@ -98,7 +98,9 @@ def learn_weights(outcomes: Iterable[FindingOutcome]) -> Weights:
     return fit_weights(examples) if len(examples) >= MIN_OUTCOMES else PRIOR_WEIGHTS
 
 
-def restate_confidence(outcomes: Iterable[FindingOutcome], now: Weights) -> list[FindingOutcome]:
+def with_present_confidence(
+    outcomes: Iterable[FindingOutcome], now: Weights
+) -> list[FindingOutcome]:
     """The outcomes with today's confidence: thresholds need not learn what the weights already have."""
     return [
         replace(o, confidence=estimate_confidence(o.signals, now)) if o.signals is not None else o

@@ -18,8 +18,8 @@ from regreen.code.file_languages import language_of
 from regreen.code.path_settings import (
     list_ignored,
     review_settings,
-    with_wanted_dimensions,
-    without_confidence,
+    with_dimensions_of_all_paths,
+    without_confidence_by_path,
 )
 from regreen.code.paths import is_test
 from regreen.code.symbol_index import OutlineStore
@@ -64,7 +64,7 @@ from regreen.reviewers.scope import (
     MAX_FILE_BYTES,
     UNREADABLE_REASON,
     ReviewScope,
-    risk_of,
+    rate_risk_of_change,
     select_files,
 )
 from regreen.reviewers.summary import summarise_change, walk_through
@@ -431,7 +431,7 @@ def review_change(
             not_read=unread,
             tests=tests,
         ),
-        risk="high" if tests and not tests.passed else risk_of(context.files, holds),
+        risk="high" if tests and not tests.passed else rate_risk_of_change(context.files, holds),
         scores=valued,
         findings=ranking.findings,
         withheld=ranking.withheld,
@@ -535,7 +535,7 @@ def make_context(
         git=git,
         sandbox=sandbox,
         model=model,
-        config=with_wanted_dimensions(job.config),
+        config=with_dimensions_of_all_paths(job.config),
         title=job.title,
         body=job.body,
         tests=job.tests,
@@ -598,7 +598,7 @@ def _make_policy(job: ReviewJob) -> RankingPolicy:
         min_confidence=config.min_confidence if job.min_confidence is None else job.min_confidence,
         max_comments=config.max_comments if job.max_comments is None else job.max_comments,
         blocking=config.blocking,
-        config=job.config if job.min_confidence is None else without_confidence(job.config),
+        config=job.config if job.min_confidence is None else without_confidence_by_path(job.config),
     )
 
 

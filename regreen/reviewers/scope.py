@@ -82,7 +82,7 @@ def select_files(
         else:
             wanted.append(file)
     limits = (_MAX_FILES, _MAX_LINES, _MAX_BYTES)
-    selected, rest = _fit_limits(
+    selected, rest = _select_within_limits(
         wanted, limits, lambda f: (1, f.changed_line_count, sizes.get(f.path, 0))
     )
     reason = f"the change is huge: its riskiest {_MAX_FILES:,} files, {_MAX_LINES:,} lines or {_MAX_BYTES >> 20} MiB were read"
@@ -95,12 +95,12 @@ def select_riskiest(
 ) -> tuple[tuple[FileChange, ...], tuple[UnreadFile, ...]]:
     """The files that are worth a model's tokens, riskiest first, and the rest with the reason."""
     limits = (_MODEL_FILES, _MODEL_LINES)
-    selected, rest = _fit_limits(files, limits, lambda f: (1, f.changed_line_count))
+    selected, rest = _select_within_limits(files, limits, lambda f: (1, f.changed_line_count))
     reason = f"the change is large: the analyzers read this file, a model only the {_MODEL_FILES} riskiest or {_MODEL_LINES:,} lines"
     return selected, tuple(UnreadFile(f.path, reason) for f in rest)
 
 
-def risk_of_file(file: FileChange) -> int:
+def rank_risk_of_file(file: FileChange) -> int:
     """How much a reviewer should care, higher first: the kind of file before its size."""
     value = 10 if describe_sensitivity(file.path) else 0
     if is_test(file.path):
@@ -112,7 +112,7 @@ def risk_of_file(file: FileChange) -> int:
     return value + min(6, file.changed_line_count // 40)
 
 
-def risk_of(files: Sequence[FileChange], findings: Sequence[Finding] = ()) -> Risk:
+def rate_risk_of_change(files: Sequence[FileChange], findings: Sequence[Finding] = ()) -> Risk:
     """Low, medium or high, by what is touched and how much of it, and never below the worst finding."""
     by_size = _risk_by_size(files)
     worst = {by_size, *(_RISK_BY_SEVERITY[finding.severity] for finding in findings)}
@@ -153,7 +153,7 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
     return re.compile((r"(?:.*/)?" if anywhere else "") + "".join(out), re.DOTALL)
 
 
-def _fit_limits(
+def _select_within_limits(
     files: Sequence[FileChange],
     limits: Sequence[int],
     takes: Callable[[FileChange], Sequence[int]],
@@ -173,7 +173,7 @@ def _fit_limits(
 
 
 def _sort_key(file: FileChange) -> tuple[int, str]:
-    return (-risk_of_file(file), file.path)
+    return (-rank_risk_of_file(file), file.path)
 
 
 def _exclusion_reason(

@@ -22,7 +22,7 @@ from regreen.packages.container_image import (
     find_image_names,
     is_public_image,
 )
-from regreen.packages.python_version import setup_inputs
+from regreen.packages.python_version import digest_setup_inputs
 from regreen.packages.setup_guard import (
     InstallPolicy,
     InstallRefusal,
@@ -307,7 +307,7 @@ def _digest_inputs(setup: str, overlay: Mapping[str, bytes], rev: str, git: Git)
             tree[path] = TreeEntry(path, "100644", sha, None)
     for path, content in overlay.items():
         tree[path] = TreeEntry(path, "100644", sha256(content).hexdigest(), len(content))
-    return setup_inputs(
+    return digest_setup_inputs(
         setup,
         list(tree.values()),
         lambda path: overlay[path] if path in overlay else seen.read(path),

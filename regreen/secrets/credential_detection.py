@@ -133,7 +133,9 @@ def find_secrets(text: str, path: str = "") -> tuple[FoundSecret, ...]:
             known = best.get(match.value)
             if known is None or match.confidence > known.confidence:
                 best[match.value] = match
-        found.extend(_make_secret(match, number) for match in _without_inner(list(best.values())))
+        found.extend(
+            _make_secret(match, number) for match in _drop_overlapping_matches(list(best.values()))
+        )
         if (
             _PRIVATE_KEY.search(line)
             and _has_key_body(lines, number - 1)
@@ -149,7 +151,7 @@ def find_secrets(text: str, path: str = "") -> tuple[FoundSecret, ...]:
                     hash(lines[min(number, len(lines) - 1)]),
                 )
             )
-        found.extend(_key_material(lines, number, 0.6 if is_demonstration else 0.95))
+        found.extend(_find_key_files(lines, number, 0.6 if is_demonstration else 0.95))
         if len(found) >= _MAX_FINDINGS:
             break
     return tuple(found)
@@ -164,7 +166,7 @@ def _is_demonstration(path: str) -> bool:
     return is_test(path) or is_document(path) or is_example(path)
 
 
-def _key_material(lines: list[str], number: int, sure: float) -> Iterator[FoundSecret]:
+def _find_key_files(lines: list[str], number: int, sure: float) -> Iterator[FoundSecret]:
     """A private key in PuTTY's own file, or as a JSON web key."""
     line = lines[number - 1]
     if line.startswith("Private-Lines:") and lines[0].startswith("PuTTY-User-Key-File"):
@@ -183,7 +185,7 @@ def mask_credentials(text: str) -> str:
     lines = text.split("\n")
     for index, line in enumerate(lines):
         if len(line) > MAX_LINE:
-            lines[index] = _redact_long(line, formats)
+            lines[index] = _redact_long_line(line, formats)
         else:
             for match in sorted(
                 _find_in_line(line, "", formats), key=lambda match: match.start, reverse=True
@@ -196,7 +198,7 @@ def mask_credentials(text: str) -> str:
     return "\n".join(lines)
 
 
-def _redact_long(line: str, formats: FormatHints) -> str:
+def _redact_long_line(line: str, formats: FormatHints) -> str:
     """A long line, read in pieces that overlap by more than a name and its value can take."""
     found = list(_find_in_line(line, "", formats))
     for at in range(0, len(line), MAX_LINE - _OVERLAP_CHARACTERS):
@@ -211,7 +213,7 @@ def _redact_long(line: str, formats: FormatHints) -> str:
     return "".join([*kept_lines, line[done:]])
 
 
-def credential_replacements(text: str, path: str = "") -> dict[str, str]:
+def masks_by_credential(text: str, path: str = "") -> dict[str, str]:
     """What to write instead of each credential in a file's text, wherever that quotes it. It is not for showing."""
     if _is_unread(path) or _SEALED_SECRET.search(text):
         return {}
@@ -243,7 +245,7 @@ def _make_secret(match: _Match, number: int) -> FoundSecret:
     )
 
 
-def _without_inner(found: list[_Match]) -> list[_Match]:
+def _drop_overlapping_matches(found: list[_Match]) -> list[_Match]:
     """A token inside a URL or an assignment is one secret, with the highest confidence."""
     kept_lines: list[_Match] = []
     for match in sorted(found, key=lambda f: -f.confidence):
@@ -420,12 +422,12 @@ def _score_token(value: str) -> float:
             if len(value) >= 32 and entropy_bits(value) >= 4.2 and not _PLAIN_WORDS.match(value)
             else 0.0
         )
-    if _looks_written(value):
+    if _looks_like_joined_words(value):
         return 0.0
     return 0.88 if entropy_bits(value) >= 3.4 else 0.0
 
 
-def _looks_written(value: str) -> bool:
+def _looks_like_joined_words(value: str) -> bool:
     """Words joined by signs, as people name things: `prod-eu-west-1-main-key`."""
     words = re.split(r"[-_./:+ ]", value)
     return (

@@ -36,7 +36,7 @@ _SECRET_PATTERNS = (
 # As long as any format is; each is looked for in what has the length alone, not in all of a log.
 _VALUE_RUN = re.compile(r"[A-Za-z0-9_.\-/:+=@?&%]{18,}+")
 _PEM_HEADER = "-----BEGIN "
-# A value behind the name of a secret; `is_random` decides whether it is one.
+# A value behind the name of a secret; `looks_random` decides whether it is one.
 _SECRET_WORDS = (
     "token",
     "secret",
@@ -66,24 +66,24 @@ _MIN_CASE_TURNS = 4
 
 def redact_secrets(text: str) -> str:
     """The text without credentials: those of a known shape, and random values that a line calls secret."""
-    return credential_detection.mask_credentials(redact_known(text))
+    return credential_detection.mask_credentials(redact_quickly(text))
 
 
-def redact_known(text: str) -> str:
+def redact_quickly(text: str) -> str:
     """The text without credentials, as far as that is quick: for logs of many megabytes."""
     lowered = text.lower()
     for hint, pattern in _SECRET_PATTERNS:
         if hint in lowered:
             text = pattern.sub(_replace_whole_match, text)
-    text = _VALUE_RUN.sub(_hide_formats, text)
+    text = _VALUE_RUN.sub(_hide_credential_formats, text)
     if any(name in lowered for name in _SECRET_WORDS):
         text = _NAMED_SECRET.sub(_hide_random, text)
     if "-u" in lowered:
         text = _CURL_USER.sub(_hide_random, text)
-    return _remove_keys(text)
+    return _cut_private_keys(text)
 
 
-def hide_values(own: Iterable[str], clean: CleanText = redact_secrets) -> CleanText:
+def make_value_hider(own: Iterable[str], clean: CleanText = redact_secrets) -> CleanText:
     """`clean` that takes out these values too, whatever they look like: the operator's own secrets."""
     values = sorted({v for v in own if len(v) >= _MIN_VALUE_CHARACTERS}, key=len, reverse=True)
 
@@ -99,7 +99,7 @@ def _replace_whole_match(match: re.Match[str]) -> str:
     return match[0] if match.re.groups and match[1] is None else HIDDEN_MARK
 
 
-def _hide_formats(match: re.Match[str]) -> str:
+def _hide_credential_formats(match: re.Match[str]) -> str:
     text = match[0]
     for _, form in find_possible_formats(text):
         text = form.pattern.sub(partial(_hide_value, form), text)
@@ -116,10 +116,10 @@ def _hide_value(form: CredentialFormat, match: re.Match[str]) -> str:
 
 def _hide_random(match: re.Match[str]) -> str:
     value = match["value"]
-    return match[0].replace(value, HIDDEN_MARK) if is_random(value) else match[0]
+    return match[0].replace(value, HIDDEN_MARK) if looks_random(value) else match[0]
 
 
-def is_random(value: str) -> bool:
+def looks_random(value: str) -> bool:
     """Whether a value looks random: names, paths, versions and numbers consist of words."""
     if len(_CASE_TURN.findall(value)) >= _MIN_CASE_TURNS:
         return True
@@ -142,7 +142,7 @@ def redact_all(value: Any, clean: CleanText = redact_secrets) -> Any:
             return value
 
 
-def _remove_keys(text: str) -> str:
+def _cut_private_keys(text: str) -> str:
     """Cut PEM private keys, by search and not by a pattern that could run long on hostile text."""
     kept_lines: list[str] = []
     done, at = 0, text.find(_PEM_HEADER)

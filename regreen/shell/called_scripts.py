@@ -117,7 +117,7 @@ def _read_recipes(
     given = dict(
         word.split("=", 1) for word in arguments if "=" in word and not word.startswith("-")
     )
-    return expand_rules(text, targets, given)
+    return expand_make_rules(text, targets, given)
 
 
 _RULE_LINE = re.compile(
@@ -129,7 +129,7 @@ _VARIABLE_ASSIGNMENT = re.compile(
 _VARIABLE_USE = re.compile(r"\$[({](\w+)[)}]|\{\{ ?(\w+) ?\}\}")
 
 
-def expand_rules(text: str, targets: list[str], given: dict[str, str] | None = None) -> str:
+def expand_make_rules(text: str, targets: list[str], given: dict[str, str] | None = None) -> str:
     """What the rules of a Makefile (or justfile) for these targets run, prerequisites first; the first rule where none is named."""
     recipes: dict[str, tuple[list[str], list[str]]] = {}
     values: dict[str, str] = {}
@@ -176,7 +176,7 @@ def _expand_variables(line: str, values: dict[str, str]) -> str:
     return line.replace("$$", "$")
 
 
-def use_setup_call(script: str, setup: str) -> str:
+def call_tool_as_in_setup(script: str, setup: str) -> str:
     """The script with its tool called as the setup calls it: `npx --yes pnpm@9 install`, `~/.bin/pnpm install`."""
     tool = script.split(maxsplit=1)[0]
     called = re.search(

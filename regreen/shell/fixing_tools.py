@@ -52,7 +52,7 @@ _RUFF_COMMANDS = frozenset(
 
 def find_remedies(*scripts: str) -> tuple[Remedy, ...]:
     """The remedies for the checkers that a command and the scripts behind it call, best first."""
-    each = [list(_remedies_for_script(script)) for script in scripts]
+    each = [list(_find_remedies_of_script(script)) for script in scripts]
     plain = [[one for one in of_one if not one.approval] for of_one in each]
     single = [remedy for of_one in each for remedy in of_one]
     found = [*combine_remedies(plain), *single, *combine_remedies(each)]
@@ -64,7 +64,7 @@ def find_remedies(*scripts: str) -> tuple[Remedy, ...]:
 
 def find_recorded_remedies(calls: Sequence[str]) -> Iterator[Remedy]:
     """The remedies for calls of checkers that were seen, all of them at once; what needs a person is added last."""
-    each = [list(_remedies_for_script(call)) for call in calls]
+    each = [list(_find_remedies_of_script(call)) for call in calls]
     for of_all in ([[one for one in of_one if not one.approval] for of_one in each], each):
         found = [of_one for of_one in of_all if of_one]
         yield from found[0] if len(found) == 1 else combine_remedies(found)
@@ -125,7 +125,7 @@ def split_folder(script: str) -> tuple[str, str]:
     return folder, script
 
 
-def _remedies_for_script(script: str) -> Iterator[Remedy]:
+def _find_remedies_of_script(script: str) -> Iterator[Remedy]:
     """All its checkers in their places, where loops, pipes and variables are part of a call; then each by itself."""
     folder, rest = split_folder(script)
     there = f"cd {folder.rstrip('/')}\n" if folder else ""
@@ -202,7 +202,7 @@ def _make_writing_remedy(call: ShellCommand) -> Remedy | None:
         return None
     key, tool, sub = found
     flags = words[1:]
-    kept = _keep_flags(flags, tool)
+    kept = _drop_checking_flags(flags, tool)
     renames = tool.rename
     kept = [renames.get(word, word) if word in flags[:3] else word for word in kept]
     where = kept.index(renames.get(sub, sub)) + 1 if " " in key and sub else 0
@@ -213,7 +213,7 @@ def _make_writing_remedy(call: ShellCommand) -> Remedy | None:
     return Remedy(key, script, cause, approval=tool.approval)
 
 
-def _keep_flags(flags: Sequence[str], tool: FixingTool) -> list[str]:
+def _drop_checking_flags(flags: Sequence[str], tool: FixingTool) -> list[str]:
     kept_lines: list[str] = []
     words = iter(flags)
     for word in words:

@@ -32,7 +32,7 @@ def installs_anything(script: str, depth: int = 0) -> bool:
         for redirect in command.redirects
         if redirect.operator in {"<<", "<<<"}
     )
-    return any(_installs(command.arguments, depth) for command in commands) or any(
+    return any(_call_installs(command.arguments, depth) for command in commands) or any(
         installs_anything(document, depth + 1) for document in documents
     )
 
@@ -42,13 +42,13 @@ _OPENING_WORDS = re.compile(
 )
 
 
-def _installs(words: list[str], depth: int) -> bool:
+def _call_installs(words: list[str], depth: int) -> bool:
     """Whether a call, or one that it wraps, is in the table of tools that install or fetch."""
     tools = load_tools()
     _, call = split_wrappers(words)
     if not call or call[0] in _PRINTERS:
         return False
-    found = [_match_install(call)]
+    found = [_is_install_call(call)]
     for at, word in enumerate(call[:_MAX_WORDS]):
         if " " in word and not word.startswith(("$(", "`")):
             found.append(installs_anything(word, depth + 1))
@@ -56,11 +56,11 @@ def _installs(words: list[str], depth: int) -> bool:
             normalise_program(word) == "python"
             or tools.installs.get(normalise_program(word), [""]) != [""]
         ):
-            found.append(_match_install(call[at:]))
+            found.append(_is_install_call(call[at:]))
     return any(found)
 
 
-def _match_install(call: list[str]) -> bool:
+def _is_install_call(call: list[str]) -> bool:
     if re.match(r"\$\{?\w{0,40}(?:pip|PIP)\w{0,40}\}?$", call[0]):
         call = ["pip", *call[1:]]
     elif call[0].startswith("$"):

@@ -70,7 +70,7 @@ class _JsonObject:
         value = self._data.get(key)
         if not isinstance(value, str):
             raise self._malformed_key(key, "a string")
-        return _replace_unstorable(value)
+        return _replace_unstorable_characters(value)
 
     def read_text_or(self, key: str, default: str = "") -> str:
         value = self._data.get(key)
@@ -115,7 +115,7 @@ class _JsonObject:
         return tuple(_JsonObject(item, f"{self._at}/{key}/{i}") for i, item in enumerate(value))
 
 
-def _replace_unstorable(text: str) -> str:
+def _replace_unstorable_characters(text: str) -> str:
     """JSON may contain text that no database and no UTF-8 file accepts: NUL, and half a surrogate pair."""
     if text.isascii() and "\0" not in text:
         return text

@@ -13,7 +13,7 @@ from regreen_playground.model import Answer, Fails, Says, ScriptedModel, Use
 
 from regreen.adapters.model.anthropic_client import AnthropicModel, LedgerEntry
 from regreen.adapters.model.endpoints import ModelEndpoint
-from regreen.adapters.model.prices import find_listed, parse_price
+from regreen.adapters.model.prices import find_listed_model, parse_price
 from regreen.domain.errors import OutOfBudget, OutsideError, UserError
 from regreen.domain.models import Message, ModelRequest, Tool, ToolResult
 
@@ -56,7 +56,7 @@ def test_an_answer_comes_with_its_calls_and_its_price() -> None:
     with ScriptedModel(answering(says)) as endpoint:
         answer = model(endpoint.url, ledger=ledger.append).ask(request())
     assert (answer.text, answer.stop, answer.calls[0].input) == ("thinking aloud", "tool", {"n": 3})
-    listed = find_listed("claude-sonnet-5-5")
+    listed = find_listed_model("claude-sonnet-5-5")
     assert listed is not None
     price = listed.price
     assert answer.cost.usd == pytest.approx(

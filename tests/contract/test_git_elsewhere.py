@@ -95,7 +95,7 @@ def test_a_shallow_clone_serves_for_what_it_holds(checkout: Checkout, tmp_path: 
     with pytest.raises(UserError, match="git fetch --unshallow"):
         commit_graph.resolve_range(shas[0], "HEAD", find_fix=False, git=shallow)
     with pytest.raises(UserError, match="git fetch --unshallow"):
-        commit_graph.refuse_gaps(None, shas[5], shallow)
+        commit_graph.refuse_incomplete_clone(None, shas[5], shallow)
 
 
 @pytest.mark.parametrize("kind", ["blob:none", "tree:0"])

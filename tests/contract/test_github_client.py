@@ -18,7 +18,7 @@ from regreen.domain.github import (
     InlineComment,
     TreeChange,
 )
-from regreen.secrets.redaction import hide_values
+from regreen.secrets.redaction import make_value_hider
 from tests.contract.playground_hub import REPO, Hub, opened
 
 TOKEN = "ghp_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA2"
@@ -39,7 +39,7 @@ def client(hub: Hub) -> GitHubApp:
         api_url=hub.playground.api_url,
         clock=SystemClock(),
         turn=lambda *_: 0.0,
-        clean=hide_values([OWN]),
+        clean=make_value_hider([OWN]),
     )
 
 

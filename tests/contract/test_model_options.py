@@ -12,7 +12,7 @@ from regreen_playground.things import Json
 
 from regreen.adapters.model.anthropic_client import AnthropicModel, render_tools
 from regreen.adapters.model.endpoints import ModelEndpoint
-from regreen.adapters.model.prices import ModelPrice, find_listed, load_table
+from regreen.adapters.model.prices import ModelPrice, find_listed_model, load_table
 from regreen.bot.flows import answer
 from regreen.domain.errors import OutOfBudget, OutsideError, UserError
 from regreen.domain.models import Message, ModelRequest, Tool
@@ -148,7 +148,7 @@ def test_a_strict_schema_says_in_words_what_it_cannot_hold() -> None:
     ],
 )
 def test_a_model_is_found_by_every_providers_name_for_it(name: str, listed: str | None) -> None:
-    assert find_listed(name) is (load_table().models[listed] if listed else None)
+    assert find_listed_model(name) is (load_table().models[listed] if listed else None)
 
 
 def test_prices_are_dated_and_of_a_kind() -> None:

@@ -14,7 +14,7 @@ from regreen.adapters.sandbox.attacks.attack import (
     HOST_ATTACKS,
     HostAttack,
     find_breach,
-    host_breach,
+    find_host_breach,
     prepare_targets,
     self_test,
 )
@@ -40,7 +40,7 @@ def test_the_box_holds(kind: str, one: Attack) -> None:
 @pytest.mark.parametrize("kind", BACKENDS)
 @pytest.mark.parametrize("one", HOST_ATTACKS, ids=named)
 def test_the_host_walks_into_no_trap(kind: str, one: HostAttack) -> None:
-    assert host_breach(sandbox_or_skip(kind), plain_env(kind), one) == ""
+    assert find_host_breach(sandbox_or_skip(kind), plain_env(kind), one) == ""
 
 
 @pytest.mark.parametrize("kind", BACKENDS)

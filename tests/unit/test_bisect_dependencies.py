@@ -11,7 +11,7 @@ from regreen.bisect.verdict_memory import CommitRun
 from regreen.logs.failure_signature import FailureSignature
 from regreen.packages.lock_edits import (
     PackageUpgrade,
-    apply_some_upgrades,
+    apply_first_upgrades,
     find_upgrades,
     is_matching_manifest,
     pins_versions,
@@ -34,15 +34,17 @@ def test_upgrades_are_read_from_two_files() -> None:
 
 
 def test_a_file_can_be_upgraded_in_part() -> None:
-    assert apply_some_upgrades("requirements.txt", OLD, NEW, 5) == NEW
-    half = apply_some_upgrades("requirements.txt", OLD, NEW, 3)
+    assert apply_first_upgrades("requirements.txt", OLD, NEW, 5) == NEW
+    half = apply_first_upgrades("requirements.txt", OLD, NEW, 3)
     assert (
         find_upgrades("requirements.txt", OLD, half)
         == find_upgrades("requirements.txt", OLD, NEW)[:3]
     )
     assert "--hash=sha256:bb" in half
     assert (
-        find_upgrades("requirements.txt", OLD, apply_some_upgrades("requirements.txt", OLD, NEW, 0))
+        find_upgrades(
+            "requirements.txt", OLD, apply_first_upgrades("requirements.txt", OLD, NEW, 0)
+        )
         == ()
     )
 
@@ -78,20 +80,20 @@ def test_locks_of_uv_and_poetry_are_taken_apart_by_package() -> None:
             PackageUpgrade("a", "1.0", "2.0"),
             PackageUpgrade("other", "1.0", "3.0"),
         )
-        assert apply_some_upgrades(path, old, new, 1) == UV.format(first="a", one="2.0", two="1.0")
-        assert apply_some_upgrades(path, old, new, 0) == old
-        assert apply_some_upgrades(path, old, new, 2) == new
+        assert apply_first_upgrades(path, old, new, 1) == UV.format(first="a", one="2.0", two="1.0")
+        assert apply_first_upgrades(path, old, new, 0) == old
+        assert apply_first_upgrades(path, old, new, 2) == new
 
 
 def test_locks_in_json_are_taken_apart_by_package() -> None:
     moved = json.loads(json.dumps(PIPFILE).replace("==1", "==2"))
     half = json.loads(
-        apply_some_upgrades("Pipfile.lock", json.dumps(PIPFILE), json.dumps(moved), 1)
+        apply_first_upgrades("Pipfile.lock", json.dumps(PIPFILE), json.dumps(moved), 1)
     )
     assert half["default"] == {"a": {"version": "==2"}, "b": {"version": "==1"}}
     newer = json.loads(json.dumps(NPM).replace('"version": "1"', '"version": "2"'))
     half = json.loads(
-        apply_some_upgrades("package-lock.json", json.dumps(NPM), json.dumps(newer), 1)
+        apply_first_upgrades("package-lock.json", json.dumps(NPM), json.dumps(newer), 1)
     )
     assert half["packages"]["node_modules/a"] == {"version": "2"}
     assert half["packages"]["node_modules/b"] == half["dependencies"]["b"] == {"version": "1"}

@@ -18,7 +18,7 @@ from regreen.bisect.posterior import (
     default_prior,
     learn_prior,
     mix_with_uniform,
-    relax_for_proof,
+    soften_doubt_for_proof,
 )
 from regreen.bisect.search import CulpritSearch, calibrate_probability
 
@@ -286,7 +286,7 @@ def test_a_long_history_of_merges_is_searched_in_log_steps_before_the_proof() ->
     assert history.merges > 200
     ends = 2
     for culprit in range(0, 1200, 97):
-        search = CulpritSearch(history, rates=relax_for_proof(default_prior()))
+        search = CulpritSearch(history, rates=soften_doubt_for_proof(default_prior()))
         search.observe_outcome(len(history) - 1, failed=True)
         search.observe_outcome(BEFORE_RANGE, failed=False)
         found, _, needed = hunt(search, culprit, enough=0.95)

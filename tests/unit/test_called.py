@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.shell.called_scripts import expand_rules, read_called_scripts
+from regreen.shell.called_scripts import expand_make_rules, read_called_scripts
 from regreen.shell.install_lines import find_install_lines
 
 MAKEFILE = """\
@@ -52,7 +52,7 @@ def test_a_script_that_calls_a_script() -> None:
 
 
 def test_the_first_rule_is_meant_where_none_is_named() -> None:
-    assert expand_rules(MAKEFILE, []).endswith("pytest -q")
+    assert expand_make_rules(MAKEFILE, []).endswith("pytest -q")
 
 
 def test_lines_that_install_are_taken_out_with_what_they_need() -> None:
@@ -61,4 +61,4 @@ def test_lines_that_install_are_taken_out_with_what_they_need() -> None:
 
 
 def test_a_rule_that_needs_itself_ends() -> None:
-    assert expand_rules("a: b\n\techo a\nb: a\n\techo b\n", ["a"]) == "echo b\necho a"
+    assert expand_make_rules("a: b\n\techo a\nb: a\n\techo b\n", ["a"]) == "echo b\necho a"

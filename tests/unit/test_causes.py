@@ -67,7 +67,7 @@ def decide(on_head: float, on_base: float, dice: random.Random, **known: object)
     found.observe_outcome("head", failed=True)
     rates: dict[Place, float] = {"head": on_head, "base": on_base}
     while found.find_cause() is None and found.count_runs(*rates) < 12:
-        place = found.choose_place()
+        place = found.choose_next_place()
         found.observe_outcome(place, failed=dice.random() < rates[place])
     return found.find_cause(), found.count_runs(*rates)
 

@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from regreen.adapters.git.repository import GitRepository
-from regreen.bot.flows.conventions import PullRequestCustoms, _covers, read_conventions
+from regreen.bot.flows.conventions import (
+    PullRequestCustoms,
+    _owner_pattern_covers,
+    read_conventions,
+)
 from tests.checkout import Checkout
 
 
@@ -27,8 +31,8 @@ from tests.checkout import Checkout
 def test_patterns_of_code_owners(
     pattern: str, covered: tuple[str, ...], other: tuple[str, ...]
 ) -> None:
-    assert all(_covers(pattern, path) for path in covered)
-    assert not any(_covers(pattern, path) for path in other)
+    assert all(_owner_pattern_covers(pattern, path) for path in covered)
+    assert not any(_owner_pattern_covers(pattern, path) for path in other)
 
 
 @pytest.mark.parametrize(
@@ -40,14 +44,16 @@ def test_patterns_of_code_owners(
     ],
 )
 def test_titles(typed: bool, title: str, fitted: str) -> None:
-    assert PullRequestCustoms(typed=typed).fit_title(title) == fitted
+    assert PullRequestCustoms(typed=typed).adapt_title(title) == fitted
 
 
 def test_a_template_without_headings_comes_after_the_report() -> None:
     owners = (("*", ("@all",)), ("a.py", ()))
     customs = PullRequestCustoms(template="Thank you!", owners=owners)
-    assert customs.fit_body("Report.", ("a.py",)) == "Report.\n\nThank you!"
-    assert customs.fit_body("Report.", ("b.py",)) == "Report.\n\nCode owners: `@all`.\n\nThank you!"
+    assert customs.adapt_body("Report.", ("a.py",)) == "Report.\n\nThank you!"
+    assert (
+        customs.adapt_body("Report.", ("b.py",)) == "Report.\n\nCode owners: `@all`.\n\nThank you!"
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,7 +71,7 @@ def test_a_comment_in_a_template_hides_nothing_of_the_report(
     head = checkout.commit("Begin", **{".github/pull_request_template.md": template})
     seen = read_conventions(GitRepository.open(checkout.root), head)
     assert seen.template == kept
-    body = seen.fit_body("The report.", ("a.py",))
+    body = seen.adapt_body("The report.", ("a.py",))
     assert "<!--" not in body
     assert "The report." in body
 

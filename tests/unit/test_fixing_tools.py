@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from regreen.fixers.recipes.tool_output import find_compiler_remedies, find_remedies_in_output
-from regreen.shell.called_scripts import use_setup_call
+from regreen.shell.called_scripts import call_tool_as_in_setup
 from regreen.shell.fixing_tools import (
     add_unsafe_fixes,
     find_generator_remedies,
@@ -204,4 +204,4 @@ def test_hooks_leave_the_files_as_they_want_them(command: str) -> None:
     ],
 )
 def test_a_lock_is_written_by_the_tool_that_the_setup_calls(setup: str, script: str) -> None:
-    assert use_setup_call("pnpm lock", setup) == script
+    assert call_tool_as_in_setup("pnpm lock", setup) == script

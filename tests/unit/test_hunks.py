@@ -13,8 +13,8 @@ from regreen.code.hunks import (
     apply_pieces,
     diff_file,
     diff_files,
-    split_into_lines,
-    split_pieces,
+    split_into_pieces,
+    split_pieces_into_lines,
     undo_all_pieces,
 )
 from regreen.domain.errors import AnalysisFailed
@@ -27,7 +27,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "", " d", "é"]), max_size=12)
 @given(LINES, LINES)
 def test_all_pieces_make_the_whole_change(one: list[str], other: list[str]) -> None:
     before, after = {"f": "\n".join(one)}, {"f": "\n".join(other)}
-    found = split_pieces(before, after)
+    found = split_into_pieces(before, after)
     changed = apply_pieces(before, after, found)
     assert changed.get("f", before["f"]) == after["f"]
     assert apply_pieces(before, after, []) == {}
@@ -52,7 +52,7 @@ def test_pieces_cut_into_lines_still_make_the_whole_change(
     one: list[str], other: list[str]
 ) -> None:
     before, after = {"f": "\n".join(one) + "\n"}, {"f": "\n".join(other) + "\n"}
-    lines = split_into_lines(split_pieces(before, after), before, after)
+    lines = split_pieces_into_lines(split_into_pieces(before, after), before, after)
     assert all(line.line_count == 1 for line in lines)
     assert apply_pieces(before, after, lines).get("f", before["f"]) == after["f"]
 
@@ -60,7 +60,7 @@ def test_pieces_cut_into_lines_still_make_the_whole_change(
 def test_a_line_is_paired_with_the_one_most_like_it() -> None:
     before = {"f": "def f(size):\n    if size > 10:\n        return None\n"}
     after = {"f": "def f(size):\n    log(size)\n    if size >= 10:\n        return 0\n"}
-    cut = split_into_lines(split_pieces(before, after), before, after)
+    cut = split_pieces_into_lines(split_into_pieces(before, after), before, after)
     alone = [apply_pieces(before, after, [line])["f"] for line in cut]
     assert "def f(size):\n    if size >= 10:\n        return None\n" in alone
     assert "def f(size):\n    log(size)\n    if size > 10:\n        return None\n" in alone
@@ -121,4 +121,4 @@ def test_all_that_stands_is_taken_off_once_and_that_comes_to_an_end() -> None:
 def test_lines_that_are_all_alike_are_not_compared_for_ever() -> None:
     text = "x\n" * 15_000
     with pytest.raises(AnalysisFailed, match="took more than 5 s of CPU"):
-        split_pieces({"a.py": text}, {"a.py": f"{text}y\n"})
+        split_into_pieces({"a.py": text}, {"a.py": f"{text}y\n"})

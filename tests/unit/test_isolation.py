@@ -269,11 +269,11 @@ def _pipe(folder: Path) -> Path:
 # What reads untrusted text, by the module in which a job asks for it.
 _READERS = {
     "bot/flows/answer.py": ["_read_change_context"],
-    "bot/flows/failed_job.py": ["_plan_trial", "_read_signature", "plan_workflow"],
+    "bot/flows/failed_job.py": ["_add_planned_trial", "_read_signature", "plan_workflow"],
     "cli/fix.py": ["_plan_trial"],
     "cli/plan.py": ["plan_workflow"],
-    "code/hunks.py": ["_pieces"],
-    "environment/inference.py": ["_infer"],
+    "code/hunks.py": ["_find_pieces"],
+    "environment/inference.py": ["_infer_environments_now"],
     "environment/preparation.py": ["_select_undeclared"],
     "fixers/case.py": ["classify_check"],
     "fixers/rungs/template_rung.py": [
@@ -281,7 +281,7 @@ _READERS = {
         "_sort_by_new_lint_findings",
         "make_mutants",
     ],
-    "fixers/verify_patch.py": ["_run_gate", "_read_change"],
+    "fixers/verify_patch.py": ["_run_gate", "_find_layout_and_losses"],
     "languages/python/dependencies.py": ["make_test_setup"],
     "logs/ci_log.py": ["_parse_file", "failures_in"],
 }

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from regreen.actions.known.lookup import ACTION_FUNCTIONS, KnownActionRow, find_meaning
+from regreen.actions.known.lookup import ACTION_FUNCTIONS, KnownActionRow, find_action_meaning
 
 TABLE: dict[str, list[dict[str, Any]]] = tomllib.loads(
     resources.files("regreen.actions.known").joinpath("known_actions.toml").read_text()
@@ -91,15 +91,16 @@ def test_what_a_row_takes_from_inputs_is_written_as_it_is_read(said: dict[str, A
 def test_a_row_becomes_the_script_that_it_describes(
     uses: str, inputs: dict[str, str], run: str
 ) -> None:
-    what = find_meaning(uses, inputs, _none)
+    what = find_action_meaning(uses, inputs, _none)
     assert what.kind == "setup"
     assert run in what.run
 
 
 def test_actions_that_are_left_out_or_cannot_be_had_say_why() -> None:
-    left_out = find_meaning("tj-actions/changed-files@v45", {}, _none)
+    left_out = find_action_meaning("tj-actions/changed-files@v45", {}, _none)
     assert (left_out.kind, left_out.outputs["any_changed"]) == ("skip", "true")
-    assert find_meaning("azure/login@v2", {}, _none).why == "needs a credential"
+    assert find_action_meaning("azure/login@v2", {}, _none).why == "needs a credential"
     assert (
-        find_meaning("nobody/knows@v1", {}, _none).why == "what this action does is not known here"
+        find_action_meaning("nobody/knows@v1", {}, _none).why
+        == "what this action does is not known here"
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from regreen.domain.models import TreeEntry
 from regreen.packages.manifests_and_locks import read_declared
-from regreen.packages.python_version import choose_python_version, setup_inputs
+from regreen.packages.python_version import choose_python_version, digest_setup_inputs
 
 FILES = {
     "pyproject.toml": '[project]\nname = "x"\nversion = "1"\n',
@@ -38,7 +38,7 @@ def digest(setup: str, files: Mapping[str, str], *, reading: bool = True) -> str
         for path, content in sorted(files.items())
     ]
     read = (lambda path: files[path].encode() if path in files else None) if reading else None
-    return setup_inputs(setup, tree, read)
+    return digest_setup_inputs(setup, tree, read)
 
 
 def depends(setup: str, files: Mapping[str, str] = FILES, *, reading: bool = True) -> set[str]:

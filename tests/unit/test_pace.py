@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regreen.adapters.github.rate_limits import CONTENT_LIMITS, RateLimits, WritePacer, wait_for
+from regreen.adapters.github.rate_limits import (
+    CONTENT_LIMITS,
+    RateLimits,
+    WritePacer,
+    seconds_until_next_turn,
+)
 from regreen.domain.github import RateLimited
 
 
@@ -31,7 +36,7 @@ def test_no_window_ever_holds_more_than_github_allows(pauses: list[float]) -> No
     now, past = 0.0, list[float]()
     for pause in pauses:
         now += pause
-        past.insert(0, now + wait_for(past, CONTENT_LIMITS, now))
+        past.insert(0, now + seconds_until_next_turn(past, CONTENT_LIMITS, now))
     for span, most in CONTENT_LIMITS:
         pairs = zip(past, past[most:], strict=False)
         assert all(newer - older >= span - 1e-6 for newer, older in pairs)

@@ -22,11 +22,11 @@ from regreen.reviewers.analyzers.dependency_changes import (
     ANSWER_FILE,
     IndexAnswer,
     IndexAnswers,
-    answer_concerns,
+    concerns_of_index_answer,
     exact_version,
     make_index_query,
-    packages_to_ask,
     read_answers,
+    select_new_index_packages,
     withdrawal_reason,
 )
 
@@ -135,7 +135,7 @@ def test_only_what_is_new_or_moved_and_comes_from_an_index_is_asked_about() -> N
     after = read_declared(
         "requirements.txt", "A==1\nb==2\nc>=1\ngit+https://g.example/d#egg=d\n; rm -rf\n"
     )
-    assert [(one.name, one.spec) for one in packages_to_ask(before, after)] == [
+    assert [(one.name, one.spec) for one in select_new_index_packages(before, after)] == [
         ("b", "==2"),
         ("c", ">=1"),
     ]
@@ -189,7 +189,9 @@ def test_an_answer_is_said_where_it_matters(
     ecosystem: str, name: str, spec: str, kinds: dict[str, bool]
 ) -> None:
     one = Dependency(name, "npm" if ecosystem == "npm" else "pypi", spec)
-    found = list(answer_concerns(one, ANSWERS, is_lock=False, is_new=True, own_index=False))
+    found = list(
+        concerns_of_index_answer(one, ANSWERS, is_lock=False, is_new=True, own_index=False)
+    )
     assert {c.kind: c.confidence >= 0.8 for c in found} == kinds
     assert all("`wheel`" not in c.detail and "\n" not in c.detail for c in found)
 
@@ -197,16 +199,18 @@ def test_an_answer_is_said_where_it_matters(
 def test_what_the_usual_index_lacks_may_be_on_the_repository_s_own() -> None:
     for name, spec in (("gone", ">=1"), ("x", "==7")):
         one = Dependency(name, "pypi", spec)
-        assert not list(answer_concerns(one, ANSWERS, is_lock=False, is_new=True, own_index=True))
+        assert not list(
+            concerns_of_index_answer(one, ANSWERS, is_lock=False, is_new=True, own_index=True)
+        )
 
 
 def test_a_lock_file_s_advice_is_kept_back() -> None:
     pad = Dependency("pad", "npm", "1.3.0")
-    (concern,) = answer_concerns(pad, ANSWERS, is_lock=True, is_new=True, own_index=False)
+    (concern,) = concerns_of_index_answer(pad, ANSWERS, is_lock=True, is_new=True, own_index=False)
     assert concern.confidence < 0.8
 
 
 def test_answers_that_are_damaged_are_none() -> None:
     for text in ("", "[]", "{", '{"pypi": 1}', '{"pypi": {"x": {"there": "yes"}}}'):
         assert read_answers(text) == {}
-    assert packages_to_ask(DeclaredPackages(), DeclaredPackages()) == ()
+    assert select_new_index_packages(DeclaredPackages(), DeclaredPackages()) == ()

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from regreen.packages.popular_names import Ecosystem, is_popular, is_valid, look_alike
+from regreen.packages.popular_names import (
+    Ecosystem,
+    find_confusable_package,
+    is_popular,
+    is_valid_package_name,
+)
 
 
 @pytest.mark.parametrize("name", ["requests", "Flask", "ruamel.yaml", "typing_extensions", "boto3"])
 def test_popular_names_are_known_however_they_are_written(name: str) -> None:
     assert is_popular("pypi", name)
-    assert look_alike("pypi", name) is None
+    assert find_confusable_package("pypi", name) is None
 
 
 @pytest.mark.parametrize(
@@ -33,28 +38,28 @@ def test_popular_names_are_known_however_they_are_written(name: str) -> None:
 def test_a_name_that_could_be_mistaken_is_named_with_the_one_it_imitates(
     ecosystem: Ecosystem, name: str, of: str
 ) -> None:
-    found = look_alike(ecosystem, name)
+    found = find_confusable_package(ecosystem, name)
     assert found is not None
     assert found.of == of
 
 
 def test_an_old_name_with_capitals_does_not_imitate_itself() -> None:
     assert is_popular("npm", "JSONStream")
-    assert look_alike("npm", "JSONStream") is None
+    assert find_confusable_package("npm", "JSONStream") is None
 
 
 def test_a_name_that_parts_the_words_of_a_known_one_does_not_imitate_it() -> None:
     assert is_popular("npm", "isarray")
-    assert look_alike("npm", "is-array") is None
+    assert find_confusable_package("npm", "is-array") is None
 
 
 @pytest.mark.parametrize("name", ["acme-internal-billing", "my-company-utils", "zzz", "x", ""])
 def test_an_unknown_name_is_not_a_bad_one(name: str) -> None:
-    assert look_alike("pypi", name) is None
+    assert find_confusable_package("pypi", name) is None
 
 
 def test_what_no_index_could_hold_is_told() -> None:
-    assert not is_valid("pypi", "a b")
-    assert not is_valid("pypi", "x" * 500)
-    assert is_valid("npm", "@scope/name")
-    assert not is_valid("npm", "../name")
+    assert not is_valid_package_name("pypi", "a b")
+    assert not is_valid_package_name("pypi", "x" * 500)
+    assert is_valid_package_name("npm", "@scope/name")
+    assert not is_valid_package_name("npm", "../name")

@@ -7,7 +7,7 @@ import pytest
 from regreen.actions.job_plan import PlannedStep
 from regreen.actions.phases import (
     make_offline_script,
-    make_warm_up,
+    make_prefetch_script,
     split_phases,
     split_script,
 )
@@ -78,7 +78,7 @@ def test_a_script_that_installs_and_tests_is_split(script: str, install: str, te
     ],
 )  # fmt: skip
 def test_tools_that_install_while_testing_are_warmed_up(script: str, warm: str) -> None:
-    assert make_warm_up(script) == warm
+    assert make_prefetch_script(script) == warm
 
 
 def test_nox_is_told_to_take_what_is_there() -> None:

@@ -136,8 +136,8 @@ def test_the_changed_line_that_a_claim_names_as_its_cause_carries_it() -> None:
     far = {"path": "old.py", "line": 2, "quote": "a.go()", "cause": "a.py:18"}
     (one,) = claims(files, texts, **far)
     assert (one.path, one.line, one.shows) == ("a.py", 19, SymptomLine("old.py", 2, "a.go()"))
-    assert one.full_text.startswith("old.py, line 2: ")
-    assert "Brought about by a.py, line 19" in one.full_text
+    assert one.text_for_second_reader.startswith("old.py, line 2: ")
+    assert "Brought about by a.py, line 19" in one.text_for_second_reader
 
 
 def test_a_claim_that_nothing_ties_to_the_change_is_kept_and_never_anchored() -> None:
@@ -166,10 +166,12 @@ def test_the_second_reader_is_told_which_line_brings_the_fault_about_and_when_it
         "a.py", 7, "It is counted twice", "two", "4", "2", "", None, "wrong-result", "usual", 0.9,
         side="LEFT", shows=SymptomLine("b.py", 3, "count(x)"),
     )  # fmt: skip
-    first, second, *_ = brought.full_text.splitlines()
+    first, second, *_ = brought.text_for_second_reader.splitlines()
     assert first == "b.py, line 3: It is counted twice"
     assert second == "Brought about by a.py, line 7 before the change"
     now = replace(brought, side="RIGHT")
-    assert now.full_text.splitlines()[1] == "Brought about by a.py, line 7"
+    assert now.text_for_second_reader.splitlines()[1] == "Brought about by a.py, line 7"
     plain = replace(brought, shows=None)
-    assert plain.full_text.startswith("a.py, line 7 before the change: It is counted twice\nInput")
+    assert plain.text_for_second_reader.startswith(
+        "a.py, line 7 before the change: It is counted twice\nInput"
+    )

@@ -12,7 +12,7 @@ from regreen.code.file_change import PatchedFile, is_layout_only, is_same_docume
 from regreen.domain.job_control import StopCondition
 from regreen.domain.models import Failure, StackFrame
 from regreen.fixers.case import InitialFailure, RepairCase
-from regreen.fixers.rungs.recipe_rung import _approval_reason
+from regreen.fixers.rungs.recipe_rung import _reason_for_approval
 from regreen.gate.publishing import (
     PatchFacts,
     classify_check,
@@ -297,5 +297,5 @@ def test_what_an_unknown_tool_sorts_waits_only_where_it_says_something_else(
         sandbox_or_skip(), StopCondition(time.monotonic() + 300),
     )  # fmt: skip
     sorter = Remedy("sorter", "sorter --fix", "not sorted", unknown=True)
-    reason = _approval_reason(case, sorter, {path: new.encode()})
+    reason = _reason_for_approval(case, sorter, {path: new.encode()})
     assert (reason is not None) == waits

@@ -16,7 +16,7 @@ from regreen.fixers.recipes.tool_output import (
 from regreen.fixers.report import format_failure
 from regreen.languages.python.dependencies import (
     find_blamed_distributions,
-    find_version,
+    find_frozen_version,
     propose_build_requirements,
     propose_manifests,
     replace_pin,
@@ -102,7 +102,7 @@ def test_a_pin_is_loosened_and_set_again_where_it_stands() -> None:
     assert replace_pin(text, "idna", "") == text.replace("==99.1", "")
     assert replace_pin(text, "idna", "==3.10") == text.replace("==99.1", "==3.10")
     assert replace_pin(text, "click", "") is None
-    assert find_version("Click==8.1\nidna==3.10\n", "idna") == "3.10"
+    assert find_frozen_version("Click==8.1\nidna==3.10\n", "idna") == "3.10"
 
 
 def test_comments_that_silence_nothing_are_taken_away() -> None:

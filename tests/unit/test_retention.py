@@ -13,7 +13,7 @@ from regreen.adapters.sandbox.retention import (
     StoredEnvironment,
     UsageLedger,
     check_environments,
-    choose_surplus,
+    choose_environments_to_remove,
 )
 from regreen.domain.errors import Cancelled
 from regreen.domain.models import Retention
@@ -23,7 +23,7 @@ DAY = 86400.0
 
 
 def names(kept: list[StoredEnvironment], rules: Retention) -> list[str]:
-    return [one.name for one in choose_surplus(kept, rules, NOW)]
+    return [one.name for one in choose_environments_to_remove(kept, rules, NOW)]
 
 
 def test_what_nobody_has_used_for_long_goes() -> None:
@@ -72,8 +72,8 @@ def test_what_is_held_is_not_free_and_then_is(tmp_path: Path) -> None:
 
 def test_one_look_a_day(tmp_path: Path) -> None:
     ledger = UsageLedger(tmp_path)
-    assert ledger.is_due()
-    assert not ledger.is_due()
+    assert ledger.claim_daily_cleanup()
+    assert not ledger.claim_daily_cleanup()
 
 
 def test_doctor_says_how_many_and_how_large() -> None:

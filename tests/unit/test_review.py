@@ -23,7 +23,7 @@ from regreen.reviewers.document import (
     make_document,
     make_sarif,
 )
-from regreen.reviewers.findings import is_well_formed, repair_suggestion
+from regreen.reviewers.findings import is_well_formed, trim_suggestion_or_reject
 from regreen.reviewers.model.change_listing import make_portions
 from regreen.reviewers.pipeline import ReviewJob, review_change
 from regreen.reviewers.reviewer_table import ReviewerTable
@@ -567,7 +567,7 @@ def test_a_suggestion_is_kept_only_when_it_can_be_committed(
     suggestion: str, start: int, line: int, kept: str | None
 ) -> None:
     body = "".join(f"+{row}\n" for row in SOURCE.splitlines())
-    assert repair_suggestion(suggestion, changed("a.py", body), SOURCE, start, line) == kept
+    assert trim_suggestion_or_reject(suggestion, changed("a.py", body), SOURCE, start, line) == kept
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regreen.reviewers.analyzers.script_names import ScriptNames, is_slip
+from regreen.reviewers.analyzers.script_names import ScriptNames, is_typing_slip
 from regreen.reviewers.analyzers.script_security import find_crypto_misuses
 from tests.unit.changes import Files, Story
 
@@ -175,8 +175,8 @@ def test_a_function_that_is_named_for_it_may_exchange(story: Story, name: str, s
     ],
 )
 def test_slips_of_the_keys(wrong: str, right: str, slip: bool, loose: bool) -> None:
-    assert is_slip(wrong, right) is slip
-    assert is_slip(wrong, right, loose=True) is loose
+    assert is_typing_slip(wrong, right) is slip
+    assert is_typing_slip(wrong, right, loose=True) is loose
 
 
 @pytest.mark.parametrize(

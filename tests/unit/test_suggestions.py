@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from regreen.reviewers.analyzers import baseline
-from regreen.reviewers.analyzers.baseline import mend_lines
+from regreen.reviewers.analyzers.baseline import replace_single_match
 from regreen.reviewers.analyzers.bug_patterns import _load_patterns
 from regreen.reviewers.analyzers.bundled_checkers import run_ruff
 
@@ -42,7 +42,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize(("rule", "before", "after"), EXAMPLES)
 def test_a_row_mends_its_lines(rule: str, before: str, after: str | None) -> None:
-    assert mend_lines(before.split("\n"), _MENDS[rule]) == after
+    assert replace_single_match(before.split("\n"), _MENDS[rule]) == after
 
 
 def test_every_row_that_mends_has_an_example() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from regreen.actions.job_plan import Files, JobPlan, PlannedStep
 from regreen.actions.step_trial import make_step_trial
-from regreen.actions.workflow import default_name, expand_matrix, plan_workflow
+from regreen.actions.workflow import default_job_name, expand_matrix, plan_workflow
 from regreen.code.workflow_document import WorkflowError, load_workflow
 from regreen.domain.errors import UserError
 
@@ -96,7 +96,7 @@ jobs:
         "py3.11",
         "Tests (3.10)",
     ]
-    assert len(default_name("x", {"a": "y" * 200})) == 100
+    assert len(default_job_name("x", {"a": "y" * 200})) == 100
 
 
 def test_the_two_kinds_of_bash_are_told_apart() -> None:

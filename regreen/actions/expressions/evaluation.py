@@ -426,7 +426,9 @@ def _is_less(left: Value, right: Value) -> bool:
     return to_number(left) < to_number(right)
 
 
-def _same_or(compare: Callable[[Value, Value], bool], left: Value, right: Value) -> bool:
+def _compare_or_is_equal(
+    compare: Callable[[Value, Value], bool], left: Value, right: Value
+) -> bool:
     if isinstance(left, (list, dict)) or isinstance(right, (list, dict)):
         return left is right
     return compare(left, right) or is_equal(left, right)
@@ -436,9 +438,9 @@ COMPARISONS: Final[dict[str, Callable[[Value, Value], bool]]] = {
     "==": is_equal,
     "!=": lambda a, b: not is_equal(a, b),
     "<": _is_less,
-    "<=": lambda a, b: _same_or(_is_less, a, b),
+    "<=": lambda a, b: _compare_or_is_equal(_is_less, a, b),
     ">": lambda a, b: _is_less(b, a),
-    ">=": lambda a, b: _same_or(lambda x, y: _is_less(y, x), a, b),
+    ">=": lambda a, b: _compare_or_is_equal(lambda x, y: _is_less(y, x), a, b),
 }
 
 
@@ -493,7 +495,7 @@ def reduce_node(node: Node, context: Context) -> Node:
         case LiteralValue():
             return node
         case ContextName(name):
-            value = _find_context(name, context)
+            value = _look_up_context(name, context)
             return node if value is UNKNOWN else LiteralValue(value)
         case IndexAccess(of, key):
             return _reduce_index(node, of, key, context)
@@ -506,7 +508,7 @@ def reduce_node(node: Node, context: Context) -> Node:
             return _reduce_call(name, arguments, context)
 
 
-def _find_context(name: str, context: Context) -> Value:
+def _look_up_context(name: str, context: Context) -> Value:
     if name in context:
         return context[name]
     lowered = name.lower()
@@ -525,13 +527,15 @@ def _has_unknown(value: Value) -> bool:
     return value is UNKNOWN
 
 
-def _reduce_index(node: IndexAccess, of: Node, key: Node | None, context: Context) -> Node:
-    base = reduce_node(of, context)
+def _reduce_index(node: IndexAccess, base_node: Node, key: Node | None, context: Context) -> Node:
+    base = reduce_node(base_node, context)
     at = reduce_node(key, context) if key is not None else None
     if not _is_known(base) or (at is not None and not _is_known(at)):
         return IndexAccess(base, at)
     value = (
-        _get_item(base.value, at.value) if isinstance(at, LiteralValue) else _all_items(base.value)
+        _get_item(base.value, at.value)
+        if isinstance(at, LiteralValue)
+        else _expand_all_items(base.value)
     )
     return node if value is UNKNOWN else LiteralValue(value)
 
@@ -557,13 +561,13 @@ def _get_item(value: Value, key: Value) -> Value:
     return None
 
 
-def _all_items(value: Value) -> Value:
+def _expand_all_items(value: Value) -> Value:
     if isinstance(value, _FilteredArray):
         return _FilteredArray(
             [
                 inner
                 for item in value
-                if isinstance(items := _all_items(item), list)
+                if isinstance(items := _expand_all_items(item), list)
                 for inner in items
             ]
         )
@@ -596,7 +600,7 @@ def _reduce_call(name: str, arguments: tuple[Node, ...], context: Context) -> No
         value = context.get(f"{name}()", UNKNOWN)
         return FunctionCall(name, arguments) if value is UNKNOWN else LiteralValue(value)
     if name == "case":
-        return _reduce_case(arguments, context)
+        return _reduce_case_function(arguments, context)
     rest = tuple(reduce_node(argument, context) for argument in arguments)
     if name == "hashfiles" and all(_is_known(item) for item in rest):
         return LiteralValue(_PLACEHOLDER_HASH)
@@ -612,7 +616,7 @@ _PLACEHOLDER_HASH = "0" * 64
 """hashFiles only ever names caches, and caches start empty here."""
 
 
-def _reduce_case(arguments: tuple[Node, ...], context: Context) -> Node:
+def _reduce_case_function(arguments: tuple[Node, ...], context: Context) -> Node:
     for at in range(0, len(arguments) - 1, 2):
         asked = reduce_node(arguments[at], context)
         if not _is_known(asked):
@@ -637,7 +641,7 @@ def split_template(text: str) -> list[str | Node]:
     parts: list[str | Node] = []
     at = 0
     while (start := text.find("${{", at)) >= 0:
-        end = _find_closing(text, start + 3)
+        end = _find_expression_end(text, start + 3)
         if start > at:
             parts.append(text[at:start])
         parts.append(parse(text[start + 3 : end]))
@@ -647,15 +651,15 @@ def split_template(text: str) -> list[str | Node]:
     return parts
 
 
-def _find_closing(text: str, at: int) -> int:
+def _find_expression_end(text: str, start: int) -> int:
     """Where the expression's `}}` is; one inside a string does not count."""
     quoted = False
-    for index in range(at, len(text)):
+    for index in range(start, len(text)):
         if text[index] == "'":
             quoted = not quoted
         elif not quoted and text.startswith("}}", index):
             return index
-    message = f"expression {text[at : at + 60].strip()!r}: '}}}}' is missing"
+    message = f"expression {text[start : start + 60].strip()!r}: '}}}}' is missing"
     raise ExpressionError(message)
 
 

@@ -32,8 +32,8 @@ YamlMapping = dict[str, Value]
 _AT_RUN_TIME = frozenset({"steps", "env", "job"})
 
 
-def fill_text(value: Value, context: PlanContext, *, keep: bool = False) -> str:
-    """Text with known values filled in. With `keep`, what the run will know stays `${{ }}`; the rest is empty."""
+def fill_known_values(value: Value, context: PlanContext, *, keep_runtime: bool = False) -> str:
+    """Text with known values filled in. With `keep_runtime`, what the run will know stays `${{ }}`; the rest is empty."""
     if not isinstance(value, str):
         return to_string(value)
     if "${{" not in value:
@@ -42,30 +42,38 @@ def fill_text(value: Value, context: PlanContext, *, keep: bool = False) -> str:
     for part in fill_template(value, context):
         if isinstance(part, str):
             parts.append(part)
-        elif keep and (_is_runtime(part) or find_foreign_names(part)):
-            parts.append("${{ " + format_node(_blank_unknowable(part)) + " }}")
+        elif keep_runtime and (_is_known_at_run_time(part) or find_names_of_other_jobs(part)):
+            parts.append("${{ " + format_node(_replace_unknowable_by_empty(part)) + " }}")
         else:
-            known = _fold_known(_blank_unknowable(part))
+            known = _fold_known(_replace_unknowable_by_empty(part))
             parts.append(to_string(known.value) if isinstance(known, LiteralValue) else "")
     return "".join(parts)
 
 
-def _blank_unknowable(node: Node) -> Node:
+def _replace_unknowable_by_empty(node: Node) -> Node:
     """An expression in which what will never be known here (secrets, variables) is empty."""
     match node:
-        case IndexAccess() if not _is_runtime(node) and not find_foreign_names(node):
+        case IndexAccess() if not _is_known_at_run_time(node) and not find_names_of_other_jobs(
+            node
+        ):
             return LiteralValue(None)
         case IndexAccess(of, key):
             return IndexAccess(of, key)
         case Negation(of):
-            return _fold_known(Negation(_blank_unknowable(of)))
+            return _fold_known(Negation(_replace_unknowable_by_empty(of)))
         case BinaryOperation(operator, left, right):
             return _fold_known(
-                BinaryOperation(operator, _blank_unknowable(left), _blank_unknowable(right))
+                BinaryOperation(
+                    operator,
+                    _replace_unknowable_by_empty(left),
+                    _replace_unknowable_by_empty(right),
+                )
             )
         case FunctionCall(name, arguments):
             return _fold_known(
-                FunctionCall(name, tuple(_blank_unknowable(argument) for argument in arguments))
+                FunctionCall(
+                    name, tuple(_replace_unknowable_by_empty(argument) for argument in arguments)
+                )
             )
         case ContextName() | LiteralValue():
             return node
@@ -95,47 +103,49 @@ _EVERYTHING_UNKNOWN: PlanContext = dict.fromkeys(
 )
 
 
-def _is_runtime(node: Node) -> bool:
+def _is_known_at_run_time(node: Node) -> bool:
     """Whether the run here will know a part of this: outputs of steps, the environment, how it went so far."""
     match node:
         case ContextName(name):
             return name.lower() in _AT_RUN_TIME
         case IndexAccess(of, key):
-            return _is_runtime(of) or (key is not None and _is_runtime(key))
+            return _is_known_at_run_time(of) or (key is not None and _is_known_at_run_time(key))
         case Negation(of):
-            return _is_runtime(of)
+            return _is_known_at_run_time(of)
         case BinaryOperation(_, left, right):
-            return _is_runtime(left) or _is_runtime(right)
+            return _is_known_at_run_time(left) or _is_known_at_run_time(right)
         case FunctionCall(name, arguments):
             return name in {"success", "failure", "always", "cancelled"} or any(
-                _is_runtime(argument) for argument in arguments
+                _is_known_at_run_time(argument) for argument in arguments
             )
         case LiteralValue():
             return False
 
 
-def plan_condition(asked: Value, context: PlanContext) -> Node:
+def reduce_step_condition(asked: Value, context: PlanContext) -> Node:
     """A step's condition; what depends on GitHub alone is assumed to be true, because the run took place."""
     known = asked if isinstance(asked, (str, bool, float)) else None
     rest = reduce_condition(known, {**context, "always()": True, "cancelled()": False})
-    return simplify_condition(_assume_undecided(rest))
+    return simplify_condition(_assume_undecided_is_true(rest))
 
 
-def _assume_undecided(node: Node) -> Node:
+def _assume_undecided_is_true(node: Node) -> Node:
     """Maps three values to two: an undecidable comparison counts as true."""
     match node:
         case BinaryOperation(operator, left, right) if operator in {"&&", "||"}:
             return _fold_known(
-                BinaryOperation(operator, _assume_undecided(left), _assume_undecided(right))
+                BinaryOperation(
+                    operator, _assume_undecided_is_true(left), _assume_undecided_is_true(right)
+                )
             )
-        case BinaryOperation() | IndexAccess() | ContextName() | FunctionCall() if not _is_runtime(
-            node
+        case BinaryOperation() | IndexAccess() | ContextName() | FunctionCall() if (
+            not _is_known_at_run_time(node)
         ):
             return _assume_no_secrets(node)
-        case Negation(of) if not _is_runtime(of):
+        case Negation(of) if not _is_known_at_run_time(of):
             return LiteralValue(True)
         case Negation(of):
-            return _fold_known(Negation(_assume_undecided(of)))
+            return _fold_known(Negation(_assume_undecided_is_true(of)))
         case _:
             return node
 
@@ -143,7 +153,7 @@ def _assume_undecided(node: Node) -> Node:
 def _assume_no_secrets(node: Node) -> Node:
     """Secrets are empty here, which decides conditions on them; everything else is assumed to be true."""
     if "secrets." in format_node(node) and isinstance(
-        known := _fold_known(_blank_unknowable(node)), LiteralValue
+        known := _fold_known(_replace_unknowable_by_empty(node)), LiteralValue
     ):
         return LiteralValue(is_truthy(known.value))
     return LiteralValue(True)
@@ -162,31 +172,31 @@ def is_false(node: Node) -> bool:
     return isinstance(node, LiteralValue) and not is_truthy(node.value)
 
 
-def plan_environment(
+def fill_environment(
     declared: Value, context: PlanContext, known: Mapping[str, str]
 ) -> dict[str, str]:
     """A level's `env:` with known values filled in; what the run will know stays an expression."""
     values = {}
     scope: PlanContext = {**context, "env": dict(known) if known else context.get("env", {})}
     if isinstance(declared, str):
-        declared = evaluate_deep(declared, context)
+        declared = evaluate_nested(declared, context)
     for name, value in as_mapping(declared).items():
-        values[name] = fill_text(value, scope, keep=True)
+        values[name] = fill_known_values(value, scope, keep_runtime=True)
     return values
 
 
-def evaluate_deep(value: Value, context: PlanContext) -> Value:
+def evaluate_nested(value: Value, context: PlanContext) -> Value:
     """A value of the document, evaluated through and through."""
     if isinstance(value, str) and "${{" in value:
         return evaluate_scalar(value, context)
     if isinstance(value, list):
-        return [evaluate_deep(item, context) for item in value]
+        return [evaluate_nested(item, context) for item in value]
     if isinstance(value, dict):
-        return {key: evaluate_deep(item, context) for key, item in value.items()}
+        return {key: evaluate_nested(item, context) for key, item in value.items()}
     return value
 
 
-def is_dynamic(matrix: Value) -> bool:
+def is_computed_matrix(matrix: Value) -> bool:
     """Whether another job computes the matrix."""
     if matrix is UNKNOWN:
         return True
@@ -212,18 +222,20 @@ def require_mapping(value: Value, what: str) -> YamlMapping:
     return value
 
 
-def find_unresolved(script: str) -> list[str]:
+def find_names_from_other_jobs(script: str) -> list[str]:
     """Names in a script whose values come from another job, so that even the run here will not know them."""
     if "${{" not in script:
         return []
-    return sorted({name for part in _expression_nodes(script) for name in find_foreign_names(part)})
+    return sorted(
+        {name for part in _expression_nodes(script) for name in find_names_of_other_jobs(part)}
+    )
 
 
 def _expression_nodes(text: str) -> list[Node]:
     return [part for part in split_template(text) if not isinstance(part, str)]
 
 
-def find_foreign_names(node: Node) -> set[str]:
+def find_names_of_other_jobs(node: Node) -> set[str]:
     """Names in an expression that come from another job."""
     match node:
         case IndexAccess(of, key):
@@ -232,12 +244,14 @@ def find_foreign_names(node: Node) -> set[str]:
                 root = root.of
             if isinstance(root, ContextName):
                 return {format_node(node)} if root.name.lower() in {"needs", "jobs"} else set()
-            return find_foreign_names(of) | (find_foreign_names(key) if key is not None else set())
+            return find_names_of_other_jobs(of) | (
+                find_names_of_other_jobs(key) if key is not None else set()
+            )
         case Negation(of):
-            return find_foreign_names(of)
+            return find_names_of_other_jobs(of)
         case BinaryOperation(_, left, right):
-            return find_foreign_names(left) | find_foreign_names(right)
+            return find_names_of_other_jobs(left) | find_names_of_other_jobs(right)
         case FunctionCall(_, arguments):
-            return {name for argument in arguments for name in find_foreign_names(argument)}
+            return {name for argument in arguments for name in find_names_of_other_jobs(argument)}
         case LiteralValue() | ContextName():
             return set()

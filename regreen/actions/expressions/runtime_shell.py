@@ -55,7 +55,7 @@ class ExpressionCompiler:
                 inner = self.compile_value(of)
                 return self._assign_variable(
                     "bool",
-                    (*inner.lines, _truth_case(inner)),
+                    (*inner.lines, _truth_test_code(inner)),
                     'if [ "$rg_truth" = true ]; then REPLY=false; else REPLY=true; fi',
                 )
             case BinaryOperation(operator, left, right):
@@ -68,7 +68,7 @@ class ExpressionCompiler:
     def compile_condition(self, node: Node) -> list[str]:
         """Bash that sets `rg_truth` to true or false."""
         code = self.compile_value(node)
-        return [*code.lines, _truth_case(code)]
+        return [*code.lines, _truth_test_code(code)]
 
     def _assign_variable(
         self, kind: One["bool", "text", "json"], lines: tuple[str, ...], last: str
@@ -116,9 +116,9 @@ class ExpressionCompiler:
             choose = (
                 f'if [ "$rg_truth" = true ]; then REPLY={first.word}; else REPLY={second.word}; fi'
             )
-            return self._assign_variable(kind, (*lines, _truth_case(item)), choose)
+            return self._assign_variable(kind, (*lines, _truth_test_code(item)), choose)
         if operator in {"==", "!="}:
-            how = "rg_same" if _both_text(left, right) else "rg_same_number"
+            how = "rg_same" if _are_both_text(left, right) else "rg_same_number"
             yes, no = ("true", "false") if operator == "==" else ("false", "true")
             return self._assign_variable(
                 "bool",
@@ -150,13 +150,13 @@ class ExpressionCompiler:
         raise _make_refusal(node)
 
 
-def _truth_case(code: BashCode) -> str:
+def _truth_test_code(code: BashCode) -> str:
     """GitHub's truth of a value that bash holds as text."""
     false = {"bool": "false|''", "text": "''", "json": "''|false|0|null"}[code.type]
     return f"case {code.word} in {false}) rg_truth=false;; *) rg_truth=true;; esac"
 
 
-def _both_text(left: Node, right: Node) -> bool:
+def _are_both_text(left: Node, right: Node) -> bool:
     return all(
         not isinstance(item, LiteralValue) or isinstance(item.value, str) for item in (left, right)
     ) and not any(

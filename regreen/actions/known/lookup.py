@@ -20,7 +20,7 @@ def setup_node(inputs: ActionInputs, files: Files) -> ActionMeaning:
     """Node by its major version, from the registry where the image has another."""
     version = first_input(inputs, "node-version")
     if not version and (path := first_input(inputs, "node-version-file")):
-        version = _node_version_file((files(path) or b"").decode("utf-8", "replace"))
+        version = _parse_node_version_file((files(path) or b"").decode("utf-8", "replace"))
     major = re.search(r"\d+", version)
     run = ""
     if major:
@@ -38,7 +38,7 @@ def setup_node(inputs: ActionInputs, files: Files) -> ActionMeaning:
     )
 
 
-def _node_version_file(content: str) -> str:
+def _parse_node_version_file(content: str) -> str:
     if content.lstrip().startswith("{"):
         found = re.search(r'"node"\s*:\s*"([^"]{1,60})"', content)
         return found[1] if found else ""
@@ -401,7 +401,7 @@ def exact_requirement(version: str) -> str:
     return f"=={version}" if re.fullmatch(r"\d+(?:\.\d+)+", version) else ""
 
 
-def find_meaning(uses: str, inputs: ActionInputs, files: Files) -> ActionMeaning:
+def find_action_meaning(uses: str, inputs: ActionInputs, files: Files) -> ActionMeaning:
     """The meaning of `uses: OWNER/NAME@REF` with these inputs. The planner handles local actions (`./`)."""
     name = uses.split("@", 1)[0].lower().rstrip("/")
     if uses.startswith("docker://"):
@@ -518,7 +518,7 @@ ACTION_FUNCTIONS: dict[str, ActionFunction] = {
 """What `does` names in the table."""
 
 
-__all__ = ["ActionMeaning", "find_meaning", "parse_python_version"]
+__all__ = ["ActionMeaning", "find_action_meaning", "parse_python_version"]
 
 
 # The rows of `known_actions.toml`, which explains its columns.

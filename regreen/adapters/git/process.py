@@ -219,10 +219,10 @@ def auth_environment(
     return pairs
 
 
-def require_success(done: subprocess.CompletedProcess[bytes], doing: str) -> None:
+def require_success(done: subprocess.CompletedProcess[bytes], action: str) -> None:
     """Raise OutsideError if git failed."""
     if done.returncode != 0:
-        message = f"{doing}: {first_line(done.stderr)}"
+        message = f"{action}: {first_line(done.stderr)}"
         raise OutsideError(message)
 
 
@@ -244,7 +244,7 @@ def parse_commits(text: str) -> list[Commit]:
     ]
 
 
-def no_repository(path: Path, reason: str) -> str:
+def describe_missing_repository(path: Path, reason: str) -> str:
     """The message for a path without a repository."""
     if not path.is_dir():
         problem = "is not a folder" if path.exists() else "does not exist"
@@ -258,7 +258,7 @@ def unknown_revision_message(rev: str) -> str:
     return f"no such revision: {rev!r}; it is the name of no branch or tag, and no commit that was fetched"
 
 
-def bare_url(url: str) -> str:
+def remove_url_credentials(url: str) -> str:
     """An address without credentials."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"

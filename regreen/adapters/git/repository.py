@@ -25,20 +25,20 @@ from regreen.adapters.git.process import (
     NO_CONFIG,
     GitTimeouts,
     auth_environment,
-    bare_url,
     build_environment,
     copy_shallow_marks,
     decode_text,
+    describe_missing_repository,
     first_line,
     init_bare,
-    no_repository,
     parse_commits,
     read_blobs,
+    remove_url_credentials,
     require_success,
     run_git,
     unknown_revision_message,
 )
-from regreen.adapters.git.tar_stream import Fill, apply_overlay
+from regreen.adapters.git.tar_stream import Fill, replace_paths_in_tar
 from regreen.code.markdown_sanitizer import defuse_ci_skips
 from regreen.domain.errors import NotARepository, OutsideError, UserError
 from regreen.domain.models import Commit, TreeEntry
@@ -100,7 +100,7 @@ class GitRepository:
             ["-C", str(path), "rev-parse", "--absolute-git-dir", "--git-common-dir"], check=False
         )
         if done.returncode != 0:
-            raise NotARepository(no_repository(path, first_line(done.stderr)))
+            raise NotARepository(describe_missing_repository(path, first_line(done.stderr)))
         git_dir, common = decode_text(done.stdout).split("\n")[:2]
         if ".git" not in Path(git_dir).parts and _is_inside_repository(Path(git_dir).parent):
             message = (
@@ -165,7 +165,7 @@ class GitRepository:
             check=False,
             timeout=self._timeouts.transfer,
         )
-        require_success(done, f"cannot fetch from {bare_url(url)}")
+        require_success(done, f"cannot fetch from {remove_url_credentials(url)}")
 
     def drop_old_refs(self, prefix: str, before: datetime) -> None:
         """Delete the refs under `prefix` with commits older than that, and the objects that only they reached.
@@ -355,8 +355,8 @@ class GitRepository:
             assert process.stderr is not None  # noqa: S101
             if overlay or fill or inner:
                 small = tar_stream.POINTER_SIZE
-                yield from apply_overlay(
-                    process.stdout, overlay or {}, fill=fill, small=small, inner=inner
+                yield from replace_paths_in_tar(
+                    process.stdout, overlay or {}, fill=fill, max_filled_bytes=small, inner=inner
                 )
             else:
                 while chunk := process.stdout.read(1 << 18):

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 Fill = Callable[[bytes], bytes | None]
 
 
-def apply_overlay(
+def replace_paths_in_tar(
     stream: IO[bytes],
     overlay: Mapping[str, bytes],
     *,
     fill: Fill | None = None,
-    small: int = 0,
+    max_filled_bytes: int = 0,
     inner: Iterable[tuple[str, Iterator[bytes]]] = (),
 ) -> Iterator[bytes]:
     """Pass a tar stream on without the overlay's paths, and append the overlay.
@@ -40,13 +40,13 @@ def apply_overlay(
     Args:
         stream: the tree.
         overlay: files by path.
-        fill: returns other content for a file of at most `small` bytes; None: unchanged.
-        small: see `fill`.
+        fill: returns other content for a file of at most `max_filled_bytes` bytes; None: unchanged.
+        max_filled_bytes: see `fill`.
         inner: (path, tree) pairs: tar streams whose files are added below a path.
     """
     out = _ChunkWriter()
     with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as target:
-        for member, content in _iterate_members(stream, fill, small):
+        for member, content in _iterate_members(stream, fill, max_filled_bytes):
             if member.name not in overlay:
                 target.addfile(member, content)
             yield from out.take_chunks()
@@ -65,12 +65,12 @@ def apply_overlay(
 
 
 def _iterate_members(
-    stream: IO[bytes] | _ChunkReader, fill: Fill | None, small: int
+    stream: IO[bytes] | _ChunkReader, fill: Fill | None, max_filled_bytes: int
 ) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
     with tarfile.open(fileobj=stream, mode="r|") as source:
         for member in source:
             content = source.extractfile(member) if member.isreg() else None
-            if fill is not None and content is not None and member.size <= small:
+            if fill is not None and content is not None and member.size <= max_filled_bytes:
                 data = content.read()
                 filled = fill(data)
                 data = data if filled is None else filled

@@ -334,7 +334,7 @@ class GitHubApp:
         arrived: set[str] = set()
         failed: dict[str, FailedDelivery] = {}
         tries = Counter[str]()
-        for item in self._wire.cursor_pages("/app/hook/deliveries", _DELIVERY_PAGES):
+        for item in self._wire.iterate_cursor_pages("/app/hook/deliveries", _DELIVERY_PAGES):
             at, guid, status = (
                 parse_time(item["delivered_at"]),
                 item["guid"],

@@ -45,7 +45,7 @@ class WritePacer:
             self._clock.sleep(wait)
 
 
-def wait_for(past: Sequence[float], limits: RateLimits, now: float) -> float:
+def seconds_until_next_turn(past: Sequence[float], limits: RateLimits, now: float) -> float:
     """How long the next turn has to wait; `past` are the earlier turns, newest first, some in the future."""
     waits = [past[most - 1] + span - now for span, most in limits if len(past) >= most]
     return max(0.0, *waits) if waits else 0.0

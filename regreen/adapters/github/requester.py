@@ -155,15 +155,15 @@ class GitHubRequester:
             if len(items) < PAGE_SIZE:
                 return
 
-    def cursor_pages(self, path: str, most: int) -> Iterator[Json]:
+    def iterate_cursor_pages(self, path: str, most: int) -> Iterator[Json]:
         """Every item of a list paged by a cursor in the Link header; at most `most` pages."""
         cursor: str | None = None
         for _ in range(most):
-            headers, data = self._exchange_json(
+            headers, data = self._request_json_once(
                 "GET", path, {"per_page": PAGE_SIZE, "cursor": cursor}
             )
             yield from data
-            cursor = _next_cursor(headers.get("link") or "")
+            cursor = _parse_next_cursor(headers.get("link") or "")
             if cursor is None:
                 return
 
@@ -216,9 +216,9 @@ class GitHubRequester:
         parameters: Mapping[str, Json] | None = None,
         body: Mapping[str, Json] | None = None,
     ) -> Json:
-        return self._exchange_json(verb, path, parameters, body)[1]
+        return self._request_json_once(verb, path, parameters, body)[1]
 
-    def _exchange_json(
+    def _request_json_once(
         self,
         verb: str,
         path: str,
@@ -318,13 +318,13 @@ def _translate_error(doing: str, error: Exception) -> Exception:
     if error.status == 422:
         return ValidationFailed(text)
     if _is_rate_limit(error, reason):
-        return RateLimited(text, retry_after=_limited_for(error.headers or {}))
+        return RateLimited(text, retry_after=_seconds_until_limit_ends(error.headers or {}))
     if error.status == 403:
         return NotAllowed(text)
     return OutsideError(text)
 
 
-def _next_cursor(link: str) -> str | None:
+def _parse_next_cursor(link: str) -> str | None:
     for part in link.split(","):
         address, _, relation = part.partition(";")
         if 'rel="next"' in relation:
@@ -359,7 +359,7 @@ def _is_rate_limit(error: GithubException, reason: str) -> bool:
     )
 
 
-def _limited_for(headers: Mapping[str, str]) -> float | None:
+def _seconds_until_limit_ends(headers: Mapping[str, str]) -> float | None:
     """Seconds until the limit is over, None if GitHub does not say."""
     value = headers.get("retry-after", "")
     if value.isdigit():

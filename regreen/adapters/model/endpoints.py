@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from regreen.adapters.model.prices import ModelPrice, find_listed, load_table, parse_price
+from regreen.adapters.model.prices import ModelPrice, find_listed_model, load_table, parse_price
 from regreen.domain.errors import UserError
 from regreen.domain.settings import Effort, ModelProvider, Settings
 
@@ -125,7 +125,7 @@ class ModelEndpoint:
         Raises:
             UserError: the model is not listed, and no price is set.
         """
-        listed = find_listed(name)
+        listed = find_listed_model(name)
         if self.price is not None and (name == self.name or listed is None):
             return self.price
         if listed is None:
@@ -143,7 +143,7 @@ class ModelEndpoint:
 
     def options_for(self, name: str) -> set[ModelOption]:
         """What to send beyond the plain request: what is documented for the model here, and was not refused."""
-        listed = find_listed(name)
+        listed = find_listed_model(name)
         wanted: set[ModelOption] = set()
         if self.effort is not None and (listed is None or listed.effort):
             wanted.add("effort")

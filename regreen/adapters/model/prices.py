@@ -62,7 +62,7 @@ def load_table() -> ModelTable:
     return ModelTable(data["date"], data["regional_factor"], strict, models)
 
 
-def find_listed(model: str) -> ListedModel | None:
+def find_listed_model(model: str) -> ListedModel | None:
     """The table's row for a model by any provider's name for it; None if there is none."""
     found = re.search(
         r"(?:^|[./])(claude-[a-z]+-\d(?:-\d)?)(?:$|[@:]|-(?:\d{8}|v\d|latest))", model

@@ -37,13 +37,17 @@ from regreen.adapters.sandbox.environment_keys import (
     RECIPE_VERSION,
     SetupGuard,
     environment_key,
-    raise_if_failed,
-    refuse_if_guarded,
+    raise_if_setup_failed,
+    refuse_guarded_setup,
     refuse_unknown_names,
     short_version,
 )
 from regreen.adapters.sandbox.process_watch import OutputDrain, Stream
-from regreen.adapters.sandbox.retention import StoredEnvironment, UsageLedger, choose_surplus
+from regreen.adapters.sandbox.retention import (
+    StoredEnvironment,
+    UsageLedger,
+    choose_environments_to_remove,
+)
 from regreen.domain.errors import NoSandbox, OutsideError, UserError
 from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv, Retention, RunResult
 
@@ -382,7 +386,7 @@ class E2BSandbox:
             message = "a remote sandbox cannot reach private hosts; leave REGREEN_SETUP_HOSTS out, or use Docker"
             raise NoSandbox(message)
         sandbox = cls(template, ledger)
-        if ledger.is_due():
+        if ledger.claim_daily_cleanup():
             with suppress(OutsideError):  # nothing depends on it
                 sandbox.prune()
         return sandbox
@@ -421,7 +425,7 @@ class E2BSandbox:
 
         def build() -> str:
             nonlocal output
-            refuse_if_guarded(spec, self._guards)
+            refuse_guarded_setup(spec, self._guards)
             snapshot, output = self._set_up(key, base, spec, tree, cancel)
             return snapshot
 
@@ -495,7 +499,7 @@ class E2BSandbox:
             stored = [
                 StoredEnvironment(key, 0, self._ledger.find_last_use(key, 0.0)) for key in known
             ]
-            surplus = choose_surplus(stored, rules or Retention(), time.time())
+            surplus = choose_environments_to_remove(stored, rules or Retention(), time.time())
             for env in surplus:
                 Machine.delete_snapshot(known[env.name])
                 self._ledger.forget_environment(env.name)
@@ -551,7 +555,7 @@ class E2BSandbox:
             done = box.execute_raw(
                 argv, timeout=spec.timeout_s, env=dict(spec.env), stdin=tar, cancel=cancel
             )
-            raise_if_failed(done)
+            raise_if_setup_failed(done)
             return cell.take_snapshot(f"regreen-{key}"), (done.stdout + done.stderr)[-4000:]
 
 

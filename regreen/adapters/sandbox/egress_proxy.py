@@ -132,7 +132,7 @@ class EgressFilter:
             target=self._accept_connections, args=(server,), daemon=True, name="regreen-egress"
         ).start()
 
-    def start_beside(self, cell: Backend) -> None:
+    def serve_loopback_of(self, cell: Backend) -> None:
         """Serve the connections that a helper process accepts on the loopback of `cell`.
 
         Raises:
@@ -216,7 +216,9 @@ class EgressFilter:
         addresses = [str(info[4][0]) for info in infos]
         if not {(request.host, None), (request.host, request.port)} & self._allowed:
             for text in addresses:
-                if not is_public(ip_address(text.partition("%")[0])) or _is_own(text):
+                if not is_public(ip_address(text.partition("%")[0])) or _is_address_of_this_machine(
+                    text
+                ):
                     message = f"403 Private address refused ({HOSTS_VARIABLE} can allow it)"
                     raise _RefusedError(message)
         return addresses
@@ -315,7 +317,7 @@ def _pump_bytes(source: socket.socket, sink: socket.socket) -> None:
             sock.shutdown(socket.SHUT_RDWR)
 
 
-def _is_own(address: str) -> bool:
+def _is_address_of_this_machine(address: str) -> bool:
     """Whether an address belongs to this machine, tested by listening on it."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family) as probe, suppress(OSError):

@@ -40,7 +40,7 @@ def refuse_unknown_names(spec: EnvSpec) -> str:
     return explain_refusals(refusals) if refusals else ""
 
 
-def refuse_if_guarded(spec: EnvSpec, guards: Iterable[SetupGuard]) -> None:
+def refuse_guarded_setup(spec: EnvSpec, guards: Iterable[SetupGuard]) -> None:
     """Run the guards.
 
     Raises:
@@ -74,7 +74,7 @@ def short_version(wanted: str | None) -> str | None:
     return ".".join(wanted.strip().split(".")[:2]) if wanted else None
 
 
-def raise_if_failed(done: RunResult, *, overflowed: bool = False) -> None:
+def raise_if_setup_failed(done: RunResult, *, overflowed: bool = False) -> None:
     """Turn the end of a setup into the exceptions of `prepare`.
 
     Raises:

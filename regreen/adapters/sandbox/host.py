@@ -22,7 +22,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from regreen.adapters.sandbox.layout import DEFAULT_PATH, PROGRAMS_DIR
-from regreen.secrets.redaction import is_random
+from regreen.secrets.redaction import looks_random
 
 CERTIFICATES_DIR = Path("/etc/ssl/certs")
 BOX_UID = 1000
@@ -118,14 +118,14 @@ def own_version() -> str:
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-def has_skeleton() -> bool:
+def can_serve_as_skeleton() -> bool:
     """Whether /usr of this machine can serve as the programs of a box."""
     return sys.platform == "linux" and all(
         Path(link).is_symlink() for link in ("/bin", "/lib", "/sbin")
     )
 
 
-def skeleton_tar() -> bytes:
+def make_skeleton_tar() -> bytes:
     """A root directory as a tar file: 4 KB of directories, links and small tables."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
@@ -170,12 +170,12 @@ def _find_programs() -> dict[str, Path]:
         real = Path(path).resolve()
         if real.name == "rustup":  # one program stands for all: the toolchain has the real ones
             real = _default_rust_toolchain() / "bin" / name
-        if real.is_file() and real.parent.name == "bin" and _holds_a_toolchain(real.parent.parent):
+        if real.is_file() and real.parent.name == "bin" and _is_toolchain_root(real.parent.parent):
             found[name] = real
     return found
 
 
-def _holds_a_toolchain(root: Path) -> bool:
+def _is_toolchain_root(root: Path) -> bool:
     """Whether a directory is one toolchain: a GOPATH, a CARGO_HOME or an application's folder holds what is its user's."""
     is_one = any(next(root.glob(sign), None) for sign in _TOOLCHAIN_SIGNS)
     return is_one and not Path.home().is_relative_to(root)
@@ -237,7 +237,7 @@ def _holds_credential(value: str) -> bool:
     """Whether one of the addresses contains a user, or a random-looking part in its path or query."""
     addresses = [urlsplit(url) for url in re.split(r"[,|\s]+", value)]
     parts = [part for url in addresses for part in re.split(r"[/&]", f"{url.path}/{url.query}")]
-    return "@" in value or any(is_random(part) for part in parts)
+    return "@" in value or any(looks_random(part) for part in parts)
 
 
 def _configured_index() -> str:

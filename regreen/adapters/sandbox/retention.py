@@ -32,7 +32,7 @@ class StoredEnvironment:
     used: float
 
 
-def choose_surplus(
+def choose_environments_to_remove(
     environments: Sequence[StoredEnvironment], rules: Retention, now: float
 ) -> list[StoredEnvironment]:
     """The ones to remove, the longest unused first; never one that was used within the hour."""
@@ -140,7 +140,7 @@ class UsageLedger:
         """Remove it from the ledger."""
         self._entry_path(name).unlink(missing_ok=True)
 
-    def is_due(self) -> bool:
+    def claim_daily_cleanup(self) -> bool:
         """Whether the last clean-up is a day ago; asking counts as a clean-up."""
         due = self.find_last_use(".pruned", 0.0) < time.time() - _DAY_S
         if due:

@@ -259,11 +259,13 @@ def _generate_program(architecture: int, refused: Sequence[str]) -> Iterator[Ins
     yield _IF_EQUAL, 1, 0, _AUDIT_ARCHITECTURES[architecture]
     yield _RETURN, 0, 0, _KILL
     yield _LOAD, 0, 0, _NUMBER
-    yield from _with_argument(
+    yield from _allow_call_with_argument(
         _CONDITIONAL_CALLS["socket"][architecture], tuple(_SOCKET_FAMILIES.values())
     )
-    yield from _with_argument(_CONDITIONAL_CALLS["socketpair"][architecture], _SOCKETPAIR_FAMILIES)
-    yield from _with_argument(
+    yield from _allow_call_with_argument(
+        _CONDITIONAL_CALLS["socketpair"][architecture], _SOCKETPAIR_FAMILIES
+    )
+    yield from _allow_call_with_argument(
         _CONDITIONAL_CALLS["personality"][architecture], _ALLOWED_PERSONALITIES
     )
     # clone: the flags' lower half, without any namespace
@@ -286,7 +288,7 @@ def _generate_program(architecture: int, refused: Sequence[str]) -> Iterator[Ins
     yield _RETURN, 0, 0, _ERRNO | EPERM
 
 
-def _with_argument(number: int, values: tuple[int, ...]) -> Iterator[Instruction]:
+def _allow_call_with_argument(number: int, values: tuple[int, ...]) -> Iterator[Instruction]:
     """Allow one call when the lower half of its first argument is one of `values`."""
     count = len(values)
     yield _IF_EQUAL, 0, count + 3, number

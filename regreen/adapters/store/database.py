@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import sqlalchemy as sa
 
-from regreen.adapters.github.rate_limits import RateLimits, wait_for
+from regreen.adapters.github.rate_limits import RateLimits, seconds_until_next_turn
 from regreen.adapters.store import tables as t
 from regreen.adapters.store.connection import LIVE_STATES, StoreRows, datetime_from_seconds
 from regreen.adapters.store.job_rows import JobRows, delivery_from_row, job_from_row
@@ -597,7 +597,7 @@ class StateRows(StoreRows):
             )
             query = sa.select(t.turns.c.at).where(t.turns.c.name == name)
             newest = query.order_by(t.turns.c.at.desc()).limit(max(most for _, most in limits))
-            wait = wait_for(list(connection.execute(newest).scalars()), limits, now)
+            wait = seconds_until_next_turn(list(connection.execute(newest).scalars()), limits, now)
             if wait <= longest:
                 connection.execute(sa.insert(t.turns).values(name=name, at=now + wait))
         return wait

@@ -14,7 +14,7 @@ from regreen.bot.jobs.runner import Job
 from regreen.bot.posted_findings import PostedFindings
 from regreen.bot.replies import CommandReply
 from regreen.bot.services import Services
-from regreen.bot.trust import refuse_if_moved, require_clearance
+from regreen.bot.trust import refuse_command_for_old_head, require_clearance
 from regreen.domain.errors import UserError
 from regreen.domain.events import NewTestRequest, QuestionRequest
 from regreen.domain.github import COMMENT_SCOPE, GitHub, PullRequest, Repository, ReviewComment
@@ -115,7 +115,7 @@ def write_test(services: Services, job: Job, ask: NewTestRequest) -> str:
     table = _AnswerContext.from_request(services, job, ask.where.repo, ask.number, ask)
     assert table.pull is not None  # noqa: S101 - commands.py lets /test pass on pull requests only
     reply = CommandReply(table.github, services.store, ask.number, ask.comment, job.record.id)
-    refuse_if_moved("test", ask.sha, table.pull)
+    refuse_command_for_old_head("test", ask.sha, table.pull)
     cleared = require_clearance(
         services.store, table.git, table.repository, table.pull, table.pull.head_sha
     )

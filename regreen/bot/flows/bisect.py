@@ -27,7 +27,7 @@ from regreen.bot.jobs.runner import Job
 from regreen.bot.observe import is_observed
 from regreen.bot.replies import CommandReply
 from regreen.bot.services import Services
-from regreen.bot.trust import refuse_if_moved, require_clearance
+from regreen.bot.trust import refuse_command_for_old_head, require_clearance
 from regreen.domain.errors import Cancelled, OutsideError, UserError
 from regreen.domain.events import BisectRequest as BisectAsk
 from regreen.domain.events import RepositoryRef, Tick
@@ -80,7 +80,7 @@ class RevertOffer:
             return None
         self.job.check_cancelled()
         customs = read_conventions(self.git, tip)
-        title = customs.fit_title(say.revert_title(culprit.subject))
+        title = customs.adapt_title(say.revert_title(culprit.subject))
         branches.push_branch(
             self.services,
             self.job,
@@ -96,7 +96,7 @@ class RevertOffer:
             head=head,
             base=self.branch,
             title=title,
-            body=customs.fit_body(
+            body=customs.adapt_body(
                 say.revert_body(self.trial.command_line, bisection),
                 self.git.changed_paths(commit),
             ),
@@ -177,7 +177,7 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
     on_pull = ask.bad is None and _is_pull(github, ask.number)
     pull = github.pull(ask.number) if on_pull else None
     if pull is not None:
-        refuse_if_moved("bisect", ask.sha, pull)
+        refuse_command_for_old_head("bisect", ask.sha, pull)
     base = pull.base_sha if pull else repository.default_branch
     refs = [f"refs/pull/{ask.number}/head"] if pull else []
     git = services.mirrors.fetch(github, repository, refs, job.cancel)

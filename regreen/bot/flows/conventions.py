@@ -38,7 +38,7 @@ class PullRequestCustoms:
     template: str = ""
     owners: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
-    def fit_title(self, title: str) -> str:
+    def adapt_title(self, title: str) -> str:
         """A title in the form that the repository uses."""
         if not self.typed:
             return title
@@ -46,7 +46,7 @@ class PullRequestCustoms:
         kind, text = (first.lower(), rest) if first in {"Fix", "Revert"} else ("fix", title)
         return f"{kind}: {text[:1].lower() + text[1:]}"[:72]
 
-    def fit_body(self, body: str, paths: tuple[str, ...]) -> str:
+    def adapt_body(self, body: str, paths: tuple[str, ...]) -> str:
         """A body under the first heading of the template, and the owners of what it changes, who are not notified."""
         names = self._find_owners(paths)[:_MAX_NAMED_OWNERS]
         if names:
@@ -60,7 +60,11 @@ class PullRequestCustoms:
     def _find_owners(self, paths: tuple[str, ...]) -> list[str]:
         found: dict[str, None] = {}
         for path in paths:
-            lines = (owners for pattern, owners in reversed(self.owners) if _covers(pattern, path))
+            lines = (
+                owners
+                for pattern, owners in reversed(self.owners)
+                if _owner_pattern_covers(pattern, path)
+            )
             found |= dict.fromkeys(next(lines, ()))
         return list(found)
 
@@ -75,10 +79,10 @@ def read_conventions(git: Git, rev: str) -> PullRequestCustoms:
     return PullRequestCustoms(
         sign_off=signed >= enough or ".github/dco.yml" in names,
         typed=typed >= enough,
-        template=_drop_comments(_read_first(git, rev, names, "pull_request_template.md"))[
+        template=_drop_comments(_read_first_existing(git, rev, names, "pull_request_template.md"))[
             :_MAX_TEMPLATE_CHARS
         ].strip(),
-        owners=_parse_owners(_read_first(git, rev, names, "codeowners")),
+        owners=_parse_owners(_read_first_existing(git, rev, names, "codeowners")),
     )
 
 
@@ -97,7 +101,7 @@ def _read_recent_messages(git: Git, rev: str) -> list[str]:
     return [git.message(one.sha) for one in commits if len(one.parents) < 2]
 
 
-def _read_first(git: Git, rev: str, names: dict[str, str], name: str) -> str:
+def _read_first_existing(git: Git, rev: str, names: dict[str, str], name: str) -> str:
     found = next((names[f + name] for f in _FOLDERS if f + name in names), None)
     data = git.show(rev, found, 100_000) if found else None
     return (data or b"").decode("utf-8", "replace").replace("\r\n", "\n")
@@ -110,21 +114,21 @@ def _parse_owners(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     ]
 
 
-def _covers(pattern: str, path: str) -> bool:
+def _owner_pattern_covers(pattern: str, path: str) -> bool:
     """Whether a pattern of CODEOWNERS covers a path, as gitignore reads it."""
     parts, steps = pattern.strip("/").split("/"), path.split("/")
     if parts.count("**") > 2:
         return False
     starts = range(1) if "/" in pattern.rstrip("/") else range(len(steps))
-    return any(_covers_parts(pattern, parts, steps[start:]) for start in starts)
+    return any(_owner_parts_cover(pattern, parts, steps[start:]) for start in starts)
 
 
-def _covers_parts(pattern: str, parts: list[str], steps: list[str]) -> bool:
+def _owner_parts_cover(pattern: str, parts: list[str], steps: list[str]) -> bool:
     if not parts:  # a folder covers what is below it; `docs/*` covers its own files alone
         return not steps or not pattern.endswith("/*")
     if parts[0] == "**":
-        return any(_covers_parts(pattern, parts[1:], steps[n:]) for n in range(len(steps) + 1))
+        return any(_owner_parts_cover(pattern, parts[1:], steps[n:]) for n in range(len(steps) + 1))
     if not steps or (pattern.endswith("/") and len(parts) == len(steps) == 1):
         return False
     matches = fnmatchcase(steps[0], parts[0])
-    return matches and _covers_parts(pattern, parts[1:], steps[1:])
+    return matches and _owner_parts_cover(pattern, parts[1:], steps[1:])

@@ -33,7 +33,7 @@ from regreen.logs import failure_signature
 from regreen.logs.ci_log import CiLog, extract_command_output, parse_log, read_log
 from regreen.logs.failure_signature import FailureSignature
 from regreen.runs.trial import Trial
-from regreen.secrets.redaction import redact_known
+from regreen.secrets.redaction import redact_quickly
 
 _MAX_LOG_BYTES = 16 * 1024 * 1024
 
@@ -90,7 +90,7 @@ def _read_failed_job(
         log = read_log(text, step or None)
         red = replace(red, step=step or log.step, failures=log.failures, log=log)
         with isolation.name_failed_input("the workflow"):
-            return isolation.run_in_child(_plan_trial, red, run, job, log, here)
+            return isolation.run_in_child(_add_planned_trial, red, run, job, log, here)
     except UserError as error:
         return replace(red, reason=str(error))
 
@@ -107,7 +107,7 @@ class _PlanningContext:
     pythons: tuple[str, ...]
 
 
-def _plan_trial(
+def _add_planned_trial(
     red: FailedJob, run: WorkflowRun, job: WorkflowJob, log: CiLog, here: _PlanningContext
 ) -> FailedJob:
     files = partial(here.git.show, run.head_sha)
@@ -172,7 +172,7 @@ def _download_log(github: GitHub, job: WorkflowJob) -> bytes:
     except OutsideError:
         # logs expire, and a run may never have written one; the plan alone may be enough
         text = b""
-    clean = redact_known(text.decode("utf-8", "surrogateescape"))
+    clean = redact_quickly(text.decode("utf-8", "surrogateescape"))
     return clean.encode("utf-8", "surrogateescape")
 
 

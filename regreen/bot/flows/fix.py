@@ -20,7 +20,7 @@ from regreen.bot.observe import OnlyObserved, is_observed
 from regreen.bot.replies import CommandReply
 from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
-from regreen.bot.trust import Clearance, refuse_if_moved, require_clearance
+from regreen.bot.trust import Clearance, refuse_command_for_old_head, require_clearance
 from regreen.code.path_settings import find_changed_paths, narrow_limits
 from regreen.domain.errors import Cancelled, OutsideError, UserError
 from regreen.domain.events import CheckFailed, CheckPassed, RepositoryRef
@@ -478,13 +478,13 @@ class _FixFlow:
         refs = [f"refs/pull/{target.number}/head"] if target.number is not None else []
         git = self._desk.mirrors.fetch(self._github, self._repository, refs, self._job.cancel)
         customs = read_conventions(git, self._trusted_revision())
-        title = customs.fit_title(title)
+        title = customs.adapt_title(title)
         commit = git.apply(target.sha, patch, f"{title}\n\nFound and verified by Regreen.\n")
         if commit is None:
             raise UserError(
                 "the branch has changed, and the patch applies no longer; run /fix again"
             )
-        body = customs.fit_body(body, git.changed_paths(commit))
+        body = customs.adapt_body(body, git.changed_paths(commit))
         self._job.check_cancelled()
         repo = self._repository.full_name
         note = services.store.find(OpenRepair, repo=repo, branch=target.branch)
@@ -587,7 +587,7 @@ def _target_from_request(
 ) -> _FixTarget:
     if ask.on_pull:
         pull = github.pull(ask.number)
-        refuse_if_moved("fix", ask.sha, pull)
+        refuse_command_for_old_head("fix", ask.sha, pull)
         return _FixTarget(pull.head_ref, pull.head_sha, pull)
     git = services.mirrors.fetch(github, repository)
     return _FixTarget(repository.default_branch, git.resolve(repository.default_branch), None)

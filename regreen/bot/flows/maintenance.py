@@ -42,7 +42,7 @@ _MAX_REDELIVERIES = 4
 _log = logging.getLogger(__name__)
 
 
-def learn_schedules(services: Services, where: RepositoryRef) -> str:
+def read_and_store_schedules(services: Services, where: RepositoryRef) -> str:
     """Read a repository's configuration and remember its schedules."""
     installation = where.installation or services.app.installation_of(where.repo)
     github = services.app.github(where.repo, installation, READ_SCOPE)
@@ -128,10 +128,10 @@ def handle_repository_change(
             services.mirrors.remove(event.where.repo_id)
         return "stopped " + count_noun(len(stopped), "job")
     if event.before is not None:
-        _remember_name(services, event.before, event.where)
+        _store_former_name(services, event.before, event.where)
         order(_orders_after_rename(services, job, event.before, event.where))
         services.store.rename(event.before, event.where.repo)
-    return learn_schedules(services, event.where)
+    return read_and_store_schedules(services, event.where)
 
 
 def with_current_repository(services: Services, work: Work) -> Work:
@@ -152,7 +152,7 @@ def _find_renamed(services: Services, repo_id: int) -> RenamedRepository | None:
     return services.store.find(RenamedRepository, repo_id=repo_id) if repo_id else None
 
 
-def _remember_name(services: Services, before: str, where: RepositoryRef) -> None:
+def _store_former_name(services: Services, before: str, where: RepositoryRef) -> None:
     known = _find_renamed(services, where.repo_id)
     names = {*(known.before if known else ()), before} - {where.repo}
     services.store.save(RenamedRepository(where.repo_id, where.repo, tuple(sorted(names))))
@@ -172,7 +172,7 @@ def _orders_after_rename(
     return tuple(orders)
 
 
-def reload_schedules(services: Services, job: Job) -> str:
+def read_all_schedules(services: Services, job: Job) -> str:
     """Read every repository's configuration at start, because pushes may have been missed."""
     count = 0
     for installation in services.app.installations():
@@ -190,7 +190,7 @@ def _learn_all_schedules(services: Services, job: Job, repos: list[str], install
         if repo in been:
             continue
         try:
-            learn_schedules(services, RepositoryRef(repo, 0, installation))
+            read_and_store_schedules(services, RepositoryRef(repo, 0, installation))
         except RateLimited:
             raise  # there may be more repositories than GitHub's hourly limit allows to read
         except (OutsideError, UserError) as error:
@@ -203,7 +203,7 @@ def _learn_all_schedules(services: Services, job: Job, repos: list[str], install
     return learnt
 
 
-def try_sandbox(services: Services) -> str:
+def test_and_record_sandbox(services: Services) -> str:
     """Attack the sandbox unless it is proven, record the result, and remove what killed processes left."""
     missing = services.sandbox.describe_missing()
     services.store.save(ServiceState("sandbox", missing))

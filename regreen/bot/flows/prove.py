@@ -14,7 +14,7 @@ from regreen.bot.flows.trials import complete_tests
 from regreen.bot.jobs.runner import Job
 from regreen.bot.replies import CommandReply
 from regreen.bot.services import Services
-from regreen.bot.trust import refuse_if_moved, require_clearance
+from regreen.bot.trust import refuse_command_for_old_head, require_clearance
 from regreen.code.path_settings import find_changed_paths
 from regreen.code.paths import is_document, is_test
 from regreen.domain.errors import AnalysisFailed, Cancelled, NoSandbox, OutsideError, UserError
@@ -43,7 +43,7 @@ def prove_on_request(services: Services, job: Job, ask: ProofRequest) -> str:
     config = services.load_repo_config(ask.where, github, repository).config
     services.require_job_minutes(repository.full_name, config)
     pull = github.pull(ask.number)
-    refuse_if_moved("prove", ask.sha, pull)
+    refuse_command_for_old_head("prove", ask.sha, pull)
     reply = CommandReply(github, services.store, ask.number, ask.comment, job.record.id)
     git = services.mirrors.fetch(github, repository, [f"refs/pull/{pull.number}/head"], job.cancel)
     try:

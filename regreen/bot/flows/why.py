@@ -18,7 +18,7 @@ from regreen.bot.observe import is_observed
 from regreen.bot.replies import CommandReply
 from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
-from regreen.bot.trust import Clearance, NotCleared, refuse_if_moved, require_clearance
+from regreen.bot.trust import Clearance, NotCleared, refuse_command_for_old_head, require_clearance
 from regreen.causes.investigation import Investigation, RedCase, RedCause
 from regreen.domain.errors import Cancelled, NoSandbox, UserError
 from regreen.domain.events import CauseRequest, PullRequestApproved
@@ -69,7 +69,7 @@ def answer_failed_check(services: Services, job: Job, ask: CauseRequest) -> str:
     if pull is None:
         return "no open pull request has this head"
     if ask.asked_by:
-        refuse_if_moved("why", ask.sha, pull)
+        refuse_command_for_old_head("why", ask.sha, pull)
     elif pull.draft:
         return "a draft"
     services.require_job_minutes(repository.full_name, loaded.config)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from regreen.domain.records import JobRecord
-from regreen.secrets.redaction import CleanText, hide_values, redact_known
+from regreen.secrets.redaction import CleanText, make_value_hider, redact_quickly
 
 LogFormat = Literal["text", "json"]
 
@@ -20,7 +20,7 @@ _current_job: ContextVar[JobRecord | None] = ContextVar("job", default=None)
 
 def log_to_stderr(form: LogFormat = "text", own: Iterable[str] = ()) -> None:
     """Set up log lines on standard error for Regreen and its libraries; `own` are secrets to remove."""
-    clean = hide_values(own, redact_known)
+    clean = make_value_hider(own, redact_quickly)
     handler = logging.StreamHandler()
     handler.addFilter(_bind_job)
     handler.setFormatter(_JsonFormatter(clean) if form == "json" else _TextFormatter(clean))

@@ -49,7 +49,7 @@ def propose_named_edits(
 ) -> Iterator[EditedFiles]:
     """The files with the names replaced: in the lines that the failure names, then in the whole of their files."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", output)
-    places = find_places(text, failures, paths)
+    places = find_named_lines(text, failures, paths)
     lines = {path: (read(path) or "").splitlines(keepends=True) for path in places}
     shown = "".join(
         lines[path][number - 1]
@@ -95,7 +95,10 @@ def _find_edits(output: str, shown: str) -> Iterator[NamedEdit]:
             old = match.groupdict().get("old")
             line = output[output.rfind("\n", 0, match.start()) + 1 : match.start("new")]
             old = old or next(
-                filter(None, (_find_most_alike(new, source) for source in (line, shown))), ""
+                filter(
+                    None, (_find_most_similar_identifier(new, source) for source in (line, shown))
+                ),
+                "",
             )
             is_private = new.startswith("_") and not old.startswith("_")  # no successor
             if old and old != new and not is_private:
@@ -201,7 +204,7 @@ def _lengthen_underlines(output: str, paths: Collection[str], read: ReadText) ->
     return EditedFiles({x: y for x, y in texts.items() if y != read(x)}, (edit,))
 
 
-def _find_most_alike(name: str, text: str) -> str:
+def _find_most_similar_identifier(name: str, text: str) -> str:
     """The identifier of the text that is most like the name; empty if none is."""
     words = list(dict.fromkeys(_IDENTIFIER.findall(text[-4000:])))
     return next(
@@ -252,7 +255,7 @@ def _import_modules(text: str, edits: Sequence[NamedEdit]) -> str:
     return text
 
 
-def find_places(
+def find_named_lines(
     output: str, failures: Sequence[Failure], paths: Collection[str]
 ) -> dict[str, set[int]]:
     """The lines of tracked files that the failure names."""

@@ -70,19 +70,21 @@ def follow_renamed_definitions(
         if is_source(path) and not is_module(path) and (data := git.show(rev, path)) is not None
     }
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if words and texts else ()):
-        for gone, new, is_doubtful in _find_moves(git, commit.sha, commit.parents, words):
+        for gone, new, is_doubtful in _find_moved_definitions(
+            git, commit.sha, commit.parents, words
+        ):
             is_guess = is_doubtful
             old = gone.definition.short_name
             if new.path == gone.path:
                 name = new.definition.short_name
                 changed = {path: _rename(text, old, name) for path, text in texts.items()}
                 is_guess = is_doubtful or any(
-                    _goes_too_far(text, old, places[path]) for path, text in texts.items()
+                    _has_other_uses_of_word(text, old, places[path]) for path, text in texts.items()
                 )
             else:
                 name = new.path
                 changed = {
-                    path: _move_import(path, text, gone, new) for path, text in texts.items()
+                    path: _redirect_import(path, text, gone, new) for path, text in texts.items()
                 }
             changed = {path: text for path, text in changed.items() if text != texts[path]}
             if changed:
@@ -90,7 +92,7 @@ def follow_renamed_definitions(
     return None
 
 
-def _find_moves(
+def _find_moved_definitions(
     git: Git, sha: str, parents: Collection[str], words: Collection[str]
 ) -> Iterator[tuple[_Home, _Home, bool]]:
     """Definitions of these names that the commit took away, and what stands for them now."""
@@ -98,7 +100,10 @@ def _find_moves(
         return
     parent = next(iter(parents))
     paths = [x for x in git.changed_paths(sha) if is_source(x) and not is_module(x)][:_MAX_PATHS]
-    before, after = ({y for x in paths for y in _read_homes(git, at, x)} for at in (parent, sha))
+    before, after = (
+        {y for x in paths for y in _read_definitions_with_bodies(git, at, x)}
+        for at in (parent, sha)
+    )
     kept = {(x.path, x.definition.name) for x in before} & {
         (x.path, x.definition.name) for x in after
     }
@@ -121,7 +126,7 @@ def _find_moves(
             yield old, alike[0][1], tie or alike[0][0] < 1
 
 
-def _read_homes(git: Git, rev: str, path: str) -> Iterator[_Home]:
+def _read_definitions_with_bodies(git: Git, rev: str, path: str) -> Iterator[_Home]:
     data = git.show(rev, path)
     if data is None or len(data) > _MAX_BYTES:
         return
@@ -136,7 +141,7 @@ def _rename(text: str, old: str, new: str) -> str:
     return re.sub(rf"(?<![\w$]){re.escape(old)}(?![\w$])", new, text)
 
 
-def _goes_too_far(text: str, old: str, named: Collection[int]) -> bool:
+def _has_other_uses_of_word(text: str, old: str, named: Collection[int]) -> bool:
     """Whether a line that the failure does not name has the word as anything but a plain call or an import: a key, a text, another object's member."""
     plain = re.compile(rf"(?<![\w$.]){re.escape(old)}(?=[ \t]*\()")
     word = re.compile(rf"(?<![\w$]){re.escape(old)}(?![\w$])")
@@ -148,7 +153,7 @@ def _goes_too_far(text: str, old: str, named: Collection[int]) -> bool:
     )
 
 
-def _move_import(path: str, text: str, gone: _Home, new: _Home) -> str:
+def _redirect_import(path: str, text: str, gone: _Home, new: _Home) -> str:
     """The text with a name imported from the file that has it now."""
     name = new.definition.short_name
     if not is_script(path):
@@ -159,7 +164,7 @@ def _move_import(path: str, text: str, gone: _Home, new: _Home) -> str:
         moved = [one for one in names if name in {one, one.partition(" as ")[0].strip()}]
         if not moved or resolve_import(match["place"], path, {gone.path}) is None:
             return match[0]
-        there = _place_of(path, new.path, match["place"])
+        there = _relative_import_path(path, new.path, match["place"])
         rest = [one for one in names if one not in moved]
         made = f"{match['head']}{{ {', '.join(moved)} }}{match['from']}{match['quote']}{there}{match['quote']}"
         if not rest:
@@ -171,7 +176,7 @@ def _move_import(path: str, text: str, gone: _Home, new: _Home) -> str:
     return _IMPORT.sub(follow, text)
 
 
-def _place_of(path: str, target: str, like: str) -> str:
+def _relative_import_path(path: str, target: str, like: str) -> str:
     """The relative place of a file, with an ending where the import that it replaces has one."""
     there = posixpath.relpath(target, posixpath.dirname(path) or ".")
     if not is_script(like):

@@ -18,8 +18,8 @@ from regreen.domain.environments import ReadText
 from regreen.domain.models import Failure
 from regreen.languages.python.dependencies import make_compile_script, read_heading_command
 from regreen.languages.registry import has_capability
-from regreen.packages.popular_names import look_alike
-from regreen.shell.called_scripts import use_setup_call
+from regreen.packages.popular_names import find_confusable_package
+from regreen.shell.called_scripts import call_tool_as_in_setup
 from regreen.shell.documented_options import RECORDING_OPTION
 from regreen.shell.fixing_tools import FORMAT_CAUSE, LINT_CAUSE, Remedy, split_folder
 from regreen.shell.parse import find_commands
@@ -122,11 +122,15 @@ def _find_compiler_calls(
                 valued = [pair for pair in pairwise(ours) if pair[0] in compiler.keep_values]
                 kept = [word for word in ours if word in compiler.keep]
                 kept += [word for pair in valued for word in pair]
-                kept += [word for word in ours if _joins_value(word, compiler.keep_values)]
+                kept += [
+                    word
+                    for word in ours
+                    if _is_option_with_joined_value(word, compiler.keep_values)
+                ]
             yield f"cd {shlex.quote(folder)}\n" if folder else "", shlex.join(kept)
 
 
-def _joins_value(word: str, options: Sequence[str]) -> bool:
+def _is_option_with_joined_value(word: str, options: Sequence[str]) -> bool:
     """Whether a word is one of these options with its value: `--package=x`, `-px`."""
     return any(
         word.startswith(one if len(one) == 2 else f"{one}=") and word != one for one in options
@@ -140,10 +144,10 @@ def _find_paths(pattern: re.Pattern[str], text: str) -> list[str]:
 
 
 def _safe_paths(paths: Iterable[str]) -> list[str]:
-    return [path for path in dict.fromkeys(paths) if _is_inside(path)][:400]
+    return [path for path in dict.fromkeys(paths) if _is_path_inside_tree(path)][:400]
 
 
-def _is_inside(path: str) -> bool:
+def _is_path_inside_tree(path: str) -> bool:
     return not path.startswith(("-", "/")) and ".." not in path.split("/")
 
 
@@ -340,7 +344,7 @@ def remove_unused_suppressions(failures: Sequence[Failure], read: ReadText) -> d
     for path, numbers in lines.items():
         text = (
             read(path)
-            if has_capability(path, "checkers", stubs=True) and _is_inside(path)
+            if has_capability(path, "checkers", stubs=True) and _is_path_inside_tree(path)
             else None
         )
         if text is None:
@@ -390,7 +394,7 @@ def _load_table() -> dict[str, Any]:
 
 
 @cache
-def _stale_locks() -> list[tuple[re.Pattern[str], str, str, str]]:
+def _load_stale_lock_rows() -> list[tuple[re.Pattern[str], str, str, str]]:
     """Each row: what a tool prints, the lock file, the script that regenerates it, and the cause in words."""
     rows = _load_table()["stale_lock"]
     return [(re.compile(row["pattern"]), row["lock"], row["script"], row["cause"]) for row in rows]
@@ -412,18 +416,18 @@ def make_lock_remedies(
 ) -> Iterator[Remedy]:
     """The regenerations that the failure asks for; they need the network, so they run in the setup phase."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", output)
-    for pattern, lock, script, cause in _stale_locks():
+    for pattern, lock, script, cause in _load_stale_lock_rows():
         if not pattern.search(text):
             continue
         if "lock" in pattern.groupindex:
             named = dict.fromkeys(match["lock"] for match in pattern.finditer(text))
             if writes := tuple(path for path in named if path in paths):
-                whole = use_setup_call(script, setup)
+                whole = call_tool_as_in_setup(script, setup)
                 yield Remedy(", ".join(writes), whole, cause, network=True, writes=writes)
             continue
         for place in _find_lock_folders(lock, paths, f"{setup}\n{command}"):
             there = f"cd {shlex.quote(place)}\n" if place else ""
-            whole = there + use_setup_call(script, setup)
+            whole = there + call_tool_as_in_setup(script, setup)
             yield Remedy(lock, whole, cause, network=True, writes=(f"{place}{lock}",))
     if _UNHASHED_REQUIREMENT.search(text):
         yield from make_recompile_remedies(paths, read, f"{setup}\n{command}")
@@ -451,7 +455,7 @@ def _add_undeclared_modules(output: str, paths: Collection[str]) -> Iterator[Rem
         for name in dict.fromkeys(_NODE_MODULE.findall(output)):
             if (
                 name in _load_table()["node"]["builtin_modules"]
-                or look_alike("npm", name) is not None
+                or find_confusable_package("npm", name) is not None
             ):
                 continue
             lock = "package-lock.json" in paths

@@ -29,7 +29,7 @@ from regreen.fixers.case import (
     RepairCase,
     RungResult,
 )
-from regreen.fixers.recipes.named_edits import find_places, propose_named_edits
+from regreen.fixers.recipes.named_edits import find_named_lines, propose_named_edits
 from regreen.fixers.recipes.recorded_calls import RecordedToolCalls, record_calls
 from regreen.fixers.recipes.renamed_definitions import follow_renamed_definitions
 from regreen.fixers.recipes.tool_output import (
@@ -106,7 +106,7 @@ def run_remedy(case: RepairCase, remedy: Remedy) -> ChangedFiles:
     return {path: changed[path] for path in changed if path in tracked or path in remedy.writes}
 
 
-def write_with_network(case: RepairCase, laid: ChangedFiles, script: str, path: str) -> str:
+def run_and_read_file(case: RepairCase, laid: ChangedFiles, script: str, path: str) -> str:
     """Run a script in the network phase over a tree with these files, and read one file that it wrote."""
     trial = replace(case.trial, overlay=MappingProxyType({**case.trial.overlay, **laid}))
     try:
@@ -259,7 +259,7 @@ class RecipeRung:
     def _all_proposals(self, case: RepairCase) -> Iterator[Proposal]:
         files = [entry.path for entry in case.git.tree(case.rev)]
         read = _make_reader(case)
-        yield from self._propose_completions(case)
+        yield from self._propose_forgotten_callers(case)
         for remedy in _find_remedies(case, files, read, partial(self._record_tool_calls, case)):
             try:
                 changed = run_remedy(case, remedy)
@@ -269,7 +269,7 @@ class RecipeRung:
             summary = f"ran {_describe_remedy(case, remedy)}"
             if remedy.name == "itself":
                 summary = "kept what the command itself wrote"
-            approval = remedy.approval or _approval_reason(case, remedy, changed)
+            approval = remedy.approval or _reason_for_approval(case, remedy, changed)
             patch = _make_patch(case, changed)
             yield Proposal(self.name, patch, summary, remedy.cause, approval=approval)
         if unused := remove_unused_suppressions(case.before.failures, read):
@@ -277,7 +277,7 @@ class RecipeRung:
             yield Proposal(
                 self.name, _make_patch(case, _encode_texts(unused)), "removed them", words
             )
-        yield from self._propose_other_names(case, files, read)
+        yield from self._propose_replaced_names(case, files, read)
         for tools in DEPENDENCIES:
             yield from self._propose_declarations(case, files, read, tools)
             if case.setup_failed:
@@ -285,7 +285,7 @@ class RecipeRung:
             else:
                 yield from self._propose_version_caps(case, files, read, tools)
 
-    def _propose_completions(self, case: RepairCase) -> Iterator[Proposal]:
+    def _propose_forgotten_callers(self, case: RepairCase) -> Iterator[Proposal]:
         """Follow what a commit renamed, moved or gave other arguments to the callers that it forgot."""
         try:
             made = run_in_child(complete_change, case.git, case.rev, case.base, case.output)
@@ -297,10 +297,12 @@ class RecipeRung:
             asks = "another reading is possible: look whether this is what the change means"
             cause = f"{made.culprit[:12]} ({culprit.subject}) left callers as they were"
             words = f"followed it to its callers: {made.summary}"
-            proposal = self._rename(case, made.texts, words, cause, asks if made.is_guess else None)
+            proposal = self._make_rename_proposal(
+                case, made.texts, words, cause, asks if made.is_guess else None
+            )
             yield replace(proposal, culprit=culprit, completes=True)
         files = {entry.path for entry in case.git.tree(case.rev)}
-        places = find_places(case.output, case.before.failures, files)
+        places = find_named_lines(case.output, case.before.failures, files)
         try:
             followed = run_in_child(
                 follow_renamed_definitions, case.git, case.rev, case.base, case.output, places
@@ -313,12 +315,12 @@ class RecipeRung:
             asks = "another reading is possible: look whether this is what the change means"
             cause = f"{followed.culprit[:12]} ({culprit.subject}) left callers as they were"
             words = f"followed it to what uses it: {followed.summary}"
-            proposal = self._rename(
+            proposal = self._make_rename_proposal(
                 case, followed.texts, words, cause, asks if followed.is_guess else None
             )
             yield replace(proposal, culprit=culprit)
 
-    def _propose_other_names(
+    def _propose_replaced_names(
         self, case: RepairCase, files: list[str], read: ReadText
     ) -> Iterator[Proposal]:
         """Write the names that the error gives, or import names from where they are now."""
@@ -328,16 +330,18 @@ class RecipeRung:
                 asks = "the name is the nearest that is there: look whether it is meant"
             words = ", ".join(f"{one.new} instead of {one.old}" for one in edited.edits)
             cause = "a name is no longer there, and the error says which one stands for it"
-            yield self._rename(case, edited.texts, f"wrote {words}"[:200], cause, asks)
+            yield self._make_rename_proposal(
+                case, edited.texts, f"wrote {words}"[:200], cause, asks
+            )
         for tools in () if case.setup_failed else DEPENDENCIES:
             search = tools.make_search_script(case.output, files, read)
             listed = run_script_in_box(case, search) if search else ""
             if moved := tools.move_imports(listed, files, read):
                 cause = "a package no longer offers a name where it is imported from"
                 words = "imported it from where it is now"
-                yield self._rename(case, moved, words, cause, None)
+                yield self._make_rename_proposal(case, moved, words, cause, None)
 
-    def _rename(
+    def _make_rename_proposal(
         self, case: RepairCase, texts: Mapping[str, str], summary: str, cause: str, asks: str | None
     ) -> Proposal:
         if any(map(is_test, texts)):
@@ -355,10 +359,10 @@ class RecipeRung:
             if self._found:
                 return  # each needs a person's approval: only the likeliest place is proposed
             summary = f"declared it in {', '.join(changed)}"
-            whole = self._add_locks(case, changed, files, read, tools)
+            whole = self._add_regenerated_locks(case, changed, files, read, tools)
             yield Proposal(self.name, _make_patch(case, whole), summary, cause)
 
-    def _add_locks(
+    def _add_regenerated_locks(
         self,
         case: RepairCase,
         changed: Mapping[str, str],
@@ -374,7 +378,7 @@ class RecipeRung:
             for lock, script in tools.find_derived_locks(path, files, read, setup):
                 case.say(f"recipe: {lock} anew")
                 # a stale lock stops the setup after the lock's tool was installed
-                text = write_with_network(case, laid, f"({setup}) || true\n{script}", lock)
+                text = run_and_read_file(case, laid, f"({setup}) || true\n{script}", lock)
                 if text:
                     made[lock] = text.encode()
         return {**laid, **made}
@@ -388,9 +392,7 @@ class RecipeRung:
             for path, free in tools.propose_free_pins(name, files, read):
                 case.say(f"recipe: what would be taken for {name} in {path}")
                 script = f"({setup}) && {tools.list_versions_script}"
-                listed = write_with_network(
-                    case, {path: free.encode()}, script, tools.versions_path
-                )
+                listed = run_and_read_file(case, {path: free.encode()}, script, tools.versions_path)
                 text = read(path) or ""
                 moved = tools.move_pin(text, name, listed)
                 if moved is not None and moved[0] != text:
@@ -417,7 +419,7 @@ class RecipeRung:
                 setup = case.trial.setup or ""
                 changed = tools.declare_bound(bounds, release, files, read, setup)
                 if changed:
-                    whole = self._add_locks(case, changed, files, read, tools)
+                    whole = self._add_regenerated_locks(case, changed, files, read, tools)
                     where = ", ".join(changed)
                     summary = f"kept {bounds.distribution} below {release} in {where}"
                     yield Proposal(self.name, _make_patch(case, whole), summary, cause)
@@ -430,9 +432,7 @@ class RecipeRung:
             return ()
         case.say("recipe: the setup again, aloud")
         path = tools.versions_path
-        return tools.find_blamed(
-            write_with_network(case, {}, f"({loud}) > {path} 2>&1; true", path)
-        )
+        return tools.find_blamed(run_and_read_file(case, {}, f"({loud}) > {path} 2>&1; true", path))
 
 
 def _describe_remedies(case: RepairCase, recorded: RecordedToolCalls) -> tuple[str, ...]:
@@ -544,7 +544,7 @@ def _command_script(case: RepairCase) -> str:
     return trial.command_line if trial.title is None else shlex.join(trial.command)
 
 
-def _approval_reason(case: RepairCase, remedy: Remedy, changed: ChangedFiles) -> str | None:
+def _reason_for_approval(case: RepairCase, remedy: Remedy, changed: ChangedFiles) -> str | None:
     """The reason for an approval: the repository's own commands may write expected results."""
     if any(_ACCEPTED_FINDINGS.search(path.rsplit("/", 1)[-1]) for path in changed):
         return _ACCEPTED_APPROVAL

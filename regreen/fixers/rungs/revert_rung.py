@@ -13,8 +13,8 @@ from regreen.code.hunks import (
     ChangePiece,
     apply_pieces,
     diff_files,
-    split_into_lines,
-    split_pieces,
+    split_into_pieces,
+    split_pieces_into_lines,
     undo_all_pieces,
 )
 from regreen.code.paths import is_document, is_source, is_test
@@ -60,7 +60,7 @@ class RevertedPart:
 
 def split_difference(now: Mapping[str, str], then: Mapping[str, str]) -> list[ChangePiece]:
     """The pieces in which two states differ; empty if there are too many to try."""
-    found = split_pieces(now, then)
+    found = split_into_pieces(now, then)
     return found if len(found) <= _MOST_PIECES else []
 
 
@@ -81,7 +81,7 @@ def find_guilty_parts(
     search = _PartSearch(case, now, then)
     offered: set[str] = set()
     for _ in range(_MOST_ROUNDS):
-        search.guard_broken_tests()
+        search.reject_candidates_breaking_tests()
         for part in _search_parts(search):
             if part.patch not in offered:
                 offered.add(part.patch)
@@ -113,7 +113,7 @@ class _PartSearch:
         """Whether candidates are also run against tests that an earlier part broke."""
         return self._keeper is not None
 
-    def guard_broken_tests(self) -> None:
+    def reject_candidates_breaking_tests(self) -> None:
         """Reject candidates that break a test which an earlier part broke."""
         suite = self._case.suite
         if suite is None or not self.has_new_refusals():
@@ -125,7 +125,7 @@ class _PartSearch:
             wanted = dict.fromkeys(self._held, "failed")  # they have to pass, like those that fail
             self._keeper = WarmEngine(replace(self._case, job=job, passing=wanted, wide=None))
 
-    def try_options(self, options: Sequence[Sequence[ChangePiece]]) -> list[bool]:
+    def find_sufficient_options(self, options: Sequence[Sequence[ChangePiece]]) -> list[bool]:
         """Which subsets are enough, up to the first that is; fewer if time ran out."""
         candidates = [apply_pieces(self.now, self.then, option) for option in options]
         sound = [
@@ -133,11 +133,15 @@ class _PartSearch:
         ]
         reached = len(options)
         if self._keeper is not None:
-            sound, reached = self._find_green(self._keeper, candidates, sound, reached, first=False)
-        green, reached = self._find_green(self._engine, candidates, sound, reached, first=True)
+            sound, reached = self._find_green_candidates(
+                self._keeper, candidates, sound, reached, first=False
+            )
+        green, reached = self._find_green_candidates(
+            self._engine, candidates, sound, reached, first=True
+        )
         return [at in green for at in range(reached)]
 
-    def _find_green(
+    def _find_green_candidates(
         self,
         engine: WarmEngine,
         candidates: Sequence[Mapping[str, str]],
@@ -159,16 +163,16 @@ class _PartSearch:
 def _search_parts(search: _PartSearch) -> Iterator[RevertedPart]:
     now, then = search.now, search.then
     none = True
-    for guilty in _find_guilty_sets(search.parts, search.try_options):
+    for guilty in _find_guilty_sets(search.parts, search.find_sufficient_options):
         none = False
-        whole = _make_part(now, then, guilty, is_all=len(guilty) == len(search.parts))
+        whole = _make_reverted_part(now, then, guilty, is_all=len(guilty) == len(search.parts))
         if MAX_UNASKED_LINES < whole.lines <= _MOST_CUT:
-            lines = split_into_lines(guilty, now, then)
-            enough = len(lines) > 1 and any(search.try_options([lines]))
-            cut = _make_part(
+            lines = split_pieces_into_lines(guilty, now, then)
+            enough = len(lines) > 1 and any(search.find_sufficient_options([lines]))
+            cut = _make_reverted_part(
                 now,
                 then,
-                minimize_in_batches(lines, search.try_options) if enough else lines,
+                minimize_in_batches(lines, search.find_sufficient_options) if enough else lines,
                 is_cut=True,
             )
             if cut.lines < whole.lines:
@@ -180,10 +184,10 @@ def _search_parts(search: _PartSearch) -> Iterator[RevertedPart]:
         and sum(piece.line_count for piece in search.parts) <= _MOST_CUT
     ):
         # no set of whole hunks is enough: only some lines of a hunk have to go
-        lines = split_into_lines(search.parts, now, then)
-        least = minimize_in_batches(lines, search.try_options)
+        lines = split_pieces_into_lines(search.parts, now, then)
+        least = minimize_in_batches(lines, search.find_sufficient_options)
         if len(least) < len(lines):
-            yield _make_part(now, then, least, is_cut=True)
+            yield _make_reverted_part(now, then, least, is_cut=True)
 
 
 def _find_guilty_sets(
@@ -203,7 +207,7 @@ def _find_guilty_sets(
         yield minimize_in_batches(parts, test)
 
 
-def _make_part(
+def _make_reverted_part(
     now: Mapping[str, str],
     then: Mapping[str, str],
     guilty: Sequence[ChangePiece],
@@ -261,7 +265,7 @@ class RevertRung:
         for culprit, _ in suspects:
             judged: list[PatchVerdict] = []
             judgement = find_best_patch(
-                _propose_reverts(case, culprit), partial(_judge_into, judged, judge)
+                _propose_reverts(case, culprit), partial(_judge_and_append, judged, judge)
             )
             hints += _describe_second_cause(case, culprit, judged)
             if judgement is not None and judgement.outcome == "accepted":
@@ -292,7 +296,7 @@ def _find_suspects(case: RepairCase, found: Bisection) -> list[tuple[GuiltyCommi
     ]
 
 
-def _judge_into(
+def _judge_and_append(
     judged: list[PatchVerdict], judge: JudgeProposal, proposal: Proposal
 ) -> PatchVerdict:
     judged.append(judge(proposal))

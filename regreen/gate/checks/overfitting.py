@@ -111,9 +111,9 @@ def _find_literal_answers(file: PatchedFile, known: set[str]) -> Iterator[CheckR
             yield CheckReason("special_case", what, "deny")
         elif asked - _TRIVIAL_LITERALS:
             yield CheckReason("special_case", f"{where} gives a fixed answer for one fixed input")
-    pairs = set(_table_pairs(find_nodes(file.old_tree, ast.Dict)))
+    pairs = set(_literals_of_table_entries(find_nodes(file.old_tree, ast.Dict)))
     for table in find_new_nodes(file, lambda tree: find_nodes(tree, ast.Dict)):
-        fresh = set(_table_pairs([table])) - pairs
+        fresh = set(_literals_of_table_entries([table])) - pairs
         if any(asked & known and answered & known for asked, answered in fresh):
             what = f"{file.path}:{table.lineno} is a table of the failing test's own answers"
             yield CheckReason("special_case", what, "deny")
@@ -175,12 +175,14 @@ def _find_new_constants(file: PatchedFile) -> Iterator[tuple[str, set[str]]]:
     """The new literals of each function, and of the module outside functions."""
     before = find_functions(file.old_tree)
     for name, node in walk_functions(file.new_tree):
-        gained = Counter(_own_literals(node)) - Counter(_own_literals(before.get(name)))
+        gained = Counter(_literals_outside_docstrings(node)) - Counter(
+            _literals_outside_docstrings(before.get(name))
+        )
         yield name, set(gained)
-    yield "the module", set(count_gained(file, _own_literals))
+    yield "the module", set(count_gained(file, _literals_outside_docstrings))
 
 
-def _own_literals(tree: ast.AST | None) -> Iterator[str]:
+def _literals_outside_docstrings(tree: ast.AST | None) -> Iterator[str]:
     documents = documentation_nodes(tree)
     for node in find_nodes(tree, ast.Constant, ast.UnaryOp):
         if isinstance(node, ast.UnaryOp):
@@ -189,7 +191,9 @@ def _own_literals(tree: ast.AST | None) -> Iterator[str]:
             yield repr(node.value)
 
 
-def _table_pairs(tables: Iterable[ast.Dict]) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+def _literals_of_table_entries(
+    tables: Iterable[ast.Dict],
+) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
     """The literals of each key of a table, and those of its value."""
     for table in tables:
         for key, value in zip(table.keys, table.values, strict=True):
@@ -266,7 +270,7 @@ def _find_fixed_values(file: PatchedFile) -> Iterator[CheckReason]:
             what = f"{file.path} turns on one fixed value ({value[:60]})"
             yield CheckReason("special_case", what)
     elif not file.has_syntax_tree and file.suffix not in suffix_group("plain_data"):
-        yield from _find_in_text(file)
+        yield from _find_special_cases_in_text(file)
 
 
 def _find_compared_data(tree: ast.Module | None) -> Iterator[str]:
@@ -277,10 +281,16 @@ def _find_compared_data(tree: ast.Module | None) -> Iterator[str]:
                 same = any(isinstance(op, ast.Eq | ast.Is) for op in ops)
                 if same or any(isinstance(op, ast.In) for op in ops):
                     sides = (left, *others)
-                    yield from (ast.unparse(side) for side in sides if _is_data(side, whole=same))
+                    yield from (
+                        ast.unparse(side) for side in sides if _is_data_expression(side, whole=same)
+                    )
             case ast.Dict(keys=keys, values=values):
                 for key, value in zip(keys, values, strict=True):
-                    if key is not None and _is_data(key, whole=True) and _is_fixed_value(value):
+                    if (
+                        key is not None
+                        and _is_data_expression(key, whole=True)
+                        and _is_fixed_value(value)
+                    ):
                         yield ast.unparse(key)
             case ast.Call(
                 func=ast.Attribute(attr="startswith" | "endswith"),
@@ -288,20 +298,20 @@ def _find_compared_data(tree: ast.Module | None) -> Iterator[str]:
             ) if looks_like_data(text):
                 yield ast.unparse(node)
             case ast.If(test=ast.BoolOp(op=ast.And(), values=parts), body=[*_, ast.Return()]):
-                if sum(map(_is_pinned, parts)) > 1:
+                if sum(map(_compares_with_one_value, parts)) > 1:
                     yield ast.unparse(node.test)
             case ast.Subscript(
                 value=ast.List(elts=[_, _, *_]) | ast.Tuple(elts=[_, _, *_]) as answers,
                 slice=ast.expr() as place,
             ) if literal_parts(answers) and not literal_parts(place):
                 yield ast.unparse(node)
-            case ast.MatchValue(value=value) if _is_data(value, whole=True):
+            case ast.MatchValue(value=value) if _is_data_expression(value, whole=True):
                 yield ast.unparse(value)
             case _:
                 pass
 
 
-def _is_data(node: ast.expr, *, whole: bool) -> bool:
+def _is_data_expression(node: ast.expr, *, whole: bool) -> bool:
     """`whole`: the container itself is the value, not a choice of values."""
     match node:
         case ast.Constant(value=str() as text):
@@ -317,12 +327,12 @@ def _is_data(node: ast.expr, *, whole: bool) -> bool:
                     and any(_is_number(part) for part in parts)
                     and bool(literal_parts(node))
                 )
-            return any(_is_data(part, whole=True) for part in parts)
+            return any(_is_data_expression(part, whole=True) for part in parts)
         case _:
             return False
 
 
-def _is_pinned(node: ast.expr) -> bool:
+def _compares_with_one_value(node: ast.expr) -> bool:
     """Whether a condition asks for one value and no other."""
     match node:
         case ast.Compare(ops=[ast.Eq()], comparators=[other]):
@@ -332,7 +342,9 @@ def _is_pinned(node: ast.expr) -> bool:
 
 
 def _is_fixed_value(node: ast.expr) -> bool:
-    return bool(literal_parts(node)) or (isinstance(node, ast.Call) and _is_data(node, whole=True))
+    return bool(literal_parts(node)) or (
+        isinstance(node, ast.Call) and _is_data_expression(node, whole=True)
+    )
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -353,7 +365,7 @@ def looks_like_data(text: str) -> bool:
     )
 
 
-def _find_in_text(file: PatchedFile) -> Iterator[CheckReason]:
+def _find_special_cases_in_text(file: PatchedFile) -> Iterator[CheckReason]:
     was = "\n".join(line for _, line in file.removed_lines)
     for number, line in file.added_lines:
         if _FUDGE_FACTOR.search(line[:_MAX_LINE_CHARS]) and not _FUDGE_FACTOR.search(was):
@@ -426,7 +438,7 @@ def _find_fixed_numbers(
         what = f"{file.path} brings in {taken[0]:g}, a number of the failing test"
         yield CheckReason("special_case", what)
     wanted = {number for tree in tests for number in _expected_numbers(tree)}
-    if answers := sorted(number for number in fresh & wanted if _is_odd(number)):
+    if answers := sorted(number for number in fresh & wanted if _is_unusual_number(number)):
         what = f"{file.path} brings in {answers[0]:g}, which the failing test wants"
         yield CheckReason("special_case", what)
     for node in find_nodes(file.new_tree, ast.Compare):
@@ -450,7 +462,7 @@ def _expected_numbers(tree: ast.Module | None) -> Iterator[float]:
         yield from _find_numbers(node)
 
 
-def _is_odd(number: float) -> bool:
+def _is_unusual_number(number: float) -> bool:
     """Whether a number has four digits or more and is not round: no usual limit or factor."""
     digits = f"{abs(number):g}".replace(".", "").lstrip("0")
     return len(digits) >= 4 and not digits.endswith("00") and "e" not in digits

@@ -102,7 +102,7 @@ def find_emptied_bodies(file: PatchedFile, known: Set[str]) -> Iterator[CheckRea
         if _is_overload(node) or ast.dump(old) == ast.dump(node):
             continue
         now, then = drop_docstring(node.body), drop_docstring(old.body)
-        if len(now) > 1 or _is_empty(then) or not _reads_names(then):
+        if len(now) > 1 or _is_empty(then) or not _reads_any_name(then):
             continue
         answer = literal_parts(now[0].value) if now and isinstance(now[0], ast.Return) else []
         if set(answer) & known:
@@ -151,7 +151,7 @@ def _is_empty(body: Sequence[ast.stmt]) -> bool:
             return False
 
 
-def _reads_names(body: Sequence[ast.stmt]) -> bool:
+def _reads_any_name(body: Sequence[ast.stmt]) -> bool:
     return any(
         isinstance(name.ctx, ast.Load)
         for statement in body
@@ -223,7 +223,7 @@ def _find_weaker_refusals(file: PatchedFile) -> Iterator[CheckReason]:
             for these, other in ((old, new), (new, old))
         )
         for asked in gone:
-            if fresh and not any(_refuses_as_much(asked, now) for now in fresh):
+            if fresh and not any(_implies_refusal(asked, now) for now in fresh):
                 what = f"{file.path}: what was refused where `{asked[:60]}` is refused only where `{fresh[0][:60]}`"
                 yield CheckReason("size", what)
 
@@ -292,7 +292,7 @@ _IMPLIED_OPERATORS = {
 _OR, _AND = re.compile(r"\|\||\bor\b"), re.compile(r"&&|\band\b")
 
 
-def _refuses_as_much(old: str, new: str) -> bool:
+def _implies_refusal(old: str, new: str) -> bool:
     """Whether `old` implies `new`; False may also mean that it cannot be decided.
 
     Both are conditions in a C-like language or in Python: alternatives are held against each other part by part,

@@ -82,15 +82,19 @@ def _check_guard_words(files: Sequence[PatchedFile]) -> Iterator[CheckReason]:
     """Counted over the whole patch, so that a guard may move; imports and comments do not count."""
     guards, weakening = word_pattern("guard_words"), word_pattern("weakening_words")
     removed = [
-        (word, file.path) for file in files for word in _find_words(guards, file.removed_lines)
+        (word, file.path)
+        for file in files
+        for word in _find_matches_in_lines(guards, file.removed_lines)
     ]
-    after = Counter(word for file in files for word in _find_words(guards, file.added_lines))
+    after = Counter(
+        word for file in files for word in _find_matches_in_lines(guards, file.added_lines)
+    )
     for word in sorted(Counter(word for word, _ in removed) - after):
         path = next(path for gone, path in removed if gone == word)
         yield CheckReason("sensitive_path", f"{path}: a safeguard goes ({word})")
     for file in files:
-        fresh = Counter(_find_words(weakening, file.added_lines))
-        fresh -= Counter(_find_words(weakening, file.removed_lines))
+        fresh = Counter(_find_matches_in_lines(weakening, file.added_lines))
+        fresh -= Counter(_find_matches_in_lines(weakening, file.removed_lines))
         if fresh:
             lines = (line for _, line in file.added_lines if weakening.search(line))
             what = f"{file.path} lowers a safeguard ({next(lines, min(fresh)).strip()[:80]})"
@@ -144,7 +148,9 @@ def _access_conditions(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[str, 
             yield line, found["asked"], {word.casefold() for word in words}
 
 
-def _find_words(pattern: re.Pattern[str], lines: Sequence[tuple[int, str]]) -> Iterator[str]:
+def _find_matches_in_lines(
+    pattern: re.Pattern[str], lines: Sequence[tuple[int, str]]
+) -> Iterator[str]:
     for _, line in lines:
         if len(line) < _MAX_LINE_CHARS and not _SKIPPED_LINE.match(line):
             yield from (found.group(0) for found in pattern.finditer(line))
@@ -350,7 +356,7 @@ def _find_changed_fields(file: PatchedFile) -> Iterator[str]:
         looser = bool(_type_names(old.type) - _type_names(new.type)) or (
             old.value is None is not new.value
         )
-        if (old.checked and (looser or _is_switch(old.value))) or _loses_arguments(
+        if (old.checked and (looser or _is_switch(old.value))) or _has_other_arguments(
             old.value, new.value
         ):
             yield f"{name} is declared otherwise ({was[:60]})"
@@ -390,7 +396,7 @@ def _is_switch(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float)
 
 
-def _loses_arguments(old: ast.expr | None, new: ast.expr | None) -> bool:
+def _has_other_arguments(old: ast.expr | None, new: ast.expr | None) -> bool:
     """Whether the same call has other plain arguments, or fewer."""
     if not isinstance(old, ast.Call) or not isinstance(new, ast.Call):
         return False

@@ -99,7 +99,8 @@ def _find_module_writes(tree: ast.Module | None) -> Iterator[ast.stmt | ast.expr
         match node:
             case ast.Assign(targets=targets):
                 if any(
-                    _writes_into(target, modules) or _writes_names(target) for target in targets
+                    _writes_into_module(target, modules) or _writes_through_namespace(target)
+                    for target in targets
                 ):
                     yield node
             case ast.Call(func=ast.Name(id="setattr"), args=[owner, *_]):
@@ -118,14 +119,14 @@ def _imported_names(nodes: Iterable[ast.AST]) -> set[str]:
     }
 
 
-def _writes_into(target: ast.expr, modules: set[str]) -> bool:
+def _writes_into_module(target: ast.expr, modules: set[str]) -> bool:
     """`sys.path`, `os.environ[...]` and the streams are ordinary; a module's functions are not."""
     if not isinstance(target, ast.Attribute) or _root_name(target) not in modules:
         return False
     return target.attr not in name_set("writable_attributes")
 
 
-def _writes_names(target: ast.expr) -> bool:
+def _writes_through_namespace(target: ast.expr) -> bool:
     """`globals()["f"] = ...`, `sys.modules["m"] = ...`, `thing.__dict__["f"] = ...`."""
     match target:
         case ast.Subscript(value=ast.Call(func=ast.Name(id="globals" | "vars" | "locals"))):

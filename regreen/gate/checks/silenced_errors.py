@@ -51,7 +51,7 @@ def check_silenced_errors(
         ]
         if not is_test(file.path) and not word_pattern("passed_on").search(file.added_text):
             silenced += _describe_broken_rules(file, "quiet")
-        is_all = bool(thresholds or silenced) and _only_silences(file, files)
+        is_all = bool(thresholds or silenced) and _only_silences_errors(file, files)
         certain: ReasonLevel = "deny"
         level: ReasonLevel = certain if is_all else "needs_human"
         tail = ", and does nothing else" if is_all else ""
@@ -98,7 +98,7 @@ def _find_swallowed_errors(file: PatchedFile, kinds: Sequence[str]) -> Iterator[
         if before[dump]:
             before[dump] -= 1
             continue
-        caught = _caught_types(node)
+        caught = _names_of_caught_types(node)
         if caught & _BROAD_EXCEPTIONS or not caught:
             yield f"line {node.lineno} swallows every exception"
         elif caught & raised:
@@ -113,7 +113,9 @@ def _find_swallowers(
     for node in find_nodes(tree, ast.AST):
         match node:
             case ast.ExceptHandler():
-                is_broad = node.type is None or bool(_caught_types(node) & _BROAD_EXCEPTIONS)
+                is_broad = node.type is None or bool(
+                    _names_of_caught_types(node) & _BROAD_EXCEPTIONS
+                )
                 if _has_trivial_body(node.body) or (is_broad and not _uses_exception(node)):
                     yield node
             case ast.With() | ast.AsyncWith():
@@ -184,12 +186,12 @@ def _is_trivial_statement(node: ast.stmt) -> bool:
         case ast.Pass() | ast.Continue() | ast.Break() | ast.Expr():
             return True
         case ast.Return(value=value) | ast.Assign(value=value):
-            return value is None or _is_plain(value)
+            return value is None or _is_constant_or_empty(value)
         case _:
             return False
 
 
-def _is_plain(node: ast.expr) -> bool:
+def _is_constant_or_empty(node: ast.expr) -> bool:
     match node:
         case ast.Constant() | ast.UnaryOp(operand=ast.Constant()):
             return True
@@ -218,7 +220,7 @@ def _find_suppressed_types(
     return None
 
 
-def _caught_types(node: ast.ExceptHandler | ast.With | ast.AsyncWith) -> set[str]:
+def _names_of_caught_types(node: ast.ExceptHandler | ast.With | ast.AsyncWith) -> set[str]:
     match node:
         case ast.ExceptHandler(type=None):
             return set()
@@ -233,7 +235,7 @@ def _caught_types(node: ast.ExceptHandler | ast.With | ast.AsyncWith) -> set[str
             return set()
 
 
-def _only_silences(file: PatchedFile, files: Sequence[PatchedFile]) -> bool:
+def _only_silences_errors(file: PatchedFile, files: Sequence[PatchedFile]) -> bool:
     """Whether the patch does nothing but silence errors."""
     if any(other is not file for other in exclude_tests_and_documents(files)):
         return False
@@ -283,7 +285,7 @@ def check_fallbacks(files: Sequence[PatchedFile]) -> list[CheckReason]:
         answers: list[str] = []
         special: list[str] = []
         if is_parsed(file):
-            silenced += [*_find_hidden_mistakes(file), *_find_wider_nets(file)]
+            silenced += [*_find_hidden_mistakes(file), *_find_wider_exception_values(file)]
             silenced += _find_more_than_doubled_limits(file)
             answers += [
                 *_find_new_defaults(file),
@@ -389,7 +391,7 @@ def _find_quiet_handlers(file: PatchedFile) -> Iterator[str]:
 
 def _find_hidden_mistakes(file: PatchedFile) -> Iterator[str]:
     for node in _new_silent_handlers(file):
-        mistakes = _caught_types(node) & name_set("bug_exceptions")
+        mistakes = _names_of_caught_types(node) & name_set("bug_exceptions")
         if mistakes and not _uses_caught_name(node):
             names = ", ".join(sorted(mistakes))
             yield f":{node.lineno} goes on after {names}, which mistakes raise"
@@ -409,7 +411,7 @@ def _find_suppressors(tree: ast.Module | None) -> Iterator[str]:
 def _find_left_out_items(file: PatchedFile) -> Iterator[str]:
     """`if key not in table: continue` before `table[key]`: failing items are now skipped."""
     lookups = set(_find_lookups(file.old_tree))
-    for node in find_new_nodes(file, _find_skips):
+    for node in find_new_nodes(file, _find_skipping_conditions):
         match node.test:
             case ast.Compare(left=key, ops=[ast.NotIn()], comparators=[owner]) if (
                 ast.unparse(owner),
@@ -420,7 +422,7 @@ def _find_left_out_items(file: PatchedFile) -> Iterator[str]:
                 pass
 
 
-def _find_skips(tree: ast.Module | None) -> Iterator[ast.If]:
+def _find_skipping_conditions(tree: ast.Module | None) -> Iterator[ast.If]:
     for node in find_nodes(tree, ast.If):
         if isinstance(node.body[-1], ast.Continue | ast.Return | ast.Pass):
             yield node
@@ -428,11 +430,11 @@ def _find_skips(tree: ast.Module | None) -> Iterator[ast.If]:
 
 def _find_stand_in_numbers(file: PatchedFile) -> Iterator[str]:
     """`x / (n or 1)`: a number that stands in for one that is zero or missing."""
-    for text in count_gained(file, _find_stand_ins):
+    for text in count_gained(file, _find_numeric_or_defaults):
         yield f": a fixed number stands in ({text[:60]})"
 
 
-def _find_stand_ins(tree: ast.Module | None) -> Iterator[str]:
+def _find_numeric_or_defaults(tree: ast.Module | None) -> Iterator[str]:
     for node in find_nodes(tree, ast.BoolOp):
         last = node.values[-1]
         if not isinstance(node.op, ast.Or) or not isinstance(last, ast.Constant):
@@ -441,7 +443,7 @@ def _find_stand_ins(tree: ast.Module | None) -> Iterator[str]:
             yield ast.unparse(node)
 
 
-def _find_wider_nets(file: PatchedFile) -> Iterator[str]:
+def _find_wider_exception_values(file: PatchedFile) -> Iterator[str]:
     """`on=(OSError,)` that becomes `on=(Exception,)`: errors are chosen by value, too."""
     if fresh := count_gained(file, _find_broad_exceptions_as_values):
         yield f": {min(fresh)} is named as what may be caught"

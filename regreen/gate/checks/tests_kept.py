@@ -214,7 +214,7 @@ def _find_new_skips(file: PatchedFile) -> Iterator[CheckReason]:
     kept = {
         owner
         for owner, marks in gained.items()
-        if not _came_from_outside(owner, marks, before, after)
+        if not _was_inherited_from_outer(owner, marks, before, after)
     }
     if kept and (is_test(file.path) or _may_hold_tests(file)):
         what = f"{file.path}: a test is skipped, or expected to fail, that was not"
@@ -225,7 +225,9 @@ _Skips = defaultdict[str, Counter[str]]
 """How often a definition (its dotted name; "" is the module) is skipped by each mark, which is written out."""
 
 
-def _came_from_outside(owner: str, marks: Counter[str], before: _Skips, after: _Skips) -> bool:
+def _was_inherited_from_outer(
+    owner: str, marks: Counter[str], before: _Skips, after: _Skips
+) -> bool:
     """Whether what the definition stands in has lost each of these marks, as it is written."""
     outer = ["", *accumulate(owner.split(".")[:-1], lambda up, name: f"{up}.{name}")]
     lost = {mark for up in outer for mark in before[up] if before[up][mark] > after[up][mark]}
@@ -312,13 +314,13 @@ class _SkippingModule:
         while waiting:
             node, owner, case, opens = waiting.pop()
             match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_mark(
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_named_skip_mark(
                     name, value, defined
                 ):
                     self.marks.add(name)
                     continue
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if (
-                    opens and not _runs_around(node)
+                    opens and not _runs_around_tests(node)
                 ):
                     owner = f"{owner}.{node.name}" if owner else node.name
                     self.bodies[owner] = "\n".join(ast.dump(part) for part in node.body)
@@ -383,7 +385,7 @@ def _list_running_cases(elements: Sequence[ast.expr]) -> Iterator[str]:
                 yield _dump_case([element])
 
 
-def _runs_around(node: PythonFunction | ast.ClassDef) -> bool:
+def _runs_around_tests(node: PythonFunction | ast.ClassDef) -> bool:
     """Whether it runs around the tests that it stands beside, so that a skip in it is one of theirs."""
     in_use = any("autouse" in ast.dump(decorator) for decorator in node.decorator_list)
     return in_use or node.name in name_set("setup_functions")
@@ -405,7 +407,7 @@ def _dump_case(arguments: Sequence[ast.expr]) -> str:
     return repr([ast.dump(one) for one in arguments])
 
 
-def _is_mark(name: str, value: ast.expr, defined: Set[str]) -> bool:
+def _is_named_skip_mark(name: str, value: ast.expr, defined: Set[str]) -> bool:
     """Whether an assignment names a mark, and puts it on none of what is defined; `pytestmark` skips the module."""
     names = find_nodes(value, ast.Attribute, ast.Name)
     skips = [node for node in names if _is_skip(node)]

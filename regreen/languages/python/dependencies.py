@@ -47,7 +47,7 @@ from regreen.packages.dependency import get_table
 from regreen.packages.manifests_and_locks import read_declared_versions
 from regreen.packages.popular_names import is_popular
 from regreen.runs.trial import Trial
-from regreen.shell.called_scripts import use_setup_call
+from regreen.shell.called_scripts import call_tool_as_in_setup
 
 # Names that a package no longer offers where they are imported from, and where they can be imported from now.
 
@@ -174,7 +174,9 @@ def propose_build_requirements(
 
 def _add_build_requirement(text: str, requirement: str) -> str | None:
     def edit(document: tomlkit.TOMLDocument) -> bool:
-        return _append_string(get_table(document, "build-system").get("requires"), requirement)
+        return _append_to_toml_array(
+            get_table(document, "build-system").get("requires"), requirement
+        )
 
     return _edit_toml(text, edit)
 
@@ -196,7 +198,7 @@ def propose_manifests(
         for package in missing
         if is_imported_by_product(package.module, files, read)
     }
-    for path in _find_manifests(files, read, setup, is_source=bool(used_by_source)):
+    for path in _rank_manifests_for_declaration(files, read, setup, is_source=bool(used_by_source)):
         text = read(path)
         if text is None:
             continue
@@ -236,7 +238,7 @@ _REQUIREMENTS_PATH = re.compile(
 _INCLUDE_LINE = re.compile(r"^-r[ =]?([^\s#]+)|^--requirement[ =]([^\s#]+)", re.MULTILINE)
 
 
-def _find_manifests(
+def _rank_manifests_for_declaration(
     files: Sequence[str], read: ReadText, setup: str, *, is_source: bool
 ) -> list[str]:
     """The manifests where it may be declared, the likeliest first."""
@@ -277,7 +279,7 @@ def find_derived_locks(
     """The lock files made from a manifest, each with the script that regenerates it."""
     for lock, script in _LOCK_COMMANDS.get(path, ()):
         if lock in files:
-            yield lock, use_setup_call(script, setup)
+            yield lock, call_tool_as_in_setup(script, setup)
     for other in files:
         if path.endswith(".in") and other.endswith(".txt"):
             text = read(other) or ""
@@ -337,7 +339,9 @@ def _add_requirement(
             return _add_to_pyproject(text, missing, group)
         case "Pipfile":
             table = "dev-packages" if is_for_tests and "[dev-packages]" in text else "packages"
-            return _edit_toml(text, lambda document: _set_version(document.get(table), missing))
+            return _edit_toml(
+                text, lambda document: _declare_in_table(document.get(table), missing)
+            )
         case "setup.py":
             return _add_to_setup_py(text, missing.requirement, group)
         case _:
@@ -368,7 +372,7 @@ def _edit_toml(text: str, edit: Callable[[tomlkit.TOMLDocument], bool]) -> str |
     return document.as_string() if edit(document) else None
 
 
-def _append_string(array: object, text: str) -> bool:
+def _append_to_toml_array(array: object, text: str) -> bool:
     if not isinstance(array, Array):
         return False
     is_literal = bool(array) and array[-1:][0].as_string().startswith("'")
@@ -376,7 +380,7 @@ def _append_string(array: object, text: str) -> bool:
     return True
 
 
-def _set_version(table: object, missing: MissingDistribution) -> bool:
+def _declare_in_table(table: object, missing: MissingDistribution) -> bool:
     """Declare a distribution as Poetry and Pipenv do: `name = "*"`."""
     if not isinstance(table, Table):
         return False
@@ -395,14 +399,14 @@ def _add_to_pyproject(text: str, missing: MissingDistribution, group: str) -> st
         poetry = get_table(get_table(document, "tool"), "poetry")
         if "dependencies" in poetry:
             own = get_table(get_table(poetry, "group"), group) if group else poetry
-            return _set_version(own.get("dependencies"), missing)
+            return _declare_in_table(own.get("dependencies"), missing)
         if group:
             extras = get_table(get_table(document, "project"), "optional-dependencies")
             return any(
-                _append_string(table.get(group), missing.requirement)
+                _append_to_toml_array(table.get(group), missing.requirement)
                 for table in (extras, get_table(document, "dependency-groups"))
             )
-        return _append_string(
+        return _append_to_toml_array(
             get_table(document, "project").get("dependencies"), missing.requirement
         )
 
@@ -526,7 +530,7 @@ def replace_pin(text: str, name: str, pin: str) -> str | None:
     return match and f"{text[: match.start('spec')]}{pin}{text[match.end('spec') :]}"
 
 
-def find_version(frozen: str, name: str) -> str | None:
+def find_frozen_version(frozen: str, name: str) -> str | None:
     """The version of the distribution in an installer's list."""
     for line in frozen.splitlines():
         found, _, version = line.strip().partition("==")
@@ -535,7 +539,7 @@ def find_version(frozen: str, name: str) -> str | None:
     return None
 
 
-def find_manifests(files: Sequence[str]) -> list[str]:
+def find_files_with_pins(files: Sequence[str]) -> list[str]:
     """The files that may contain a pin."""
     return [
         path
@@ -844,14 +848,14 @@ class PythonDependencies:
         self, name: str, paths: Sequence[str], read: ReadText
     ) -> Iterator[tuple[str, str]]:
         """The manifests that pin the distribution to one version, each with its text without the pin."""
-        for path in find_manifests(paths):
+        for path in find_files_with_pins(paths):
             free = replace_pin(read(path) or "", name, "")
             if free is not None:
                 yield path, free
 
     def move_pin(self, text: str, name: str, listed: str) -> tuple[str, str] | None:
         """The manifest with the version that the installer has listed, and that version; None where it lists none."""
-        version = find_version(listed, name)
+        version = find_frozen_version(listed, name)
         after = replace_pin(text, name, f"=={version}") if version else None
         return (after, version) if after and version else None
 
@@ -874,7 +878,7 @@ class PythonDependencies:
         self, bounds: VersionBounds, release: str, paths: Sequence[str], read: ReadText, setup: str
     ) -> dict[str, str]:
         """The changed manifest that keeps the distribution below a release; empty where none can."""
-        for path in find_manifests(paths):
+        for path in find_files_with_pins(paths):
             after = cap_version(path, read(path) or "", bounds.distribution, release)
             if after is not None:
                 return {path: after}

@@ -15,7 +15,7 @@ from itertools import accumulate
 from regreen.code.paths import is_document, is_vendored
 from regreen.code.python_calls import FunctionNode, is_module, parse_python
 from regreen.domain.ports import Git
-from regreen.languages.python.imports import ModuleMap, count_bindings
+from regreen.languages.python.imports import ModuleMap, find_rebound_names
 
 _MAX_COMMITS, _MAX_PATHS, _MAX_ROUNDS = 50, 60, 3
 _MAX_CHARS, _MAX_DIFF = 400_000, 4_000_000
@@ -65,11 +65,11 @@ def complete_change(git: Git, rev: str, base: str | None, output: str) -> Comple
             list(_read_changes(git, commit.sha, commit.parents[0], words)) if commit.parents else []
         )
         if changes:
-            return _follow_changes(git, rev, commit.sha, changes)
+            return _apply_changes_to_callers(git, rev, commit.sha, changes)
     return None
 
 
-def _follow_changes(
+def _apply_changes_to_callers(
     git: Git, rev: str, sha: str, changes: Sequence[_Change]
 ) -> CompletedChange | None:
     wanted = [
@@ -116,7 +116,7 @@ def _read_changes(git: Git, sha: str, parent: str, words: set[str]) -> Iterator[
     homes = {path: path for path in old if path in new}
     for path in old.keys() - homes.keys():
         ratios = [
-            (_compare(old[path].splitlines(), new[other].splitlines()), other)
+            (_text_similarity(old[path].splitlines(), new[other].splitlines()), other)
             for other in new.keys() - old.keys()
         ]
         ratio, homes[path] = max(ratios, default=(0.0, path))
@@ -130,7 +130,7 @@ def _read_changes(git: Git, sha: str, parent: str, words: set[str]) -> Iterator[
             home = homes[path]
             found = _Change(path, owner, name, home, name)
             if (owner, name) not in after.get(home, {}):
-                found = _find_successor(found, node, after, came)
+                found = _find_replacing_definition(found, node, after, came)
             other = after.get(found.new_path, {}).get((owner, found.new))
             if (
                 other is not None
@@ -163,7 +163,7 @@ def _list_targets(node: ast.AST) -> Sequence[ast.expr]:
     return [node.target] if isinstance(node, ast.AnnAssign) else ()
 
 
-def _find_successor(
+def _find_replacing_definition(
     gone: _Change,
     node: ast.AST,
     after: Mapping[str, _Definitions],
@@ -188,13 +188,13 @@ def _compare_nodes(one: ast.AST, other: ast.AST, old: str, new: str) -> float:
     if type(one) is not type(other):
         return 0.0
     first, second = (
-        ", ".join([repr(name), *map(ast.dump, _list_body(node))])
+        ", ".join([repr(name), *map(ast.dump, _list_body_without_docstring(node))])
         for node, name in ((one, old), (other, new))
     )
-    return _compare(first.replace(f"'{old}'", f"'{new}'").split(", "), second.split(", "))
+    return _text_similarity(first.replace(f"'{old}'", f"'{new}'").split(", "), second.split(", "))
 
 
-def _compare(one: Sequence[str], other: Sequence[str]) -> float:
+def _text_similarity(one: Sequence[str], other: Sequence[str]) -> float:
     if one == other:
         return 1.0
     return min(
@@ -202,7 +202,7 @@ def _compare(one: Sequence[str], other: Sequence[str]) -> float:
     )
 
 
-def _list_body(node: ast.AST) -> list[ast.AST]:
+def _list_body_without_docstring(node: ast.AST) -> list[ast.AST]:
     """What a definition does, without its documentation."""
     body = list(getattr(node, "body", [node]))
     is_text = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
@@ -279,7 +279,7 @@ class _FileUses:
         }
         lines = self.data.splitlines(keepends=True)
         self.starts = [0, *accumulate(map(len, lines))]
-        self.bound = count_bindings(module).keys()
+        self.bound = find_rebound_names(module).keys()
         self.imported: set[str] = set()
         names = {self.change.old, self.change.new} - {""}
         is_free = uses.is_unique and not names & self.bound
@@ -296,16 +296,24 @@ class _FileUses:
         for node in ast.walk(self.module):
             if isinstance(node, ast.Name) and node.id == old in self.locals - self.bound:
                 self._edit(node, new)
-            elif isinstance(node, ast.Attribute) and node.attr == old and self._is_it(node):
+            elif (
+                isinstance(node, ast.Attribute)
+                and node.attr == old
+                and self._refers_to_changed(node)
+            ):
                 end = self._byte_span(node)[1]
                 self.edits.add((end - len(old.encode()), end, new))
-            elif isinstance(node, ast.Constant) and node.value == old and self._names_it(node):
+            elif (
+                isinstance(node, ast.Constant)
+                and node.value == old
+                and self._text_names_changed(node)
+            ):
                 start, end = self._byte_span(node)
                 self.edits.add((start + 1, end - 1, new))
             elif (
                 isinstance(node, ast.keyword)
                 and node.arg == old
-                and self._makes_it(self.around[node])
+                and self._makes_object_of_family(self.around[node])
             ):
                 start = self._byte_span(node)[0]  # a field of a dataclass
                 self.edits.add((start, start + len(old.encode()), new))
@@ -338,7 +346,7 @@ class _FileUses:
                 continue
             if not change.old and whole != source and modules.find_path(whole) == change.path:
                 package, _, last = self.uses.name_module(whole).rpartition(".")
-                self._import_from(node, one, package, f"{last} as {one.asname or one.name}")
+                self._split_import(node, one, package, f"{last} as {one.asname or one.name}")
             is_it = home == change.path or (home is not None and self.uses.is_unique)
             if change.old and one.name in {change.old, change.new} and is_it:
                 is_bound = change.old in self.bound
@@ -346,7 +354,7 @@ class _FileUses:
                 self.locals = self.locals | {local or one.name}
                 written = f"{change.new} as {local}" if local else change.new
                 if home == change.path != change.new_path and one.name == change.old:
-                    self._import_from(node, one, self.uses.name_module(source), written)
+                    self._split_import(node, one, self.uses.name_module(source), written)
                 elif one.name == change.old != change.new:
                     self._edit(one, written)
         if (
@@ -361,7 +369,7 @@ class _FileUses:
                 f"from {self._write_module(node, self.uses.name_module(source))} import {names}",
             )
 
-    def _import_from(self, node: ast.ImportFrom, one: ast.alias, module: str, name: str) -> None:
+    def _split_import(self, node: ast.ImportFrom, one: ast.alias, module: str, name: str) -> None:
         """Take one name out of an import and import it from a module."""
         rest = ", ".join(ast.unparse(other) for other in node.names if other is not one)
         kept = [f"from {'.' * node.level}{node.module or ''} import {rest}"] if rest else []
@@ -376,7 +384,7 @@ class _FileUses:
         is_inside = package and f"{module}.".startswith(f"{package}.")
         return "." * node.level + module[len(package) + 1 :] if is_inside else module
 
-    def _is_it(self, node: ast.AST) -> bool:
+    def _refers_to_changed(self, node: ast.AST) -> bool:
         """Whether an expression stands for what changed."""
         if isinstance(node, ast.Name):
             return node.id in self.locals
@@ -386,28 +394,28 @@ class _FileUses:
         }:
             return False
         words = ast.unparse(node.value)
-        return self._is_instance(node.value) or (
+        return self._is_object_of_changed_class(node.value) or (
             self.uses.is_unique and words.partition(".")[0] not in self.imported
         )
 
-    def _is_instance(self, value: ast.AST) -> bool:
+    def _is_object_of_changed_class(self, value: ast.AST) -> bool:
         """Whether an expression is known to be the class, or an object of it or of a subclass."""
         words = ast.unparse(value)
         if words in {"self", "cls", "super()"}:
             return self._find_class(value) in self.uses.family
-        return self._makes_it(value) or words.rpartition(".")[2] in self.uses.family
+        return self._makes_object_of_family(value) or words.rpartition(".")[2] in self.uses.family
 
-    def _makes_it(self, node: ast.AST) -> bool:
+    def _makes_object_of_family(self, node: ast.AST) -> bool:
         return (
             isinstance(node, ast.Call)
             and ast.unparse(node.func).rpartition(".")[2] in self.uses.family
         )
 
-    def _names_it(self, node: ast.Constant) -> bool:
+    def _text_names_changed(self, node: ast.Constant) -> bool:
         """Whether a text is an entry of `__all__`, or the second argument of `getattr`, `patch.object` and the like."""
         outer = self.around[node]
         if isinstance(outer, ast.Call) and outer.args[1:2] == [node]:
-            return self.uses.is_unique or self._is_instance(outer.args[0])
+            return self.uses.is_unique or self._is_object_of_changed_class(outer.args[0])
         listing = self.around.get(outer)
         return (
             isinstance(listing, ast.Assign)

@@ -99,8 +99,8 @@ class _UseFinder:
         self.tree = tree
         self.path = path
         self.modules = modules
-        self.guarded = _guarded_nodes(tree)
-        self.stores = count_bindings(tree)
+        self.guarded = _ids_of_guarded_nodes(tree)
+        self.stores = find_rebound_names(tree)
         self.members, self.aliases = self._local_imports()
         self.own = {
             n.name for n in tree.body if isinstance(n, FunctionNode | ast.ClassDef)
@@ -219,7 +219,7 @@ def imported_files(text: str | bytes, path: str, modules: ModuleMap) -> Iterator
                     yield found
 
 
-def count_bindings(tree: ast.Module) -> dict[str, int]:
+def find_rebound_names(tree: ast.Module) -> dict[str, int]:
     """Names bound anywhere in the file by something else than one import or one definition at the top."""
     found: dict[str, int] = {}
     tops = {id(n) for n in tree.body}
@@ -236,7 +236,7 @@ def count_bindings(tree: ast.Module) -> dict[str, int]:
     return found
 
 
-def _guarded_nodes(tree: ast.Module) -> set[int]:
+def _ids_of_guarded_nodes(tree: ast.Module) -> set[int]:
     """Nodes under a `try` with handlers or a condition: what is missing there may be meant to be missing."""
     inside: set[int] = set()
     for node in ast.walk(tree):

@@ -152,7 +152,7 @@ def _find_missing_plugins(output: str) -> Iterator[MissingDistribution]:
     ]
     named += [("pytest_settings", match[1]) for match in _UNKNOWN_SETTING.finditer(output)]
     for table, name in named:
-        if plugin := _find_plugin(_load_tables()[table], name):
+        if plugin := _find_plugin_row(_load_tables()[table], name):
             yield MissingDistribution(plugin, name)
     for match in _MISSING_PLUGINS.finditer(output):
         for wanted in match[1].split(","):
@@ -161,7 +161,7 @@ def _find_missing_plugins(output: str) -> Iterator[MissingDistribution]:
                 yield MissingDistribution(name, name, bound=bound.strip())
 
 
-def _find_plugin(table: Mapping[str, str], name: str) -> str | None:
+def _find_plugin_row(table: Mapping[str, str], name: str) -> str | None:
     """The row of a name; a long option also stands for those that it begins: `--cov` for `--cov-report`."""
     if name in table or not name.startswith("--"):
         return table.get(name)

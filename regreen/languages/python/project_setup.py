@@ -35,14 +35,14 @@ from regreen.domain.errors import AnalysisFailed
 from regreen.domain.ports import Git
 from regreen.languages.python.missing_modules import find_imports_of_build, find_imports_of_tests
 from regreen.languages.python.test_tools import COLLECTORS
-from regreen.packages.dependency import find_line, get_list, get_table
+from regreen.packages.dependency import find_first_line_with, get_list, get_table
 from regreen.packages.manifests_and_locks import read_declared
 from regreen.packages.python_version import choose_python_version, convert_poetry_bounds
 from regreen.packages.requirement_file import read_requirement_lines
 from regreen.packages.runner_installs import read_runner_file
 from regreen.packages.setup_command import WRITE_PINS
-from regreen.packages.setup_inputs import path_in_tree
-from regreen.shell.called_scripts import expand_rules
+from regreen.packages.setup_inputs import resolve_path_in_tree
+from regreen.shell.called_scripts import expand_make_rules
 from regreen.shell.parse import find_commands
 from regreen.shell.tools import identify_tool, split_runner
 
@@ -137,7 +137,7 @@ class PythonProjects:
         files, command = commit.files, commit.command
         interpreter = _infer_interpreter(commit)
         version = interpreter.value if interpreter else None
-        test = _infer_test(files)
+        test = _infer_test_command(files)
         plain = Environment(self.name, interpreter, test=test, python=version)
         before = commit.day + _SLACK if commit.day else None
         if (from_job := self._use_workflow_job(commit, plain, before)) is not None:
@@ -163,14 +163,14 @@ class PythonProjects:
         if _names_collector(commit.command) and not _names_collector(job.test):
             setup = f"{setup}\npython -m pip install -q pytest"
         setup_from = Inferred(setup, job.source)
-        test = Inferred(_reduce_test_script(job.test, commit.files), job.source)
+        test = Inferred(_reduce_to_test_call(job.test, commit.files), job.source)
         if job.version and job.version in commit.versions:
             interpreter = Inferred(job.version, job.source)
             plain = replace(plain, interpreter=interpreter, python=job.version)
         return replace(plain, setup=setup_from, test=test)
 
 
-def _reduce_test_script(script: str, files: RepositoryFiles) -> str:
+def _reduce_to_test_call(script: str, files: RepositoryFiles) -> str:
     """The test call alone of a script that wraps it or does more, where neither folder nor variables are changed."""
     commands = list(find_commands(script))
     calls = [one.arguments for one in commands if _is_test_call(one.arguments)]
@@ -201,7 +201,7 @@ def _infer_interpreter(commit: ProjectCommit) -> Inferred | None:
             version,
         ):
             if mark in text:
-                return Inferred(version, f"{path}:{find_line(text, mark)}")
+                return Inferred(version, f"{path}:{find_first_line_with(text, mark)}")
     return Inferred(version, "the commit's date")
 
 
@@ -232,13 +232,13 @@ def _without_coverage(words: Sequence[str]) -> list[str]:
 # -- the test command of task runners --------------------------------------------------------------------------------
 
 
-def _infer_test(files: RepositoryFiles) -> Inferred | None:
+def _infer_test_command(files: RepositoryFiles) -> Inferred | None:
     """The call of a task runner that tests, else pytest over what the tree has of tests."""
-    for path, script in _read_targets(files):
+    for path, script in _read_test_targets(files):
         for command in find_commands(script):
             words = _without_coverage(split_runner(command.arguments)[1])
             if words and "{" not in " ".join(words) and _is_test_call(words):
-                source = f"{path}:{find_line(files.read(path), words[0])}"
+                source = f"{path}:{find_first_line_with(files.read(path), words[0])}"
                 return Inferred(_plain_test_call(words, files), source)
     tests = sorted(path for path in files.paths if is_module(path) and is_test(path))
     return Inferred(_plain_test_call(["pytest"], files), tests[0]) if tests else None
@@ -273,7 +273,7 @@ def _holds_tests(word: str, files: RepositoryFiles) -> bool:
     return bool(place) and any(is_module(path) and is_test(path) for path in inside)
 
 
-def _read_targets(files: RepositoryFiles) -> Iterator[tuple[str, str]]:
+def _read_test_targets(files: RepositoryFiles) -> Iterator[tuple[str, str]]:
     """What the test targets of tox, nox, make and just run, as shell text."""
     testenv = read_section(files.read("tox.ini"), "testenv")
     script = re.sub(r"\{posargs[^}]{0,200}\}", "", testenv.get("commands", ""))
@@ -287,7 +287,7 @@ def _read_targets(files: RepositoryFiles) -> Iterator[tuple[str, str]]:
     for path in ("Makefile", "GNUmakefile", "makefile", "justfile"):
         for target in ("test", "tests", "check"):
             if path in files.paths:
-                yield path, expand_rules(files.read(path), [target])
+                yield path, expand_make_rules(files.read(path), [target])
 
 
 # -- setups from the manifests ----------------------------------------------------------------------------------------
@@ -362,8 +362,8 @@ def infer_python_setups(
         words += [f" --group {word}" for word in project.groups]
         sync = f"uv sync -q --active --frozen{''.join(words)}"
         more = [
-            *_pin_versions("uv.lock"),
-            _make_line([word for word, _ in named], _Installer(_UV_INSTALL)),
+            *_lines_that_pin_versions("uv.lock"),
+            _make_install_line([word for word, _ in named], _Installer(_UV_INSTALL)),
         ]
         yield Inferred("\n".join([*start, sync, *(more if named else [])]), "uv.lock:1")
     project = replace(project, requirements=(*project.requirements, *named))
@@ -395,19 +395,19 @@ def infer_python_setups(
         again = PIP_INSTALL if by_pip else in_place.as_of_day
         build = f"{get_tools}; {PIP_INSTALL} --no-build-isolation -e ."
         lines.append(f"{again} --no-deps -e . || mkdir {_UNBUILT} 2>/dev/null || {{ {build}; }}")
-        places = _list_places(project.requirements, project.place)
+        places = _list_source_places(project.requirements, project.place)
         for lock in filter(files.paths.__contains__, _load_knowledge().pinning_locks):
-            pinned = [*start, *_pin_versions(lock), *lines]
+            pinned = [*start, *_lines_that_pin_versions(lock), *lines]
             yield Inferred("\n".join(pinned), f"{lock}:1, {places}")
         yield Inferred("\n".join([*start, *lines]), places)
     wanted = (*project.own, *project.requirements)
     lines = [*start, *_requirement_lines(wanted, install)]
     if any(path.startswith("src/") and path.endswith("/__init__.py") for path in files.paths):
         lines.append(_IMPORT_FROM_SRC)
-    yield Inferred("\n".join(lines), _list_places(wanted, "") or "the command")
+    yield Inferred("\n".join(lines), _list_source_places(wanted, "") or "the command")
 
 
-def _pin_versions(lock: str) -> list[str]:
+def _lines_that_pin_versions(lock: str) -> list[str]:
     """Makes the versions of a lock file count for what is installed after it, without the tool that wrote it."""
     return [
         shlex.join([_PYTHON, "-c", WRITE_PINS, lock, "/tmp/pins.txt"]),  # noqa: S108 - in the box
@@ -415,7 +415,7 @@ def _pin_versions(lock: str) -> list[str]:
     ]
 
 
-def _list_places(requirements: Iterable[tuple[str, str]], first: str) -> str:
+def _list_source_places(requirements: Iterable[tuple[str, str]], first: str) -> str:
     """The files that requirements come from, each with the line of the first."""
     places: dict[str, str] = {}
     for place in (first, *(place for _, place in requirements)):
@@ -440,11 +440,13 @@ class _Installer:
 
 
 def _make_installer(before: date | None, python: str | None) -> _Installer:
-    as_of_day = _install_as_of(before, python)
+    as_of_day = _installer_command_as_of(before, python)
     if before is None:
         return _Installer(as_of_day)
     later = before + _LATER
-    return _Installer(as_of_day, f"{_install_as_of(later, python)} --exclude-newer {later}")
+    return _Installer(
+        as_of_day, f"{_installer_command_as_of(later, python)} --exclude-newer {later}"
+    )
 
 
 def _read_installer(setup: str) -> _Installer:
@@ -453,7 +455,7 @@ def _read_installer(setup: str) -> _Installer:
     return _Installer(found[0], later[0] if later else "") if found else _Installer(PIP_INSTALL)
 
 
-def _install_as_of(before: date | None, python: str | None) -> str:
+def _installer_command_as_of(before: date | None, python: str | None) -> str:
     """What installs in the versions of a day; with the later build tools that build packages of before PEP 517 and PEP 660.
 
     A pytest of before its interpreter cannot rewrite the assertions of that.
@@ -476,7 +478,7 @@ def _install_project(
     Before pip, which knows no day, come the requirements. Where the project cannot be built yet, that is marked.
     """
     own = [word for word, _ in project.own]
-    before_pip = f"{_make_line(own, install).rstrip(';')}; " if own else ""
+    before_pip = f"{_make_install_line(own, install).rstrip(';')}; " if own else ""
     pip = f"{PIP_INSTALL} -e . || mkdir -p {_UNBUILT}"
     extras = f"[{','.join(project.extras)}]" if project.extras else ""
     place = shlex.quote(f".{extras}")
@@ -495,10 +497,10 @@ def _install_project(
 
 def make_install_line(requirements: Sequence[str], setup: str = "") -> str:
     """The shell line that installs what can be had of the requirements after `setup`, as of the day that it says."""
-    return _make_line(requirements, _read_installer(setup))
+    return _make_install_line(requirements, _read_installer(setup))
 
 
-def _make_line(requirements: Sequence[str], install: _Installer) -> str:
+def _make_install_line(requirements: Sequence[str], install: _Installer) -> str:
     singly = " ".join(_install_singly(word, install) for word in requirements)
     if len(requirements) == 1:
         return singly
@@ -523,7 +525,7 @@ def _install_singly(requirement: str, install: _Installer) -> str:
 
 def _requirement_lines(requirements: Iterable[tuple[str, str]], install: _Installer) -> list[str]:
     words = [word for word, _ in requirements if word != "pytest"]
-    return [f"{install.as_of_day} pytest", *([_make_line(words, install)] if words else [])]
+    return [f"{install.as_of_day} pytest", *([_make_install_line(words, install)] if words else [])]
 
 
 def _version_lines(files: RepositoryFiles) -> list[str]:
@@ -551,9 +553,9 @@ def _read_project(files: RepositoryFiles) -> _PythonProject:
     )
     line = 1
     if extras:
-        line = find_line(files.read(place), extras[0])
+        line = find_first_line_with(files.read(place), extras[0])
     known = {path.removeprefix("src/").split("/")[0].lower() for path in files.paths}
-    own = _select_requirements(_own_requirements(files, pyproject), known)
+    own = _select_requirements(_requirements_of_project(files, pyproject), known)
     wanted = _select_requirements(_find_requirements(files, pyproject), known)
     return _PythonProject(
         is_installable, f"{place}:{line}" if place else "", extras, groups, own, wanted
@@ -582,7 +584,7 @@ def _select_requirements(
     """Those that an index serves and a test run may need; each name is added to `known`, so that it is taken once."""
     found: list[tuple[str, str]] = []
     for written, where in listed:
-        requirement = _plain_requirement(written)
+        requirement = _keep_index_requirement(written)
         name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0].lower().replace("-", "_")
         skipped = _load_knowledge().not_for_tests.fullmatch(name.replace("_", "-"))
         if name and not skipped and name not in known:
@@ -591,7 +593,7 @@ def _select_requirements(
     return tuple(found[:_MAX_REQUIREMENTS])
 
 
-def _plain_requirement(written: str) -> str:
+def _keep_index_requirement(written: str) -> str:
     """A requirement that an index serves, as pip takes it; of one that pip cannot read, the name; "" for any other."""
     try:
         return "" if Requirement(written).url else written.strip()
@@ -635,10 +637,10 @@ def _find_requirements(
     """Requirements as they are written, with the place of each."""
     seen: set[str] = set()
     for path in _find_requirements_files(files):
-        yield from _find_listed(files, path, seen)
+        yield from _list_requirements_with_includes(files, path, seen)
     text = files.read("pyproject.toml")
     for written in _pyproject_groups(pyproject):
-        yield written, f"pyproject.toml:{find_line(text, written[:40])}"
+        yield written, f"pyproject.toml:{find_first_line_with(text, written[:40])}"
     yield from _tox_requirements(files, seen)
     text = files.read("noxfile.py")
     sessions = _find_test_sessions(text)
@@ -648,8 +650,8 @@ def _find_requirements(
             yield f"{package.name}{package.spec}", f"noxfile.py:{package.line}"
     text = files.read("setup.py")
     for written in _read_setup_py(text)[1]:
-        yield written, f"setup.py:{find_line(text, written)}"
-    yield from _declared_requirements(files, "Pipfile")
+        yield written, f"setup.py:{find_first_line_with(text, written)}"
+    yield from _requirements_declared_in(files, "Pipfile")
 
 
 def _find_test_sessions(noxfile: str) -> list[range]:
@@ -677,7 +679,7 @@ def _find_requirements_files(files: RepositoryFiles) -> list[str]:
     return [*next((listed for listed in found if listed), []), "requirements.txt"]
 
 
-def _own_requirements(
+def _requirements_of_project(
     files: RepositoryFiles, pyproject: dict[str, object]
 ) -> Iterator[tuple[str, str]]:
     """What installing the project brings along."""
@@ -690,14 +692,14 @@ def _own_requirements(
     text = files.read("pyproject.toml")
     for item in written:
         if isinstance(item, str):
-            yield item, f"pyproject.toml:{find_line(text, item[:40])}"
-    yield from _declared_requirements(files, "setup.cfg")
+            yield item, f"pyproject.toml:{find_first_line_with(text, item[:40])}"
+    yield from _requirements_declared_in(files, "setup.cfg")
     text = files.read("setup.py")
     for item in _read_setup_py(text)[2]:
-        yield item, f"setup.py:{find_line(text, item)}"
+        yield item, f"setup.py:{find_first_line_with(text, item)}"
 
 
-def _declared_requirements(files: RepositoryFiles, path: str) -> Iterator[tuple[str, str]]:
+def _requirements_declared_in(files: RepositoryFiles, path: str) -> Iterator[tuple[str, str]]:
     for package in read_declared(path, files.read(path)).dependencies:
         if package.source == "index":
             spec = package.spec if package.spec[:1] in set("<>=!~") else ""
@@ -710,30 +712,34 @@ def _tox_requirements(files: RepositoryFiles, seen: set[str]) -> Iterator[tuple[
     for line in read_section(text, "testenv").get("deps", "").splitlines():
         word = line.strip()
         if word.startswith("-r"):
-            listed = path_in_tree("", word[2:].strip().removeprefix("{toxinidir}/"))
-            yield from _find_listed(files, listed or "", seen)
+            listed = resolve_path_in_tree("", word[2:].strip().removeprefix("{toxinidir}/"))
+            yield from _list_requirements_with_includes(files, listed or "", seen)
         elif word and not re.match(r"[-{#.]|[\w{},!.-]+:\s", word):
-            yield word, f"tox.ini:{find_line(text, word)}"
+            yield word, f"tox.ini:{find_first_line_with(text, word)}"
 
 
-def _find_listed(files: RepositoryFiles, path: str, seen: set[str]) -> Iterator[tuple[str, str]]:
+def _list_requirements_with_includes(
+    files: RepositoryFiles, path: str, seen: set[str]
+) -> Iterator[tuple[str, str]]:
     """The lines of a requirements file, and of those that it includes; each file is read once and added to `seen`.
 
     Raises:
         AnalysisFailed: there are too many of them.
     """
-    reading = [_read_listed(files, path, seen)]
+    reading = [_read_requirements_file(files, path, seen)]
     while reading:
         written, place = next(reading[-1], ("", ""))
         if place:
             yield written, place
         elif written:
-            reading.append(_read_listed(files, written, seen))
+            reading.append(_read_requirements_file(files, written, seen))
         else:
             reading.pop()
 
 
-def _read_listed(files: RepositoryFiles, path: str, seen: set[str]) -> Iterator[tuple[str, str]]:
+def _read_requirements_file(
+    files: RepositoryFiles, path: str, seen: set[str]
+) -> Iterator[tuple[str, str]]:
     """The lines of one requirements file with their places; an included file has none."""
     if path in seen or path not in files.paths:
         return
@@ -746,7 +752,7 @@ def _read_listed(files: RepositoryFiles, path: str, seen: set[str]) -> Iterator[
         if line.requirement:
             yield line.requirement, f"{path}:{line.number}"
         for name, value in line.options:
-            if name == "-r" and (included := path_in_tree(folder, value)):
+            if name == "-r" and (included := resolve_path_in_tree(folder, value)):
                 yield included, ""
 
 

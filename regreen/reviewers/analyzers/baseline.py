@@ -88,7 +88,7 @@ class Diagnostic:
 _MAX_MENDED_CHARACTERS = 400
 
 
-def mend_lines(rows: Sequence[str], mend: tuple[str, str] | None) -> str | None:
+def replace_single_match(rows: Sequence[str], mend: tuple[str, str] | None) -> str | None:
     """These rows with the one place that a pattern finds in them replaced; None where it finds none or several."""
     text = "\n".join(row.removesuffix("\r") for row in rows)
     if mend is None or len(text) > _MAX_MENDED_CHARACTERS:
@@ -142,7 +142,7 @@ def make_analyzer_claim(
     )
 
 
-def new_diagnostics(
+def select_new_diagnostics(
     context: ReviewContext,
     head_hits: Sequence[Diagnostic],
     base_hits: Callable[[], Sequence[Diagnostic]],

@@ -20,8 +20,8 @@ from regreen.reviewers.analyzers.baseline import (
     Diagnostic,
     commentable_range,
     make_analyzer_claim,
-    mend_lines,
-    new_diagnostics,
+    replace_single_match,
+    select_new_diagnostics,
 )
 from regreen.reviewers.analyzers.correctness import base_python_texts, head_python_texts
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
@@ -81,7 +81,7 @@ def find_statement_bugs(tree: ast.Module) -> Iterator[BugPlace]:
 
 
 def _check_function(node: FunctionNode) -> Iterator[BugPlace]:
-    own = list(own_nodes(node))
+    own = list(walk_own_nodes_of_function(node))
     once = _single_assignments(node, own)
     yield from _find_discarded_results(own, once)
     yield from _find_uncaptured_output(own, once)
@@ -91,7 +91,7 @@ def _check_function(node: FunctionNode) -> Iterator[BugPlace]:
         yield from _find_lazy_reads_after_close(block, once)
 
 
-def own_nodes(node: FunctionNode) -> Iterator[ast.AST]:
+def walk_own_nodes_of_function(node: FunctionNode) -> Iterator[ast.AST]:
     """The nodes of a function, without those of functions and classes in it."""
     waiting: list[ast.AST] = list(node.body)
     while waiting:
@@ -260,7 +260,7 @@ def _find_endless_recursion(node: FunctionNode, own: Sequence[ast.AST]) -> Itera
 
 
 def _statement_blocks(node: FunctionNode) -> Iterator[list[ast.stmt]]:
-    for inner in (node, *own_nodes(node)):
+    for inner in (node, *walk_own_nodes_of_function(node)):
         for part in ("body", "orelse", "finalbody"):
             block = getattr(inner, part, None)
             if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
@@ -305,12 +305,12 @@ def _consumes_name(statement: ast.stmt, name: str) -> bool:
             left = (ast.Break, ast.Return, ast.Raise)
             return found == name and not any(isinstance(n, left) for s in body for n in ast.walk(s))
         case ast.Assign() | ast.Return() | ast.Expr() | ast.AugAssign():
-            return any(_is_consumer(n, name) for n in _certainly_evaluated(statement))
+            return any(_is_consumer(n, name) for n in _walk_certainly_evaluated(statement))
         case _:
             return False
 
 
-def _certainly_evaluated(node: ast.AST) -> Iterator[ast.AST]:
+def _walk_certainly_evaluated(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes that a statement certainly evaluates: none behind a condition, in a lambda or in a comprehension's body."""
     yield node
     match node:
@@ -318,7 +318,7 @@ def _certainly_evaluated(node: ast.AST) -> Iterator[ast.AST]:
             return
         case _:
             for child in ast.iter_child_nodes(node):
-                yield from _certainly_evaluated(child)
+                yield from _walk_certainly_evaluated(child)
 
 
 def _is_consumer(node: ast.AST, name: str) -> bool:
@@ -364,7 +364,7 @@ def _find_lazy_reads_after_close(
         for later in block[at + 1 :]:
             for name in sorted(lazy):
                 if _consumes_name(later, name) or any(
-                    _is_consumer(n, name) for n in _certainly_evaluated(later)
+                    _is_consumer(n, name) for n in _walk_certainly_evaluated(later)
                 ):
                     yield (
                         later,
@@ -496,10 +496,10 @@ def _check_class(node: ast.ClassDef, tree: ast.Module) -> Iterator[BugPlace]:
         for n in ast.walk(own)
     ):
         return
-    everywhere = _attributes_set(base, made) | {
+    everywhere = _names_of_assigned_attributes(base, made) | {
         n for c in (node, base) for s in c.body for n in _member_names(s)
     }
-    missing = _attributes_set(made) - _attributes_set(node) - everywhere
+    missing = _names_of_assigned_attributes(made) - _names_of_assigned_attributes(node) - everywhere
     for inner in ast.walk(node):
         match inner:
             case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Load()) if (
@@ -515,7 +515,7 @@ def _check_class(node: ast.ClassDef, tree: ast.Module) -> Iterator[BugPlace]:
                 pass
 
 
-def _attributes_set(node: ast.AST, without: ast.AST | None = None) -> set[str]:
+def _names_of_assigned_attributes(node: ast.AST, without: ast.AST | None = None) -> set[str]:
     left = {id(n) for n in ast.walk(without)} if without is not None else set()
     return {
         n.attr
@@ -592,7 +592,7 @@ def _functions_without_result(tree: ast.Module) -> set[str]:
         and not n.decorator_list
         and not any(
             isinstance(i, ast.Yield | ast.YieldFrom) or (isinstance(i, ast.Return) and i.value)
-            for i in own_nodes(n)
+            for i in walk_own_nodes_of_function(n)
         )
     }
 
@@ -735,7 +735,7 @@ class BugPatterns:
         """Report what is new against the merge base."""
         files = head_python_texts(context)
         found = [hit for path, text in files.items() for hit in find_bug_patterns(path, text)]
-        new = new_diagnostics(
+        new = select_new_diagnostics(
             context,
             found,
             lambda: [
@@ -859,7 +859,7 @@ def _find_unfilled_texts(
 
 def _find_unawaited(path: str, tree: ast.Module) -> Iterator[Diagnostic]:
     """Coroutines of this module that are used as operands, conditions or containers instead of being awaited."""
-    times = Counter(name for node in ast.walk(tree) for name in names_bound(node))
+    times = Counter(name for node in ast.walk(tree) for name in names_bound_by_node(node))
     coroutines = {
         n.name
         for n in tree.body
@@ -869,7 +869,7 @@ def _find_unawaited(path: str, tree: ast.Module) -> Iterator[Diagnostic]:
         and not any(isinstance(inner, ast.Yield) for inner in ast.walk(n))
     }
     for node in ast.walk(tree) if coroutines else ():
-        for value in _operands_used(node):
+        for value in _operands_of_node(node):
             if (
                 isinstance(value, ast.Call)
                 and isinstance(value.func, ast.Name)
@@ -881,7 +881,7 @@ def _find_unawaited(path: str, tree: ast.Module) -> Iterator[Diagnostic]:
                 )
 
 
-def names_bound(node: ast.AST) -> Iterator[str]:
+def names_bound_by_node(node: ast.AST) -> Iterator[str]:
     """The name that this node itself binds."""
     if isinstance(node, FunctionNode | ast.ClassDef):
         yield node.name
@@ -893,7 +893,7 @@ def names_bound(node: ast.AST) -> Iterator[str]:
         yield (node.asname or node.name).split(".", maxsplit=1)[0]
 
 
-def _operands_used(node: ast.AST) -> Iterator[ast.expr]:
+def _operands_of_node(node: ast.AST) -> Iterator[ast.expr]:
     """The operands, conditions and containers that a node uses."""
     match node:
         case ast.If() | ast.While() | ast.IfExp() | ast.Assert():
@@ -970,7 +970,7 @@ def _has_only_own_members(node: ast.ClassDef) -> bool:
 
 def _member_names(child: ast.stmt) -> Iterator[str]:
     for inner in [child] if isinstance(child, FunctionNode | ast.ClassDef) else ast.walk(child):
-        yield from names_bound(inner)
+        yield from names_bound_by_node(inner)
 
 
 def _self_attributes_read(node: ast.ClassDef) -> Iterator[ast.Attribute]:
@@ -1039,7 +1039,9 @@ def _make_claim(hit: Diagnostic, context: ReviewContext) -> Claim:
         confidence=pattern.confidence,
         excerpt="\n".join(own)[:500],
         source="mistakes",
-        # `new_diagnostics` has decided that the change causes it
+        # `select_new_diagnostics` has decided that the change causes it
         anywhere=True,
-        suggestion=mend_lines(own, pattern.mend) if place == (hit.line, hit.end_line) else None,
+        suggestion=replace_single_match(own, pattern.mend)
+        if place == (hit.line, hit.end_line)
+        else None,
     )

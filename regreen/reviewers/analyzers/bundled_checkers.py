@@ -33,14 +33,14 @@ class Checkout:
     paths: dict[str, str] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
 
-    def unread_diagnostics(self) -> list[Diagnostic]:
+    def diagnostics_for_unread_files(self) -> list[Diagnostic]:
         """One hit for each file that is not there."""
         why = "its path cannot be laid out beside the other files"
         return [Diagnostic(UNREAD_RULE, path, 1, 1, why) for path in self.refused]
 
 
 @contextmanager
-def check_out(
+def write_temporary_checkout(
     files: Mapping[str, str | bytes] | Iterable[tuple[str, str | bytes]],
 ) -> Iterator[Checkout]:
     """A temporary folder holding these files. Nothing in it is ever imported or run.
@@ -102,7 +102,7 @@ def run_ruff(
     """
     if not files:
         return []
-    with check_out(files) as laid:
+    with write_temporary_checkout(files) as laid:
         command = [
             *(
                 _find_ruff(),
@@ -131,7 +131,7 @@ def run_ruff(
             for row in json.loads(done.stdout)
             if (hit := _parse_diagnostic(row, laid.paths, files))
         ]
-        return [*found, *laid.unread_diagnostics()]
+        return [*found, *laid.diagnostics_for_unread_files()]
 
 
 def _find_ruff() -> str:
@@ -205,7 +205,7 @@ def run_pyright(
     """
     if not targets:
         return []
-    with check_out(files) as laid:
+    with write_temporary_checkout(files) as laid:
         root = laid.root
         config = {
             "include": sorted(set(targets) & set(laid.paths.values())),
@@ -224,7 +224,7 @@ def run_pyright(
             h for row in _parse_rows(output) if (h := _parse_pyright_diagnostic(row, laid.paths))
         ]
         wanted = {*rules, UNREAD_RULE}
-        return [*(h for h in found if h.rule in wanted), *laid.unread_diagnostics()]
+        return [*(h for h in found if h.rule in wanted), *laid.diagnostics_for_unread_files()]
 
 
 def _run_command(options: Sequence[str], root: Path) -> bytes:

@@ -36,9 +36,9 @@ from regreen.reviewers.analyzers.baseline import (
     commentable_range,
     find_base_files,
     make_analyzer_claim,
-    mend_lines,
-    new_diagnostics,
+    replace_single_match,
     rule_confidence,
+    select_new_diagnostics,
 )
 from regreen.reviewers.analyzers.bundled_checkers import UNREAD_RULE
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
@@ -383,7 +383,7 @@ class Ruff:
         base = cache(
             lambda: _split_unread(bundled_checkers.run_ruff(base_python_texts(context), rules))[0]
         )
-        new = new_diagnostics(
+        new = select_new_diagnostics(
             context,
             sound,
             base,
@@ -503,7 +503,7 @@ class Pyright:
         around = _surrounding_files(context, context.head, laid)
         found, lost = _split_unread(bundled_checkers.run_pyright(around, (*files, *relying), rules))
         unread = tuple(u for u in lost if u.path in files)
-        new = new_diagnostics(
+        new = select_new_diagnostics(
             context,
             found,
             base,
@@ -653,9 +653,10 @@ def make_claim(
         source=f"{tool} ({hit.rule})",
         head=message,
         base="not reported",
-        # `new_diagnostics` has decided that the change causes it
+        # `select_new_diagnostics` has decided that the change causes it
         anywhere=True,
-        suggestion=hit.suggestion or mend_lines(rows[hit.line - 1 : hit.end_line], rule.mend)
+        suggestion=hit.suggestion
+        or replace_single_match(rows[hit.line - 1 : hit.end_line], rule.mend)
         if place == (hit.line, hit.end_line)
         else None,
     )

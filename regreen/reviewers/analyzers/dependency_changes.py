@@ -17,7 +17,7 @@ from regreen.domain.models import EnvSpec, SkippedReviewer, UnreadFile
 from regreen.packages.concerns import Concern, find_concerns, find_lock_mismatch
 from regreen.packages.dependency import DeclaredPackages, Dependency
 from regreen.packages.manifests_and_locks import is_manifest, read_declared
-from regreen.packages.popular_names import Ecosystem, is_valid, normalise_name
+from regreen.packages.popular_names import Ecosystem, is_valid_package_name, normalise_name
 from regreen.reviewers.analyzers.baseline import make_analyzer_claim
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 
@@ -38,7 +38,9 @@ class IndexAnswer:
 IndexAnswers = Mapping[tuple[Ecosystem, str], IndexAnswer]
 
 
-def packages_to_ask(before: DeclaredPackages, after: DeclaredPackages) -> tuple[Dependency, ...]:
+def select_new_index_packages(
+    before: DeclaredPackages, after: DeclaredPackages
+) -> tuple[Dependency, ...]:
     """The packages of an index that are new or have a new version."""
     known = {
         (package.ecosystem, normalise_name(package.ecosystem, package.name), package.spec)
@@ -49,7 +51,7 @@ def packages_to_ask(before: DeclaredPackages, after: DeclaredPackages) -> tuple[
         for package in after.dependencies
         if package.source == "index"
         and package.ecosystem in {"pypi", "npm"}
-        and is_valid(package.ecosystem, package.name)
+        and is_valid_package_name(package.ecosystem, package.name)
         and (package.ecosystem, normalise_name(package.ecosystem, package.name), package.spec)
         not in known
     )
@@ -158,7 +160,7 @@ class DependencyChanges:
     def run(self, context: ReviewContext) -> ReviewerReport:
         """Report what the changed manifests bring."""
         changed, unread = context.run_isolated(_read_manifests)
-        answers, unasked = ask_indexes(context, _packages_to_ask(changed))
+        answers, unasked = ask_indexes(context, _list_packages_to_query(changed))
         claims = context.run_isolated(_make_claims, changed, answers)
         files = len(changed) + len(unread)
         return ReviewerReport(
@@ -212,24 +214,26 @@ def _make_claims(
         after = context.head_text(file.path) or ""
         found = list(find_concerns(file.path, before, after, is_published))
         found += _find_stale_locks(context, file, before, after)
-        found += _answer_concerns(context, change, answers)
+        found += _concerns_of_manifest(context, change, answers)
         claims += [_make_claim(file, concern) for concern in found]
     return tuple(claims)
 
 
-def _packages_to_ask(changed: Sequence[_ManifestChange]) -> list[Dependency]:
+def _list_packages_to_query(changed: Sequence[_ManifestChange]) -> list[Dependency]:
     """The packages to query: chosen ones first, then those of lock files."""
     ordered = sorted(changed, key=lambda package: package.after.is_lock)
-    return [package for one in ordered for package in packages_to_ask(one.before, one.after)]
+    return [
+        package for one in ordered for package in select_new_index_packages(one.before, one.after)
+    ]
 
 
 def _is_published(answers: IndexAnswers, ecosystem: Ecosystem, name: str) -> bool:
-    """Whether an index confirmed the package; a missing package is a concern of its own (`answer_concerns`)."""
+    """Whether an index confirmed the package; a missing package is a concern of its own (`concerns_of_index_answer`)."""
     answer = answers.get((ecosystem, normalise_name(ecosystem, name)))
     return answer is not None and bool(answer.there)
 
 
-def _answer_concerns(
+def _concerns_of_manifest(
     context: ReviewContext, manifest: _ManifestChange, answers: IndexAnswers
 ) -> list[Concern]:
     if not answers:
@@ -240,8 +244,8 @@ def _answer_concerns(
     own = has_own_index(context, manifest.before, manifest.after)
     return [
         concern
-        for package in packages_to_ask(manifest.before, manifest.after)
-        for concern in answer_concerns(
+        for package in select_new_index_packages(manifest.before, manifest.after)
+        for concern in concerns_of_index_answer(
             package,
             answers,
             is_lock=manifest.after.is_lock,
@@ -357,7 +361,7 @@ def ask_indexes(context: ReviewContext, packages: Sequence[Dependency]) -> tuple
     return answers, "; ".join(left)
 
 
-def answer_concerns(
+def concerns_of_index_answer(
     dependency: Dependency, answers: IndexAnswers, *, is_lock: bool, is_new: bool, own_index: bool
 ) -> Iterator[Concern]:
     """The concerns that the answer about one package raises."""

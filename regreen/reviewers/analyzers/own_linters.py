@@ -18,7 +18,11 @@ from regreen.code.diff import parse
 from regreen.domain.errors import SetupFailed
 from regreen.domain.models import RunResult, SkippedReviewer
 from regreen.domain.ports import Box
-from regreen.reviewers.analyzers.baseline import Diagnostic, make_analyzer_claim, new_diagnostics
+from regreen.reviewers.analyzers.baseline import (
+    Diagnostic,
+    make_analyzer_claim,
+    select_new_diagnostics,
+)
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 from regreen.runs.trial import Trial, open_box
 
@@ -62,7 +66,7 @@ class OwnLinters:
         read: list[str] = []
         for trial, group in groups.items():
             try:
-                group_claims, unsaid = _run_group(trial, group, context)
+                group_claims, unsaid = _run_linters_and_make_claims(trial, group, context)
             except SetupFailed as error:
                 what = ", ".join(c.linter.name for c in group)
                 skipped.append(
@@ -135,7 +139,7 @@ def _make_trial(linter: ConfiguredLinter, tests: Trial, names: Sequence[str]) ->
     return replace(tests, setup=f"{tests.setup} && {pinned}" if with_tests else pinned)
 
 
-def _run_group(
+def _run_linters_and_make_claims(
     trial: Trial, group: Sequence[ConfiguredLinter], context: ReviewContext
 ) -> tuple[list[Claim], dict[str, str]]:
     """The claims of tools that share an environment, and why some of the tools failed."""
@@ -151,14 +155,16 @@ def _run_group(
     for linter in group:
         found = heads.get(linter.linter.name, [])
         if linter.linter.prints == "names":
-            new = _newly_listed(found, partial(of_base, linter.linter.name), context)
+            new = _diagnostics_for_newly_listed_files(
+                found, partial(of_base, linter.linter.name), context
+            )
         else:
-            new = new_diagnostics(context, found, partial(of_base, linter.linter.name))
+            new = select_new_diagnostics(context, found, partial(of_base, linter.linter.name))
         claims += [_make_claim(hit, linter) for hit in new]
     return claims, unsaid
 
 
-def _newly_listed(
+def _diagnostics_for_newly_listed_files(
     found: Sequence[Diagnostic], of_base: Callable[[], Sequence[Diagnostic]], context: ReviewContext
 ) -> list[Diagnostic]:
     """For tools that only list files: the files that are not listed for the base, at their first added line."""

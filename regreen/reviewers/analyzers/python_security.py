@@ -18,8 +18,8 @@ from regreen.reviewers.analyzers.baseline import (
     RUFF_SECURITY_RULES,
     Diagnostic,
     make_analyzer_claim,
-    mend_lines,
-    new_diagnostics,
+    replace_single_match,
+    select_new_diagnostics,
 )
 from regreen.reviewers.analyzers.correctness import base_python_texts, head_python_texts
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
@@ -203,7 +203,7 @@ def _find_new_flows(
         (hit.rule, hit.path, hit.line): flow
         for hit, flow in zip(hits, touching.values(), strict=True)
     }
-    new = new_diagnostics(
+    new = select_new_diagnostics(
         context,
         hits,
         lambda: [_flow_diagnostic(f, (f.rule, f.path, f.line)) for f in base_flows()],
@@ -285,7 +285,7 @@ def _is_demonstration(path: str) -> bool:
 def _find_ruff_claims(context: ReviewContext, changed: Mapping[str, str]) -> list[Claim]:
     rules = tuple(RUFF_SECURITY_RULES)
     found = [h for h in bundled_checkers.run_ruff(changed, rules) if h.rule in RUFF_SECURITY_RULES]
-    new = new_diagnostics(
+    new = select_new_diagnostics(
         context, found, lambda: bundled_checkers.run_ruff(base_python_texts(context), rules)
     )
     return [_make_ruff_claim(hit, changed[hit.path].split("\n")) for hit in new]
@@ -307,5 +307,5 @@ def _make_ruff_claim(hit: Diagnostic, rows: Sequence[str]) -> Claim:
         excerpt=message,
         source=f"ruff ({hit.rule})",
         base="not reported",
-        suggestion=mend_lines(rows[hit.line - 1 : hit.end_line], rule.mend),
+        suggestion=replace_single_match(rows[hit.line - 1 : hit.end_line], rule.mend),
     )

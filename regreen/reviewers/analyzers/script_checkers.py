@@ -38,9 +38,9 @@ from regreen.reviewers.analyzers.baseline import (
     Diagnostic,
     commentable_range,
     make_analyzer_claim,
-    new_diagnostics,
+    select_new_diagnostics,
 )
-from regreen.reviewers.analyzers.bundled_checkers import check_out
+from regreen.reviewers.analyzers.bundled_checkers import write_temporary_checkout
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 
 _SECONDS = 120
@@ -119,7 +119,7 @@ class ScriptCheckers:
             return _check(context, context.merge_base, [*old, *sorted(wrong_users)])
 
         own = [h for h in found if h.path not in relying]
-        sure = new_diagnostics(
+        sure = select_new_diagnostics(
             context, own, base, sure=lambda h: _rule_of(h).confidence >= _MIN_SURE_CONFIDENCE
         )
         fresh = _without_known_messages(sure, own, base)
@@ -251,7 +251,10 @@ def run_oxlint(
     program, types = find_program("oxlint"), find_program("tsgolint")
     if not targets or program is None:
         return []
-    with check_out(files) as laid, check_out({"rules.json": _make_config()}) as own:
+    with (
+        write_temporary_checkout(files) as laid,
+        write_temporary_checkout({"rules.json": _make_config()}) as own,
+    ):
         wanted = [f"./{p}" for p in sorted({*targets} & {*laid.paths.values()})]
         if not wanted:
             return []

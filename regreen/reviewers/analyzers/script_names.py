@@ -91,7 +91,7 @@ class _Function:
         return any("..." in node_text(p)[:4] for p in self._listed) or "arguments" in self._body
 
     @cached_property
-    def needed(self) -> frozenset[str]:
+    def parameters_used_unchecked(self) -> frozenset[str]:
         """The parameters that it uses without looking whether they were given."""
         pairs = zip(self.parameters, self._listed, strict=True)
         return frozenset(
@@ -208,7 +208,7 @@ class ScriptProgram:
         tree = self.context.head_tree if self.rev == self.context.head else self.context.base_tree
         return {e.path for e in tree}
 
-    def files_with(self, name: str) -> Iterator[ScriptFile]:
+    def parse_files_containing(self, name: str) -> Iterator[ScriptFile]:
         """The files in which a name stands, up to the limit of what is parsed."""
         for path, text in self.texts.items():
             if name in text and (path in self.parsed or len(self.parsed) < _MAX_PARSED):
@@ -249,14 +249,16 @@ class ScriptProgram:
             source, name = file.imports[local]
             wanted = called if receiver or name in {"*", "default"} else name
             found = [
-                f for f in self.find_functions(wanted) if self.is_from(f.path, source, file.path)
+                f
+                for f in self.find_functions(wanted)
+                if self.is_import_of(f.path, source, file.path)
             ]
             return found[0] if len(found) == 1 else None
         found = self.find_functions(called)
         if loose and receiver:
             sources = {source for source, _ in file.imports.values()}
             imported = [
-                f for f in found if any(self.is_from(f.path, s, file.path) for s in sources)
+                f for f in found if any(self.is_import_of(f.path, s, file.path) for s in sources)
             ]
             found = imported or [f for f in found if f.path == file.path]
             return found[0] if len(found) == 1 else None
@@ -266,7 +268,7 @@ class ScriptProgram:
             return found[0] if found[0].path == file.path else None
         return found[0] if len(_split_words(called)) > 1 and len(called) >= 8 else None
 
-    def is_from(self, path: str, source: str, importer: str) -> bool:
+    def is_import_of(self, path: str, source: str, importer: str) -> bool:
         """Whether an import means this file: by its path, an alias before its path, or its package's name."""
         if source.startswith("."):
             return resolve_import(source, importer, self.paths) == path
@@ -458,9 +460,11 @@ def _find_misspelt_properties(
         removed = {
             w for n in change.removed_lines if base for w in _TOKEN.findall(base.rows[n - 1])
         }
-        meant = next((w for w in sorted(removed) if w != name and is_slip(name, w, loose=True)), "")
+        meant = next(
+            (w for w in sorted(removed) if w != name and is_typing_slip(name, w, loose=True)), ""
+        )
         meant = meant or next(
-            (w for w, count in program.words.items() if count > 2 and is_slip(name, w)), ""
+            (w for w, count in program.words.items() if count > 2 and is_typing_slip(name, w)), ""
         )
         if meant and program.words[meant]:
             yield make_analyzer_claim(
@@ -479,7 +483,7 @@ def _find_misspelt_properties(
             )
 
 
-def is_slip(wrong: str, right: str, *, loose: bool = False) -> bool:
+def is_typing_slip(wrong: str, right: str, *, loose: bool = False) -> bool:
     """Whether one slip of the keys makes `right` `wrong`: two letters exchanged; `loose`: one too many, too few or another.
 
     The last letter does not count: it makes plurals and forms of verbs.
@@ -613,7 +617,7 @@ def _find_swapped_arguments(
         target = program.find_target(call, head)
         names = [_argument_name(a) for a in call.arguments]
         pair = (
-            _find_exchanged(names, target.parameters)
+            _find_positions_named_crosswise(names, target.parameters)
             if target and not target.is_overloaded
             else None
         )
@@ -621,7 +625,8 @@ def _find_swapped_arguments(
             (
                 p
                 for old in before
-                if (p := _find_exchange(old, call)) and _fits_better(old, call, p, target, program)
+                if (p := _find_positions_exchanged_by_change(old, call))
+                and _old_order_fits_better(old, call, p, target, program)
             ),
             None,
         )
@@ -652,7 +657,7 @@ def _write_call(call: _Call) -> tuple[str, ...]:
     return call.receiver, call.name, *(node_text(a) for a in call.arguments)
 
 
-def _find_exchange(old: _Call, new: _Call) -> tuple[int, int] | None:
+def _find_positions_exchanged_by_change(old: _Call, new: _Call) -> tuple[int, int] | None:
     """The two positions whose arguments a change exchanged, where the call is the same otherwise."""
     if (old.name, old.receiver, len(old.arguments)) != (new.name, new.receiver, len(new.arguments)):
         return None
@@ -663,14 +668,14 @@ def _find_exchange(old: _Call, new: _Call) -> tuple[int, int] | None:
     return differ[0], differ[1]
 
 
-def _fits_better(
+def _old_order_fits_better(
     old: _Call, new: _Call, pair: tuple[int, int], target: _Function | None, program: ScriptProgram
 ) -> bool:
     """Whether names of parameters and other calls speak for the order before the change, and nothing for the new one."""
     scores = []
     others = [
         c
-        for f in program.files_with(new.name)
+        for f in program.parse_files_containing(new.name)
         for c in f.calls
         if c.name == new.name and c.receiver == new.receiver
     ]
@@ -684,12 +689,12 @@ def _fits_better(
                 )
             for other in others:
                 if len(other.arguments) > i and node_text(other.node) != node_text(new.node):
-                    score += _is_like(mine, other.arguments[i])
+                    score += _is_same_kind_of_argument(mine, other.arguments[i])
         scores.append(score)
     return scores[0] > 0 and scores[1] == 0
 
 
-def _is_like(one: Node, other: Node) -> bool:
+def _is_same_kind_of_argument(one: Node, other: Node) -> bool:
     """Whether two arguments have the same text, or are literals or functions of one kind."""
     return node_text(one) == node_text(other) or (
         one.type == other.type
@@ -713,7 +718,9 @@ def _argument_name(node: Node) -> str:
     return ""
 
 
-def _find_exchanged(names: Sequence[str], parameters: Sequence[str]) -> tuple[int, int] | None:
+def _find_positions_named_crosswise(
+    names: Sequence[str], parameters: Sequence[str]
+) -> tuple[int, int] | None:
     """Two positions whose arguments are each named as the other's parameter, and not as their own."""
     count = min(len(names), len(parameters))
     for i in range(count):
@@ -752,7 +759,7 @@ def _find_dropped_awaits(
         is_dropped = key in awaited and bare[key] > 0
         if not is_dropped or not change.touches_lines(call.line, call.line):
             continue
-        if not _is_taken_for_its_value(call.node) or not _gives_promise(call, head, program):
+        if not _is_taken_for_its_value(call.node) or not _returns_promise(call, head, program):
             continue
         yield make_analyzer_claim(
             "script/dropped-await",
@@ -836,7 +843,7 @@ def _is_inside_try(node: Node) -> bool:
     return False
 
 
-def _gives_promise(call: _Call, head: ScriptFile, program: ScriptProgram) -> bool:
+def _returns_promise(call: _Call, head: ScriptFile, program: ScriptProgram) -> bool:
     target = program.find_target(call, head)
     if target is not None:
         return target.is_async
@@ -860,7 +867,7 @@ def _find_broken_callers(
         if not change.touches_lines(new.line, new.line + new.shown.count("\n")):
             continue
         places = []
-        for file in program.files_with(name):
+        for file in program.parse_files_containing(name):
             for call in file.calls:
                 if call.name != name or any(a.type == "spread_element" for a in call.arguments):
                     continue
@@ -894,7 +901,11 @@ def _explain_misfit(old: _Function, new: _Function, given: int) -> str | None:
     if is_typed_script(new.path):
         return None  # the compiler counts
     for at, name in enumerate(new.parameters):
-        if at >= given and name in new.needed and name not in old.needed:
+        if (
+            at >= given
+            and name in new.parameters_used_unchecked
+            and name not in old.parameters_used_unchecked
+        ):
             return f"it gives no `{name}`, which the function uses without looking"
     return None
 
@@ -911,7 +922,7 @@ def _find_removed_members(
             continue
         places = [
             BrokenUse(file.path, node.start_point[0] + 1, file.rows[node.start_point[0]].strip())
-            for file in program.files_with(name)
+            for file in program.parse_files_containing(name)
             for node in (walk_nodes(file.root) if file.root else ())
             if node.type == "member_expression"
             and node_text(node.child_by_field_name("property")) == name

@@ -18,7 +18,7 @@ from regreen.languages.script import is_script
 from regreen.reviewers.analyzers.baseline import (
     Diagnostic,
     make_analyzer_claim,
-    new_diagnostics,
+    select_new_diagnostics,
 )
 from regreen.reviewers.analyzers.script_names import ScriptProgram, is_read_script
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
@@ -74,7 +74,7 @@ class ScriptSecurity:
                 for place in {(f.path, f.line), *f.steps}
             ]
 
-        new = new_diagnostics(context, list(by_hit), base_hits)
+        new = select_new_diagnostics(context, list(by_hit), base_hits)
         claims = [_make_claim(hit, by_hit[hit], context) for hit in new]
         misuses = {h: row for p, text in texts.items() for h, row in find_crypto_misuses(p, text)}
 
@@ -84,7 +84,7 @@ class ScriptSecurity:
                 hit for p in old for hit, _ in find_crypto_misuses(p, context.base_text(p) or "")
             ]
 
-        wrong = new_diagnostics(context, list(misuses), base_misuses)
+        wrong = select_new_diagnostics(context, list(misuses), base_misuses)
         claims += [_make_misuse_claim(h, misuses[h], context) for h in wrong]
         read = f"untrusted values followed from {len(files) - len(unread)} JavaScript and TypeScript files"
         return ReviewerReport(tuple(claims), read=read, unread=tuple(unread))

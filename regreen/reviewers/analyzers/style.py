@@ -36,7 +36,7 @@ class Conventions:
             return ReviewerReport(
                 skipped=(SkippedReviewer(self.name, "needs the repository, not a patch alone"),)
             )
-        habits = learn_habits(_sample_trees(context))
+        habits = learn_habits(_parse_sampled_files(context))
         rules = list(_find_written_rules(context))
         claims = [c for f in files for c in _make_claims(f, habits, rules, context)]
         known = sum(habits.is_habit(h) for h in set(habits.kept))
@@ -45,7 +45,7 @@ class Conventions:
         )
 
 
-def _sample_trees(context: ReviewContext) -> Iterator[ast.Module]:
+def _parse_sampled_files(context: ReviewContext) -> Iterator[ast.Module]:
     """A sample of the base's Python, spread evenly over the tree."""
     assert context.git is not None  # noqa: S101 - the callers have looked
     paths = [e.path for e in context.base_tree if is_module(e.path) and not is_test(e.path)]

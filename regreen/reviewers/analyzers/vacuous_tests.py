@@ -42,7 +42,7 @@ class VacuousTests:
         files = [f for f in context.files if is_module(f.path) and is_test(f.path)]
         claims = [c for f in files for c in _check_file(f, context)]
         others = [f for f in context.files if is_test(f.path) and find_file_tests(f.path)]
-        claims += [c for f in others for c in _find_disarmed(f, context)]
+        claims += [c for f in others for c in _find_tests_without_assertions_left(f, context)]
         count = len(files) + len(others)
         read = f"assertions of {count_noun(count, 'test file')}" if count else ""
         return ReviewerReport(claims=tuple(claims), read=read)
@@ -58,12 +58,14 @@ def _check_file(file: FileChange, context: ReviewContext) -> Iterator[Claim]:
     for name, test in _find_tests(after):
         end = test.end_lineno or test.lineno
         first = min([d.lineno for d in test.decorator_list], default=test.lineno)
-        changed = file.touches_lines(first, end) or _lost_line(file, first, end)
+        changed = file.touches_lines(first, end) or _has_removed_line_between(file, first, end)
         if changed:
             yield from _test_claims(file, name, test, old.get(name))
 
 
-def _find_disarmed(file: FileChange, context: ReviewContext) -> Iterator[Claim]:
+def _find_tests_without_assertions_left(
+    file: FileChange, context: ReviewContext
+) -> Iterator[Claim]:
     """Tests that held something like an assertion, and hold nothing like it now."""
     runner = find_file_tests(file.path)
     before, after = (
@@ -108,7 +110,7 @@ def _find_uncollected(
             )
 
 
-def _lost_line(file: FileChange, start: int, end: int) -> bool:
+def _has_removed_line_between(file: FileChange, start: int, end: int) -> bool:
     """Whether a line was removed between these lines of the file afterwards."""
     for hunk in file.hunks:
         at = hunk.new_start
@@ -223,7 +225,7 @@ def explain_hollow(test: FunctionNode, helpers: Collection[str]) -> str:
         if isinstance(node, ast.ExceptHandler) and _catches_anything(node)
         for statement in node.body
         for alarm in ast.walk(statement)
-        if _is_alarm(alarm)
+        if _always_fails(alarm)
         for inner in ast.walk(alarm)
     }
     checks = [
@@ -240,7 +242,9 @@ def explain_hollow(test: FunctionNode, helpers: Collection[str]) -> str:
         return "what its assertions raise is caught"
     # after what may change a state, the value that was kept is compared with another one
     acting = [
-        node.lineno for node in ast.walk(test) if isinstance(node, ast.stmt) and _may_act(node)
+        node.lineno
+        for node in ast.walk(test)
+        if isinstance(node, ast.stmt) and _has_effect_beside_check(node)
     ]
     rebound = [
         node
@@ -253,14 +257,14 @@ def explain_hollow(test: FunctionNode, helpers: Collection[str]) -> str:
             node
             for node in assigned
             if node.lineno <= check.lineno
-            and (node.lineno > last or _stays(node, rebound, check.lineno))
+            and (node.lineno > last or _keeps_constant_until(node, rebound, check.lineno))
         )
         if not _compares_nothing(check, _read_values(before)):
             return ""
     return "its assertions are true whatever the code does"
 
 
-def _stays(assigned: ast.Assign, rebound: Sequence[ast.Name], until: int) -> bool:
+def _keeps_constant_until(assigned: ast.Assign, rebound: Sequence[ast.Name], until: int) -> bool:
     """Whether a name keeps the constant that it is given up to a line, whatever runs between."""
     names = {one.id for one in assigned.targets if isinstance(one, ast.Name)}
     return isinstance(assigned.value, ast.Constant) and not any(
@@ -280,7 +284,7 @@ def _is_check_name(name: str) -> bool:
     return name.lower() in _CHECK_NAMES or any(word in name.lower() for word in _CHECK_WORDS)
 
 
-def _may_act(node: ast.stmt) -> bool:
+def _has_effect_beside_check(node: ast.stmt) -> bool:
     """Whether a statement does something beside giving names their values, and is no check."""
     match node:
         case ast.Expr(value=ast.Call() as call):
@@ -365,14 +369,16 @@ def _spell_out(node: ast.expr, values: Mapping[str, ast.expr]) -> str:
 def _find_early_return(test: FunctionNode) -> ast.stmt | None:
     """The statement that ends the test before all of its assertions, None where some are reached."""
     for i, node in enumerate(test.body):
-        if any(True for _ in _checks_in([node])):
+        if any(True for _ in _find_checks_in_body([node])):
             return None
-        if isinstance(node, ast.Return) and any(True for _ in _checks_in(test.body[i + 1 :])):
+        if isinstance(node, ast.Return) and any(
+            True for _ in _find_checks_in_body(test.body[i + 1 :])
+        ):
             return node
     return None
 
 
-def _checks_in(body: list[ast.stmt]) -> Iterator[ast.stmt | ast.expr]:
+def _find_checks_in_body(body: list[ast.stmt]) -> Iterator[ast.stmt | ast.expr]:
     holder = ast.FunctionDef(
         name="_", args=ast.arguments([], [], None, [], [], None, []), body=body, decorator_list=[]
     )
@@ -449,7 +455,7 @@ def _explain_always_true(test: ast.expr) -> str | None:
     return None
 
 
-def _is_alarm(node: ast.AST) -> bool:
+def _always_fails(node: ast.AST) -> bool:
     """Fails in any case, as a handler does for an error that must not come."""
     match node:
         case ast.Raise() | ast.Assert(test=ast.Constant()):

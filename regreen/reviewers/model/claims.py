@@ -97,13 +97,13 @@ def find_anchor(
         return Anchor(row.side, row.line)
     return (
         _anchor_at_blamed(file, row, cause)
-        or _anchor_beside(file, row.line)
+        or _anchor_with_changed_neighbour(file, row.line)
         or _anchor_in_function(file, row, rows, shape)
         or Anchor("RIGHT", row.line, anchored=False)
     )
 
 
-def parse_cause(
+def parse_cause_place(
     value: object, own: FileChange | None, files: dict[str, FileChange]
 ) -> tuple[FileChange, int] | None:
     """The changed file and the line in it that a claim gives as its cause ("path:number", or a number alone)."""
@@ -112,7 +112,7 @@ def parse_cause(
     return (file, int(match["line"])) if match and file else None
 
 
-def anchor_at_cause(cause: tuple[FileChange, int] | None) -> Anchor | None:
+def find_anchor_at_cause(cause: tuple[FileChange, int] | None) -> Anchor | None:
     """The changed line that a claim gives as its cause, or the one next to it."""
     if cause is None:
         return None
@@ -192,7 +192,7 @@ def _enclosing_function(shape: Outline, number: float) -> Definition | None:
     return around if around is not None and around.kind in {"function", "method"} else None
 
 
-def _anchor_beside(file: FileChange, line: int) -> Anchor | None:
+def _anchor_with_changed_neighbour(file: FileChange, line: int) -> Anchor | None:
     """An old line together with the changed one next to it in its hunk."""
     near = _nearest_added_line(file, line, _MAX_SNAP_LINES)
     if near is None:
@@ -205,7 +205,7 @@ def _anchor_at_blamed(
     file: FileChange, row: _FileRow, cause: tuple[FileChange, int] | None
 ) -> Anchor | None:
     """The changed line that is blamed for what shows on an old one."""
-    anchor = anchor_at_cause(cause)
+    anchor = find_anchor_at_cause(cause)
     if anchor is None:
         return None
     near = (anchor.path, anchor.side) == (file.path, "RIGHT")
@@ -346,7 +346,7 @@ class ModelClaim:
         )
 
     @property
-    def full_text(self) -> str:
+    def text_for_second_reader(self) -> str:
         """The claim as text for the second reader."""
         path, side, line = self.fault_place
         cause = f"\nBrought about by {self.path}, line {self.line}" if self.shows else ""
@@ -389,7 +389,7 @@ def _read_claim(
     if number - number != 0:  # infinite, or not a number: only the quote gives the place
         number = 0
     file = by_path.get(path)
-    cause = parse_cause(row.get("cause"), file, by_path)
+    cause = parse_cause_place(row.get("cause"), file, by_path)
     quote, text = str(row.get("quote", "")), after(path)
     if file is not None:
         found = find_anchor(file, number, quote, text or "", cause)
@@ -409,12 +409,12 @@ def _read_claim(
         anchored=found.anchored,
         quote=quote[:400],
         title=title,
-        input=_join_rows(row.get("input"), 600),
-        happens=_join_rows(row.get("happens"), 800),
-        should=_join_rows(row.get("should"), 500),
-        mend=_join_rows(row.get("mend"), 400),
+        input=_join_to_one_line(row.get("input"), 600),
+        happens=_join_to_one_line(row.get("happens"), 800),
+        should=_join_to_one_line(row.get("should"), 500),
+        mend=_join_to_one_line(row.get("mend"), 400),
         replacement=replacement
-        if fits and file and _replaces_anchor(file, found, row.get("quote"))
+        if fits and file and _is_replacement_for_anchor(file, found, row.get("quote"))
         else None,
         last=found.line + _read_replaced_count(row.get("lines")) - 1,
         kind=_choose_allowed(row.get("kind"), CLAIM_KINDS, "wrong-result"),
@@ -430,7 +430,7 @@ def _anchor_in_unchanged_file(
     if text is None or not 1 <= number <= text.count("\n") + 1:
         return None
     line = int(number)
-    anchor = anchor_at_cause(cause)
+    anchor = find_anchor_at_cause(cause)
     if anchor is None:
         return Anchor("RIGHT", line, anchored=False)
     return replace(anchor, shows=make_symptom_line(path, line, text.split("\n")[line - 1]))
@@ -440,7 +440,7 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _replaces_anchor(file: FileChange, found: Anchor, quote: object) -> bool:
+def _is_replacement_for_anchor(file: FileChange, found: Anchor, quote: object) -> bool:
     """Whether a replacement for the quoted line is one for the line that the claim was placed at, and that is new."""
     if found.changed or found.shows or not found.anchored:
         return False
@@ -460,7 +460,7 @@ def _one_line(value: object, most: int) -> str:
     return shorten_text(" ".join(value.split()), most) if isinstance(value, str) else ""
 
 
-def _join_rows(value: object, most: int) -> str:
+def _join_to_one_line(value: object, most: int) -> str:
     """Text in one line with its blanks as they are: they may be what an example is about."""
     if not isinstance(value, str):
         return ""

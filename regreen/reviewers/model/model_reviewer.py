@@ -248,7 +248,7 @@ class ClaimTester:
         self, bench: _Bench, portion: ChangePortion, claim: ModelClaim, *, mended: bool
     ) -> ClaimEvidence:
         portion = replace(portion, sent=(*portion.sent, *bench.sent))
-        asked = f"{WRITE_TEST_PROMPT}{bench.existing}\n\n{fence_data('claims', claim.full_text)}"
+        asked = f"{WRITE_TEST_PROMPT}{bench.existing}\n\n{fence_data('claims', claim.text_for_second_reader)}"
         test = self._ask_for_test(portion, asked)
         if isinstance(test, str):
             return ClaimEvidence(reason=test)

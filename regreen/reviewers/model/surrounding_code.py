@@ -75,9 +75,9 @@ def surrounding_lines(
     )
     found: set[int] = set()
     for number in (
-        *_called_lines(parts),
+        *_lines_of_called_definitions(parts),
         *_attribute_lines(parts),
-        *_orphaned_lines(parts),
+        *_lines_naming_removed_names(parts),
         *_caller_lines(parts),
         *_later_use_lines(parts),
     ):
@@ -120,7 +120,7 @@ def _import_ranges(rows: Sequence[str]) -> Iterator[tuple[int, int]]:
         if (
             not IMPORT_LINE.match(rows[start])
             or _PROSE_LINE.match(rows[start])
-            or _is_local(rows, start)
+            or _is_local_import(rows, start)
         ):
             continue
         opened = rows[start].count("(") + rows[start].count("{")
@@ -132,7 +132,7 @@ def _import_ranges(rows: Sequence[str]) -> Iterator[tuple[int, int]]:
         yield start + 1, at
 
 
-def _is_local(rows: Sequence[str], at: int) -> bool:
+def _is_local_import(rows: Sequence[str], at: int) -> bool:
     """Whether an import stands inside a function or class: it binds nothing for the others."""
     indent = len(rows[at]) - len(rows[at].lstrip())
     while indent and at > 0:
@@ -145,7 +145,7 @@ def _is_local(rows: Sequence[str], at: int) -> bool:
     return False
 
 
-def _called_lines(parts: _ChangedFile) -> Iterator[int]:
+def _lines_of_called_definitions(parts: _ChangedFile) -> Iterator[int]:
     """What the added lines call and this file defines: its head, and all of it where it is short."""
     before = {name for _, name in _find_calls(map(_strip_comment, parts.removed))}
     for owner, name in sorted(_find_calls(map(_strip_comment, parts.added))):
@@ -227,9 +227,9 @@ def _later_use_lines(parts: _ChangedFile) -> Iterator[int]:
         yield from sorted(found, key=lambda n: min(abs(n - b) for b in brought))[:_MAX_LATER_LINES]
 
 
-def _orphaned_lines(parts: _ChangedFile) -> Iterator[int]:
+def _lines_naming_removed_names(parts: _ChangedFile) -> Iterator[int]:
     """Lines that still name what a removed line imported or defined and no added line does."""
-    gone = _bound_names(parts.removed) - _bound_names(parts.added)
+    gone = _names_bound_in_lines(parts.removed) - _names_bound_in_lines(parts.added)
     gone -= {d.short_name for d in parts.shape.definitions}
     uses = 0
     for number, row in enumerate(parts.rows, 1):
@@ -238,7 +238,7 @@ def _orphaned_lines(parts: _ChangedFile) -> Iterator[int]:
             yield number
 
 
-def _bound_names(lines: Sequence[str]) -> set[str]:
+def _names_bound_in_lines(lines: Sequence[str]) -> set[str]:
     """Names that lines at the left margin bind."""
     found: set[str] = set()
     for line in lines:

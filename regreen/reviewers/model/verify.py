@@ -80,7 +80,7 @@ def ask_verifier(
         f"Claim {i}: {k.path}: {k.title}\nStood on: {k.code[:300]}" for i, k in enumerate(known, 1)
     ]
     listed = "\n\n".join(
-        [*before, *(f"Claim {i}: {c.full_text}" for i, c in enumerate(claims, first))]
+        [*before, *(f"Claim {i}: {c.text_for_second_reader}" for i, c in enumerate(claims, first))]
     )
     claim = EARLIER_CLAIMS_PROMPT.format(last=len(known)) if known else ""
     asked = f"{VERIFIER_PROMPT}{claim}\n\n{fence_data('claims', listed)}"
@@ -330,7 +330,7 @@ def _find_named_definitions(graph: CallGraph, claim: ModelClaim) -> _Definitions
     path, _, line = claim.fault_place
     shape = graph.outlines.get(path)
     owner = _enclosing_class(shape, line) if shape else ""
-    text = claim.full_text
+    text = claim.text_for_second_reader
     quoted = [n for q in _QUOTED_CODE.findall(text) for n in _DOTTED_NAME.findall(q)]
     telling = [
         n for n in _DOTTED_NAME.findall(text) if _CODE_LIKE_NAME.fullmatch(n.rpartition(".")[2])

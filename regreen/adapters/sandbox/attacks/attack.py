@@ -70,7 +70,7 @@ def run_attacks(sandbox: Sandbox) -> list[DoctorCheck]:
             for attack in ATTACKS
         ]
     return checks + [
-        _make_check(attack.name, host_breach(sandbox, env, attack), attack.holds)
+        _make_check(attack.name, find_host_breach(sandbox, env, attack), attack.holds)
         for attack in HOST_ATTACKS
     ]
 
@@ -82,7 +82,7 @@ def self_test(sandbox: Sandbox) -> str:
         with prepare_targets() as out:
             for has_network in (True, False):
                 with sandbox.open(env, (), replace(SMALL_LIMITS, network=has_network)) as box:
-                    if through := _run_quick_attacks(box, out, has_network) or _bounds_memory(
+                    if through := _run_quick_attacks(box, out, has_network) or _find_memory_breach(
                         box, approximate=is_approximate(sandbox)
                     ):
                         return through
@@ -100,7 +100,7 @@ def _run_quick_attacks(box: Box, out: AttackTargets, has_network: bool) -> str:
     return ""
 
 
-def _bounds_memory(box: Box, *, approximate: bool) -> str:
+def _find_memory_breach(box: Box, *, approximate: bool) -> str:
     hog = next(attack for attack in ATTACKS if attack.ends == ("oom",))
     ended = box.run(["python3", "-c", hog.program], timeout=hog.timeout)
     through = _judge_result(hog, ended, approximate=approximate)
@@ -117,13 +117,13 @@ def find_breach(sandbox: Sandbox, env: PreparedEnv, attack: Attack, out: AttackT
             )
             through = _judge_result(
                 attack, ended, approximate=is_approximate(sandbox)
-            ) or _still_usable(box, ended)
+            ) or _describe_unusable_box(box, ended)
     except (OutsideError, UserError, Cancelled) as error:
         return f"the box broke: {error}"
     return through or _find_survivor(marker)
 
 
-def host_breach(sandbox: Sandbox, env: PreparedEnv, attack: HostAttack) -> str:
+def find_host_breach(sandbox: Sandbox, env: PreparedEnv, attack: HostAttack) -> str:
     """Set one trap in a box and trigger it from the host; return "" if nothing happened."""
     try:
         with sandbox.open(env, (), SMALL_LIMITS) as box:
@@ -152,7 +152,7 @@ def _judge_result(attack: Attack, ended: RunResult, *, approximate: bool = False
     return ""
 
 
-def _still_usable(box: Box, ended: RunResult) -> str:
+def _describe_unusable_box(box: Box, ended: RunResult) -> str:
     """Check that a box that was not killed still works after the attack."""
     if ended.ended != "exit":
         return ""
@@ -255,7 +255,7 @@ def _expect_refusal(path: str) -> Callable[[Box], str]:
     return spring
 
 
-def _runs_git(box: Box) -> str:
+def _describe_failed_git(box: Box) -> str:
     """Check that a diff is computed inside; git's helpers run there."""
     done = box.run(["git", "diff"], timeout=30.0)
     return "" if done.ended in {"exit", "timeout"} else f"git ended as {done.ended}"
@@ -356,24 +356,24 @@ HOST_ATTACKS: tuple[HostAttack, ...] = (
         "a git configuration that runs programs",
         "git runs inside, where the tree is",
         _call_trap("a_git_configuration_that_runs_programs"),
-        _runs_git,
+        _describe_failed_git,
     ),
     HostAttack(
         "a repository planted in the tree",
         "git runs inside, where the tree is",
         _call_trap("a_repository_planted_in_the_tree"),
-        _runs_git,
+        _describe_failed_git,
     ),
     HostAttack(
         "a .git file that points elsewhere",
         "git runs inside, where the tree is",
         _call_trap("a_git_file_that_points_elsewhere"),
-        _runs_git,
+        _describe_failed_git,
     ),
     HostAttack(
         "a bare repository for a tree",
         "git runs inside, where the tree is",
         _call_trap("a_bare_repository_for_a_tree"),
-        _runs_git,
+        _describe_failed_git,
     ),
 )

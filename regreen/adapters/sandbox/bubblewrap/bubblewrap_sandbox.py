@@ -29,8 +29,8 @@ from regreen.adapters.sandbox.environment_keys import (
     SetupGuard,
     choose_python,
     environment_key,
-    raise_if_failed,
-    refuse_if_guarded,
+    raise_if_setup_failed,
+    refuse_guarded_setup,
     refuse_unknown_names,
     short_version,
 )
@@ -39,7 +39,7 @@ from regreen.adapters.sandbox.retention import (
     StoredEnvironment,
     UsageLedger,
     check_environments,
-    choose_surplus,
+    choose_environments_to_remove,
 )
 from regreen.domain.errors import NoSandbox, OutsideError, UserError
 from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv, Retention
@@ -89,12 +89,12 @@ class BwrapSandbox:
         if reason := box_limiter.explain_unavailable():
             message = f"bubblewrap cannot bound memory: {reason}; run as root, or use Docker"
             raise NoSandbox(message)
-        if not host.has_skeleton():
+        if not host.can_serve_as_skeleton():
             msg = "bubblewrap boxes need a merged /usr on this machine; use Docker"
             raise NoSandbox(msg)
         control_group.remove_stale_groups()
         sandbox = cls(home, guards, setup_hosts)
-        if sandbox._ledger.is_due():
+        if sandbox._ledger.claim_daily_cleanup():
             sandbox.prune()
         return sandbox
 
@@ -130,7 +130,7 @@ class BwrapSandbox:
             if self._has_environment(key):
                 self._ledger.mark_used(key)
                 return PreparedEnv(key, "bwrap", python.version, key)
-            refuse_if_guarded(spec, self._guards)
+            refuse_guarded_setup(spec, self._guards)
             return self._set_up(key, base, spec, tree, cancel)
 
     def open(
@@ -193,7 +193,9 @@ class BwrapSandbox:
 
     def prune(self, rules: Retention | None = None) -> int:
         """Remove unused and surplus environments; return how many."""
-        surplus = choose_surplus(self.list_environments(), rules or Retention(), time.time())
+        surplus = choose_environments_to_remove(
+            self.list_environments(), rules or Retention(), time.time()
+        )
         return len(self.remove(surplus))
 
     def remove(self, environments: Iterable[StoredEnvironment]) -> list[StoredEnvironment]:
@@ -293,7 +295,7 @@ class BwrapSandbox:
                 cancel=guard.stop,
             )
         try:
-            raise_if_failed(done, overflowed=guard.overflowed)
+            raise_if_setup_failed(done, overflowed=guard.overflowed)
         except BaseException:
             self._discard_unfinished(key, python)
             raise
@@ -370,7 +372,7 @@ class BwrapSandbox:
 
     def _etc_directory(self) -> Path:
         """The box's /etc, written once."""
-        content = host.skeleton_tar()
+        content = host.make_skeleton_tar()
         place = self._home / "skeleton" / hashlib.sha256(content).hexdigest()[:32]
         with self._locks["skeleton"]:
             if not place.is_dir():

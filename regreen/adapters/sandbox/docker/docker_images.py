@@ -13,7 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regreen.adapters.sandbox.retention import GiB, StoredEnvironment, UsageLedger, choose_surplus
+from regreen.adapters.sandbox.retention import (
+    GiB,
+    StoredEnvironment,
+    UsageLedger,
+    choose_environments_to_remove,
+)
 from regreen.domain.errors import NoSandbox, OutsideError, UserError
 from regreen.domain.models import Retention
 from regreen.packages.container_image import expand_image_name
@@ -74,7 +79,9 @@ class DockerImages:
 
     def prune_environments(self, rules: Retention) -> int:
         """Remove unused and surplus environments; return how many."""
-        return len(self.remove(choose_surplus(self.list_environments(), rules, time.time())))
+        return len(
+            self.remove(choose_environments_to_remove(self.list_environments(), rules, time.time()))
+        )
 
     def remove(self, environments: Iterable[StoredEnvironment]) -> list[StoredEnvironment]:
         """Remove these; return the ones that are gone. The engine keeps those that are in use."""
@@ -95,7 +102,7 @@ class DockerImages:
             removed.append(env)
         return removed
 
-    def import_root(self, root: bytes, tag: str) -> str:
+    def import_skeleton_image(self, root: bytes, tag: str) -> str:
         """A skeleton's root as an image."""
         from docker.errors import APIError
 
@@ -129,7 +136,7 @@ class DockerImages:
         """The official slim image of a Python, if it is local or can be pulled."""
         image = _SLIM_IMAGE.format(version)
         if self.find_image(image) is not None:
-            return self._with_tools(image)
+            return self._build_image_with_tools(image)
         if self._has_registry is False:
             return None
         try:
@@ -137,7 +144,7 @@ class DockerImages:
         except (UserError, OutsideError):
             self._has_registry = False
             return None
-        return self._with_tools(image)
+        return self._build_image_with_tools(image)
 
     def list_slim_pythons(self, versions: Sequence[str]) -> tuple[str, ...]:
         """Those of these Pythons, the oldest first, that have a slim image here; all where a registry has the others."""
@@ -154,7 +161,7 @@ class DockerImages:
                 self._has_registry = False
         return tuple(local if local and not self._has_registry else versions)
 
-    def _with_tools(self, image: str) -> str:
+    def _build_image_with_tools(self, image: str) -> str:
         """The slim image with git and make, built once; without them if no package index answers."""
         from docker.errors import DockerException
         from requests.exceptions import RequestException
@@ -237,7 +244,7 @@ class DockerImages:
             raise OutsideError(msg)
         if int(info["Size"]) > self._max_image_bytes:
             self._client.remove_image(image, force=True)
-            raise UserError(self._too_large(image))
+            raise UserError(self._describe_too_large_image(image))
         return str(info["Id"])
 
     def _watch_pull(self, image: str, events: Iterable[Mapping[str, Any]], deadline: float) -> None:
@@ -252,9 +259,9 @@ class DockerImages:
             total = (event.get("progressDetail") or {}).get("total") or 0
             layers[event.get("id", "")] = max(total, layers.get(event.get("id", ""), 0))
             if sum(layers.values()) > self._max_image_bytes:
-                raise UserError(self._too_large(image))
+                raise UserError(self._describe_too_large_image(image))
 
-    def _too_large(self, image: str) -> str:
+    def _describe_too_large_image(self, image: str) -> str:
         most = self._max_image_bytes / GiB
         return f"the image {image!r} is larger than {most:.1f} GiB; if you trust it, `docker pull` it by hand"
 
@@ -297,7 +304,7 @@ def connect_engine(version: str = "auto") -> APIClient:
         _try_socket(settings.get("base_url") or "unix:///var/run/docker.sock")
         return docker.APIClient(version=version, timeout=60, **settings)
     except (DockerException, OSError) as error:
-        raise NoSandbox(_no_engine(error)) from error
+        raise NoSandbox(_describe_missing_engine(error)) from error
 
 
 def _try_socket(address: str) -> None:
@@ -332,7 +339,9 @@ def _find_socket() -> str | None:
     return f"unix://{(usable or there)[0]}" if there else None
 
 
-def refuse_if_weak(client: APIClient, info: Mapping[str, Any], runtime: str | None) -> None:
+def refuse_engine_without_limits(
+    client: APIClient, info: Mapping[str, Any], runtime: str | None
+) -> None:
     """Check that the engine can enforce the limits of a box.
 
     Raises:
@@ -360,7 +369,7 @@ def refuse_if_weak(client: APIClient, info: Mapping[str, Any], runtime: str | No
         raise NoSandbox(msg)
 
 
-def _no_engine(error: Exception) -> str:
+def _describe_missing_engine(error: Exception) -> str:
     reason = str(error)
     if "Permission denied" in reason:
         return "you may not use the Docker engine; join the docker group (usermod -aG docker $USER), log in again"

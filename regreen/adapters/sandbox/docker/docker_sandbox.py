@@ -21,7 +21,7 @@ from regreen.adapters.sandbox.docker.docker_images import (
     LABEL_PREFIX,
     DockerImages,
     connect_engine,
-    refuse_if_weak,
+    refuse_engine_without_limits,
 )
 from regreen.adapters.sandbox.egress_proxy import EgressFilter, parse_allowed_hosts, proxy_variables
 from regreen.adapters.sandbox.environment_keys import (
@@ -29,8 +29,8 @@ from regreen.adapters.sandbox.environment_keys import (
     SetupGuard,
     choose_python,
     environment_key,
-    raise_if_failed,
-    refuse_if_guarded,
+    raise_if_setup_failed,
+    refuse_guarded_setup,
     refuse_unknown_names,
     short_version,
 )
@@ -459,9 +459,9 @@ class DockerSandbox:
             NoSandbox: there is no engine, access is denied, or it cannot enforce a box's limits.
         """
         sandbox = cls(connect_engine(), runtime, guards, ledger, setup_hosts)
-        refuse_if_weak(sandbox._client, sandbox._info, runtime)
+        refuse_engine_without_limits(sandbox._client, sandbox._info, runtime)
         sandbox.sweep()
-        if ledger is not None and ledger.is_due():
+        if ledger is not None and ledger.claim_daily_cleanup():
             sandbox.prune()
         return sandbox
 
@@ -490,7 +490,7 @@ class DockerSandbox:
             if image is not None:
                 self._images.mark_used(f"{ENV_REPOSITORY}:{key}")
                 return PreparedEnv(key, "docker", base.python, image)
-            refuse_if_guarded(spec, self._guards)
+            refuse_guarded_setup(spec, self._guards)
             return self._set_up(key, base, spec, tree, cancel)
 
     def open(
@@ -594,7 +594,7 @@ class DockerSandbox:
         return self._base_of_skeleton(version)
 
     def _has_skeleton(self) -> bool:
-        return host.has_skeleton() and self._shares_files()
+        return host.can_serve_as_skeleton() and self._shares_files()
 
     def _shares_files(self) -> bool:
         """Whether the engine sees the same files as this process: it may run outside of our container."""
@@ -603,14 +603,14 @@ class DockerSandbox:
     def _base_of_skeleton(self, version: str | None) -> _BaseImage:
         python = choose_python(version)
         mounts = host.skeleton_mounts(python)
-        root = host.skeleton_tar()
+        root = host.make_skeleton_tar()
         digest = hashlib.sha256(
             root + python.identity.encode() + repr((mounts, RECIPE_VERSION)).encode()
         ).hexdigest()
         tag = f"{BASE_REPOSITORY}:{digest[:40]}"
         with self._locks[tag]:
             if (image := self._images.find_image(tag)) is None:
-                skeleton = self._images.import_root(root, digest[:40])
+                skeleton = self._images.import_skeleton_image(root, digest[:40])
                 labels = {"mounts": json.dumps(mounts), "python": python.version}
                 self._make_base(
                     tag, DockerPlan(skeleton, mounts, keeps=True), str(python.exe), "", labels
@@ -687,7 +687,7 @@ class DockerSandbox:
                 stdin=tar,
                 cancel=guard.stop,
             )
-            raise_if_failed(result, overflowed=guard.overflowed)
+            raise_if_setup_failed(result, overflowed=guard.overflowed)
             labels = {
                 "mounts": json.dumps(base.mounts),
                 "python": base.python or "",
@@ -749,7 +749,7 @@ class DockerSandbox:
             self._new_client(), plan, self._fit_limits(_HELPER_LIMITS)
         )
         try:
-            EgressFilter(self._allowed_hosts).start_beside(helper)
+            EgressFilter(self._allowed_hosts).serve_loopback_of(helper)
         except BaseException:
             helper.destroy()
             raise

@@ -19,7 +19,7 @@ from regreen.reviewers.analyzers.baseline import (
     Diagnostic,
     commentable_range,
     make_analyzer_claim,
-    new_diagnostics,
+    select_new_diagnostics,
 )
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 
@@ -115,7 +115,7 @@ class CodePatterns:
             if not (self._security and is_test(f.path))
             for hit in find_patterns(f.path, context.head_text(f.path), security=self._security)
         ]
-        new = new_diagnostics(
+        new = select_new_diagnostics(
             context,
             found,
             lambda: [

@@ -30,7 +30,7 @@ from regreen.reviewers.analyzers.baseline import (
     Diagnostic,
     commentable_range,
     make_analyzer_claim,
-    new_diagnostics,
+    select_new_diagnostics,
 )
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 
@@ -284,7 +284,7 @@ def _claim_new_diagnostics(
 ) -> list[Claim]:
     head, base = _Output.parse(context, title, output), _Output.parse(context, title, before)
     own = [h for h in head.hits if h.path in context.change.by_path]
-    new = new_diagnostics(
+    new = select_new_diagnostics(
         context,
         own,
         lambda: base.hits,

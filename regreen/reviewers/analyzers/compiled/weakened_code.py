@@ -135,7 +135,7 @@ def _pair_functions(file: FileChange, context: ReviewContext) -> Iterator[_Pair]
         definitions = read_outline(path, text.encode("utf-8", "surrogateescape")).definitions
         functions = [d for d in definitions if d.kind in {"function", "method"}]
         rows = text.split("\n")
-        named = [(_name_overload(d, rows), d, rows[d.start - 1 : d.end]) for d in functions]
+        named = [(_name_with_parameters(d, rows), d, rows[d.start - 1 : d.end]) for d in functions]
         times = Counter(name for name, _, _ in named)
         sides.append({name: (d, code) for name, d, code in named if times[name] == 1})
     for name, (definition, now) in sides[1].items():
@@ -143,14 +143,17 @@ def _pair_functions(file: FileChange, context: ReviewContext) -> Iterator[_Pair]
             continue
         was = sides[0][name][1]
         before, after = Counter(map(_squeeze, was)), Counter(map(_squeeze, now))
-        removed, added = _surplus(was, before - after), _surplus(now, after - before)
+        removed, added = (
+            _select_rows_lacking_elsewhere(was, before - after),
+            _select_rows_lacking_elsewhere(now, after - before),
+        )
         kept = sum((before & after).values()) / max(1, sum(before.values()))
         if kept >= _MIN_KEPT and len(added) <= _MAX_ADDED_LINES and len(was) > 2:
             texts = ("\n".join(was), "\n".join(now))
             yield _Pair(language, definition.name, *texts, removed, added, definition, file)
 
 
-def _surplus(rows: Sequence[str], more: Counter[str]) -> tuple[str, ...]:
+def _select_rows_lacking_elsewhere(rows: Sequence[str], more: Counter[str]) -> tuple[str, ...]:
     """Of these rows, as many of each as the other side lacks."""
     left, found = +more, []
     for row in rows:
@@ -160,7 +163,7 @@ def _surplus(rows: Sequence[str], more: Counter[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _name_overload(definition: Definition, rows: Sequence[str]) -> str:
+def _name_with_parameters(definition: Definition, rows: Sequence[str]) -> str:
     """The name with its parameters: Java's methods may share a name."""
     head = "".join(rows[definition.start - 1 : definition.start + 5]).partition("{")[0]
     return f"{definition.name} {_squeeze(head.partition(definition.short_name)[2])}"
@@ -282,7 +285,7 @@ def _leaves_early(body: Node | None) -> bool:
     return any(n.type in _LEAVES for n in walk_nodes(body)) or bool(re.search(r"\bpanic[!(]", text))
 
 
-def _is_shortcut(body: Node | None) -> bool:
+def _returns_own_result(body: Node | None) -> bool:
     """Whether a block ends the function with a result of its own, worked out by a call: no check, another way."""
     returned = [n for n in walk_nodes(body) if n.type == "return_statement"] if body else []
     called = [node_text(n) for n in returned if re.search(r"\w\(", node_text(n))]
@@ -302,7 +305,7 @@ def _parse_checks(text: str, language: str) -> list[tuple[str, str]]:
             body = node.child_by_field_name("consequence")
             condition = node_text(node.child_by_field_name("condition")).strip("()")
             guards = re.search(_load_table()["checks"]["guards"], condition) is not None
-            if _leaves_early(body) and (guards or not _is_shortcut(body)):
+            if _leaves_early(body) and (guards or not _returns_own_result(body)):
                 found.append((condition, node_text(node)))
     return found
 
@@ -343,14 +346,14 @@ def _parse_handlers(text: str, language: str) -> list[tuple[str, bool]]:
             found.append(
                 (
                     f"{name} != nil",
-                    any(_hands_on(n, name) for n in handed)
+                    any(_passes_error_on(n, name) for n in handed)
                     or bool(re.search(r"\bpanic\(|\bFatal", node_text(body))),
                 )
             )
     return found
 
 
-def _hands_on(leaving: Node, name: str) -> bool:
+def _passes_error_on(leaving: Node, name: str) -> bool:
     return bool(
         re.search(rf"\b{re.escape(name)}\b|\b[eE]rr\w*|errors\.|Errorf", node_text(leaving))
     )
@@ -407,7 +410,8 @@ def _find_reordered_arguments(pair: _Pair) -> Iterator[Claim]:
                 continue
             name, arguments = swapped
             if re.search(
-                rf"\b{re.escape(name)}\b\s*(?:<[^>\n]*>)?\(", "\n".join(_changed_heads(pair.file))
+                rf"\b{re.escape(name)}\b\s*(?:<[^>\n]*>)?\(",
+                "\n".join(_changed_function_lines(pair.file)),
             ):
                 continue  # its definition may have changed with it
             title = f"`{name}` is given its arguments in another order: ({arguments})"
@@ -421,7 +425,7 @@ def _find_reordered_arguments(pair: _Pair) -> Iterator[Claim]:
             )
 
 
-def _changed_heads(file: FileChange) -> Sequence[str]:
+def _changed_function_lines(file: FileChange) -> Sequence[str]:
     """The changed lines that define a function."""
     return [
         line.text
