@@ -354,7 +354,7 @@ class _ChildProcess:
     size: int = 0
     cpu: float = 0.0
 
-    def result_if_ended(self) -> ChildResult | None:
+    def read_chunk_or_finish(self) -> ChildResult | None:
         """Take what has come; how the child ended, when it has."""
         chunk = os.read(self.pipe, 1 << 16)
         self.chunks.append(chunk)
@@ -426,7 +426,7 @@ def _fork_each(
                     if key.fileobj in asker:
                         raise BrokenPipeError
                     at, child = running[key.fd]
-                    if (how := child.result_if_ended()) is not None:
+                    if (how := child.read_chunk_or_finish()) is not None:
                         ended[at] = how
                         if budget is not None:
                             budget.spent.append(how.cpu)

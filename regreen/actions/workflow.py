@@ -419,7 +419,9 @@ class JobPlanner:
         )
         return None if cell is None else {key: [value] for key, value in cell.items()}
 
-    def _record_known_outputs(self, name: str, job: YamlMapping, draft: JobDraft) -> None:
+    def _remember_outputs_for_later_jobs(
+        self, name: str, job: YamlMapping, draft: JobDraft
+    ) -> None:
         """What later jobs may ask of this one, as far as its steps' outputs are known without running them."""
         outputs: YamlMapping = {"*": UNKNOWN}
         for key, value in as_mapping(job.get("outputs")).items():
@@ -544,7 +546,7 @@ class JobPlanner:
         for step in steps if isinstance(steps, list) else []:
             planned = StepPlanner(draft, self._files, earlier=self._planned_jobs)
             planned.plan_step(require_mapping(step, f"a step of job {name!r}"))
-        self._record_known_outputs(name, job, draft)
+        self._remember_outputs_for_later_jobs(name, job, draft)
         shown = self._job_name(name, job, context, cell)
         return _make_job_plan(
             name, shown, job, cell, draft, _RunnerMachine(runs_on, image, services)

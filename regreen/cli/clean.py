@@ -19,7 +19,7 @@ import click
 from regreen.cli.options import format_option
 from regreen.cli.terminal import print_answer
 from regreen.domain.errors import NoSandbox, OutsideError, UserError
-from regreen.domain.private_folders import cache_home, find_leftovers, lock_caches
+from regreen.domain.private_folders import cache_home, find_old_temporary_folders, lock_caches
 
 if TYPE_CHECKING:
     from regreen.adapters.sandbox.retention import StoredEnvironment
@@ -200,7 +200,7 @@ def _find_caches() -> list[_Cache]:
         _find_databases("answers", home / "answers.sqlite"),
         _make_folder_cache("capsules", home / "capsules", (home / "capsules").glob("*.json")),
         _find_databases("index", home / "index.sqlite"),
-        _make_folder_cache("temporary", Path(tempfile.gettempdir()), find_leftovers()),
+        _make_folder_cache("temporary", Path(tempfile.gettempdir()), find_old_temporary_folders()),
     ]
     order = list(KINDS)
     return sorted(caches, key=lambda cache: order.index(cache.kind))

@@ -128,7 +128,7 @@ def remove_unused(folder: Path, pattern: str, days: float) -> None:
 @contextmanager
 def temporary_folder(kind: str) -> Iterator[Path]:
     """A private temporary folder, removed at the end; leftovers of killed processes are removed after a day."""
-    for leftover in find_leftovers():
+    for leftover in find_old_temporary_folders():
         shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f"regreen-{kind}-") as made:
         (Path(made) / _MARK).touch()
@@ -137,7 +137,7 @@ def temporary_folder(kind: str) -> Iterator[Path]:
         yield folder
 
 
-def find_leftovers() -> Iterator[Path]:
+def find_old_temporary_folders() -> Iterator[Path]:
     """Folders that `temporary_folder` made for this user a day ago or more and that a killed process left."""
     home = cache_home().resolve()
     for path in Path(tempfile.gettempdir()).glob("regreen-*-????????"):

@@ -162,7 +162,7 @@ class Settings(BaseSettings):
 
     @field_validator("results_days")
     @classmethod
-    def _check_retention_days(cls, value: int) -> int:
+    def _require_a_month_or_forever(cls, value: int) -> int:
         if 0 < value < _DAYS_PER_MONTH:
             message = f"at least {_DAYS_PER_MONTH} days (budgets count a month), or 0: for ever"
             raise ValueError(message)

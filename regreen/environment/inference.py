@@ -35,7 +35,7 @@ from regreen.domain.ports import Git
 from regreen.languages.registry import LANGUAGES, PROJECTS
 from regreen.packages.dependency import find_first_line_with, parse_json_object
 from regreen.shell.parse import find_commands
-from regreen.shell.tools import identify_tool, load_tools, split_runner
+from regreen.shell.tools import load_tools, resolve_module_program, split_runner
 
 # From this age on, requirements without a bound mean the versions of the commit's day.
 _OLD = timedelta(days=120)
@@ -124,12 +124,16 @@ def _infer_environments_now(
 
 def _only_reads_files(command: str) -> bool:
     """Whether a command only looks at files, as `grep` and `test` do."""
-    names = [identify_tool(split_runner(one.arguments)[1])[0] for one in find_commands(command)]
+    names = [
+        resolve_module_program(split_runner(one.arguments)[1])[0] for one in find_commands(command)
+    ]
     return bool(names) and load_tools().programs["quiet"].issuperset(names)
 
 
 def _projects_of_command(command: str) -> ProjectTools | None:
-    names = (identify_tool(split_runner(one.arguments)[1])[0] for one in find_commands(command))
+    names = (
+        resolve_module_program(split_runner(one.arguments)[1])[0] for one in find_commands(command)
+    )
     return next((x for name in names for x in PROJECTS if name in x.test_programs), None)
 
 

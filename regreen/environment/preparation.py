@@ -332,7 +332,9 @@ def complete_trial(
     trial = replace(trial, image=trial.image or tests.image)
     command = trial.command_line if trial.command else ""
     if source and command:
-        return CompletedTrial(trial, _describe_given(trial, source), minutes_left=stop.left / 60)
+        return CompletedTrial(
+            trial, _document_given_commands(trial, source), minutes_left=stop.left / 60
+        )
     pythons = (trial.python,) if trial.python else sandbox.pythons()
     try:
         found = infer_environments(
@@ -340,7 +342,9 @@ def complete_trial(
         )
     except AnalysisFailed as error:
         say(f"nothing was inferred: {error}")
-        done = CompletedTrial(trial, _describe_given(trial, source or "nothing"), works=False)
+        done = CompletedTrial(
+            trial, _document_given_commands(trial, source or "nothing"), works=False
+        )
         return done.add_note(f"nothing was inferred: {error}")
     unused = ""
     if change is not None:
@@ -358,7 +362,7 @@ def complete_trial(
     if source or not found:
         if not trial.command and found and found[0].test is not None:
             trial = replace(trial, command=("bash", "-c", found[0].test.value))
-        document = _describe_given(trial, source or "nothing")
+        document = _document_given_commands(trial, source or "nothing")
         works = bool(source and trial.command)
         return CompletedTrial(trial, document, works, stop.left / 60, unused)
     trial = replace(trial, rules=replace(trial.rules, trusts_command=False))
@@ -402,7 +406,7 @@ def render_environment(document: Mapping[str, Any] | None) -> str:
     return "\n\n".join(parts)
 
 
-def _describe_given(trial: Trial, source: str) -> dict[str, Any]:
+def _document_given_commands(trial: Trial, source: str) -> dict[str, Any]:
     return {
         "source": source,
         "language": "",

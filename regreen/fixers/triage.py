@@ -265,7 +265,9 @@ def make_case(
     trial = job.trial
     has_gaps = False
     if not triage.setup_failed:
-        triage, has_gaps = _run_wider_suite(triage, trial, rev, git=git, sandbox=sandbox, stop=stop)
+        triage, has_gaps = _add_wider_outcomes(
+            triage, trial, rev, git=git, sandbox=sandbox, stop=stop
+        )
     suite = find_suite(
         trial,
         rev,
@@ -294,7 +296,7 @@ def make_case(
     )
 
 
-def _run_wider_suite(
+def _add_wider_outcomes(
     triage: TriageResult, trial: Trial, rev: str, *, git: Git, sandbox: Sandbox, stop: StopCondition
 ) -> tuple[TriageResult, bool]:
     """If the command runs only some tests, run the rest before any change; whether some of it cannot be collected."""

@@ -416,7 +416,7 @@ def _slowdown_factor(before: CommandRun | None, after: CommandRun) -> float:
 
 
 def restore_tests(git: Git, rev: str, trial: Trial, files: Sequence[PatchedFile]) -> Trial:
-    """The trial with every existing test that a patch touched restored."""
+    """The trial with the tests and test settings that a patch changed as they were; what only gains lines stays patched."""
     back: dict[str, bytes] = {}
     for file in files:
         if file.old is not None and (is_test(file.path) or is_test_config(file.path)):

@@ -22,7 +22,12 @@ from regreen.packages.requirement_file import (
 from regreen.packages.runner_installs import RUNNERS
 from regreen.packages.setup_inputs import ReadFile, resolve_path_in_tree
 from regreen.shell.parse import ASSIGNMENT, ShellCommand, Word, find_commands, parse_script
-from regreen.shell.tools import identify_tool, load_tools, normalise_program, split_wrappers
+from regreen.shell.tools import (
+    load_tools,
+    normalise_program,
+    resolve_module_program,
+    split_wrappers,
+)
 
 ADDRESS_PATTERN = re.compile(r"(?:[a-z]{1,20}\+)?[a-z]{2,5}://[^\s'\"`|;)>\]]+")
 _MAX_SCRIPT_DEPTH = 4
@@ -192,7 +197,7 @@ class _SetupReader:
         wrappers, call = split_wrappers(argv)
         if not call:
             return
-        name, arguments = identify_tool([_resolve_program(call[0]), *call[1:]])
+        name, arguments = resolve_module_program([_resolve_program(call[0]), *call[1:]])
         requests, tools = self.found, load_tools()
         requests.runners |= RUNNERS & {
             posixpath.basename(re.split(r"[<>=!~@\[]", word)[0]) for word in argv
@@ -291,7 +296,9 @@ class _SetupReader:
                 self.read_script(redirect.word.text, where, depth - 1)
         for at, word in enumerate(arguments):
             is_python = normalise_program(word) == "python"
-            inner = identify_tool(arguments[at:])[0] if is_python else normalise_program(word)
+            inner = (
+                resolve_module_program(arguments[at:])[0] if is_python else normalise_program(word)
+            )
             if inner in _INSTALLERS:
                 self._read_call(arguments[at:], command, where, depth)
                 return
@@ -336,7 +343,7 @@ class _SetupReader:
 
     def _read_piped_script(self, name: str, source: ShellCommand, where: str, depth: int) -> None:
         argv = [piece for word in source.words for piece in self._expand_word(word)]
-        program, arguments = identify_tool(split_wrappers(argv)[1])
+        program, arguments = resolve_module_program(split_wrappers(argv)[1])
         documents = [r.word.text for r in source.redirects if r.operator in {"<<", "<<<"}]
         if program in {"echo", "printf"}:
             text = " ".join(word for word in arguments if not word.startswith("-"))
@@ -378,7 +385,7 @@ class _SetupReader:
     def _note_written_files(self, command: ShellCommand, argv: Sequence[str], where: str) -> None:
         """Files that the command writes; an installer may read requirements from them later."""
         _, call = split_wrappers(argv)
-        name, arguments = identify_tool(call)
+        name, arguments = resolve_module_program(call)
         targets = [r.word.text for r in command.redirects if r.operator.startswith((">", "&>"))]
         source = command
         if name == "tee":

@@ -18,7 +18,7 @@ from regreen.packages.setup_inputs import (
     NEEDS_EVERYTHING,
     NEEDS_NOTHING,
     ReadFile,
-    SetupNeeds,
+    SetupInputs,
     compile_patterns,
     editable_needs,
     resolve_path_in_tree,
@@ -171,7 +171,7 @@ FILE_OPTIONS = {
 }
 
 
-def files_needed_by_pip(arguments: Sequence[str], read: ReadFile | None) -> SetupNeeds:
+def files_needed_by_pip(arguments: Sequence[str], read: ReadFile | None) -> SetupInputs:
     """The files that a pip command with these arguments needs."""
     rest = [
         word for word in arguments if word not in {"-q", "-v", "--quiet", "--verbose", "--no-input"}
@@ -198,10 +198,10 @@ def files_needed_by_pip(arguments: Sequence[str], read: ReadFile | None) -> Setu
         if word in FILE_OPTIONS:
             needs |= _requirement_file_needs(next(words, ""), read)
         elif word in {"-e", "--editable"}:
-            needs |= _editable_target_needs(next(words, ""), read)
+            needs |= _input_files_of_editable(next(words, ""), read)
         elif word == "--group":
             next(words, "")
-            needs |= SetupNeeds(paths=frozenset({"pyproject.toml"}))
+            needs |= SetupInputs(paths=frozenset({"pyproject.toml"}))
         elif word in {"-f", "--find-links"}:
             needs |= NEEDS_NOTHING if "://" in next(words, "") else NEEDS_EVERYTHING
         elif word in load_tools().option_values["pip"]:
@@ -225,7 +225,7 @@ def split_options(words: Sequence[str]) -> list[str]:
     return parts
 
 
-def _files_needed_by_target(word: str) -> SetupNeeds:
+def _files_needed_by_target(word: str) -> SetupInputs:
     """A positional argument of pip: a name, an address, or a path."""
     if REQUIREMENT_URL.fullmatch(word):
         return NEEDS_NOTHING
@@ -236,7 +236,7 @@ def _files_needed_by_target(word: str) -> SetupNeeds:
     )
 
 
-def _editable_target_needs(word: str, read: ReadFile | None) -> SetupNeeds:
+def _input_files_of_editable(word: str, read: ReadFile | None) -> SetupInputs:
     if REQUIREMENT_URL.fullmatch(word):
         return NEEDS_NOTHING
     folder = word.split("[", 1)[0].removeprefix("file:")
@@ -244,7 +244,7 @@ def _editable_target_needs(word: str, read: ReadFile | None) -> SetupNeeds:
     return NEEDS_EVERYTHING if place is None else editable_needs(place, read)
 
 
-def _requirement_file_needs(path: str, read: ReadFile | None) -> SetupNeeds:
+def _requirement_file_needs(path: str, read: ReadFile | None) -> SetupInputs:
     """A requirements or constraints file with all files that it includes."""
     if "://" in path:
         return NEEDS_NOTHING
@@ -252,7 +252,7 @@ def _requirement_file_needs(path: str, read: ReadFile | None) -> SetupNeeds:
     if start is None:
         return NEEDS_EVERYTHING
     if read is None:
-        return SetupNeeds(paths=frozenset({start}), patterns=_INCLUDABLE_FILES)
+        return SetupInputs(paths=frozenset({start}), patterns=_INCLUDABLE_FILES)
     known: set[str] = set()
     needs = NEEDS_NOTHING
     queue = [start]
@@ -264,10 +264,10 @@ def _requirement_file_needs(path: str, read: ReadFile | None) -> SetupNeeds:
         for line in read_requirement_lines(decode_text(read(file) or b"")):
             needs |= _files_needed_by_line(line, read)
             queue += included_files(line, file)
-    return needs | SetupNeeds(paths=frozenset(known))
+    return needs | SetupInputs(paths=frozenset(known))
 
 
-def _files_needed_by_line(line: RequirementLine, read: ReadFile | None) -> SetupNeeds:
+def _files_needed_by_line(line: RequirementLine, read: ReadFile | None) -> SetupInputs:
     """The files that one line of a requirements file needs."""
     needs = _files_needed_by_target(line.requirement) if line.requirement else NEEDS_NOTHING
     for name, value in line.options:
@@ -277,7 +277,7 @@ def _files_needed_by_line(line: RequirementLine, read: ReadFile | None) -> Setup
             needs |= NEEDS_NOTHING if "://" in value else NEEDS_EVERYTHING
         elif name == "-e":
             # pip resolves an editable path from its working directory, not from the file's folder
-            needs |= _editable_target_needs(value, read)
+            needs |= _input_files_of_editable(value, read)
     return needs
 
 

@@ -16,15 +16,15 @@ from regreen.packages.setup_inputs import (
     NEEDS_EVERYTHING,
     NEEDS_NOTHING,
     ReadFile,
-    SetupNeeds,
+    SetupInputs,
     compile_patterns,
     editable_needs,
 )
 from regreen.shell.parse import parse_script
-from regreen.shell.tools import identify_tool, split_wrappers
+from regreen.shell.tools import resolve_module_program, split_wrappers
 
 
-def find_needs(setup: str, paths: Collection[str], read: ReadFile | None = None) -> SetupNeeds:
+def find_needs(setup: str, paths: Collection[str], read: ReadFile | None = None) -> SetupInputs:
     """What a shell command depends on in a tree with `paths`."""
     needs = NEEDS_NOTHING
     script = parse_script(setup)
@@ -39,8 +39,8 @@ def find_needs(setup: str, paths: Collection[str], read: ReadFile | None = None)
 
 def _command_needs(
     words: Sequence[str], paths: Collection[str], read: ReadFile | None
-) -> SetupNeeds:
-    name, arguments = identify_tool(split_wrappers(words)[1])
+) -> SetupInputs:
+    name, arguments = resolve_module_program(split_wrappers(words)[1])
     match name:
         case "pip":
             needs = files_needed_by_pip(arguments, read)
@@ -61,17 +61,17 @@ def _command_needs(
     return needs
 
 
-def _project_tool_needs(arguments: Sequence[str], read: ReadFile | None) -> SetupNeeds:
+def _project_tool_needs(arguments: Sequence[str], read: ReadFile | None) -> SetupInputs:
     verb = arguments[0] if arguments else ""
     if verb not in {"install", "sync"} or "--no-editable" in arguments:
         return NEEDS_EVERYTHING
     return editable_needs("", read)
 
 
-def _fetcher_needs(name: str, arguments: Sequence[str]) -> SetupNeeds:
+def _fetcher_needs(name: str, arguments: Sequence[str]) -> SetupInputs:
     """Tools that download the packages of a manifest and build nothing of the tree."""
     verbs, patterns = _FETCH_COMMANDS[name]
-    return SetupNeeds(patterns=patterns) if tuple(arguments) in verbs else NEEDS_EVERYTHING
+    return SetupInputs(patterns=patterns) if tuple(arguments) in verbs else NEEDS_EVERYTHING
 
 
 # Writes the versions of a lock file of Poetry or PDM as constraints. A package that it lists in several versions, each
@@ -85,9 +85,9 @@ WRITE_PINS = (
 )
 
 
-def _python_needs(arguments: Sequence[str], read: ReadFile | None) -> SetupNeeds:
+def _python_needs(arguments: Sequence[str], read: ReadFile | None) -> SetupInputs:
     if list(arguments[:2]) == ["-c", WRITE_PINS]:
-        return SetupNeeds(paths=frozenset(arguments[2:3]))
+        return SetupInputs(paths=frozenset(arguments[2:3]))
     if list(arguments[:2]) == ["setup.py", "develop"]:
         return editable_needs("", read)
     return NEEDS_NOTHING if list(arguments) in (["-V"], ["--version"]) else NEEDS_EVERYTHING
@@ -161,7 +161,7 @@ _NODE_SCRIPTS = re.compile(r'"(?:pre|post)?(?:install|prepare)"\s*:|"file:')
 
 def _node_needs(
     arguments: Sequence[str], paths: Collection[str], read: ReadFile | None
-) -> SetupNeeds:
+) -> SetupInputs:
     verb = next((word for word in arguments if not word.startswith("-")), "install")
     if verb not in {"install", "i", "ci", "add"}:
         return NEEDS_NOTHING if verb in {"config", "cache", "set"} else NEEDS_EVERYTHING
@@ -171,4 +171,4 @@ def _node_needs(
                 text = (read(path) or b"").decode("utf-8", errors="replace")
                 if _NODE_SCRIPTS.search(text):
                     return NEEDS_EVERYTHING
-    return SetupNeeds(patterns=_NODE_INPUTS)
+    return SetupInputs(patterns=_NODE_INPUTS)

@@ -43,7 +43,7 @@ from regreen.packages.popular_names import (
 from regreen.packages.requirement_file import decode_text, read_requirement_lines
 from regreen.packages.runner_installs import is_runner_file, read_runner_file
 from regreen.packages.setup_command import find_needs
-from regreen.packages.setup_inputs import ReadFile, SetupNeeds, resolve_path_in_tree
+from regreen.packages.setup_inputs import ReadFile, SetupInputs, resolve_path_in_tree
 
 _CONFIGURATION_FILES = frozenset(
     {
@@ -160,7 +160,7 @@ class _SetupGuard:
         )
         return {*self._select_files(wanted, named, requests), *builds, *called}
 
-    def _find_backends(self, wanted: SetupNeeds) -> Iterator[str]:
+    def _find_backends(self, wanted: SetupInputs) -> Iterator[str]:
         """The files of build backends that the installed projects bring along (PEP 517's `backend-path`)."""
         for path in self.tree.files:
             if posixpath.basename(path) != "pyproject.toml" or not wanted.includes(path):
@@ -245,7 +245,7 @@ class _SetupGuard:
     # -- which files ------------------------------------------------------------------------------------------
 
     def _select_files(
-        self, wanted: SetupNeeds, named: set[str], requests: InstallRequests
+        self, wanted: SetupInputs, named: set[str], requests: InstallRequests
     ) -> list[str]:
         """The files that differ from the trusted tree's and from which the setup may install."""
         reading = [

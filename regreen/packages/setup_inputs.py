@@ -11,7 +11,7 @@ ReadFile = Callable[[str], bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
-class SetupNeeds:
+class SetupInputs:
     """The files that a setup depends on: all, or `paths` and those that a pattern matches in full."""
 
     everything: bool = False
@@ -23,16 +23,16 @@ class SetupNeeds:
         named = path in self.paths or any(rule.fullmatch(path) for rule in self.patterns)
         return self.everything or named
 
-    def __or__(self, other: SetupNeeds) -> SetupNeeds:
-        return SetupNeeds(
+    def __or__(self, other: SetupInputs) -> SetupInputs:
+        return SetupInputs(
             self.everything or other.everything,
             self.paths | other.paths,
             self.patterns | other.patterns,
         )
 
 
-NEEDS_NOTHING = SetupNeeds()
-NEEDS_EVERYTHING = SetupNeeds(everything=True)
+NEEDS_NOTHING = SetupInputs()
+NEEDS_EVERYTHING = SetupInputs(everything=True)
 ANY_FOLDER = r"(?:.*/)?"
 # A file's name has at most 255 characters: {0,255} matches any.
 
@@ -69,7 +69,7 @@ _VERSION_FROM_PACKAGE = re.compile(
 _PACKAGE_ROOT = r"(src/)?[^/]+/__init__\.py"
 
 
-def editable_needs(folder: str, read: ReadFile | None) -> SetupNeeds:
+def editable_needs(folder: str, read: ReadFile | None) -> SetupInputs:
     """What installing the project in `folder` in place depends on: its manifests, and compiled sources."""
     prefix = re.escape(folder + "/") if folder else ""
     rules = [re.compile(prefix + _MANIFEST_PATTERN), re.compile(prefix + _COMPILED_SOURCE)]
@@ -78,7 +78,7 @@ def editable_needs(folder: str, read: ReadFile | None) -> SetupNeeds:
         return NEEDS_EVERYTHING
     if text is None or _VERSION_FROM_PACKAGE.search(text):
         rules.append(re.compile(prefix + _PACKAGE_ROOT))
-    return SetupNeeds(patterns=frozenset(rules))
+    return SetupInputs(patterns=frozenset(rules))
 
 
 def _manifest_text(folder: str, read: ReadFile | None) -> str | None:

@@ -424,7 +424,7 @@ class _Proof:
             )
         self.seconds["environment"] += time.monotonic() - started
 
-    def _repair_start(self, output: str) -> bool:
+    def _repair_pytest_start(self, output: str) -> bool:
         """Change what keeps pytest itself from starting; whether there was such a thing."""
         # pytest runs the tests of a project that uses unittest
         completed = add_missing_pytest(self.job.trial, output)
@@ -449,7 +449,7 @@ class _Proof:
         self._prepare_both(tests)
         first, second = self._run_twice(tests)
         for _ in range(_MAX_START_REPAIRS):
-            if self._runner or first.head.tests or not self._repair_start(first.head.output):
+            if self._runner or first.head.tests or not self._repair_pytest_start(first.head.output):
                 break
             self._prepare_both(tests)
             first, second = self._run_twice(tests)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 
 from regreen.shell.parse import parse_script
-from regreen.shell.tools import identify_tool, load_tools, normalise_program, split_wrappers
+from regreen.shell.tools import (
+    load_tools,
+    normalise_program,
+    resolve_module_program,
+    split_wrappers,
+)
 
 COMPOUND_START = re.compile(
     r"^[ \t]*+(?:if|for|while|until|case|function|\{|\(|select)\b|^[ \t]*+\w++\s*+\(\)|<<|^[ \t]*+(?:fi|done|esac)\b",
@@ -65,7 +70,7 @@ def _is_install_call(call: list[str]) -> bool:
         call = ["pip", *call[1:]]
     elif call[0].startswith("$"):
         call = ["python", *call[1:]]
-    name, arguments = identify_tool(call)
+    name, arguments = resolve_module_program(call)
     tools = load_tools()
     if name in tools.programs["installing_modules"]:
         return normalise_program(call[0]) == "python"

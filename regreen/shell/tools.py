@@ -132,7 +132,7 @@ def normalise_program(word: str) -> str:
     return re.sub(r"^(?:(pip|python)[\d.]*|pypy[\d.]*|py)$", lambda use: use[1] or "python", name)
 
 
-def identify_tool(words: Sequence[str]) -> tuple[str, list[str]]:
+def resolve_module_program(words: Sequence[str]) -> tuple[str, list[str]]:
     """The program of a call and its arguments; `python3 -I -m pip x` and `uv pip x` are pip's x."""
     if not words:
         return ":", []
@@ -153,7 +153,7 @@ def identify_tool(words: Sequence[str]) -> tuple[str, list[str]]:
         )
         if module is not None:
             called = [module[1], *arguments[at + 1 :]] if module[1] else arguments[at + 1 :]
-            return identify_tool(called) if called else (name, arguments)
+            return resolve_module_program(called) if called else (name, arguments)
     if name == "uv":
         at = _skip_options(arguments, 0, load_tools().option_values["uv"])
         if arguments[at : at + 1] == ["pip"]:

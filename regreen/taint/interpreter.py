@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from regreen.taint.program import Program, find_tainting_names
+from regreen.taint.program import Program, cached_tainting_names
 from regreen.taint.state import AbstractState, HeapObject, HelperAnswer
 from regreen.taint.values import (
     AbstractValue,
@@ -123,7 +123,7 @@ class AnalysisRun:
 
     def may_bring_taint(self, function: FunctionRef) -> bool:
         """Whether a function, or what it calls, mentions a source of untrusted values."""
-        names = find_tainting_names(self.program, function.module, self.tainting_names)
+        names = cached_tainting_names(self.program, function.module, self.tainting_names)
         if isinstance(function.node, ast.Lambda):
             return bool(names)
         return function.node.name in names

@@ -130,7 +130,7 @@ def may_begin(source: bytes) -> bool:
     return _SOURCE_MENTION.search(source) is not None or _ENTRY_MENTION.search(source) is not None
 
 
-def find_tainting_names(
+def cached_tainting_names(
     program: Program, path: str, known: dict[str, frozenset[str]]
 ) -> frozenset[str]:
     """The names of a module's functions, methods and classes that may bring an untrusted value into play.

@@ -229,7 +229,7 @@ def test_a_wrong_setting_is_said() -> None:
 REBINDING = """
 import socket, sys
 from threading import Thread
-from regreen.adapters.sandbox.egress_proxy import EgressFilter
+from regreen.adapters.sandbox.egress_proxy import PrivateAddressFilter
 server = socket.create_server(("127.0.0.1", 8080))
 names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 names.bind(("127.0.0.1", 53))
@@ -247,7 +247,7 @@ def answer():
 Thread(target=answer, daemon=True).start()
 for name in ("private", "rebind"):
     near, far = socket.socketpair()
-    EgressFilter(frozenset()).serve_in_thread(far)
+    PrivateAddressFilter(frozenset()).serve_in_thread(far)
     near.sendall(b"CONNECT " + name.encode() + b".test:8080 HTTP/1.1\\r\\n\\r\\n")
     print(near.recv(1000).split(b" ")[1].decode())
 print(len(set(asked)))

@@ -344,7 +344,7 @@ def test_words_of_a_test_run_are_only_words_in_a_repairs_report() -> None:
 )  # fmt: skip
 def test_no_title_of_ours_turns_ci_off(wish: str, tmp_path: Path) -> None:
     failed = InitialFailure("pytest", 1, (Failure(f"test_a {wish}", "AssertionError", ""),))
-    title = messages.fix_title("test", FixResult("fixed", before=failed))
+    title = messages.fix_or_revert_title("test", FixResult("fixed", before=failed))
     assert wish not in title
     assert wish not in messages.revert_title(wish)
     checkout = Checkout(tmp_path / "checkout")
@@ -358,7 +358,10 @@ def test_no_title_of_ours_turns_ci_off(wish: str, tmp_path: Path) -> None:
 
 def test_a_test_with_brackets_keeps_its_name() -> None:
     failed = InitialFailure("pytest", 1, (Failure("test_a[no-ssl]", "AssertionError", ""),))
-    assert messages.fix_title("test", FixResult("fixed", before=failed)) == "Fix test_a[no-ssl]"
+    assert (
+        messages.fix_or_revert_title("test", FixResult("fixed", before=failed))
+        == "Fix test_a[no-ssl]"
+    )
 
 
 def test_refusals() -> None:
@@ -395,10 +398,10 @@ def test_a_number_takes_its_noun() -> None:
 def test_a_repair_is_titled_by_what_it_does() -> None:
     failed = InitialFailure("pytest", 1, tuple(Failure(t, "AssertionError", "") for t in "abc"))
     fix = FixResult("fixed", before=failed)
-    assert messages.fix_title("test", fix) == "Fix 3 tests: a, …"
+    assert messages.fix_or_revert_title("test", fix) == "Fix 3 tests: a, …"
     culprit = GuiltyCommit("c" * 40, "Count income into budgets")
     by_revert = replace(fix, rung="revert", culprit=culprit)
-    title = messages.fix_title("test", by_revert)
+    title = messages.fix_or_revert_title("test", by_revert)
     assert title == "Revert “Count income into budgets” (fixes 3 tests)"
     body = messages.fix_body(by_revert, "test", "", format_markdown(by_revert), 2)
     assert "`test` of #2 fails." in body

@@ -127,7 +127,7 @@ def run_git(
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
     if check and process.returncode != 0:
-        message = f"git {_find_subcommand(args)} failed: {first_line(err)}"
+        message = f"git {_find_subcommand(args)} failed: {git_error_reason(err)}"
         raise OutsideError(message)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
@@ -222,7 +222,7 @@ def auth_environment(
 def require_success(done: subprocess.CompletedProcess[bytes], action: str) -> None:
     """Raise OutsideError if git failed."""
     if done.returncode != 0:
-        message = f"{action}: {first_line(done.stderr)}"
+        message = f"{action}: {git_error_reason(done.stderr)}"
         raise OutsideError(message)
 
 
@@ -269,7 +269,7 @@ def decode_text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def first_line(data: bytes) -> str:
+def git_error_reason(data: bytes) -> str:
     """The most informative line of git's error output."""
     lines = [x for x in data.decode("utf-8", "replace").split("\n") if x.strip()]
     fatal = [x for x in lines if x.startswith(("fatal:", "error:"))]

@@ -29,7 +29,7 @@ from regreen.adapters.git.process import (
     copy_shallow_marks,
     decode_text,
     describe_missing_repository,
-    first_line,
+    git_error_reason,
     init_bare,
     parse_commits,
     read_blobs,
@@ -100,7 +100,7 @@ class GitRepository:
             ["-C", str(path), "rev-parse", "--absolute-git-dir", "--git-common-dir"], check=False
         )
         if done.returncode != 0:
-            raise NotARepository(describe_missing_repository(path, first_line(done.stderr)))
+            raise NotARepository(describe_missing_repository(path, git_error_reason(done.stderr)))
         git_dir, common = decode_text(done.stdout).split("\n")[:2]
         if ".git" not in Path(git_dir).parts and _is_inside_repository(Path(git_dir).parent):
             message = (
@@ -229,7 +229,9 @@ class GitRepository:
                 check=False,
             )
             if done.returncode != 0:
-                message = f"cannot read the working tree at {work_tree}: {first_line(done.stderr)}"
+                message = (
+                    f"cannot read the working tree at {work_tree}: {git_error_reason(done.stderr)}"
+                )
                 raise UserError(message)
             tree = decode_text(self._run_git(["write-tree"], env=env).stdout).strip()
         if tree == self.tree_id(parent):
@@ -363,7 +365,7 @@ class GitRepository:
                     yield chunk
             complaint = process.stderr.read()
         if process.returncode != 0:
-            message = f"git archive {rev[:12]} failed: {first_line(complaint)}"
+            message = f"git archive {rev[:12]} failed: {git_error_reason(complaint)}"
             raise OutsideError(message)
 
     def commits_touching(self, good: str | None, bad: str, paths: Sequence[str]) -> frozenset[str]:

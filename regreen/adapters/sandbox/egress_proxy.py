@@ -110,7 +110,7 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     return address in _GLOBAL_V6 and not any(address in block for block in _TUNNELLED_V6)
 
 
-class EgressFilter:
+class PrivateAddressFilter:
     """Serves one box's connections. `allowed` may be private; see `parse_allowed_hosts`."""
 
     def __init__(self, allowed: frozenset[tuple[str, int | None]]) -> None:

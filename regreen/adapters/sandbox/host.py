@@ -209,20 +209,22 @@ def network_env(ca: str | None, environ: Mapping[str, str] = os.environ) -> dict
         environ: the host's environment.
     """
     env = dict.fromkeys((*_CA_VARIABLES, *_CA_MORE), ca) if ca else {}
-    return {name: value for name, value in env.items() if value} | _index_variables(environ)
+    return {name: value for name, value in env.items() if value} | _shareable_index_variables(
+        environ
+    )
 
 
 def index_addresses() -> list[str]:
     """The addresses of the package indexes that boxes are told to use."""
     parts = [
         part
-        for value in _index_variables(os.environ).values()
+        for value in _shareable_index_variables(os.environ).values()
         for part in re.split(r"[,|\s]+", value)
     ]
     return [part for part in parts if part.startswith(("http://", "https://"))]
 
 
-def _index_variables(environ: Mapping[str, str]) -> dict[str, str]:
+def _shareable_index_variables(environ: Mapping[str, str]) -> dict[str, str]:
     variables = {name: environ.get(name, "") for name in _INDEX_VARIABLES}
     variables["PIP_INDEX_URL"] = variables["PIP_INDEX_URL"] or _configured_index()
     may_tell = environ.get("REGREEN_INDEX_CREDENTIALS") == "1"

@@ -79,7 +79,7 @@ class UsageLedger:
         return self._entry_path(name).exists()
 
     def find_last_use(self, name: str, default: float) -> float:
-        """When it was last used; `otherwise` where nobody noted it."""
+        """When it was last used; `default` where nobody noted it."""
         try:
             return self._entry_path(name).stat().st_mtime
         except OSError:

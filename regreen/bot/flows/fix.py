@@ -423,7 +423,7 @@ class _FixFlow:
     ) -> str:
         self._job.check_cancelled()
         self._save_fix(fix)
-        title = messages.fix_title(red.name, fix)
+        title = messages.fix_or_revert_title(red.name, fix)
         in_branch = messages.fix_report(fix, format_markdown(fix, branch=self._target.fix_branch))
         body = messages.fix_body(fix, red.step or red.name, red.url, in_branch, self._target.number)
         report = messages.fix_report(fix, format_markdown(fix))

@@ -32,7 +32,7 @@ _MAX_NAMED_FAILURES = 10
 _WHY_NEUTRAL = "the check that failed decides, and this one only offers a repair"
 
 
-def fix_title(check: str, fix: FixResult) -> str:
+def fix_or_revert_title(check: str, fix: FixResult) -> str:
     """The title of a patch pull request, and its commit's subject: at most 72 characters."""
     tests = list(dict.fromkeys(f.test for f in fix.before.failures if f.test))
     number = count_noun(len(tests), "test")

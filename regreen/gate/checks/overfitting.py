@@ -133,7 +133,7 @@ def _find_copied_literals(
             literal in known and _is_data_literal(literal) for literal in _compared_literals(node)
         ):
             yield CheckReason("special_case", f"{where} compares with a value of the failing test")
-    asserted = [pair for tree in tests for pair in _read_assertions(tree)]
+    asserted = [pair for tree in tests for pair in _pair_asserted_literals(tree)]
     for name, fresh in _find_new_constants(file):
         if any(_has_input_and_answer(fresh, given, wanted) for given, wanted in asserted):
             what = f"{file.path}: {name} now holds an input of the failing test together with its answer"
@@ -153,7 +153,7 @@ def _has_input_and_answer(fresh: set[str], given: set[str], wanted: set[str]) ->
     return bool(ins and outs and len(ins | outs) > 1) or bool(data and fresh & wanted)
 
 
-def _read_assertions(tree: ast.Module | None) -> Iterator[tuple[set[str], set[str]]]:
+def _pair_asserted_literals(tree: ast.Module | None) -> Iterator[tuple[set[str], set[str]]]:
     """For each assertion of a test: the literals of its input, and those that it expects."""
     for node in find_nodes(tree, ast.AST):
         match node:

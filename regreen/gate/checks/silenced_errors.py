@@ -241,14 +241,14 @@ def _only_silences_errors(file: PatchedFile, files: Sequence[PatchedFile]) -> bo
         return False
     if is_parsed(file):
         before, after = (
-            _QuietHandlerRemover().visit(parse_syntax_tree(text or ""))
+            _SilencingUnwrapper().visit(parse_syntax_tree(text or ""))
             for text in (file.old, file.new)
         )
         return ast.dump(before) == ast.dump(after)
     return len([line for _, line in file.added_lines if line.strip()]) <= 2
 
 
-class _QuietHandlerRemover(ast.NodeTransformer):
+class _SilencingUnwrapper(ast.NodeTransformer):
     """Removes quiet handlers and suppressions from a tree."""
 
     def visit_Try(self, node: ast.Try) -> ast.AST | list[ast.stmt]:

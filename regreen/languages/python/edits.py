@@ -231,7 +231,7 @@ class _FunctionTemplates:
                     yield from self._fill("local_name", node)
             case ast.Attribute(value=value, attr=attr, ctx=ast.Load()):
                 others = [other for other in self.attributes if other != attr]
-                paired = [other for other in others if _are_paired_names(attr, other)]
+                paired = [other for other in others if _share_first_or_last_word(attr, other)]
                 unpaired = [other for other in others if other not in paired]
                 yield from self._fill(
                     "attribute", node, owner=text(value), paired=paired, unpaired=unpaired
@@ -428,8 +428,8 @@ def _read_symbol(operation: ast.expr) -> str:
     return ast.unparse(operation)[2:-2]
 
 
-def _are_paired_names(name: str, other: str) -> bool:
-    """`first_row` and `last_row`, `left` and `right`: names of a pair share an end."""
+def _share_first_or_last_word(name: str, other: str) -> bool:
+    """As `first_row` and `last_row`, or `row_start` and `row_end`, do: names of a pair share an end."""
     return (
         name.rsplit("_", 1)[-1] == other.rsplit("_", 1)[-1]
         or name.split("_", maxsplit=1)[0] == other.split("_", maxsplit=1)[0]

@@ -44,7 +44,7 @@ from regreen.packages.setup_command import WRITE_PINS
 from regreen.packages.setup_inputs import resolve_path_in_tree
 from regreen.shell.called_scripts import expand_make_rules
 from regreen.shell.parse import find_commands
-from regreen.shell.tools import identify_tool, split_runner
+from regreen.shell.tools import resolve_module_program, split_runner
 
 # A Python that has just come out lacks wheels, and projects that run on it.
 _MATURITY = timedelta(days=180)
@@ -214,7 +214,7 @@ def _newest_mature_python(pythons: Sequence[str], day: date) -> str | None:
 
 def _is_test_call(words: Sequence[str]) -> bool:
     """Whether a call runs Python tests: a program of the table, or a script that is named for it."""
-    name, arguments = identify_tool(_without_coverage(split_runner(words)[1]))
+    name, arguments = resolve_module_program(_without_coverage(split_runner(words)[1]))
     if name == _PYTHON:
         return (
             bool(arguments) and re.search(r"(?:^|/)(?:run_?)?tests?\.py$", arguments[0]) is not None
@@ -246,7 +246,7 @@ def _infer_test_command(files: RepositoryFiles) -> Inferred | None:
 
 def _plain_test_call(words: list[str], files: RepositoryFiles) -> str:
     """The call without options of plugins that may be missing: which files it names is what counts."""
-    name, arguments = identify_tool(words)
+    name, arguments = resolve_module_program(words)
     if name in COLLECTORS:
         named = [word for word in arguments if _holds_tests(word, files)]
         return shlex.join([*_PYTEST_COMMAND.split(), *(named or _find_uncollected(files))])

@@ -215,16 +215,16 @@ class ClaimTester:
         trial = replace(tests.trial, timeout=_TEST_SECONDS)
         bench = _Bench(trial, context.git, tests.sandbox, doubt=tests.doubt)
         files = context.run_isolated(_find_tests_of_change)
-        first = self._run_existing(bench, files)
+        first = self._try_bench(bench, files)
         if (completed := add_missing_pytest(trial, first.stdout + first.stderr)) is not None:
             bench = replace(bench, trial=completed)
-            first = self._run_existing(bench, files)
+            first = self._try_bench(bench, files)
         if add_missing_pytest(trial, first.stdout + first.stderr) is not None:
             self.missing = "the environment of the tests has no pytest"
             return None
         if first.exit_code in _NOT_STARTED:
             bench = replace(bench, plain=True)
-            first = self._run_existing(bench, files)
+            first = self._try_bench(bench, files)
         if files:
             text = f"{', '.join(files)}: {_describe_outcome(first)}\n\n{(context.head_text(files[0]) or '')[:_SHOWN_TEST_CHARACTERS]}"
             sent = (SentPart("the beginning of an existing test file", files[0]),)
@@ -234,7 +234,7 @@ class ClaimTester:
         self._until = time.monotonic() + _MAX_SECONDS
         return bench
 
-    def _run_existing(self, bench: _Bench, files: Sequence[str]) -> RunResult:
+    def _try_bench(self, bench: _Bench, files: Sequence[str]) -> RunResult:
         """The existing tests of the changed code; without any, whether pytest starts."""
         self._context.report_progress(
             "running the tests of the changed code" if files else "looking for pytest"

@@ -20,7 +20,7 @@ from typing import Self
 from regreen.adapters.sandbox import box_scripts, layout
 from regreen.adapters.sandbox.backend import BackendGoneError, receive_exactly
 from regreen.adapters.sandbox.bubblewrap.box_limiter import BoxLimiter, make_limiter
-from regreen.adapters.sandbox.egress_proxy import PROXY_PORT, EgressFilter
+from regreen.adapters.sandbox.egress_proxy import PROXY_PORT, PrivateAddressFilter
 from regreen.adapters.sandbox.host import BOX_UID
 from regreen.adapters.sandbox.process_watch import Stream
 from regreen.adapters.sandbox.seccomp import bpf_program
@@ -66,7 +66,7 @@ class BwrapPlan:
     shown: tuple[tuple[str, str], ...]
     env: Path | None
     agent: str  # the Python that runs the agent
-    egress: EgressFilter | None = None  # serves its network, if it has one
+    egress: PrivateAddressFilter | None = None  # serves its network, if it has one
     keeps: bool = False  # /env and the home in it can be written to: only for `prepare`
 
 

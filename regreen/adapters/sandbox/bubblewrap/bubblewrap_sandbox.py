@@ -24,7 +24,11 @@ from regreen.adapters.sandbox.bubblewrap.bubblewrap_backend import (
     BwrapBackend,
     BwrapPlan,
 )
-from regreen.adapters.sandbox.egress_proxy import EgressFilter, parse_allowed_hosts, proxy_variables
+from regreen.adapters.sandbox.egress_proxy import (
+    PrivateAddressFilter,
+    parse_allowed_hosts,
+    proxy_variables,
+)
 from regreen.adapters.sandbox.environment_keys import (
     SetupGuard,
     choose_python,
@@ -223,7 +227,7 @@ class BwrapSandbox:
         try:
             plan = self._plan_with(name, python)
             if limits.network:
-                plan = replace(plan, egress=EgressFilter(self._allowed_hosts))
+                plan = replace(plan, egress=PrivateAddressFilter(self._allowed_hosts))
             cell = BwrapBackend.launch(plan, limits)
         except BaseException:
             os.close(lock)
@@ -317,7 +321,7 @@ class BwrapSandbox:
         place.mkdir(parents=True, mode=0o755)
         if os.geteuid() == 0:  # empty and ours: nothing foreign has touched it yet
             os.chown(place, OUTER_UID, OUTER_UID)
-        egress = EgressFilter(self._allowed_hosts) if network else None
+        egress = PrivateAddressFilter(self._allowed_hosts) if network else None
         plan = BwrapPlan(
             self._visible_paths(python) + more, place, str(python.exe), egress, keeps=True
         )

@@ -23,7 +23,11 @@ from regreen.adapters.sandbox.docker.docker_images import (
     connect_engine,
     refuse_engine_without_limits,
 )
-from regreen.adapters.sandbox.egress_proxy import EgressFilter, parse_allowed_hosts, proxy_variables
+from regreen.adapters.sandbox.egress_proxy import (
+    PrivateAddressFilter,
+    parse_allowed_hosts,
+    proxy_variables,
+)
 from regreen.adapters.sandbox.environment_keys import (
     RECIPE_VERSION,
     SetupGuard,
@@ -749,7 +753,7 @@ class DockerSandbox:
             self._new_client(), plan, self._fit_limits(_HELPER_LIMITS)
         )
         try:
-            EgressFilter(self._allowed_hosts).serve_loopback_of(helper)
+            PrivateAddressFilter(self._allowed_hosts).serve_loopback_of(helper)
         except BaseException:
             helper.destroy()
             raise
