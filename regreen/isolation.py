@@ -255,9 +255,11 @@ class _ForkServer:
         self.send_call(call.function.__module__, packed)
         with selectors.DefaultSelector() as selector:
             selector.register(self._out, selectors.EVENT_READ)
-            while not selector.select(None if cancel is None else _LOOK_SECONDS):
+            while True:
                 if cancel is not None and cancel.is_set():
                     raise Cancelled("the work was stopped")
+                if selector.select(None if cancel is None else _LOOK_SECONDS):
+                    break
         try:
             ended: ChildResult = pickle.load(self._out)  # noqa: S301 - our own process
         except EOFError:

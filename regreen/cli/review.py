@@ -29,7 +29,7 @@ from regreen.cli.options import (
 from regreen.cli.terminal import print_answer, report_note, report_progress
 from regreen.code.path_settings import find_changed_paths
 from regreen.domain.errors import NoSandbox, UserError
-from regreen.domain.job_control import DeadlineEvent, TimeLimit
+from regreen.domain.job_control import TimeLimit
 
 if TYPE_CHECKING:
     from regreen.adapters.git.repository import GitRepository
@@ -162,7 +162,7 @@ def command(
     from regreen.code.symbol_index import SqliteOutlineStore
     from regreen.domain.private_folders import make_private
     from regreen.domain.repo_config import RepoConfig
-    from regreen.reviewers.pipeline import ReviewJob, review_change
+    from regreen.reviewers.pipeline import OUT_OF_TIME, ReviewJob, review_change
 
     environment = parse_variables(envs)
     post_finished = _prepare_posting() if post else None
@@ -211,14 +211,14 @@ def command(
         if not use_model
         else SqliteOutlineStore(make_private(read_settings().home) / "index.sqlite"),
     )
-    stop = _stop_early(limit)
     result = review_change(
         job,
         git=git,
         sandbox=tests.sandbox if tests and wants_tests else None,
         model=model,
         progress=report_progress,
-        cancel=stop,
+        cancel=limit.cancel,
+        deadline=_find_reading_deadline(limit),
     )
     limit.begin_answer()
     result = replace(result, environment=tests.document if tests else None)
@@ -232,15 +232,13 @@ def command(
         click.echo(post_finished(result), err=True)
     if any(f.blocking for f in result.findings):
         return 1
-    return _LATE_CODE if stop.is_over else 0
+    return _LATE_CODE if any(s.reason == OUT_OF_TIME for s in result.skipped) else 0
 
 
-def _stop_early(limit: TimeLimit) -> DeadlineEvent:
+def _find_reading_deadline(limit: TimeLimit) -> float:
     """When the reviewers stop, so that time is left to rank and show what was found until then."""
     left = 60 * limit.minutes_left
-    return DeadlineEvent(
-        limit.deadline - min(_RANKING_SECONDS, _RANKING_SHARE * left), limit.cancel
-    )
+    return limit.deadline - min(_RANKING_SECONDS, _RANKING_SHARE * left)
 
 
 def _prepare_posting() -> Callable[[Review], str]:

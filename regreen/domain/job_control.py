@@ -28,11 +28,6 @@ class DeadlineEvent(Event):
         self._deadline, self._cancel, self._now = deadline, cancel, now
 
     @property
-    def caller(self) -> Event | None:
-        """The caller's own event."""
-        return self._cancel
-
-    @property
     def is_over(self) -> bool:
         """Whether it was the time, and not the caller."""
         return not (self._cancel is not None and self._cancel.is_set()) and self.is_set()

@@ -338,6 +338,7 @@ _LARGE_CHANGE = 16 * 1024
 """Characters of one file's diff from which on it is left out where an analyzer has failed."""
 _LONG_LINE = 1000
 _MAX_CLAIMS = 500
+OUT_OF_TIME = "the time was over; give --max-minutes more"
 MAX_DIFF_FILES = 20_000
 MAX_DIFF_BYTES = 64 * 1024 * 1024
 NO_REPOSITORY = "a bare patch: no repository to read around it"
@@ -383,11 +384,13 @@ def review_change(
     memory: ReviewMemory | None = None,
     progress: Callable[[str], None] | None = None,
     cancel: Event | None = None,
+    deadline: float | None = None,
     reviewers: ReviewerTable = REVIEWERS,
 ) -> Review:
     """Review a change. Nothing is posted and nothing outside is changed.
 
-    Where `cancel` has a deadline, what was found until then is the review, and the reviewers that were at work are skipped.
+    At `deadline`, a moment of the monotonic clock, the reviewers that are at work are skipped with `OUT_OF_TIME` as
+    their reason; what was found until then is the review.
 
     Raises:
         UserError: a revision is unknown, or there is neither a repository nor a patch.
@@ -410,9 +413,8 @@ def review_change(
         cancel=cancel,
         budget=isolation.Budget(job.cpu_seconds),
     )
-    reports = _run_reviewers(context, reviewers)
-    if isinstance(cancel, DeadlineEvent) and cancel.is_over:
-        context = replace(context, cancel=cancel.caller)
+    stop = cancel if deadline is None else DeadlineEvent(deadline, cancel)
+    reports = _run_reviewers(replace(context, cancel=stop), reviewers)
     ranking, reports = _rank_isolated(context, reports, _make_policy(job), memory)
     holds = (*ranking.findings, *ranking.standing)
     tests = next((r.tests for _, r in reports if r.tests), None)
@@ -668,7 +670,7 @@ def _explain_out_of_time(context: ReviewContext) -> AnalysisFailed:
         Cancelled: it was not the time, but the caller.
     """
     if isinstance(context.cancel, DeadlineEvent) and context.cancel.is_over:
-        return AnalysisFailed("the time was over; give --max-minutes more")
+        return AnalysisFailed(OUT_OF_TIME)
     raise Cancelled("the review was stopped")
 
 

@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import signal
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from regreen.reviewers.document import (
 )
 from regreen.reviewers.findings import is_well_formed, trim_suggestion_or_reject
 from regreen.reviewers.model.change_listing import make_portions
-from regreen.reviewers.pipeline import ReviewJob, review_change
+from regreen.reviewers.pipeline import OUT_OF_TIME, ReviewJob, review_change
 from regreen.reviewers.reviewer_table import ReviewerTable
 from regreen.reviewers.scope import compile_glob, select_files
 from tests.unit.changes import Files, Story
@@ -165,6 +166,30 @@ def test_a_reviewer_that_breaks_is_skipped_and_the_others_report(
     ]
     assert "raise KeyError(context.head)" in caplog.text
     assert "raise RecursionError" in caplog.text
+
+
+def test_a_change_is_read_and_ranked_also_where_no_reviewer_had_time(story: Story) -> None:
+    story.change({"shop.py": "x = 1\n"}, {"shop.py": "x = y\n"})
+    table: ReviewerTable = (("correctness", Ruff()),)
+    none = review_change(
+        story.job(),
+        git=story.git,
+        sandbox=None,
+        model=None,
+        deadline=time.monotonic(),
+        reviewers=table,
+    )
+    assert (none.findings, [s.reason for s in none.skipped]) == ((), [OUT_OF_TIME])
+    assert none.scores["correctness"] is None
+    whole = review_change(
+        story.job(),
+        git=story.git,
+        sandbox=None,
+        model=None,
+        deadline=time.monotonic() + 1000,
+        reviewers=table,
+    )
+    assert ([f.rule for f in whole.findings], whole.skipped) == (["ruff/F821"], ())
 
 
 def test_what_is_not_done_within_the_cpu_time_of_a_review_is_skipped(story: Story) -> None:
