@@ -10,7 +10,12 @@ import pytest
 
 from regreen.reviewers.analyzers import bundled_checkers
 from regreen.reviewers.analyzers.baseline import Diagnostic
-from regreen.reviewers.analyzers.correctness import Pyright, _leave_out_tests, head_python_texts
+from regreen.reviewers.analyzers.correctness import (
+    Pyright,
+    _leave_out_tests,
+    base_python_texts,
+    head_python_texts,
+)
 from regreen.reviewers.analyzers.python_contracts import PythonContracts
 from tests.unit.changes import Files, Story
 
@@ -176,7 +181,15 @@ def test_a_changed_test_file_is_read_where_it_was_changed(tmp_path: Path) -> Non
     story.change({**BEFORE, "tests/test_load.py": TESTS}, {"tests/test_load.py": changed})
     context = story.context()
     files = head_python_texts(context)
-    (read,) = _leave_out_tests(context, files, "RIGHT").values()
+    read = _leave_out_tests(context, base_python_texts(context), files)[1]["tests/test_load.py"]
     assert "text.title(1)" in read
     assert 'load("k")' in read  # the change takes the name away
     assert "for now" not in read
+
+
+def test_what_a_test_had_before_is_not_blamed_on_lines_that_are_added_to_it(tmp_path: Path) -> None:
+    before = "async def close():\n    pass\n\n\ndef test_closed():\n    close()\n    assert True\n"
+    after = before.replace("    assert True\n", "    assert True\n    close()\n")
+    story = Story(tmp_path / "repo")
+    story.change({"tests/test_close.py": before}, {"tests/test_close.py": after})
+    assert [c.line for c in Pyright().run(story.context()).claims] == [8]

@@ -492,15 +492,14 @@ class Pyright:
 
         @cache
         def base() -> list[Diagnostic]:
-            laid = _leave_out_tests(context, old | relying, "LEFT")
-            around = _surrounding_files(context, context.merge_base, laid)
+            around = _surrounding_files(context, context.merge_base, short_old)
             targets = {h.path for h in found} & relying.keys() | find_base_files(
                 context, found
             ) & old.keys()
             return _split_unread(bundled_checkers.run_pyright(around, sorted(targets), rules))[0]
 
-        laid = _leave_out_tests(context, files | relying, "RIGHT")
-        around = _surrounding_files(context, context.head, laid)
+        short_old, short_new = _leave_out_tests(context, old | relying, files | relying)
+        around = _surrounding_files(context, context.head, short_new)
         found, lost = _split_unread(bundled_checkers.run_pyright(around, (*files, *relying), rules))
         unread = tuple(u for u in lost if u.path in files)
         new = select_new_diagnostics(
@@ -525,34 +524,46 @@ class Pyright:
 
 
 def _leave_out_tests(
-    context: ReviewContext, texts: Mapping[str, str], side: Side
-) -> dict[str, str]:
-    """These files of one side without the tests that the change cannot break, every other line where it was.
+    context: ReviewContext, before: Mapping[str, str], after: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The files of both sides without the tests that the change cannot break, every other line where it was.
 
     Most of the type checker's time goes into the bodies of tests, and no other line depends on a test that nothing
-    names. One stays if the change touches it, if an edited definition can break it, or if it has a word that the
-    change adds or removes in its file outside of tests.
+    names. One stays on both sides if the change touches it, if an edited definition can break it, or if it has a word
+    that the change adds or removes in its file outside of tests.
     """
     edits = [e for f in context.files if is_module(f.path) for e in _find_edits(f, context)]
-    named = Counter(w for text in texts.values() for w in _WORD.findall(text))
-    used = named - Counter(w for text in texts.values() for w in _DEFINED_NAME.findall(text))
-    changes = {f.path if side == "RIGHT" else f.old_path: f for f in context.files}
-    shorter = dict(texts)
-    for path, text in texts.items():
-        if not is_test(path):
-            continue
-        words, changed = frozenset[str](), frozenset[int]()
-        if (file := changes.get(path)) is not None:
-            words = _find_words_outside_tests(file, context)
-            changed = frozenset(file.added_lines if side == "RIGHT" else file.removed_lines)
-        rows = text.split("\n")
-        for name, lines, indent in _find_tests(text):
-            inside = set(_WORD.findall("\n".join(rows[lines.start - 1 : lines.stop - 1])))
-            stays = used[name] or not words.isdisjoint(inside) or _can_break(edits, inside)
-            if not stays and changed.isdisjoint(lines):
+    changes = {f.old_path: f for f in context.files} | {f.path: f for f in context.files}
+    staying = set[tuple[str, str]]()
+    for texts, is_head in ((before, False), (after, True)):
+        named = Counter(w for text in texts.values() for w in _WORD.findall(text))
+        used = named - Counter(w for text in texts.values() for w in _DEFINED_NAME.findall(text))
+        for path, text in texts.items():
+            file, rows = changes.get(path), text.split("\n")
+            words = (
+                _find_words_outside_tests(file, context) if file and is_test(path) else frozenset()
+            )
+            changed = (file.added_lines if is_head else file.removed_lines) if file else ()
+            for name, lines, _ in _find_tests(text) if is_test(path) else ():
+                inside = set(_WORD.findall("\n".join(rows[lines.start - 1 : lines.stop - 1])))
+                if (
+                    used[name]
+                    or not words.isdisjoint(inside)
+                    or _can_break(edits, inside)
+                    or any(n in lines for n in changed)
+                ):
+                    staying.add((file.path if file else path, name))
+
+    def shorten(path: str, text: str) -> str:
+        rows, now = text.split("\n"), changes[path].path if path in changes else path
+        for name, lines, indent in _find_tests(text) if is_test(path) else ():
+            if (now, name) not in staying:
                 rows[lines.start - 1 : lines.stop - 1] = [f"{indent}pass", *[""] * (len(lines) - 1)]
-        shorter[path] = "\n".join(rows)
-    return shorter
+        return "\n".join(rows)
+
+    return {p: shorten(p, t) for p, t in before.items()}, {
+        p: shorten(p, t) for p, t in after.items()
+    }
 
 
 def _find_words_outside_tests(file: FileChange, context: ReviewContext) -> frozenset[str]:
