@@ -69,6 +69,25 @@ def test_a_name_that_is_written_with_its_module_is_imported(more: str, kept: str
     }
 
 
+@pytest.mark.parametrize(
+    "binding",
+    ["def f(pkg): pass", "pkg = 1", "class pkg: pass", "from a import b as pkg", "import pkg.sub"],
+)
+def test_a_name_that_the_file_binds_is_not_imported(binding: str) -> None:
+    texts = {"a.py": f"import zlib\n{binding}\npkg.close_all(zlib)\n"}
+    said = "a.py:3: pkg.close_all is deprecated, use pkg.close_every instead"
+    found = [one.texts["a.py"] for one in propose_named_edits(said, (), texts, texts.get)]
+    assert found == [f"import zlib\n{binding}\npkg.close_every(zlib)\n"]
+
+
+def test_what_may_be_a_class_is_imported_after_its_package_and_nothing_last() -> None:
+    texts = {"a.py": "import zlib\nmake(zlib)\n"}
+    said = "a.py:2: make is deprecated, use pkg.Maker.create instead"
+    found = [one.texts["a.py"] for one in propose_named_edits(said, (), texts, texts.get)]
+    after = "import zlib\npkg.Maker.create(zlib)\n"
+    assert found == [f"import pkg\n{after}", f"import pkg.Maker\n{after}", after]
+
+
 def test_a_line_that_is_not_as_the_error_says_stays() -> None:
     texts = {"a/Makefile": "all:\n        x\n", "b/Makefile": "all:\n        x\n"}
     said = "Makefile:2: *** missing separator.  Stop."

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import difflib
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import product, takewhile
 from typing import Any
 
-from regreen.code.python_calls import is_module
+from regreen.code.python_calls import is_module, parse_python
 from regreen.domain.environments import ReadText
 from regreen.domain.models import Failure
 
@@ -70,7 +73,7 @@ def propose_named_edits(
         if repaired.texts:
             yield repaired
     made: list[Mapping[str, str]] = []
-    for everywhere in (False, True):
+    for everywhere, is_part in product((False, True), _MODULE_PARTS):
         changed = {
             path: "".join(
                 _apply_edits(line, edits) if everywhere or number in places[path] else line
@@ -79,7 +82,7 @@ def propose_named_edits(
             for path, of_file in lines.items()
         }
         changed = {
-            path: _import_modules(now, edits) if is_module(path) else now
+            path: _import_modules(now, edits, is_part) if is_module(path) else now
             for path, now in changed.items()
             if now != "".join(lines[path])
         }
@@ -230,17 +233,20 @@ def _apply_edits(line: str, edits: Sequence[NamedEdit]) -> str:
     return line
 
 
-def _import_modules(text: str, edits: Sequence[NamedEdit]) -> str:
+# The parts of a dotted name that may be modules: those before a class, all, or none.
+_MODULE_PARTS: tuple[Callable[[str], bool], ...] = (
+    str.islower,
+    str.isidentifier,
+    lambda _part: False,
+)
+
+
+def _import_modules(text: str, edits: Sequence[NamedEdit], is_part: Callable[[str], bool]) -> str:
     """The text with an import of each module that was written in full and that nothing binds, in place of one left unused."""
     for edit in edits:
-        module = edit.new.rpartition(".")[0]
-        root = re.escape(module.partition(".")[0])
+        module = ".".join(takewhile(is_part, edit.new.split(".")[:-1]))
         is_written = re.search(rf"(?<![\w.]){re.escape(edit.new)}(?!\w)", text)
-        if (
-            not module
-            or not is_written
-            or re.search(rf"(?m)^\s*(?:import|from)\b.*\b{root}\b", text)
-        ):
+        if not module or not is_written or _may_be_bound(module.partition(".")[0], text):
             continue
         rows = text.splitlines(keepends=True)
         imports = [at for at, row in enumerate(rows) if re.match(r"import \w", row)]
@@ -253,6 +259,22 @@ def _import_modules(text: str, edits: Sequence[NamedEdit]) -> str:
                 rows = [row for row in rows if row != f"import {former}\n"]  # it served this name
             text = "".join(rows)
     return text
+
+
+def _may_be_bound(name: str, text: str) -> bool:
+    """Whether something in the file binds the name, in whatever scope, or it is built in; true of a file that cannot be read."""
+    if (tree := parse_python(text)) is None:
+        return True
+    bound = set(dir(builtins))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.alias):
+            bound.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id)
+        elif not isinstance(node, ast.keyword):
+            # an argument, a class, a function, an exception that is caught, a pattern
+            bound.add(getattr(node, "arg", None) or getattr(node, "name", None) or "")
+    return name in bound
 
 
 def find_named_lines(
