@@ -37,6 +37,11 @@ def test_the_name_that_the_error_gives_is_written(
 
 OCTAL = '  File "/work/a.py", line 1\n    m = 0644\n        ^\nSyntaxError: leading zeros in decimal integer literals are not permitted; use an 0o prefix for octal integers'
 PRINTED = "  File \"/work/a.py\", line 1\n    print x\n    ^\nSyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?"
+BLOCK = "all:\n    if x; then \\\n        echo a; \\\n    fi\n  foo = 1\n"
+WARNED_TWICE = "".join(
+    f"a.py:2: SyntaxWarning: invalid escape sequence '\\{one}'\n" for one in "dw"
+)
+LONG = "x = '''\"\n\\d\\w'''\n"
 BLANK = '  File "/work/a.py", line 1\n    x = 1\n     ^\nSyntaxError: invalid non-printable character U+00A0'
 
 
@@ -51,6 +56,15 @@ BLANK = '  File "/work/a.py", line 1\n    x = 1\n     ^\nSyntaxError: invalid no
         (OCTAL, "a.py", "m = 0644\n", "m = 0o644\n"),
         (BLANK, "a.py", "x\u00a0= 1\n", "x = 1\n"),
         (PRINTED, "a.py", "print x, y\n", "print(x, y)\n"),
+        (OCTAL, "a.py", "d(2024, 01) + f('1-05') + 1e-05  # 05\n", "d(2024, 0o1) + f('1-05') + 1e-05  # 05\n"),
+        (BLANK, "a.py", "x\u00a0= '\u00a0'\n", "x = '\u00a0'\n"),
+        (BLANK.replace("00A0", "200B"), "a.py", "x\u200b = '\u200b'\n", "x = '\u200b'\n"),
+        (BLANK.replace("00A0", "FEFF"), "a.py", "\ufeffx = 1\n", "x = 1\n"),
+        ('a.py:1: SyntaxWarning: "is" with \'str\' literal. Did you mean "=="?', "a.py", "assert x is 'a', \"it is 'a'\"\n", "assert x == 'a', \"it is 'a'\"\n"),
+        ("a.py:1: SyntaxWarning: invalid escape sequence '\\d'", "a.py", "c('\\d' + r'\\d+' + f'\\d')\n", "c('\\\\d' + r'\\d+' + f'\\\\d')\n"),
+        (WARNED_TWICE, "a.py", LONG, LONG.replace("\\", "\\\\")),
+        (PRINTED, "a.py", "print 'a#'  # hi, 'b'\n", "print('a#')  # hi, 'b'\n"),
+        ("Makefile:2: *** missing separator.  Stop.", "Makefile", BLOCK, BLOCK.replace("    if", "\tif").replace("        echo", "\t    echo").replace("    fi", "\tfi")),
     ],
 )  # fmt: skip
 def test_the_line_is_written_as_the_error_says(said: str, path: str, text: str, after: str) -> None:
@@ -86,6 +100,11 @@ def test_what_may_be_a_class_is_imported_after_its_package_and_nothing_last() ->
     found = [one.texts["a.py"] for one in propose_named_edits(said, (), texts, texts.get)]
     after = "import zlib\npkg.Maker.create(zlib)\n"
     assert found == [f"import pkg\n{after}", f"import pkg.Maker\n{after}", after]
+
+
+def test_a_statement_that_prints_elsewhere_stays() -> None:
+    texts = {"a.py": "print >>sys.stderr, 'a'\n"}
+    assert list(propose_named_edits(PRINTED, (), texts, texts.get)) == []
 
 
 def test_a_line_that_is_not_as_the_error_says_stays() -> None:

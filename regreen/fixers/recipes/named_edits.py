@@ -124,7 +124,7 @@ def _replace_texts(
 
 def _edit_named_lines(output: str, paths: Collection[str], read: ReadText) -> EditedFiles:
     """The files with each line that an error names written as the error says."""
-    lines: dict[str, list[str]] = {}
+    lines: dict[str, list[_MarkedLine]] = {}
     made: list[NamedEdit] = []
     for row in _load_table()["line_edit"]:
         for match in re.finditer(row["pattern"], output[-200_000:]):
@@ -133,18 +133,61 @@ def _edit_named_lines(output: str, paths: Collection[str], read: ReadText) -> Ed
             named, at = match["path"].removeprefix("/work/").removeprefix("./"), int(match["line"])
             ends = [path for path in paths if path == named or path.endswith(f"/{named}")]
             for path in ends:
-                lines.setdefault(path, (read(path) or "").splitlines(keepends=True))
-            ends = [path for path in ends if old.search("".join(lines[path][at - 1 : at]))]
-            if len(ends) != 1 or at < 1:
-                continue
-            rows, last = lines[ends[0]], at
-            while row.get("block") and last < len(rows) and old.search(rows[last]):
-                last += 1
-            rows[at - 1 : last] = [old.sub(row["new"], one) for one in rows[at - 1 : last]]
-            made.append(NamedEdit(row["was"], row["now"], row.get("guess", False)))
-    texts = {path: "".join(rows) for path, rows in lines.items()}
+                lines[path] = lines.get(path) or _mark_lines(read(path) or "")
+            edited = [(path, _edit_lines(row, old, lines[path][max(at - 1, 0) :])) for path in ends]
+            edited = [(path, now) for path, now in edited if now and at]
+            if len(edited) == 1:
+                path, now = edited[0]
+                lines[path][at - 1 : at - 1 + len(now)] = now
+                made.append(NamedEdit(row["was"], row["now"], row.get("guess", False)))
+    texts = {path: "".join(line for line, _ in rows) for path, rows in lines.items()}
     changed = {path: text for path, text in texts.items() if text != read(path)}
     return EditedFiles(changed, tuple(dict.fromkeys(made)))
+
+
+_MarkedLine = tuple[str, str]  # with a mark for each character, by the letters below
+_CODE, _COMMENT, _RAW, _STRING = "c#rs"
+_TOKEN = re.compile(
+    r"""(?s)#[^\n]*|(?P<prefix>(?<!\w)[bBfFrRtTuU]{1,2})?(?:(?P<long>"{3}|''')(?:\\.|(?!(?P=long)).)*(?:(?P=long))?|(?P<short>["'])(?:\\.|(?!(?P=short))[^\n])*(?:(?P=short))?)"""
+)
+
+
+def _mark_lines(text: str) -> list[_MarkedLine]:
+    """The lines, with a mark for each character: whether Python takes it for code, a comment, a raw string or another."""
+    marks, at = "", 0
+    for token in _TOKEN.finditer(text):
+        prefix = (token["prefix"] or "").lower()
+        mark = _COMMENT if token[0][0] == "#" else _RAW if "r" in prefix else _STRING
+        marks += _CODE * (token.start() - at) + mark * len(token[0])
+        at = token.end()
+    marks += _CODE * (len(text) - at)
+    lines, at = [], 0
+    for line in text.splitlines(keepends=True):
+        lines.append((line, marks[at : at + len(line)]))
+        at += len(line)
+    return lines
+
+
+def _edit_lines(
+    row: Mapping[str, Any], old: re.Pattern[str], lines: Sequence[_MarkedLine]
+) -> list[_MarkedLine]:
+    """The first line as the row of the table writes it, with those of its block; none where it is not as the error says."""
+    line, marks = lines[0] if lines else ("", "")
+    if row.get("block"):
+        if (own := old.match(line)) is None:
+            return []
+        indent = own[0]
+        block = takewhile(lambda one: one[0].startswith(indent) and one[0].strip(), lines)
+        return [(row["new"] + one.removeprefix(indent), of_one) for one, of_one in block]
+    now, of_now, at = "", "", 0
+    for match in old.finditer(line, 0, len(marks.partition(_COMMENT)[0])):
+        mark = marks[match.start()]
+        if mark == row["within"][:1]:
+            new = match.expand(row["new"])
+            now += line[at : match.start()] + new
+            of_now += marks[at : match.start()] + mark * len(new)
+            at = match.end()
+    return [(now + line[at:], of_now + marks[at:])] if at else []
 
 
 def _drop_unused_imports(output: str, paths: Collection[str], read: ReadText) -> EditedFiles:
