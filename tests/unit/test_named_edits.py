@@ -32,7 +32,7 @@ def test_the_name_that_the_error_gives_is_written(
     texts = {"a.py": f"{line}\npass\n"}
     found = list(propose_named_edits(f"a.py:1: in f\nE  {said}\n", (), texts, texts.get))
     assert [dict(one.texts) for one in found] == [{"a.py": f"{after}\npass\n"}]
-    assert all(one.is_guess == is_guess for one in found[0].edits)
+    assert all(bool(one.asks) == is_guess for one in found[0].edits)
 
 
 OCTAL = '  File "/work/a.py", line 1\n    m = 0644\n        ^\nSyntaxError: leading zeros in decimal integer literals are not permitted; use an 0o prefix for octal integers'
@@ -71,6 +71,10 @@ def test_the_line_is_written_as_the_error_says(said: str, path: str, text: str, 
     texts = {path: text, "b.py": text if path == "a.py" else ""}
     found = list(propose_named_edits(said, (), texts, texts.get))
     assert dict(found[0].texts) == {path: after}
+    causes = {one.cause for one in found[0].edits}
+    assert len(causes) == 1
+    assert "name" not in causes.pop()  # each row says its own
+    assert any(one.asks for one in found[0].edits) == (said == PRINTED)
 
 
 @pytest.mark.parametrize(("more", "kept"), [("", ""), ("\ny = flask.g", "import flask\n")])

@@ -28,14 +28,15 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w{1,80}")
 
 @dataclass(frozen=True, slots=True)
 class NamedEdit:
-    """A name and what the error says that stands for it now; `is_guess` where it only resembles it.
+    """A name and what the error says that stands for it now. `asks` is what a person has to look at, where it is a guess.
 
     `path` is the end of the file's path where the error names one: then the text is replaced as it is.
     """
 
     old: str
     new: str
-    is_guess: bool
+    cause: str = "a name is no longer there, and the error says which one stands for it"
+    asks: str = ""
     path: str = ""
 
 
@@ -92,8 +93,8 @@ def propose_named_edits(
 
 
 def _find_edits(output: str, shown: str) -> Iterator[NamedEdit]:
-    for pattern, is_guess in _load_patterns():
-        for match in pattern.finditer(output):
+    for row in _load_table()["named_edit"]:
+        for match in re.finditer(row["pattern"], output):
             new = match["new"].strip(".")
             old = match.groupdict().get("old")
             line = output[output.rfind("\n", 0, match.start()) + 1 : match.start("new")]
@@ -106,7 +107,8 @@ def _find_edits(output: str, shown: str) -> Iterator[NamedEdit]:
             is_private = new.startswith("_") and not old.startswith("_")  # no successor
             if old and old != new and not is_private:
                 path = match.groupdict().get("path") or ""
-                yield NamedEdit(old if path else old.strip("."), new, is_guess, path)
+                words = {key: row[key] for key in ("cause", "asks") if key in row}
+                yield NamedEdit(old if path else old.strip("."), new, **words, path=path)
 
 
 def _replace_texts(
@@ -139,7 +141,7 @@ def _edit_named_lines(output: str, paths: Collection[str], read: ReadText) -> Ed
             if len(edited) == 1:
                 path, now = edited[0]
                 lines[path][at - 1 : at - 1 + len(now)] = now
-                made.append(NamedEdit(row["was"], row["now"], row.get("guess", False)))
+                made.append(NamedEdit(row["was"], row["now"], row["cause"], row.get("asks", "")))
     texts = {path: "".join(line for line, _ in rows) for path, rows in lines.items()}
     changed = {path: text for path, text in texts.items() if text != read(path)}
     return EditedFiles(changed, tuple(dict.fromkeys(made)))
@@ -204,7 +206,7 @@ def _drop_unused_imports(output: str, paths: Collection[str], read: ReadText) ->
             rest = _drop_name(row, name)
             if rest != row:
                 rows[number] = rest
-                dropped.append(NamedEdit(name or row.strip(), "nothing", False))
+                dropped.append(NamedEdit(name or row.strip(), "nothing", "nothing uses an import"))
     texts = {path: "".join(rows) for path, rows in lines.items()}
     return EditedFiles({x: y for x, y in texts.items() if y != read(x)}, tuple(dropped))
 
@@ -246,7 +248,7 @@ def _lengthen_underlines(output: str, paths: Collection[str], read: ReadText) ->
                 rows[at] = line[0] * len(title)
                 rows[at - 2] = rows[at] if is_over else rows[at - 2]
         texts[path] = "\n".join(rows)
-    edit = NamedEdit("the lines under titles", "longer ones", False)
+    edit = NamedEdit("the lines under titles", "longer ones", "a title is longer than its line")
     return EditedFiles({x: y for x, y in texts.items() if y != read(x)}, (edit,))
 
 
@@ -276,12 +278,8 @@ def _apply_edits(line: str, edits: Sequence[NamedEdit]) -> str:
     return line
 
 
-# The parts of a dotted name that may be modules: those before a class, all, or none.
-_MODULE_PARTS: tuple[Callable[[str], bool], ...] = (
-    str.islower,
-    str.isidentifier,
-    lambda _part: False,
-)
+# The parts of a dotted name that may be modules: those before a class, all, or none (no part is blank).
+_MODULE_PARTS = (str.islower, str.isidentifier, str.isspace)
 
 
 def _import_modules(text: str, edits: Sequence[NamedEdit], is_part: Callable[[str], bool]) -> str:
@@ -337,12 +335,6 @@ def find_named_lines(
 @cache
 def _load_table() -> dict[str, list[dict[str, Any]]]:
     return tomllib.loads((files("regreen.fixers") / "recipes/named_edits.toml").read_text())
-
-
-@cache
-def _load_patterns() -> list[tuple[re.Pattern[str], bool]]:
-    rows = _load_table()["named_edit"]
-    return [(re.compile(row["pattern"]), row.get("guess", False)) for row in rows]
 
 
 @cache

@@ -325,11 +325,9 @@ class RecipeRung:
     ) -> Iterator[Proposal]:
         """Write the names that the error gives, or import names from where they are now."""
         for edited in propose_named_edits(case.output, case.before.failures, set(files), read):
-            asks = None
-            if any(one.is_guess for one in edited.edits):
-                asks = "the name is the nearest that is there: look whether it is meant"
             words = ", ".join(f"{one.new} instead of {one.old}" for one in edited.edits)
-            cause = "a name is no longer there, and the error says which one stands for it"
+            cause = "; ".join(dict.fromkeys(one.cause for one in edited.edits))
+            asks = "; ".join(dict.fromkeys(one.asks for one in edited.edits if one.asks)) or None
             yield self._make_rename_proposal(
                 case, edited.texts, f"wrote {words}"[:200], cause, asks
             )
