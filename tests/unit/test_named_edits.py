@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from unittest.mock import MagicMock
 
 import pytest
 
 from regreen.fixers.recipes.named_edits import propose_named_edits
+from regreen.fixers.rungs.recipe_rung import RecipeRung
 from regreen.languages.python.dependencies import make_search_script, move_imports
 
 
@@ -104,6 +106,26 @@ def test_what_may_be_a_class_is_imported_after_its_package_and_nothing_last() ->
     found = [one.texts["a.py"] for one in propose_named_edits(said, (), texts, texts.get)]
     after = "import zlib\npkg.Maker.create(zlib)\n"
     assert found == [f"import pkg\n{after}", f"import pkg.Maker\n{after}", after]
+
+
+@pytest.mark.parametrize(
+    ("said", "cause", "asks"),
+    [
+        (OCTAL, "a decimal number begins with zeros", None),
+        (PRINTED, "print is a function, and a line uses it as a statement", "Python 2"),
+    ],
+)
+def test_a_proposal_gives_the_cause_and_the_question_of_its_row(
+    said: str, cause: str, asks: str | None
+) -> None:
+    text = "m = 0644\n" if said == OCTAL else "print x\n"
+    case = MagicMock(output=said, setup_failed=True)
+    case.before.failures, case.trial.overlay, case.git.show.return_value = (), {}, text.encode()
+    propose = RecipeRung()._propose_replaced_names
+    (proposal,) = propose(case, ["a.py"], {"a.py": text}.get)
+    assert proposal.cause == cause
+    assert (asks is None) == (proposal.approval is None)
+    assert (asks or "") in (proposal.approval or "")
 
 
 def test_a_statement_that_prints_elsewhere_stays() -> None:
