@@ -85,7 +85,7 @@ def test_a_mistake_is_one_line_and_exit_2(arguments: list[str], says: str) -> No
 
 def test_no_sandbox_is_exit_3_with_the_remedy(tmp_path: Path) -> None:
     away = {"DOCKER_HOST": f"unix://{tmp_path}/none.sock", "PATH": str(tmp_path), "PYTHONWARNINGS": "default"}  # fmt: skip
-    done = regreen("sandbox", "--format", "json", "--", "true", env=away)
+    done = regreen("sandbox", "--sandbox", "auto", "--format", "json", "--", "true", env=away)
     assert (done.returncode, done.stdout) == (3, "")
     assert "systemctl start docker" in done.stderr
     assert "install bubblewrap" in done.stderr
