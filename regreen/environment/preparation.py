@@ -97,8 +97,8 @@ class EnvironmentTrier:
     def prepare_first(self, environments: Sequence[Environment]) -> PreparedTrial:
         """The first environment whose setup succeeds and in which the command starts.
 
-        A setup that takes longer than half of the time that is left, the last one than four fifths, is killed. What the tests import and no manifest
-        declares is added, where it is a package that many projects use.
+        A setup is killed after half of the time that is left; the last one after four fifths. What the tests import and no
+        manifest declares is added, where it is a package that many projects use.
 
         Raises:
             Cancelled: the caller stopped the work.
