@@ -143,8 +143,17 @@ def test_what_setup_py_imports_is_there_when_it_builds(tmp_path: Path) -> None:
     setup = infer(tmp_path, files)[0].setup
     assert setup is not None
     tools, in_place, *_ = [x for x in setup.value.splitlines() if x.startswith("uv pip")]
-    assert tools == "uv pip install setuptools wheel Cython"
+    assert tools.startswith("uv pip install setuptools wheel Cython || { ")
+    assert "python -m pip install -q --prefer-binary Cython ||" in tools
     assert in_place.startswith("uv pip install --no-build-isolation -e . ||")
+    # numpy of that day has no wheel: only the one of a year later, or what pip finds, can be installed
+    old = infer(
+        tmp_path / "old", {**TEST, "setup.py": "import numpy\n"}, pythons=("3.8",), days=3000
+    )
+    whole, loose = [one.setup.value for one in old if one.setup][:2]
+    line = next(x for x in whole.splitlines() if "setuptools wheel numpy" in x)
+    assert re.search(r"\|\| uv pip install --exclude-newer \S+ setuptools wheel numpy", line)
+    assert "setuptools wheel numpy" not in loose
     declared = {**files, "pyproject.toml": "[build-system]\nrequires = ['setuptools', 'cython']\n"}
     isolated = infer(tmp_path / "declared", declared)[0].setup
     assert isolated is not None

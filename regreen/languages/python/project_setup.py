@@ -380,15 +380,13 @@ def infer_python_setups(
             ["setuptools", "wheel", *(one.distribution for one in find_imports_of_build(files))]
         )
         get_tools = f"{install.as_of_day} {shlex.join(tools)}"
-        in_place = install
+        in_place, lines = install, []
         if len(tools) > 2 and "build-system" not in files.read("pyproject.toml"):
             # an isolated build would not find what `setup.py` imports
-            start.append(get_tools)
+            lines.append(_make_install_line([*tools], install))
             in_place = _Installer(*(f"{way} --no-build-isolation" for way in install.list_ways()))
-        lines = [
-            *_install_project(project, install, in_place, by_pip=by_pip),
-            *_requirement_lines(project.requirements, install),
-        ]
+        lines += _install_project(project, install, in_place, by_pip=by_pip)
+        lines += _requirement_lines(project.requirements, install)
         # what needs the project itself may have brought another version of it along; an old `setup.py` may import what
         # its requirements files bring
         # `mkdir` fails where the mark is there; the reader of setups knows it, and not every test of a shell
