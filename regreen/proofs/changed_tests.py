@@ -172,7 +172,7 @@ def list_changed_calls(git: Git, head: str, sources: Sequence[PatchedFile]) -> l
                 for part in (*ast.walk(old), *ast.walk(node))
                 if isinstance(part, ast.Constant) and isinstance(part.value, int | float | str)
             }
-            row = {
+            row: dict[str, Any] = {
                 "path": file.path,
                 "modules": [module for module, path in modules.items() if path == file.path],
                 "function": name,
@@ -180,15 +180,17 @@ def list_changed_calls(git: Git, head: str, sources: Sequence[PatchedFile]) -> l
                 "constants": sorted(value for value in values if len(value) < _MAX_LITERAL)[:30],
             }
             rows.append(row)
-    wanted = {row["function"]: row["calls"] for row in rows}
+    wanted: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        wanted.setdefault(row["function"], []).append(row)
     paths = [entry.path for entry in entries if wanted and is_module(entry.path)]
     for path in [path for path in paths if is_test(path)][:_MAX_READ_TESTS]:
         text = (git.show(head, path) or b"").decode("utf-8", "replace")
         if any(name in text for name in wanted):
             for name, call in _find_literal_calls(parse_python(text)):
-                calls = wanted.get(name, [call])
-                if len(calls) < _MAX_CALLS_OF_TESTS and call not in calls:
-                    calls.append(call)
+                for calls in (row["calls"] for row in wanted.get(name, ())):
+                    if len(calls) < _MAX_CALLS_OF_TESTS and call not in calls:
+                        calls.append(call)
     return rows
 
 

@@ -231,8 +231,8 @@ def show_nothing():
     ("body", "join", "holds", "why"),
     [
         ("return max(low, min(high, x or 0))", "return sep.join(tuple(words))", True, "1 tests pass before and after, and 58 made-up calls of 3 changed functions give the same"),
-        ("return max(low, min(x, 10))", "return sep.join(words)", False, "clamp(2, high=0): 0 before, 2 now"),
-        ("return max(low, min(x, high))", "return sep.join(sorted(words))", False, "join(['b', 'a']): 'b, a' before, 'a, b' now"),
+        ("return max(low, min(x, 10))", "return sep.join(words)", False, "calc.clamp(2, high=0): 0 before, 2 now"),
+        ("return max(low, min(x, high))", "return sep.join(sorted(words))", False, "calc.join(['b', 'a']): 'b, a' before, 'a, b' now"),
     ],
 )  # fmt: skip
 def test_a_refactoring_is_held_against_calls_that_no_test_makes(

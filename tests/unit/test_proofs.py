@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,15 @@ import pytest
 from regreen.bot.messages.proofs import proof_check, unproven_check
 from regreen.code.file_change import PatchedFile
 from regreen.domain.models import Failure
+from regreen.languages.python.test_tools import PYTHON_TESTS
 from regreen.languages.registry import find_file_tests, find_mutation, parses
 from regreen.logs.ci_log import read_failures
-from regreen.proofs.changed_tests import ChangedTest, _find_changed, divide_change
+from regreen.proofs.changed_tests import (
+    ChangedTest,
+    _find_changed,
+    divide_change,
+    list_changed_calls,
+)
 from regreen.proofs.prove import (
     ProofResult,
     TestProof,
@@ -618,3 +626,34 @@ def test_one_file_is_run_by_the_runner_of_the_package_that_it_is_in(
     assert each[-1].count("@regreen ") == 12
     unknown = {"web/package.json": '{"scripts": {"test": "react-scripts test"}}'}
     assert tools.run_files("npm test", ["web/test/a.test.js"], unknown.get) is None
+
+
+def test_calls_are_told_by_module_and_whole_arguments_and_give_rounded_floats(
+    tmp_path: Path,
+) -> None:
+    made = Repository(tmp_path / "repo")
+    source = "def show(x):\n    return {}\n"
+    base = made.commit("base", {"a.py": source.format("x"), "b.py": source.format("x * 1")})
+    long = "y" * 300
+    test = f"import a\n\na.show('{long}a')\na.show('{long}b')\n" + "".join(
+        f"a.show({number})\n"
+        for number in ("1.0", "0.9999999999999999", "0.0", "-5.5e-17", "1", "'1.100000'", "2.5e30")
+    )
+    head = made.commit(
+        "head",
+        {"a.py": source.format("[x][0]"), "b.py": source.format("[x]"), "test_a.py": test},
+    )  # fmt: skip
+    git = made.open()
+    rows = list_changed_calls(git, head, divide_change(git, base, head).sources)
+    assert [len(row["calls"]) for row in rows] == [9, 9]
+    command, files = PYTHON_TESTS.call_functions([sys.executable], rows, 20)
+    for name, data in files.items():
+        (made.path / name).write_bytes(data)
+    done = subprocess.run(command, cwd=made.path, capture_output=True, text=True, check=False)
+    calls = PYTHON_TESTS.read_calls(done.stdout)
+    assert sum(call.startswith(f"a.show('{long[:100]}") for call in calls) >= 2
+    assert (calls["a.show(1.0)"], calls["b.show(1.0)"]) == ("1.0", "[1.0]")
+    assert calls["a.show(0.9999999999999999)"] == "1.0"
+    assert calls["a.show(-5.5e-17)"] == calls["a.show(0.0)"] == "0.0"
+    assert (calls["a.show(1)"], calls["a.show('1.100000')"]) == ("1", "'1.100000'")
+    assert calls["a.show(2.5e+30)"] == "2.5e+30"

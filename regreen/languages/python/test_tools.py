@@ -173,7 +173,7 @@ class PythonTestTools:
 
     def read_calls(self, output: str) -> dict[str, str]:
         """What each call of `call_functions` gave, as the box printed it; the text is foreign."""
-        found = re.search(r"(?m)^regreen-calls (\{[^\n]{0,60000}\})$", output)
+        found = re.search(r"(?m)^regreen-calls (\{[^\n]{0,100000}\})$", output)
         try:
             calls = json.loads(found[1]) if found else {}
         except ValueError:

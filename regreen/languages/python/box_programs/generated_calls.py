@@ -6,6 +6,7 @@ literals and drawn by the function's name, so that another tree is asked the sam
 
 import ast
 import contextlib
+import hashlib
 import importlib
 import inspect
 import io
@@ -31,7 +32,10 @@ BASIC = {
 }
 MIXED = [0, 1, -1.5, "", "a", None, True, [], [1, "a"], {"a": 1}, (1, 2)]
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-FLOAT = re.compile(r"-?\d+\.\d{5,}(?:e[-+]\d+)?")  # its last digits change with the order of a sum
+# not in strings, which may be versions
+FLOAT = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![\w.])(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?!\.|[^\Wj])"""
+)
 
 
 def main():
@@ -51,12 +55,18 @@ def main():
                     if first is None:
                         break
                     if first == call(function, args, kwargs):
-                        found[text[:TEXT]] = first
+                        found[shorten("%s.%s" % (row["modules"][0], text))] = first
             except Exception:
                 continue
     sys.stdout.write("\nregreen-calls " + json.dumps(found) + "\n")
     sys.stdout.flush()
     os._exit(0)  # whatever the calls have started
+
+
+def shorten(text):
+    """A text of a bounded length, which no two have in common."""
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    return text if len(text) <= TEXT else "%s... (%s)" % (text[:TEXT], digest)
 
 
 def stop(*_):
@@ -207,10 +217,19 @@ def call(function, args, kwargs):
         signal.alarm(0)
     after = repr((args, kwargs))
     text = ADDRESS.sub("", text if after == before else "%s, arguments then %s" % (text, after))
-    text = FLOAT.sub(lambda found: "%.9g" % float(found.group()), text)
+    text = FLOAT.sub(lambda found: round_float(found.group(1)) or found.group(), text)
     if len(text) > TEXT:
         text = "%s... (%d characters, sum %d)" % (text[:TEXT], len(text), sum(map(ord, text)))
     return text
 
 
-main()
+def round_float(text):
+    """A float without its last digits, which change with the order of a sum; "" for anything else."""
+    if not re.search("[.e]", text or ""):
+        return ""
+    short = "%.9g" % float(text) if abs(float(text)) > 1e-12 else "0"
+    return short if re.search("[.e]", short) else short + ".0"
+
+
+if __name__ == "__main__":
+    main()
