@@ -18,6 +18,7 @@ from regreen.domain.errors import AnalysisFailed, Cancelled, SetupFailed, UserEr
 from regreen.domain.job_control import StopCondition
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git, Sandbox
+from regreen.languages.python.missing_modules import list_modules
 from regreen.languages.registry import (
     find_listeners,
     find_tools_of_test,
@@ -40,10 +41,11 @@ from regreen.runs.trial import Trial, constrain_versions, find_missing_tool
 # What is known of failing tests before they run again: how each is linked to the change, and how it fails.
 
 _WORD = re.compile(r"\w{3,100}")
-_PACKAGE_NAMED = (
-    r"(?i)(?:site-packages|dist-packages|node_modules)[\\/]NAME(?![\w-])|\b(?:import|package|distribution) NAME(?![\w-])"
-    r"|\bfrom NAME(?:\.[\w.]{1,100})? import\b|['\"`]NAME['\"`]|(?<![\w./\\-])NAME(?:\.[a-z_]|[=<>~]=\d|@\d|[ -]v?\d{1,9}\.\d)"
+_MODULE_NAMED = (
+    r"(?i)(?:site-packages|dist-packages|node_modules)[\\/]NAME(?![\w-])|\bimport NAME(?![\w-])|\bfrom NAME(?:\.[\w.]{1,100})? import\b"
+    r"|\b(?:from|module|named|package|distribution) ['\"`]NAME(?:[./][\w./-]{1,100})?['\"`]"
 )
+_PACKAGE_NAMED = rf"{_MODULE_NAMED}|\b(?:package|distribution) NAME(?![\w-])|(?<![\w./\\-])NAME(?:\.[a-z_]|[=<>~]=\d|@\d|[ -]v?\d{{1,9}}\.\d)"
 _NO_CODE = re.compile(r"\s*(?:$|#|//)")
 _MAX_FILE = 1024 * 1024
 _ORDER: tuple[Link, ...] = ("line", "statement", "test", "file", "none")
@@ -663,8 +665,8 @@ class Investigation:
         """The one package with whose older version alone head passes; those that the failure names come first."""
         if len(moved) == 1:
             return moved[0]
-        output = self._runs[0].run.output.lower()
-        likely = sorted(moved, key=lambda one: one.name.replace("-", "_") not in output)
+        output = self._runs[0].run.output
+        likely = sorted(moved, key=lambda one: not names_package(output, one.name))
         for one in likely[:_MAX_SINGLE_PACKAGES]:
             try:
                 trial = constrain_versions(self._trial, [f"{one.name}=={one.old}"])
@@ -771,11 +773,17 @@ def _find_test_outcome(name: str, run: CommandRun) -> str | None:
 def names_package(output: str, name: str) -> bool:
     """Whether an output names a package as one, and not only a word that is spelled like it.
 
-    A package is in the path of an installed file, is imported or quoted, has something of its own, or has a version.
+    A package or a module of it is in the path of an installed file, is imported or quoted as one; or the package has
+    something of its own, or a version.
     """
-    word = "[-_.]".join(map(re.escape, re.split("[-_.]+", name)))
-    bound = _PACKAGE_NAMED.replace("NAME", word)
-    return re.search(bound, output[-_MAX_FILE:]) is not None
+    patterns = [(_PACKAGE_NAMED, name), *((_MODULE_NAMED, one) for one in list_modules(name))]
+    return any(
+        re.search(
+            pattern.replace("NAME", "[-_.]".join(map(re.escape, re.split("[-_.]+", one)))),
+            output[-_MAX_FILE:],
+        )
+        for pattern, one in patterns
+    )
 
 
 def _split_requirement(word: str) -> tuple[str, str]:

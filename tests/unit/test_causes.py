@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from regreen.causes.investigation import names_package
+from regreen.causes.investigation import BlamedPackage, Investigation, names_package
 from regreen.causes.posterior import Cause, CausePosterior, Circumstances, Link, Place
+from regreen.runs.trial import Trial
 
 
 def posterior(head: str, base: str, **known: object) -> CausePosterior:
@@ -117,9 +120,35 @@ def test_the_rate_is_stated_with_its_interval() -> None:
         ("the attributes of the attrs-like class", "attrs", False),
         ("three rows from six were lost", "six", False),
         ("click the button", "click", False),
+        ("AssertionError: {'name': 'click'} != {}", "click", False),
+        ("KeyError: 'redis'", "redis", False),
+        ("AttributeError: module 'redis' has no attribute 'Redis'", "redis", True),
+        ("ModuleNotFoundError: No module named 'six.moves'", "six", True),
+        ('File "/venv/lib/python3.11/site-packages/yaml/loader.py", line 3', "PyYAML", True),
+        ("the file config.yaml names yaml.", "PyYAML", False),
+        ("fatal: git 2.39 said github.com is gone", "PyGithub", False),
     ],
 )
 def test_a_package_is_named_only_where_the_output_means_it(
     output: str, name: str, is_named: bool
 ) -> None:
     assert names_package(output, name) is is_named
+
+
+def test_the_package_that_the_output_means_is_tried_first() -> None:
+    output = "tests/test_click.py: 3 clicks\n  File site-packages/yaml/loader.py\n"
+    tried: list[Trial] = []
+
+    def run(_place: str, trial: Trial) -> SimpleNamespace:
+        tried.append(trial)
+        return SimpleNamespace(is_green=True)
+
+    case: Any = SimpleNamespace(
+        _runs=[SimpleNamespace(run=SimpleNamespace(output=output))],
+        _trial=Trial(("pytest",)),
+        _stop=SimpleNamespace(left=60),
+        _run_and_record=run,
+    )
+    moved = [BlamedPackage("click", "7.0", "8.0"), BlamedPackage("PyYAML", "5.1", "6.0")]
+    assert Investigation._find_package(case, moved) == moved[1]
+    assert len(tried) == 1

@@ -141,6 +141,13 @@ def find_distribution(module: str) -> str:
     return top.replace("_", "-")
 
 
+def list_modules(distribution: str) -> list[str]:
+    """The modules that a distribution is known to bring, where they have other names than it."""
+    name = canonicalize_name(distribution)
+    known = _load_tables()["modules"].items()
+    return [module for module, brings in known if canonicalize_name(brings) == name]
+
+
 def _find_missing_plugins(output: str) -> Iterator[MissingDistribution]:
     """Plugins whose marks, fixtures, options or settings pytest does not know, and those that it says are required."""
     named = [("pytest_marks", match[1] or match[2]) for match in _UNKNOWN_MARK.finditer(output)]
