@@ -114,6 +114,32 @@ def test_a_pytest_that_reads_no_options_from_its_environment_is_listened_to(proj
     assert "passed\ttests/test_a.py::A::test_passes" in (project / ".listen/heard.txt").read_text()
 
 
+def test_of_tests_that_run_at_once_the_one_that_is_stuck_ends_the_process(project: Path) -> None:
+    text = "import os, time, pytest\n\n\ndef test_crash():\n    os._exit(3)\n\n\ndef test_stuck():\n    time.sleep(60)\n\n\n"
+    text += "@pytest.mark.parametrize('number', range(90))\ndef test_short(number):\n    time.sleep(0.2)\n"
+    (project / "tests/test_a.py").write_text(text)
+    plain = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "PYTHON", "REGREEN"))}  # fmt: skip
+    env = {**plain, "PYTHONPATH": str(project / ".listen"), "REGREEN_STUCK_SECONDS": "6"}
+    argv = (sys.executable, "-m", "pytest", "-p", "regreen_listen", "-p", "no:cacheprovider", "-n", "2", "tests")  # fmt: skip
+    subprocess.run(argv, cwd=project, env=env, capture_output=True, check=False, timeout=50)
+    words = [line.split("\t") for line in (project / ".listen/heard.txt").read_text().splitlines()]
+    end = next(at for at, (word, *_) in enumerate(words) if word.startswith("Timeout ("))
+    begun = [more[0] for word, *more in words[:end] if word == "begun"]
+    assert begun[-1] == "tests/test_a.py::test_stuck"
+    assert ["failed", "tests/test_a.py::test_crash"] in [one[:2] for one in words]
+
+
+def test_where_pytest_tells_no_ends_of_tests_each_has_its_own_time(project: Path) -> None:
+    (project / "tests/test_a.py").write_text("import time, pytest\n\n\n@pytest.mark.parametrize('number', range(9))\ndef test_short(number):\n    time.sleep(0.4)\n")  # fmt: skip
+    (project / "old_pytest.py").write_text("import _pytest.hookspec\n\ndel _pytest.hookspec.pytest_runtest_logfinish\n")  # fmt: skip
+    plain = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "PYTHON", "REGREEN"))}  # fmt: skip
+    env = {**plain, "PYTHONPATH": f"{project / '.listen'}:{project}", "REGREEN_STUCK_SECONDS": "2"}
+    argv = (sys.executable, "-m", "pytest", "-p", "old_pytest", "-p", "regreen_listen", "-p", "no:cacheprovider", "-p", "no:xdist", "tests")  # fmt: skip
+    subprocess.run(argv, cwd=project, env=env, capture_output=True, check=True)
+    words = [line.split("\t")[0] for line in (project / ".listen/heard.txt").read_text().splitlines()]  # fmt: skip
+    assert words.count("begun") == words.count("passed") == 9
+
+
 @pytest.mark.parametrize(
     ("runner", "mark"), [("unittest", "tests.test_a.A."), ("pytest", "tests/test_a.py::A::")]
 )

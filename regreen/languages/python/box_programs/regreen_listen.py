@@ -3,15 +3,11 @@
 PYTEST_DONT_REWRITE: unittest may have loaded it before pytest does.
 """
 
+import faulthandler
 import json
 import os
 import sys
 import time
-
-try:
-    import faulthandler
-except ImportError:  # Python 2
-    os.environ.pop("REGREEN_STUCK_SECONDS", None)
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _TREE = os.environ.get("REGREEN_TREE", "/work")
@@ -24,6 +20,7 @@ _EARLY = []
 _TOUCHED = []
 _OTHER = set()
 _COLLECTING = []
+_BEGUN = {}
 _DUMP = []
 _MOST = 2000
 # Modules that read sources to load or to show them; installed packages are left out by their path.
@@ -142,15 +139,28 @@ def pytest_collection_finish(session):
 def pytest_runtest_logstart(nodeid, location):
     _TOUCHED[:] = _EARLY
     if _MINE and _STUCK < float("inf"):
-        _record("begun", nodeid)
-        _DUMP[:] = [open(os.path.join(_HERE, "heard.txt"), "a")]
-        faulthandler.dump_traceback_later(_STUCK, exit=True, file=_DUMP[0])
+        if "pytest_runtest_logfinish" not in globals():  # an old pytest, which tells no ends
+            _BEGUN.clear()
+        _BEGUN[nodeid] = time.monotonic()
+        _watch_oldest()
 
 
-def pytest_runtest_logfinish(nodeid):
+def _watch_oldest():
+    # with xdist several tests run at once
     if _DUMP:
         faulthandler.cancel_dump_traceback_later()
         _DUMP.pop().close()
+    if _BEGUN:
+        nodeid = min(_BEGUN, key=_BEGUN.get)
+        _record("begun", nodeid)
+        _DUMP[:] = [open(os.path.join(_HERE, "heard.txt"), "a")]
+        left = max(0.01, _BEGUN[nodeid] + _STUCK - time.monotonic())
+        faulthandler.dump_traceback_later(left, exit=True, file=_DUMP[0])
+
+
+def pytest_runtest_logfinish(nodeid):
+    if _BEGUN.pop(nodeid, None):
+        _watch_oldest()
     if _MINE and _SESSION and time.monotonic() > _UNTIL and not _SESSION[0].shouldstop:
         _SESSION[0].shouldstop = "out of time"
         _record("stopped")
@@ -175,6 +185,8 @@ def pytest_runtest_logreport(report):
         _record("touched", report.nodeid, json.dumps(touched))
     if not _MINE or "PYTEST_XDIST_WORKER" in os.environ:
         return
+    if report.when == "???" and _BEGUN.pop(report.nodeid, None):  # its worker crashed
+        _watch_oldest()
     if report.when != "call" and report.outcome == "passed":
         return
     word = "xfailed" if getattr(report, "wasxfail", None) is not None else report.outcome
