@@ -564,7 +564,7 @@ RECORD_LISTS = {
         "ledger.html",
         _SUBJECT_FIELDS,
         lambda shelf, query: shelf.list_ledger(query),
-        empty="Nothing was sent to a model, so nothing was paid.",
+        empty="No call to a model is recorded, so nothing was paid.",
     ),
     "/audit": RecordList(
         "Audit", "audit.html", _SUBJECT_FIELDS, lambda shelf, query: shelf.list_actions(query)

@@ -283,6 +283,13 @@ def test_results_outlive_the_job_that_found_them(store: Database) -> None:
     assert "Strategies tried" in shown.text
 
 
+def test_a_job_without_a_recorded_call_claims_no_more_than_that(store: Database) -> None:
+    # an answer may have been remembered, and a request without an answer is not recorded
+    store.save_document(ResultDocument("review", "o/r", 1, "1@a", "j", _NOW, {}))
+    part = _operator(store).get("/jobs/j").text.partition('<h2 id="sent">')[2]
+    assert '<p class="none">No call to a model is recorded for this job.</p>' in part
+
+
 def test_empty_pages_and_unknown_jobs(store: Database) -> None:
     client = _operator(store)
     assert all('<p class="none">No' in client.get(page).text for page in _LISTS)
