@@ -117,7 +117,7 @@ def test_no_credential_leaves_with_a_question_or_an_answer(tell: Tell) -> None:
     (link,) = re.findall(r'href="(/jobs/[^"]+)#sent">1</a>', shown_page(story, "/ledger"))
     page = shown_page(story, link)
     assert '<td data-label="file"><code>shop/keys.py</code></td>' in page
-    assert re.search(r"credentials hidden in [1-9]\d* lines", page)
+    assert re.search(r"credentials hidden in up to [1-9]\d* lines of a call\.", page)
     assert leaks(page.partition("Sent to a model")[2].partition("<h2>")[0]) == []
 
 
@@ -129,7 +129,7 @@ def test_what_a_review_sends_to_a_model_is_on_its_page(tell: Tell) -> None:
     row = page.partition("<code>shop/attack.py</code></td>")[2].partition("</tr>")[0]
     assert f'<td data-label="lines">1-{source_of(["a name"]).count(chr(10))}' in row
     assert '<td data-label="for">reading the change, trying each claim' in row
-    assert "credentials hidden in 0 lines." in page
+    assert "; no credential hidden." in page
     assert "def f0" not in page.partition("<h2>")[0], "no contents"
 
 

@@ -290,6 +290,15 @@ def test_a_job_without_a_recorded_call_claims_no_more_than_that(store: Database)
     assert '<p class="none">No call to a model is recorded for this job.</p>' in part
 
 
+def test_a_line_hidden_in_each_of_two_calls_counts_once(store: Database) -> None:
+    store.save_document(ResultDocument("review", "o/r", 1, "1@a", "j", _NOW, {}))
+    for masked in (2, 3):
+        cost = Cost(0.5, 1, 2, 3, 4)
+        store.charge(LedgerLine(_NOW, "j", "o/r", 1, "review", "m", cost, masked=masked))
+    part = _operator(store).get("/jobs/j").text.partition('<h2 id="sent">')[2]
+    assert "credentials hidden in up to 3 lines of a call." in part
+
+
 def test_empty_pages_and_unknown_jobs(store: Database) -> None:
     client = _operator(store)
     assert all('<p class="none">No' in client.get(page).text for page in _LISTS)
