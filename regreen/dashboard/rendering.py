@@ -199,6 +199,11 @@ def _list_mappings(value: object) -> list[Mapping[str, object]]:
     return [v for v in value if isinstance(v, dict)] if isinstance(value, list | tuple) else []
 
 
+def _cut_size(text: object) -> str:
+    """What a review says of a file, without the size at its end."""
+    return re.sub(r"(?:^|[;,] )\+\d+ -\d+$", "", str(text))
+
+
 def _number_steps(value: object) -> list[tuple[int, str]]:
     """The lines of a trail that say something, each with its place in the trail."""
     lines = [str(line) for line in value] if isinstance(value, list | tuple) else []
@@ -243,6 +248,7 @@ def _make_environment() -> Environment:
         "seconds": format_seconds,
         "share": _format_share,
         "time": _format_time,
+        "without_size": _cut_size,
     }
     return environment
 

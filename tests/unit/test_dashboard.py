@@ -373,6 +373,13 @@ def test_a_repositorys_page_shows_how_much_of_new_code_the_tests_ran(store: Data
     assert re.findall(r"<title>(#\d: \d of 10)</title>", page) == ["#1: 2 of 10", "#2: 8 of 10"]
 
 
+def _touched_rows(page: str) -> list[str]:
+    """The rows of the table of what a change touches, without markup."""
+    part = page.partition("<h3>What it touches</h3>")[2].partition("</table>")[0]
+    rows = [re.sub(r"</?(?:code|span)[^>]*>", "", row) for row in part.split("<tr>")[2:]]
+    return [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
+
+
 def test_a_reviews_page_draws_what_the_change_touches(store: Database) -> None:
     body: dict[str, object] = {
         "walkthrough": [
@@ -388,16 +395,40 @@ def test_a_reviews_page_draws_what_the_change_touches(store: Database) -> None:
         "not_reviewed": [{"path": "c.lock", "reason": "lock file", "by_policy": True}],
     }
     store.save_document(ResultDocument("review", "o/r", 1, "1@a", "j", _NOW, body))
-    part = _operator(store).get("/jobs/j").text.partition("<h3>What it touches</h3>")[2]
-    rows = [
-        re.sub(r"<[^>]+>|\s+", " ", row) for row in part.partition("</table>")[0].split("<tr>")[2:]
-    ]
-    assert [" ".join(row.split()) for row in rows] == [
+    shown = _operator(store).get("/jobs/j").text
+    assert _touched_rows(shown) == [
         "b.py +6 -3 changes g 1 2 lines",
         "a.py +1 -0 adds f none none",
         "c.lock not reviewed: lock file",
     ]
-    assert 'aria-label="6 lines added, 3 removed"' in part
+    assert 'aria-label="6 lines added, 3 removed"' in shown
+
+
+def test_a_reviews_page_cuts_only_a_size_that_its_column_shows(store: Database) -> None:
+    sized = [
+        {"path": "c.ts", "text": "renamed from old.ts, +6 -3", "added": 6, "removed": 3},
+        {"path": "d.md", "text": "+3 -1", "added": 3, "removed": 1},
+    ]
+    before = [
+        {
+            "path": "e.py",
+            "text": "adds `f`; changes `g`; +1 -0",
+        },  # as it was stored before the counts were
+        {"path": "f.py", "text": "adds `h`; +2 -0"},
+    ]
+    for job, steps in (("j", sized), ("k", before)):
+        document = ResultDocument("review", "o/r", 1, f"1@{job}", job, _NOW, {"walkthrough": steps})
+        store.save_document(document)
+    assert _touched_rows(_operator(store).get("/jobs/j").text) == [
+        "c.ts +6 -3 renamed from old.ts none not measured",
+        "d.md +3 -1 none not measured",
+    ]
+    shown = _operator(store).get("/jobs/k").text
+    assert _touched_rows(shown) == [
+        "e.py adds f; changes g; +1 -0 none not measured",
+        "f.py adds h; +2 -0 none not measured",
+    ]
+    assert 'class="size"' not in shown
 
 
 def test_a_repositorys_page_says_when_each_schedule_runs_and_how_it_stands(store: Database) -> None:
