@@ -142,11 +142,12 @@ class UncoveredLines:
 
 @dataclass(frozen=True, slots=True)
 class CoverageReport:
-    """How many of the executable lines that this change adds are run by the tests."""
+    """How many of the executable lines that this change adds are run by the tests; `measured` are the files looked at."""
 
     new_lines: int
     covered: int
     uncovered: tuple[UncoveredLines, ...]
+    measured: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

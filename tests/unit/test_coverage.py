@@ -51,6 +51,7 @@ def test_new_lines_that_no_test_runs_are_named(story: Story, sandbox: Sandbox) -
         "shop/unused.py": (1, 2),
     }
     assert (result.coverage.new_lines, result.coverage.covered) == (8, 3)
+    assert set(result.coverage.measured) == {"shop/price.py", "shop/unused.py"}
     assert result.scores["coverage"] == 38
     assert "3 of 8" in result.score_notes["coverage"]
     assert not [f for f in result.findings if f.dimension == "coverage"], "coverage is no comment"

@@ -381,17 +381,20 @@ def _touched_rows(page: str) -> list[str]:
 
 
 def test_a_reviews_page_draws_what_the_change_touches(store: Database) -> None:
+    coverage: dict[str, object] = {
+        "new_lines": 7,
+        "covered": 5,
+        "uncovered": [{"path": "b.py", "lines": [2, 3]}],
+        "measured": ["a.py", "b.py"],
+    }
     body: dict[str, object] = {
         "walkthrough": [
             {"path": "a.py", "text": "adds `f`; +1 -0", "added": 1, "removed": 0},
             {"path": "b.py", "text": "changes `g`; +6 -3", "added": 6, "removed": 3},
+            {"path": "d.md", "text": "+1 -0", "added": 1, "removed": 0},
         ],
         "findings": [{"path": "b.py", "title": "Wrong"}],
-        "coverage": {
-            "new_lines": 7,
-            "covered": 5,
-            "uncovered": [{"path": "b.py", "lines": [2, 3]}],
-        },
+        "coverage": coverage,
         "not_reviewed": [{"path": "c.lock", "reason": "lock file", "by_policy": True}],
     }
     store.save_document(ResultDocument("review", "o/r", 1, "1@a", "j", _NOW, body))
@@ -399,9 +402,15 @@ def test_a_reviews_page_draws_what_the_change_touches(store: Database) -> None:
     assert _touched_rows(shown) == [
         "b.py +6 -3 changes g 1 2 lines",
         "a.py +1 -0 adds f none none",
+        "d.md +1 -0 none not measured",
         "c.lock not reviewed: lock file",
     ]
     assert 'aria-label="6 lines added, 3 removed"' in shown
+    coverage.pop("measured")  # a review stored before does not say what was measured
+    store.save_document(ResultDocument("review", "o/r", 1, "1@b", "k", _NOW, body))
+    shown = _operator(store).get("/jobs/k").text
+    assert [row.rpartition(" ")[2] for row in _touched_rows(shown)[:3]] == ["lines", "none", "none"]
+    assert _touched_rows(shown)[1] == "a.py +1 -0 adds f none"
 
 
 def test_a_reviews_page_cuts_only_a_size_that_its_column_shows(store: Database) -> None:

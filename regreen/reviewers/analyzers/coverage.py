@@ -178,7 +178,9 @@ def _make_report(
         scores={
             "coverage": DimensionScore(round(100 * covered / total) if ran.passed else None, note)
         },
-        coverage=CoverageReport(total, covered, tuple(uncovered)),
+        coverage=CoverageReport(
+            total, covered, tuple(uncovered), tuple(f.path for f in files if f.path in measured)
+        ),
     )
 
 
