@@ -77,6 +77,7 @@ def test_what_people_made_of_a_draft_stays_and_the_answer_says_so(story: Story) 
     story.work()
     assert draft.title == "Drop the import"
     assert "Its title and text were edited, so they stay as they are." in pull.comments[-1]
+    assert "the command that reproduces it" not in pull.comments[-1], "her text need not have it"
     hers = story.state.commit(REPO, {"more.py": "X = 1\n"}, branch="regreen/fix-1", by="alice")
     story.says("alice", "/fix", on=pull)
     story.work()

@@ -395,6 +395,17 @@ def test_a_number_takes_its_noun() -> None:
     assert (count_noun(1, "box", "boxes"), count_noun(0, "box", "boxes")) == ("1 box", "0 boxes")
 
 
+@pytest.mark.parametrize(("command", "holds"), [("pytest", True), ("cd a\npytest", False)])
+def test_an_opened_repair_names_a_command_only_where_its_text_has_one(
+    command: str, holds: bool
+) -> None:
+    fix = FixResult("fixed", before=InitialFailure(command, 1), rev="a" * 40)
+    body = messages.fix_body(fix, "test", "", messages.fix_report(fix, "It works."), 2)
+    said = "; its text has the command that reproduces it."
+    assert (said in messages.fix_opened(7, "", body=body)) == holds
+    assert said not in messages.fix_opened(7, "", body=body, is_edited=True)
+
+
 def test_a_repair_is_titled_by_what_it_does() -> None:
     failed = InitialFailure("pytest", 1, tuple(Failure(t, "AssertionError", "") for t in "abc"))
     fix = FixResult("fixed", before=failed)

@@ -515,7 +515,7 @@ class _FixFlow:
         note = note or OpenRepair(repo, target.branch, opened.number)
         branches.release_branch(services, self._github.repo, opened)
         services.store.save(replace(note, number=opened.number, workflow=self.workflow))
-        return opened, messages.fix_opened(opened.number, cause, is_edited=is_edited)
+        return opened, messages.fix_opened(opened.number, cause, body=body, is_edited=is_edited)
 
     def _wait_for_approval(self, place: str, patch: str, title: str, body: str) -> None:
         target = self._target

@@ -29,6 +29,7 @@ from regreen.fixers.case import FixResult
 REPAIR_CHECK = "Regreen repair"
 REGRESSION_LABEL = "regression"
 _MAX_NAMED_FAILURES = 10
+_REPEAT_START = "<sub>Reproduce: "
 _WHY_NEUTRAL = "the check that failed decides, and this one only offers a repair"
 
 
@@ -60,7 +61,7 @@ def fix_body(fix: FixResult, step: str, url: str, report: str, origin: int | Non
 def fix_report(fix: FixResult, report: str) -> str:
     """What was tried and seen, and the command that does it again, where a line holds it."""
     again = reproduce_fix(fix)
-    return f"{report}\n\n<sub>Reproduce: {code_span(again, 700)}</sub>" if again else report
+    return f"{report}\n\n{_REPEAT_START}{code_span(again, 700)}</sub>" if again else report
 
 
 def reproduce_fix(fix: FixResult) -> str:
@@ -72,12 +73,14 @@ def reproduce_fix(fix: FixResult) -> str:
     return f"regreen fix --rev {fix.rev[:12]}{setup} -- sh -c {shlex.quote(command)}"
 
 
-def fix_opened(number: int, cause: str, *, is_edited: bool = False) -> str:
-    """Where the patch and the commands that repeat its runs are; `is_edited`: somebody changed its text, which stays."""
+def fix_opened(number: int, cause: str, *, body: str = "", is_edited: bool = False) -> str:
+    """Where the patch is, and that its `body` repeats it if that is so; `is_edited`: somebody changed its text, which stays."""
     cause = cause.rstrip(".")
     tail = f" {inline_prose(cause[:1].upper() + cause[1:])}." if cause else ""
     note = " Its title and text were edited, so they stay as they are." if is_edited else ""
-    how = f"Review and merge #{number} if you agree, or close it; its text ends with the command that reproduces it."
+    again = _REPEAT_START in body and not is_edited
+    where = "; its text has the command that reproduces it" if again else ""
+    how = f"Review and merge #{number} if you agree, or close it{where}."
     return f"A verified patch is in #{number}, as a draft.{note}{tail} {how}"
 
 
