@@ -30,6 +30,7 @@ from regreen.bisect.session import BisectSession
 from regreen.bisect.verdict_memory import CommitRun
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.domain.ports import Git
+from regreen.packages.lock_edits import PackageUpgrade
 
 # A bisection as an SVG: the whole range as a strip from good to bad, and the important commits one by one.
 
@@ -746,7 +747,7 @@ def _format_date(date: str) -> str:
 
 
 def _name_upgrade(dependency: BlamedDependency) -> str:
-    return f"{dependency.name} {dependency.old or 'absent'} -> {dependency.new or 'removed'}"
+    return str(PackageUpgrade(dependency.name, dependency.old, dependency.new))
 
 
 def _format_package(dependency: BlamedDependency) -> str:

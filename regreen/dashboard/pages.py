@@ -68,6 +68,7 @@ from regreen.domain.state_records import (
     StoredCapsule,
     WithheldWrite,
 )
+from regreen.packages.lock_edits import PackageUpgrade
 from regreen.reviewers.learning import (
     CalibrationBin,
     RuleStats,
@@ -220,8 +221,10 @@ def _describe_bisection(body: Mapping[str, Any]) -> str:
     if not culprit:
         return str(next(iter(body.get("notes") or ()), ""))
     sure = f" ({share:.1%})" if isinstance(share, float) else ""
-    package = _as_mapping(body.get("dependency"))
-    moved = f"{package['name']} {package['old']} -> {package['new']}, in " if package else ""
+    package: Mapping[str, Any] = _as_mapping(body.get("dependency"))
+    name = str(package.get("name"))
+    upgrade = PackageUpgrade(name, package.get("old"), package.get("new"))
+    moved = f"{upgrade}, in " if package else ""
     return f"{moved}{str(culprit.get('sha', ''))[:12]} {culprit.get('subject', '')} by {culprit.get('author', '')}{sure}"
 
 

@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from regreen.bisect.report import RUN_PARTS
 from regreen.code.markdown_sanitizer import count_noun
+from regreen.packages.lock_edits import PackageUpgrade
 from regreen.secrets.redaction import redact_secrets
 
 RESULT_TITLES = {
@@ -228,6 +229,7 @@ def _make_environment() -> Environment:
         "form_token_field": FORM_TOKEN_FIELD,
         "format_subject": format_subject,
         "job_titles": JOB_TITLES,
+        "package_upgrade": PackageUpgrade,
         "result_titles": RESULT_TITLES,
         "run_parts": RUN_PARTS,
         "script": Markup(_PAGE_SCRIPT),  # noqa: S704 - our own file

@@ -459,6 +459,19 @@ def test_a_repositorys_page_says_when_each_schedule_runs_and_how_it_stands(store
     assert "next" in second
 
 
+def test_a_package_that_was_new_or_left_is_named_alike_everywhere(store: Database) -> None:
+    culprit = {"sha": "c" * 40, "subject": "Add six", "author": "ann"}
+    for job, old, new in (("j", None, "2.0"), ("k", "1.0", None)):
+        package = {"path": "requirements.txt", "name": "six", "old": old, "new": new}
+        body = {"outcome": "found", "culprit": culprit, "dependency": package}
+        store.save_document(ResultDocument("bisect", "o/r", 1, job, job, _NOW, body))
+    client = _operator(store)
+    shown = client.get("/bisections").text
+    assert "six absent -&gt; 2.0, in cccccccccccc Add six" in shown
+    assert "six 1.0 -&gt; removed, in cccccccccccc Add six" in shown
+    assert "six absent -&gt; 2.0, in requirements.txt" in client.get("/jobs/j").text
+
+
 def test_a_bisection_over_no_commit_shows_no_empty_picture(store: Database) -> None:
     body = {"outcome": "not_reproduced", "command": "true", "svg": "<svg/>", "range": {"bad": "b" * 40, "commits": 0}}  # fmt: skip
     store.save_document(ResultDocument("bisect", "o/r", 4, "s", "bisect/o/r/4/1", _NOW, body))
