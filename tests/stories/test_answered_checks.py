@@ -199,8 +199,11 @@ def test_an_approved_change_on_an_old_base_is_tried_with_todays_main(story: Stor
     title, text = _answer(story, coupons)
     assert title.startswith("Approved on a base 10 commits old; with today's main tests.test_coupons is red on head")  # fmt: skip
     assert "No module named" in text or "cannot import name 'total'" in text
+    fetch = "Repeat it: `git fetch origin refs/pull/{}/merge && regreen why --base "
+    assert fetch.format(coupons.raw.number) in text
     title, text = _answer(story, readme)
     assert title == "Approved on a base 10 commits old; its tests pass with today's main"
+    assert fetch.format(readme.raw.number) in text
     assert [check.conclusion for check in story.state.checks_on(REPO, readme.raw.head_sha)] == ["success"]  # fmt: skip
 
 

@@ -254,6 +254,8 @@ class _WhyFlow:
             ).find_cause()
         page = self.services.job_page_url(self.job.record.id)
         repeat = _repeat_command(tip, merge, tests.trial)
+        if repeat:  # no ordinary clone has GitHub's merge
+            repeat = f"git fetch origin refs/pull/{pull.number}/merge && {repeat}"
         check = messages.approval_check(self._sha, name, behind, found, repeat=repeat, page=page)
         self.job.check_cancelled()
         self.github.post_check_run(check)
