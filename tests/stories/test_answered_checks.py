@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from regreen_playground.acts.actions import JobReport
 
+from regreen.domain.state_records import OpenRepair
 from tests.stories.conftest import Tell
 from tests.stories.story import REPO, SeenPull, Story, proven_sandbox
 from tests.stories.test_fixes import needs_sandbox
@@ -68,6 +69,8 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     assert "has not accepted the permission actions: write" in _answer(story, refused)[1]
     granted.permissions["actions"] = "write"
     broken = story.pull(_BROKEN, branch="broken")
+    draft = OpenRepair(REPO, "broken", refused.raw.number, workflow=".github/workflows/ci.yml")
+    story.regreen.store.save(draft)
     _ci_fails(story, broken)
     _ci_fails(story, broken, ".github/workflows/more.yml")
     story.work()
@@ -79,6 +82,7 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     assert title.startswith("This change broke it: ")
     assert text.count("**This change broke it**") == 1
     assert "Repeat it: `regreen why --base" in text
+    assert f"Draft #{draft.number} repairs `broken`" in text, "whichever workflow is first"
     title, text = _answer(story, sound)
     assert title.startswith("Flaky: ")
     assert "were asked to run once more" in text

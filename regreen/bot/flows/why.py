@@ -291,13 +291,13 @@ class _WhyFlow:
                 names = list(dict.fromkeys([*causes[key]["checks"], *names]))
                 causes[key] = causes[key] | {"checks": names}
                 if (verdict := causes[key]["verdict"]) in {"change", "main"}:
-                    causes[key]["action"] = self._name_remedy(verdict, group[0])
+                    causes[key]["action"] = self._name_remedy(verdict, group)
             elif len(causes) >= _MAX_CAUSES:
                 reason = f"{_MAX_CAUSES} other causes were examined, this one was not"
                 causes[key] = {**self._give_up(reason), "key": key, "checks": names}
             else:
                 self.job.report_progress(f"looking for the cause of {names[0]}")
-                causes[key] = {**self._examine(group[0], cleared), "key": key, "checks": names}
+                causes[key] = {**self._examine(group, cleared), "key": key, "checks": names}
         self._rerun(groups, causes)
         return list(causes.values())
 
@@ -334,8 +334,9 @@ class _WhyFlow:
             )
         return found
 
-    def _examine(self, check: _RedCheck, cleared: Clearance) -> dict[str, Any]:
-        """Run what failed until its cause is known."""
+    def _examine(self, group: Sequence[_RedCheck], cleared: Clearance) -> dict[str, Any]:
+        """Run what failed in checks that fail alike until its cause is known."""
+        check = group[0]
         git, red = self._git, check.job
         base = git.merge_base(self.pull.base_sha, self._sha)
         if base is None:
@@ -380,20 +381,19 @@ class _WhyFlow:
             found, found.capsule.digest if found.capsule else None
         )
         repeat = repeat or _repeat_command(base, self._sha, trial)
-        action = self._name_remedy(found.verdict, check)
+        action = self._name_remedy(found.verdict, group)
         return {**document, "action": action, "repeat": repeat}
 
-    def _name_remedy(self, verdict: str, check: _RedCheck) -> str:
+    def _name_remedy(self, verdict: str, group: Sequence[_RedCheck]) -> str:
         """What is there already against a failure: the issue about the base branch, the open draft that repairs the branch."""
         notes = [self._name_open_issue()] if verdict == "main" else []
         branch = {"main": self.pull.base_ref, "change": self.pull.head_ref}.get(verdict)
         if branch and (verdict == "main" or not self.pull.fork):
             repo = self.repository.full_name
             repair = self.services.store.find(OpenRepair, repo=repo, branch=branch)
-            ran = check.run.path if check.run else ""
             if (
                 repair is not None
-                and repair.workflow == ran
+                and repair.workflow in {check.run.path if check.run else "" for check in group}
                 and self.github.pull(repair.number).state == "open"
             ):
                 notes.append(messages.repair_note(repair.number, branch))
