@@ -207,7 +207,7 @@ def _test_revert(
             tried.append(f"reverting it ({extent}) on {bad[:12]} conflicts")
             continue
         runs = _run_until_doubt(session, runner, commit)
-        session.log.list_later_runs("revert", runs)
+        session.log.list_later_runs("revert", runs, culprit)
         outcomes = {session.classify_run(run)[0] for run in runs}
         wanted = "fail" if session.find_fix else "pass"
         if outcomes == {wanted}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from html import escape
 from typing import Any
@@ -367,6 +367,7 @@ RUN_PARTS: dict[RunPart, str] = {
     "search": "of the search",
     "proof": "of the proof",
     "revert": "with the culprit reverted",
+    "suspect": "with an earlier suspect reverted",
     "package": "with single packages",
     "interpreter": "under other interpreters",
 }
@@ -402,8 +403,7 @@ def assemble_bisection(
         if (observation := _make_observation(judge, run, reused=reused)).outcome != "untestable"
         or not run.elsewhere
     )
-    later = sorted(log.later, key=lambda pair: list(RUN_PARTS).index(pair[0]))
-    later_runs = tuple(_make_observation(judge, run, part=part) for part, run in later)
+    later_runs = _list_later_runs(session, outcome, log, judge)
     untestable = tuple(
         dict.fromkeys(
             observation.sha for observation in observations if observation.outcome == "untestable"
@@ -464,6 +464,23 @@ def assemble_bisection(
         narrowing=tuple(session.narrowing),
         later_runs=later_runs,
     )
+
+
+def _list_later_runs(
+    session: BisectSession | None, outcome: BisectionOutcome, log: RunLog, judge: FailureJudge
+) -> tuple[Observation, ...]:
+    """The runs that the search does not count; those without a commit that is not the culprit stand apart."""
+    culprit = None
+    if session is not None and outcome == "found":
+        culprit = session.commit_at(session.state.likeliest_commit()[0])
+    runs = [
+        replace(
+            _make_observation(judge, run, part=part if reverted in {None, culprit} else "suspect"),
+            reverted=reverted,
+        )
+        for part, run, reverted in log.later
+    ]
+    return tuple(sorted(runs, key=lambda run: list(RUN_PARTS).index(run.part)))
 
 
 def render_document(result: Bisection) -> dict[str, Any]:
@@ -617,7 +634,9 @@ def _list_runs(result: Bisection) -> list[str]:
 
 def _name_commit(result: Bisection, run: Observation) -> str:
     """The commit of a run; a revert is a commit that nobody else has."""
-    return f"`{(result.range.bad if run.part == 'revert' else run.sha)[:12]}`"
+    if run.reverted is None:
+        return f"`{run.sha[:12]}`"
+    return f"`{result.range.bad[:12]}` without `{run.reverted[:12]}`"
 
 
 def _posterior_plot(result: Bisection) -> list[str]:

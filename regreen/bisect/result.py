@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 BisectionOutcome = Literal["found", "narrowed", "none", "before", "undecided", "not_reproduced"]
 RunOutcome = Literal["fail", "pass", "untestable", "infra"]
-RunPart = Literal["search", "proof", "revert", "package", "interpreter"]
-"""What a run was for: the search, the proof, the bad end without the culprit, one package, the choice of a Python."""
+RunPart = Literal["search", "proof", "revert", "suspect", "package", "interpreter"]
+"""What a run was for: the search, the proof, the bad end without the culprit or
+without an earlier suspect, one package, the choice of a Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class SearchedRange:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One run and what it was for; `reused`: an earlier bisection or CI ran it."""
+    """One run and what it was for; `reused`: an earlier bisection or CI ran it; `reverted`: which commit it was without."""
 
     sha: str
     outcome: RunOutcome
@@ -81,6 +82,7 @@ class Observation:
     reason: str
     reused: bool = False
     part: RunPart = "search"
+    reverted: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

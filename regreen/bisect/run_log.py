@@ -52,7 +52,7 @@ class RunLog:
         self._trial: Trial | None = None
         self.runs: list[CommitRun] = []
         self.reused: list[CommitRun] = []
-        self.later: list[tuple[RunPart, CommitRun]] = []
+        self.later: list[tuple[RunPart, CommitRun, str | None]] = []
         self.doubted = False
         self.session = ""
         self.since: str | None = None
@@ -144,6 +144,8 @@ class RunLog:
         self.runs.append(run)
         return run
 
-    def list_later_runs(self, part: RunPart, runs: Iterable[CommitRun]) -> None:
-        """List runs in the result that the search does not count."""
-        self.later += [(part, run) for run in runs]
+    def list_later_runs(
+        self, part: RunPart, runs: Iterable[CommitRun], reverted: str | None = None
+    ) -> None:
+        """List runs in the result that the search does not count; `reverted` is the commit that was taken back for them."""
+        self.later += [(part, run, reverted) for run in runs]

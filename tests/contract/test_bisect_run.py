@@ -356,16 +356,17 @@ def test_a_fault_that_came_and_went_is_not_taken_for_the_one_that_is_there_now(
 ) -> None:
     good = history.commit("begin", check__sh="test ! -e broken -a ! -e other\n")
     history.grow(2)
-    history.commit("break it for a while", other="yes\n")
+    earlier = history.commit("break it for a while", other="yes\n")
     history.grow(12)
-    (history.path / "other").unlink()
-    history.commit("mend that", check__sh="test ! -e broken -a ! -e other # and\n")
+    history.commit("mend that", check__sh="test ! -e broken\n")
     for at in range(3):
         history.commit(f"work on {at}", **{f"work{at}__txt": "1\n"})
     culprit = history.commit("break it", broken="yes\n")
     history.commit("after", after__txt="1\n")
     found = find(good=good)
     assert (found.outcome, found.culprit and found.culprit.sha) == ("found", culprit)
+    without = {(run.part, run.reverted) for run in found.later_runs if run.reverted}
+    assert without == {("suspect", earlier), ("revert", culprit)}
 
 
 def test_an_end_that_misses_its_submodule_is_refused_with_what_to_do(

@@ -100,6 +100,22 @@ def test_the_command_that_reverts_a_merge_names_the_side_that_stays(
     assert f"- commit {sha} by A, 2026-01-02 01:04 UTC" in body
 
 
+def test_a_run_without_a_rejected_suspect_is_not_shown_as_one_without_the_culprit() -> None:
+    found = _found(_SIDE)
+    culprit, rejected = f"{1:040x}", f"{2:040x}"
+    run = Observation("d" * 40, "pass", None, 0.1, "exit 0", part="revert", reverted=culprit)
+    runs = (run, replace(run, part="suspect", reverted=rejected))
+    blamed = BlamedCommit(culprit, "S", "A", "2026-01-02T03:04:05+02:00")
+    body = bisection_body(replace(found, culprit=blamed, later_runs=runs))
+    assert "3 runs: 1 of the search, 1 with the culprit reverted, 1 with an earlier suspect" in body
+    rows = [row.split(" | ")[:2] for row in body.split("\n") if row.startswith("| with ")]
+    bad = found.range.bad[:12]
+    assert rows == [
+        ["| with the culprit reverted", f"`{bad}` without `{culprit[:12]}`"],
+        ["| with an earlier suspect reverted", f"`{bad}` without `{rejected[:12]}`"],
+    ]
+
+
 def test_a_package_that_broke_it_stands_in_the_first_line_and_its_runs_are_counted() -> None:
     sha = f"{1:040x}"
     extra = Observation(sha, "pass", None, 0.1, "exit 0", part="package")

@@ -472,6 +472,15 @@ def test_a_package_that_was_new_or_left_is_named_alike_everywhere(store: Databas
     assert "six absent -&gt; 2.0, in requirements.txt" in client.get("/jobs/j").text
 
 
+def test_a_run_without_a_rejected_suspect_names_it(store: Database) -> None:
+    run = {"sha": "d" * 40, "outcome": "fail", "reason": "exit 1", "part": "revert"}
+    body = {"culprit": {"sha": "c" * 40}, "range": {"bad": "b" * 40}, "later_runs": [{**run, "part": "suspect", "reverted": "a" * 40}, run]}  # fmt: skip
+    store.save_document(ResultDocument("bisect", "o/r", 1, "s", "j", _NOW, body))
+    shown = re.sub(r"<[^>]+>", "", _operator(store).get("/jobs/j").text)
+    without = re.findall(r"bbbbbbbbbbbb without (\w+)", shown)
+    assert without == ["aaaaaaaaaaaa", "cccccccccccc"], "the second was stored before"
+
+
 def test_a_bisection_over_no_commit_shows_no_empty_picture(store: Database) -> None:
     body = {"outcome": "not_reproduced", "command": "true", "svg": "<svg/>", "range": {"bad": "b" * 40, "commits": 0}}  # fmt: skip
     store.save_document(ResultDocument("bisect", "o/r", 4, "s", "bisect/o/r/4/1", _NOW, body))
