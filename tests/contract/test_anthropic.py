@@ -15,7 +15,7 @@ from regreen.adapters.model.anthropic_client import AnthropicModel, LedgerEntry
 from regreen.adapters.model.endpoints import ModelEndpoint
 from regreen.adapters.model.prices import find_listed_model, parse_price
 from regreen.domain.errors import OutOfBudget, OutsideError, UserError
-from regreen.domain.models import Message, ModelRequest, Tool, ToolResult
+from regreen.domain.models import Message, ModelRequest, SentPart, Tool, ToolResult
 
 REPORT = Tool("report", "Report.", {"type": "object", "properties": {"n": {"type": "integer"}}})
 
@@ -63,6 +63,17 @@ def test_an_answer_comes_with_its_calls_and_its_price() -> None:
         (1000 * price.input + 500 * price.cache_read + 200 * price.output) / 1e6
     )
     assert [e.purpose for e in ledger] == ["test"]
+
+
+@pytest.mark.parametrize(("count", "last"), [(300, "part 299"), (302, "and 2 more")])
+def test_a_long_list_of_what_was_sent_says_where_it_is_cut(count: int, last: str) -> None:
+    ledger: list[LedgerEntry] = []
+    parts = tuple(SentPart(f"part {number}") for number in range(count))
+    with ScriptedModel(answering("yes")) as endpoint:
+        asked = request(messages=(Message("user", "read this", sent=parts),))
+        model(endpoint.url, ledger=ledger.append).ask(asked)
+    assert ledger[0].sent[:300] == parts[:300]
+    assert ledger[0].sent[-1].what == last
 
 
 def test_the_same_question_is_paid_for_once() -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # A token is seldom less than three characters of code; an estimate that errs upwards keeps the cap hard.
 _CHARACTERS_PER_TOKEN = 3.0
 _MARGIN_TOKENS = 500
+_MAX_SENT_PARTS = 300
 _MAX_WAIT_SECONDS = 60.0
 """How long an endpoint may make a worker wait before it tries again; what asks for more is tried later, by the job."""
 
@@ -154,7 +155,9 @@ class AnthropicModel:
 
     def _write_ledger_entry(self, request: ModelRequest, name: str, cost: Cost, stop: str) -> None:
         sent = tuple(dict.fromkeys(part for message in request.messages for part in message.sent))
-        entry = LedgerEntry(request.purpose, name, cost, stop, False, sent[:300], request.masked)
+        if (more := len(sent) - _MAX_SENT_PARTS) > 0:
+            sent = (*sent[:_MAX_SENT_PARTS], SentPart(f"and {more} more"))
+        entry = LedgerEntry(request.purpose, name, cost, stop, False, sent, request.masked)
         self._ledger(entry)
 
     def _reserve_cost(self, request: ModelRequest, name: str) -> float:
