@@ -84,7 +84,7 @@ _OPTION_NAME = re.compile(r"--?[a-zA-Z][\w-]{0,60}")
 _VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9]{0,40}_[A-Z0-9_]{1,60}")
 _SNAPSHOT_FAILURE = re.compile(
     r"(?i)\b\d+ snapshots? (?:\w+ )?(?:failed|obsolete|unused)|\b(?:to)?match\w*snapshots?\b"
-    r"|\b(?:not|n't) match (?:the )?(?:\w+ )?snapshots?\b|\bsnapshot assertion\b[^\n]{0,200}\bfailed\b"
+    r"|(?:\bnot|n't) match (?:the )?(?:\w+ )?snapshots?\b|\bsnapshot assertion\b[^\n]{0,200}\bfailed\b"
 )
 _NAME = re.compile(r"\w+")
 _CODE = re.compile(r"`([^`]{1,2000})`")

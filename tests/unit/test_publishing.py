@@ -82,6 +82,7 @@ def crashed_in(path: str) -> Failure:
         ((), {}, {}, "    not ok 1 - rows\n      source: |\n        t.matchSnapshot(rows(), 'rows')\n", "form"),
         ((), {}, {}, "snapshot assertion for 'rows' failed in line 4\ntest rows ... FAILED\n", "form"),
         ((), {}, {}, "  Did not match snapshot\n  1 test failed\n", "form"),
+        ((ONE,), HEARD, ALONE, "E   the page doesn't match the stored snapshot\n", "form"),
         ((ONE,), HEARD, ALONE, "a.py:3: error: Incompatible return value type  [return-value]\n", "form"),
         ((), {"tests/test_a.py::test_two": "passed"}, {}, "", "form"),  # all pass, and it fails: a threshold
         ((), {}, {}, "would reformat a.py\n", "form"),
