@@ -160,8 +160,8 @@ def _format_details(title: str, rows: list[str]) -> list[str]:
 def _coverage_line(review: Review) -> str:
     assert review.coverage  # noqa: S101 - the callers have looked
     report = review.coverage
-    where = ", ".join(
-        f"{u.path}:{markdown_sanitizer.format_line_ranges(u.lines, 10_000)}"
+    where = "; ".join(
+        f"{u.path}:{markdown_sanitizer.format_line_ranges(u.lines, len(u.lines))}"
         for u in report.uncovered
     )
     rest = f"; not run by any test: {where}" if where else ""

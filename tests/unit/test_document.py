@@ -6,10 +6,12 @@ from dataclasses import replace
 
 from regreen.domain.models import (
     Cost,
+    CoverageReport,
     Evidence,
     Finding,
     Review,
     SkippedReviewer,
+    UncoveredLines,
     UnreadFile,
     WithheldFinding,
 )
@@ -63,6 +65,13 @@ def test_the_test_that_proves_a_finding_is_shown_with_what_it_said_on_both_sides
     assert "on this change: exit 1: E ZeroDivisionError; before it: exit 0: 1 passed" in shown
     assert "2 of 2 readings, made apart, report it" in shown
     assert "before it: exit 0: 1 passed" in format_text(REVIEW)
+
+
+def test_the_files_whose_lines_no_test_runs_are_told_apart_from_their_lines() -> None:
+    uncovered = (UncoveredLines("a.py", (1, 3)), UncoveredLines("b.py", tuple(range(2, 100, 2))))
+    shown = format_text(replace(REVIEW, coverage=CoverageReport(60, 9, uncovered)))
+    assert "not run by any test: a.py:1, 3; b.py:2, 4, " in shown
+    assert "96, 98." in shown
 
 
 EVIL = (
