@@ -32,7 +32,7 @@ _TEST_FOLDERS = frozenset(
 )
 _TEST_FOLDER_NAME = re.compile(
     r"_tests?|.{1,100}[_-]tests"
-    r"|tests?[_-]?(?:data|files?|cases?|fixtures?|resources?|suites?|samples?|inputs?|assets?)"
+    r"|tests?[_-]?(?:data|files?|suites?|samples?|inputs?|assets?)|tests?[_-](?:cases?|fixtures?|resources?)"
 )
 _TEST_NAME = re.compile(
     r"test_.*|tests_.*|tests?\.py|.*_spec\.rb|.*(?:_tests?|[.-](?:test|spec))\.\w+"
