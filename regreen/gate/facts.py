@@ -88,11 +88,23 @@ def find_functions(tree: ast.Module | None) -> dict[str, PythonFunction]:
 
 
 def pair_functions(file: PatchedFile) -> Iterator[tuple[str, PythonFunction, PythonFunction]]:
-    """The functions that stand before and after the patch: name, before, after."""
-    before = find_functions(file.old_tree)
-    for name, node in walk_functions(file.new_tree):
-        if name in before:
-            yield name, before[name], node
+    """The functions that stand before and after the patch: name, before, after.
+
+    Those of one name in their order, from the last one back; the first one before also for what is then left over.
+    """
+    before, after = _group_functions(file.old_tree), _group_functions(file.new_tree)
+    for name in after:
+        old, new = before.get(name, []), after[name]
+        for place, node in enumerate(new, len(old) - len(new)):
+            if old:
+                yield name, old[max(0, place)], node
+
+
+def _group_functions(tree: ast.Module | None) -> dict[str, list[PythonFunction]]:
+    found: dict[str, list[PythonFunction]] = {}
+    for name, node in walk_functions(tree):
+        found.setdefault(name, []).append(node)
+    return found
 
 
 def walk_functions(tree: ast.Module | None) -> Iterator[tuple[str, PythonFunction]]:

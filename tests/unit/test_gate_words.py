@@ -47,6 +47,19 @@ def test_facts_tell_what_there_is_more_of() -> None:
     assert [name for name, _, _ in pair_functions(file)] == ["f"]
 
 
+def test_functions_of_one_name_are_paired_in_their_order() -> None:
+    old = "if win32:\n    def f(): return 0\nelse:\n    def f(): return 1\n"
+
+    def values(new: str) -> list[tuple[str, str]]:
+        pairs = pair_functions(PatchedFile("a.py", old, new))
+        return [(ast.unparse(was.body[0]), ast.unparse(now.body[0])) for _, was, now in pairs]
+
+    same = [("return 0", "return 0"), ("return 1", "return 1")]
+    assert values(f"import os\n{old}") == same
+    assert values("def f(): return 2\n") == [("return 1", "return 2")]
+    assert values(f"def f(): return 2\n{old}") == [("return 0", "return 2"), *same]
+
+
 def test_settings_are_told_apart_by_scope_name_and_order() -> None:
     tree = ast.parse("limit = 3\ndef f(limit=4):\n    g(limit=5)\n    g(limit=6 * 2)\n")
     values = {key: setting.value for key, setting in read_settings(tree).items()}
