@@ -571,6 +571,10 @@ def test_what_the_product_imports_is_added_only_where_a_manifest_names_it() -> N
     assert (
         find(output.replace("yaml", "numpy"), tree({**files, "python/numpy/__init__.py": ""})) == ()
     )
+    # a part of a package bears the name only below that
+    for part in ("shop/formats/yaml", "python/shop/formats/yaml"):
+        own = {f"{part.partition('/formats')[0]}/__init__.py": "", f"{part}/__init__.py": ""}
+        assert find(output, tree({**manual, **own})) == ("PyYAML",)
     assert find(output, tree({**files, "setup.cfg": "yaml = pyyaml>=5\n"})) == ("PyYAML",)
 
 
