@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -73,12 +75,15 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def heard(project: Path, *argv: str, path: str = "") -> tuple[dict[str, str], dict[str, list[str]]]:
+def heard(
+    project: Path, *argv: str, path: str = "", more: Mapping[str, str] = MappingProxyType({})
+) -> tuple[dict[str, str], dict[str, list[str]]]:
     """How each test ended, and what failing ones looked at."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "PYTHON", "REGREEN"))}
     env["PYTHONPATH"] = os.pathsep.join([str(project / ".listen"), path])
     env["REGREEN_TREE"] = str(project)
     env["PYTEST_ADDOPTS"] = "-p regreen_listen -p no:cacheprovider"
+    env.update(more)
     subprocess.run([sys.executable, *argv], cwd=project, env=env, capture_output=True, check=False)
     lines = (project / ".listen/heard.txt").read_text().splitlines()
     told = [line.split("\t") for line in lines]
@@ -138,6 +143,48 @@ def test_where_pytest_tells_no_ends_of_tests_each_has_its_own_time(project: Path
     subprocess.run(argv, cwd=project, env=env, capture_output=True, check=True)
     words = [line.split("\t")[0] for line in (project / ".listen/heard.txt").read_text().splitlines()]  # fmt: skip
     assert words.count("begun") == words.count("passed") == 9
+
+
+NESTED = """import os
+import subprocess
+import sys
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.mark.parametrize("runs", ["inprocess", "subprocess", "plain", "again"])
+def test_outer(pytester, monkeypatch, runs):
+    path = pytester.makepyfile(test_inner="def test_inner():\\n    assert False\\n")
+    pytester.makepyfile(test_broken="import nothing_of_the_kind")
+    assert os.environ["PYTEST_PLUGINS"] == "json"
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p regreen_listen" if runs != "again" else "")
+    if runs in ("plain", "again"):
+        monkeypatch.setenv("PYTEST_PLUGINS", "regreen_listen")
+        subprocess.run([sys.executable, "-m", "pytest", path.name])
+        assert pytest.main([path.name]) == 1
+    else:
+        getattr(pytester, "runpytest_" + runs)("--continue-on-collection-errors").assert_outcomes(failed=1, errors=1)
+
+
+def test_reads_after():
+    assert not open("data.json").read()
+"""
+
+
+@pytest.mark.parametrize("own", [(), ("-n", "1")])
+def test_a_test_that_runs_pytest_counts_as_one_test(own: tuple[str, ...], project: Path) -> None:
+    (project / "tests/test_a.py").write_text(NESTED)
+    env = PythonTestListener().extend_environment({"PYTEST_PLUGINS": "json"}, None)
+    ends, touched = heard(
+        project, "-m", "pytest", *own, more={"PYTEST_PLUGINS": env["PYTEST_PLUGINS"]}
+    )
+    assert ends == {
+        **{f"tests/test_a.py::test_outer[{runs}]": "passed" for runs in ("inprocess", "subprocess", "plain", "again")},
+        "tests/test_a.py::test_reads_after": "failed",
+    }  # fmt: skip
+    assert touched == {"tests/test_a.py::test_reads_after": ["data.json"]}
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ _UNTIL = time.monotonic() + float(os.environ.get("REGREEN_LISTEN_SECONDS", "inf"
 # A test that takes longer is stuck: it ends the process, since nothing can be read from a box that is stopped.
 _STUCK = float(os.environ.get("REGREEN_STUCK_SECONDS", "inf"))
 _SESSION = []
+_RUNNING = []
 _EARLY = []
 _TOUCHED = []
 _OTHER = set()
@@ -101,7 +102,15 @@ def pytest_addoption(parser):
         parser.addoption(name, action="store_true")
 
 
-def pytest_load_initial_conftests():
+def pytest_load_initial_conftests(early_config):
+    # a test that runs pytest, here or in a process of its own, counts as one test
+    names = os.environ.pop("PYTEST_PLUGINS", "").split(",")
+    names = [name for name in names if name not in ("", "regreen_listen")]
+    if names:
+        os.environ["PYTEST_PLUGINS"] = ",".join(names)
+    if _RUNNING:
+        early_config.pluginmanager.unregister(sys.modules[__name__])
+        return
     _TOUCHED[:] = []  # pytest's own settings
     _claim()
 
@@ -114,9 +123,13 @@ pytest_configure.pytest_impl = {"tryfirst": True}
 
 
 def pytest_sessionstart(session):
-    _SESSION[:] = [session]
+    _SESSION[:] = _RUNNING[:] = [session]
     _TOUCHED[:] = _EARLY  # without the settings of plugins
     _COLLECTING[:] = [session]
+
+
+def pytest_sessionfinish():
+    del _RUNNING[:]
 
 
 def pytest_collectreport(report):
@@ -177,13 +190,17 @@ _leave_out_unknown_hooks()
 
 
 def pytest_runtest_logreport(report):
+    config = _SESSION[0].config if _SESSION else None
+    is_worker = hasattr(config, "workerinput") or hasattr(config, "slaveinput")
+    if not (_MINE or is_worker):
+        return
     # xdist's controller sets `node`: the test ran in a worker, and that process records what it read
     if report.failed and not hasattr(report, "node") and hasattr(sys, "addaudithook"):
         written = report.nodeid.partition("::")[0]
         touched = _TOUCHED + [written] * (not written.endswith(".py"))  # as a document's examples
         touched += ["no test function"] * (report.nodeid in _OTHER)
         _record("touched", report.nodeid, json.dumps(touched))
-    if not _MINE or "PYTEST_XDIST_WORKER" in os.environ:
+    if is_worker:
         return
     if report.when == "???" and _BEGUN.pop(report.nodeid, None):  # its worker crashed
         _watch_oldest()
