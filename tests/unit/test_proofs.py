@@ -650,10 +650,45 @@ def test_calls_are_told_by_module_and_whole_arguments_and_give_rounded_floats(
     for name, data in files.items():
         (made.path / name).write_bytes(data)
     done = subprocess.run(command, cwd=made.path, capture_output=True, text=True, check=False)
-    calls = PYTHON_TESTS.read_calls(done.stdout)
+    calls, _ = PYTHON_TESTS.read_calls(done.stdout)
     assert sum(call.startswith(f"a.show('{long[:100]}") for call in calls) >= 2
     assert (calls["a.show(1.0)"], calls["b.show(1.0)"]) == ("1.0", "[1.0]")
     assert calls["a.show(0.9999999999999999)"] == "1.0"
     assert calls["a.show(-5.5e-17)"] == calls["a.show(0.0)"] == "0.0"
     assert (calls["a.show(1)"], calls["a.show('1.100000')"]) == ("1", "'1.100000'")
     assert calls["a.show(2.5e+30)"] == "2.5e+30"
+
+
+@pytest.mark.parametrize(
+    ("output", "read"),
+    [
+        ("regreen-calls all {\"a\": \"1\"}\n", ({"a": "1"}, False)),
+        # a module that is loaded may print such a line too, and speaks first
+        ("regreen-calls all {\"a\": \"0\"}\nregreen-calls cut {\"a\": \"1\"}\n", ({"a": "1"}, True)),
+        ('regreen-calls all {"a":' + "[" * 50_000 + "}\n", ({}, False)),
+        ("regreen-calls all {a}\n", ({}, False)),
+        ("", ({}, False)),
+    ],
+)  # fmt: skip
+def test_what_made_up_calls_gave_may_be_anything(
+    output: str, read: tuple[dict[str, str], bool]
+) -> None:
+    assert PYTHON_TESTS.read_calls(output) == read
+
+
+@pytest.mark.parametrize(("functions", "is_cut"), [(1, False), (6, True)])
+def test_made_up_calls_that_give_too_much_are_left_out_and_that_is_said(
+    functions: int, is_cut: bool, tmp_path: Path
+) -> None:
+    names = [f"f{number}" for number in range(functions)]
+    text = "".join(f"def {name}(a: str, b: int):\n    return '\u00e9' * 200\n" for name in names)
+    row = {"path": "m.py", "modules": ["m"], "calls": [], "constants": []}
+    rows = [{**row, "function": name} for name in names]
+    command, files = PYTHON_TESTS.call_functions((sys.executable,), rows, 20)
+    for name, data in {**files, "m.py": text.encode()}.items():
+        (tmp_path / name).write_bytes(data)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    calls, told = PYTHON_TESTS.read_calls(done.stdout)
+    assert told == is_cut
+    assert all(call in str(sorted(calls)) for call in ("f0('a', ", "f0('0', "))
+    assert (len(calls) < 20 * functions) == is_cut

@@ -171,14 +171,15 @@ class PythonTestTools:
         called = (*(python or ("python",)), _CALLS_PROGRAM, f"{_CALLS_PROGRAM}.json")
         return ("env", "PYTHONHASHSEED=0", *called), files
 
-    def read_calls(self, output: str) -> dict[str, str]:
-        """What each call of `call_functions` gave, as the box printed it; the text is foreign."""
-        found = re.search(r"(?m)^regreen-calls (\{[^\n]{0,100000}\})$", output)
+    def read_calls(self, output: str) -> tuple[dict[str, str], bool]:
+        """What each call of `call_functions` gave, and whether some are left out; the text is foreign, its last line counts."""
+        found = re.findall(r"(?m)^regreen-calls (cut|all) (\{[^\n]{0,60000}\})$", output)
+        word, text = found[-1] if found else ("all", "{}")
         try:
-            calls = json.loads(found[1]) if found else {}
-        except ValueError:
-            return {}
-        return {str(call)[:200]: str(result)[:400] for call, result in calls.items()}
+            calls = json.loads(text)
+        except (ValueError, RecursionError):
+            return {}, False
+        return {str(call)[:200]: str(result)[:400] for call, result in calls.items()}, word == "cut"
 
     def name_test(self, path: str, name: str) -> str:
         """The node id of a test."""
