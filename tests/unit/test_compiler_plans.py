@@ -42,8 +42,9 @@ def test_a_name_is_missed_beside_empty_crates_only_where_the_change_took_it_away
     tmp_path: Path,
 ) -> None:
     story = Story(tmp_path / "repo")
-    code = "pub fn encode() {}\n"
-    story.change({"src/code.rs": code}, {"src/code.rs": code.replace("encode", "write")})
+    code = "pub fn encode() {}\npub fn no() {}\n"
+    after = "pub fn write() {}\npub fn never() {}\n"
+    story.change({"src/code.rs": code}, {"src/code.rs": after})
     span = '{"is_primary":true,"file_name":"src/lib.rs","line_start":1,"line_end":1,"label":null}'
     said = (
         '{"reason":"compiler-message","message":{"code":{"code":"%s"},"level":"error","message":"no `%s`","spans":['
@@ -62,6 +63,18 @@ def test_a_name_is_missed_beside_empty_crates_only_where_the_change_took_it_away
         "": ["E0432 no `encode`", "E0432 no `serde`", "E0308 no `u8`"],
         "#stubs\n": ["E0432 no `encode`", "E0308 no `u8`"],
     }
+
+
+@pytest.mark.parametrize(("gone", "count"), [("total", 1), ("find", 0)])
+def test_a_java_message_misses_its_symbol_and_no_word_of_its_sentence(
+    tmp_path: Path, gone: str, count: int
+) -> None:
+    story = Story(tmp_path / "repo")
+    code = f"class A {{ int {gone}(int a) {{ return a; }} }}\n"
+    story.change({"A.java": code}, {"A.java": code.replace(gone, "other")})
+    package = "compiler.err.doesnt.exist\tB.java\t1\t1\tpackage org.missing does not exist\n"
+    said = "compiler.err.cant.resolve.location.args\tB.java\t2\t2\tcannot find symbol symbol: method total(int) location: class B\n"
+    assert len(_Output.parse(story.context(), "Java", package + said).hits) == count
 
 
 @pytest.mark.parametrize(

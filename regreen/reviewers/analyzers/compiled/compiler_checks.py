@@ -41,6 +41,8 @@ _MISSING = "regreen-has-no-such-program"
 _MIN_SURE_CONFIDENCE = 0.85
 _MAX_CHANGED_LINES = 2000
 _WORD = re.compile(r"[A-Za-z_]\w+")
+_NAMED = re.compile(r"`[^`\n]{1,200}`|symbol:\s+\S+\s+[\w.]+")
+"""What a message of rustc or javac names in its sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,7 @@ class _Output:
         found = [
             x
             for x in language.compiler.parse_output(output)
-            if not x.unresolved or not gone.isdisjoint(_WORD.findall(x.message))
+            if not x.unresolved or not gone.isdisjoint(_read_named_words(x.message))
         ]
         hits = [Diagnostic(x.rule, x.path, x.line, x.end_line, x.message) for x in found]
         return cls(language, tuple(dict.fromkeys(h for h in hits if _find_rule(language, h.rule))))
@@ -254,6 +256,10 @@ def _find_removed_names(context: ReviewContext, language: Language) -> set[str]:
             outline = read_outline(path, (text or "").encode("utf-8", "surrogateescape"))
             names[side].update(d.short_name for d in outline.definitions)
     return names["before"] - names["after"]
+
+
+def _read_named_words(message: str) -> list[str]:
+    return [word for named in _NAMED.findall(message) for word in _WORD.findall(named)]
 
 
 def _find_rule(language: Language, name: str) -> CompilerRule | None:
