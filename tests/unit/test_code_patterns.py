@@ -147,12 +147,20 @@ def test_a_lock_that_is_gone_with_its_declaration_is_not_missed(tmp_path: Path) 
     assert review(tmp_path / "b", "a.go", text, without, WeakenedCode()).findings == ()
 
 
-@pytest.mark.parametrize(("now", "count"), [("p.n.Load()", 0), ("p.n", 1)])
+@pytest.mark.parametrize(
+    ("was", "now", "count"),
+    [
+        ("&p.n", "p.n.Load()", 0),
+        ("&p.n[i]", "p.n[i].Load()", 0),
+        ("&p.n", "p.n", 1),
+        ("&p.n", "p.n + cache.Load(p)", 1),
+    ],
+)
 def test_a_value_whose_type_became_atomic_lost_nothing(
-    tmp_path: Path, now: str, count: int
+    tmp_path: Path, was: str, now: str, count: int
 ) -> None:
-    text = f"package a\n\nfunc F(p *T) int64 {{\n{FILLER}\treturn atomic.LoadInt64(&p.n)\n}}\n"
-    changed = text.replace("atomic.LoadInt64(&p.n)", now)
+    text = f"package a\n\nfunc F(p *T) int64 {{\n{FILLER}\treturn atomic.LoadInt64({was})\n}}\n"
+    changed = text.replace(f"atomic.LoadInt64({was})", now)
     found = review(tmp_path, "a.go", text, changed, WeakenedCode()).findings
     assert [f.rule for f in found] == ["weakened/volatile-dropped"] * count
 

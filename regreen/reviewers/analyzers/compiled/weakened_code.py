@@ -203,7 +203,7 @@ def _find_dropped_safeguards(pair: _Pair, moved: set[str]) -> Iterator[Claim]:
             was is None
             or re.search(pattern, pair.after)
             or (row.stays and not re.search(row.stays, pair.after))
-            or (row.instead and re.search(row.instead, "\n".join(pair.added)))
+            or (row.instead and re.search(_fill_name(row.instead, was), "\n".join(pair.added)))
         ):
             continue
         if any(_squeeze(was[0]) in line for line in moved) or _is_undeclared(was[0], pair.file):
@@ -212,6 +212,10 @@ def _find_dropped_safeguards(pair: _Pair, moved: set[str]) -> Iterator[Claim]:
         yield _make_claim(
             pair, rule, row.severity, row.title.format(**words), row.why, row.confidence
         )
+
+
+def _fill_name(pattern: str, found: re.Match[str]) -> str:
+    return pattern.replace("{name}", found.groupdict().get("name") or r"\w+")
 
 
 def _is_undeclared(safeguard: str, file: FileChange) -> bool:
