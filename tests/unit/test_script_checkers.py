@@ -285,6 +285,7 @@ def test_a_file_of_empty_lines_is_read_in_linear_time() -> None:
     [
         ("save(1);\nsave(2);\n", "save(1);\nsave(2);\nsave(3);\n", 0),
         ("save(1);\nsave(2);\nawait save(3);\n", "save(1);\nsave(2);\nsave(3);\n", 1),
+        ("", "save(3);\n", 1),
         ("void save(1);\nvoid save(2);\n", "void save(1);\nvoid save(2);\nsave(3);\n", 1),
     ],
 )
@@ -292,7 +293,10 @@ def test_where_nobody_waits_for_promises_a_new_one_is_no_oversight(
     story: Story, before: str, after: str, count: int
 ) -> None:
     begin = "import { save } from './store';\n"
-    found = claims(story, {**PROJECT, "src/go.ts": begin + before}, {"src/go.ts": begin + after})
+    habit = f"{begin}save(1);\nsave(2);\n"
+    old: Files = {"src/go.ts": begin + before, "src/habit.ts": habit}
+    new: Files = {"src/go.ts": begin + after, "src/habit.ts": f"// starts\n{habit}"}
+    found = claims(story, {**PROJECT, **old}, new)
     assert [c.rule for c in found] == ["oxlint/typescript/no-floating-promises"] * count
 
 

@@ -441,6 +441,7 @@ def _is_habit(hit: Diagnostic, every: Sequence[Diagnostic], context: ReviewConte
         h
         for h in every
         if h.rule == _FLOATING
+        and h.path == hit.path
         and not context.change.by_path[h.path].touches_lines(h.line, h.end_line)
     ]
     return len(others) >= _MIN_HABIT
