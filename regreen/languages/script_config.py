@@ -147,7 +147,9 @@ def read_workspace_paths(paths: Collection[str], read: ReadFile) -> dict[str, li
 
 
 _MAX_TYPES = 200
-_TYPE_DECLARATION = re.compile(rb"\b(?:interface|type)\s+([A-Za-z_$][\w$]*)")
+_TYPE_DECLARATION = re.compile(
+    rb"\b(?:interface|class|enum|type(?=\s+[\w$]+\s*[<=]))\s+([A-Za-z_$][\w$]*)"
+)
 _CONTAINERS = frozenset(
     {"Array", "ReadonlyArray", "Map", "ReadonlyMap", "Set", "ReadonlySet", "Promise", "Record"}
 )
@@ -169,9 +171,17 @@ class PartialTypes:
         self._known: dict[tuple[str, str], bool] = {}
 
     def is_partial(self, name: str, path: str) -> bool:
-        """Whether this is such a type where this file names it, or in any file that declares it."""
-        found = [path, *self._paths_declaring_types.get(name, ())][:10]
-        return any(self._rests_on_unknown(name, p) for p in found)
+        """Whether this is such a type: as this file or an import of it declares it, otherwise as any file does."""
+        declaring = self._paths_declaring_types.get(name, [])
+        near = [p for p in (path, *self._find_imported(name, path)) if p in declaring][:1]
+        return any(self._rests_on_unknown(name, p) for p in near or [path, *declaring][:10])
+
+    def _find_imported(self, name: str, path: str) -> Iterator[str | None]:
+        """The files that a file imports a name from."""
+        module = parse_script_module(path, self._sources.get(path, b""))
+        for item in module.imports if module else ():
+            if item.local and item.name == name:
+                yield self._resolve(item.source, path)
 
     @cached_property
     def _paths_declaring_types(self) -> dict[str, list[str]]:

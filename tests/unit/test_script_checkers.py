@@ -268,6 +268,27 @@ def test_a_type_that_rests_on_one_of_a_package_is_known_in_part(
     assert len([c for c in found if c.rule.startswith("tsc/")]) == count
 
 
+@pytest.mark.parametrize(
+    ("code", "is_partial"),
+    [
+        ("interface Props { name: string }\n", False),
+        ("import { Props } from './own';\n", False),
+        ("import type { Props as P } from './own';\n", False),
+        ("import { Props } from './part';\n", True),
+        ("import { Props } from './passed';\n", True),
+        ("import { make } from './part';\n", True),
+    ],
+)
+def test_a_type_of_the_same_name_elsewhere_is_another_one(code: str, is_partial: bool) -> None:
+    sources = {
+        "own.ts": b"export interface Props { name: string }\n",
+        "part.ts": b"import { BP } from 'kit';\nexport interface Props extends BP { id: number }\n",
+        "passed.ts": b"export { Props } from './part';\n",
+        "use.ts": code.encode(),
+    }
+    assert PartialTypes(sources, [*sources], {}).is_partial("Props", "use.ts") is is_partial
+
+
 def test_types_made_to_be_deep_end_no_review() -> None:
     chain = "".join(f"export interface A{n} extends A{n + 1} {{}}\n" for n in range(900))
     nested = f"export type N = {'(' * 900}A0{')' * 900};\n"
