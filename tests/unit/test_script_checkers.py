@@ -237,6 +237,18 @@ def test_what_cannot_be_known_is_not_said(story: Story, added: str) -> None:
     assert claims(story, before, {"src/old.ts": "myOwnGlobal();\n" + added}) == []
 
 
+@typed
+@pytest.mark.parametrize(
+    ("source", "count"), [("Map<string, number>", 1), ("any", 0), ("import('kit').Store", 0)]
+)
+def test_a_value_that_may_be_missing_is_said_unless_it_is_of_any_type(
+    story: Story, source: str, count: int
+) -> None:
+    code = f"declare const ids: {source};\nexport function find(k: string): number {{\n  let id: number | undefined;\n  id = ids.get(k);\n  return id;\n}}\n"
+    found = claims(story, PROJECT, {"src/find.ts": code})
+    assert [c.rule for c in found] == ["tsc/TS2322"] * count
+
+
 PARTS = """\
 import { Base, Sizes } from './kit';
 import { Plain } from '@/plain';

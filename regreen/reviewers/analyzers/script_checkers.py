@@ -83,6 +83,8 @@ _ASSIGNED = re.compile(
     r"(?<![\w$.])(?<!const )(?<!let )(?<!var )([A-Za-z_$][\w$]*) {0,3}(?:\?\?|\|\|)?=(?![=>])[^\n;]{0,300}\("
 )
 """A variable that is given what a call returns."""
+_OF_ANY_TYPE = ("typescript/no-unsafe-assignment", "typescript/no-unsafe-call")
+"""Rules that no change is held to: they say where a value that is assigned, or called, is of any type."""
 _FORGOTTEN_AWAIT = re.compile(r"\bPromise<")
 
 
@@ -118,6 +120,10 @@ class ScriptCheckers:
             old = [f.old_path for f in context.change.files if is_script(f.old_path)]
             return _check(context, context.merge_base, [*old, *sorted(wrong_users)])
 
+        @cache
+        def of_any_type() -> list[Diagnostic]:
+            return _check(context, context.head, files, _OF_ANY_TYPE)
+
         own = [h for h in found if h.path not in relying]
         sure = select_new_diagnostics(
             context, own, base, sure=lambda h: _rule_of(h).confidence >= _MIN_SURE_CONFIDENCE
@@ -129,7 +135,7 @@ class ScriptCheckers:
             for h in _without_known_names(fresh, own, base)
             if not _may_export_more(h, context)
             and not _is_habit(h, own, context)
-            and not _is_assigned_before(h, context)
+            and not _is_assigned_before(h, context, of_any_type)
             and not _names_partial_type(h, partial)
         ]
         too_many = sum(map(_is_compiler_error, wrong)) > _MAX_NEW_ERRORS
@@ -198,7 +204,9 @@ def _is_compiler_error(hit: Diagnostic) -> bool:
     return hit.rule.startswith("TS")
 
 
-def _check(context: ReviewContext, rev: str, targets: Sequence[str]) -> list[Diagnostic]:
+def _check(
+    context: ReviewContext, rev: str, targets: Sequence[str], rules: Sequence[str] = ()
+) -> list[Diagnostic]:
     assert context.git is not None  # noqa: S101 - `run` has looked
     tree = context.head_tree if rev == context.head else context.base_tree
     read = context.head_text if rev == context.head else context.base_text
@@ -219,7 +227,7 @@ def _check(context: ReviewContext, rev: str, targets: Sequence[str]) -> list[Dia
         folder, up = path[: -len("tsconfig.json")], "../" * path.count("/")
         below = [p[len(folder) :] for p in roots if p.startswith(folder)]
         configs[path] = json.dumps({"compilerOptions": options, "files": [*below, up + _GLOBALS]})
-    return run_oxlint([*configs.items(), *sources], [p for p in targets if p in paths])
+    return run_oxlint([*configs.items(), *sources], [p for p in targets if p in paths], rules)
 
 
 _MODULE = re.compile(rb"(?m)^[ \t]{0,200}(?:import|export)\b|\brequire\(|\bmodule\.exports\b")
@@ -241,9 +249,9 @@ def _read_globals() -> str:
 
 
 def run_oxlint(
-    files: Iterable[tuple[str, str | bytes]], targets: Sequence[str]
+    files: Iterable[tuple[str, str | bytes]], targets: Sequence[str], rules: Sequence[str] = ()
 ) -> list[Diagnostic]:
-    """What the trusted rules find in `targets`, with all of `files` there to be imported.
+    """What the trusted rules, or only `rules`, find in `targets`, with all of `files` there to be imported.
 
     Raises:
         OutsideError: oxlint failed, or took too long.
@@ -253,7 +261,7 @@ def run_oxlint(
         return []
     with (
         write_temporary_checkout(files) as laid,
-        write_temporary_checkout({"rules.json": _make_config()}) as own,
+        write_temporary_checkout({"rules.json": _make_config(rules)}) as own,
     ):
         wanted = [f"./{p}" for p in sorted({*targets} & {*laid.paths.values()})]
         if not wanted:
@@ -300,9 +308,10 @@ def run_oxlint(
         return [hit for row in rows if (hit := _parse_diagnostic(row, laid.root))]
 
 
-def _make_config() -> str:
-    rules: dict[str, object] = dict.fromkeys(SCRIPT_RULES["oxlint"], "error")
-    rules["typescript/return-await"] = ["error", "error-handling-correctness-only"]
+def _make_config(only: Sequence[str]) -> str:
+    rules: dict[str, object] = dict.fromkeys(only or SCRIPT_RULES["oxlint"], "error")
+    if not only:
+        rules["typescript/return-await"] = ["error", "error-handling-correctness-only"]
     plugins = sorted({name.split("/", maxsplit=1)[0] for name in rules})
     return json.dumps({"plugins": plugins, "categories": {"correctness": "off"}, "rules": rules})
 
@@ -321,7 +330,7 @@ def _parse_diagnostic(row: Mapping[str, Any], root: Path) -> Diagnostic | None:
         if named[2].startswith("TS")
         else f"{plugin.replace('react-hooks', 'react')}/{named[2]}"
     )
-    known = rule in SCRIPT_RULES["tsc"] or rule in SCRIPT_RULES["oxlint"]
+    known = rule in SCRIPT_RULES["tsc"] or rule in SCRIPT_RULES["oxlint"] or rule in _OF_ANY_TYPE
     if not known or _UNSURE.search(str(row["message"])):
         return None
     path, line = posixpath.normpath(str(row["filename"])), int(spans[0]["line"])
@@ -447,16 +456,26 @@ def _is_habit(hit: Diagnostic, every: Sequence[Diagnostic], context: ReviewConte
     return len(others) >= _MIN_HABIT
 
 
-def _is_assigned_before(hit: Diagnostic, context: ReviewContext) -> bool:
+def _is_assigned_before(
+    hit: Diagnostic, context: ReviewContext, of_any_type: Callable[[], list[Diagnostic]]
+) -> bool:
     """Whether a value may be missing although the function has just assigned it: what it was assigned is of any type."""
     if not _MAY_BE_MISSING.search(hit.message):
         return False
     text = context.head_text(hit.path) or ""
     around = read_outline(hit.path, text.encode("utf-8", "surrogateescape")).definition_at(hit.line)
     rows = text.split("\n")
-    code = "\n".join(rows[around.start - 1 : hit.line - 1]) if around else ""
+    start = around.start if around else hit.line
+    code = "\n".join(rows[start - 1 : hit.line - 1])
     used = {*_WORD.findall("\n".join(rows[hit.line - 1 : hit.end_line]))}
-    return any(name in used for name in _ASSIGNED.findall(code))
+    assigned = {
+        start + code[: m.start()].count("\n") for m in _ASSIGNED.finditer(code) if m[1] in used
+    }
+    return bool(assigned) and any(
+        h.path == hit.path and not assigned.isdisjoint(range(h.line, h.end_line + 1))
+        for h in of_any_type()
+        if h.rule in _OF_ANY_TYPE
+    )
 
 
 def _make_claim(hit: Diagnostic, context: ReviewContext) -> Claim:
