@@ -590,6 +590,10 @@ def _is_empty_block(match: _Match) -> bool:
 
 def _is_not_constant(match: _Match) -> bool:
     """A value of the expression is a variable: no literal, constant, placeholder list, name of a table or number."""
+    return _names_value(match, lambda name: _HARMLESS_NAME.search(name) is not None)
+
+
+def _names_value(match: _Match, is_harmless: Callable[[str], bool]) -> bool:
     sql = match.nodes.get("sql")
     for node in walk_nodes(match.nodes["values"]):
         if node.type not in _IDENTIFIERS or (sql is not None and node == sql):
@@ -615,13 +619,27 @@ def _is_not_constant(match: _Match) -> bool:
             )
         )
         name = node_text(node)
-        if not calls and not _HARMLESS_NAME.search(name):
+        if not calls and not is_harmless(name):
             return True
     if match.nodes["hit"].type == "macro_invocation":
-        return any(
-            not _HARMLESS_NAME.search(n) for n in re.findall(r"\{(\w+)\}", match.text("values"))
-        )
+        return any(not is_harmless(n) for n in re.findall(r"\{(\w+)\}", match.text("values")))
     return False
+
+
+def _is_shell_value(match: _Match) -> bool:
+    """A value of the expression is a variable that is no number."""
+    made = match.nodes["values"]
+    made = made.named_children[0] if made.type == "reference_expression" else made
+    text = node_text(made)
+    values = made.child_by_field_name("arguments") if _JOINS_TEXT.match(text) else None
+    template = _TEMPLATE.match(text) if values is not None else None
+    verbs = {*re.findall(r"%[-+# 0,.\d]{0,20}([a-zA-Z])", template[1])} if template else set()
+    if verbs and verbs <= {*"bcdeEfgGotxX"}:
+        return False
+    declared = _NUMBERS[match.language].findall(node_text(match.function))
+    numbers = {*re.findall(r"\w+", " ".join(declared))}
+    parts = _Match(match.language, {"hit": made, "values": values or made}, match.root)
+    return _names_value(parts, lambda n: n in numbers or _HARMLESS_IN_SHELL.search(n) is not None)
 
 
 def _is_made_of_values(match: _Match) -> bool:
@@ -632,12 +650,26 @@ def _is_made_of_values(match: _Match) -> bool:
         made = node.named_children[0] if node.type == "expression_list" else node
         joins = _JOINS_TEXT.match(node_text(made)) or made.type == "binary_expression"
         parts = _Match(match.language, {"hit": made, "values": made}, match.root)
-        if joins and '"' in node_text(node) and _is_not_constant(parts):
+        if joins and '"' in node_text(node) and _is_shell_value(parts):
             return True
     return False
 
 
 _JOINS_TEXT = re.compile(r"fmt\.Sprintf\(|format!\(|String\.format\(")
+_TEMPLATE = re.compile(r'(?:fmt\.Sprintf|String\.format)\(\s*"([^"\n]*)"')
+_NUMBERS = {
+    "go": re.compile(
+        r"\b((?:\w+, ?){0,9}\w+) (?:u?int(?:8|16|32|64)?|float(?:32|64)|bool|time\.Duration)\b"
+    ),
+    "rust": re.compile(r"\b(\w+): ?&?(?:[iu](?:8|16|32|64|128|size)|f(?:32|64)|bool)\b"),
+    "java": re.compile(
+        r"\b(?:int|long|short|byte|float|double|boolean|Integer|Long|Double|Boolean|UUID) (\w+)"
+    ),
+}
+"""How a function declares a number, or what is as harmless in a command."""
+_HARMLESS_IN_SHELL = re.compile(
+    r"^[A-Z][A-Z0-9_]+$|^(?i:len|length|size|count|num|index|limit|offset|itoa|formatint|formatuint)$|(?i:quote|escape)"
+)
 _HARMLESS_NAME = re.compile(
     r"^[A-Z][A-Z0-9_]+$|(?i:table|column|placeholder|marks|schema|where|clause|cond|order|limit|offset|count|fields|index|prefix|suffix|quote|escape|len|size|num)"
 )
@@ -720,6 +752,7 @@ _CHECKS: Mapping[str, Callable[[_Match], bool]] = {
     "has_context": _has_context,
     "empty_block": _is_empty_block,
     "not_constant": _is_not_constant,
+    "shell_value": _is_shell_value,
     "made_of_values": _is_made_of_values,
     "joins_text": _joins_text,
     "named_secret": _names_secret,
