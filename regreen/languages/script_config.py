@@ -6,7 +6,7 @@ import json
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from regreen.code.file_languages import language_of, parser_for
@@ -147,9 +147,7 @@ def read_workspace_paths(paths: Collection[str], read: ReadFile) -> dict[str, li
 
 
 _MAX_TYPES = 200
-_TYPE_DECLARATION = re.compile(
-    rb"\b(?:interface|class|enum|type(?=\s+[\w$]+\s*[<=]))\s+([A-Za-z_$][\w$]*)"
-)
+_TYPE_DECLARATION = re.compile(rb"\b(?:interface|class|type(?=\s+\S+\s*[<=]))\s+([A-Za-z_$][\w$]*)")
 _CONTAINERS = frozenset(
     {"Array", "ReadonlyArray", "Map", "ReadonlyMap", "Set", "ReadonlySet", "Promise", "Record"}
 )
@@ -169,19 +167,17 @@ class PartialTypes:
     ) -> None:
         self._sources, self._paths, self._aliases = sources, paths, aliases
         self._known: dict[tuple[str, str], bool] = {}
+        self._parse = cache(parse_script_module)
 
     def is_partial(self, name: str, path: str) -> bool:
         """Whether this is such a type: as this file or an import of it declares it, otherwise as any file does."""
         declaring = self._paths_declaring_types.get(name, [])
-        near = [p for p in (path, *self._find_imported(name, path)) if p in declaring][:1]
-        return any(self._rests_on_unknown(name, p) for p in near or [path, *declaring][:10])
-
-    def _find_imported(self, name: str, path: str) -> Iterator[str | None]:
-        """The files that a file imports a name from."""
-        module = parse_script_module(path, self._sources.get(path, b""))
-        for item in module.imports if module else ():
-            if item.local and item.name == name:
-                yield self._resolve(item.source, path)
+        module = self._parse(path, self._sources.get(path, b"")) if declaring else None
+        imports = [i for i in (module.imports if module else ()) if i.local and i.name == name]
+        near = [
+            p for p in (path, *(self._resolve(i.source, path) for i in imports)) if p in declaring
+        ]
+        return any(self._rests_on_unknown(name, p) for p in near[:1] or [path, *declaring][:10])
 
     @cached_property
     def _paths_declaring_types(self) -> dict[str, list[str]]:
@@ -200,7 +196,7 @@ class PartialTypes:
 
     def _rests_on_unknown_uncached(self, name: str, path: str) -> bool:
         data = self._sources[path]
-        module = parse_script_module(path, data)
+        module = self._parse(path, data)
         if module is None:
             return False
         used = list(_read_parts(name, parser_for(language_of(path) or "").parse(data).root_node))

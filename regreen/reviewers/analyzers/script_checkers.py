@@ -310,8 +310,7 @@ def run_oxlint(
 
 def _make_config(only: Sequence[str]) -> str:
     rules: dict[str, object] = dict.fromkeys(only or SCRIPT_RULES["oxlint"], "error")
-    if not only:
-        rules["typescript/return-await"] = ["error", "error-handling-correctness-only"]
+    rules["typescript/return-await"] = ["error", "error-handling-correctness-only"]
     plugins = sorted({name.split("/", maxsplit=1)[0] for name in rules})
     return json.dumps({"plugins": plugins, "categories": {"correctness": "off"}, "rules": rules})
 
@@ -465,16 +464,11 @@ def _is_assigned_before(
     text = context.head_text(hit.path) or ""
     around = read_outline(hit.path, text.encode("utf-8", "surrogateescape")).definition_at(hit.line)
     rows = text.split("\n")
-    start = around.start if around else hit.line
-    code = "\n".join(rows[start - 1 : hit.line - 1])
     used = {*_WORD.findall("\n".join(rows[hit.line - 1 : hit.end_line]))}
-    assigned = {
-        start + code[: m.start()].count("\n") for m in _ASSIGNED.finditer(code) if m[1] in used
-    }
+    before = range(around.start if around else hit.line, hit.line)
+    assigned = [n for n in before if not used.isdisjoint(_ASSIGNED.findall(rows[n - 1]))]
     return bool(assigned) and any(
-        h.path == hit.path and not assigned.isdisjoint(range(h.line, h.end_line + 1))
-        for h in of_any_type()
-        if h.rule in _OF_ANY_TYPE
+        h.rule in _OF_ANY_TYPE and h.path == hit.path and h.line in assigned for h in of_any_type()
     )
 
 

@@ -590,10 +590,10 @@ def _is_empty_block(match: _Match) -> bool:
 
 def _is_not_constant(match: _Match) -> bool:
     """A value of the expression is a variable: no literal, constant, placeholder list, name of a table or number."""
-    return _names_value(match, lambda name: _HARMLESS_NAME.search(name) is not None)
+    return _names_value(match, _HARMLESS_NAME.search)
 
 
-def _names_value(match: _Match, is_harmless: Callable[[str], bool]) -> bool:
+def _names_value(match: _Match, is_harmless: Callable[[str], object]) -> bool:
     sql = match.nodes.get("sql")
     for node in walk_nodes(match.nodes["values"]):
         if node.type not in _IDENTIFIERS or (sql is not None and node == sql):
@@ -632,14 +632,14 @@ def _is_shell_value(match: _Match) -> bool:
     made = made.named_children[0] if made.type == "reference_expression" else made
     text = node_text(made)
     values = made.child_by_field_name("arguments") if _JOINS_TEXT.match(text) else None
-    template = _TEMPLATE.match(text) if values is not None else None
-    verbs = {*re.findall(r"%[-+# 0,.\d]{0,20}([a-zA-Z])", template[1])} if template else set()
+    template = "" if values is None else "".join(text.split('"')[1:2])
+    verbs = {*re.findall(r"%[-+# 0,.\d]{0,20}([a-zA-Z])", template)}
     if verbs and verbs <= {*"bcdeEfgGotxX"}:
         return False
     declared = _NUMBERS[match.language].findall(node_text(match.function))
     numbers = {*re.findall(r"\w+", " ".join(declared))}
     parts = _Match(match.language, {"hit": made, "values": values or made}, match.root)
-    return _names_value(parts, lambda n: n in numbers or _HARMLESS_IN_SHELL.search(n) is not None)
+    return _names_value(parts, lambda n: n in numbers or _HARMLESS_IN_SHELL.search(n))
 
 
 def _is_made_of_values(match: _Match) -> bool:
@@ -656,15 +656,10 @@ def _is_made_of_values(match: _Match) -> bool:
 
 
 _JOINS_TEXT = re.compile(r"fmt\.Sprintf\(|format!\(|String\.format\(")
-_TEMPLATE = re.compile(r'(?:fmt\.Sprintf|String\.format)\(\s*"([^"\n]*)"')
 _NUMBERS = {
-    "go": re.compile(
-        r"\b((?:\w+, ?){0,9}\w+) (?:u?int(?:8|16|32|64)?|float(?:32|64)|bool|time\.Duration)\b"
-    ),
-    "rust": re.compile(r"\b(\w+): ?&?(?:[iu](?:8|16|32|64|128|size)|f(?:32|64)|bool)\b"),
-    "java": re.compile(
-        r"\b(?:int|long|short|byte|float|double|boolean|Integer|Long|Double|Boolean|UUID) (\w+)"
-    ),
+    "go": re.compile(r"\b((?:\w+, ?){0,9}\w+) (?:u?int\d*|float\d+|bool|time\.Duration)\b"),
+    "rust": re.compile(r"\b(\w+): ?&?(?:[iu](?:\d+|size)|f\d+|bool)\b"),
+    "java": re.compile(r"\b(?:int|long|short|byte|float|double|boolean|Integer|Long) (\w+)"),
 }
 """How a function declares a number, or what is as harmless in a command."""
 _HARMLESS_IN_SHELL = re.compile(

@@ -232,7 +232,8 @@ class _Output:
         found = [
             x
             for x in language.compiler.parse_output(output)
-            if not x.unresolved or not gone.isdisjoint(_read_named_words(x.message))
+            if not x.unresolved
+            or not gone.isdisjoint(_WORD.findall(" ".join(_NAMED.findall(x.message))))
         ]
         hits = [Diagnostic(x.rule, x.path, x.line, x.end_line, x.message) for x in found]
         return cls(language, tuple(dict.fromkeys(h for h in hits if _find_rule(language, h.rule))))
@@ -256,10 +257,6 @@ def _find_removed_names(context: ReviewContext, language: Language) -> set[str]:
             outline = read_outline(path, (text or "").encode("utf-8", "surrogateescape"))
             names[side].update(d.short_name for d in outline.definitions)
     return names["before"] - names["after"]
-
-
-def _read_named_words(message: str) -> list[str]:
-    return [word for named in _NAMED.findall(message) for word in _WORD.findall(named)]
 
 
 def _find_rule(language: Language, name: str) -> CompilerRule | None:

@@ -199,11 +199,12 @@ def _find_dropped_safeguards(pair: _Pair, moved: set[str]) -> Iterator[Claim]:
         if not pattern:
             continue
         was = re.search(pattern, "\n".join(pair.removed))
+        instead = row.instead.replace("{name}", (was and was.groupdict().get("name")) or r"\w+")
         if (
             was is None
             or re.search(pattern, pair.after)
             or (row.stays and not re.search(row.stays, pair.after))
-            or (row.instead and re.search(_fill_name(row.instead, was), "\n".join(pair.added)))
+            or (instead and re.search(instead, "\n".join(pair.added)))
         ):
             continue
         if any(_squeeze(was[0]) in line for line in moved) or _is_undeclared(was[0], pair.file):
@@ -212,10 +213,6 @@ def _find_dropped_safeguards(pair: _Pair, moved: set[str]) -> Iterator[Claim]:
         yield _make_claim(
             pair, rule, row.severity, row.title.format(**words), row.why, row.confidence
         )
-
-
-def _fill_name(pattern: str, found: re.Match[str]) -> str:
-    return pattern.replace("{name}", found.groupdict().get("name") or r"\w+")
 
 
 def _is_undeclared(safeguard: str, file: FileChange) -> bool:
