@@ -72,7 +72,7 @@ def test_a_java_message_misses_its_symbol_and_no_word_of_its_sentence(
     story = Story(tmp_path / "repo")
     code = f"class A {{ int {gone}(int a) {{ return a; }} }}\n"
     story.change({"A.java": code}, {"A.java": code.replace(gone, "other")})
-    package = "compiler.err.does_not.exist\tB.java\t1\t1\tpackage org.missing does not exist\n"
+    package = "compiler.err.doesnt.exist\tB.java\t1\t1\tpackage org.missing does not exist\n"
     said = "compiler.err.cant.resolve.location.args\tB.java\t2\t2\tcannot find symbol symbol: method total(int) location: class B\n"
     assert len(_Output.parse(story.context(), "Java", package + said).hits) == count
 

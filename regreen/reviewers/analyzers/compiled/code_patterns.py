@@ -636,7 +636,8 @@ def _is_shell_value(match: _Match) -> bool:
     verbs = {*re.findall(r"%[-+# 0,.\d]{0,20}([a-zA-Z])", template)}
     if verbs and verbs <= {*"bcdeEfgGotxX"}:
         return False
-    declared = _NUMBERS[match.language].findall(node_text(match.function))
+    function = node_text(match.function)
+    declared = [names for pattern in _NUMBERS for names in pattern.findall(function)]
     numbers = {*re.findall(r"\w+", " ".join(declared))}
     parts = _Match(match.language, {"hit": made, "values": values or made}, match.root)
     return _names_value(parts, lambda n: n in numbers or _HARMLESS_IN_SHELL.search(n))
@@ -656,11 +657,11 @@ def _is_made_of_values(match: _Match) -> bool:
 
 
 _JOINS_TEXT = re.compile(r"fmt\.Sprintf\(|format!\(|String\.format\(")
-_NUMBERS = {
-    "go": re.compile(r"\b((?:\w+, ?){0,9}\w+) (?:u?int\d*|float\d+|bool|time\.Duration)\b"),
-    "rust": re.compile(r"\b(\w+): ?&?(?:[iu](?:\d+|size)|f\d+|bool)\b"),
-    "java": re.compile(r"\b(?:int|long|short|byte|float|double|boolean|Integer|Long) (\w+)"),
-}
+_NUMBERS = (
+    re.compile(r"\b((?:\w+, ?){0,9}\w+) (?:u?int\d*|float\d+|bool|time\.Duration)\b"),
+    re.compile(r"\b(\w+): ?&?(?:[iu](?:\d+|size)|f\d+|bool)\b"),
+    re.compile(r"\b(?:int|long|short|byte|float|double|boolean|Integer|Long) (\w+)"),
+)
 """How a function declares a number, or what is as harmless in a command."""
 _HARMLESS_IN_SHELL = re.compile(
     r"^[A-Z][A-Z0-9_]+$|^(?i:len|length|size|count|num|index|limit|offset|itoa|formatint|formatuint)$|(?i:quote|escape)"
