@@ -397,7 +397,8 @@ def review_change(
         Cancelled: `cancel` was set.
     """
     started = time.monotonic()
-    meter = CostMeter(model, cancel) if model is not None else None
+    stop = cancel if deadline is None else DeadlineEvent(deadline, cancel)
+    meter = CostMeter(model, stop) if model is not None else None
     known = replace(
         job, find_claim_tests=None, find_sandbox=None
     )  # a child process prepares no tests
@@ -413,7 +414,6 @@ def review_change(
         cancel=cancel,
         budget=isolation.Budget(job.cpu_seconds),
     )
-    stop = cancel if deadline is None else DeadlineEvent(deadline, cancel)
     reports = _run_reviewers(replace(context, cancel=stop), reviewers)
     ranking, reports = _rank_isolated(context, reports, _make_policy(job), memory)
     holds = (*ranking.findings, *ranking.standing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Literal
@@ -14,14 +15,15 @@ from hypothesis import strategies as st
 from regreen.adapters.git.repository import GitRepository
 from regreen.code.diff import parse
 from regreen.domain.errors import Cancelled, OutOfBudget
-from regreen.domain.models import Cost, ModelAnswer, ModelRequest, Signals, ToolCall
+from regreen.domain.job_control import DeadlineEvent
+from regreen.domain.models import Cost, Message, ModelAnswer, ModelRequest, Signals, ToolCall
 from regreen.reviewers.calibration import estimate_confidence
-from regreen.reviewers.context import ReviewContext
+from regreen.reviewers.context import ReviewContext, ReviewerReport
 from regreen.reviewers.model.change_listing import fence_data
 from regreen.reviewers.model.claims import ModelClaim, read_claims
 from regreen.reviewers.model.model_reviewer import ModelReviewer
-from regreen.reviewers.pipeline import ReviewJob, review_change
-from regreen.reviewers.reviewer_table import REVIEWERS
+from regreen.reviewers.pipeline import OUT_OF_TIME, ReviewJob, review_change
+from regreen.reviewers.reviewer_table import REVIEWERS, ReviewerTable
 from tests.checkout import Checkout
 
 Stop = Literal["end", "tool", "length", "refusal"]
@@ -279,6 +281,50 @@ def test_a_review_that_is_stopped_asks_nothing_more(tmp_path: Path) -> None:
     with pytest.raises(Cancelled):
         review_change(ReviewJob(base, head), git=git, sandbox=None, model=model, cancel=stop, reviewers=only)  # fmt: skip
     assert len(model.asked) == 1
+
+
+@dataclass(frozen=True)
+class AsksThreeTimes:
+    """A reviewer that asks the model one thing after another."""
+
+    name: str = "often"
+
+    def calls_out(self, context: ReviewContext) -> bool:
+        return context.model is not None
+
+    def run(self, context: ReviewContext) -> ReviewerReport:
+        assert context.model is not None
+        for text in ("one", "two", "three"):
+            context.model.ask(ModelRequest("test", "", (Message("user", text),)))
+        return ReviewerReport()
+
+
+def test_a_review_whose_time_is_over_asks_nothing_more_and_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = Checkout(tmp_path / "r")
+    base = checkout.commit("one", ls_py="def match(script):\n    return False\n")
+    head = checkout.commit("two", ls_py="def match(script):\n    return 'ls' in script\n")
+    git = GitRepository.open(checkout.root, home=tmp_path / "home")
+    clock = [0.0]
+
+    class TimedByTheStory(DeadlineEvent):
+        def __init__(self, deadline: float, cancel: Event | None) -> None:
+            super().__init__(deadline, cancel, lambda: clock[0])
+
+    monkeypatch.setattr("regreen.reviewers.pipeline.DeadlineEvent", TimedByTheStory)
+
+    def answer(_request: ModelRequest) -> str:
+        clock[0] = 11.0
+        return "yes"
+
+    model = Scripted(answer)
+    often: ReviewerTable = (("correctness", AsksThreeTimes()),)
+    shown = review_change(
+        ReviewJob(base, head), git=git, sandbox=None, model=model, deadline=10.0, reviewers=often
+    )
+    assert len(model.asked) == 1
+    assert [(s.reviewer, s.reason) for s in shown.skipped] == [("often", OUT_OF_TIME)]
 
 
 def test_an_empty_budget_leaves_the_files_unread_and_says_so(change: Change) -> None:
