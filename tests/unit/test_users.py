@@ -175,6 +175,15 @@ def test_the_type_checker_reads_only_tests_that_the_change_can_break(
     assert read.count("\n") == TESTS.count("\n")
 
 
+def test_a_test_that_holds_a_function_named_like_one_is_left_out_whole(tmp_path: Path) -> None:
+    app = "def test_route(client):\n    @client.app\n    def test_view():\n        return 1\n\n    assert client\n"
+    story = Story(tmp_path / "repo")
+    story.change({"tests/test_app.py": app}, {"tests/test_app.py": app + "\n\nX = 1\n"})
+    context = story.context()
+    read = _leave_out_tests(context, base_python_texts(context), head_python_texts(context))
+    assert [text.strip() for text in read[0].values()] == ["pass"]
+
+
 def test_a_changed_test_file_is_read_where_it_was_changed(tmp_path: Path) -> None:
     changed = TESTS.replace("text.title()", "text.title(1)").replace("import load", "import save")
     story = Story(tmp_path / "repo")

@@ -582,15 +582,18 @@ def _find_words_outside_tests(file: FileChange, context: ReviewContext) -> froze
 
 
 def _find_tests(text: str) -> list[tuple[str, range, str]]:
-    """The name, lines and indentation of each test function of a file; none where `ast` counts lines otherwise."""
+    """The name, lines and indentation of each outermost test function; none where `ast` counts lines otherwise."""
     tree = None if "\r" in text.replace("\r\n", "\n") else parse_python(text)
-    rows = text.split("\n")
+    rows, left = text.split("\n"), [*ast.iter_child_nodes(tree)] if tree else []
     found = []
-    for node in ast.walk(tree) if tree else ():
+    while left:
+        node = left.pop()
         if isinstance(node, FunctionNode) and node.name.startswith("test"):
             start = min(n.lineno for n in (node, *node.decorator_list))
             indent = rows[node.lineno - 1][: node.col_offset]
             found.append((node.name, range(start, (node.end_lineno or start) + 1), indent))
+        else:
+            left += ast.iter_child_nodes(node)
     return found
 
 
