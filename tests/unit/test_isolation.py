@@ -276,6 +276,13 @@ _READERS = {
     "environment/inference.py": ["_infer_environments_now"],
     "environment/preparation.py": ["_select_undeclared"],
     "fixers/case.py": ["classify_check"],
+    "fixers/rungs/recipe_rung.py": [
+        "complete_change",
+        "follow_renamed_definitions",
+        "propose_named_edits",
+        "tools.make_search_script",
+        "tools.move_imports",
+    ],
     "fixers/rungs/template_rung.py": [
         "_select_likely_edits",
         "_sort_by_new_lint_findings",

@@ -71,7 +71,7 @@ BLANK = '  File "/work/a.py", line 1\n    x = 1\n     ^\nSyntaxError: invalid no
 )  # fmt: skip
 def test_the_line_is_written_as_the_error_says(said: str, path: str, text: str, after: str) -> None:
     texts = {path: text, "b.py": text if path == "a.py" else ""}
-    found = list(propose_named_edits(said, (), texts, texts.get))
+    found = propose_named_edits(said, (), texts, texts.get)
     assert dict(found[0].texts) == {path: after}
     causes = {one.cause for one in found[0].edits}
     assert len(causes) == 1
@@ -83,7 +83,7 @@ def test_the_line_is_written_as_the_error_says(said: str, path: str, text: str, 
 def test_a_name_that_is_written_with_its_module_is_imported(more: str, kept: str) -> None:
     texts = {"a.py": f"import flask\nimport zlib\n\nx = flask.Markup(zlib){more}\n"}
     said = "a.py:4: DeprecationWarning: 'flask.Markup' is deprecated and will be removed in Flask 2.4. Import 'markupsafe.Markup' instead."
-    found = list(propose_named_edits(said, (), texts, texts.get))
+    found = propose_named_edits(said, (), texts, texts.get)
     assert dict(found[0].texts) == {
         "a.py": f"{kept}import markupsafe\nimport zlib\n\nx = markupsafe.Markup(zlib){more}\n"
     }
@@ -98,6 +98,15 @@ def test_a_name_that_the_file_binds_is_not_imported(binding: str) -> None:
     said = "a.py:3: pkg.close_all is deprecated, use pkg.close_every instead"
     found = [one.texts["a.py"] for one in propose_named_edits(said, (), texts, texts.get)]
     assert found == [f"import zlib\n{binding}\npkg.close_every(zlib)\n"]
+
+
+def test_another_module_of_a_package_does_not_stand_for_the_one_that_is_needed() -> None:
+    texts = {"a.py": "import xml.dom\n\nx = read_all(xml.dom)\n"}
+    said = "a.py:3: read_all is deprecated, use xml.etree.parse instead"
+    found = propose_named_edits(said, (), texts, texts.get)
+    assert found[0].texts["a.py"] == (
+        "import xml.dom\nimport xml.etree\n\nx = xml.etree.parse(xml.dom)\n"
+    )
 
 
 def test_what_may_be_a_class_is_imported_after_its_package_and_nothing_last() -> None:
@@ -136,7 +145,7 @@ def test_a_statement_that_prints_elsewhere_stays() -> None:
 def test_a_line_that_is_not_as_the_error_says_stays() -> None:
     texts = {"a/Makefile": "all:\n        x\n", "b/Makefile": "all:\n        x\n"}
     said = "Makefile:2: *** missing separator.  Stop."
-    assert list(propose_named_edits(said, (), texts, texts.get)) == []  # which of them is not known
+    assert propose_named_edits(said, (), texts, texts.get) == []  # which of them is not known
 
 
 def test_the_rest_of_the_file_is_changed_only_after_the_line() -> None:
@@ -161,7 +170,7 @@ def test_the_rest_of_the_file_is_changed_only_after_the_line() -> None:
 )
 def test_what_names_nothing_changes_nothing(said: str) -> None:
     texts = {"a.py": "x = 1\n"}
-    assert list(propose_named_edits(said, (), texts, texts.get)) == []
+    assert propose_named_edits(said, (), texts, texts.get) == []
 
 
 MOVED = "import os\n\nfrom collections import (\n    Mapping,\n    OrderedDict as Ordered,\n)\n\n\ndef f():\n    from collections import Iterable\n    return Iterable, os\n"

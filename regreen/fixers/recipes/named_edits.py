@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import product, takewhile
+from itertools import accumulate, takewhile
 from typing import Any
 
 from regreen.code.python_calls import is_module, parse_python
@@ -50,8 +50,9 @@ class EditedFiles:
 
 def propose_named_edits(
     output: str, failures: Sequence[Failure], paths: Collection[str], read: ReadText
-) -> Iterator[EditedFiles]:
+) -> list[EditedFiles]:
     """The files with the names replaced: in the lines that the failure names, then in the whole of their files."""
+    found: list[EditedFiles] = []
     text = re.sub(r"\x1b\[[0-9;]*m", "", output)
     places = find_named_lines(text, failures, paths)
     lines = {path: (read(path) or "").splitlines(keepends=True) for path in places}
@@ -64,17 +65,16 @@ def propose_named_edits(
     every = tuple(dict.fromkeys(_find_edits(text, shown)))[:_MOST_EDITS]
     in_files = tuple(edit for edit in every if edit.path)
     if in_files and (changed := _replace_texts(in_files, paths, read)):
-        yield EditedFiles(changed, in_files)
+        found.append(EditedFiles(changed, in_files))
     edits = tuple(edit for edit in every if not edit.path)
-    for repaired in (
+    repaired = (
         _edit_named_lines(text, paths, read),
         _drop_unused_imports(text, paths, read),
         _lengthen_underlines(text, paths, read),
-    ):
-        if repaired.texts:
-            yield repaired
+    )
+    found += [one for one in repaired if one.texts]
     made: list[Mapping[str, str]] = []
-    for everywhere, is_part in product((False, True), _MODULE_PARTS):
+    for everywhere in (False, True):
         changed = {
             path: "".join(
                 _apply_edits(line, edits) if everywhere or number in places[path] else line
@@ -82,14 +82,15 @@ def propose_named_edits(
             )
             for path, of_file in lines.items()
         }
-        changed = {
-            path: _import_modules(now, edits, is_part) if is_module(path) else now
-            for path, now in changed.items()
-            if now != "".join(lines[path])
-        }
-        if changed and changed not in made:
-            made.append(changed)
-            yield EditedFiles(changed, edits)
+        changed = {path: now for path, now in changed.items() if now != "".join(lines[path])}
+        bound = {path: _find_bound_names(now) for path, now in changed.items() if is_module(path)}
+        for is_part in _MODULE_PARTS:
+            imported = {
+                path: _import_modules(changed[path], edits, is_part, bound[path]) for path in bound
+            }
+            if changed and {**changed, **imported} not in made:
+                made.append({**changed, **imported})
+    return [*found, *(EditedFiles(texts, edits) for texts in made)]
 
 
 def _find_edits(output: str, shown: str) -> Iterator[NamedEdit]:
@@ -282,12 +283,14 @@ def _apply_edits(line: str, edits: Sequence[NamedEdit]) -> str:
 _MODULE_PARTS = (str.islower, str.isidentifier, str.isspace)
 
 
-def _import_modules(text: str, edits: Sequence[NamedEdit], is_part: Callable[[str], bool]) -> str:
+def _import_modules(
+    text: str, edits: Sequence[NamedEdit], is_part: Callable[[str], bool], bound: _BoundNames | None
+) -> str:
     """The text with an import of each module that was written in full and that nothing binds, in place of one left unused."""
     for edit in edits:
         module = ".".join(takewhile(is_part, edit.new.split(".")[:-1]))
         is_written = re.search(rf"(?<![\w.]){re.escape(edit.new)}(?!\w)", text)
-        if not module or not is_written or _may_be_bound(module.partition(".")[0], text):
+        if not module or not is_written or bound is None or bound.includes(module):
             continue
         rows = text.splitlines(keepends=True)
         imports = [at for at, row in enumerate(rows) if re.match(r"import \w", row)]
@@ -302,20 +305,38 @@ def _import_modules(text: str, edits: Sequence[NamedEdit], is_part: Callable[[st
     return text
 
 
-def _may_be_bound(name: str, text: str) -> bool:
-    """Whether something in the file binds the name, in whatever scope, or it is built in; true of a file that cannot be read."""
+@dataclass(frozen=True, slots=True)
+class _BoundNames:
+    """What a file binds, in whatever scope: names, and the modules that it imports by their full names."""
+
+    names: frozenset[str]
+    modules: frozenset[str]
+
+    def includes(self, module: str) -> bool:
+        """Whether the file can write the module in full, or its first name means something else there."""
+        return module in self.modules or module.partition(".")[0] in self.names
+
+
+def _find_bound_names(text: str) -> _BoundNames | None:
+    """The names that a file binds and those that are built in; None for a file that cannot be read."""
     if (tree := parse_python(text)) is None:
-        return True
-    bound = set(dir(builtins))
+        return None
+    names, modules = set(dir(builtins)), set[str]()
     for node in ast.walk(tree):
-        if isinstance(node, ast.alias):
-            bound.add(node.asname or node.name.partition(".")[0])
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.asname is None:  # it imports the packages of the module, too
+                    modules.update(accumulate(alias.name.split("."), "{}.{}".format))
+                else:
+                    names.add(alias.asname)
+        elif isinstance(node, ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            bound.add(node.id)
-        elif not isinstance(node, ast.keyword):
+            names.add(node.id)
+        elif not isinstance(node, ast.keyword | ast.alias):
             # an argument, a class, a function, an exception that is caught, a pattern
-            bound.add(getattr(node, "arg", None) or getattr(node, "name", None) or "")
-    return name in bound
+            names.add(getattr(node, "arg", None) or getattr(node, "name", None) or "")
+    return _BoundNames(frozenset(names), frozenset(modules))
 
 
 def find_named_lines(

@@ -20,7 +20,7 @@ from regreen.domain.environments import ReadText
 from regreen.domain.errors import AnalysisFailed, SetupFailed
 from regreen.domain.languages import DependencyTools
 from regreen.domain.models import RungName
-from regreen.domain.ports import Box
+from regreen.domain.ports import Box, Git
 from regreen.fixers.case import (
     GuiltyCommit,
     JudgeProposal,
@@ -324,7 +324,14 @@ class RecipeRung:
         self, case: RepairCase, files: list[str], read: ReadText
     ) -> Iterator[Proposal]:
         """Write the names that the error gives, or import names from where they are now."""
-        for edited in propose_named_edits(case.output, case.before.failures, set(files), read):
+        try:
+            found = run_in_child(
+                propose_named_edits, case.output, case.before.failures, set(files), read
+            )
+        except AnalysisFailed as error:
+            self.troubles.append(f"names could not be replaced: {error}")
+            found = []
+        for edited in found:
             words = ", ".join(f"{one.new} instead of {one.old}" for one in edited.edits)
             cause = "; ".join(dict.fromkeys(one.cause for one in edited.edits))
             asks = "; ".join(dict.fromkeys(one.asks for one in edited.edits if one.asks)) or None
@@ -332,9 +339,14 @@ class RecipeRung:
                 case, edited.texts, f"wrote {words}"[:200], cause, asks
             )
         for tools in () if case.setup_failed else DEPENDENCIES:
-            search = tools.make_search_script(case.output, files, read)
-            listed = run_script_in_box(case, search) if search else ""
-            if moved := tools.move_imports(listed, files, read):
+            try:
+                search = run_in_child(tools.make_search_script, case.output, files, read)
+                listed = run_script_in_box(case, search) if search else ""
+                moved = run_in_child(tools.move_imports, listed, files, read) if listed else {}
+            except AnalysisFailed as error:
+                self.troubles.append(f"moved names could not be looked for: {error}")
+                continue
+            if moved:
                 cause = "a package no longer offers a name where it is imported from"
                 words = "imported it from where it is now"
                 yield self._make_rename_proposal(case, moved, words, cause, None)
@@ -571,11 +583,12 @@ def _is_layout_only(case: RepairCase, path: str, data: bytes) -> bool:
 
 
 def _make_reader(case: RepairCase) -> ReadText:
-    def read(path: str) -> str | None:
-        data = case.git.show(case.rev, path)
-        return None if data is None else data.decode("utf-8", "replace")
+    return partial(_read_text, case.git, case.rev)
 
-    return read
+
+def _read_text(git: Git, rev: str, path: str) -> str | None:
+    data = git.show(rev, path)
+    return None if data is None else data.decode("utf-8", "replace")
 
 
 def _encode_texts(changed: Mapping[str, str]) -> ChangedFiles:
