@@ -278,7 +278,8 @@ def build_context(case: RepairCase, budget: int = 40_000) -> Message:
         left -= len(shown)
         places = [(span.path, f"{span.start}-{span.end}") for span in spans]
         if title in _DIFF_TITLES:
-            places = [(file.path, "") for file in parse_bounded(shown).files]
+            # of the whole diff: where its middle is left out, the heading of a file may be
+            places = [(file.path, "") for file in parse_bounded(text).files]
         sent += [SentPart(title, *place) for place in places] or [SentPart(title)]
     return Message("user", "\n\n".join(parts), sent=tuple(dict.fromkeys(sent)))
 

@@ -77,13 +77,19 @@ def shown(tmp_path: Path, files: Mapping[str, str], *failures: Failure) -> dict[
     return {title: body for title, _, body in sections}
 
 
-def built(tmp_path: Path, files: Mapping[str, str], *failures: Failure) -> Message:
+def built(
+    tmp_path: Path,
+    files: Mapping[str, str],
+    *failures: Failure,
+    before: Mapping[str, str] | None = None,
+) -> Message:
     repository = Repository(tmp_path / "repo")
+    base = repository.commit("before", before) if before else None
     rev = repository.commit("start", files)
     job = FixJob(Trial(("pytest", "-q")), rev)
     stop = StopCondition(time.monotonic() + 60)
-    before = InitialFailure("pytest -q", 1, failures)
-    case = RepairCase(job, rev, before, {}, repository.open(), sandbox_or_skip(), stop)  # fmt: skip
+    failed = InitialFailure("pytest -q", 1, failures)
+    case = RepairCase(job, rev, failed, {}, repository.open(), sandbox_or_skip(), stop, base=base)
     return build_context(case)
 
 
@@ -106,6 +112,18 @@ def test_what_is_shown_is_named_with_its_lines(tmp_path: Path, files: dict[str, 
     lines = [part.lines for part in sent if part.what == "Source on the failing path"]
     assert (lines, {part.path for part in sent} >= {"lib/_paths.py"}) == (["9-11"], True)
     assert SentPart("The failing command") in sent
+
+
+def test_each_file_of_a_change_that_is_too_long_to_show_whole_is_named(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
+    long = {
+        name: "".join(f"x_{number} = {number}\n" for number in range(900))
+        for name in ("a.py", "b.py")
+    }
+    sent = built(tmp_path, files | long, failing("test_maybe"), before=files).sent
+    named = {part.path for part in sent if part.what == "What the change under repair did there"}
+    assert named == {"a.py", "b.py"}
 
 
 def test_what_a_test_reads_from_a_module_is_shown(tmp_path: Path, files: dict[str, str]) -> None:
