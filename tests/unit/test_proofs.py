@@ -637,15 +637,15 @@ def test_calls_are_told_by_module_and_whole_arguments_and_give_rounded_floats(
     long = "y" * 300
     test = f"import a\n\na.show('{long}a')\na.show('{long}b')\n" + "".join(
         f"a.show({number})\n"
-        for number in ("1.0", "0.9999999999999999", "0.0", "-5.5e-17", "1", "'1.100000'", "2.5e30")
-    )
+        for number in ("1.0", "0.9999999999999999", "0.0", "-5.5e-17", "1", "'1.100000'", "2.5e30", "[0.3000000001, 5e-13]")
+    )  # fmt: skip
     head = made.commit(
         "head",
         {"a.py": source.format("[x][0]"), "b.py": source.format("[x]"), "test_a.py": test},
     )  # fmt: skip
     git = made.open()
     rows = list_changed_calls(git, head, divide_change(git, base, head).sources)
-    assert [len(row["calls"]) for row in rows] == [9, 9]
+    assert [len(row["calls"]) for row in rows] == [10, 10]
     command, files = PYTHON_TESTS.call_functions([sys.executable], rows, 20)
     for name, data in files.items():
         (made.path / name).write_bytes(data)
@@ -657,6 +657,8 @@ def test_calls_are_told_by_module_and_whole_arguments_and_give_rounded_floats(
     assert calls["a.show(-5.5e-17)"] == calls["a.show(0.0)"] == "0.0"
     assert (calls["a.show(1)"], calls["a.show('1.100000')"]) == ("1", "'1.100000'")
     assert calls["a.show(2.5e+30)"] == "2.5e+30"
+    # a change of meaning, not of order: the tenth digit, or a small number
+    assert calls["a.show([0.3000000001, 5e-13])"] == "[0.3000000001, 5e-13]"
 
 
 @pytest.mark.parametrize(

@@ -236,7 +236,7 @@ def round_float(text):
     """A float without its last digits, which change with the order of a sum; "" for anything else."""
     if not re.search("[.e]", text or ""):
         return ""
-    short = "%.9g" % float(text) if abs(float(text)) > 1e-12 else "0"
+    short = "%.12g" % float(text) if abs(float(text)) > 1e-15 else "0"
     return short if re.search("[.e]", short) else short + ".0"
 
 
