@@ -40,6 +40,8 @@ def test_the_name_that_the_error_gives_is_written(
 OCTAL = '  File "/work/a.py", line 1\n    m = 0644\n        ^\nSyntaxError: leading zeros in decimal integer literals are not permitted; use an 0o prefix for octal integers'
 PRINTED = "  File \"/work/a.py\", line 1\n    print x\n    ^\nSyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?"
 BLOCK = "all:\n    if x; then \\\n        echo a; \\\n    fi\n  foo = 1\n"
+DIRECTIVES = "all:\n    a\n    ifdef X\n    if [ x ]; then \\\n    a; \\\n    else \\\n    a; \\\n    fi\n    else\n    b\n    endif\n"
+WARNED = 'a.py:1: SyntaxWarning: "{}" with \'int\' literal. Did you mean "=="?'
 WARNED_TWICE = "".join(
     f"a.py:2: SyntaxWarning: invalid escape sequence '\\{one}'\n" for one in "dw"
 )
@@ -66,6 +68,12 @@ BLANK = '  File "/work/a.py", line 1\n    x = 1\n     ^\nSyntaxError: invalid no
         ("a.py:1: SyntaxWarning: invalid escape sequence '\\d'", "a.py", "c('\\d' + r'\\d+' + f'\\d')\n", "c('\\\\d' + r'\\d+' + f'\\\\d')\n"),
         (WARNED_TWICE, "a.py", LONG, LONG.replace("\\", "\\\\")),
         (PRINTED, "a.py", "print 'a#'  # hi, 'b'\n", "print('a#')  # hi, 'b'\n"),
+        (WARNED.format("is"), "a.py", "x = 1 is y and 'a' is z and x1 is y\n", "x = 1 == y and 'a' == z and x1 is y\n"),
+        (WARNED.format("is"), "a.py", "x = y is -1 and y is -z and y is (z)\n", "x = y == -1 and y is -z and y is (z)\n"),
+        (WARNED.format("is"), "a.py", "x = y is () or y is (1, 2) or y is b'a' or y is []\n", "x = y == () or y == (1, 2) or y == b'a' or y is []\n"),
+        (WARNED.format("is"), "a.py", "x = 1 is not y or y is 1\n", "x = 1 is not y or y == 1\n"),
+        (WARNED.format("is not").replace("==", "!="), "a.py", "x = 200 is not y or y is not -x or y is not r'a'\n", "x = 200 != y or y is not -x or y != r'a'\n"),
+        ("Makefile:2: *** missing separator.  Stop.", "Makefile", DIRECTIVES, DIRECTIVES.replace("    a", "\ta").replace("    if [", "\tif [").replace("    else \\", "\telse \\").replace("    fi", "\tfi").replace("    b", "\tb")),
         ("Makefile:2: *** missing separator.  Stop.", "Makefile", BLOCK, BLOCK.replace("    if", "\tif").replace("        echo", "\t    echo").replace("    fi", "\tfi")),
     ],
 )  # fmt: skip

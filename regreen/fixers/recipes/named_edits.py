@@ -180,8 +180,15 @@ def _edit_lines(
         if (own := old.match(line)) is None:
             return []
         indent = own[0]
-        block = takewhile(lambda one: one[0].startswith(indent) and one[0].strip(), lines)
-        return [(row["new"] + one.removeprefix(indent), of_one) for one, of_one in block]
+        keeps = re.compile(row["keeps"])
+        block = list(takewhile(lambda one: one[0].startswith(indent) and one[0].strip(), lines))
+        goes_on = [False, *(one.rstrip("\n").endswith("\\") for one, _ in block)]
+        return [
+            (one, of_one)
+            if keeps.match(one.strip()) and not part
+            else (row["new"] + one.removeprefix(indent), of_one)
+            for (one, of_one), part in zip(block, goes_on, strict=False)
+        ]
     now, of_now, at = "", "", 0
     for match in old.finditer(line, 0, len(marks.partition(_COMMENT)[0])):
         mark = marks[match.start()]
