@@ -218,12 +218,12 @@ _GO_SUM = re.compile(r"^(\S{1,300}) (v[^\s/]{1,100})(?:/go\.mod)? h1:")
 
 def read_yarn_lock(text: str) -> DeclaredPackages:
     """Yarn's lock file, version 1 or later."""
-    return _read_yarn_blocks(text, _YARN_HEADER)
+    return _read_lock_blocks(text, _YARN_HEADER)
 
 
 def read_pnpm_lock(text: str) -> DeclaredPackages:
     """Pnpm's lock file; its importers are skipped, because only its packages have addresses."""
-    return _read_yarn_blocks(text, _PNPM_HEADER)
+    return _read_lock_blocks(text, _PNPM_HEADER)
 
 
 def read_go_sum(text: str) -> DeclaredPackages:
@@ -238,7 +238,7 @@ def read_go_sum(text: str) -> DeclaredPackages:
     return DeclaredPackages(tuple(packages.values()), is_lock=True)
 
 
-def _read_yarn_blocks(text: str, header: re.Pattern[str]) -> DeclaredPackages:
+def _read_lock_blocks(text: str, header: re.Pattern[str]) -> DeclaredPackages:
     """A header for each package, and indented below it its source and its checksum."""
     packages: list[Dependency] = []
     indexes: dict[str, int] = {}

@@ -12,7 +12,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from regreen.code.config_loaders import load_toml
 from regreen.domain.models import TreeEntry
 from regreen.domain.ports import Git
-from regreen.packages.setup_command import find_needs
+from regreen.packages.setup_command import find_setup_inputs
 
 ReadFile = Callable[[str], bytes | None]
 
@@ -26,7 +26,7 @@ def digest_setup_inputs(setup: str, tree: Sequence[TreeEntry], read: ReadFile | 
         read: returns a file's content, for following includes; without it, every file that could
             be included counts.
     """
-    wanted = find_needs(setup, {entry.path for entry in tree}, read)
+    wanted = find_setup_inputs(setup, {entry.path for entry in tree}, read)
     chosen = [entry for entry in tree if entry.mode != "040000" and wanted.includes(entry.path)]
     if not chosen:
         return ""

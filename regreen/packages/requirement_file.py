@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from regreen.packages.setup_inputs import (
+    ALL_INPUTS,
     ANY_FOLDER,
-    NEEDS_EVERYTHING,
-    NEEDS_NOTHING,
+    NO_INPUTS,
     ReadFile,
     SetupInputs,
     compile_patterns,
-    editable_needs,
+    find_editable_inputs,
     resolve_path_in_tree,
 )
 from regreen.shell.tools import load_tools
@@ -171,7 +171,7 @@ FILE_OPTIONS = {
 }
 
 
-def files_needed_by_pip(arguments: Sequence[str], read: ReadFile | None) -> SetupInputs:
+def find_pip_inputs(arguments: Sequence[str], read: ReadFile | None) -> SetupInputs:
     """The files that a pip command with these arguments needs."""
     rest = [
         word for word in arguments if word not in {"-q", "-v", "--quiet", "--verbose", "--no-input"}
@@ -187,28 +187,28 @@ def files_needed_by_pip(arguments: Sequence[str], read: ReadFile | None) -> Setu
         "uninstall",
         "help",
     }:
-        return NEEDS_NOTHING
+        return NO_INPUTS
     if rest[0] == "sync":
         rest = ["install", *(word for name in rest[1:] for word in ("-r", name))]
     if rest[0] not in {"install", "download", "wheel"}:
-        return NEEDS_EVERYTHING
-    needs = NEEDS_NOTHING
+        return ALL_INPUTS
+    inputs = NO_INPUTS
     words = iter(split_options(rest[1:]))
     for word in words:
         if word in FILE_OPTIONS:
-            needs |= _requirement_file_needs(next(words, ""), read)
+            inputs |= _find_requirement_file_inputs(next(words, ""), read)
         elif word in {"-e", "--editable"}:
-            needs |= _input_files_of_editable(next(words, ""), read)
+            inputs |= _find_editable_argument_inputs(next(words, ""), read)
         elif word == "--group":
             next(words, "")
-            needs |= SetupInputs(paths=frozenset({"pyproject.toml"}))
+            inputs |= SetupInputs(paths=frozenset({"pyproject.toml"}))
         elif word in {"-f", "--find-links"}:
-            needs |= NEEDS_NOTHING if "://" in next(words, "") else NEEDS_EVERYTHING
+            inputs |= NO_INPUTS if "://" in next(words, "") else ALL_INPUTS
         elif word in load_tools().option_values["pip"]:
             next(words, "")
         elif not word.startswith("-"):
-            needs |= _files_needed_by_target(word)
-    return needs
+            inputs |= _find_target_inputs(word)
+    return inputs
 
 
 def split_options(words: Sequence[str]) -> list[str]:
@@ -225,36 +225,36 @@ def split_options(words: Sequence[str]) -> list[str]:
     return parts
 
 
-def _files_needed_by_target(word: str) -> SetupInputs:
+def _find_target_inputs(word: str) -> SetupInputs:
     """A positional argument of pip: a name, an address, or a path."""
     if REQUIREMENT_URL.fullmatch(word):
-        return NEEDS_NOTHING
+        return NO_INPUTS
     return (
-        NEEDS_NOTHING
+        NO_INPUTS
         if REQUIREMENT_NAME.fullmatch(word) and not _ARCHIVE_NAME.fullmatch(word)
-        else NEEDS_EVERYTHING
+        else ALL_INPUTS
     )
 
 
-def _input_files_of_editable(word: str, read: ReadFile | None) -> SetupInputs:
+def _find_editable_argument_inputs(word: str, read: ReadFile | None) -> SetupInputs:
     if REQUIREMENT_URL.fullmatch(word):
-        return NEEDS_NOTHING
+        return NO_INPUTS
     folder = word.split("[", 1)[0].removeprefix("file:")
     place = resolve_path_in_tree("", folder)
-    return NEEDS_EVERYTHING if place is None else editable_needs(place, read)
+    return ALL_INPUTS if place is None else find_editable_inputs(place, read)
 
 
-def _requirement_file_needs(path: str, read: ReadFile | None) -> SetupInputs:
+def _find_requirement_file_inputs(path: str, read: ReadFile | None) -> SetupInputs:
     """A requirements or constraints file with all files that it includes."""
     if "://" in path:
-        return NEEDS_NOTHING
+        return NO_INPUTS
     start = resolve_path_in_tree("", path)
     if start is None:
-        return NEEDS_EVERYTHING
+        return ALL_INPUTS
     if read is None:
         return SetupInputs(paths=frozenset({start}), patterns=_INCLUDABLE_FILES)
     known: set[str] = set()
-    needs = NEEDS_NOTHING
+    inputs = NO_INPUTS
     queue = [start]
     while queue:
         file = queue.pop()
@@ -262,23 +262,23 @@ def _requirement_file_needs(path: str, read: ReadFile | None) -> SetupInputs:
             continue
         known.add(file)
         for line in read_requirement_lines(decode_text(read(file) or b"")):
-            needs |= _files_needed_by_line(line, read)
+            inputs |= _find_line_inputs(line, read)
             queue += included_files(line, file)
-    return needs | SetupInputs(paths=frozenset(known))
+    return inputs | SetupInputs(paths=frozenset(known))
 
 
-def _files_needed_by_line(line: RequirementLine, read: ReadFile | None) -> SetupInputs:
+def _find_line_inputs(line: RequirementLine, read: ReadFile | None) -> SetupInputs:
     """The files that one line of a requirements file needs."""
-    needs = _files_needed_by_target(line.requirement) if line.requirement else NEEDS_NOTHING
+    inputs = _find_target_inputs(line.requirement) if line.requirement else NO_INPUTS
     for name, value in line.options:
         if name in {"-r", "-c"} and "://" not in value and resolve_path_in_tree("", value) is None:
-            needs |= NEEDS_EVERYTHING
+            inputs |= ALL_INPUTS
         elif name == "-f":
-            needs |= NEEDS_NOTHING if "://" in value else NEEDS_EVERYTHING
+            inputs |= NO_INPUTS if "://" in value else ALL_INPUTS
         elif name == "-e":
             # pip resolves an editable path from its working directory, not from the file's folder
-            needs |= _input_files_of_editable(value, read)
-    return needs
+            inputs |= _find_editable_argument_inputs(value, read)
+    return inputs
 
 
 # Without the files' content, every file that could be included counts.

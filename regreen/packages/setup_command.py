@@ -10,68 +10,70 @@ import posixpath
 import re
 from collections.abc import Collection, Sequence
 
-from regreen.packages.requirement_file import files_needed_by_pip
+from regreen.packages.requirement_file import find_pip_inputs
 from regreen.packages.setup_inputs import (
+    ALL_INPUTS,
     ANY_FOLDER,
-    NEEDS_EVERYTHING,
-    NEEDS_NOTHING,
+    NO_INPUTS,
     ReadFile,
     SetupInputs,
     compile_patterns,
-    editable_needs,
+    find_editable_inputs,
 )
 from regreen.shell.parse import parse_script
 from regreen.shell.tools import resolve_module_program, split_wrappers
 
 
-def find_needs(setup: str, paths: Collection[str], read: ReadFile | None = None) -> SetupInputs:
+def find_setup_inputs(
+    setup: str, paths: Collection[str], read: ReadFile | None = None
+) -> SetupInputs:
     """What a shell command depends on in a tree with `paths`."""
-    needs = NEEDS_NOTHING
+    inputs = NO_INPUTS
     script = parse_script(setup)
     if not script.is_plain:
-        return NEEDS_EVERYTHING
+        return ALL_INPUTS
     for command in script.commands:
-        needs |= _command_needs(command.arguments, paths, read)
-        if needs.everything:
-            return NEEDS_EVERYTHING
-    return needs
+        inputs |= _find_command_inputs(command.arguments, paths, read)
+        if inputs.everything:
+            return ALL_INPUTS
+    return inputs
 
 
-def _command_needs(
+def _find_command_inputs(
     words: Sequence[str], paths: Collection[str], read: ReadFile | None
 ) -> SetupInputs:
     name, arguments = resolve_module_program(split_wrappers(words)[1])
     match name:
         case "pip":
-            needs = files_needed_by_pip(arguments, read)
+            inputs = find_pip_inputs(arguments, read)
         case "python":
-            needs = _python_needs(arguments, read)
+            inputs = _find_python_inputs(arguments, read)
         case "npm" | "yarn" | "pnpm":
-            needs = _node_needs(arguments, paths, read)
+            inputs = _find_node_inputs(arguments, paths, read)
         case "uv" | "poetry" | "pdm" | "pipenv":
-            needs = _project_tool_needs(arguments, read)
+            inputs = _find_project_tool_inputs(arguments, read)
         case "bundle" | "cargo" | "go":
-            needs = _fetcher_needs(name, arguments)
+            inputs = _find_fetcher_inputs(name, arguments)
         case "cd":
-            needs = NEEDS_NOTHING if list(arguments) in ([], ["."], ["/work"]) else NEEDS_EVERYTHING
+            inputs = NO_INPUTS if list(arguments) in ([], ["."], ["/work"]) else ALL_INPUTS
         case _ if name in _HARMLESS_COMMANDS and not any("./" in word for word in arguments):
-            needs = NEEDS_NOTHING
+            inputs = NO_INPUTS
         case _:
-            needs = NEEDS_EVERYTHING
-    return needs
+            inputs = ALL_INPUTS
+    return inputs
 
 
-def _project_tool_needs(arguments: Sequence[str], read: ReadFile | None) -> SetupInputs:
+def _find_project_tool_inputs(arguments: Sequence[str], read: ReadFile | None) -> SetupInputs:
     verb = arguments[0] if arguments else ""
     if verb not in {"install", "sync"} or "--no-editable" in arguments:
-        return NEEDS_EVERYTHING
-    return editable_needs("", read)
+        return ALL_INPUTS
+    return find_editable_inputs("", read)
 
 
-def _fetcher_needs(name: str, arguments: Sequence[str]) -> SetupInputs:
+def _find_fetcher_inputs(name: str, arguments: Sequence[str]) -> SetupInputs:
     """Tools that download the packages of a manifest and build nothing of the tree."""
     verbs, patterns = _FETCH_COMMANDS[name]
-    return SetupInputs(patterns=patterns) if tuple(arguments) in verbs else NEEDS_EVERYTHING
+    return SetupInputs(patterns=patterns) if tuple(arguments) in verbs else ALL_INPUTS
 
 
 # Writes the versions of a lock file of Poetry or PDM as constraints. A package that it lists in several versions, each
@@ -85,12 +87,12 @@ WRITE_PINS = (
 )
 
 
-def _python_needs(arguments: Sequence[str], read: ReadFile | None) -> SetupInputs:
+def _find_python_inputs(arguments: Sequence[str], read: ReadFile | None) -> SetupInputs:
     if list(arguments[:2]) == ["-c", WRITE_PINS]:
         return SetupInputs(paths=frozenset(arguments[2:3]))
     if list(arguments[:2]) == ["setup.py", "develop"]:
-        return editable_needs("", read)
-    return NEEDS_NOTHING if list(arguments) in (["-V"], ["--version"]) else NEEDS_EVERYTHING
+        return find_editable_inputs("", read)
+    return NO_INPUTS if list(arguments) in (["-V"], ["--version"]) else ALL_INPUTS
 
 
 _HARMLESS_COMMANDS = frozenset(
@@ -159,16 +161,16 @@ _NODE_INPUTS = compile_patterns(
 _NODE_SCRIPTS = re.compile(r'"(?:pre|post)?(?:install|prepare)"\s*:|"file:')
 
 
-def _node_needs(
+def _find_node_inputs(
     arguments: Sequence[str], paths: Collection[str], read: ReadFile | None
 ) -> SetupInputs:
     verb = next((word for word in arguments if not word.startswith("-")), "install")
     if verb not in {"install", "i", "ci", "add"}:
-        return NEEDS_NOTHING if verb in {"config", "cache", "set"} else NEEDS_EVERYTHING
+        return NO_INPUTS if verb in {"config", "cache", "set"} else ALL_INPUTS
     if read is not None:
         for path in paths:
             if posixpath.basename(path) == "package.json":
                 text = (read(path) or b"").decode("utf-8", errors="replace")
                 if _NODE_SCRIPTS.search(text):
-                    return NEEDS_EVERYTHING
+                    return ALL_INPUTS
     return SetupInputs(patterns=_NODE_INPUTS)

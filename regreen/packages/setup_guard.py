@@ -42,7 +42,7 @@ from regreen.packages.popular_names import (
 )
 from regreen.packages.requirement_file import decode_text, read_requirement_lines
 from regreen.packages.runner_installs import is_runner_file, read_runner_file
-from regreen.packages.setup_command import find_needs
+from regreen.packages.setup_command import find_setup_inputs
 from regreen.packages.setup_inputs import ReadFile, SetupInputs, resolve_path_in_tree
 
 _CONFIGURATION_FILES = frozenset(
@@ -147,7 +147,7 @@ class _SetupGuard:
     def find_changed_inputs(self, setup: str) -> set[str]:
         requests = find_install_requests(setup, self.tree.read, self.tree.files.keys())
         named = follow_includes(requests.requirement_files, self.tree.read)
-        wanted = find_needs(setup, self.tree.files.keys(), self.tree.read)
+        wanted = find_setup_inputs(setup, self.tree.files.keys(), self.tree.read)
         builds = (
             ()
             if requests.build_arguments is None
@@ -210,7 +210,7 @@ class _SetupGuard:
                 yield from self._check_variable(name, value)
         if requests.build_arguments is not None and not self.rules.trusts_command:
             yield from self._check_jvm_build(requests.build_arguments)
-        wanted = find_needs(setup, self.tree.files.keys(), self.tree.read)
+        wanted = find_setup_inputs(setup, self.tree.files.keys(), self.tree.read)
         for path in self._select_files(wanted, named, requests):
             yield from self._check_file(
                 path, is_requirements=path in named, runs=bool(requests.runners)

@@ -31,8 +31,8 @@ class SetupInputs:
         )
 
 
-NEEDS_NOTHING = SetupInputs()
-NEEDS_EVERYTHING = SetupInputs(everything=True)
+NO_INPUTS = SetupInputs()
+ALL_INPUTS = SetupInputs(everything=True)
 ANY_FOLDER = r"(?:.*/)?"
 # A file's name has at most 255 characters: {0,255} matches any.
 
@@ -69,13 +69,13 @@ _VERSION_FROM_PACKAGE = re.compile(
 _PACKAGE_ROOT = r"(src/)?[^/]+/__init__\.py"
 
 
-def editable_needs(folder: str, read: ReadFile | None) -> SetupInputs:
+def find_editable_inputs(folder: str, read: ReadFile | None) -> SetupInputs:
     """What installing the project in `folder` in place depends on: its manifests, and compiled sources."""
     prefix = re.escape(folder + "/") if folder else ""
     rules = [re.compile(prefix + _MANIFEST_PATTERN), re.compile(prefix + _COMPILED_SOURCE)]
     text = _manifest_text(folder, read)
     if text is not None and _BUILDS_FROM_PYTHON.search(text):
-        return NEEDS_EVERYTHING
+        return ALL_INPUTS
     if text is None or _VERSION_FROM_PACKAGE.search(text):
         rules.append(re.compile(prefix + _PACKAGE_ROOT))
     return SetupInputs(patterns=frozenset(rules))

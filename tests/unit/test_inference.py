@@ -22,7 +22,7 @@ from regreen.environment.preparation import describe_failure, describe_start
 from regreen.languages.python.dependencies import PythonDependencies
 from regreen.languages.python.project_setup import infer_python_setups, is_named_in_manifests
 from regreen.packages.python_version import convert_poetry_bounds
-from regreen.packages.setup_command import WRITE_PINS, find_needs
+from regreen.packages.setup_command import WRITE_PINS, find_setup_inputs
 from regreen.packages.setup_guard import InstallPolicy, SourceTree, find_refusals
 from regreen.runs.test_runs import CommandRun
 from regreen.runs.trial import Trial
@@ -239,7 +239,9 @@ def test_the_guard_judges_an_inferred_setup_like_any_other(tmp_path: Path) -> No
     tree = SourceTree(dict.fromkeys(files, "1"), lambda path: files[path].encode())
     refused = find_refusals(last.setup.value, (), tree, SourceTree({}, lambda _: None))
     assert "freezgun-helper-x" in str(refused)
-    assert not find_needs(last.setup.value, files, lambda path: files[path].encode()).everything
+    assert not find_setup_inputs(
+        last.setup.value, files, lambda path: files[path].encode()
+    ).everything
 
 
 @pytest.mark.parametrize("lock", ["poetry.lock", "pdm.lock", "uv.lock"])
@@ -253,7 +255,7 @@ def test_what_a_lock_files_tool_installs_is_judged_and_identifies_the_environmen
     base = SourceTree({}, lambda _: None)
     refused = find_refusals(setup, (), shown, base, InstallPolicy(trusts_command=False))
     assert "freezgun-helper-x" in str(refused)
-    assert not find_needs(setup, files, lambda path: files.get(path, "").encode()).everything
+    assert not find_setup_inputs(setup, files, lambda path: files.get(path, "").encode()).everything
 
 
 def test_a_commit_of_the_future_is_not_old(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from regreen.packages.setup_command import find_needs
+from regreen.packages.setup_command import find_setup_inputs
 from regreen.packages.setup_guard import (
     InstallPolicy,
     InstallRefusal,
@@ -333,4 +333,4 @@ def test_the_changed_files_from_which_a_setup_installs(
 
 def test_an_environment_belongs_to_the_build_backend_that_made_it() -> None:
     files = {"pyproject.toml": _BACKEND.encode(), "tools/own/build.py": b""}
-    assert find_needs("pip install -e .", files, files.get).everything
+    assert find_setup_inputs("pip install -e .", files, files.get).everything

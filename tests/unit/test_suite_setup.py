@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from regreen.languages.python.dependencies import PythonDependencies
-from regreen.packages.setup_command import find_needs
+from regreen.packages.setup_command import find_setup_inputs
 from tests.unit.repairs import Repository
 
 PYPROJECT = """
@@ -27,7 +27,7 @@ def words(tmp_path: Path, **files: str) -> list[str]:
     names = {name.replace("__", "/").replace("_dot_", "."): text for name, text in files.items()}
     rev = repository.commit("start", names)
     setup = PythonDependencies().make_test_setup(repository.open(), rev)
-    assert not find_needs(setup, names).everything  # the environment outlives a patch
+    assert not find_setup_inputs(setup, names).everything  # the environment outlives a patch
     first, *more = setup.splitlines()
     assert first.endswith(" pytest")
     return more[0].partition(" || ")[0].split()[6:] if more else []
