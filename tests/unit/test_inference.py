@@ -154,6 +154,9 @@ def test_what_setup_py_imports_is_there_when_it_builds(tmp_path: Path) -> None:
     line = next(x for x in whole.splitlines() if "setuptools wheel numpy" in x)
     assert re.search(r"\|\| uv pip install --exclude-newer \S+ setuptools wheel numpy", line)
     assert "setuptools wheel numpy" not in loose
+    # a tool that cannot be had leaves the last build of the project to be tried all the same
+    last = next(x for x in whole.splitlines() if "--no-deps -e ." in x)
+    assert "echo 'not installed: numpy'; }; python -m pip install" in last
     declared = {**files, "pyproject.toml": "[build-system]\nrequires = ['setuptools', 'cython']\n"}
     isolated = infer(tmp_path / "declared", declared)[0].setup
     assert isolated is not None

@@ -376,14 +376,13 @@ def infer_python_setups(
     if project.is_installable:
         # no setuptools for Python 3.6 builds in place as uv asks
         by_pip = is_old and "setup.py" in files.paths
-        tools = dict.fromkeys(
-            ["setuptools", "wheel", *(one.distribution for one in find_imports_of_build(files))]
-        )
-        get_tools = f"{install.as_of_day} {shlex.join(tools)}"
+        imported = (one.distribution for one in find_imports_of_build(files))
+        tools = [*dict.fromkeys(["setuptools", "wheel", *imported])]
+        get_tools = _make_install_line(tools, install)
         in_place, lines = install, []
         if len(tools) > 2 and "build-system" not in files.read("pyproject.toml"):
             # an isolated build would not find what `setup.py` imports
-            lines.append(_make_install_line([*tools], install))
+            lines.append(get_tools)
             in_place = _Installer(*(f"{way} --no-build-isolation" for way in install.list_ways()))
         lines += _install_project(project, install, in_place, by_pip=by_pip)
         lines += _requirement_lines(project.requirements, install)
