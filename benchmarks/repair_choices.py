@@ -38,6 +38,7 @@ SETS = {
     "mechanical-fourth": mechanical_unseen_cases.FOURTH,
     "mechanical-fifth": mechanical_unseen_cases.FIFTH,
     "mechanical-sixth": mechanical_unseen_cases.SIXTH,
+    "mechanical-seventh": mechanical_unseen_cases.SEVENTH,
     "callers": caller_cases.DEVELOPMENT,
     "callers-fresh": caller_cases.FRESH,
 }  # fmt: skip
