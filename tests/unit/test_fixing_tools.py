@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -155,6 +156,27 @@ def test_typescripts_own_fixes_are_made_in_the_project_of_the_call() -> None:
     (found,) = find_compiler_remedies(said, ["cd web\nnpx --no-install tsc --noEmit -p ."])
     assert found.script.startswith("(cd web/\nnode - --noEmit -p . <<'REGREEN_END'\n// Runs beside")
     assert found.approval is not None
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not here")
+@pytest.mark.parametrize("place", ["", "$PWD/"])
+def test_gccs_own_fixes_are_made_with_the_call_that_failed(tmp_path: Path, place: str) -> None:
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    (folder / "a.c").write_text("char *a(int width)\n{\n    return malloc(widt);\n}\n")
+    name = f"{place.replace('$PWD', str(folder))}a.c"
+    call = f"cd lib\ngcc -Wall -Werror -c -o a.o {name}"
+    done = subprocess.run(
+        ["bash", "-c", call], cwd=tmp_path, check=False, capture_output=True, text=True
+    )
+    (found,) = find_compiler_remedies(done.stderr, ["make", call])
+    assert found.approval is not None
+    subprocess.run(["bash", "-c", found.script], cwd=tmp_path, check=True, capture_output=True)
+    assert (folder / "a.c").read_text() == (
+        "#include <stdlib.h>\nchar *a(int width)\n{\n    return malloc(width);\n}\n"
+    )
+    assert [one.name for one in folder.iterdir()] == ["a.c"]
+    assert list(find_compiler_remedies(done.stderr, ["make"])) == []
 
 
 def test_ruff_says_in_two_ways_that_it_can_fix() -> None:

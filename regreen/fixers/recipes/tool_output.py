@@ -83,15 +83,17 @@ def find_compiler_remedies(output: str, scripts: Sequence[str]) -> Iterator[Reme
     for compiler in load_tools().compilers:
         if not re.search(compiler.says, output[-200_000:]):
             continue
-        calls = list(dict.fromkeys(_find_compiler_calls(compiler, scripts))) or [("", "")]
+        calls = list(dict.fromkeys(_find_compiler_calls(compiler, scripts)))
         asks = bool(compiler.asks and re.search(compiler.asks, output[-200_000:]))
         for template, needs_person in ((compiler.script, asks), (compiler.guess, True)):
             # first our own program: what the repository's calls hold names none
             whole = _BOX_PROGRAM.sub(_read_box_program, template)
-            lines = (
-                f"({there}{whole.replace('@OPTIONS@', options)}\n)" for there, options in calls
-            )
-            if template:
+            needs_call = "@TOOL@" in template
+            lines = [
+                f"({there}{whole.replace('@TOOL@', tool).replace('@OPTIONS@', options)}\n)"
+                for there, tool, options in calls or ([] if needs_call else [("", "", "")])
+            ]
+            if template and lines:
                 yield Remedy(
                     compiler.name,
                     "\n".join(lines),
@@ -107,8 +109,8 @@ def _read_box_program(match: re.Match[str]) -> str:
 
 def _find_compiler_calls(
     compiler: FixingCompiler, scripts: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """The folder of each call of the compiler, as a line, and the options that its fixes need too."""
+) -> Iterator[tuple[str, str, str]]:
+    """Of each call of the compiler its folder, as a line, its name, and the options that its fixes need too."""
     for script in scripts:
         folder, rest = split_folder(script)
         for command in find_commands(rest):
@@ -127,7 +129,7 @@ def _find_compiler_calls(
                     for word in ours
                     if _is_option_with_joined_value(word, compiler.keep_values)
                 ]
-            yield f"cd {shlex.quote(folder)}\n" if folder else "", shlex.join(kept)
+            yield f"cd {shlex.quote(folder)}\n" if folder else "", name, shlex.join(kept)
 
 
 def _is_option_with_joined_value(word: str, options: Sequence[str]) -> bool:
