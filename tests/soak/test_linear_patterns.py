@@ -69,11 +69,11 @@ def test_how_a_pattern_is_used_is_found_for_tables_variables_and_calls() -> None
 
 
 _MATCHED_IN_FULL = {
-    "setup_command._FETCH_COMMANDS": "rows of `Needs.patterns`, which `setup_guard` matches in full",
+    "setup_command._FETCH_COMMANDS": "rows of `SetupInputs.patterns`, which `setup_guard` matches in full",
     "setup_command._NODE_INPUTS": "as above",
     "setup_inputs.compile": "as above",
-    "pip_command._INCLUDABLE_FILES": "as above",
-    "pip_command.REQUIREMENT_URL": "its two uses",
+    "requirement_file._INCLUDABLE_FILES": "as above",
+    "requirement_file.REQUIREMENT_URL": "its two uses",
 }
 """Patterns whose use the sweep cannot follow, and what uses them."""
 

@@ -19,11 +19,15 @@ from regreen.domain.environments import ReadText
 from regreen.domain.models import Failure
 
 _MOST_EDITS = 8
+_MOST_UNKNOWN = 100  # paths of the output that are looked for in folders
 _PLACE = re.compile(
-    r'(?:File "|^|[\s(])(?:/work/|\./)?([\w.@/-]{1,200}\.\w{1,6})(?:", line |[:(])(\d{1,6})',
+    r'(?:File "|^|[\s(])(?:/work/|\./)?([\w.@/-]{1,200}\.\w{1,6})(?:", line |(?: on)?,? line |[:(])(\d{1,6})',
     re.MULTILINE,
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{1,80}")
+# a path, an option, the name of a script: what is more than an identifier
+_WORD = re.compile(r"[\w$@.:/-]{2,80}")
+_QUOTED = re.compile(r"[`'\"‘“]([\w$@.:/-]{1,80})[`'\"’”]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ def propose_named_edits(
 ) -> list[EditedFiles]:
     """The files with the names replaced: in the lines that the failure names, then in the whole of their files."""
     found: list[EditedFiles] = []
-    text = re.sub(r"\x1b\[[0-9;]*m", "", output)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", output) + _write_failures(failures)
     places = find_named_lines(text, failures, paths)
     lines = {path: (read(path) or "").splitlines(keepends=True) for path in places}
     shown = "".join(
@@ -69,10 +73,13 @@ def propose_named_edits(
     edits = tuple(edit for edit in every if not edit.path)
     repaired = (
         _edit_named_lines(text, paths, read),
+        _add_named_imports(text, paths, read),
         _drop_unused_imports(text, paths, read),
         _lengthen_underlines(text, paths, read),
     )
     found += [one for one in repaired if one.texts]
+    if not any(edit.old in "".join(of_file) for edit in edits for of_file in lines.values()):
+        found += [one for one in [_edit_steps(edits, paths, read)] if one.texts]
     made: list[Mapping[str, str]] = []
     for everywhere in (False, True):
         changed = {
@@ -93,23 +100,32 @@ def propose_named_edits(
     return [*found, *(EditedFiles(texts, edits) for texts in made)]
 
 
+def _write_failures(failures: Sequence[Failure]) -> str:
+    """Failures with a place as lines of the form that most tools print, whatever form theirs had."""
+    placed = [one for one in failures if one.path and one.line and one.message]
+    return "".join(f"\n{one.path}:{one.line}: {one.message.splitlines()[0]}" for one in placed)
+
+
 def _find_edits(output: str, shown: str) -> Iterator[NamedEdit]:
     for row in _load_table()["named_edit"]:
         for match in re.finditer(row["pattern"], output):
-            new = match["new"].strip(".")
-            old = match.groupdict().get("old")
-            line = output[output.rfind("\n", 0, match.start()) + 1 : match.start("new")]
-            old = old or next(
-                filter(
-                    None, (_find_most_similar_identifier(new, source) for source in (line, shown))
-                ),
-                "",
-            )
+            old = match.groupdict().get("old") or ""
+            if "choices" in match.groupdict():
+                new = _find_most_similar_word(old, match["choices"])
+            else:
+                new = (
+                    match["new"].rstrip(".,:").removeprefix("." if match["new"][1:2] != "/" else "")
+                )
+                line = output[output.rfind("\n", 0, match.start()) + 1 : match.start("new")]
+                quoted = " ".join(_QUOTED.findall(line))
+                similar = (_find_most_similar_word(new, one) for one in (quoted, line, shown))
+                old = old or next(filter(None, similar), "")
             is_private = new.startswith("_") and not old.startswith("_")  # no successor
-            if old and old != new and not is_private:
+            if old and new and old != new and not is_private:
                 path = match.groupdict().get("path") or ""
                 words = {key: row[key] for key in ("cause", "asks") if key in row}
-                yield NamedEdit(old if path else old.strip("."), new, **words, path=path)
+                is_dotted = not path and re.fullmatch(r"[\w.]+", old)
+                yield NamedEdit(old.strip(".") if is_dotted else old, new, **words, path=path)
 
 
 def _replace_texts(
@@ -119,33 +135,112 @@ def _replace_texts(
     for edit in edits:
         ends = [path for path in paths if path == edit.path or path.endswith(f"/{edit.path}")]
         text = (changed.get(ends[0]) or read(ends[0])) if len(ends) == 1 else None
-        old = rf"(?<![\w./-]){re.escape(edit.old)}(?![\w/-])"
-        if text and (now := re.sub(old, lambda _: edit.new, text)) != text:  # noqa: B023 - called at once
+        if text and (now := _replace_word(text, edit)) != text:
             changed[ends[0]] = now
     return changed
+
+
+def _replace_word(text: str, edit: NamedEdit) -> str:
+    old = rf"(?<![\w./:$@-]){re.escape(edit.old)}(?![\w/:-]|\.\w)"
+    return re.sub(old, lambda _: edit.new, text)
+
+
+# Files that say what a check calls; few, or each would have to be read.
+_STEPS = re.compile(
+    r"(?:[^/]{1,255}/){0,30}(?:package\.json|(?:GNU)?[Mm]akefile|[Jj]ustfile|[Tt]askfile\.ya?ml|tox\.ini|noxfile\.py|tasks\.py|[^/]{0,255}\.(?:mk|sh|bash))"
+    r"|(?:bin|ci|scripts?|tools)/[^/.]*"
+)
+_MOST_STEPS = 100
+
+
+def _edit_steps(edits: Sequence[NamedEdit], paths: Collection[str], read: ReadText) -> EditedFiles:
+    """The one file of commands in which a name stands whose place no error names, with the other name."""
+    steps = sorted(path for path in paths if _STEPS.fullmatch(path))[:_MOST_STEPS]
+    for edit in edits:
+        changed = {
+            path: _replace_word(text, edit)
+            for path in steps
+            if edit.old in (text := read(path) or "")
+        }
+        changed = {path: text for path, text in changed.items() if text != read(path)}
+        if len(changed) == 1:
+            return EditedFiles(changed, (edit,))
+    return EditedFiles({}, ())
+
+
+def _add_named_imports(output: str, paths: Collection[str], read: ReadText) -> EditedFiles:
+    """The files with the imports that an error says are missing."""
+    texts: dict[str, str] = {}
+    made: list[NamedEdit] = []
+    for row in _load_table()["import_line"]:
+        for match in re.finditer(row["pattern"], output[-200_000:]):
+            line = match.expand(row["line"])
+            for path in _match_paths(match["path"], paths):
+                text = texts.get(path) or read(path) or ""
+                rows = text.splitlines(keepends=True)
+                if line in text.splitlines():
+                    continue
+                words = "from|import" if is_module(path) else line.split()[0]
+                like = rf"(?:{words})\s+(?!__future__)"
+                at = next((at for at, one in enumerate(rows) if re.match(like, one)), None)
+                rows.insert(_find_first_statement(path, text) if at is None else at, f"{line}\n")
+                texts[path] = "".join(rows)
+                made.append(NamedEdit("nothing", line, row["cause"], row["asks"]))
+    return EditedFiles(texts, tuple(made))
+
+
+def _find_first_statement(path: str, text: str) -> int:
+    """The number of lines before the first statement, the comments and the docstring of a module among them."""
+    tree = parse_python(text) if is_module(path) else None
+    if tree and tree.body and ast.get_docstring(tree, clean=False) is not None:
+        return tree.body[0].end_lineno or 0
+    return sum(1 for _ in takewhile(lambda one: one.startswith("#"), text.splitlines()))
+
+
+def _match_paths(named: str, paths: Collection[str]) -> tuple[str, ...]:
+    """The tracked file that a path of the output means, also one from a folder; none where several may be meant."""
+    name = named.removeprefix("/work/").removeprefix("./")
+    ends = [name] if name in paths else [path for path in paths if path.endswith(f"/{name}")]
+    return tuple(ends) if len(ends) == 1 else ()
 
 
 def _edit_named_lines(output: str, paths: Collection[str], read: ReadText) -> EditedFiles:
     """The files with each line that an error names written as the error says."""
     lines: dict[str, list[_MarkedLine]] = {}
     made: list[NamedEdit] = []
+    seen: set[tuple[str, ...]] = set()
     for row in _load_table()["line_edit"]:
         for match in re.finditer(row["pattern"], output[-200_000:]):
-            escape = re.escape(match.groupdict().get("old") or "")
+            groups = {key: text or "" for key, text in match.groupdict().items()}
+            escape = re.escape(groups.get("old", ""))
             old = re.compile(row["old"].replace("@OLD@", escape))
+            new = row["new"].replace("@NEW@", groups.get("new", "").replace("\\", r"\\"))
             named, at = match["path"].removeprefix("/work/").removeprefix("./"), int(match["line"])
-            ends = [path for path in paths if path == named or path.endswith(f"/{named}")]
-            for path in ends:
-                lines[path] = lines.get(path) or _mark_lines(read(path) or "")
-            edited = [(path, _edit_lines(row, old, lines[path][max(at - 1, 0) :])) for path in ends]
-            edited = [(path, now) for path, now in edited if now and at]
+            # a tool may say it twice; a name is declared once
+            said = (row["pattern"], row["old"], named, escape, row.get("once") or match["line"])
+            if said in seen:
+                continue
+            edited: list[tuple[str, list[_MarkedLine]]] = []
+            for path in [path for path in paths if path == named or path.endswith(f"/{named}")]:
+                rows = lines[path] = lines.get(path) or _mark_lines(read(path) or "")
+                indent = _read_last_indent(rows[: max(at - 1, 0)])
+                filled = {**row, "new": new.replace("@INDENT@", indent)}
+                if at and (now := _edit_lines(filled, old, rows[at - 1 :])):
+                    edited.append((path, now))
             if len(edited) == 1:
                 path, now = edited[0]
                 lines[path][at - 1 : at - 1 + len(now)] = now
                 made.append(NamedEdit(row["was"], row["now"], row["cause"], row.get("asks", "")))
+                seen.add(said)
     texts = {path: "".join(line for line, _ in rows) for path, rows in lines.items()}
     changed = {path: text for path, text in texts.items() if text != read(path)}
     return EditedFiles(changed, tuple(dict.fromkeys(made)))
+
+
+def _read_last_indent(rows: Sequence[_MarkedLine]) -> str:
+    return next(
+        (line[: len(line) - len(line.lstrip())] for line, _ in reversed(rows) if line.strip()), ""
+    )
 
 
 _MarkedLine = tuple[str, str]  # with a mark for each character, by the letters below
@@ -180,7 +275,7 @@ def _edit_lines(
         if (own := old.match(line)) is None:
             return []
         indent = own[0]
-        keeps = re.compile(row["keeps"])
+        keeps = re.compile(row.get("keeps", "(?!)"))
         block = list(takewhile(lambda one: one[0].startswith(indent) and one[0].strip(), lines))
         goes_on = [False, *(one.rstrip("\n").endswith("\\") for one, _ in block)]
         return [
@@ -191,7 +286,7 @@ def _edit_lines(
         ]
     now, of_now, at = "", "", 0
     for match in old.finditer(line, 0, len(marks.partition(_COMMENT)[0])):
-        mark = marks[match.start()]
+        mark = marks[match.start() : match.start() + 1] or _CODE  # the end of a last line
         if mark == row["within"][:1]:
             new = match.expand(row["new"])
             now += line[at : match.start()] + new
@@ -260,16 +355,19 @@ def _lengthen_underlines(output: str, paths: Collection[str], read: ReadText) ->
     return EditedFiles({x: y for x, y in texts.items() if y != read(x)}, (edit,))
 
 
-def _find_most_similar_identifier(name: str, text: str) -> str:
-    """The identifier of the text that is most like the name; empty if none is."""
-    words = list(dict.fromkeys(_IDENTIFIER.findall(text[-4000:])))
-    return next(
-        iter(difflib.get_close_matches(name, [one for one in words if one != name], 1, 0.75)), ""
-    )
+def _find_most_similar_word(name: str, text: str) -> str:
+    """The word of the text that is most like the name, an identifier if the name is one; empty if none is."""
+    kind, cutoff = (_IDENTIFIER, 0.75) if re.fullmatch(r"[\w.]+", name) else (_WORD, 0.6)
+    words = [one.rstrip(".:") for one in kind.findall(text[-4000:])]
+    near = [one for one in dict.fromkeys(words) if one != name]
+    return next(iter(difflib.get_close_matches(name, near, 1, cutoff)), "")
 
 
 def _apply_edits(line: str, edits: Sequence[NamedEdit]) -> str:
     for edit in edits:
+        if not re.fullmatch(r"[\w.]+", edit.old):
+            line = _replace_word(line, edit)
+            continue
         module, _, name = edit.new.rpartition(".")
         if module and name == edit.old:  # it moved: the import says from where
             line = re.sub(
@@ -349,20 +447,27 @@ def _find_bound_names(text: str) -> _BoundNames | None:
 def find_named_lines(
     output: str, failures: Sequence[Failure], paths: Collection[str]
 ) -> dict[str, set[int]]:
-    """The lines of tracked files that the failure names."""
+    """The lines of tracked files that the failure names, also by a path from a folder if it can mean one file only."""
     found: dict[str, set[int]] = {}
     named = [(frame.path, frame.line) for failure in failures for frame in failure.frames]
     named += [(failure.path, failure.line) for failure in failures if failure.path and failure.line]
     named += [(match[1], int(match[2])) for match in _PLACE.finditer(output[-200_000:])]
+    unknown = [path for path in dict(named) if path not in paths][:_MOST_UNKNOWN]
+    meant: dict[str, tuple[str, ...]] = {path: (path,) for path in dict(named) if path in paths}
+    meant |= {path: _match_paths(path, paths) for path in unknown}
     for path, line in named:
-        if path in paths and line:
-            found.setdefault(path, set()).add(line)
+        for tracked in meant.get(path, ()) if line else ():
+            found.setdefault(tracked, set()).add(line)
     return found
 
 
 @cache
 def _load_table() -> dict[str, list[dict[str, Any]]]:
-    return tomllib.loads((files("regreen.fixers") / "recipes/named_edits.toml").read_text())
+    table = tomllib.loads((files("regreen.fixers") / "recipes/named_edits.toml").read_text())
+    for row in table["line_edit"]:
+        for name, pattern in table["place"].items():
+            row["pattern"] = row["pattern"].replace(f"@{name}@", pattern)
+    return table
 
 
 @cache
