@@ -90,9 +90,9 @@ def find_functions(tree: ast.Module | None) -> dict[str, PythonFunction]:
 def pair_functions(file: PatchedFile) -> Iterator[tuple[str, PythonFunction, PythonFunction]]:
     """The functions that stand before and after the patch: name, before, after.
 
-    Those of one name in their order, from the last one back; the first one before also for what is then left over.
+    Definitions of one name are paired from the last backwards; surplus new ones are compared with the first old one.
     """
-    before, after = _group_functions(file.old_tree), _group_functions(file.new_tree)
+    before, after = group_functions(file.old_tree), group_functions(file.new_tree)
     for name in after:
         old, new = before.get(name, []), after[name]
         for place, node in enumerate(new, len(old) - len(new)):
@@ -100,7 +100,8 @@ def pair_functions(file: PatchedFile) -> Iterator[tuple[str, PythonFunction, Pyt
                 yield name, old[max(0, place)], node
 
 
-def _group_functions(tree: ast.Module | None) -> dict[str, list[PythonFunction]]:
+def group_functions(tree: ast.Module | None) -> dict[str, list[PythonFunction]]:
+    """Every function by its dotted name: a property and its setter share one, as do those of an `if` and its `else`."""
     found: dict[str, list[PythonFunction]] = {}
     for name, node in walk_functions(tree):
         found.setdefault(name, []).append(node)

@@ -15,7 +15,7 @@ from regreen.code.paths import is_document, is_test
 from regreen.code.python_calls import last_name
 from regreen.code.symbols import read_outline
 from regreen.domain.models import Failure
-from regreen.gate.facts import PythonFunction, find_nodes, walk_functions
+from regreen.gate.facts import PythonFunction, find_nodes, pair_functions, walk_functions
 from regreen.logs.ci_log import failure_kinds_in
 
 TAKES_BACK = frozenset({"revert", "shrink"})
@@ -184,14 +184,13 @@ def find_losses(
 
 def _find_outdated_docstrings(file: PatchedFile, came: PatchedFile | None) -> Iterator[str]:
     """Docstrings of the change that stay while what they describe is removed."""
-    was = dict(walk_functions(came.old_tree)) if came else {}
-    old = dict(walk_functions(file.old_tree))
-    for name, node in walk_functions(file.new_tree) if came else ():
-        documentation = ast.get_docstring(node)
-        if name in old and documentation and documentation == ast.get_docstring(old[name]):
-            is_new = name not in was or documentation != ast.get_docstring(was[name])
-            if is_new and ast.dump(node) != ast.dump(old[name]):
-                yield f"what the documentation of {name} says of it"
+    was = walk_functions(came.old_tree if came else None)
+    known = {(name, ast.get_docstring(node)) for name, node in was}
+    for name, old, node in pair_functions(file) if came else ():
+        text = ast.get_docstring(node)
+        is_new = text and text == ast.get_docstring(old) and (name, text) not in known
+        if is_new and ast.dump(node) != ast.dump(old):
+            yield f"what the documentation of {name} says of it"
 
 
 def _find_removed_words(file: PatchedFile) -> set[str]:

@@ -234,6 +234,25 @@ def test_a_new_credential_is_told_and_one_that_moves_is_not(
     assert find_sensitive_files(moved, ()) == []
 
 
+TWICE = f"""{SOURCE}
+
+class Nothing:
+    if __debug__:
+
+        def __eq__(self, other):
+            return True
+
+        def known(self):
+            return {{417: 496.23}}
+
+    else:
+
+        def __eq__(self, other):
+            return other is None
+
+        def known(self):
+            return {{}}
+"""
 NEW_TEST = TEST + "\n\ndef test_large():\n    assert price(1000, 0.07) == 1070\n"
 FINE: dict[str, tuple[PatchedFile, ...]] = {
     "mends the cause": (HONEST,),
@@ -246,6 +265,7 @@ FINE: dict[str, tuple[PatchedFile, ...]] = {
     "returns early for nothing": (source(BODY, "    if not amount:\n        return 0\n" + BODY),),
     "writes settings in another form": (change("conf/shop.yml", "rate: 0.2   \nitems:\n  - a\n\n\n", "rate: 0.2\nitems:\n  - a\n"),),
     "takes an address apart": (change("shop/prices.py", SOURCE, SOURCE.replace("import math\n", "import math\nfrom urllib.parse import unquote\n").replace(BODY, "    amount = float(unquote(str(amount)))\n" + BODY)),),
+    "leaves what is defined twice": (change("shop/prices.py", TWICE, TWICE.replace("math.floor", "math.ceil")),),
     "formats": (change("tests/test_prices.py", TEST, TEST.replace("assert price(10, 0) == 10", "assert (\n        price(10, 0) == 10\n    )")),),
 }  # fmt: skip
 

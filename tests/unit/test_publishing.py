@@ -201,6 +201,16 @@ def test_a_docstring_that_came_with_it_and_stays_is_no_longer_true(
     )
 
 
+def test_a_docstring_stays_true_of_the_definition_that_stays() -> None:
+    doc = '"""Runs it."""'
+    twice = f"if win:\n    def run():\n        {doc}\n        return 1\nelse:\n    def run():\n        {doc}\n        return 2\n"
+    without = PatchedFile("cli.py", twice.replace(doc, ""), twice)
+    elsewhere = PatchedFile("cli.py", f"{twice}x = y\n", f"{twice}x = z\n")
+    assert find_losses([elsewhere], [without], ()) == ()
+    first = PatchedFile("cli.py", twice, twice.replace("return 1", "return one"))
+    assert "what the documentation of run says of it" in find_losses([first], [without], ())
+
+
 def test_what_a_later_document_speaks_of_is_missed() -> None:
     rows = "def rows(given):\n    return given.get('page_size', 20)\n"
     change = PatchedFile("rows.py", rows, rows.replace("given.get('page_size', 20)", "20"))

@@ -17,7 +17,6 @@ from regreen.gate.facts import (
     documentation_nodes,
     evaluate_number,
     exclude_tests_and_documents,
-    find_functions,
     find_new_nodes,
     find_nodes,
     is_parsed,
@@ -173,12 +172,13 @@ def _pair_asserted_literals(tree: ast.Module | None) -> Iterator[tuple[set[str],
 
 def _find_new_constants(file: PatchedFile) -> Iterator[tuple[str, set[str]]]:
     """The new literals of each function, and of the module outside functions."""
-    before = find_functions(file.old_tree)
+    before: dict[str, Counter[str]] = {}
+    for name, node in walk_functions(file.old_tree):
+        literals = Counter(_literals_outside_docstrings(node))
+        before[name] = before.get(name, Counter()) | literals
     for name, node in walk_functions(file.new_tree):
-        gained = Counter(_literals_outside_docstrings(node)) - Counter(
-            _literals_outside_docstrings(before.get(name))
-        )
-        yield name, set(gained)
+        literals = Counter(_literals_outside_docstrings(node))
+        yield name, set(literals - before.get(name, Counter()))
     yield "the module", set(count_gained(file, _literals_outside_docstrings))
 
 

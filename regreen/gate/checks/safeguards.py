@@ -17,13 +17,13 @@ from regreen.gate.facts import (
     exclude_tests_and_documents,
     find_changed_products,
     find_nodes,
+    group_functions,
     is_parsed,
     list_parameters,
     number_settings,
     pair_functions,
     parse_number,
     read_settings,
-    walk_functions,
 )
 from regreen.gate.words import find_broken_rules, name_set, suffix_group, word_pattern
 
@@ -315,7 +315,7 @@ def check_declarations(files: Sequence[PatchedFile]) -> list[CheckReason]:
 
 
 def _find_removed_decorators_and_constraints(file: PatchedFile) -> Iterator[str]:
-    before, after = _functions_by_name(file.old_tree), _functions_by_name(file.new_tree)
+    before, after = group_functions(file.old_tree), group_functions(file.new_tree)
     for name, olds in before.items():
         news = after.get(name, [])
         if len(news) < len(olds):
@@ -328,14 +328,6 @@ def _find_removed_decorators_and_constraints(file: PatchedFile) -> Iterator[str]
                 was, now = argument.annotation, taken.get(argument.arg)
                 if was is not None and now is not None and _call_texts(was) - _call_texts(now):
                     yield f"{name} asks for another {argument.arg} ({ast.unparse(was)[:60]})"
-
-
-def _functions_by_name(tree: ast.Module | None) -> dict[str, list[PythonFunction]]:
-    """All functions by name: a property and its setter share one."""
-    found: dict[str, list[PythonFunction]] = {}
-    for name, node in walk_functions(tree):
-        found.setdefault(name, []).append(node)
-    return found
 
 
 def _count_decorators(nodes: Sequence[PythonFunction]) -> Counter[str]:

@@ -15,6 +15,7 @@ from regreen.gate.facts import (
     find_new_nodes,
     find_nodes,
     literal_parts,
+    pair_functions,
     walk_functions,
 )
 from regreen.gate.words import find_broken_rules, name_set
@@ -151,9 +152,11 @@ def _root_name(node: ast.expr) -> str:
 def find_odd_comparisons(file: PatchedFile) -> Iterator[CheckReason]:
     """New or weakened `__eq__` and similar methods, however they are written."""
     methods = name_set("comparison_methods")
-    before = {name: ast.dump(node) for name, node in walk_functions(file.old_tree)}
+    before = {node: old for _, old, node in pair_functions(file)}
     for name, node in walk_functions(file.new_tree):
-        if name.rsplit(".", 1)[-1] not in methods or before.get(name) == ast.dump(node):
+        old = before.get(node)
+        is_same = old is not None and ast.dump(old) == ast.dump(node)
+        if is_same or name.rsplit(".", 1)[-1] not in methods:
             continue
         body = drop_docstring(node.body)
         always = (
@@ -164,7 +167,7 @@ def find_odd_comparisons(file: PatchedFile) -> Iterator[CheckReason]:
         if always:
             what = "answers the same whatever is compared"
             yield CheckReason("special_case", f"{file.path}: {name} {what}", "deny")
-        elif name not in before and file.old is not None:
+        elif old is None and file.old is not None:
             what = "is new; it decides what the tests' == means"
             yield CheckReason("special_case", f"{file.path}: {name} {what}")
     for find, what in (
