@@ -79,6 +79,7 @@ class _Table:
     rules: Mapping[str, PatternRule]
     sources: Mapping[str, re.Pattern[str]]
     sanitizers: Mapping[str, re.Pattern[str]]
+    numbers: Mapping[str, re.Pattern[str]]
 
 
 @cache
@@ -86,14 +87,16 @@ def load_patterns() -> _Table:
     """The rules, with the languages that they have a query for."""
     table = resources.files("regreen.reviewers.analyzers.compiled").joinpath("code_patterns.toml")
     rows = tomllib.loads(table.read_text("utf-8"))
-    sources = {name: re.compile(text) for name, text in rows.pop("sources").items()}
-    sanitizers = {name: re.compile(text) for name, text in rows.pop("sanitizers").items()}
+    sources, sanitizers, numbers = (
+        {language: re.compile(text) for language, text in rows.pop(name).items()}
+        for name in ("sources", "sanitizers", "numbers")
+    )
     rules = {}
     for name, row in rows.items():
         # a query has escapes of its own: a backslash of a pattern stands for itself
         queries = {key: _BACKSLASH.sub(r"\\\\", row.pop(key)) for key in sources if key in row}
         rules[name] = PatternRule(**row, queries=queries)
-    return _Table(rules, sources, sanitizers)
+    return _Table(rules, sources, sanitizers, numbers)
 
 
 class CodePatterns:
@@ -630,17 +633,28 @@ def _is_shell_value(match: _Match) -> bool:
     """A value of the expression is a variable that is no number."""
     made = match.nodes["values"]
     made = made.named_children[0] if made.type == "reference_expression" else made
-    text = node_text(made)
-    values = made.child_by_field_name("arguments") if _JOINS_TEXT.match(text) else None
-    template = "" if values is None else "".join(text.split('"')[1:2])
-    verbs = {*re.findall(r"%[-+# 0,.\d]{0,20}([a-zA-Z])", template)}
-    if verbs and verbs <= {*"bcdeEfgGotxX"}:
-        return False
-    function = node_text(match.function)
-    declared = [names for pattern in _NUMBERS for names in pattern.findall(function)]
+    values = made.child_by_field_name("arguments") if _JOINS_TEXT.match(node_text(made)) else None
+    template = values.named_children[0] if values is not None and values.named_children else None
+    if template is not None and template.type.endswith(_STRING):
+        verbs = {*re.findall(r"%[-+# 0,.\d*\[\]$]{0,20}([a-zA-Z%])", node_text(template))}
+        if verbs and verbs <= {*"%bcdeEfgGotxX"}:
+            return False
+    declared = load_patterns().numbers[match.language].findall(_drop_texts(match.function))
     numbers = {*re.findall(r"\w+", " ".join(declared))}
     parts = _Match(match.language, {"hit": made, "values": values or made}, match.root)
     return _names_value(parts, lambda n: n in numbers or _HARMLESS_IN_SHELL.search(n))
+
+
+def _drop_texts(node: Node) -> str:
+    """The node's code with a space for each comment and each string."""
+    code, start = node.text or b"", node.start_byte
+    parts: list[bytes] = []
+    for inner in walk_nodes(node):
+        if inner.type.endswith(("comment", _STRING)) and inner.start_byte >= start:
+            parts.append(code[start - node.start_byte : inner.start_byte - node.start_byte])
+            start = inner.end_byte
+    parts.append(code[start - node.start_byte :])
+    return b" ".join(parts).decode("utf-8", "replace")
 
 
 def _is_made_of_values(match: _Match) -> bool:
@@ -651,18 +665,13 @@ def _is_made_of_values(match: _Match) -> bool:
         made = node.named_children[0] if node.type == "expression_list" else node
         joins = _JOINS_TEXT.match(node_text(made)) or made.type == "binary_expression"
         parts = _Match(match.language, {"hit": made, "values": made}, match.root)
-        if joins and '"' in node_text(node) and _is_shell_value(parts):
+        if joins and re.search(r'["`]', node_text(node)) and _is_shell_value(parts):
             return True
     return False
 
 
 _JOINS_TEXT = re.compile(r"fmt\.Sprintf\(|format!\(|String\.format\(")
-_NUMBERS = (
-    re.compile(r"\b((?:\w+, ?){0,9}\w+) (?:u?int\d*|float\d+|bool|time\.Duration)\b"),
-    re.compile(r"\b(\w+): ?&?(?:[iu](?:\d+|size)|f\d+|bool)\b"),
-    re.compile(r"\b(?:int|long|short|byte|float|double|boolean|Integer|Long) (\w+)"),
-)
-"""How a function declares a number, or what is as harmless in a command."""
+_STRING = "string_literal"
 _HARMLESS_IN_SHELL = re.compile(
     r"^[A-Z][A-Z0-9_]+$|^(?i:len|length|size|count|num|index|limit|offset|itoa|formatint|formatuint)$|(?i:quote|escape)"
 )
