@@ -196,8 +196,9 @@ def fix_failure(
         reason = f"the time was over before the failure was understood{doing}; give --max-minutes more, or --setup a quicker one"
         before = InitialFailure(job.trial.command_line, None)
         result = FixResult("out_of_budget", before=before, reason=reason)
-    setup = _format_setup(trial.asked or trial.setup or "")
-    return replace(result, seconds=now() - started, rev=git.resolve(job.rev), setup=setup)
+    return replace(
+        result, seconds=now() - started, rev=git.resolve(job.rev), setup=trial.setup_to_type
+    )
 
 
 def _fix_or_cancel(
@@ -318,11 +319,6 @@ def _with_earlier_deadline(stop: StopCondition, deadline: float) -> StopConditio
 
 def _format_minutes(seconds: float) -> str:
     return f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
-
-
-def _format_setup(setup: str) -> str:
-    """The setup as a person would type it."""
-    return "\n".join(line for line in setup.splitlines() if line.strip() not in {"", "cd /work"})
 
 
 def _find_merge_base(git: Git, job: FixJob, rev: str) -> str | None:

@@ -87,6 +87,13 @@ class Trial:
             return self.command[2]
         return shlex.join(self.command)
 
+    @property
+    def setup_to_type(self) -> str:
+        """The setup as a person types it: what the repository wrote, without what only enters the tree in the box."""
+        setup = self.setup if self.asked is None else self.asked
+        lines = [line.strip() for line in (setup or "").splitlines()]
+        return "\n".join(line for line in lines if line not in {"", "cd /work"})
+
     def read_overlay(self, rev: str, git: Git) -> Mapping[str, bytes]:
         """What is laid over a checkout of `rev`."""
         lacking = {p: data for p, data in self.carried.items() if git.tree_id(rev, p) is None}

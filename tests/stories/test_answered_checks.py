@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from regreen_playground.acts.actions import JobReport
 
@@ -81,7 +83,7 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     title, text = _answer(story, broken)
     assert title.startswith("This change broke it: ")
     assert text.count("**This change broke it**") == 1
-    assert "Repeat it: `regreen why --base" in text
+    assert "Reproduce: `regreen why --base" in text
     assert f"Draft #{draft.number} repairs `broken`" in text, "whichever workflow is first"
     title, text = _answer(story, sound)
     assert title.startswith("Flaky: ")
@@ -203,11 +205,16 @@ def test_an_approved_change_on_an_old_base_is_tried_with_todays_main(story: Stor
     title, text = _answer(story, coupons)
     assert title.startswith("Approved on a base 10 commits old; with today's main tests.test_coupons is red on head")  # fmt: skip
     assert "No module named" in text or "cannot import name 'total'" in text
-    fetch = "Repeat it: `git fetch origin refs/pull/{}/merge && regreen why --base "
-    assert fetch.format(coupons.raw.number) in text
+    again = re.search(
+        r"Reproduce: `git fetch origin (\w{40}) && regreen why --base \w{12} --head (\w{12})", text
+    )
+    assert again is not None
+    assert again[1].startswith(again[2]), (
+        "a ref of the merge would be another commit after the next push"
+    )
     title, text = _answer(story, readme)
     assert title == "Approved on a base 10 commits old; its tests pass with today's main"
-    assert fetch.format(readme.raw.number) in text
+    assert "Reproduce: `git fetch origin " in text
     assert [check.conclusion for check in story.state.checks_on(REPO, readme.raw.head_sha)] == ["success"]  # fmt: skip
 
 

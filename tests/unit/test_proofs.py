@@ -425,7 +425,7 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
     long = ProofResult("inconclusive", "the environment " * 20, (guard,))
     again = "regreen prove --base aaa --head bbb"
     for check in (proof_check("a" * 40, long, required=False, repeat=again), unproven_check("a" * 40, "no sandbox", again)):  # fmt: skip
-        assert f"<sub>Repeat it: `{again}`</sub>" in check.summary
+        assert f"<sub>Reproduce: `{again}`</sub>" in check.summary
     blind = TestProof(name, "pass", "pass", "not_discriminating", "green on both, and with `x` too")
     loose = ProofResult("not_discriminating", "green on both, and with `x` too", (blind,), mutants)
     assert proof_check("a" * 40, loose, required=True).conclusion == "failure"

@@ -395,11 +395,19 @@ def test_a_number_takes_its_noun() -> None:
     assert (count_noun(1, "box", "boxes"), count_noun(0, "box", "boxes")) == ("1 box", "0 boxes")
 
 
-@pytest.mark.parametrize(("command", "holds"), [("pytest", True), ("cd a\npytest", False)])
+@pytest.mark.parametrize(
+    ("command", "setup", "holds"),
+    [
+        ("pytest", "pip install -e .", True),
+        ("cd a\npytest", "", False),
+        ("pytest", "apt-get install x\npip install -e .", False),
+        ("pytest", "pip install " + "a " * 300, False),
+    ],
+)
 def test_an_opened_repair_names_a_command_only_where_its_text_has_one(
-    command: str, holds: bool
+    command: str, setup: str, holds: bool
 ) -> None:
-    fix = FixResult("fixed", before=InitialFailure(command, 1), rev="a" * 40)
+    fix = FixResult("fixed", before=InitialFailure(command, 1), rev="a" * 40, setup=setup)
     body = messages.fix_body(fix, "test", "", messages.fix_report(fix, "It works."), 2)
     said = "; its text has the command that reproduces it."
     assert (said in messages.fix_opened(7, "", body=body)) == holds
@@ -439,7 +447,7 @@ def test_a_package_that_broke_a_check_is_named_first_with_what_to_do() -> None:
     assert neutral == (
         "This check is neutral: it says why other checks failed, and blocks nothing even where it is required."
     )
-    assert repeat == "<sub>Repeat it: `regreen why -- pytest`</sub>"
+    assert repeat == "<sub>Reproduce: `regreen why -- pytest`</sub>"
 
 
 def test_an_approved_change_that_passes_says_so_first_and_how_to_repeat_it() -> None:
@@ -448,5 +456,5 @@ def test_an_approved_change_that_passes_says_so_first_and_how_to_repeat_it() -> 
     assert check.summary.partition("<details>")[0].split("\n\n")[:3] == [
         "**The tests of this change pass with `main` as it is now**, although its base is 40 commits old.",
         "The tests ran on GitHub's merge of this change with main as it is now.",
-        f"<sub>Repeat it: `{again}`</sub>",
+        f"<sub>Reproduce: `{again}`</sub>",
     ]

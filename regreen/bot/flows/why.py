@@ -140,9 +140,8 @@ class _RedCheck:
 
 def _repeat_command(base: str, head: str, trial: Trial) -> str:
     """The command that asks again, with what the repository itself wrote of a workflow's step."""
-    setup = trial.setup if trial.asked is None else trial.asked
     command = trial.command if trial.title is None else ("sh", "-c", trial.command_line)
-    return messages.reproduce_cause(base, head, setup, command)
+    return messages.reproduce_cause(base, head, trial.setup_to_type, command)
 
 
 def _explain_no_failure(of_branch: Sequence[WorkflowRun], sha: str) -> str:
@@ -254,8 +253,10 @@ class _WhyFlow:
             ).find_cause()
         page = self.services.job_page_url(self.job.record.id)
         repeat = _repeat_command(tip, merge, tests.trial)
-        if repeat:  # no ordinary clone has GitHub's merge
-            repeat = f"git fetch origin refs/pull/{pull.number}/merge && {repeat}"
+        if (
+            repeat
+        ):  # no ordinary clone has GitHub's merge, and its ref is another one after the next push
+            repeat = f"git fetch origin {merge} && {repeat}"
         check = messages.approval_check(self._sha, name, behind, found, repeat=repeat, page=page)
         self.job.check_cancelled()
         self.github.post_check_run(check)

@@ -24,6 +24,7 @@ CAUSE_CHECK = "regreen/why"
 _MAX_TITLE_CHARS = 140
 _MAX_SHOWN_RUNS = 12
 _MAX_COMMAND_CHARS = 600
+_REPEAT_START = "<sub>Reproduce: "
 # the cause that an answer is named after, where the failing checks have several
 _GRAVITY = ("change", "main", "world", "unknown", "neighbour", "infrastructure", "flaky")
 _HEADINGS = {
@@ -82,12 +83,15 @@ def format_cause(document: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *([f"  repeat it: regreen replay {capsule}"] if capsule else [])])
 
 
-def reproduce_cause(base: str, head: str, setup: str | None, command: Sequence[str]) -> str:
-    """The command that asks for a cause again on another machine; "" where it is too long for one."""
-    lines = [line.strip() for line in (setup or "").splitlines()]
-    prepared = "\n".join(line for line in lines if line not in {"", "cd /work"})
-    given = f" --setup {shlex.quote(prepared)}" if prepared else ""
-    text = f"regreen why --base {base[:12]} --head {head[:12]}{given} -- {shlex.join(command)}"
+def reproduce_cause(base: str, head: str, setup: str, command: Sequence[str]) -> str:
+    """The command that asks for a cause again on another machine; "" where no line holds it."""
+    return make_command(("why", "--base", base[:12], "--head", head[:12]), setup, command)
+
+
+def make_command(asked: Sequence[str], setup: str, command: Sequence[str]) -> str:
+    """`regreen` with what is asked of it, a setup and a command, as one line; "" where no line holds it."""
+    given = ("--setup", setup) if setup else ()
+    text = shlex.join(("regreen", *asked, *given, "--", *command))
     return text if len(text) <= _MAX_COMMAND_CHARS and "\n" not in text else ""
 
 
@@ -206,7 +210,12 @@ def _list_runs(runs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def describe_repetition(command: str) -> list[str]:
     """The line that says how a result is repeated; nothing where there is no command for it."""
-    return [f"<sub>Repeat it: {code_span(command, 700)}</sub>"] if command else []
+    return [f"{_REPEAT_START}{code_span(command, 700)}</sub>"] if command else []
+
+
+def has_repetition(text: str) -> bool:
+    """Whether a text has that line."""
+    return _REPEAT_START in text
 
 
 def _describe_rate(cause: Mapping[str, Any]) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 
 from regreen.bisect.report import render_markdown
 from regreen.bisect.result import Bisection
-from regreen.bot.messages.causes import describe_repetition
+from regreen.bot.messages.causes import describe_repetition, has_repetition, make_command
 from regreen.bot.messages.markup import (
     add_verdict,
     code_span,
@@ -29,7 +28,6 @@ from regreen.fixers.case import FixResult
 REPAIR_CHECK = "Regreen repair"
 REGRESSION_LABEL = "regression"
 _MAX_NAMED_FAILURES = 10
-_REPEAT_START = "<sub>Reproduce: "
 _WHY_NEUTRAL = "the check that failed decides, and this one only offers a repair"
 
 
@@ -60,26 +58,30 @@ def fix_body(fix: FixResult, step: str, url: str, report: str, origin: int | Non
 
 def fix_report(fix: FixResult, report: str) -> str:
     """What was tried and seen, and the command that does it again, where a line holds it."""
-    again = reproduce_fix(fix)
-    return f"{report}\n\n{_REPEAT_START}{code_span(again, 700)}</sub>" if again else report
+    return "\n\n".join([report, *describe_repetition(reproduce_fix(fix))])
 
 
 def reproduce_fix(fix: FixResult) -> str:
     """The command that makes the same repair in a clone of the repository; "" where no line holds it."""
     command = fix.before.command.strip()
-    if not fix.rev or not command or "\n" in command or len(command) > 300:
+    if not fix.rev or not command:
         return ""
-    setup = f" --setup {shlex.quote(fix.setup)}" if fix.setup and len(fix.setup) < 200 else ""
-    return f"regreen fix --rev {fix.rev[:12]}{setup} -- sh -c {shlex.quote(command)}"
+    return make_command(("fix", "--rev", fix.rev[:12]), fix.setup, ("sh", "-c", command))
 
 
 def fix_opened(number: int, cause: str, *, body: str = "", is_edited: bool = False) -> str:
-    """Where the patch is, and that its `body` repeats it if that is so; `is_edited`: somebody changed its text, which stays."""
+    """Where the patch is; says so if its text, `body`, has the command that reproduces it.
+
+    `is_edited`: somebody changed its title and text, which stay.
+    """
     cause = cause.rstrip(".")
     tail = f" {inline_prose(cause[:1].upper() + cause[1:])}." if cause else ""
     note = " Its title and text were edited, so they stay as they are." if is_edited else ""
-    again = _REPEAT_START in body and not is_edited
-    where = "; its text has the command that reproduces it" if again else ""
+    where = (
+        "; its text has the command that reproduces it"
+        if has_repetition(body) and not is_edited
+        else ""
+    )
     how = f"Review and merge #{number} if you agree, or close it{where}."
     return f"A verified patch is in #{number}, as a draft.{note}{tail} {how}"
 
@@ -191,11 +193,12 @@ def bisection_body(
 def reproduce_bisection(bisection: Bisection) -> str:
     """The command that makes the same bisection in a clone of the repository; "" where no line holds it."""
     command, span = bisection.command.strip(), bisection.range
-    if not command or "\n" in command or len(command) > 300:
+    if not command:
         return ""
-    good = f" --good {span.good[:12]}" if span.good else ""
-    slower = f" --slower {bisection.slower:g}" if bisection.slower else ""
-    return f"regreen bisect{good} --bad {span.bad[:12]}{slower} -- sh -c {shlex.quote(command)}"
+    good = ("--good", span.good[:12]) if span.good else ()
+    slower = ("--slower", f"{bisection.slower:g}") if bisection.slower else ()
+    asked = ("bisect", *good, "--bad", span.bad[:12], *slower)
+    return make_command(asked, "", ("sh", "-c", command))
 
 
 def describe_culprit_pull(number: int, author: str) -> str:
