@@ -403,7 +403,6 @@ def assemble_bisection(
         if (observation := _make_observation(judge, run, reused=reused)).outcome != "untestable"
         or not run.elsewhere
     )
-    later_runs = _list_later_runs(session, outcome, log, judge)
     untestable = tuple(
         dict.fromkeys(
             observation.sha for observation in observations if observation.outcome == "untestable"
@@ -429,11 +428,12 @@ def assemble_bisection(
             seconds,
             signature=wanted,
             notes=notes,
-            later_runs=later_runs,
+            later_runs=_list_later_runs(None, log, judge),
         )
     history = session.history
     best, probability = session.state.likeliest_commit()
     blamed = best if outcome == "found" else BEFORE_RANGE
+    culprit = history.shas[blamed] if blamed != BEFORE_RANGE else None
     merge = history.merged_by(blamed) if blamed != BEFORE_RANGE else None
     credible = (
         session.state.credible_set(confidence)
@@ -445,7 +445,7 @@ def assemble_bisection(
     nowhere = {"none": session.state.none, "before": session.state.before}
     return Bisection(
         outcome,
-        _make_culprit(git, history.shas[blamed]) if blamed != BEFORE_RANGE else None,
+        _make_culprit(git, culprit) if culprit else None,
         calibrate_probability(nowhere.get(outcome, probability)),
         tuple(Suspect(history.shas[at], stated[at]) for at, _ in credible),
         verified,
@@ -462,17 +462,14 @@ def assemble_bisection(
         signature=wanted,
         notes=notes,
         narrowing=tuple(session.narrowing),
-        later_runs=later_runs,
+        later_runs=_list_later_runs(culprit, log, judge),
     )
 
 
 def _list_later_runs(
-    session: BisectSession | None, outcome: BisectionOutcome, log: RunLog, judge: FailureJudge
+    culprit: str | None, log: RunLog, judge: FailureJudge
 ) -> tuple[Observation, ...]:
     """The runs that the search does not count; those without a commit that is not the culprit stand apart."""
-    culprit = None
-    if session is not None and outcome == "found":
-        culprit = session.commit_at(session.state.likeliest_commit()[0])
     runs = [
         replace(
             _make_observation(judge, run, part=part if reverted in {None, culprit} else "suspect"),
