@@ -222,9 +222,10 @@ def _describe_bisection(body: Mapping[str, Any]) -> str:
         return str(next(iter(body.get("notes") or ()), ""))
     sure = f" ({share:.1%})" if isinstance(share, float) else ""
     package: Mapping[str, Any] = _as_mapping(body.get("dependency"))
-    name = str(package.get("name"))
-    upgrade = PackageUpgrade(name, package.get("old"), package.get("new"))
-    moved = f"{upgrade}, in " if package else ""
+    moved = ""
+    if package:
+        name = str(package.get("name"))
+        moved = f"{PackageUpgrade(name, package.get('old'), package.get('new'))}, in "
     return f"{moved}{str(culprit.get('sha', ''))[:12]} {culprit.get('subject', '')} by {culprit.get('author', '')}{sure}"
 
 

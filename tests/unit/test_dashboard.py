@@ -418,24 +418,22 @@ def test_a_reviews_page_cuts_only_a_size_that_its_column_shows(store: Database) 
         {"path": "c.ts", "text": "renamed from old.ts, +6 -3", "added": 6, "removed": 3},
         {"path": "d.md", "text": "+3 -1", "added": 3, "removed": 1},
     ]
+    # As a walkthrough was stored before it held the counts.
     before = [
-        {
-            "path": "e.py",
-            "text": "adds `f`; changes `g`; +1 -0",
-        },  # as it was stored before the counts were
+        {"path": "e.py", "text": "adds `f`; changes `g`; +1 -0"},
         {"path": "f.py", "text": "adds `h`; +2 -0"},
     ]
     for job, steps in (("j", sized), ("k", before)):
         document = ResultDocument("review", "o/r", 1, f"1@{job}", job, _NOW, {"walkthrough": steps})
         store.save_document(document)
     assert _touched_rows(_operator(store).get("/jobs/j").text) == [
-        "c.ts +6 -3 renamed from old.ts none not measured",
-        "d.md +3 -1 none not measured",
+        "c.ts +6 -3 renamed from old.ts none",
+        "d.md +3 -1 none",
     ]
     shown = _operator(store).get("/jobs/k").text
     assert _touched_rows(shown) == [
-        "e.py adds f; changes g; +1 -0 none not measured",
-        "f.py adds h; +2 -0 none not measured",
+        "e.py adds f; changes g; +1 -0 none",
+        "f.py adds h; +2 -0 none",
     ]
     assert 'class="size"' not in shown
 
