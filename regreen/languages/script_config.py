@@ -173,11 +173,10 @@ class PartialTypes:
         """Whether this is such a type: as this file or an import of it declares it, otherwise as any file does."""
         declaring = self._paths_declaring_types.get(name, [])
         module = self._parse(path, self._sources.get(path, b"")) if declaring else None
-        imports = [i for i in (module.imports if module else ()) if i.local and i.name == name]
-        near = [
-            p for p in (path, *(self._resolve(i.source, path) for i in imports)) if p in declaring
-        ]
-        return any(self._rests_on_unknown(name, p) for p in near[:1] or [path, *declaring][:10])
+        imports = module.imports if module and path not in declaring else ()
+        places = [(i.local, path) for i in imports if i.local and i.name == name]
+        anywhere = [(name, p) for p in ([path] if path in declaring else [path, *declaring])]
+        return any(self._rests_on_unknown(*place) for place in places or anywhere[:10])
 
     @cached_property
     def _paths_declaring_types(self) -> dict[str, list[str]]:

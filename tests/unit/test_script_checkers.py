@@ -288,6 +288,8 @@ def test_a_type_that_rests_on_one_of_a_package_is_known_in_part(
         ("import type { Props as P } from './own';\n", False),
         ("import { Props } from './part';\n", True),
         ("import { Props } from './passed';\n", True),
+        ("import { Props } from './barrel';\n", False),
+        ("import { Props as P } from './all';\n", False),
         ("import { make } from './part';\n", True),
     ],
 )
@@ -296,6 +298,8 @@ def test_a_type_of_the_same_name_elsewhere_is_another_one(code: str, is_partial:
         "own.ts": b"export interface Props { name: string }\n",
         "part.ts": b"import { BP } from 'kit';\nexport interface Props extends BP { id: number }\n",
         "passed.ts": b"export { Props } from './part';\n",
+        "barrel.ts": b"export { Props } from './own';\n",
+        "all.ts": b"export * from './barrel';\n",
         "use.ts": code.encode(),
     }
     assert PartialTypes(sources, [*sources], {}).is_partial("Props", "use.ts") is is_partial
