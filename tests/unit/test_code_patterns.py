@@ -167,6 +167,8 @@ def test_a_lock_that_is_gone_with_its_declaration_is_not_missed(tmp_path: Path) 
         ("&p.n[i]", "p.n[i].Load()", 0),
         ("&p.n", "p.n", 1),
         ("&p.n", "p.n + cache.Load(p)", 1),
+        ("&p.n) + atomic.LoadInt64(&p.m", "p.n.Load() + p.m.Load()", 0),
+        ("&p.n) + atomic.LoadInt64(&p.m", "p.n.Load() + p.m", 1),
     ],
 )
 def test_a_value_whose_type_became_atomic_lost_nothing(

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from regreen.code.diff import FileChange
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _MIN_KEPT = 0.5
 """The share of the lines before that must still be there."""
 _MAX_ADDED_LINES = 6
+_MAX_REMOVED_CALLS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,21 +200,20 @@ def _find_dropped_safeguards(pair: _Pair, moved: set[str]) -> Iterator[Claim]:
         pattern = row.patterns.get(pair.language)
         if not pattern:
             continue
-        was = re.search(pattern, "\n".join(pair.removed))
-        instead = row.instead.replace("{name}", (was and was.groupdict().get("name")) or r"\w+")
-        if (
-            was is None
-            or re.search(pattern, pair.after)
-            or (row.stays and not re.search(row.stays, pair.after))
-            or (instead and re.search(instead, "\n".join(pair.added)))
-        ):
+        if re.search(pattern, pair.after) or (row.stays and not re.search(row.stays, pair.after)):
             continue
-        if any(_squeeze(was[0]) in line for line in moved) or _is_undeclared(was[0], pair.file):
-            continue
-        words = {"what": was[0].rstrip("("), "function": pair.name.rpartition(".")[2]}
-        yield _make_claim(
-            pair, rule, row.severity, row.title.format(**words), row.why, row.confidence
-        )
+        removed, added = "\n".join(pair.removed), "\n".join(pair.added)
+        for was in islice(re.finditer(pattern, removed), _MAX_REMOVED_CALLS):
+            what, name = was[0], was.groupdict().get("name")
+            instead = row.instead.replace("{name}", name or r"\w+")
+            if instead and re.search(instead, added):
+                continue
+            if any(_squeeze(what) in line for line in moved) or _is_undeclared(what, pair.file):
+                continue
+            words = {"what": what.rstrip("("), "function": pair.name.rpartition(".")[2]}
+            title = row.title.format(**words)
+            yield _make_claim(pair, rule, row.severity, title, row.why, row.confidence)
+            break
 
 
 def _is_undeclared(safeguard: str, file: FileChange) -> bool:
