@@ -177,6 +177,15 @@ def test_what_is_missing(output: str, missing: list[MissingDistribution]) -> Non
     assert list(find_missing_distributions(output, ["pkg/__init__.py"])) == missing
 
 
+@pytest.mark.parametrize(
+    ("folder", "count"), [("backend", 0), ("examples", 1), ("tests", 1), ("vendor", 1)]
+)
+def test_a_module_that_only_an_example_has_is_missing(folder: str, count: int) -> None:
+    output = "ModuleNotFoundError: No module named 'yaml'"
+    found = find_missing_distributions(output, [f"{folder}/yaml/__init__.py", "pkg/__init__.py"])
+    assert len(found) == count
+
+
 YAML = [MissingDistribution("PyYAML", "yaml")]
 
 

@@ -189,13 +189,13 @@ def _find_install_hints(output: str) -> Iterator[MissingDistribution]:
 
 
 def is_own_module(top: str, paths: Sequence[str]) -> bool:
-    """Whether the repository itself has the module, in whatever folder outside of a package: an index may have a release of it."""
+    """Whether the repository has the module, at a place that can be imported from; an index may have a release of it."""
     return any(
         top_module(path.removeprefix("src/")) == top
         or path.startswith((f"{top}/", f"src/{top}/", f"lib/{top}/"))
         or (
             path.endswith(f"/{top}/__init__.py")
-            and not (is_test(path) or is_vendored(path))
+            and not (is_test(path) or is_vendored(path) or is_example(path))
             and not any(
                 f"{above}/__init__.py" in paths for above in PurePosixPath(path).parents[1:]
             )
