@@ -874,7 +874,7 @@ class _Proof:
         same = [call for call in common if old[call] == new[call]]
         named = len({call.partition("(")[0] for call in same})
         compared = f", and {len(same)} made-up calls of {named} changed functions give the same"
-        compared += "; calls past 60,000 characters were not compared" if left_out else ""
+        compared += "; the calls past the limit were not compared" if left_out else ""
         return compared if same else "", differing
 
     def _run_calls(self, rows: Sequence[Mapping[str, Any]], rev: str) -> CommandRun:

@@ -685,7 +685,8 @@ def test_made_up_calls_that_give_too_much_are_left_out_and_that_is_said(
     names = [f"f{number}" for number in range(functions)]
     text = "".join(f"def {name}(a: str, b: int):\n    return '\u00e9' * 200\n" for name in names)
     row = {"path": "m.py", "modules": ["m"], "calls": [], "constants": []}
-    rows = [{**row, "function": name} for name in names]
+    text += "def last(a: str):\n    open('called', 'w').close()\n"
+    rows = [{**row, "function": name} for name in (*names, "last")]
     command, files = PYTHON_TESTS.call_functions((sys.executable,), rows, 20)
     for name, data in {**files, "m.py": text.encode()}.items():
         (tmp_path / name).write_bytes(data)
@@ -694,3 +695,4 @@ def test_made_up_calls_that_give_too_much_are_left_out_and_that_is_said(
     assert told == is_cut
     assert all(call in str(sorted(calls)) for call in ("f0('a', ", "f0('0', "))
     assert (len(calls) < 20 * functions) == is_cut
+    assert (tmp_path / "called").exists() != is_cut

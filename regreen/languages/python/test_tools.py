@@ -34,6 +34,10 @@ REFUSED_SECTION = "[pytest] section in setup.cfg files is no longer supported"
 # The project's own environment where uv or venv made one, else the box's.
 _OWN_PYTHON = 'if [ -x .venv/bin/python ]; then exec .venv/bin/python "$@"; fi; exec python "$@"'
 _CALLS_PROGRAM = ".regreen-calls.py"
+_MAX_CALLS_CHARACTERS = 60_000
+_CALLS_OUTPUT = re.compile(
+    rf"(?m)^regreen-calls (cut|all) (\{{[^\n]{{0,{_MAX_CALLS_CHARACTERS}}}\}})$"
+)
 _PROGRAMS = files("regreen.languages.python").joinpath("box_programs")
 
 
@@ -165,7 +169,8 @@ class PythonTestTools:
         self, python: Sequence[str], rows: Sequence[Mapping[str, Any]], seconds: float
     ) -> tuple[tuple[str, ...], Mapping[str, bytes]]:
         """The command that calls functions with made-up arguments, and the files that it needs in the tree."""
-        spec = json.dumps({"functions": rows, "seconds": seconds})
+        limits = {"seconds": seconds, "characters": _MAX_CALLS_CHARACTERS}
+        spec = json.dumps({"functions": rows, **limits})
         program = _PROGRAMS.joinpath("generated_calls.py").read_bytes()
         files = {_CALLS_PROGRAM: program, f"{_CALLS_PROGRAM}.json": spec.encode()}
         called = (*(python or ("python",)), _CALLS_PROGRAM, f"{_CALLS_PROGRAM}.json")
@@ -173,7 +178,7 @@ class PythonTestTools:
 
     def read_calls(self, output: str) -> tuple[dict[str, str], bool]:
         """What each call of `call_functions` gave, and whether some are left out; the text is foreign, its last line counts."""
-        found = re.findall(r"(?m)^regreen-calls (cut|all) (\{[^\n]{0,60000}\})$", output)
+        found = _CALLS_OUTPUT.findall(output)
         word, text = found[-1] if found else ("all", "{}")
         try:
             calls = json.loads(text)
