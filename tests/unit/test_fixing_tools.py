@@ -227,3 +227,10 @@ def test_hooks_leave_the_files_as_they_want_them(command: str) -> None:
 )
 def test_a_lock_is_written_by_the_tool_that_the_setup_calls(setup: str, script: str) -> None:
     assert call_tool_as_in_setup("pnpm lock", setup) == script
+
+
+def test_shellchecks_own_patch_is_applied_with_the_files_of_the_call() -> None:
+    said = "  https://www.shellcheck.net/wiki/SC2086 -- Double quote to prevent globbing ..."
+    (found,) = find_compiler_remedies(said, ["make lint", "cd ci\nshellcheck -x a.sh"])
+    assert found.script == "(cd ci/\nshellcheck -x a.sh -f diff | patch -s -N -p1\n)"
+    assert found.approval is not None

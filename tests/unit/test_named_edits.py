@@ -54,12 +54,13 @@ BLOCK = "all:\n    if x; then \\\n        echo a; \\\n    fi\n  foo = 1\n"
 DIRECTIVES = "all:\n    a\n    ifdef X\n    if [ x ]; then \\\n    a; \\\n    else \\\n    a; \\\n    fi\n    else\n    b\n    endif\n"
 WARNED = 'a.py:1: SyntaxWarning: "{}" with \'int\' literal. Did you mean "=="?'
 SYNTAX = '  File "/work/a.py", line 1\n    x\n    ^\nSyntaxError: {}'
+NODE = "file:///work/a.mjs:1\nx\n^\n\n"
 INDENT = '  File "/work/a.py", line 3\n    y = 2\nIndentationError: unexpected indent'
 PERL = "".join(
     f'Global symbol "${name}" requires explicit package name (did you forget to declare "my ${name}"?) at a.pl line {line}.\n'
     for name, line in (("x", 1), ("x", 1), ("y", 2), ("y", 3))
 )
-GUESSED = ("'print'", "never closed", "unterminated", "a comma?", "parenthesized", "indent", "not used", "unused", "Global", "forg", "===")  # fmt: skip
+GUESSED = ("'print'", "never closed", "unterminated", "a comma?", "parenthesized", "indent", "not used", "unused", "Global", "forg", "===", "Maybe you meant", "default for", "require")  # fmt: skip
 WARNED_TWICE = "".join(
     f"a.py:2: SyntaxWarning: invalid escape sequence '\\{one}'\n" for one in "dw"
 )
@@ -110,6 +111,11 @@ BLANK = '  File "/work/a.py", line 1\n    x = 1\n     ^\nSyntaxError: invalid no
         (SYNTAX.format("unterminated string literal (detected at line 1)"), "a.py", 'x = f("a", \'b)\n', 'x = f("a", \'b\')\n'),
         (SYNTAX.format("invalid syntax. Perhaps you forgot a comma?"), "a.py", "    1  # one\n", "    1,  # one\n"),
         (INDENT, "a.py", "x = 1\n\n    y = 2\n    z = 3\n", "x = 1\n\ny = 2\nz = 3\n"),
+        ("A.java:1: error: ';' expected", "src/A.java", "    return a // b\n", "    return a; // b\n"),
+        (SYNTAX.format("invalid syntax. Maybe you meant '==' or ':=' instead of '='?"), "a.py", "if x = f(a=1):\n", "if x == f(a=1):\n"),
+        ('a.py:1: error: Incompatible default for parameter "x" (default has type "None", parameter has type "dict[str, int]")', "a.py", "def f(y: int, x: dict[str, int] = None, *z):\n", "def f(y: int, x: dict[str, int] | None = None, *z):\n"),
+        (NODE + "ReferenceError: require is not defined in ES module scope, you can use import instead\n", "a.mjs", "const { a } = require('b');\n", "import { a } from 'b';\n"),
+        (NODE + "SyntaxError: Named export 'a' not found. The requested module './b.cjs' is a CommonJS module\nCommonJS modules can be imported, for example using:\n\nimport pkg from './b.cjs';\nconst { a } = pkg;\n\n", "a.mjs", "import { a } from './b.cjs';\n", "import pkg from './b.cjs';\nconst { a } = pkg;\n"),
         ("a.js:1:7: Expected '===' and instead saw '=='.", "a.js", "x == y && y === z\n", "x === y && y === z\n"),
         ("Makefile:2: *** missing separator.  Stop.", "Makefile", DIRECTIVES, DIRECTIVES.replace("    a", "\ta").replace("    if [", "\tif [").replace("    else \\", "\telse \\").replace("    fi", "\tfi").replace("    b", "\tb")),
         ("Makefile:2: *** missing separator.  Stop.", "Makefile", BLOCK, BLOCK.replace("    if", "\tif").replace("        echo", "\t    echo").replace("    fi", "\tfi")),
