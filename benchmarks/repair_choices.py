@@ -39,6 +39,7 @@ SETS = {
     "mechanical-fifth": mechanical_unseen_cases.FIFTH,
     "mechanical-sixth": mechanical_unseen_cases.SIXTH,
     "mechanical-seventh": mechanical_unseen_cases.SEVENTH,
+    "mechanical-eighth": mechanical_unseen_cases.EIGHTH,
     "callers": caller_cases.DEVELOPMENT,
     "callers-fresh": caller_cases.FRESH,
 }  # fmt: skip
