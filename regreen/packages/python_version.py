@@ -131,7 +131,7 @@ def convert_poetry_bounds(wanted: str) -> str:
 
 
 def _convert_poetry_bound(wanted: str) -> str:
-    match = re.fullmatch(r"\s*([\^~]?)\s*(\d++(?>(?:\.\d++)*))(\.\*)?\s*", wanted)
+    match = re.fullmatch(r"([\^~]?)\s{0,9}(\d++(?>(?:\.\d++)*))(\.\*)?", wanted.strip())
     if match is None:
         return "" if wanted.strip() == "*" else wanted.strip()
     sign, version, rest = match.groups(default="")
