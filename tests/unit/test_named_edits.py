@@ -30,6 +30,10 @@ from regreen.languages.python.dependencies import make_search_script, move_impor
         ("FieldError: Cannot resolve keyword 'title_' into field. Choices are: id, price, title", "x(title_=1)", "x(title=1)", True),
         ("error: argument --color: invalid choice: 'alwas' (choose from 'never', 'always')", "x('alwas')", "x('always')", True),
         ("TemplateSyntaxError: Encountered unknown tag 'endfro'. Jinja was looking for the following tags: 'endfor' or 'else'.", "{% endfro %}", "{% endfor %}", True),
+        ("error: Cannot query field \"pricee\" on type \"Item\". Did you mean \"price\"?\n\na.py:1:5", "pricee(1)", "price(1)", True),
+        ("Error: An input variable with the name \"shop_nam\" has not been declared. Did you mean\n\"shop_name\"?", "var.shop_nam", "var.shop_name", True),
+        ('error: "str" has no attribute "uppr"; maybe "upper" or "lower"?', "x.uppr()", "x.upper()", True),
+        ("PytestDeprecationWarning: @pytest.yield_fixture is deprecated.\nUse @pytest.fixture instead; they are the same.", "@pytest.yield_fixture", "@pytest.fixture", False),
         ("DeprecationWarning: Please use assertEqual instead.", "self.assertEquals(1, 1)", "self.assertEqual(1, 1)", False),
         ("The `dict` method is deprecated; use `model_dump` instead.", "dict(x.dict())", "dict(x.model_dump())", False),
         ("FutureWarning: applymap() is deprecated, please use map instead", "t.applymap(str)", "t.map(str)", False),
@@ -60,7 +64,7 @@ PERL = "".join(
     f'Global symbol "${name}" requires explicit package name (did you forget to declare "my ${name}"?) at a.pl line {line}.\n'
     for name, line in (("x", 1), ("x", 1), ("y", 2), ("y", 3))
 )
-GUESSED = ("'print'", "never closed", "unterminated", "a comma?", "parenthesized", "indent", "not used", "unused", "Global", "forg", "===", "Maybe you meant", "default for", "require")  # fmt: skip
+GUESSED = ("'print'", "never closed", "unterminated", "a comma?", "parenthesized", "unexpected indent", "not used", "unused", "Global", "forg", "===", "Maybe you meant", "default for", "require", "or ',' expected")  # fmt: skip
 WARNED_TWICE = "".join(
     f"a.py:2: SyntaxWarning: invalid escape sequence '\\{one}'\n" for one in "dw"
 )
@@ -111,6 +115,9 @@ BLANK = '  File "/work/a.py", line 1\n    x = 1\n     ^\nSyntaxError: invalid no
         (SYNTAX.format("unterminated string literal (detected at line 1)"), "a.py", 'x = f("a", \'b)\n', 'x = f("a", \'b\')\n'),
         (SYNTAX.format("invalid syntax. Perhaps you forgot a comma?"), "a.py", "    1  # one\n", "    1,  # one\n"),
         (INDENT, "a.py", "x = 1\n\n    y = 2\n    z = 3\n", "x = 1\n\ny = 2\nz = 3\n"),
+        ("A.java:1: error: ')' or ',' expected", "src/A.java", "    return max(a, b; // c\n", "    return max(a, b); // c\n"),
+        (SYNTAX.format("invalid character '“' (U+201C)"), "a.py", "x = “a”  # “b”\n", 'x = "a"  # “b”\n'),
+        (INDENT.replace("IndentationError: unexpected indent", "TabError: inconsistent use of tabs and spaces in indentation"), "a.py", "if x:\n    if y:\n\ty = '\t'\n\t\tz\n", "if x:\n    if y:\n        y = '\t'\n                z\n"),
         ("A.java:1: error: ';' expected", "src/A.java", "    return a // b\n", "    return a; // b\n"),
         (SYNTAX.format("invalid syntax. Maybe you meant '==' or ':=' instead of '='?"), "a.py", "if x = f(a=1):\n", "if x == f(a=1):\n"),
         ('a.py:1: error: Incompatible default for parameter "x" (default has type "None", parameter has type "dict[str, int]")', "a.py", "def f(y: int, x: dict[str, int] = None, *z):\n", "def f(y: int, x: dict[str, int] | None = None, *z):\n"),
@@ -198,6 +205,8 @@ def test_a_statement_that_prints_elsewhere_stays() -> None:
     ("said", "old", "new"),
     [
         ('Error: unknown command "isssuee" for "gh"\n\nDid you mean this?\n\tissue\n', "isssuee", "issue"),
+        ("error: no such command: `chekk`\n\nhelp: a command with a similar name exists: `check`\n", "chekk", "check"),
+        ("Unknown rule chekk-all. Did you mean check-all?\n", "chekk-all", "check-all"),
         ("error: no such option: --verbos. Did you mean --verbose?", "--verbos", "--verbose"),
     ],
 )  # fmt: skip

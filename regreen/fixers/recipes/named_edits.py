@@ -19,9 +19,10 @@ from regreen.domain.environments import ReadText
 from regreen.domain.models import Failure
 
 _MOST_EDITS = 8
+_CONTEXT = 600  # characters before what stands for a name, in which the name may be
 _MOST_UNKNOWN = 100  # paths of the output that are looked for in folders
 _PLACE = re.compile(
-    r'(?:File "|^|[\s(])(?:/work/|\./)?([\w.@/-]{1,200}\.\w{1,6})(?:", line |(?: on)?,? line |[:(])(\d{1,6})',
+    r'(?:File "|^|[\s(])(?:/work/|\./)?([\w.@/-]{1,200}\.\w{1,12})(?:", line |(?: on)?,? line |[:(])(\d{1,6})',
     re.MULTILINE,
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{1,80}")
@@ -116,9 +117,12 @@ def _find_edits(output: str, shown: str) -> Iterator[NamedEdit]:
                 new = (
                     match["new"].rstrip(".,:").removeprefix("." if match["new"][1:2] != "/" else "")
                 )
-                line = output[output.rfind("\n", 0, match.start()) + 1 : match.start("new")]
-                quoted = " ".join(_QUOTED.findall(line))
-                similar = (_find_most_similar_word(new, one) for one in (quoted, line, shown))
+                before = output[max(0, match.start() - _CONTEXT) : match.start("new")].splitlines()[
+                    -4:
+                ]
+                line, near = before[-1], "\n".join(before)
+                sources = (_join_quoted(line), line, _join_quoted(near), shown, near)
+                similar = (_find_most_similar_word(new, source) for source in sources)
                 old = old or next(filter(None, similar), "")
             is_private = new.startswith("_") and not old.startswith("_")  # no successor
             if old and new and old != new and not is_private:
@@ -145,9 +149,9 @@ def _replace_word(text: str, edit: NamedEdit) -> str:
     return re.sub(old, lambda _: edit.new, text)
 
 
-# Files that say what a check calls; few, or each would have to be read.
+# Files that say what a check calls, and how it is configured; few, or each would have to be read.
 _STEPS = re.compile(
-    r"(?:[^/]{1,255}/){0,30}(?:package\.json|(?:GNU)?[Mm]akefile|[Jj]ustfile|[Tt]askfile\.ya?ml|tox\.ini|noxfile\.py|tasks\.py|[^/]{0,255}\.(?:mk|sh|bash))"
+    r"(?:[^/]{1,255}/){0,30}(?:package\.json|(?:GNU)?[Mm]akefile|[Jj]ustfile|[Tt]askfile\.ya?ml|tox\.ini|noxfile\.py|tasks\.py|\.[\w-]{1,80}rc|[^/]{0,255}\.(?:mk|sh|bash|json|ya?ml|toml|ini|cfg))"
     r"|(?:bin|ci|scripts?|tools)/[^/.]*"
 )
 _MOST_STEPS = 100
@@ -155,7 +159,8 @@ _MOST_STEPS = 100
 
 def _edit_steps(edits: Sequence[NamedEdit], paths: Collection[str], read: ReadText) -> EditedFiles:
     """The one file of commands in which a name stands whose place no error names, with the other name."""
-    steps = sorted(path for path in paths if _STEPS.fullmatch(path))[:_MOST_STEPS]
+    steps = [path for path in paths if _STEPS.fullmatch(path)]
+    steps = sorted(steps, key=lambda path: (path.count("/"), path))[:_MOST_STEPS]
     for edit in edits:
         changed = {
             path: _replace_word(text, edit)
@@ -225,11 +230,13 @@ def _edit_named_lines(output: str, paths: Collection[str], read: ReadText) -> Ed
                 rows = lines[path] = lines.get(path) or _mark_lines(read(path) or "")
                 indent = _read_last_indent(rows[: max(at - 1, 0)])
                 filled = {**row, "new": new.replace("@INDENT@", indent)}
-                if at and (now := _edit_lines(filled, old, rows[at - 1 :])):
+                named_rows = rows if row.get("every") else rows[at - 1 :]
+                if at and (now := _edit_lines(filled, old, named_rows)):
                     edited.append((path, now))
             if len(edited) == 1:
                 path, now = edited[0]
-                lines[path][at - 1 : at - 1 + len(now)] = now
+                first = 0 if row.get("every") else at - 1
+                lines[path][first : first + len(now)] = now
                 made.append(NamedEdit(row["was"], row["now"], row["cause"], row.get("asks", "")))
                 seen.add(said)
     texts = {path: "".join(line for line, _ in rows) for path, rows in lines.items()}
@@ -284,6 +291,15 @@ def _edit_lines(
             else (row["new"] + one.removeprefix(indent), of_one)
             for (one, of_one), part in zip(block, goes_on, strict=False)
         ]
+    if row.get("every"):
+        edited = [_edit_line(row, old, one) for one in lines]
+        return edited if edited != list(lines) else []
+    now = _edit_line(row, old, (line, marks))
+    return [now] if now[0] != line else []
+
+
+def _edit_line(row: Mapping[str, Any], old: re.Pattern[str], marked: _MarkedLine) -> _MarkedLine:
+    line, marks = marked
     now, of_now, at = "", "", 0
     for match in old.finditer(line, 0, len(marks.partition(_COMMENT)[0])):
         mark = marks[match.start() : match.start() + 1] or _CODE  # the end of a last line
@@ -292,7 +308,7 @@ def _edit_lines(
             now += line[at : match.start()] + new
             of_now += marks[at : match.start()] + mark * len(new)
             at = match.end()
-    return [(now + line[at:], of_now + marks[at:])] if at else []
+    return now + line[at:], of_now + marks[at:]
 
 
 def _drop_unused_imports(output: str, paths: Collection[str], read: ReadText) -> EditedFiles:
@@ -353,6 +369,10 @@ def _lengthen_underlines(output: str, paths: Collection[str], read: ReadText) ->
         texts[path] = "\n".join(rows)
     edit = NamedEdit("the lines under titles", "longer ones", "a title is longer than its line")
     return EditedFiles({x: y for x, y in texts.items() if y != read(x)}, (edit,))
+
+
+def _join_quoted(text: str) -> str:
+    return " ".join(_QUOTED.findall(text))
 
 
 def _find_most_similar_word(name: str, text: str) -> str:
