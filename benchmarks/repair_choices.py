@@ -40,6 +40,7 @@ SETS = {
     "mechanical-sixth": mechanical_unseen_cases.SIXTH,
     "mechanical-seventh": mechanical_unseen_cases.SEVENTH,
     "mechanical-eighth": mechanical_unseen_cases.EIGHTH,
+    "mechanical-ninth": mechanical_unseen_cases.NINTH,
     "callers": caller_cases.DEVELOPMENT,
     "callers-fresh": caller_cases.FRESH,
 }  # fmt: skip
