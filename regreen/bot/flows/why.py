@@ -253,9 +253,8 @@ class _WhyFlow:
             ).find_cause()
         page = self.services.job_page_url(self.job.record.id)
         repeat = _repeat_command(tip, merge, tests.trial)
-        if (
-            repeat
-        ):  # no ordinary clone has GitHub's merge, and its ref is another one after the next push
+        # No ordinary clone has GitHub's merge, and its ref leads elsewhere after the next push.
+        if repeat:
             repeat = f"git fetch origin {merge} && {repeat}"
         check = messages.approval_check(self._sha, name, behind, found, repeat=repeat, page=page)
         self.job.check_cancelled()
