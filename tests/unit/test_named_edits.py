@@ -28,6 +28,7 @@ from regreen.languages.python.dependencies import make_search_script, move_impor
         ("error TS2835: Relative import paths need explicit file extensions. Did you mean './b.js'?", "import './b'", "import './b.js'", True),
         ("fixture 'clientt' not found\n>       available fixtures: cache, capfd, client, tmp_path", "def test(clientt):", "def test(client):", True),
         ("FieldError: Cannot resolve keyword 'title_' into field. Choices are: id, price, title", "x(title_=1)", "x(title=1)", True),
+        ("Error: Invalid value for '--style': 'tabble' is not one of 'table', 'list'.", "x('tabble')", "x('table')", True),
         ("error: argument --color: invalid choice: 'alwas' (choose from 'never', 'always')", "x('alwas')", "x('always')", True),
         ("TemplateSyntaxError: Encountered unknown tag 'endfro'. Jinja was looking for the following tags: 'endfor' or 'else'.", "{% endfro %}", "{% endfor %}", True),
         ("error: Cannot query field \"pricee\" on type \"Item\". Did you mean \"price\"?\n\na.py:1:5", "pricee(1)", "price(1)", True),
@@ -64,7 +65,7 @@ PERL = "".join(
     f'Global symbol "${name}" requires explicit package name (did you forget to declare "my ${name}"?) at a.pl line {line}.\n'
     for name, line in (("x", 1), ("x", 1), ("y", 2), ("y", 3))
 )
-GUESSED = ("'print'", "never closed", "unterminated", "a comma?", "parenthesized", "unexpected indent", "not used", "unused", "Global", "forg", "===", "Maybe you meant", "default for", "require", "or ',' expected")  # fmt: skip
+GUESSED = ("'print'", "never closed", "unterminated", "a comma?", "parenthesized", "unexpected indent", "not used", "unused", "Global", "forg", "===", "Maybe you meant", "default for", "require", "or ',' expected", "unmatched", "does not match")  # fmt: skip
 WARNED_TWICE = "".join(
     f"a.py:2: SyntaxWarning: invalid escape sequence '\\{one}'\n" for one in "dw"
 )
@@ -115,6 +116,10 @@ BLANK = '  File "/work/a.py", line 1\n    x = 1\n     ^\nSyntaxError: invalid no
         (SYNTAX.format("unterminated string literal (detected at line 1)"), "a.py", 'x = f("a", \'b)\n', 'x = f("a", \'b\')\n'),
         (SYNTAX.format("invalid syntax. Perhaps you forgot a comma?"), "a.py", "    1  # one\n", "    1,  # one\n"),
         (INDENT, "a.py", "x = 1\n\n    y = 2\n    z = 3\n", "x = 1\n\ny = 2\nz = 3\n"),
+        (SYNTAX.format("unmatched ')'"), "a.py", "x = f(g(1)))  # )\n", "x = f(g(1))  # )\n"),
+        (SYNTAX.format("closing parenthesis ')' does not match opening parenthesis '['"), "a.py", "x = [f(1), 2):\n", "x = [f(1), 2]:\n"),
+        (SYNTAX.format("closing parenthesis ']' does not match opening parenthesis '(' on line 1"), "a.py", "x[0])]\n", "x[0]))\n"),
+        ("Scalar value @x[0] better written as $x[0] at a.pl line 1.", "a.pl", "print @x[0], @y[0];\n", "print $x[0], @y[0];\n"),
         ("A.java:1: error: ')' or ',' expected", "src/A.java", "    return max(a, b; // c\n", "    return max(a, b); // c\n"),
         (SYNTAX.format("invalid character '“' (U+201C)"), "a.py", "x = “a”  # “b”\n", 'x = "a"  # “b”\n'),
         (INDENT.replace("IndentationError: unexpected indent", "TabError: inconsistent use of tabs and spaces in indentation"), "a.py", "if x:\n    if y:\n\ty = '\t'\n\t\tz\n", "if x:\n    if y:\n        y = '\t'\n                z\n"),
