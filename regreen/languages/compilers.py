@@ -357,7 +357,9 @@ class JavaCompiler:
         lacking = {f.path for f in found if f.rule.endswith(_NO_SUCH_PACKAGE)}
         for hit in found:
             unknown = hit.path in lacking and (
-                "does.not.override" in hit.rule or "static.imp" in hit.rule
+                "does.not.override" in hit.rule
+                or "static.imp" in hit.rule
+                or "cannot infer type-variable" in hit.message
             )
             unknown = unknown or _OF_NEWER_JAVA.search(f"{hit.rule} {hit.message}") is not None
             if not unknown and not hit.rule.endswith(_NO_SUCH_PACKAGE):

@@ -102,6 +102,52 @@ def test_what_a_change_breaks_is_named_and_nothing_else(
     assert review(path, old, f"{old} ").findings == ()
 
 
+STATE = "package app;\n\npublic enum State {\n    ON;\n\n    public boolean equals(String name) {\n        return name().equalsIgnoreCase(name);\n    }\n\n    static State parse(String text) throws java.io.IOException {\n        throw new java.io.IOException(text);\n    }\n}\n"
+STATE_TEST = """package app;
+
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.io.IOException;
+import java.util.*;
+import java.util.stream.*;
+import org.missing.Names;
+
+class StateTest {
+    Map<String, String> named(List<String> given) {
+        return given.stream().map(x -> new AbstractMap.SimpleEntry<>(Names.of(x), x)).collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue));
+    }
+
+    boolean fails() {
+        assertThrows(IOException.class, () -> State.parse("x"));
+        return State.ON.equals("on");
+    }
+}
+"""
+
+
+def test_what_follows_from_a_missing_java_package_or_a_second_build_is_not_named(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    if shutil.which("java") is None:
+        pytest.skip("java is not installed here")
+    repository = Repository(tmp_path / "repo")
+    base = repository.commit("start", {"src/main/java/app/State.java": STATE})
+    demo = "package app;\n\nclass Demo {}\n"
+    files = {f"{build}/src/main/java/app/Demo.java": demo for build in ("gradle", "maven")}
+    test = "src/test/java/app/StateTest.java"
+    missing = repository.commit("builds", {**files, test: STATE_TEST})
+    uncaught = STATE_TEST.replace("        return State", '        Runnable run = () -> State.parse("y");\n        return State')  # fmt: skip
+    found = []
+    for head in (missing, repository.commit("x", {test: uncaught})):
+        job = ReviewJob(base=base, head=head, find_sandbox=lambda: sandbox)
+        review = review_change(job, git=repository.open(), sandbox=None, model=None, reviewers=(("correctness", CompilerChecks()),))  # fmt: skip
+        found.append([f.title for f in review.findings])
+    assert found[0] == []
+    assert [title.split(";")[0] for title in found[1]] == [
+        "Unreported exception java.io.IOException"
+    ]
+
+
 @pytest.mark.parametrize("language", CASES)
 def test_a_compiler_that_is_missing_is_named(language: str, tmp_path: Path) -> None:
     case = CASES[language]
