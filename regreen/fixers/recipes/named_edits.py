@@ -58,7 +58,8 @@ def propose_named_edits(
 ) -> list[EditedFiles]:
     """The files with the names replaced: in the lines that the failure names, then in the whole of their files."""
     found: list[EditedFiles] = []
-    text = re.sub(r"\x1b\[[0-9;]*m", "", output) + _write_failures(failures)
+    # pytest's margin stands between the lines of one message
+    text = re.sub(r"\x1b\[[0-9;]*m|(?m:^E   )", "", output) + _write_failures(failures)
     places = find_named_lines(text, failures, paths)
     lines = {path: (read(path) or "").splitlines(keepends=True) for path in places}
     shown = "".join(
