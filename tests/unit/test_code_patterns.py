@@ -180,6 +180,26 @@ def test_a_value_whose_type_became_atomic_lost_nothing(
     assert [f.rule for f in found] == ["weakened/volatile-dropped"] * count
 
 
+@pytest.mark.parametrize(("helper", "count"), [("p.mu.Lock()", 0), ("log(p)", 1)])
+def test_a_safeguard_that_a_called_function_has_is_not_gone(
+    tmp_path: Path, helper: str, count: int
+) -> None:
+    text = WEAKENED[1][2] + f"\nfunc begin(p *T) {{\n\t{helper}\n}}\n"
+    moved = text.replace("p.mu.Lock()", "begin(p)", 1)
+    assert len(review(tmp_path, "a.go", text, moved, WeakenedCode()).findings) == count
+
+
+@pytest.mark.parametrize(("parameters", "count"), [("src, dst []byte", 0), ("dst, src []byte", 1)])
+def test_arguments_in_the_order_of_their_parameters_are_right(
+    tmp_path: Path, parameters: str, count: int
+) -> None:
+    text = next(w[2] for w in WEAKENED if w[0] == "arguments-reordered")
+    text += f"\nfunc copyTo({parameters}) int {{\n\treturn 0\n}}\n"
+    changed = text.replace("(dst, src)\n}", "(src, dst)\n}")
+    assert changed != text
+    assert len(review(tmp_path, "a.go", text, changed, WeakenedCode()).findings) == count
+
+
 def test_a_shorter_way_to_a_result_is_no_check(tmp_path: Path) -> None:
     short = "\tif cap(p) > len(p) {\n\t\treturn append(p, 1)\n\t}\n"
     text = f"package a\n\nfunc F(p []int) []int {{\n{short}{FILLER}\treturn p\n}}\n"

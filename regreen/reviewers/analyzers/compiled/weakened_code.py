@@ -39,6 +39,7 @@ _MIN_KEPT = 0.5
 """The share of the lines before that must still be there."""
 _MAX_ADDED_LINES = 6
 _MAX_REMOVED_CALLS = 50
+_CALLED = re.compile(r"\b(\w{1,100})\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,10 @@ def _load_table() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """One function before and after: its text, its lines that went and came, and where it now stands."""
+    """One function before and after: its text, its lines that went and came, and where it now stands.
+
+    `called` is the code of those functions of the file that the lines which came call.
+    """
 
     language: str
     name: str
@@ -81,6 +85,7 @@ class _Pair:
     after: str
     removed: tuple[str, ...]
     added: tuple[str, ...]
+    called: str
     definition: Definition
     file: FileChange
 
@@ -133,6 +138,7 @@ def _pair_functions(file: FileChange, context: ReviewContext) -> Iterator[_Pair]
     if language is None or old is None or new is None:
         return
     sides = []
+    named: list[tuple[str, Definition, list[str]]] = []
     for path, text in ((file.old_path, old), (file.path, new)):
         definitions = read_outline(path, text.encode("utf-8", "surrogateescape")).definitions
         functions = [d for d in definitions if d.kind in {"function", "method"}]
@@ -151,8 +157,10 @@ def _pair_functions(file: FileChange, context: ReviewContext) -> Iterator[_Pair]
         )
         kept = sum((before & after).values()) / max(1, sum(before.values()))
         if kept >= _MIN_KEPT and len(added) <= _MAX_ADDED_LINES and len(was) > 2:
+            names = {*_CALLED.findall("\n".join(added))}
+            called = "\n".join(row for _, d, code in named if d.short_name in names for row in code)
             texts = ("\n".join(was), "\n".join(now))
-            yield _Pair(language, definition.name, *texts, removed, added, definition, file)
+            yield _Pair(language, definition.name, *texts, removed, added, called, definition, file)
 
 
 def _select_rows_lacking_elsewhere(rows: Sequence[str], more: Counter[str]) -> tuple[str, ...]:
@@ -200,7 +208,9 @@ def _find_dropped_safeguards(pair: _Pair, moved: set[str]) -> Iterator[Claim]:
         pattern = row.patterns.get(pair.language)
         if not pattern:
             continue
-        if re.search(pattern, pair.after) or (row.stays and not re.search(row.stays, pair.after)):
+        if re.search(pattern, f"{pair.after}\n{pair.called}") or (
+            row.stays and not re.search(row.stays, pair.after)
+        ):
             continue
         removed, added = "\n".join(pair.removed), "\n".join(pair.added)
         for was in islice(re.finditer(pattern, removed), _MAX_REMOVED_CALLS):
@@ -411,12 +421,12 @@ def _find_reordered_arguments(pair: _Pair) -> Iterator[Claim]:
             if swapped is None:
                 continue
             name, arguments = swapped
-            if re.search(
+            if _declares_order(pair.called, name, arguments) or re.search(
                 rf"\b{re.escape(name)}\b\s*(?:<[^>\n]*>)?\(",
                 "\n".join(_changed_function_lines(pair.file)),
             ):
                 continue  # its definition may have changed with it
-            title = f"`{name}` is given its arguments in another order: ({arguments})"
+            title = f"`{name}` is given its arguments in another order: ({', '.join(arguments)})"
             yield _make_claim(
                 pair,
                 "arguments-reordered",
@@ -440,7 +450,17 @@ def _changed_function_lines(file: FileChange) -> Sequence[str]:
     ]
 
 
-def _find_reordered_call(was: str, now: str) -> tuple[str, str] | None:
+def _declares_order(code: str, name: str, arguments: Sequence[str]) -> bool:
+    """Whether a function of this name has parameters that are named like the arguments, in their order."""
+    for header in re.findall(rf"\b{re.escape(name)}\(([^()]{{0,400}})\)", code):
+        words = re.findall(r"\w+", header)
+        named = [word for word in words if word in arguments]
+        if named == [*arguments] and len(words) > len(named):  # types stand beside them
+            return True
+    return False
+
+
+def _find_reordered_call(was: str, now: str) -> tuple[str, list[str]] | None:
     first, second = (
         [(m[1], [a.strip() for a in m[2].split(",")], m.span(2)) for m in _CALL.finditer(line)]
         for line in (was, now)
@@ -466,5 +486,5 @@ def _find_reordered_call(was: str, now: str) -> tuple[str, str] | None:
                 "assert_eq!",
                 "append",
             }:
-                return name, ", ".join(new)
+                return name, new
     return None
