@@ -31,7 +31,7 @@ KIND_TITLES: dict[JobKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class OpenTask:
-    """Something that a person has to do: a state for its colour, what it is, where to go, since when if known."""
+    """Something that a person has to do: a state for its colour, what it is, where to go, since when and which commit's if known."""
 
     state: str
     text: str
@@ -39,6 +39,7 @@ class OpenTask:
     number: int | None = None
     job: str = ""
     since: datetime | None = None
+    culprit: str = ""
 
 
 def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]) -> list[OpenTask]:
@@ -101,7 +102,7 @@ def _describe_red_branch(store: Store, state: ScheduleState) -> OpenTask:
         sure = f", {share:.1%}" if isinstance(share, float) else ""
         text += f" since {culprit['sha'][:12]} “{culprit['subject']}” by {culprit['author']}{sure}"
     job, at = (document.job, document.at) if document else ("", None)
-    return OpenTask("red", text, state.repo, state.issue, job, at)
+    return OpenTask("red", text, state.repo, state.issue, job, at, culprit.get("sha") or "")
 
 
 def _is_bisection_of_schedule(body: dict[str, object], state: ScheduleState) -> bool:

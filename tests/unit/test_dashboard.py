@@ -338,6 +338,7 @@ def test_the_first_page_says_what_needs_a_person(store: Database) -> None:
     for shown in (_operator(store).get(page).text for page in ("/", "/repositories/o/r")):
         assert "The schedule nightly fails at ffffffffffff since cccccccccccc" in shown
         assert "Count income” by Emi, 99.7%" in shown
+        assert f'href="https://hub.example/o/r/commit/{"c" * 40}"' in shown
         assert "Review the draft that repairs quarters “Sum up” by emi" in shown
         assert 'href="https://hub.example/o/r/issues/3"' in shown
         assert "A patch for main waits for /approve: Fix it" in shown
