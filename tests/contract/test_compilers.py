@@ -113,6 +113,13 @@ import java.util.stream.*;
 import org.missing.Names;
 
 class StateTest {
+    static class Closed extends Names {
+        @Override
+        public void close() {
+            super.close();
+        }
+    }
+
     Map<String, String> named(List<String> given) {
         return given.stream().map(x -> new AbstractMap.SimpleEntry<>(Names.of(x), x)).collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue));
     }

@@ -66,7 +66,7 @@ public class JavaTypes {
         Pattern open = Pattern.compile("\\b(?:" + openNames.stream().map(Pattern::quote).collect(Collectors.joining("|")) + ")\\b");
         for (Diagnostic<? extends JavaFileObject> found : heard.getDiagnostics()) {
             String code = found.getCode();
-            boolean ofMembers = code.contains("t.resolve") || code.contains("does.not.override") || code.contains("cant.apply") || code.contains("does.not.override.abstract");
+            boolean ofMembers = code.contains("t.resolve") || code.contains("does.not.override") || code.contains("cant.apply") || code.contains("non-static.cant.be.ref");
             if (found.getSource() != null && ofMembers && !openNames.isEmpty()
                     && (openFiles.contains(found.getSource().getName()) || open.matcher(found.getMessage(Locale.ROOT)).find())) {
                 continue;
