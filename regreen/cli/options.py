@@ -6,6 +6,7 @@ import difflib
 import functools
 import importlib.util
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -121,6 +122,10 @@ def time_limit_option(
                 print_answer(answer_late(others, reason, seconds))
 
             def end_process() -> None:
+                # however long the answer takes: no process outlives its limit
+                latest = threading.Timer(limit.seconds_to_end, os._exit, (code,))
+                latest.daemon = True
+                latest.start()
                 if limit.begin_answer():
                     answer()
                 os._exit(code)

@@ -27,7 +27,7 @@ watcher_answers = threading.Event()
 
 def answer_late(options, reason, seconds):
     watcher_answers.set()
-    time.sleep(0.1)
+    time.sleep(60 if options["stuck"] == "answering" else 0.1)
     return '{"late": true}'
 
 @click.command()
@@ -118,3 +118,13 @@ def test_a_process_that_cannot_end_by_itself_is_ended_at_the_limit(
     done = subprocess.run([sys.executable, "-c", script, stuck], capture_output=True, check=False)
     assert time.monotonic() - started < 5.0 + 1.0  # the interpreter's own start is not counted here
     assert (done.returncode, json.loads(done.stdout)) == (code, {"late": late})
+
+
+def test_an_answer_that_takes_too_long_does_not_pass_the_limit() -> None:
+    script = SCRIPT.replace("SECONDS", "5.0")
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", script, "answering"], capture_output=True, check=False
+    )
+    assert time.monotonic() - started < 5.0 + 1.0  # the interpreter's own start is not counted here
+    assert (done.returncode, done.stdout) == (1, b"")
