@@ -76,6 +76,30 @@ def test_extras_for_tests_are_installed_with_the_project(tmp_path: Path) -> None
     assert "sphinx" not in fallback.setup.value
 
 
+def test_lists_that_setup_py_puts_together_are_read(tmp_path: Path) -> None:
+    setup_py = (
+        "from setuptools import setup\nmore = ['attrs']\nbase = ['click'] + more\n"
+        "setup(install_requires=['six'] + base, setup_requires=['pytest-runner'], tests_require=more)\n"
+    )
+    first, fallback = infer(tmp_path, {**TEST, "setup.py": setup_py})
+    assert fallback.setup is not None
+    assert "uv pip install six click attrs" in fallback.setup.value
+    assert first.setup is not None
+    # pip would take the newest release of what `setup.py` asks for before it runs
+    assert "uv pip install setuptools wheel pytest-runner; " in first.setup.value
+
+
+def test_the_release_of_an_index_takes_the_place_of_an_address(tmp_path: Path) -> None:
+    wanted = (
+        "click @ git+https://git.example/click\ngit+https://git.example/attrs@v1#egg=attrs\n"
+        "nobody-uses-this @ git+https://git.example/x\n"
+    )
+    setup = infer(tmp_path, {**TEST, "requirements.txt": wanted})[-1].setup
+    assert setup is not None
+    assert "uv pip install click attrs" in setup.value
+    assert "nobody-uses-this" not in setup.value
+
+
 def test_python_3_6_first_gets_a_pip_that_takes_wheels_of_uv(tmp_path: Path) -> None:
     files = {**TEST, "setup.py": "from setuptools import setup\nsetup(python_requires='<3.7')\n"}
     setup = infer(tmp_path, files, pythons=("3.6", "3.12"))[0].setup

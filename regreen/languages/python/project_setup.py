@@ -37,6 +37,7 @@ from regreen.languages.python.missing_modules import find_imports_of_build, find
 from regreen.languages.python.test_tools import COLLECTORS
 from regreen.packages.dependency import find_first_line_with, get_list, get_table
 from regreen.packages.manifests_and_locks import read_declared
+from regreen.packages.popular_names import is_popular
 from regreen.packages.python_version import choose_python_version, convert_poetry_bounds
 from regreen.packages.requirement_file import read_requirement_lines
 from regreen.packages.runner_installs import read_runner_file
@@ -53,9 +54,14 @@ _MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pi
 _PYTHON = "python"
 _PYTEST_COMMAND = "python -m pytest -q"
 _COLLECTED = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
+_DEFINES_TEST = re.compile(r"(?m)^\s{0,8}def test|^class \w{1,80}\([\w., ]{0,200}TestCase\b")
 _MAX_TEST_FILES = 50
 _MAX_REQUIREMENTS = 40
+_NAME_IN_ADDRESS = re.compile(
+    r"#(?:[^\s#]{0,200}&)?egg=([A-Za-z0-9][\w.-]{0,80}?)(?:-[\d.]{1,20})?(?=[\[&\s;]|$)"
+)
 _MAX_INCLUDED_FILES = 200
+_MAX_NESTED_LISTS = 8
 _REQUIREMENTS_FILES = tuple(
     re.compile(
         rf"(?:[\w.-]+/)?(?:(?>[\w.-]*?{word})(?>[\w.-]*?requirements)|requirements(?>[\w.-]*?{word}))[\w.-]*\.(?:txt|in)"
@@ -263,7 +269,9 @@ def _find_uncollected(files: RepositoryFiles) -> list[str]:
     configured = any("python_files" in files.read(path) for path in (*_MANIFESTS, "pytest.ini"))
     if configured or any(map(_COLLECTED.fullmatch, tests)):
         return []
-    return [path for path in tests if path.endswith(("test.py", "tests.py"))][:_MAX_TEST_FILES]
+    named = [path for path in tests if path.endswith(("test.py", "tests.py"))]
+    found = named or [path for path in tests if _DEFINES_TEST.search(files.read(path))]
+    return found[:_MAX_TEST_FILES]
 
 
 def _holds_tests(word: str, files: RepositoryFiles) -> bool:
@@ -378,7 +386,9 @@ def infer_python_setups(
         by_pip = is_old and "setup.py" in files.paths
         imported = (one.distribution for one in find_imports_of_build(files))
         tools = [*dict.fromkeys(["setuptools", "wheel", *imported])]
-        get_tools = _make_install_line(tools, install)
+        # what `setup.py` asks for before it runs, too: pip would take the newest
+        needed = dict.fromkeys([*tools, *_read_setup_script(files.read("setup.py")).build])
+        get_tools = _make_install_line([*needed], install)
         in_place, lines = install, []
         if len(tools) > 2 and "build-system" not in files.read("pyproject.toml"):
             # an isolated build would not find what `setup.py` imports
@@ -591,14 +601,21 @@ def _select_requirements(
 
 
 def _keep_index_requirement(written: str) -> str:
-    """A requirement that an index serves, as pip takes it; of one that pip cannot read, the name; "" for any other."""
+    """A requirement that an index serves, as pip takes it; of one that pip cannot read, the name; "" for any other.
+
+    What stands at an address no box may reach: the release of that name, where many projects use it, takes its place.
+    """
     try:
-        return "" if Requirement(written).url else written.strip()
+        requirement = Requirement(written)
     except InvalidRequirement:
         if "://" in written:
-            return ""
+            named = _NAME_IN_ADDRESS.search(written)
+            return named[1] if named and is_popular("pypi", named[1]) else ""
         name = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", written)
         return name[0].rstrip("._-") if name else ""
+    if requirement.url is None:
+        return written.strip()
+    return requirement.name if is_popular("pypi", requirement.name) else ""
 
 
 def _read_groups(
@@ -609,7 +626,7 @@ def _read_groups(
     extras = [*get_table(get_table(pyproject, "project"), "optional-dependencies")]
     extras += get_table(poetry, "extras")
     extras += read_section(files.read("setup.cfg"), "options.extras_require")
-    extras += _read_setup_py(files.read("setup.py"))[0]
+    extras += _read_setup_script(files.read("setup.py")).extras
     groups = [*get_table(pyproject, "dependency-groups"), *get_table(poetry, "group")]
     groups += get_table(get_table(get_table(pyproject, "tool"), "pdm"), "dev-dependencies")
     testenv = read_section(files.read("tox.ini"), "testenv")
@@ -646,7 +663,7 @@ def _find_requirements(
         if package.source == "index" and tests:
             yield f"{package.name}{package.spec}", f"noxfile.py:{package.line}"
     text = files.read("setup.py")
-    for written in _read_setup_py(text)[1]:
+    for written in _read_setup_script(text).tests:
         yield written, f"setup.py:{find_first_line_with(text, written)}"
     yield from _requirements_declared_in(files, "Pipfile")
 
@@ -692,7 +709,7 @@ def _requirements_of_project(
             yield item, f"pyproject.toml:{find_first_line_with(text, item[:40])}"
     yield from _requirements_declared_in(files, "setup.cfg")
     text = files.read("setup.py")
-    for item in _read_setup_py(text)[2]:
+    for item in _read_setup_script(text).own:
         yield item, f"setup.py:{find_first_line_with(text, item)}"
 
 
@@ -790,15 +807,30 @@ def _poetry_names_and_bounds(table: Mapping[str, object]) -> Iterator[str]:
             yield f"{name}{f'[{extras}]' if extras else ''}{bounds}"
 
 
-def _read_setup_py(text: str) -> tuple[list[str], list[str], list[str]]:
-    """The names of the extras, the literal `tests_require` and `install_requires`; the file is never run."""
-    extras: list[str] = []
-    wanted: list[str] = []
-    own: list[str] = []
+@dataclass(frozen=True, slots=True)
+class _SetupScript:
+    """What `setup.py` says in literals; the file is never run. `build` is what it needs in order to be run."""
+
+    extras: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    build: tuple[str, ...] = ()
+
+
+def _read_setup_script(text: str) -> _SetupScript:
     try:
         nodes = list(ast.walk(parse_python_or_explain(text)))
     except (UnparsableSource, RecursionError, ValueError):
-        return [], [], []
+        return _SetupScript()
+    assigned = {
+        target.id: node.value
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    extras: list[str] = []
+    found: dict[str, list[str]] = {"tests": [], "own": [], "build": []}
     for node in nodes:
         if isinstance(node, ast.keyword):
             name, keys = node.arg or "", None
@@ -811,11 +843,25 @@ def _read_setup_py(text: str) -> tuple[list[str], list[str], list[str]]:
             continue
         if "extras" in name.lower():
             extras += _literal_strings([keys] if keys else getattr(node.value, "keys", []))
-        elif "test" in name.lower():
-            wanted += _literal_strings(getattr(node.value, "elts", []))
+        elif name == "setup_requires":
+            found["build"] += _literal_items(node.value, assigned)
+        elif "test" in name.lower() and name != "test_suite":
+            found["tests"] += _literal_items(node.value, assigned)
         elif name == "install_requires":
-            own += _literal_strings(getattr(node.value, "elts", []))
-    return extras, wanted, own
+            found["own"] += _literal_items(node.value, assigned)
+    return _SetupScript(tuple(extras), *map(tuple, found.values()))
+
+
+def _literal_items(node: ast.expr, assigned: Mapping[str, ast.expr], depth: int = 0) -> list[str]:
+    """The literal strings of a list, also where it is put together from lists and from names of lists."""
+    if depth > _MAX_NESTED_LISTS:
+        return []
+    if isinstance(node, ast.Name) and node.id in assigned:
+        return _literal_items(assigned[node.id], assigned, depth + 1)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        parts = (node.left, node.right)
+        return [item for part in parts for item in _literal_items(part, assigned, depth + 1)]
+    return _literal_strings(getattr(node, "elts", []))
 
 
 def _literal_strings(nodes: Iterable[ast.expr | None]) -> list[str]:
