@@ -112,6 +112,13 @@ class TestTools(Protocol):
         """The same plain call, which only collects the tests; None where it cannot."""
         ...
 
+    def go_past_errors(self, command: Sequence[str], output: str) -> tuple[str, ...] | None:
+        """The same plain call, which runs the rest where some files cannot be collected; None where it does, or cannot.
+
+        `output`: what the call said when it stopped.
+        """
+        ...
+
     def names_some(self, command_line: str) -> bool:
         """Whether the command line names some of the tests only."""
         ...

@@ -27,7 +27,13 @@ from regreen.domain.languages import DependencyTools, Language
 from regreen.domain.ports import Git, Sandbox
 from regreen.domain.repo_config import CONFIG_PATH, TestsConfig
 from regreen.environment.inference import infer_environments
-from regreen.languages.registry import DEPENDENCIES, find_collection, find_plain_test_call
+from regreen.languages.registry import (
+    DEPENDENCIES,
+    find_collection,
+    find_plain_test_call,
+    go_past_errors,
+    widen_trial,
+)
 from regreen.languages.toolchains import find_debian_packages
 from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import (
@@ -140,8 +146,10 @@ class EnvironmentTrier:
         place = first.source if first else "nothing"
         given: list[str] = []
         left = _MAX_COMPLETIONS
+        asked = self.trial
+        instead = ""
         while True:
-            trial = fill_trial(self.trial, environment)
+            trial = fill_trial(asked, environment)
             try:
                 self._prepare(trial, notes, _LAST_SETUP_SHARE if is_last else _SETUP_SHARE)
                 is_last = True  # it can be set up: the same once more, with what is missing
@@ -161,17 +169,27 @@ class EnvironmentTrier:
             added = tuple(one for one in lacking if one not in given)
             given += added
             left -= 1
-            prepared = PreparedTrial(trial, environment, starts=reason is None)
+            if run is not None and not instead and _collects_none_of_all(trial, run):
+                instead = _describe_own_test(environment, trial)
+                if instead:
+                    asked = replace(asked, command=())  # what the repository says takes its place
+                    continue
+            prepared = PreparedTrial(trial, environment, starts=reason is None, failure=instead)
             if reason is None and not added:
+                if instead:
+                    self._note(notes, instead)
                 if run is None or run.result.passed or run.result.ended != "exit":
                     return prepared
                 partly = f"not all tests can be collected as inferred from {place}: {find_telling_line(run.output)}"
+                further = go_past_errors(trial, run.output)
+                if further is not None:
+                    partly += f"; the others run by {further.command_line}"
                 self._note(notes, partly)
-                return replace(prepared, failure=partly)
+                return replace(prepared, trial=further or trial, failure=partly)
             if not needs or not added or environment.setup is None:
                 self._note_failure(
                     notes,
-                    f"the command cannot start as inferred from {place}: {reason}{_describe_own_test(environment, trial, run)}",
+                    f"the command cannot start as inferred from {place}: {reason}{f'; {instead}' if instead else ''}",
                 )
                 return replace(prepared, starts=False)
             self._note(
@@ -229,15 +247,17 @@ class EnvironmentTrier:
             return ()
 
 
-def _describe_own_test(environment: Environment, trial: Trial, run: CommandRun | None) -> str:
-    """How the repository itself runs its tests, where the command finds none; "" where it does no other way."""
+def _collects_none_of_all(trial: Trial, run: CommandRun) -> bool:
+    """Whether a command that names no single test finds none at all."""
+    return run.result.exit_code == _NO_TESTS_EXIT_CODE and widen_trial(trial) is None
+
+
+def _describe_own_test(environment: Environment, trial: Trial) -> str:
+    """What runs in the place of a command that collects no test; "" where the repository has no other way."""
     own = environment.test
-    if own is None or run is None or run.result.exit_code != _NO_TESTS_EXIT_CODE:
+    if own is None or own.value == trial.command_line:
         return ""
-    is_other = own.value != trial.command_line
-    return (
-        f"; the repository's tests are run by {own.value} (from {own.source})" if is_other else ""
-    )
+    return f"{trial.command_line} collects no test, so that {own.value} (from {own.source}) runs in its place"
 
 
 def _select_undeclared(needs: DependencyTools, output: str, git: Git, rev: str) -> tuple[str, ...]:
@@ -371,7 +391,7 @@ def complete_trial(
     for line in shown.describe() if prepared.environment else ():
         say(line)
     document = {**shown.make_document(), "notes": list(prepared.notes)}
-    document["test"] = command or document["test"]
+    document["test"] = prepared.trial.command_line if command else document["test"]
     altered = ""
     if change is not None and not unused and prepared.trial.setup:
         try:

@@ -196,6 +196,13 @@ def find_collection(trial: Trial) -> tuple[Language, tuple[str, ...]] | None:
     return next(((x, words) for x, words in found if words is not None), None)
 
 
+def go_past_errors(trial: Trial, output: str) -> Trial | None:
+    """The trial that runs the rest where files cannot be collected, and passes where `trial` does; None where none is needed."""
+    found = (tools.go_past_errors(trial.command, output) for _, tools in _WITH_TESTS)
+    command = next((words for words in found if words is not None), None)
+    return replace(trial, command=command) if command is not None else None
+
+
 def is_plain_test_call(trial: Trial) -> bool:
     """Whether the command is one plain call of a test runner."""
     return find_plain_test_call(trial) is not None

@@ -96,14 +96,25 @@ def test_fix_says_why_no_setup_could_be_used(repository: Repository) -> None:
     assert "No matching distribution found for uv" in document["reason"]
 
 
-def test_fix_says_that_the_command_collects_no_test(tmp_path: Path) -> None:
+def test_the_repository_s_own_tests_run_where_the_command_collects_none(tmp_path: Path) -> None:
     sandbox_or_skip()
     made = Repository(tmp_path / "repo")
-    made.commit("start", {"tests.py": "def test_it():\n    assert True\n", "requirements.txt": "pytest\n"})  # fmt: skip
+    made.commit("start", {"tests.py": "def test_it():\n    assert 1 == 2\n", "requirements.txt": "pytest\n"})  # fmt: skip
     code, document, _ = regreen(made, "fix", "--no-model", "--rungs", "recipe", "--", "python", "-m", "pytest", "-q")  # fmt: skip
     assert (code, document["outcome"]) == (1, "gave_up")
-    assert document["reason"].startswith("the command cannot start as inferred from requirements.txt:1: it exits with 5")  # fmt: skip
-    assert document["reason"].endswith("; the repository's tests are run by python -m pytest -q tests.py (from tests.py)")  # fmt: skip
+    assert document["environment"]["test"] == "python -m pytest -q tests.py"
+    assert document["reason"].endswith("(python -m pytest -q collects no test, so that python -m pytest -q tests.py (from tests.py) runs in its place)")  # fmt: skip
+
+
+def test_a_file_that_cannot_be_collected_does_not_hide_the_other_tests(tmp_path: Path) -> None:
+    sandbox_or_skip()
+    made = Repository(tmp_path / "repo")
+    files = {"requirements.txt": "pytest\n", "tests/test_words.py": "open('words/all.txt')\n"}
+    made.commit("start", {**files, "tests/test_more.py": "def test_more():\n    assert 1 == 2\n"})
+    code, document, _ = regreen(made, "fix", "--no-model", "--rungs", "recipe", "--", "python", "-m", "pytest", "-q")  # fmt: skip
+    assert (code, document["outcome"]) == (1, "gave_up")
+    assert "the others run by python -m pytest -q --continue-on-collection-errors" in document["reason"]  # fmt: skip
+    assert "tests/test_more.py::test_more" in str(document)
 
 
 def test_fix_names_the_submodule_that_the_clone_lacks(tmp_path: Path) -> None:

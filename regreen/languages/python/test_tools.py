@@ -28,6 +28,8 @@ _TEST_MODULE = re.compile(r"(?:.*/)?(?:tests?\w*|\w+_tests?)\.py")
 _NAMED_TESTS = re.compile(
     r"::|\s-k[\s=]|\s--(?:deselect|lf|last-failed|sw)\b|tests?[\w-]{0,200}\.py\b"
 )
+_PAST_ERRORS = "--continue-on-collection-errors"
+_INTERRUPTED = re.compile(r"Interrupted: \d+ errors? during collection")
 SETUP_CFG = "setup.cfg"
 # pytest 4.0 and later end with this where the file has no [tool:pytest] (`_pytest/config/findpaths.py`).
 REFUSED_SECTION = "[pytest] section in setup.cfg files is no longer supported"
@@ -116,13 +118,22 @@ class PythonTestTools:
                 kept.append(word)
             else:
                 narrow = True
-        kept += ["--continue-on-collection-errors"] if past_errors else []
+        kept += [_PAST_ERRORS] if past_errors else []
         return (*argv[: at + 1], *kept) if narrow else None
 
     def find_collection(self, command: Sequence[str]) -> tuple[str, ...] | None:
         """The same plain call of pytest, without running what it collects."""
         argv = self.find_plain_call(command)
         return (*argv, "--collect-only") if argv and not COLLECTORS.isdisjoint(argv) else None
+
+    def go_past_errors(self, command: Sequence[str], output: str) -> tuple[str, ...] | None:
+        """The same plain call of pytest, which also runs the rest where files cannot be collected; None for no such way.
+
+        It passes where the call passes. A pytest of before 3.0 does so by itself and knows no such option.
+        """
+        argv = self.find_plain_call(command)
+        stops = argv is not None and _INTERRUPTED.search(output) is not None
+        return (*argv, _PAST_ERRORS) if argv is not None and stops else None
 
     def names_some(self, command_line: str) -> bool:
         """Whether the command line names some of the tests only."""
@@ -143,7 +154,7 @@ class PythonTestTools:
 
     def run_suite(self, *, plain: bool = False) -> tuple[str, ...]:
         """The command that runs all tests; `plain` without the options that the project has set."""
-        options = ("-p", "no:cacheprovider", "--continue-on-collection-errors")
+        options = ("-p", "no:cacheprovider", _PAST_ERRORS)
         own = ("-o", "addopts=", "-o", "python_files=test*.py *_test.py tests.py") if plain else ()
         return ("python", "-m", "pytest", "-q", *options, *own)
 
@@ -161,7 +172,7 @@ class PythonTestTools:
         Not by node id: one that does not exist ends the run, and a file that cannot be read must not.
         """
         named = ("-k", " or ".join(functions)) if functions else ()
-        options = ("--tb=short", "--maxfail=0", "--continue-on-collection-errors")
+        options = ("--tb=short", "--maxfail=0", _PAST_ERRORS)
         plain = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
         return (*(python or ("python",)), *plain, *options, *named, *paths)
 
