@@ -121,7 +121,8 @@ class EnvironmentTrier:
             if tried is None:
                 continue
             if tried.starts:
-                return self._explain(tried, notes, tried.failure)
+                earlier = (notes.failure,) if tried.failure and notes.failure else ()
+                return self._explain(tried, notes, "; ".join((tried.failure, *earlier)))
             second_best = second_best or tried
         best = second_best or PreparedTrial(self.trial, None, starts=False)
         return self._explain(best, notes, notes.failure)

@@ -117,6 +117,20 @@ def test_a_file_that_cannot_be_collected_does_not_hide_the_other_tests(tmp_path:
     assert "tests/test_more.py::test_more" in str(document)
 
 
+def test_fix_says_why_the_setup_failed_after_which_not_all_tests_are_collected(
+    tmp_path: Path,
+) -> None:
+    sandbox_or_skip()
+    made = Repository(tmp_path / "repo")
+    files = {"setup.py": "raise RuntimeError('no R here')\n", "tests/test_words.py": "open('words/all.txt')\n"}  # fmt: skip
+    made.commit("start", {**files, "tests/test_more.py": "def test_more():\n    pass\n"})
+    code, document, _ = regreen(made, "fix", "--no-model", "--rungs", "recipe", "--", "python", "-m", "pytest", "-q")  # fmt: skip
+    assert (code, document["outcome"]) == (1, "gave_up")
+    assert "not all tests can be collected" in document["reason"]
+    assert "the setup inferred from setup.py:1 failed: " in document["reason"]
+    assert "no R here" in document["reason"]
+
+
 def test_fix_names_the_submodule_that_the_clone_lacks(tmp_path: Path) -> None:
     sandbox_or_skip()
     made = Repository(tmp_path / "repo")
