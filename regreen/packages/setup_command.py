@@ -87,9 +87,15 @@ WRITE_PINS = (
 )
 
 
+# Writes names as constraints that refuse to build these packages.
+WRITE_ONLY_WHEELS = "import sys; open(sys.argv[1], 'w').writelines(f'--only-binary {name}\\n' for name in sys.argv[2:])"
+
+
 def _find_python_inputs(arguments: Sequence[str], read: ReadFile | None) -> SetupInputs:
     if list(arguments[:2]) == ["-c", WRITE_PINS]:
         return SetupInputs(paths=frozenset(arguments[2:3]))
+    if list(arguments[:2]) == ["-c", WRITE_ONLY_WHEELS]:
+        return NO_INPUTS
     if list(arguments[:2]) == ["setup.py", "develop"]:
         return find_editable_inputs("", read)
     return NO_INPUTS if list(arguments) in (["-V"], ["--version"]) else ALL_INPUTS

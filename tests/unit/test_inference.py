@@ -86,7 +86,21 @@ def test_lists_that_setup_py_puts_together_are_read(tmp_path: Path) -> None:
     assert "uv pip install six click attrs" in fallback.setup.value
     assert first.setup is not None
     # pip would take the newest release of what `setup.py` asks for before it runs
-    assert "uv pip install setuptools wheel pytest-runner; " in first.setup.value
+    assert "uv pip install setuptools wheel pytest-runner || " in first.setup.value
+
+
+def test_what_is_slow_to_build_is_taken_as_a_wheel(tmp_path: Path) -> None:
+    first = infer(tmp_path, {**TEST, "requirements.txt": "numpy\n"})[0].setup
+    assert first is not None
+    lines = first.value.splitlines()
+    writes = next(number for number, line in enumerate(lines) if "--only-binary" in line)
+    written = tmp_path / "wheels.txt"
+    # as the box runs it, with a place of this test's own
+    subprocess.run(["sh", "-c", lines[writes].replace("/tmp/wheels.txt", str(written))], check=True)
+    assert "--only-binary numpy\n" in written.read_text()
+    assert (
+        lines[writes + 1] == "export UV_CONSTRAINT=/tmp/wheels.txt PIP_CONSTRAINT=/tmp/wheels.txt"
+    )
 
 
 def test_the_release_of_an_index_takes_the_place_of_an_address(tmp_path: Path) -> None:

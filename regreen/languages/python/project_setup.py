@@ -41,7 +41,7 @@ from regreen.packages.popular_names import is_popular
 from regreen.packages.python_version import choose_python_version, convert_poetry_bounds
 from regreen.packages.requirement_file import read_requirement_lines
 from regreen.packages.runner_installs import read_runner_file
-from regreen.packages.setup_command import WRITE_PINS
+from regreen.packages.setup_command import WRITE_ONLY_WHEELS, WRITE_PINS
 from regreen.packages.setup_inputs import resolve_path_in_tree
 from regreen.shell.called_scripts import expand_make_rules
 from regreen.shell.parse import find_commands
@@ -87,6 +87,7 @@ NOT_INSTALLED = (
 )
 _IMPORT_FROM_SRC = """python -c 'import os, site; open(site.getsitepackages()[0] + "/regreen-src.pth", "w").write(os.path.abspath("src"))'"""
 _UNBUILT = "/tmp/unbuilt"  # noqa: S108 - in the box: there where the project could not be built at first
+_WHEELS = "/tmp/wheels.txt"  # noqa: S108 - in the box
 # The newest version that a box's own repository is tagged with, by `runs/test_runs.py`.
 _PRETENDED_VERSION = "999.0.0"
 
@@ -104,6 +105,7 @@ class _Knowledge:
     test_runner: Sequence[str]
     built_for: Mapping[str, Mapping[str, date]]
     pinning_locks: Sequence[str]
+    slow_to_build: Sequence[str]
 
 
 @cache
@@ -119,6 +121,7 @@ def _load_knowledge() -> _Knowledge:
         table["test_runner"],
         table["built_for"],
         table["pinning_locks"],
+        table["slow_to_build"],
     )
 
 
@@ -378,6 +381,7 @@ def infer_python_setups(
     # bytecode as pip leaves it: else a suite that makes warnings errors fails over its dependencies' sources
     if not is_old:  # which uv's way of compiling does not know
         start.append("export UV_COMPILE_BYTECODE=1")
+    start += _lines_that_take_wheels()
     if before is not None:
         start.append(f"export UV_EXCLUDE_NEWER={before.isoformat()}")
     install = _make_installer(before, python)
@@ -412,6 +416,15 @@ def infer_python_setups(
     if any(path.startswith("src/") and path.endswith("/__init__.py") for path in files.paths):
         lines.append(_IMPORT_FROM_SRC)
     yield Inferred("\n".join(lines), _list_source_places(wanted, "") or "the command")
+
+
+def _lines_that_take_wheels() -> list[str]:
+    """Makes pip and uv take what is slow to build as wheels alone, which both read in a file of constraints."""
+    names = _load_knowledge().slow_to_build
+    return [
+        shlex.join([_PYTHON, "-c", WRITE_ONLY_WHEELS, _WHEELS, *names]),
+        f"export UV_CONSTRAINT={_WHEELS} PIP_CONSTRAINT={_WHEELS}",
+    ]
 
 
 def _lines_that_pin_versions(lock: str) -> list[str]:
