@@ -319,7 +319,7 @@ def _lowest_version(wanted: str) -> str:
 
 
 _OF_NEWER_JAVA = re.compile(
-    r"preview\.feature|feature\.not\.supported|location: .*\b(?:class|interface|type) java\."
+    r"preview\.feature|feature\.not\.supported|location: .{0,300}\b(?:class|interface|type) java\."
 )
 _NO_SUCH_PACKAGE = "t.exist"
 """How the compiler's key for a package that is not there ends."""

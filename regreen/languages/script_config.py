@@ -41,7 +41,9 @@ _KEPT_OPTIONS = frozenset(
         "erasableSyntaxOnly",
     }
 )
-_JSONC = re.compile(r'"(?>(?:[^"\\\n]|\\.)*)"|//[^\n]*+|/\*(?>(?:[^*]|\*(?!/))*)\*/|,(?=\s*+[}\]])')
+_JSONC = re.compile(
+    r'"(?>(?:[^"\\\n]|\\.)*)"?|//[^\n]*+|/\*(?>(?:[^*]|\*(?!/))*)(?:\*/)?|,(?=\s*+[}\]])'
+)
 
 
 def load_jsonc(text: str) -> dict[str, Any]:

@@ -40,7 +40,7 @@ _TAP_PLACE = re.compile(r"^'(?P<path>[^']+?):(?P<line>\d+):\d+'$")
 _NODE_SPEC = re.compile(r"^ *✖ (?P<name>\S.*?) \([\d.]+ms\)$")
 _MOCHA_HEADING = re.compile(r"^ {2,}(?P<number>\d+)\) (?P<name>\S.*)$")
 _PLAYWRIGHT_HEADING = re.compile(
-    r"^ {1,8}\d+\) (?:\[[^\]]{1,80}\] › )?(?P<path>[^\s:]+\.[cm]?[jt]sx?):(?P<line>\d+):\d+ › (?P<name>\S.*?) *─*$"
+    r"^ {1,8}\d+\) (?:\[[^\]]{1,80}\] › )?(?P<path>[^\s:]+\.[cm]?[jt]sx?):(?P<line>\d+):\d+ › (?P<name>\S(?:.*[^ ─])?) *─*$"
 )
 _PLAYWRIGHT_END = re.compile(r"^ {2}\d+ (?:failed|flaky|skipped|passed|did not run|interrupted)\b")
 _DENO_HEADING = re.compile(

@@ -64,12 +64,12 @@ _MAX_INCLUDED_FILES = 200
 _MAX_NESTED_LISTS = 8
 _REQUIREMENTS_FILES = tuple(
     re.compile(
-        rf"(?:[\w.-]+/)?(?:(?>[\w.-]*?{word})(?>[\w.-]*?requirements)|requirements(?>[\w.-]*?{word}))[\w.-]*\.(?:txt|in)"
+        rf"(?<![\w.-])(?:[\w.-]++/)?(?=[\w.-]*{word})(?=[\w.-]*requirements)[\w.-]*\.(?:txt|in)"
         rf"|{word}s?/requirements[\w.-]*\.txt|requirements/{word}(?:s|ing)?\.(?:txt|in)"
     )
     for word in ("test", "dev")
 )
-_OWN_EXTRAS = re.compile(r"(?m)^\s*(?:-e\s*)?(?:\.|\{toxinidir\})\[([\w., -]{1,200})\]")
+_OWN_EXTRAS = re.compile(r"(?m)^[ \t]*(?:-e[ \t]*)?(?:\.|\{toxinidir\})\[([\w., -]{1,200})\]")
 PIP_INSTALL = "python -m pip install -q --prefer-binary"  # building takes minutes, and compilers
 _UV_INSTALL = (
     "uv pip install"  # which says what it downloads and builds: a setup that is killed was at that
@@ -183,7 +183,7 @@ def _reduce_to_test_call(script: str, files: RepositoryFiles) -> str:
     """The test call alone of a script that wraps it or does more, where neither folder nor variables are changed."""
     commands = list(find_commands(script))
     calls = [one.arguments for one in commands if _is_test_call(one.arguments)]
-    if not calls or re.search(r"(?m)(?:^|[;&(])\s*(?:cd|pushd|export|\w+=)", script):
+    if not calls or re.search(r"(?m)(?:^|[;&(])[ \t]*(?:cd|pushd|export|\w+=)", script):
         return script
     words = _without_coverage(split_runner(calls[0])[1])
     if len(commands) == 1 and words == list(calls[0]):

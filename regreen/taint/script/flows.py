@@ -369,7 +369,7 @@ class _FlowReader:
                 env.pop(name)
             env |= {
                 f"={_SPACE.sub('', x)}": _Taint("")
-                for x in re.findall(r"[\w$]+(?:\.[\w$]+)+", condition_text)
+                for x in re.findall(r"(?<![\w$])[\w$]++(?:\.[\w$]++)+", condition_text)
             }
 
     def _bind_names(

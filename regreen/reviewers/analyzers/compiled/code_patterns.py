@@ -461,7 +461,7 @@ def _value_is_used(match: _Match) -> bool:
 def _branch_uses(match: _Match) -> bool:
     """The first statement of the branch reads a member of the value, and gives it no new value."""
     value, use = re.escape(match.text("value")), match.text("use")
-    if re.search(rf"(?<![\w.]){value}\s*(?:,[^=\n]*)?:?=[^=]", use) or not re.fullmatch(
+    if re.search(rf"(?<![\w.]){value}\s*(?:,[^=\n]{{0,200}})?:?=[^=]", use) or not re.fullmatch(
         r"[\w.]+", match.text("value")
     ):
         return False

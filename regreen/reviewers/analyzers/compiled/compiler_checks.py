@@ -365,8 +365,8 @@ def _was_used_before(hit: Diagnostic, context: ReviewContext) -> bool:
     same = next((d for d in before if here is not None and d.name == here.name), None)
     if same is None:
         return False
-    code = "\n".join(old.split("\n")[same.start - 1 : same.end])
-    calls = re.findall(r"([^\n]*)\b" + re.escape(name[1]) + r"\(", code)
+    lines = old.split("\n")[same.start - 1 : same.end]
+    calls = [m[1] for line in lines if (m := re.match(rf"(.*)\b{re.escape(name[1])}\(", line))]
     return bool(calls) and not any(map(_THROWN_AWAY.fullmatch, calls))
 
 

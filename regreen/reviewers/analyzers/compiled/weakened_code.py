@@ -348,7 +348,7 @@ def _parse_handlers(text: str, language: str) -> list[tuple[str, bool]]:
                 (f"catch ({head})", any(n.type == "throw_statement" for n in walk_nodes(node)))
             )
         elif node.type == "if_statement" and re.fullmatch(
-            r"\w*[eE]rr\w* != nil", node_text(node.child_by_field_name("condition"))
+            r"(?=\w*[eE]rr)\w+ != nil", node_text(node.child_by_field_name("condition"))
         ):
             body = node.child_by_field_name("consequence")
             name = node_text(node.child_by_field_name("condition")).split()[0]
@@ -410,7 +410,7 @@ def _find_unwrapped(pair: _Pair) -> Iterator[Claim]:
             )
 
 
-_CALL = re.compile(r"(\w+!?)\(([^()]{3,200})\)")
+_CALL = re.compile(r"(?<!\w)(\w++!?)\(([^()]{3,200})\)")
 
 
 def _find_reordered_arguments(pair: _Pair) -> Iterator[Claim]:
@@ -422,7 +422,7 @@ def _find_reordered_arguments(pair: _Pair) -> Iterator[Claim]:
                 continue
             name, arguments = swapped
             if _declares_order(pair.called, name, arguments) or re.search(
-                rf"\b{re.escape(name)}\b\s*(?:<[^>\n]*>)?\(",
+                rf"\b{re.escape(name)}\b\s*(?:<[^>\n]{{0,200}}>)?\(",
                 "\n".join(_changed_function_lines(pair.file)),
             ):
                 continue  # its definition may have changed with it
