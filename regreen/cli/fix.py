@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from regreen.runs.trial import Trial
 
 _SUCCESS_OUTCOMES = {"fixed", "already_green"}
+_EXPLAINED_OUTCOMES = {"already_green", "not_reproduced", "gave_up", "out_of_budget"}
 _MAX_MINUTES = 20.0
 _LAST_MINUTES = 1.0
 
@@ -275,7 +276,7 @@ def _add_environment_to_result(result: FixResult, done: CompletedTrial | None) -
     """The result with the environment that was inferred, and with the reason why the command cannot start in it."""
     if done is None:
         return result
-    if result.outcome in {"not_reproduced", "gave_up", "out_of_budget"} and done.failure:
+    if result.outcome in _EXPLAINED_OUTCOMES and done.failure:
         is_why = result.outcome == "gave_up" and not done.works
         reason = done.failure if is_why else f"{result.reason} ({done.failure})"
         result = replace(result, reason=reason)

@@ -342,6 +342,10 @@ class DependencyTools(Protocol):
         """Requirements that the tests lack by their output; not what the product itself lacks."""
         ...
 
+    def find_variables(self, output: str, files: RepositoryFiles) -> tuple[tuple[str, str], ...]:
+        """The variables that the output misses and the repository gives a value."""
+        ...
+
     def install(self, requirements: Sequence[str], setup: str = "") -> str:
         """The shell line that installs what can be had of the requirements after `setup`."""
         ...

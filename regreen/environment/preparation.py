@@ -67,6 +67,14 @@ class PreparedTrial:
     failure: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Lacks:
+    """What the tests need beyond the setup: requirements, and variables with their values."""
+
+    requirements: tuple[str, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
+
+
 @dataclass
 class _Notes:
     """What was passed over or added, in order, and the first reason why the command cannot start."""
@@ -166,9 +174,11 @@ class EnvironmentTrier:
             needs = (
                 language.dependencies if language and run and left and not run.is_green else None
             )
-            lacking = self._find_missing_test_requirements(needs, run) if needs and run else ()
-            added = tuple(one for one in lacking if one not in given)
+            lacks = self._find_what_tests_lack(needs, run) if needs and run else _Lacks()
+            added = tuple(one for one in lacks.requirements if one not in given)
             given += added
+            unset = self._name_unset_variables(lacks, asked, notes)
+            asked = replace(asked, env=(*asked.env, *unset))
             left -= 1
             if run is not None and not instead and _collects_none_of_all(trial, run):
                 instead = _describe_own_test(environment, trial)
@@ -176,17 +186,12 @@ class EnvironmentTrier:
                     asked = replace(asked, command=())  # what the repository says takes its place
                     continue
             prepared = PreparedTrial(trial, environment, starts=reason is None, failure=instead)
+            if needs and unset and not added:
+                continue
             if reason is None and not added:
                 if instead:
                     self._note(notes, instead)
-                if run is None or run.result.passed or run.result.ended != "exit":
-                    return prepared
-                partly = f"not all tests can be collected as inferred from {place}: {find_telling_line(run.output)}"
-                further = go_past_errors(trial, run.output)
-                if further is not None:
-                    partly += f"; the others run by {further.command_line}"
-                self._note(notes, partly)
-                return replace(prepared, trial=further or trial, failure=partly)
+                return self._go_past_errors(prepared, run, place, notes)
             if not needs or not added or environment.setup is None:
                 self._note_failure(
                     notes,
@@ -200,6 +205,29 @@ class EnvironmentTrier:
                 f"{environment.setup.value}\n{needs.install(added, environment.setup.value)}", place
             )
             environment = replace(environment, setup=setup)
+
+    def _name_unset_variables(
+        self, lacks: _Lacks, trial: Trial, notes: _Notes
+    ) -> tuple[tuple[str, str], ...]:
+        """The variables that the tests lack and the trial does not have, which a note names."""
+        unset = tuple(one for one in lacks.variables if one[0] not in dict(trial.env))
+        if unset:
+            shown = ", ".join("=".join(one) for one in unset)
+            self._note(notes, f"set for the tests, as the repository does: {shown}")
+        return unset
+
+    def _go_past_errors(
+        self, prepared: PreparedTrial, run: CommandRun | None, place: str, notes: _Notes
+    ) -> PreparedTrial:
+        """A trial that starts; where not all tests can be collected, it runs the others, and says why."""
+        if run is None or run.result.passed or run.result.ended != "exit":
+            return prepared
+        partly = f"not all tests can be collected as inferred from {place}: {find_telling_line(run.output)}"
+        further = go_past_errors(prepared.trial, run.output)
+        if further is not None:
+            partly += f"; the others run by {further.command_line}"
+        self._note(notes, partly)
+        return replace(prepared, trial=further or prepared.trial, failure=partly)
 
     def _note(self, notes: _Notes, text: str) -> None:
         if text not in notes.lines:
@@ -239,13 +267,11 @@ class EnvironmentTrier:
         )
         return language, run
 
-    def _find_missing_test_requirements(
-        self, needs: DependencyTools, run: CommandRun
-    ) -> tuple[str, ...]:
+    def _find_what_tests_lack(self, needs: DependencyTools, run: CommandRun) -> _Lacks:
         try:
-            return isolation.run_in_child(_select_undeclared, needs, run.output, self.git, self.rev)
+            return isolation.run_in_child(_read_lacks, needs, run.output, self.git, self.rev)
         except AnalysisFailed:
-            return ()
+            return _Lacks()
 
 
 def _collects_none_of_all(trial: Trial, run: CommandRun) -> bool:
@@ -261,8 +287,9 @@ def _describe_own_test(environment: Environment, trial: Trial) -> str:
     return f"{trial.command_line} collects no test, so that {own.value} (from {own.source}) runs in its place"
 
 
-def _select_undeclared(needs: DependencyTools, output: str, git: Git, rev: str) -> tuple[str, ...]:
-    return needs.find_undeclared(output, open_files(git, rev))
+def _read_lacks(needs: DependencyTools, output: str, git: Git, rev: str) -> _Lacks:
+    files = open_files(git, rev)
+    return _Lacks(needs.find_undeclared(output, files), needs.find_variables(output, files))
 
 
 @dataclass(frozen=True, slots=True)

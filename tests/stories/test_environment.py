@@ -106,6 +106,15 @@ def test_the_repository_s_own_tests_run_where_the_command_collects_none(tmp_path
     assert document["reason"].endswith("(python -m pytest -q collects no test, so that python -m pytest -q tests.py (from tests.py) runs in its place)")  # fmt: skip
 
 
+def test_tests_that_pass_in_the_place_of_the_command_are_named(tmp_path: Path) -> None:
+    sandbox_or_skip()
+    made = Repository(tmp_path / "repo")
+    made.commit("start", {"tests.py": "def test_it():\n    pass\n", "requirements.txt": "pytest\n"})
+    code, document, _ = regreen(made, "fix", "--no-model", "--rungs", "recipe", "--", "python", "-m", "pytest", "-q")  # fmt: skip
+    assert (code, document["outcome"]) == (0, "already_green")
+    assert "python -m pytest -q collects no test, so that python -m pytest -q tests.py" in document["reason"]  # fmt: skip
+
+
 def test_a_file_that_cannot_be_collected_does_not_hide_the_other_tests(tmp_path: Path) -> None:
     sandbox_or_skip()
     made = Repository(tmp_path / "repo")
@@ -129,6 +138,17 @@ def test_fix_says_why_the_setup_failed_after_which_not_all_tests_are_collected(
     assert "not all tests can be collected" in document["reason"]
     assert "the setup inferred from setup.py:1 failed: " in document["reason"]
     assert "no R here" in document["reason"]
+
+
+def test_variables_that_the_repository_sets_for_its_tests_are_set(tmp_path: Path) -> None:
+    sandbox_or_skip()
+    made = Repository(tmp_path / "repo")
+    test = "import os\n\nDATABASE = os.environ['TEST_DB']\n\n\ndef test_it():\n    assert DATABASE == 'sqlite'\n"
+    files = {"tox.ini": "[testenv]\nsetenv =\n    TEST_DB=sqlite\n", "requirements.txt": "pytest\n"}
+    made.commit("start", {**files, "tests/test_it.py": test})
+    code, document, _ = regreen(made, "fix", "--no-model", "--rungs", "recipe", "--", "python", "-m", "pytest", "-q")  # fmt: skip
+    assert (code, document["outcome"]) == (0, "already_green")
+    assert "set for the tests, as the repository does: TEST_DB=sqlite" in document["environment"]["notes"]  # fmt: skip
 
 
 def test_fix_names_the_submodule_that_the_clone_lacks(tmp_path: Path) -> None:

@@ -103,6 +103,18 @@ def test_what_is_slow_to_build_is_taken_as_a_wheel(tmp_path: Path) -> None:
     )
 
 
+def test_a_variable_that_the_tests_miss_has_the_value_that_the_repository_gives_it() -> None:
+    tools = PythonDependencies()
+    tox = "[testenv]\nsetenv =\n    DJANGO_SETTINGS_MODULE=tests.settings\n    sqlite: TEST_DB=sqlite\n    PIP_TEST_INDEX=x\n    HOME=/y\n"
+    files = tree({**TEST, "tox.ini": tox})
+    unset = "You must either define the environment variable DJANGO_SETTINGS_MODULE or call settings.configure()"
+    assert tools.find_variables(unset, files) == (("DJANGO_SETTINGS_MODULE", "tests.settings"),)
+    assert tools.find_undeclared(unset, files) == ("pytest-django",)
+    assert tools.find_variables("KeyError: 'TEST_DB'", files) == (("TEST_DB", "sqlite"),)
+    # a setup sees the variables, too: what steers its tools is never taken from output
+    assert tools.find_variables("KeyError: 'PIP_TEST_INDEX'\nKeyError: 'HOME'", files) == ()
+
+
 def test_the_release_of_an_index_takes_the_place_of_an_address(tmp_path: Path) -> None:
     wanted = (
         "click @ git+https://git.example/click\ngit+https://git.example/attrs@v1#egg=attrs\n"

@@ -274,7 +274,7 @@ _READERS = {
     "cli/plan.py": ["plan_workflow"],
     "code/hunks.py": ["_find_pieces"],
     "environment/inference.py": ["_infer_environments_now"],
-    "environment/preparation.py": ["_select_undeclared"],
+    "environment/preparation.py": ["_read_lacks"],
     "fixers/case.py": ["classify_check"],
     "fixers/rungs/recipe_rung.py": [
         "complete_change",

@@ -32,6 +32,7 @@ from regreen.languages.python.missing_modules import (
     MissingDistribution,
     find_imports_of_tests,
     find_missing_distributions,
+    find_missing_variables,
     is_imported_by_product,
     is_own_module,
 )
@@ -802,6 +803,10 @@ class PythonDependencies:
                 or not is_imported_by_product(one.module, paths, files.read, always=True)
             )
         )
+
+    def find_variables(self, output: str, files: RepositoryFiles) -> tuple[tuple[str, str], ...]:
+        """The variables that the output misses and the repository gives a value."""
+        return find_missing_variables(output, files)
 
     def install(self, requirements: Sequence[str], setup: str = "") -> str:
         """The shell line that installs what can be had of the requirements after `setup`."""

@@ -41,6 +41,14 @@ _UNKNOWN_OPTIONS = re.compile(r"unrecognized arguments: (-[^\n]{1,400})")
 _MISSING_PLUGINS = re.compile(r"Missing required plugins: ([^\n]{1,400})")
 _PLUGIN_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)(\s*[<>=!~]=?[\w.*]+)?")
 _UNKNOWN_SETTING = re.compile(r"Unknown config option: (\w{1,60})")
+_MISSING_VARIABLE = re.compile(
+    r"(?:environment variable [\"']?|KeyError: ')(?!PIP_|UV_)([A-Z][A-Z0-9_]{2,60})\b"
+)
+# Of tests and settings alone, for the setup sees them, too.
+_VARIABLE_OF_TESTS = re.compile(r"(?:[A-Z0-9]+_)*(?:TESTS?|SETTINGS|DB|DATABASE)(?:_[A-Z0-9]+)*")
+_FILES_WITH_VARIABLES = re.compile(
+    r"(?:tox|pytest)\.ini|setup\.cfg|pyproject\.toml|noxfile\.py|[Mm]akefile|manage\.py|run_?tests?\.py|\.travis\.yml|\.github/workflows/[^/]+\.ya?ml"
+)
 
 
 @cache
@@ -158,6 +166,7 @@ def _find_missing_plugins(output: str) -> Iterator[MissingDistribution]:
         for word in match[1].split()
     ]
     named += [("pytest_settings", match[1]) for match in _UNKNOWN_SETTING.finditer(output)]
+    named += [("pytest_settings", name) for name in _MISSING_VARIABLE.findall(output)]
     for table, name in named:
         if plugin := _find_plugin_row(_load_tables()[table], name):
             yield MissingDistribution(plugin, name)
@@ -166,6 +175,22 @@ def _find_missing_plugins(output: str) -> Iterator[MissingDistribution]:
             if named_plugin := _PLUGIN_REQUIREMENT.match(wanted):
                 name, bound = named_plugin.groups("")
                 yield MissingDistribution(name, name, bound=bound.strip())
+
+
+def find_missing_variables(output: str, files: RepositoryFiles) -> tuple[tuple[str, str], ...]:
+    """The variables of tests and settings that the output misses, with the value that the repository gives each."""
+    names = dict.fromkeys(_MISSING_VARIABLE.findall(output))
+    texts = [
+        files.read(path) for path in sorted(filter(_FILES_WITH_VARIABLES.fullmatch, files.paths))
+    ]
+    found: list[tuple[str, str]] = []
+    for name in filter(_VARIABLE_OF_TESTS.fullmatch, names):
+        assigned = re.compile(
+            rf"\b{name}[\"']?[ \t]{{0,5}}[=:,][ \t]{{0,5}}[\"']?([\w.-]{{1,100}})"
+        )
+        value = next((match[1] for text in texts if (match := assigned.search(text))), None)
+        found += [(name, value)] if value is not None else []
+    return tuple(found)
 
 
 def _find_plugin_row(table: Mapping[str, str], name: str) -> str | None:
