@@ -180,6 +180,7 @@ def _checks(world: World, blueprint: Blueprint) -> None:
 
 def _git(world: World, blueprint: Blueprint) -> None:
     @blueprint.get("/<owner>/<name>/commit/<sha>")
+    @blueprint.get("/<owner>/<name>/commit/<sha>/checks")
     def commit(owner: str, name: str, sha: str) -> str:
         git = world.repository(f"{owner}/{name}").git
         found = git.resolve(sha)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
 
+from regreen.bot.messages import REPAIR_CHECK
 from regreen.bot.services import Services
 from regreen.code.markdown_sanitizer import count_noun, to_plain_line
 from regreen.domain.records import JobKind, JobRecord, Store
@@ -31,7 +32,10 @@ KIND_TITLES: dict[JobKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class OpenTask:
-    """Something that a person has to do: a state for its colour, what it is, where to go, since when and which commit's if known."""
+    """Something that a person has to do: a state for its colour, what it is, where to go, since when and which commit's if known.
+
+    `check` is the commit whose check run has the button, where that is the place to go.
+    """
 
     state: str
     text: str
@@ -40,6 +44,14 @@ class OpenTask:
     job: str = ""
     since: datetime | None = None
     culprit: str = ""
+    check: str = ""
+
+    @property
+    def path(self) -> str:
+        """Where to go on GitHub, below the repository."""
+        if self.check:
+            return f"commit/{self.check}/checks"
+        return f"issues/{self.number}" if self.number is not None else ""
 
 
 def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]) -> list[OpenTask]:
@@ -52,12 +64,11 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
         for state in store.find_all(ScheduleState)
         if state.red and is_shown(state.repo)
     ]
-    for patch in store.find_all(PendingPatch):
-        if is_shown(patch.repo):
-            number = int(patch.place) if patch.place.isdecimal() else None
-            at = datetime.fromtimestamp(patch.at, UTC)
-            text = f"A patch for {patch.branch} waits for /approve: {patch.title}"
-            tasks.append(OpenTask("waiting", text, patch.repo, number, since=at))
+    newest: dict[tuple[str, str], PendingPatch] = {}
+    patches = [p for p in store.find_all(PendingPatch) if is_shown(p.repo)]
+    for patch in sorted(patches, key=lambda p: p.at, reverse=True):
+        is_newest = newest.setdefault((patch.repo, patch.branch), patch) is patch
+        tasks.append(_describe_patch(patch, is_newest=is_newest))
     tasks += [_describe_draft(store, d) for d in store.find_all(OpenRepair) if is_shown(d.repo)]
     asked_for = [kind for kind in KIND_TITLES if kind not in MAINTENANCE_KINDS]
     for job in store.jobs(states=("failed",), kinds=asked_for):
@@ -78,11 +89,21 @@ def _was_repeated_with_success(store: Store, failed: JobRecord) -> bool:
     return bool(done) and done[0].created > failed.created
 
 
+def _describe_patch(patch: PendingPatch, *, is_newest: bool) -> OpenTask:
+    """A patch to approve: by a command where it was posted, else by the button of its commit's check run."""
+    number = int(patch.place) if patch.place.isdecimal() else None
+    how = f"the button “Approve” of the check `{REPAIR_CHECK}`" if number is None else "`/approve`"
+    which = "A patch" if is_newest else "An older patch"
+    text = f"{which} for `{patch.branch}` at `{patch.sha[:12]}` waits for {how}: {patch.title}"
+    at, check = datetime.fromtimestamp(patch.at, UTC), "" if number is not None else patch.sha
+    return OpenTask("waiting", text, patch.repo, number, since=at, check=check)
+
+
 def _describe_draft(store: Store, draft: OpenRepair) -> OpenTask:
     """A repair to review: of whose pull request it is, and since when it waits, by its result."""
     found = store.documents(repo=draft.repo, kind="fix", limit=20)
     document = next((d for d in found if d.body.get("opened") == draft.number), None)
-    text = f"Review the draft that repairs {draft.branch}"
+    text = f"Review the draft that repairs `{draft.branch}`"
     if document is None:
         return OpenTask("fixed", text, draft.repo, draft.number)
     title, author = document.body.get("title"), document.body.get("author")
@@ -96,11 +117,13 @@ def _describe_red_branch(store: Store, state: ScheduleState) -> OpenTask:
     found = store.documents(repo=state.repo, kind="bisect", limit=10)
     document = next((d for d in found if _is_bisection_of_schedule(d.body, state)), None)
     culprit = (document.body.get("culprit") if document else None) or {}
-    text = f"The schedule {state.schedule} fails at {state.red[:12]}"
+    text = f"The schedule `{state.schedule}` fails at `{state.red[:12]}`"
     if culprit:
         share = document.body.get("probability") if document else None
         sure = f", {share:.1%}" if isinstance(share, float) else ""
-        text += f" since {culprit['sha'][:12]} “{culprit['subject']}” by {culprit['author']}{sure}"
+        text += (
+            f" since `{culprit['sha'][:12]}` “{culprit['subject']}” by {culprit['author']}{sure}"
+        )
     job, at = (document.job, document.at) if document else ("", None)
     return OpenTask("red", text, state.repo, state.issue, job, at, culprit.get("sha") or "")
 
@@ -130,7 +153,7 @@ def digest_text(services: Services, tasks: list[OpenTask]) -> str:
     lines = [f"Regreen, week {now:%V}: {count if tasks else 'nothing needs a person'}."]
     for task in tasks:
         web = f"{services.settings.github.web_url}/{task.repo}"
-        link = f"{web}/issues/{task.number}" if task.number is not None else web
+        link = f"{web}/{task.path}" if task.path else web
         since = f" (since {task.since:%d %B})" if task.since else ""
         lines.append(f"- {task.repo}: {_quote(task.text)}{since} {link}")
     return "\n".join([*lines, f"Overview: {page}/"] if page else lines)

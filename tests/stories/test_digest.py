@@ -68,11 +68,11 @@ def test_a_digest_comes_once_a_week_and_says_what_waits(story: Story, chat: _Cha
     (text,) = chat.said
     lines = text.splitlines()
     assert lines[0] == "Regreen, week 10: 3 things need a person."
-    assert "nightly &lt;!channel&gt; @\u200ball fails at cccccccccccc" in lines[1]
+    assert "nightly &lt;!channel&gt; @\u200ball fails at cccccccccccc" in lines[1].replace("`", "")
     assert lines[1].endswith(f"/{REPO}/issues/7")
-    assert "A patch for main waits for /approve: Use " in lines[2]
+    assert "A patch for `main` at `aaaaaaaaaaaa` waits for `/approve`: Use " in lines[2]
     assert token not in text
-    assert lines[3].startswith(f"- {REPO}: Review the draft that repairs main http")
+    assert lines[3].startswith(f"- {REPO}: Review the draft that repairs `main` http")
     store.remove(ScheduleState, repo=REPO)
     store.remove(OpenRepair, repo=REPO)
     store.remove(PendingPatch, repo=REPO)

@@ -256,7 +256,9 @@ def test_the_author_s_time_is_one_that_the_reader_s_zone_can_be_put_on(
     store.store_orders([job])
     culprit = {"sha": "c0ffee", "subject": "x", "author": "ann", "date": date}
     store.save_document(ResultDocument("bisect", "o/r", 1, "s", job.id, _NOW, {"culprit": culprit}))
-    assert shown in _operator(store).get(f"/jobs/{job.id}").text
+    page = _operator(store).get(f"/jobs/{job.id}").text
+    assert shown in page
+    assert "<dt>author</dt><dd>ann</dd>\n<dt>written</dt>" in page
 
 
 def test_what_a_person_reads_first_is_one_line(store: Database) -> None:
@@ -336,13 +338,26 @@ def test_the_first_page_says_what_needs_a_person(store: Database) -> None:
     store.store_orders([failed])
     store.end(failed.id, "failed", "no such revision")
     for shown in (_operator(store).get(page).text for page in ("/", "/repositories/o/r")):
-        assert "The schedule nightly fails at ffffffffffff since cccccccccccc" in shown
+        plain = re.sub("</?code>", "`", shown)
+        assert "The schedule `nightly` fails at `ffffffffffff` since `cccccccccccc`" in plain
         assert "Count income” by Emi, 99.7%" in shown
         assert f'href="https://hub.example/o/r/commit/{"c" * 40}"' in shown
-        assert "Review the draft that repairs quarters “Sum up” by emi" in shown
+        assert "Review the draft that repairs `quarters` “Sum up” by emi" in plain
         assert 'href="https://hub.example/o/r/issues/3"' in shown
-        assert "A patch for main waits for /approve: Fix it" in shown
+        assert "A patch for `main` at `aaaaaaaaaaaa` waits for `/approve`: Fix it" in plain
         assert "failed: no such revision" in shown
+
+
+def test_a_patch_for_a_branch_is_approved_at_its_commits_check(store: Database) -> None:
+    for at, sha in ((1.0, "a" * 40), (2.0, "b" * 40)):
+        store.save(PendingPatch("o/r", f"@{sha}", at, "+x", "main", sha, "Fix it", "", False))
+    store.save(LastValidConfig("o/r", ""))
+    store.save_document(ResultDocument("fix", "o/r", None, "s", "fix/1", _NOW, {}))
+    shown = re.sub("</?code>", "`", _operator(store).get("/repositories/o/r").text)
+    button = "waits for the button “Approve” of the check `Regreen repair`: Fix it"
+    assert f"A patch for `main` at `bbbbbbbbbbbb` {button}" in shown
+    assert f"An older patch for `main` at `aaaaaaaaaaaa` {button}" in shown
+    assert f'href="https://hub.example/o/r/commit/{"b" * 40}/checks"' in shown
 
 
 def test_a_failure_needs_nobody_once_the_same_was_asked_again_and_done(store: Database) -> None:
@@ -370,7 +385,7 @@ def test_a_repositorys_page_shows_how_much_of_new_code_the_tests_ran(store: Data
         at = _NOW + timedelta(minutes=number)
         store.save_document(ResultDocument("review", "o/r", number, f"{number}@a", "j", at, body))
     page = _operator(store).get("/repositories/o/r").text
-    assert "The tests ran 10 of 20 new lines (50%) in the last 2 reviews that measured it; in the latest 8 of 10." in page  # fmt: skip
+    assert "The tests ran 10 of 20 new lines (50%) in the last 2 reviews; in the latest 8 of 10." in page  # fmt: skip
     assert re.findall(r"<title>(#\d: \d of 10)</title>", page) == ["#1: 2 of 10", "#2: 8 of 10"]
 
 
