@@ -213,7 +213,7 @@ class EnvironmentTrier:
         unset = tuple(one for one in lacks.variables if one[0] not in dict(trial.env))
         if unset:
             shown = ", ".join("=".join(one) for one in unset)
-            self._note(notes, f"set for the tests, as the repository does: {shown}")
+            self._note(notes, f"set for the tests: {shown}")
         return unset
 
     def _go_past_errors(

@@ -148,7 +148,7 @@ def test_variables_that_the_repository_sets_for_its_tests_are_set(tmp_path: Path
     made.commit("start", {**files, "tests/test_it.py": test})
     code, document, _ = regreen(made, "fix", "--no-model", "--rungs", "recipe", "--", "python", "-m", "pytest", "-q")  # fmt: skip
     assert (code, document["outcome"]) == (0, "already_green")
-    assert "set for the tests, as the repository does: TEST_DB=sqlite" in document["environment"]["notes"]  # fmt: skip
+    assert "set for the tests: TEST_DB=sqlite" in document["environment"]["notes"]  # fmt: skip
 
 
 def test_fix_names_the_submodule_that_the_clone_lacks(tmp_path: Path) -> None:

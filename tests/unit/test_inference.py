@@ -115,6 +115,16 @@ def test_a_variable_that_the_tests_miss_has_the_value_that_the_repository_gives_
     assert tools.find_variables("KeyError: 'PIP_TEST_INDEX'\nKeyError: 'HOME'", files) == ()
 
 
+def test_a_module_beside_the_tests_is_made_importable_and_not_had_from_an_index() -> None:
+    tools = PythonDependencies()
+    output = "E   ModuleNotFoundError: No module named 'common'\n"
+    files = tree({**TEST, "tests/__init__.py": "", "tests/common.py": ""})
+    assert tools.find_undeclared(output, files) == ()
+    assert tools.find_variables(output, files) == (("PYTHONPATH", "/work/tests"),)
+    assert tools.find_undeclared(output, tree(TEST)) == ("common",)
+    assert tools.find_variables(output, tree(TEST)) == ()
+
+
 def test_the_release_of_an_index_takes_the_place_of_an_address(tmp_path: Path) -> None:
     wanted = (
         "click @ git+https://git.example/click\ngit+https://git.example/attrs@v1#egg=attrs\n"

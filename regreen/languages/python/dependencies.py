@@ -30,6 +30,7 @@ from regreen.isolation import ChildLimits, run_in_child
 from regreen.languages.python.edits import ParsedSource
 from regreen.languages.python.missing_modules import (
     MissingDistribution,
+    find_folder_of_test_module,
     find_imports_of_tests,
     find_missing_distributions,
     find_missing_variables,
@@ -798,6 +799,7 @@ class PythonDependencies:
             one.requirement
             for one in missing.values()
             if is_popular("pypi", one.distribution)
+            and not find_folder_of_test_module(one.module, paths)
             and (
                 is_named_in_manifests(one.distribution, files)
                 or not is_imported_by_product(one.module, paths, files.read, always=True)

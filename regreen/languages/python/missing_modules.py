@@ -6,7 +6,7 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files as package_files
@@ -178,7 +178,10 @@ def _find_missing_plugins(output: str) -> Iterator[MissingDistribution]:
 
 
 def find_missing_variables(output: str, files: RepositoryFiles) -> tuple[tuple[str, str], ...]:
-    """The variables of tests and settings that the output misses, with the value that the repository gives each."""
+    """The variables of tests and settings that the output misses, with the value that the repository gives each.
+
+    Where tests import a module that lies beside tests, the path that makes it importable: some runners add that folder.
+    """
     names = dict.fromkeys(_MISSING_VARIABLE.findall(output))
     texts = [
         files.read(path) for path in sorted(filter(_FILES_WITH_VARIABLES.fullmatch, files.paths))
@@ -190,7 +193,17 @@ def find_missing_variables(output: str, files: RepositoryFiles) -> tuple[tuple[s
         )
         value = next((match[1] for text in texts if (match := assigned.search(text))), None)
         found += [(name, value)] if value is not None else []
+    tops = dict.fromkeys(name for name in _MISSING_MODULE.findall(output) if "." not in name)
+    beside = (find_folder_of_test_module(top, files.paths) for top in tops)
+    if folders := dict.fromkeys(folder for folder in beside if folder):
+        found.append(("PYTHONPATH", ":".join(f"/work/{folder}" for folder in folders)))
     return tuple(found)
+
+
+def find_folder_of_test_module(top: str, paths: Collection[str]) -> str:
+    """The folder of tests that holds a module of this name; "" for none or several."""
+    found = [path for path in paths if path.endswith(f"/{top}.py") and is_test(path)]
+    return found[0].rpartition("/")[0] if len(found) == 1 else ""
 
 
 def _find_plugin_row(table: Mapping[str, str], name: str) -> str | None:
