@@ -9,13 +9,23 @@ from html import escape
 
 from regreen.bot.messages import REPAIR_CHECK
 from regreen.bot.services import Services
+from regreen.bot.trust import FORK_WAITS
 from regreen.code.markdown_sanitizer import count_noun, to_plain_line
-from regreen.domain.records import JobKind, JobRecord, Store
-from regreen.domain.state_records import OpenRepair, PendingPatch, ScheduleState
+from regreen.domain.records import JobKind, JobRecord, ResultDocument, Store
+from regreen.domain.state_records import Approval, OpenRepair, PendingPatch, ScheduleState
 from regreen.secrets.redaction import redact_secrets
 
 MAX_TASKS = 12
+_MAX_DOCUMENTS = 100
 _RECENT_FAILURES = timedelta(days=3)
+_RED_BY_FIX = {
+    "gave_up": True,
+    "denied": True,
+    "out_of_budget": True,
+    "already_green": False,
+    "flaky": False,
+}
+"""Whether a repair of a branch says that the branch still fails, by outcome; others list a draft or a patch."""
 MAINTENANCE_KINDS: tuple[JobKind, ...] = ("care", "comment")
 """Jobs that people did not ask for, or that only hand work on."""
 KIND_TITLES: dict[JobKind, str] = {
@@ -57,18 +67,20 @@ class OpenTask:
 def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]) -> list[OpenTask]:
     """What needs a person in the shown repositories, the most urgent first.
 
-    These are red branches, patches to approve, drafts to review, and jobs that failed lately.
+    These are red branches, patches and forks' commits to approve, drafts to review, and jobs that failed lately.
     """
     tasks = [
         _describe_red_branch(store, state)
         for state in store.find_all(ScheduleState)
         if state.red and is_shown(state.repo)
     ]
+    tasks += _list_red_bases(store, now, is_shown)
     newest: dict[tuple[str, str], PendingPatch] = {}
     patches = [p for p in store.find_all(PendingPatch) if is_shown(p.repo)]
     for patch in sorted(patches, key=lambda p: p.at, reverse=True):
         is_newest = newest.setdefault((patch.repo, patch.branch), patch) is patch
         tasks.append(_describe_patch(patch, is_newest=is_newest))
+    tasks += _list_waiting_forks(store, now, is_shown)
     tasks += [_describe_draft(store, d) for d in store.find_all(OpenRepair) if is_shown(d.repo)]
     asked_for = [kind for kind in KIND_TITLES if kind not in MAINTENANCE_KINDS]
     for job in store.jobs(states=("failed",), kinds=asked_for):
@@ -89,6 +101,68 @@ def _was_repeated_with_success(store: Store, failed: JobRecord) -> bool:
     return bool(done) and done[0].created > failed.created
 
 
+def _list_red_bases(store: Store, now: datetime, is_shown: Callable[[str], bool]) -> list[OpenTask]:
+    """Branches that the newest recent answer or repair that ran them saw fail; no schedule may test them."""
+    found = store.documents(kind="why", limit=_MAX_DOCUMENTS)
+    found += store.documents(kind="fix", limit=_MAX_DOCUMENTS)
+    seen: set[tuple[str, str]] = set()
+    tasks = []
+    for document in sorted(found, key=lambda one: one.at, reverse=True):
+        branch, is_red = _find_branch_state(document)
+        key = (document.repo, branch)
+        if is_red is None or key in seen or not is_shown(document.repo):
+            continue
+        seen.add(key)
+        if is_red and now - document.at < _RECENT_FAILURES:
+            text = f"The branch `{branch}` failed when its check was answered"
+            if document.kind == "fix":
+                text = f"The branch `{branch}` fails, and no repair was found"
+            tasks.append(
+                OpenTask("red", text, document.repo, document.number, document.job, document.at)
+            )
+    return tasks
+
+
+def _find_branch_state(document: ResultDocument) -> tuple[str, bool | None]:
+    """The branch that a result ran, and whether it failed; None where that is not known."""
+    body = document.body
+    if document.kind == "fix":
+        if document.number is not None:  # then the title is a pull request's
+            return "", None
+        return str(body.get("title") or ""), _RED_BY_FIX.get(str(body.get("outcome")))
+    causes = [cause for cause in body.get("causes") or () if isinstance(cause, dict)]
+    if not isinstance(branch := body.get("base"), str):
+        return "", None
+    if any(cause.get("verdict") == "main" and cause.get("do") != "rebase" for cause in causes):
+        return branch, True
+    ran = [run for cause in causes for run in cause.get("runs") or () if isinstance(run, dict)]
+    is_green = any(run.get("where") == "base" and run.get("outcome") == "pass" for run in ran)
+    return branch, False if is_green or any(c.get("do") == "rebase" for c in causes) else None
+
+
+def _list_waiting_forks(
+    store: Store, now: datetime, is_shown: Callable[[str], bool]
+) -> list[OpenTask]:
+    """Forks' pull requests whose newest head is not run before somebody approves it."""
+    found = store.documents(kind="review", limit=_MAX_DOCUMENTS)
+    found += store.documents(kind="why", limit=_MAX_DOCUMENTS)
+    seen: set[tuple[str, int]] = set()
+    tasks = []
+    for document in sorted(found, key=lambda one: one.at, reverse=True):
+        repo, number, body = document.repo, document.number, document.body
+        if number is None or (repo, number) in seen or not is_shown(repo):
+            continue
+        seen.add((repo, number))
+        head = str(body.get("head") or "")
+        reasons = [body, *(body.get("skipped") or ())]
+        is_held = any(FORK_WAITS in str(r.get("reason")) for r in reasons if isinstance(r, dict))
+        is_approved = store.find(Approval, repo=repo, number=number, sha=head) is not None
+        if is_held and not is_approved and now - document.at < _RECENT_FAILURES:
+            text = f"A fork's code at `{head[:12]}` waits for `/approve`: {body.get('title') or ''}"
+            tasks.append(OpenTask("waiting", text, repo, number, document.job, document.at))
+    return tasks
+
+
 def _describe_patch(patch: PendingPatch, *, is_newest: bool) -> OpenTask:
     """A patch to approve: by a command where it was posted, else by the button of its commit's check run."""
     number = int(patch.place) if patch.place.isdecimal() else None
@@ -107,7 +181,7 @@ def _describe_draft(store: Store, draft: OpenRepair) -> OpenTask:
     if document is None:
         return OpenTask("fixed", text, draft.repo, draft.number)
     title, author = document.body.get("title"), document.body.get("author")
-    text += f" “{title}”" if title else ""
+    text += f" “{title}”" if title and title != draft.branch else ""
     text += f" by {author}" if author else ""
     return OpenTask("fixed", text, draft.repo, draft.number, document.job, document.at)
 

@@ -13,6 +13,9 @@ from regreen.domain.ports import Mirror
 from regreen.domain.records import JobRecord, Store
 from regreen.domain.state_records import Approval
 
+FORK_WAITS = "before a person with write access has read it"
+"""What each text says of a commit that waits for `/approve`; the list of what needs a person goes by it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Clearance:
@@ -62,8 +65,8 @@ def require_clearance(
             Approval, repo=name, number=number, sha=sha
         ):
             msg = (
-                f"{sha[:12]} is on no branch of this repository, so its code is not run before a person with "
-                "write access has read it and says `/approve` on its pull request"
+                f"{sha[:12]} is on no branch of this repository, so its code is not run {FORK_WAITS} "
+                "and says `/approve` on its pull request"
             )
             raise NotCleared(msg)
     if pull is not None:

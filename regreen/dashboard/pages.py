@@ -285,12 +285,13 @@ class _Regression:
 
 @dataclass(frozen=True, slots=True)
 class _RepositoryLine:
-    """A repository's row. `looks` are the last ones, the newest last."""
+    """A repository's row. `looks` are the last ones, the newest last; `is_scheduled`: a schedule is configured."""
 
     month: RepositoryMonth
     budget: BudgetConfig
     looks: list[_HealthMark]
     regressions: list[_Regression]
+    is_scheduled: bool = False
 
 
 def _list_tasks(
@@ -334,6 +335,7 @@ def _list_repositories(
             _parse_config(configs.get(repo)).budget,
             looks.get(repo, [])[::-1],
             regressions.get(repo, []),
+            is_scheduled=bool(_list_schedules(shelf, repo, now)),
         )
         for repo, month in sorted(known.items())
     ]

@@ -10,6 +10,7 @@ from regreen_playground.acts import owners
 from regreen_playground.acts.actions import JobReport
 from regreen_playground.outbox import Answer
 
+from regreen.bot.open_tasks import list_open_tasks
 from regreen.domain.github import FIX_SCOPE, RESOLVE_SCOPE, REVIEW_SCOPE
 from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv
 from regreen.domain.ports import Box, Sandbox
@@ -85,14 +86,22 @@ def test_a_forks_code_runs_once_its_commit_is_approved_and_no_other(tell: Tell) 
     story.work()
     assert prepared == []
     assert "`/approve` on its pull request" in _summary(pull)
+    assert len(_approvals(story)) == 1
     story.says("alice", "/approve", on=pull)
     story.work()
     assert _RAN in _summary(pull)
+    assert _approvals(story) == []
     before = len(prepared)
     story.pushes(pull, {"shop/new.py": "NEW = 1 \n"}, by="mallory")
     story.work()
     assert _RAN not in _summary(pull)
     assert len(prepared) == before
+
+
+def _approvals(story: Story) -> list[str]:
+    """What the first page lists as waiting for an approval."""
+    tasks = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
+    return [task.text for task in tasks if task.state == "waiting"]
 
 
 @needs_sandbox

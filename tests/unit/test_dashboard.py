@@ -20,6 +20,7 @@ from regreen.adapters.store.connection import engine_for
 from regreen.adapters.store.database import Database
 from regreen.bot.feedback import OutcomeStore
 from regreen.bot.jobs.serialization import serialize_work
+from regreen.bot.trust import FORK_WAITS
 from regreen.dashboard.pages import make_dashboard
 from regreen.domain.events import FixRequest, RepositoryRef
 from regreen.domain.github import Permission, SignedInUser
@@ -34,6 +35,7 @@ from regreen.domain.records import (
 )
 from regreen.domain.settings import Settings
 from regreen.domain.state_records import (
+    Approval,
     DashboardSession,
     Dismissal,
     FindingOutcome,
@@ -358,6 +360,65 @@ def test_a_patch_for_a_branch_is_approved_at_its_commits_check(store: Database) 
     assert f"A patch for `main` at `bbbbbbbbbbbb` {button}" in shown
     assert f"An older patch for `main` at `aaaaaaaaaaaa` {button}" in shown
     assert f'href="https://hub.example/o/r/commit/{"b" * 40}/checks"' in shown
+
+
+def _keep_answer(store: Database, verdict: str, outcome: str, hours: float) -> None:
+    """An answer to a failed check of a change for main, which ran the base branch."""
+    cause = {"verdict": verdict, "do": "wait", "runs": [{"where": "base", "outcome": outcome}]}
+    body = {"causes": [cause], "base": "main", "head": "a" * 40, "verdict": verdict, "seconds": 9.0}
+    at = datetime.now(UTC) - timedelta(hours=hours)
+    store.save_document(ResultDocument("why", "o/r", 5, f"s{hours}", f"why/{hours}", at, body))
+
+
+def test_a_base_branch_that_an_answer_saw_fail_needs_a_person_until_it_passes(
+    store: Database,
+) -> None:
+    _keep_answer(store, "main", "fail", 2)
+    shown = _operator(store).get("/").text
+    assert "The branch <code>main</code> failed when its check was answered" in shown
+    assert 'href="/jobs/why/2"' in shown
+    _keep_answer(store, "change", "pass", 1)
+    shown = _operator(store).get("/").text
+    assert "Nothing waits for a person" in shown
+    assert "no red branch" not in shown, "branches without a schedule are not watched"
+
+
+def test_a_red_branch_that_no_repair_was_found_for_needs_a_person(store: Database) -> None:
+    for hours, outcome in ((2, "gave_up"), (1, "already_green")):
+        body = {"outcome": outcome, "title": "main"}
+        at = datetime.now(UTC) - timedelta(hours=hours)
+        store.save_document(ResultDocument("fix", "o/r", None, outcome, outcome, at, body))
+        is_listed = "fails, and no repair was found" in _operator(store).get("/").text
+        assert is_listed is (outcome == "gave_up")
+
+
+def test_a_forks_commit_waits_until_somebody_approves_it(store: Database) -> None:
+    sha, now = "a" * 40, datetime.now(UTC)
+    reason = f"{sha[:12]} is on no branch, so its code is not run {FORK_WAITS} and says `/approve`"
+    skipped = [{"reviewer": "tests", "reason": reason}]
+    body = {"head": sha, "title": "Add tax", "skipped": skipped}
+    store.save_document(ResultDocument("review", "o/r", 5, "5@a", "review/5", now, body))
+    shown = re.sub("</?code>", "`", _operator(store).get("/").text)
+    assert "A fork&#39;s code at `aaaaaaaaaaaa` waits for `/approve`: Add tax" in shown
+    store.save(Approval("o/r", 5, sha, "ann"))
+    assert "waits for <code>" not in _operator(store).get("/").text
+
+
+def test_the_first_page_tells_a_schedule_that_has_not_run_from_none(store: Database) -> None:
+    fill_with_hostile_words(store, "o/r")
+    store.remove(ScheduleState, repo="o/r")
+    assert "no schedule</span>" in _operator(store).get("/").text
+    nightly = {"name": "nightly", "cron": "0 3 * * *", "branch": "main", "test": "pytest -q"}
+    store.save(RepositorySchedules("o/r", 1, 1, "main", json.dumps([nightly])))
+    shown = _operator(store).get("/").text
+    assert "not run yet" in shown
+    assert "no schedule</span>" not in shown
+
+
+def test_the_cost_page_has_a_total(store: Database) -> None:
+    for _ in range(2):
+        store.charge(LedgerLine(_NOW, "j", "o/r", 1, "ask", "m", Cost(0.25, 1, 2, 3, 4)))
+    assert "<p>$0.500 for 2 calls.</p>" in _operator(store).get("/ledger").text
 
 
 def test_a_failure_needs_nobody_once_the_same_was_asked_again_and_done(store: Database) -> None:

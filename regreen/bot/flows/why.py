@@ -18,7 +18,13 @@ from regreen.bot.observe import is_observed
 from regreen.bot.replies import CommandReply
 from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
-from regreen.bot.trust import Clearance, NotCleared, refuse_command_for_old_head, require_clearance
+from regreen.bot.trust import (
+    FORK_WAITS,
+    Clearance,
+    NotCleared,
+    refuse_command_for_old_head,
+    require_clearance,
+)
 from regreen.causes.investigation import Investigation, RedCase, RedCause
 from regreen.domain.errors import Cancelled, NoSandbox, UserError
 from regreen.domain.events import CauseRequest, PullRequestApproved
@@ -191,7 +197,7 @@ class _WhyFlow:
             cleared = require_clearance(store, self._git, self.repository, self.pull, self._sha)
             causes = self._find_causes(cleared, known)
         except NotCleared:
-            reason = "fork not approved; a person with write access who has read the commit can write `/why` to run it"
+            reason = f"fork not approved: nothing runs {FORK_WAITS} and says `/approve`; `/why` approves it too, and answers this check"
             causes = [*known, self._give_up(reason)]
         except NoSandbox:
             causes = [
@@ -206,6 +212,7 @@ class _WhyFlow:
         body = {
             **first,
             "head": self._sha,
+            "base": self.pull.base_ref,
             "causes": causes,
             "title": self.pull.title,
             "author": self.pull.author,
