@@ -8,6 +8,7 @@ import pytest
 from regreen_playground.world import Fault
 
 from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.bot.open_tasks import list_open_tasks
 from regreen.domain.errors import NoSandbox
 from tests.jobs import run_job
 from tests.stories.story import REPO, UNTESTED, SeenPull, Story
@@ -247,6 +248,9 @@ def test_a_repair_of_main_that_waits_is_approved_where_it_is_shown(story: Story)
     assert (patch.raw.draft, patch.raw.base_ref) == (True, "main")
     assert "Approved by @alice." in patch.body
     assert check.title == f"The repair is in #{patch.number}"
+    (task,) = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
+    assert task.text == "Review the draft that repairs `main`"
+    assert (task.job.partition("/")[0], task.number) == ("fix", patch.number)
 
 
 @pytest.mark.slow

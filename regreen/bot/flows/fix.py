@@ -28,7 +28,7 @@ from regreen.domain.events import FixRequest as FixAsk
 from regreen.domain.github import FIX_SCOPE, CheckRun, GitHub, PullRequest, Repository, WorkflowRun
 from regreen.domain.models import RungName
 from regreen.domain.ports import Mirror
-from regreen.domain.records import JobRecord, ResultDocument
+from regreen.domain.records import JobRecord, ResultDocument, Store
 from regreen.domain.repo_config import RepoConfig
 from regreen.domain.state_records import (
     FinishedWork,
@@ -156,12 +156,22 @@ def publish_approved(
     except (branches.BranchTaken, OnlyObserved) as error:
         return messages.command_not_run(str(error))
     services.store.remove(PendingPatch, repo=where.repo, place=place)
+    _note_opened(services.store, pending, opened.number)
     if place.startswith("@"):
         github.post_check_run(
             messages.approved_repair_check(target.sha, _repair_check_id(target), opened.number)
         )
     services.log_action(job, login, "approved", opened.html_url)
     return reply
+
+
+def _note_opened(store: Store, approved: PendingPatch, number: int) -> None:
+    """Add the draft's number to the result that proposed the patch, so that both are known to belong together."""
+    found = store.documents(repo=approved.repo, kind="fix", limit=50)
+    for document in found:
+        if document.body.get("patch") == approved.patch and not document.body.get("opened"):
+            store.save_document(replace(document, body={**document.body, "opened": number}))
+            return
 
 
 def close_needless_fix(services: Services, job: Job, event: CheckPassed) -> str:
