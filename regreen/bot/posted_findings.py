@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from datetime import datetime
 
 from regreen.bot.messages.markup import has_marker
@@ -73,6 +74,8 @@ class PostedFindings:
         """What a review must know; `full`: as if nothing had been posted. Dismissed findings stay dismissed."""
         posted, dismissed = self.load_posted(), self.dismissed_names()
         remembered = {k: p for k, p in posted.items() if k in dismissed or not full}
+        # a place that several findings share names the dismissed one: the review is asked for it first
+        ordered = sorted(posted, key=lambda name: name in dismissed)
         return ReviewMemory(
             frozenset() if full else frozenset(_finding_names(posted, posted)),
             frozenset(dismissed | _finding_names(posted, dismissed)),
@@ -81,6 +84,8 @@ class PostedFindings:
                 for key, finding in remembered.items()
                 if finding.rule.startswith("model/")
             ),
+            fingerprints={place: name for name in ordered for place in posted[name].places.split()}
+            | {name: name for name in ordered},
         )
 
     def dismissals(self) -> dict[str, Dismissal]:
@@ -129,17 +134,18 @@ class PostedFindings:
         return "" if now is not None and code in normalise_code(now) else code
 
     def still_standing(self, review: Review) -> tuple[Finding, ...]:
-        """Findings that were posted earlier and still hold: they are not posted again, and the check fails."""
+        """Findings that were posted earlier and still hold, dismissed or not, with the id and title of their threads."""
         posted = self.load_posted()
-        names = _finding_names(posted, posted)
-        duplicates = {
-            w.finding.fingerprint: w.finding for w in review.withheld if w.reason == "duplicate"
+        again = {
+            w.finding.fingerprint: w.finding
+            for w in review.withheld
+            if w.reason in {"duplicate", "dismissed"}
         }
         new = {f.fingerprint for f in review.findings}
         return tuple(
-            finding
-            for name, finding in duplicates.items()
-            if name not in new and (name in names or _matches_posted(finding, posted))
+            replace(finding, id=posted[name].id, title=posted[name].title)
+            for name, finding in again.items()
+            if name not in new and name in posted
         )
 
     def find_gone(self, review: Review, text_of: TextOf) -> set[str]:
@@ -222,16 +228,6 @@ def resolve_threads(
 def _finding_names(posted: dict[str, PostedFinding], chosen: Collection[str]) -> set[str]:
     present = [name for name in chosen if name in posted]
     return {*present, *(place for name in present for place in posted[name].places.split())}
-
-
-def _matches_posted(finding: Finding, posted: dict[str, PostedFinding]) -> bool:
-    """Whether a model's finding is an earlier one in other words: same file, tool and dimension."""
-    return any(
-        (earlier.path, earlier.dimension) == (finding.path, finding.dimension)
-        and earlier.rule.startswith("model/")
-        and finding.rule.startswith("model/")
-        for earlier in posted.values()
-    )
 
 
 def _is_gone(

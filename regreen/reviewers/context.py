@@ -15,6 +15,7 @@ from regreen.domain.models import (
     CoverageReport,
     Dimension,
     Evidence,
+    Finding,
     ReviewTestRun,
     Severity,
     Side,
@@ -333,12 +334,23 @@ class ReviewMemory:
 
     `posted` are findings that stand on the pull request, `dismissed` those that a person turned down (they
     never return); `known` are a model's. `thresholds` change the required confidence, by rule, then by its tool.
+    `fingerprints` gives the fingerprint that a finding was posted under, by each of its names.
     """
 
     posted: frozenset[str] = frozenset()
     dismissed: frozenset[str] = frozenset()
     thresholds: Mapping[str, float] = field(default_factory=dict)
     known: tuple[EarlierFinding, ...] = ()
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+
+    def name_as_posted(self, finding: Finding, names: Set[str]) -> Finding:
+        """A finding that was found again, under the name by which its thread and people's commands know it."""
+        # a whole fingerprint says more than a place, which findings can share
+        known = sorted(
+            names & self.fingerprints.keys(), key=lambda n: (self.fingerprints[n] != n, n)
+        )
+        name = self.fingerprints[known[0]] if known else finding.fingerprint
+        return replace(finding, fingerprint=name, id=name[:8])
 
     def threshold_for(self, rule: str, default: float) -> float:
         """The required confidence of this rule in this repository."""

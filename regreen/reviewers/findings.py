@@ -30,6 +30,11 @@ class Candidate:
     claim: Claim
     places: frozenset[str] = frozenset()
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Its fingerprint and its places."""
+        return self.places | {self.finding.fingerprint}
+
 
 def anchor_claims(
     claims: list[Claim], context: ReviewContext

@@ -103,11 +103,15 @@ class RankingPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The posted findings in order, and the withheld ones; those in `standing` were posted earlier and still hold."""
+    """The posted findings in order, and the withheld ones.
+
+    Those in `standing` were posted earlier and still hold, those in `dismissed` too, but a person turned them down.
+    """
 
     findings: tuple[Finding, ...]
     withheld: tuple[WithheldFinding, ...]
     standing: tuple[Finding, ...] = ()
+    dismissed: tuple[Finding, ...] = ()
 
 
 def rank_findings(
@@ -119,30 +123,37 @@ def rank_findings(
     merged, doubles = _merge_candidates([c for c in candidates if policy.wants(c.finding)])
     withheld += [WithheldFinding(d, "duplicate") for d in doubles]
     accepted: list[Finding] = []
-    standing: list[Finding] = []
+    again: dict[WithheldReason, dict[str, Finding]] = {"duplicate": {}, "dismissed": {}}
     for candidate in merged:
         finding = candidate.finding
         here = policy.for_path(finding.path)
         reason = _withheld_reason(candidate, here, memory)
+        if reason in again:
+            known = memory.dismissed if reason == "dismissed" else memory.posted
+            finding = memory.name_as_posted(finding, candidate.names & known)
+            again[reason].setdefault(finding.fingerprint, finding)
         if reason:
             withheld.append(WithheldFinding(finding, reason))
-            standing += [finding] if reason == "duplicate" else []
         else:
             accepted.append(replace(finding, blocking=_is_blocking(finding.severity, here)))
     accepted.sort(key=_sort_key)
     withheld += [WithheldFinding(f, "budget") for f in accepted[policy.max_comments :]]
     withheld.sort(key=lambda w: _sort_key(w.finding))
-    return Ranking(tuple(accepted[: policy.max_comments]), tuple(withheld), tuple(standing))
+    return Ranking(
+        tuple(accepted[: policy.max_comments]),
+        tuple(withheld),
+        standing=tuple(again["duplicate"].values()),
+        dismissed=tuple(again["dismissed"].values()),
+    )
 
 
 def _withheld_reason(
     candidate: Candidate, policy: RankingPolicy, memory: ReviewMemory
 ) -> WithheldReason | None:
     finding, claim = candidate.finding, candidate.claim
-    names = {finding.fingerprint, *candidate.places}
-    if names & memory.dismissed:
+    if candidate.names & memory.dismissed:
         return "dismissed"
-    if names & memory.posted:
+    if candidate.names & memory.posted:
         return "duplicate"
     proof = claim.signals.proof if claim.signals is not None else "not_run"
     if proof in {"proven", "disproven"}:  # what was run decides, whatever readers think
@@ -265,13 +276,19 @@ def compute_scores(
 ) -> tuple[dict[Dimension, int | None], dict[Dimension, str]]:
     """Each dimension's score and what it is made of. A finding costs by its severity, weighted by its confidence.
 
-    A withheld finding costs nothing: nobody sees it. Failing tests cost correctness as much as a critical finding.
+    A withheld finding costs nothing: nobody sees it. One that a person dismissed is in `findings`: the code is as it
+    was, and the author of a change can dismiss what is said of it. Failing tests cost correctness as much as a critical finding.
     """
     scores = {d: _score_dimension(d, reports, findings, context, tests) for d in DIMENSIONS}
     kept = Counter(w.finding.dimension for w in withheld if w.reason in {"budget", "confidence"})
     for dimension, count in kept.items():
         if (score := scores[dimension]).value is not None:
             note = f"{score.rests_on}; {count} withheld, not counted"
+            scores[dimension] = DimensionScore(score.value, note)
+    turned_down = Counter(w.finding.dimension for w in withheld if w.reason == "dismissed")
+    for dimension, count in turned_down.items():
+        if (score := scores[dimension]).value is not None:
+            note = f"{score.rests_on}; {count} dismissed, still counted"
             scores[dimension] = DimensionScore(score.value, note)
     return {d: s.value for d, s in scores.items()}, {d: s.rests_on for d, s in scores.items()}
 
@@ -416,7 +433,7 @@ def review_change(
     )
     reports = _run_reviewers(replace(context, cancel=stop), reviewers)
     ranking, reports = _rank_isolated(context, reports, _make_policy(job), memory)
-    holds = (*ranking.findings, *ranking.standing)
+    holds = (*ranking.findings, *ranking.standing, *ranking.dismissed)
     tests = next((r.tests for _, r in reports if r.tests), None)
     valued, notes = compute_scores(reports, holds, ranking.withheld, context, tests)
     unread = _collect_unread(read, reports)

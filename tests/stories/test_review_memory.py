@@ -97,6 +97,33 @@ def test_a_dismissed_finding_stays_away_over_every_push(story: Story) -> None:
     assert not [text for _, _, text in pull.remarks[said:] if wanted in text]
 
 
+def statistics(pull: SeenPull) -> str:
+    return next(
+        line for line in (pull.check.summary or "").splitlines() if line.startswith("| security |")
+    )
+
+
+def test_a_dismissal_is_named_and_counted_at_every_later_push(story: Story) -> None:
+    pull = story.pull(FAULT)
+    story.work()
+    wanted, score = finding(pull), statistics(pull).split("|")[2]
+    story.says("alice", f"/dismiss {wanted} only admins reach it", on=pull)
+    story.work()
+    story.pushes(pull, {PATH: MOVED})
+    story.work()
+    after = pull.check
+    _, _, row = (after.summary or "").partition("Dismissed, and still counted in the statistics:")
+    assert f"`{wanted}`); dismissed by `alice`, the author of this change: only admins reach" in row
+    assert '"dismissed": 1' in row
+    assert "dismissed by the author of the change" in (after.title or "")
+    assert statistics(pull).split("|")[2] == score
+    assert "1 dismissed, still counted" in statistics(pull)
+    story.says("alice", f"/undismiss {wanted}", on=pull)
+    story.work()
+    assert "earlier finding" in (pull.check.title or "")
+    assert f"`{wanted}`)" in (pull.check.summary or "").partition("Still open:")[2]
+
+
 @pytest.mark.slow
 def test_a_blocking_finding_goes_on_blocking(story: Story) -> None:
     story.configures("review: {blocking: low}\n")

@@ -247,7 +247,8 @@ def test_a_dismissed_finding_leaves_the_check() -> None:
         )
 
     check = check_of("bob")
-    assert (check.title, check.conclusion, check.annotations) == ("No findings", "success", ())
+    assert check.title == "No findings; 1 high dismissed by ada"
+    assert (check.conclusion, check.annotations) == ("success", ())
     assert "Dismissed, and still counted in the statistics:" in (check.summary or "")
     assert "; dismissed by `ada`: it is meant" in (check.summary or "")
     own = check_of("ada")

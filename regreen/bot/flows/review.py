@@ -366,11 +366,12 @@ class _ReviewFlow:
             )
             self._remembered.forget_findings(gone)
         self._remembered.close_threads(self._github, pull.number, gone)
-        standing = self._remembered.still_standing(review)
+        standing, dismissed = self._remembered.still_standing(review), self._remembered.dismissals()
         if config.review.code_scanning:
             self._job.check_cancelled()
+            still_open = [f for f in standing if f.fingerprint not in dismissed]
             refused = upload_findings(
-                self._desk, self._where, pull, review, standing=standing, key=self._external_id
+                self._desk, self._where, pull, review, standing=still_open, key=self._external_id
             )
             note = "\n\n".join(n for n in (note, refused) if n)
         check = messages.review_check(
@@ -381,7 +382,7 @@ class _ReviewFlow:
             note=note,
             standing=standing,
             fixed=len(gone),
-            dismissed=self._remembered.dismissals(),
+            dismissed=dismissed,
             author=pull.author,
         )
         self._update_check(check)

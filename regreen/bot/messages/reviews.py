@@ -135,14 +135,14 @@ def review_check(
     """The check run of a finished review: success only if everything selected was read and has no finding.
 
     `standing` was posted for an earlier push and still holds; `fixed` counts posted findings that are gone;
-    `dismissed` holds the fingerprints of findings that somebody has dismissed since; `author` wrote the change.
+    `dismissed` holds what somebody dismissed, by fingerprint; `author` wrote the change. What was dismissed and
+    still holds is no finding any more, and is named with who dismissed it, at every head.
     """
-    ruled_out = [f for f in review.findings if f.fingerprint in dismissed]
+    ruled_out = [f for f in (*review.findings, *standing) if f.fingerprint in dismissed]
     review = replace(
         review, findings=tuple(f for f in review.findings if f.fingerprint not in dismissed)
     )
     standing = [f for f in standing if f.fingerprint not in dismissed]
-    own = [f for f in ruled_out if author and dismissed[f.fingerprint].login == author]
     conclusion = _conclude_review(review, config, standing)
     lead, _, reading = review.summary.partition("\n\n")
     lead = describe_result(review.findings, len(standing), review.tests) if ruled_out else lead
@@ -168,7 +168,9 @@ def review_check(
         name=CHECK_NAME,
         head_sha=review.head,
         external_id=external_id,
-        title=to_plain_line(_check_title(review, standing) + _name_own_dismissals(own), 250),
+        title=to_plain_line(
+            _check_title(review, standing) + _name_dismissals(ruled_out, dismissed, author), 250
+        ),
         summary="\n\n".join(p for p in parts if p),
         conclusion="neutral" if note and conclusion == "success" else conclusion,
         annotations=tuple(_make_annotation(f) for f in review.findings if f.side == "RIGHT"),
@@ -198,13 +200,20 @@ def _describe_dismissal(dismissal: Dismissal, author: str) -> str:
     return f"; dismissed by {code_span(dismissal.login)}{own}: {why}" if dismissal.login else ""
 
 
-def _name_own_dismissals(own: Sequence[Finding]) -> str:
-    """What the author of a change dismissed in it, for the title."""
-    if not own:
-        return ""
-    worst = "" if len(own) == 1 else ", worst is " + find_worst(own).severity
-    number = f"1 {own[0].severity}" if len(own) == 1 else str(len(own))
-    return f"; {number} dismissed by the author of the change{worst}"
+def _name_dismissals(
+    ruled_out: Sequence[Finding], dismissed: Mapping[str, Dismissal], author: str
+) -> str:
+    """What each person dismissed, for the title."""
+    by_login: dict[str, list[Finding]] = {}
+    for finding in ruled_out:
+        by_login.setdefault(dismissed[finding.fingerprint].login, []).append(finding)
+    parts = []
+    for login, theirs in by_login.items():
+        number = f"1 {theirs[0].severity}" if len(theirs) == 1 else str(len(theirs))
+        who = "the author of the change" if author and login == author else login
+        worst = "" if len(theirs) == 1 else ", worst is " + find_worst(theirs).severity
+        parts.append(f"; {number} dismissed{f' by {who}' if who else ''}{worst}")
+    return "".join(parts)
 
 
 def _name_verdict(review: Review, config: RepoConfig, standing: Sequence[Finding]) -> str:
