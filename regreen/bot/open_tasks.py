@@ -79,7 +79,7 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
     patches = [p for p in store.find_all(PendingPatch) if is_shown(p.repo)]
     for patch in sorted(patches, key=lambda p: p.at, reverse=True):
         is_newest = newest.setdefault((patch.repo, patch.branch), patch) is patch
-        tasks.append(_describe_patch(patch, is_newest=is_newest))
+        tasks.append(describe_patch(patch, is_newest=is_newest))
     tasks += _list_waiting_forks(store, now, is_shown)
     tasks += [_describe_draft(store, d) for d in store.find_all(OpenRepair) if is_shown(d.repo)]
     asked_for = [kind for kind in KIND_TITLES if kind not in MAINTENANCE_KINDS]
@@ -163,7 +163,7 @@ def _list_waiting_forks(
     return tasks
 
 
-def _describe_patch(patch: PendingPatch, *, is_newest: bool) -> OpenTask:
+def describe_patch(patch: PendingPatch, *, is_newest: bool = True) -> OpenTask:
     """A patch to approve: by a command where it was posted, else by the button of its commit's check run."""
     number = int(patch.place) if patch.place.isdecimal() else None
     how = f"the button “Approve” of the check `{REPAIR_CHECK}`" if number is None else "`/approve`"

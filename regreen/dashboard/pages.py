@@ -23,7 +23,13 @@ from regreen.bot.flows.maintenance import parse_schedules
 from regreen.bot.jobs.engine import find_next_cron_time
 from regreen.bot.jobs.event_jobs import make_orders
 from regreen.bot.jobs.serialization import deserialize_work
-from regreen.bot.open_tasks import KIND_TITLES, MAINTENANCE_KINDS, OpenTask, list_open_tasks
+from regreen.bot.open_tasks import (
+    KIND_TITLES,
+    MAINTENANCE_KINDS,
+    OpenTask,
+    describe_patch,
+    list_open_tasks,
+)
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.repo_config_file import parse_repo_config
 from regreen.dashboard.authentication import CAPSULES_PATH, Authenticator
@@ -62,6 +68,7 @@ from regreen.domain.state_records import (
     Dismissal,
     FindingOutcome,
     LastValidConfig,
+    PendingPatch,
     RepositorySchedules,
     ScheduleState,
     ServiceState,
@@ -610,6 +617,7 @@ def show_job(shelf: DashboardStore, reader: Viewer, job_id: str, web_url: str) -
             reader,
             results=results,
             dismissed=dismissed,
+            approvals=_list_approvals(shelf, documents),
             calls=calls,
             sent=_list_sent(calls),
         )
@@ -628,6 +636,7 @@ def show_job(shelf: DashboardStore, reader: Viewer, job_id: str, web_url: str) -
         links=_list_github_links(job, documents, web_url),
         results=results,
         dismissed=_list_dismissed(shelf, documents),
+        approvals=_list_approvals(shelf, documents),
         withheld=sorted(shelf.find_all(WithheldWrite, job=job_id), key=lambda one: one.at),
         calls=calls,
         sent=_list_sent(calls),
@@ -652,6 +661,16 @@ def _list_dismissed(shelf: DashboardStore, documents: list[ResultDocument]) -> d
         for d in documents
         if d.kind == "review" and d.number is not None
         for dismissal in shelf.find_all(Dismissal, repo=d.repo, number=d.number)
+    }
+
+
+def _list_approvals(shelf: DashboardStore, documents: list[ResultDocument]) -> dict[str, OpenTask]:
+    """The patches of these repairs that wait for an approval, and where it is given."""
+    return {
+        pending.patch: describe_patch(pending)
+        for d in documents
+        if d.kind == "fix"
+        for pending in shelf.find_all(PendingPatch, repo=d.repo)
     }
 
 

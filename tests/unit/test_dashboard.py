@@ -354,12 +354,17 @@ def test_a_patch_for_a_branch_is_approved_at_its_commits_check(store: Database) 
     for at, sha in ((1.0, "a" * 40), (2.0, "b" * 40)):
         store.save(PendingPatch("o/r", f"@{sha}", at, "+x", "main", sha, "Fix it", "", False))
     store.save(LastValidConfig("o/r", ""))
-    store.save_document(ResultDocument("fix", "o/r", None, "s", "fix/1", _NOW, {}))
+    fix = {"outcome": "needs_human", "patch": "+x"}
+    store.save_document(ResultDocument("fix", "o/r", None, "s", "fix/1", _NOW, fix))
     shown = re.sub("</?code>", "`", _operator(store).get("/repositories/o/r").text)
     button = "waits for the button “Approve” of the check `Regreen repair`: Fix it"
     assert f"A patch for `main` at `bbbbbbbbbbbb` {button}" in shown
     assert f"An older patch for `main` at `aaaaaaaaaaaa` {button}" in shown
     assert f'href="https://hub.example/o/r/commit/{"b" * 40}/checks"' in shown
+    store.remove(PendingPatch, repo="o/r", place=f"@{'a' * 40}")
+    repair = re.sub("</?code>", "`", _operator(store).get("/jobs/fix/1").text)
+    assert f"A patch for `main` at `bbbbbbbbbbbb` {button}" in repair
+    assert f'href="https://hub.example/o/r/commit/{"b" * 40}/checks"' in repair
 
 
 def _keep_answer(store: Database, verdict: str, outcome: str, hours: float) -> None:
