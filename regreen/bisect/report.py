@@ -522,7 +522,9 @@ def render_headline(result: Bisection) -> str:
         case "not_reproduced":
             last = result.observations[-1] if result.observations else None
             why = f" ({last.reason})" if last and last.outcome == "untestable" else ""
-            return f"not reproduced: the command did not fail where it should{why}"
+            passes = sum(run.outcome == "pass" for run in result.observations)
+            seen = f"; it passes in {count_noun(passes, 'run')} there" if passes else ""
+            return f"not reproduced: the command did not fail where it should{why}{seen}"
         case "undecided":
             likeliest = result.credible_set[0] if result.credible_set else None
             hint = (

@@ -536,6 +536,16 @@ class Investigation:
         for one in self._tests.values():
             one.posterior.known = replace(one.posterior.known, moved=bool(moved), names_moved=named)
 
+    def _describe_undecided(self, names: Sequence[str]) -> str:
+        """The tests that fail too, and what was seen of the first where the runs did not settle whose they are."""
+        posterior = self._tests[names[0]].posterior
+        seen = ", ".join(
+            f"on {place.replace('_', ' ')} red in {posterior.failed[place]} of {count}"
+            for place in sorted(posterior.failed, reverse=True)
+            if (count := posterior.count_runs(place))
+        )
+        return f"; not settled ({seen}): {_list_tests(names)}"
+
     def _judge_observations(self) -> RedCause:
         by_cause: dict[Cause | None, list[str]] = {}
         for name, one in self._tests.items():
@@ -558,11 +568,7 @@ class Investigation:
                 names,
                 f"red on head in {one.posterior.failed['head']} of {one.posterior.count_runs('head')} runs, {words}",
             )
-            undecided = (
-                f"; it fails too, with a cause that is not settled: {_list_tests(by_cause[None])}"
-                if None in by_cause
-                else ""
-            )
+            undecided = self._describe_undecided(by_cause[None]) if None in by_cause else ""
             return self._make_cause("change", reason + flakes + undecided, "fix")
         if names := by_cause.get("main"):
             return self._judge_red_base(names, flakes)

@@ -95,7 +95,7 @@ def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
     )
     what = f": {_sanitize_text(accepted.summary)}" if accepted and accepted.summary else ""
     how = f" ({result.rung})" if result.rung and not what else ""
-    yield f"**{_capitalize_sentence(_OUTCOME_TEXTS[result.outcome])}**{how}{what}"
+    yield f"**{_sanitize_sentence(_OUTCOME_TEXTS[result.outcome])}**{how}{what}"
     if result.rung == "revert" and result.culprit:
         subject = _sanitize_text(result.culprit.subject)
         yield (
@@ -105,7 +105,7 @@ def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
     if result.reason:
         yield f"\n{_sanitize_text(result.reason)}"
     if result.cause and not (result.rung == "revert" and result.culprit):
-        yield f"\n**Cause.** {_capitalize_sentence(result.cause)}"
+        yield f"\n**Cause.** {_sanitize_sentence(result.cause)}"
     if result.culprit and result.culprit.sha[:12] not in (result.cause or ""):
         yield f"\n**Broken by** {code_span(result.culprit.sha[:12])} {_sanitize_text(result.culprit.subject)}"
     yield from _proof_table(result)
@@ -216,10 +216,10 @@ def _gate_lines(result: FixResult) -> Iterator[str]:
     yield f"\n{_VERDICT_TEXTS[result.gate.verdict]}"
     weighing = [reason for reason in result.gate.reasons if reason.level in {"deny", "needs_human"}]
     notes = [reason for reason in result.gate.reasons if reason not in weighing]
-    yield from (f"- {_capitalize_sentence(reason.detail)} ({reason.check})" for reason in weighing)
+    yield from (f"- {_sanitize_sentence(reason.detail)} ({reason.check})" for reason in weighing)
     if notes:
         yield f"{'' if result.gate.verdict == 'allow' else chr(10)}Notes:"
-        yield from (f"- {_capitalize_sentence(note.detail)} ({note.check})" for note in notes[:8])
+        yield from (f"- {_sanitize_sentence(note.detail)} ({note.check})" for note in notes[:8])
 
 
 def _manual_steps(result: FixResult, branch: str | None) -> Iterator[str]:
@@ -279,8 +279,12 @@ _LITERAL_START = re.compile(r"[0-9a-f]{12}\b|\S*[/.]\S")
 """A commit or a path, which keeps its letters."""
 
 
-def _capitalize_sentence(words: str) -> str:
-    sentence = _sanitize_text(words)
+def _sanitize_sentence(words: str) -> str:
+    return capitalize_sentence(_sanitize_text(words))
+
+
+def capitalize_sentence(sentence: str) -> str:
+    """A text with a capital at its start, where that is no commit or path."""
     return sentence if _LITERAL_START.match(sentence) else sentence[:1].upper() + sentence[1:]
 
 

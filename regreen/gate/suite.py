@@ -162,7 +162,11 @@ class ProjectSuite:
                 return None
             if _has_result(trial, seen):
                 return limited, seen
-            self._why = f"the project's own tests ({trial.command_line}) cannot be run here: {_describe_end(seen)}"
+            # Where every test fails already, nothing was passing that the patch could break.
+            ended = "all fail without the patch" if seen.tests else "cannot be run here"
+            self._why = (
+                f"the project's own tests ({trial.command_line}) {ended}: {_describe_end(seen)}"
+            )
         return None
 
     def _list_trials(self, failed: Collection[object]) -> Iterator[Trial]:

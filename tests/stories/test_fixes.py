@@ -204,7 +204,7 @@ def test_what_a_person_has_to_agree_to_waits_for_it(story: Story) -> None:
     story.work()
     patch = story.pulls[-1]
     assert (patch.raw.head_ref, patch.raw.draft) == ("regreen/fix-1", True)
-    assert "Approved by @alice." in patch.body
+    assert "Approved by @alice; what follows is the text that was approved." in patch.body
 
 
 @pytest.mark.slow
@@ -246,7 +246,7 @@ def test_a_repair_of_main_that_waits_is_approved_where_it_is_shown(story: Story)
     story.work()
     (patch,) = story.pulls
     assert (patch.raw.draft, patch.raw.base_ref) == (True, "main")
-    assert "Approved by @alice." in patch.body
+    assert "Approved by @alice; what follows is the text that was approved." in patch.body
     assert check.title == f"The repair is in #{patch.number}"
     (task,) = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
     assert task.text == "Review the draft that repairs `main`"

@@ -415,10 +415,36 @@ def test_an_opened_repair_names_a_command_only_where_its_text_has_one(
     assert said not in messages.fix_opened(7, "", body=body, is_edited=True)
 
 
+def test_a_commit_at_the_start_of_a_sentence_keeps_its_letters() -> None:
+    text = messages.fix_opened(7, "b687e32d1760 (Count income) broke it.")
+    assert " b687e32d1760 (Count income) broke it. Review" in text
+    assert " The base moved. Review" in messages.fix_opened(7, "the base moved")
+
+
+def test_a_rate_says_how_many_runs_it_is_from() -> None:
+    run = {"where": "head", "outcome": "fail", "signature": None}
+    cause = messages.make_cause_document(RedCause("flaky", "now red, now green", "rerun"))
+    cause |= {
+        "checks": ["test"],
+        "action": "",
+        "repeat": "",
+        "rate": (1 / 3, 0.08, 0.66),
+        "runs": [run] * 4,
+    }
+    check = messages.cause_check("a" * 40, [cause])
+    assert "about 33% of its runs (by 4 runs here; 90 % interval: 8% to 66%)" in check.summary
+
+
 def test_a_repair_is_titled_by_what_it_does() -> None:
     failed = InitialFailure("pytest", 1, tuple(Failure(t, "AssertionError", "") for t in "abc"))
     fix = FixResult("fixed", before=failed)
     assert messages.fix_or_revert_title("test", fix) == "Fix 3 tests: a, …"
+    lint = Failure("a.py:1:8: F401", "F401", "unused", path="a.py", line=1)
+    mixed = InitialFailure("ruff check", 1, (*failed.failures, lint))
+    assert (
+        messages.fix_or_revert_title("test", FixResult("fixed", before=mixed))
+        == "Fix 4 failures: a, …"
+    )
     culprit = GuiltyCommit("c" * 40, "Count income into budgets")
     by_revert = replace(fix, rung="revert", culprit=culprit)
     title = messages.fix_or_revert_title("test", by_revert)

@@ -150,7 +150,7 @@ def publish_approved(
         services, job, github=github, repository=repository, loaded=loaded, target=target
     )
     flow.workflow = pending.workflow
-    body = f"{pending.body}\n\nApproved by @{login}."
+    body = f"Approved by @{login}; what follows is the text that was approved.\n\n{pending.body}"
     try:
         opened, reply = flow.open_draft(pending.patch, pending.title, body, "approved")
     except (branches.BranchTaken, OnlyObserved) as error:

@@ -222,7 +222,8 @@ def _describe_rate(cause: Mapping[str, Any]) -> str:
     if not cause["rate"]:
         return ""
     mean, low, high = cause["rate"]
-    return f"fails in about {mean:.0%} of its runs (90 %: {low:.0%} to {high:.0%})"
+    runs = count_noun(len(cause["runs"]), "run")
+    return f"fails in about {mean:.0%} of its runs (by {runs} here; 90 % interval: {low:.0%} to {high:.0%})"
 
 
 def regression_note(schedule: str, issue: int) -> str:

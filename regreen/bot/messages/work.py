@@ -24,6 +24,7 @@ from regreen.domain.github import Button, CheckRun
 from regreen.domain.models import Cost
 from regreen.environment.preparation import render_environment
 from regreen.fixers.case import FixResult
+from regreen.fixers.report import capitalize_sentence
 
 REPAIR_CHECK = "Regreen repair"
 REGRESSION_LABEL = "regression"
@@ -34,7 +35,8 @@ _WHY_NEUTRAL = "the check that failed decides, and this one only offers a repair
 def fix_or_revert_title(check: str, fix: FixResult) -> str:
     """The title of a patch pull request, and its commit's subject: at most 72 characters."""
     tests = list(dict.fromkeys(f.test for f in fix.before.failures if f.test))
-    number = count_noun(len(tests), "test")
+    is_tests = all(failure.is_test for failure in fix.before.failures)
+    number = count_noun(len(tests), "test" if is_tests else "failure")
     if fix.rung == "revert" and fix.culprit and fix.culprit.subject:
         tail = f" (fixes {number})" if tests else ""
         subject = to_plain_line(defuse_ci_skips(fix.culprit.subject))
@@ -75,7 +77,7 @@ def fix_opened(number: int, cause: str, *, body: str = "", is_edited: bool = Fal
     `is_edited`: somebody changed its title and text, which stay.
     """
     cause = cause.rstrip(".")
-    tail = f" {inline_prose(cause[:1].upper() + cause[1:])}." if cause else ""
+    tail = f" {inline_prose(capitalize_sentence(cause))}." if cause else ""
     note = " Its title and text were edited, so they stay as they are." if is_edited else ""
     where = (
         "; its text has the command that reproduces it"
