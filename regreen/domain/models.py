@@ -231,7 +231,7 @@ class Failure:
     frames: tuple[StackFrame, ...] = ()
 
     @property
-    def is_test(self) -> bool:
+    def names_test(self) -> bool:
         """Whether it is a test: what is named by its place is a linter's finding or a compiler's error."""
         return not (self.path and self.line and self.test.startswith(f"{self.path}:{self.line}"))
 

@@ -35,7 +35,7 @@ _WHY_NEUTRAL = "the check that failed decides, and this one only offers a repair
 def fix_or_revert_title(check: str, fix: FixResult) -> str:
     """The title of a patch pull request, and its commit's subject: at most 72 characters."""
     tests = list(dict.fromkeys(f.test for f in fix.before.failures if f.test))
-    is_tests = all(failure.is_test for failure in fix.before.failures)
+    is_tests = all(failure.names_test for failure in fix.before.failures)
     number = count_noun(len(tests), "test" if is_tests else "failure")
     if fix.rung == "revert" and fix.culprit and fix.culprit.subject:
         tail = f" (fixes {number})" if tests else ""
