@@ -207,6 +207,8 @@ def _name_review_verdict(body: Mapping[str, Any]) -> str:
         return "tests fail"
     if body.get("findings"):
         return count_noun(len(body["findings"]), "finding")
+    if body.get("still_open"):
+        return f"{len(body['still_open'])} still open"
     left = [*(body.get("skipped") or ()), *(body.get("not_reviewed") or ())]
     gaps = [e for e in left if isinstance(e, dict) and e.get("by_policy") is False]
     return "not reviewed" if gaps else "no findings"
@@ -654,10 +656,10 @@ def _list_sent(calls: Sequence[LedgerLine]) -> dict[SentPart, list[str]]:
     return parts
 
 
-def _list_dismissed(shelf: DashboardStore, documents: list[ResultDocument]) -> dict[str, str]:
-    """The fingerprints of the findings in these results that somebody dismissed, and who did."""
+def _list_dismissed(shelf: DashboardStore, documents: list[ResultDocument]) -> dict[str, Dismissal]:
+    """What somebody dismissed of the findings in these results, by fingerprint."""
     return {
-        dismissal.fingerprint: dismissal.login
+        dismissal.fingerprint: dismissal
         for d in documents
         if d.kind == "review" and d.number is not None
         for dismissal in shelf.find_all(Dismissal, repo=d.repo, number=d.number)

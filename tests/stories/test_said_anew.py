@@ -11,7 +11,7 @@ from regreen_playground.model import Answer, Use
 from regreen_playground.things import Json
 
 from tests.stories.conftest import Tell
-from tests.stories.story import Story
+from tests.stories.story import Story, shown_job
 
 PATH = "shop/refund.py"
 CODE = '''\
@@ -83,6 +83,7 @@ def test_what_is_put_in_other_words_on_another_line_is_said_once(tell: Tell, kno
         assert "The first price is left out" in still_open
         thread = pull.remarks[0][2].split("/dismiss ")[1].split("`")[0]
         assert f"`{thread}`)" in still_open, "the check names what the commands take"
+        assert "1 still open" in shown_job(story, "review")
 
 
 @pytest.mark.slow

@@ -602,6 +602,30 @@ def test_a_repository_of_others_is_not_there(store: Database) -> None:
     assert "o/secret" not in client.get("/").text
 
 
+def test_what_is_still_open_or_dismissed_of_earlier_pushes_stands_among_the_findings(
+    store: Database,
+) -> None:
+    job = fill_with_hostile_words(store, "o/r", "words")
+    one = {"title": "t", "severity": "high", "path": "a.py", "line": 3, "side": "RIGHT"}
+    withheld = [
+        {**one, "fingerprint": "f1", "reason": "duplicate"},
+        {**one, "fingerprint": "f2", "reason": "dismissed"},
+    ]
+    body = {
+        "withheld": withheld,
+        "still_open": ["f1"],
+        "head": "a" * 40,
+        "walkthrough": [{"path": "a.py", "text": "changes", "added": 1, "removed": 0}],
+    }
+    store.save_document(ResultDocument("review", "o/r", 1, "s", job, _NOW, body))
+    store.save(Dismissal("o/r", 1, "f2", "ann", ""))
+    shown = _operator(store).get(f"/jobs/{job}").text
+    assert "1 still open" in shown
+    assert "Withheld, " not in shown
+    assert '<td data-label="findings">2</td>' in shown
+    assert shown.count("by ann") == 1
+
+
 def test_a_dismissed_finding_is_marked_and_maintenance_is_hidden(store: Database) -> None:
     job = fill_with_hostile_words(store, "o/r", "words")
     finding = {
@@ -614,9 +638,10 @@ def test_a_dismissed_finding_is_marked_and_maintenance_is_hidden(store: Database
     }
     body = {"findings": [finding], "head": "a" * 40, "snippets": {"f1": "    3  eval(x)"}}
     store.save_document(ResultDocument("review", "o/r", 1, "s", job, _NOW, body))
-    store.save(Dismissal("o/r", 1, "f1", "ann", ""))
+    store.save(Dismissal("o/r", 1, "f1", "ann", "only admins reach it"))
     shown = _operator(store).get(f"/jobs/{job}").text
     assert ">dismissed</span>" in shown
+    assert "by ann: only admins reach it" in shown
     assert f'href="https://hub.example/o/r/blob/{"a" * 40}/a.py#L3"' in shown
     assert "eval(x)" in shown
     store.store_orders([Order("care/x", "care", "", None, 1, "work", "", 1, "{}")])

@@ -367,9 +367,9 @@ class _ReviewFlow:
             self._remembered.forget_findings(gone)
         self._remembered.close_threads(self._github, pull.number, gone)
         standing, dismissed = self._remembered.still_standing(review), self._remembered.dismissals()
+        still_open = [f for f in standing if f.fingerprint not in dismissed]
         if config.review.code_scanning:
             self._job.check_cancelled()
-            still_open = [f for f in standing if f.fingerprint not in dismissed]
             refused = upload_findings(
                 self._desk, self._where, pull, review, standing=still_open, key=self._external_id
             )
@@ -391,7 +391,7 @@ class _ReviewFlow:
         # what was only observed is posted once the repository's mode is `act`
         for finding in () if is_observed(self._github) else (*review.findings, *self._overflow):
             self._remembered.record_posted(finding, text_of)
-        self._save_review(review)
+        self._save_review(review, still_open)
         detail = f"{count_noun(len(review.findings), 'finding')} at {pull.head_sha[:12]}, ${review.cost.usd:.3f}"
         self._desk.log_action(self._job, asked_by, "review", detail)
 
@@ -427,7 +427,7 @@ class _ReviewFlow:
         data = self._git.show(review.head if side == "RIGHT" else review.merge_base, path)
         return None if data is None else data.decode("utf-8", "replace")
 
-    def _save_review(self, review: Review) -> None:
+    def _save_review(self, review: Review, still_open: Sequence[Finding]) -> None:
         self._desk.store.save_document(
             ResultDocument(
                 kind="review",
@@ -440,6 +440,7 @@ class _ReviewFlow:
                     **make_document(review),
                     "title": self._pull.title,
                     "author": self._pull.author,
+                    "still_open": [f.fingerprint for f in still_open],
                     "reproduce": messages.reproduce_review(review),
                     "snippets": {
                         f.fingerprint: self._read_snippet(review, f) for f in review.findings
