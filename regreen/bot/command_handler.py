@@ -500,7 +500,8 @@ class CommandHandler:
                     config_to_yaml(loaded.config), loaded.source, loaded.problems
                 )
             case "cancel":
-                return messages.jobs_cancelled(len(context.job.cancel_earlier_jobs()))
+                stopped = map(self._desk.store.job, context.job.cancel_earlier_jobs())
+                return messages.jobs_cancelled([job.kind for job in stopped if job is not None])
             case "retry":
                 return self._retry_last_job(context.job, event)
             case "dismiss" | "undismiss":

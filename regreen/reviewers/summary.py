@@ -29,16 +29,17 @@ def summarise_change(
     not_read: Sequence[UnreadFile] = (),
     tests: ReviewTestRun | None = None,
 ) -> str:
-    """Two paragraphs: the result with `about` (what the change does, by a model), then what was read of it.
+    """Paragraphs: the result, `about` (what the change does, by a model) if there is one, then what was read of it.
 
     `standing` counts findings that were posted earlier and still hold; `not_read` are files with a reason.
     """
     files = context.change.files
     if not files:
         return "Nothing changes between base and head."
-    sentences = [describe_result(findings, standing, tests)]
-    sentences += [about.rstrip(". ") + "."] if about else []
-    return " ".join(sentences) + "\n\n" + _describe_reading(files, scope, not_read)
+    paragraphs = [describe_result(findings, standing, tests)]
+    # the paragraphs of the summary are told apart by their place
+    paragraphs += [" ".join(about.split()).rstrip(". ") + "."] if about.strip() else []
+    return "\n\n".join([*paragraphs, _describe_reading(files, scope, not_read)])
 
 
 def walk_through(context: ReviewContext) -> tuple[WalkthroughStep, ...]:

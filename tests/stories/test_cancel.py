@@ -96,7 +96,7 @@ def test_a_command_that_is_given_after_a_cancel_is_answered(story: Story) -> Non
     story.says("alice", "/cancel", on=issue)
     story.says("alice", "/help", on=issue)
     story.work()
-    assert issue.comments[1] == "> `/cancel`\n\nStopped 1 job."
+    assert issue.comments[1] == "> `/cancel`\n\nStopped 1 job: the bisection."
     assert "Available commands" in issue.comments[2]
     assert {job.state for job in story.regreen.store.jobs(kinds=("bisect",))} == {"cancelled"}
 

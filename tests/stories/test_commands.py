@@ -29,7 +29,7 @@ def test_the_repository_may_let_readers_in(story: Story) -> None:
     story.says("tina", "/cancel", on=pull)
     story.work()
     text = pull.comments[0].removeprefix("> `/cancel`\n\n")
-    assert text in {"Stopped 1 job.", "No job is running or waiting here."}
+    assert text in {"Stopped 1 job: the review.", "No job is running or waiting here."}
 
 
 def test_a_comment_is_seen_at_once_and_answered_at_the_end(story: Story) -> None:

@@ -208,7 +208,7 @@ def test_a_dismissal_is_taken_back(story: Story) -> None:
     story.says("alice", undo, on=pull)
     story.work()
     assert "\n\nCounts again: " in pull.comments[-1]
-    assert "(dismissed by `alice`)" in pull.comments[-1]
+    assert "(was dismissed by `alice`)" in pull.comments[-1]
     assert (pull.check.title, pull.check.conclusion) == (title, conclusion)
     assert threads(pull) == [False] * len(pull.remarks), "its thread is open again"
     story.says("alice", "/stats\n/undismiss", on=pull)

@@ -233,6 +233,28 @@ def test_buttons_are_offered_where_they_apply() -> None:
     assert labels(replace(_CLEAN, tests=_FAILED)) == ["Fix", "Bisect"]
 
 
+def test_what_the_change_does_is_a_paragraph_of_its_own() -> None:
+    told = replace(_REVIEW, summary="1 finding: high, X.\n\nRefunds.\n\nReviewed 1 of 1 file.")
+    check = messages.review_check(told, RepoConfig(), external_id="x", details_url="")
+    for text in (check.summary or "", messages.review_body(told)):
+        assert text.startswith("**1 finding: high, X.**\n\nRefunds.\n\n")
+        assert "Reviewed 1 of 1 file." in text
+
+
+def test_a_finding_that_a_built_in_check_reports_names_no_analyzer_of_ours() -> None:
+    seen = Evidence("analyzer", "`x`", "the table of frequent mistakes", base="not there")
+    shown = messages.finding_comment(replace(_FINDING, evidence=(seen,))).body
+    assert "\n\nReported by the table of frequent mistakes.\n\n" in shown
+
+
+def test_what_could_not_run_is_not_laid_to_a_policy() -> None:
+    skipped = (SkippedReviewer("coverage", "no sandbox", by_policy=True),)
+    review = replace(_CLEAN, skipped=skipped)
+    check = messages.review_check(review, RepoConfig(), external_id="x", details_url="")
+    assert "<summary>Left out: 1</summary>\n\n- coverage: no sandbox" in (check.summary or "")
+    assert check.conclusion == "success"
+
+
 def test_a_dismissed_finding_leaves_the_check() -> None:
     dismissed = {"abc": Dismissal("o/r", 1, "abc", "ada", "it is meant")}
 
@@ -378,8 +400,10 @@ There is no finding `F9`. Findings here:
     assert messages.job_failed("no such thing\nas this", "fix/o/r/1") == snapshot(
         "The repair failed: no such thing as this. (job `fix/o/r/1`)"
     )
-    assert messages.jobs_cancelled(0) == snapshot("No job is running or waiting here.")
-    assert messages.jobs_cancelled(2) == snapshot("Stopped 2 jobs.")
+    assert messages.jobs_cancelled([]) == snapshot("No job is running or waiting here.")
+    assert messages.jobs_cancelled(["bisect", "review"]) == snapshot(
+        "Stopped 2 jobs: the bisection, the review."
+    )
 
 
 def test_regressions() -> None:

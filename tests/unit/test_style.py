@@ -34,6 +34,11 @@ def test_a_habit_alone_is_never_posted(story: Story) -> None:
     assert "40 of 40 places" in kept.body
 
 
+def test_style_is_not_scored_where_no_habit_was_learned(story: Story) -> None:
+    story.change({"pkg/old.py": "X = 1\n"}, PRINTS)
+    assert story.review().scores["style"] is None
+
+
 def test_a_habit_that_the_repository_wrote_down_is_posted_with_the_quote(story: Story) -> None:
     story.change({**HABIT, "CONTRIBUTING.md": "# How\n- Never use print: log it.\n"}, PRINTS)
     result = story.review()

@@ -11,7 +11,13 @@ from regreen.domain.repo_config import CONFIG_PATH
 from regreen.domain.state_records import Dismissal
 from regreen.reviewers.learning import CalibrationBin, RuleStats
 
-_JOB_NAMES = {"review": "The review", "fix": "The repair", "bisect": "The bisection"}
+_JOB_NAMES = {"review": "the review", "fix": "the repair", "bisect": "the bisection"}
+_STOPPED_NAMES = {
+    **_JOB_NAMES,
+    "why": "the search for a cause",
+    "prove": "the proof",
+    "comment": "the answer to a command",
+}
 
 
 def command_refused(login: str, allow: str) -> str:
@@ -41,9 +47,12 @@ def help_text(usage: Iterable[tuple[str, str]], prefix: str) -> str:
     return "\n".join([head, "", *lines])
 
 
-def jobs_cancelled(count: int) -> str:
-    """The result of `/cancel`."""
-    return f"Stopped {count_noun(count, 'job')}." if count else "No job is running or waiting here."
+def jobs_cancelled(kinds: Sequence[str]) -> str:
+    """The result of `/cancel`; `kinds` are those of the jobs that it stopped."""
+    if not kinds:
+        return "No job is running or waiting here."
+    names = [_STOPPED_NAMES.get(kind, "other work") for kind in kinds]
+    return f"Stopped {count_noun(len(kinds), 'job')}: {', '.join(names)}."
 
 
 def nothing_to_retry() -> str:
@@ -71,7 +80,7 @@ def finding_restored(title: str, dismissal: Dismissal) -> str:
     """`/undismiss` has taken a dismissal back; where people's answers made it, these still stand."""
     head = f"Counts again: {inline_prose(title)}"
     if dismissal.login:
-        return f"{head} (dismissed by {code_span(dismissal.login)})."
+        return f"{head} (was dismissed by {code_span(dismissal.login)})."
     return f"{head}. While the answer on its comment that dismissed it stands, the next review dismisses it again."
 
 
@@ -92,7 +101,7 @@ def work_started(work: str) -> str:
 
 def job_failed(reason: str, job: str, page: str = "") -> str:
     """A failed job in one sentence; `page` is the address of its page on the dashboard."""
-    kind = _JOB_NAMES.get(job.partition("/")[0], "The job")
+    kind = _JOB_NAMES.get(job.partition("/")[0], "the job").capitalize()
     details = f"[details]({page})" if page else f"job {code_span(job)}"
     return f"{kind} failed: {inline_prose(reason)}. ({details})"
 

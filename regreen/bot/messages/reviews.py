@@ -92,8 +92,8 @@ def reproduce_review(review: Review) -> str:
 
 def review_body(review: Review, details_url: str = "") -> str:
     """The text of a review that has findings: the worst first, then what was read, then folded statistics."""
-    lead, _, reading = review.summary.partition("\n\n")
-    parts = [f"**{inline_prose(lead)}**", *_describe_failing_tests(review)]
+    lead, about, reading = _split_summary(review)
+    parts = [f"**{inline_prose(lead)}**", inline_prose(about), *_describe_failing_tests(review)]
     if overflow := _find_overflow(review):
         title = f"{len(overflow)} more, the worst of them in threads on their files"
         parts.append(fold_details(title, _list_findings(overflow)))
@@ -109,6 +109,12 @@ def review_body(review: Review, details_url: str = "") -> str:
     more += [f"reproduce: {code_span(command)}"] if command else []
     parts.append(f"<sub>{' · '.join(more)}</sub>")
     return "\n\n".join(p for p in parts if p)
+
+
+def _split_summary(review: Review) -> tuple[str, str, str]:
+    """The result, what the change does ("" where no model said it), and what was read."""
+    lead, *rest = review.summary.split("\n\n")
+    return lead, " ".join(rest[:-1]), "".join(rest[-1:])
 
 
 def review_without_comments(review: Review) -> str:
@@ -144,9 +150,10 @@ def review_check(
     )
     standing = [f for f in standing if f.fingerprint not in dismissed]
     conclusion = _conclude_review(review, config, standing)
-    lead, _, reading = review.summary.partition("\n\n")
+    lead, about, reading = _split_summary(review)
     lead = describe_result(review.findings, len(standing), review.tests) if ruled_out else lead
-    parts = [note, f"**{inline_prose(lead)}**", *_describe_failing_tests(review)]
+    parts = [note, f"**{inline_prose(lead)}**", inline_prose(about)]
+    parts += _describe_failing_tests(review)
     parts += [_list_findings(review.findings), _describe_earlier_findings(standing, fixed)]
     if ruled_out:
         rows = "\n".join(
@@ -434,9 +441,9 @@ def _list_findings(findings: Iterable[Finding]) -> str:
 
 
 def _describe_unread_and_skipped(review: Review) -> str:
-    """Two folds: what should have been reviewed and was not, and what the policy leaves out."""
+    """Two folds: what should have been reviewed and was not, and what was left out, which changes no conclusion."""
     parts = []
-    for title, by_policy in (("Not reviewed", False), ("Left out by policy", True)):
+    for title, by_policy in (("Not reviewed", False), ("Left out", True)):
         unread = [u for u in review.not_reviewed if u.by_policy is by_policy]
         lines = [f"- {code_span(u.path)}: {inline_prose(u.reason)}" for u in unread[:50]]
         lines += [f"- and {len(unread) - 50} files more"] if len(unread) > 50 else []
@@ -477,9 +484,9 @@ def _format_evidence(evidence: Evidence) -> str:
     if evidence.kind == "analyzer" and "\n" not in excerpt:
         # the line stands right above the comment
         tool = f" by {evidence.command}" if evidence.command else ""
-        return inline_prose(
-            f"Reported{tool} on this change; before it: {evidence.base or 'not reported'}."
-        )
+        if evidence.base in {None, "not there", "not reported"}:
+            return inline_prose(f"Reported{tool}.")  # only what is new with the change is reported
+        return inline_prose(f"Reported{tool}; before this change: {evidence.base}.")
     details = [evidence.command or ""]
     details += [f"on this change: {evidence.head}" if evidence.head else ""]
     details += [f"before it: {evidence.base}" if evidence.base else ""]

@@ -1038,7 +1038,7 @@ def _make_claim(hit: Diagnostic, context: ReviewContext) -> Claim:
         body=pattern.why,
         confidence=pattern.confidence,
         excerpt="\n".join(own)[:500],
-        source="mistakes",
+        source="the table of frequent mistakes",
         # `select_new_diagnostics` has decided that the change causes it
         anywhere=True,
         suggestion=replace_single_match(own, pattern.mend)

@@ -12,6 +12,7 @@ from functools import cache
 from importlib import resources
 
 from regreen.code.diff import FileChange
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.python_calls import FunctionNode, is_module, parse_python
 from regreen.code.symbols import read_sources
@@ -41,7 +42,9 @@ class Conventions:
         claims = [c for f in files for c in _make_claims(f, habits, rules, context)]
         known = sum(habits.is_habit(h) for h in set(habits.kept))
         return ReviewerReport(
-            claims=tuple(claims), read=f"{known} habits learned from the repository"
+            claims=tuple(claims),
+            # without a habit to compare with, nothing was read
+            read=f"{count_noun(known, 'habit')} learned from the repository" if known else "",
         )
 
 
@@ -159,7 +162,9 @@ def _make_claim(
         title=f"`{sighting.what}`: elsewhere {sighting.habit}",
         body=f"{quote}\nSo do {support}." if rule else f"So do {support}.",
         confidence=0.85 if rule else 0.6,
-        evidence=(Evidence("analyzer", support, "conventions of the merge base"),),
+        evidence=(
+            Evidence("analyzer", support, "a comparison with the habits of the existing code"),
+        ),
         quotes=quote,
         suggestion=suggestion,
     )
