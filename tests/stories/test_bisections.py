@@ -13,6 +13,7 @@ import pytest
 from regreen_playground.acts.actions import JobReport
 
 from regreen.bisect import session
+from regreen.bot.open_tasks import list_open_tasks
 from regreen.domain.job_control import ContextThreadPool
 from regreen.domain.state_records import RevertTry
 from tests.stories.story import REPO, SHOP, Story, shown_job
@@ -159,6 +160,7 @@ def test_a_revision_that_does_not_exist_is_named_with_the_page_of_the_job(story:
     (answer,) = issue.comments
     assert "no such revision: 'zzz'; it is the name of no branch or tag" in answer
     assert "([details](https://regreen.example/jobs/bisect/" in answer
+    assert list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True) == []
 
 
 @needs_sandbox

@@ -183,13 +183,17 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
     git = services.mirrors.fetch(github, repository, refs, job.cancel)
     bad = ask.bad or (pull.head_sha if pull else repository.default_branch)
     good = ask.good or (pull.base_sha if pull else None)
-    ends = [bad] if good is None or git.is_ancestor(good, bad) else [bad, good]
+    try:
+        ends = _find_range_ends(git, good, bad, slower=ask.slower)
+    except UserError as error:
+        # whoever typed the range is told, so that no failed job waits for somebody else
+        page = services.job_page_url(job.record.id)
+        reply.post_text(messages.job_failed(str(error), job.record.id, page))
+        reply.show_reaction("confused")
+        return f"not run: {error}"
     cleared = require_clearance(services.store, git, repository, pull, *ends)
     branch = pull.head_ref if pull else repository.default_branch
-    if ask.slower is not None and good is None:
-        raise UserError("`slower=` needs `good=`: the commit whose time is the measure")
-    services.sandbox()  # fails early, and so does a range that is none
-    resolve_range(good, bad, find_fix=False, git=git)
+    services.sandbox()  # fails early
     try:
         tests = complete_tests(
             services,
@@ -256,6 +260,19 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
     reply.show_reaction("rocket")
     services.log_action(job, ask.asked_by, "bisect", _summarize_bisection(bisection))
     return _summarize_bisection(bisection)
+
+
+def _find_range_ends(git: Mirror, good: str | None, bad: str, *, slower: float | None) -> list[str]:
+    """The revisions to run, without ancestors of others.
+
+    Raises:
+        UserError: they are no range, or none for a search for a slower commit.
+    """
+    ends = [bad] if good is None or git.is_ancestor(good, bad) else [bad, good]
+    if slower is not None and good is None:
+        raise UserError("`slower=` needs `good=`: the commit whose time is the measure")
+    resolve_range(good, bad, find_fix=False, git=git)
+    return ends
 
 
 def run_schedule(services: Services, job: Job, tick: Tick) -> str:
