@@ -7,6 +7,7 @@ import re
 import pytest
 from regreen_playground.acts.actions import JobReport
 
+from regreen.bot.open_tasks import list_open_tasks
 from regreen.domain.state_records import OpenRepair
 from tests.stories.conftest import Tell
 from tests.stories.story import REPO, SeenPull, Story, proven_sandbox
@@ -92,6 +93,18 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     notes = [job.note for job in story.regreen.store.jobs(kinds=("fix",))]
     assert any(note.startswith("not the change's: flaky") for note in notes)
     assert {job.state for job in story.regreen.store.jobs(kinds=("why",))} == {"done"}
+
+
+def test_a_base_branch_that_fails_too_is_listed_for_a_person(story: Story) -> None:
+    story.configures(_QUIET)
+    story.commits({".github/workflows/ci.yml": _WORKFLOW, **_BROKEN})
+    pull = story.pull({"README.md": "# Our shop\n"})
+    _ci_fails(story, pull)
+    story.work()
+    assert _answer(story, pull)[0].startswith("The base branch fails too")
+    (task,) = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
+    assert task.text == "The branch `main` failed when its check was answered"
+    assert (task.state, task.number) == ("red", pull.number)
 
 
 def test_forty_red_jobs_with_one_cause_are_one_answer(story: Story) -> None:
