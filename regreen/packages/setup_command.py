@@ -88,7 +88,10 @@ WRITE_PINS = (
 
 
 # Writes names as constraints that refuse to build these packages.
-WRITE_ONLY_WHEELS = "import sys; open(sys.argv[1], 'w').writelines(f'--only-binary {name}\\n' for name in sys.argv[2:])"
+WRITE_ONLY_WHEELS = (
+    "import sys; rows = [f'--only-binary {name}' for name in sys.argv[2:]]; "
+    "print(*rows, sep=chr(10), file=open(sys.argv[1], 'w'))"
+)
 
 
 def _find_python_inputs(arguments: Sequence[str], read: ReadFile | None) -> SetupInputs:
