@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
 
 from regreen.bot.messages import REPAIR_CHECK
 from regreen.bot.services import Services
-from regreen.bot.trust import FORK_WAITS
 from regreen.code.markdown_sanitizer import count_noun, to_plain_line
 from regreen.domain.records import JobKind, JobRecord, ResultDocument, Store
 from regreen.domain.state_records import Approval, OpenRepair, PendingPatch, ScheduleState
@@ -42,9 +41,10 @@ KIND_TITLES: dict[JobKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class OpenTask:
-    """Something that a person has to do: a state for its colour, what it is, where to go, since when and which commit's if known.
+    """Something that a person has to do: a state for its colour, what it is, and where to go.
 
-    `check` is the commit whose check run has the button, where that is the place to go.
+    `culprit` is the commit that caused it, if that is known; `check` the commit whose check run has the button, where
+    that is the place to go.
     """
 
     state: str
@@ -74,13 +74,21 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
         for state in store.find_all(ScheduleState)
         if state.red and is_shown(state.repo)
     ]
-    tasks += _list_red_bases(store, now, is_shown)
+    recent = {
+        kind: [
+            document
+            for document in store.documents(kind=kind, limit=_MAX_DOCUMENTS)
+            if is_shown(document.repo)
+        ]
+        for kind in ("why", "fix", "review")
+    }
+    tasks += _list_red_bases([*recent["why"], *recent["fix"]], now)
     newest: dict[tuple[str, str], PendingPatch] = {}
     patches = [p for p in store.find_all(PendingPatch) if is_shown(p.repo)]
     for patch in sorted(patches, key=lambda p: p.at, reverse=True):
         is_newest = newest.setdefault((patch.repo, patch.branch), patch) is patch
         tasks.append(describe_patch(patch, is_newest=is_newest))
-    tasks += _list_waiting_forks(store, now, is_shown)
+    tasks += _list_waiting_forks(store, [*recent["review"], *recent["why"]], now)
     tasks += [_describe_draft(store, d) for d in store.find_all(OpenRepair) if is_shown(d.repo)]
     asked_for = [kind for kind in KIND_TITLES if kind not in MAINTENANCE_KINDS]
     for job in store.jobs(states=("failed",), kinds=asked_for):
@@ -101,16 +109,14 @@ def _was_repeated_with_success(store: Store, failed: JobRecord) -> bool:
     return bool(done) and done[0].created > failed.created
 
 
-def _list_red_bases(store: Store, now: datetime, is_shown: Callable[[str], bool]) -> list[OpenTask]:
+def _list_red_bases(found: Sequence[ResultDocument], now: datetime) -> list[OpenTask]:
     """Branches that the newest recent answer or repair that ran them saw fail; no schedule may test them."""
-    found = store.documents(kind="why", limit=_MAX_DOCUMENTS)
-    found += store.documents(kind="fix", limit=_MAX_DOCUMENTS)
     seen: set[tuple[str, str]] = set()
     tasks = []
     for document in sorted(found, key=lambda one: one.at, reverse=True):
         branch, is_red = _find_branch_state(document)
         key = (document.repo, branch)
-        if is_red is None or key in seen or not is_shown(document.repo):
+        if is_red is None or key in seen:
             continue
         seen.add(key)
         if is_red and now - document.at < _RECENT_FAILURES:
@@ -141,23 +147,20 @@ def _find_branch_state(document: ResultDocument) -> tuple[str, bool | None]:
 
 
 def _list_waiting_forks(
-    store: Store, now: datetime, is_shown: Callable[[str], bool]
+    store: Store, found: Sequence[ResultDocument], now: datetime
 ) -> list[OpenTask]:
     """Forks' pull requests whose newest head is not run before somebody approves it."""
-    found = store.documents(kind="review", limit=_MAX_DOCUMENTS)
-    found += store.documents(kind="why", limit=_MAX_DOCUMENTS)
     seen: set[tuple[str, int]] = set()
     tasks = []
     for document in sorted(found, key=lambda one: one.at, reverse=True):
         repo, number, body = document.repo, document.number, document.body
-        if number is None or (repo, number) in seen or not is_shown(repo):
+        if number is None or (repo, number) in seen:
             continue
         seen.add((repo, number))
         head = str(body.get("head") or "")
-        reasons = [body, *(body.get("skipped") or ())]
-        is_held = any(FORK_WAITS in str(r.get("reason")) for r in reasons if isinstance(r, dict))
-        is_approved = store.find(Approval, repo=repo, number=number, sha=head) is not None
-        if is_held and not is_approved and now - document.at < _RECENT_FAILURES:
+        if not body.get("waits_for_approval") or now - document.at >= _RECENT_FAILURES:
+            continue
+        if store.find(Approval, repo=repo, number=number, sha=head) is None:
             text = f"A fork's code at `{head[:12]}` waits for `/approve`: {body.get('title') or ''}"
             tasks.append(OpenTask("waiting", text, repo, number, document.job, document.at))
     return tasks

@@ -14,7 +14,7 @@ from regreen.domain.records import JobRecord, Store
 from regreen.domain.state_records import Approval
 
 FORK_WAITS = "before a person with write access has read it"
-"""What each text says of a commit that waits for `/approve`; the list of what needs a person goes by it."""
+"""What each text says of a commit that waits for `/approve`."""
 
 
 @dataclass(frozen=True, slots=True)

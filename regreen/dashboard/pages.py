@@ -338,13 +338,14 @@ def _list_repositories(
             regressions.setdefault(state.repo, []).append(_describe_regression(state, web_url))
     known = {repo: RepositoryMonth(repo) for repo in looks} | {m.repo: m for m in months}
     configs = {known.repo: known.text for known in shelf.find_all(LastValidConfig)}
+    scheduled = {one.repo for one in shelf.find_all(RepositorySchedules) if _read_schedules(one)}
     return [
         _RepositoryLine(
             month,
             _parse_config(configs.get(repo)).budget,
             looks.get(repo, [])[::-1],
             regressions.get(repo, []),
-            is_scheduled=bool(_list_schedules(shelf, repo, now)),
+            is_scheduled=repo in scheduled,
         )
         for repo, month in sorted(known.items())
     ]
@@ -412,11 +413,15 @@ def _list_schedules(
     """The repository's schedules that run, how each stands if it has run, and when each runs next."""
     known = shelf.find(RepositorySchedules, repo=repo)
     states = {s.schedule: s for s in shelf.find_all(ScheduleState, repo=repo)}
-    try:
-        listed = parse_schedules(known) if known else ()
-    except ValueError:  # an older version took them, and they run no more
-        return []
+    listed = _read_schedules(known) if known else ()
     return [(one, states.get(one.name), find_next_cron_time(one.cron, now)) for one in listed]
+
+
+def _read_schedules(known: RepositorySchedules) -> Sequence[Schedule]:
+    try:
+        return parse_schedules(known)
+    except ValueError:  # an older version took them, and they run no more
+        return ()
 
 
 def _run_state_word(look: ScheduleRun) -> str:

@@ -20,7 +20,6 @@ from regreen.adapters.store.connection import engine_for
 from regreen.adapters.store.database import Database
 from regreen.bot.feedback import OutcomeStore
 from regreen.bot.jobs.serialization import serialize_work
-from regreen.bot.trust import FORK_WAITS
 from regreen.dashboard.pages import make_dashboard
 from regreen.domain.events import FixRequest, RepositoryRef
 from regreen.domain.github import Permission, SignedInUser
@@ -399,9 +398,7 @@ def test_a_red_branch_that_no_repair_was_found_for_needs_a_person(store: Databas
 
 def test_a_forks_commit_waits_until_somebody_approves_it(store: Database) -> None:
     sha, now = "a" * 40, datetime.now(UTC)
-    reason = f"{sha[:12]} is on no branch, so its code is not run {FORK_WAITS} and says `/approve`"
-    skipped = [{"reviewer": "tests", "reason": reason}]
-    body = {"head": sha, "title": "Add tax", "skipped": skipped}
+    body = {"head": sha, "title": "Add tax", "waits_for_approval": True}
     store.save_document(ResultDocument("review", "o/r", 5, "5@a", "review/5", now, body))
     shown = re.sub("</?code>", "`", _operator(store).get("/").text)
     assert "A fork&#39;s code at `aaaaaaaaaaaa` waits for `/approve`: Add tax" in shown

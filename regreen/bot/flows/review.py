@@ -25,7 +25,7 @@ from regreen.bot.observe import is_observed
 from regreen.bot.posted_findings import PostedFindings
 from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
-from regreen.bot.trust import require_clearance
+from regreen.bot.trust import NotCleared, require_clearance
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.path_settings import (
     find_changed_paths,
@@ -195,6 +195,7 @@ class _ReviewFlow:
         self._external_id = _external_id(job.record)
         self._found_tests: tuple[CompletedTrial | None, str] | None = None
         self._overflow: list[Finding] = []
+        self._waits_for_approval = False
         self._remembered = PostedFindings(services.store, repository.full_name, pull.number)
 
     def report_broken_config(self) -> str:
@@ -332,6 +333,9 @@ class _ReviewFlow:
             )
         except Cancelled:
             raise
+        except NotCleared as error:
+            self._waits_for_approval = True
+            return None, f"the tests were not run: {error}"
         except NoSandbox:
             return None, "no sandbox: the tests are code of the change and run nowhere else"
         except (OutsideError, UserError) as error:  # the rest is reviewed all the same
@@ -440,6 +444,7 @@ class _ReviewFlow:
                     **make_document(review),
                     "title": self._pull.title,
                     "author": self._pull.author,
+                    "waits_for_approval": self._waits_for_approval,
                     "still_open": [f.fingerprint for f in still_open],
                     "reproduce": messages.reproduce_review(review),
                     "snippets": {

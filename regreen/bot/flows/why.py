@@ -193,12 +193,13 @@ class _WhyFlow:
         known = _read_answer(store, repo, self.pull.number, self._sha)
         asked = bool(self.ask.asked_by)  # then what is not known is looked for once more
         known = [one for one in known if one["key"] and not (asked and one["verdict"] == "unknown")]
+        waits_for_approval = False
         try:
             cleared = require_clearance(store, self._git, self.repository, self.pull, self._sha)
             causes = self._find_causes(cleared, known)
         except NotCleared:
             reason = f"fork not approved: nothing runs {FORK_WAITS} and says `/approve`; `/why` approves it too, and answers this check"
-            causes = [*known, self._give_up(reason)]
+            causes, waits_for_approval = [*known, self._give_up(reason)], True
         except NoSandbox:
             causes = [
                 *known,
@@ -214,6 +215,7 @@ class _WhyFlow:
             "head": self._sha,
             "base": self.pull.base_ref,
             "causes": causes,
+            "waits_for_approval": waits_for_approval,
             "title": self.pull.title,
             "author": self.pull.author,
         }
