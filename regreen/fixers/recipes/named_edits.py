@@ -19,7 +19,9 @@ from regreen.domain.environments import ReadText
 from regreen.domain.models import Failure
 
 _MOST_EDITS = 8
-_CONTEXT = 600  # characters before what stands for a name, in which the name may be
+_CONTEXT = (
+    600  # characters before a suggested name, in which the name that it replaces is looked for
+)
 _MOST_UNKNOWN = 100  # paths of the output that are looked for in folders
 _PLACE = re.compile(
     r'(?:File "|^|[\s(])(?:/work/|\./)?([\w.@/-]{1,200}\.\w{1,12})(?:", line |(?: on)?,? line |[:(])(\d{1,6})',
@@ -115,13 +117,11 @@ def _find_edits(output: str, shown: str) -> Iterator[NamedEdit]:
             if "choices" in match.groupdict():
                 new = _find_most_similar_word(old, match["choices"])
             else:
-                new = (
-                    match["new"].rstrip(".,:").removeprefix("." if match["new"][1:2] != "/" else "")
-                )
-                before = output[max(0, match.start() - _CONTEXT) : match.start("new")].splitlines()[
-                    -4:
-                ]
-                line, near = before[-1], "\n".join(before)
+                # a dot before a member's name is none of it, one before a path is
+                new = re.sub(r"^\.(?!/)", "", match["new"].rstrip(".,:"))
+                before = output[max(0, match.start() - _CONTEXT) : match.start("new")]
+                rows = before.splitlines()[-4:]
+                line, near = rows[-1], "\n".join(rows)
                 sources = (_join_quoted(line), line, _join_quoted(near), shown, near)
                 similar = (_find_most_similar_word(new, source) for source in sources)
                 old = old or next(filter(None, similar), "")
@@ -138,10 +138,10 @@ def _replace_texts(
 ) -> dict[str, str]:
     changed: dict[str, str] = {}
     for edit in edits:
-        ends = [path for path in paths if path == edit.path or path.endswith(f"/{edit.path}")]
-        text = (changed.get(ends[0]) or read(ends[0])) if len(ends) == 1 else None
-        if text and (now := _replace_word(text, edit)) != text:
-            changed[ends[0]] = now
+        for path in _match_paths(edit.path, paths):
+            text = changed.get(path) or read(path) or ""
+            if (now := _replace_word(text, edit)) != text:
+                changed[path] = now
     return changed
 
 
@@ -205,9 +205,14 @@ def _find_first_statement(path: str, text: str) -> int:
 
 def _match_paths(named: str, paths: Collection[str]) -> tuple[str, ...]:
     """The tracked file that a path of the output means, also one from a folder; none where several may be meant."""
-    name = named.removeprefix("/work/").removeprefix("./")
+    name = _strip_root(named)
     ends = [name] if name in paths else [path for path in paths if path.endswith(f"/{name}")]
     return tuple(ends) if len(ends) == 1 else ()
+
+
+def _strip_root(named: str) -> str:
+    """A path of the output as it is tracked, where the tool named it from the root."""
+    return named.removeprefix("/work/").removeprefix("./")
 
 
 def _edit_named_lines(output: str, paths: Collection[str], read: ReadText) -> EditedFiles:
@@ -221,7 +226,7 @@ def _edit_named_lines(output: str, paths: Collection[str], read: ReadText) -> Ed
             escape = re.escape(groups.get("old", ""))
             old = re.compile(row["old"].replace("@OLD@", escape))
             new = row["new"].replace("@NEW@", groups.get("new", "").replace("\\", r"\\"))
-            named, at = match["path"].removeprefix("/work/").removeprefix("./"), int(match["line"])
+            named, at = _strip_root(match["path"]), int(match["line"])
             # a tool may say it twice; a name is declared once
             said = (row["pattern"], row["old"], named, escape, row.get("once") or match["line"])
             if said in seen:
@@ -356,7 +361,7 @@ def _lengthen_underlines(output: str, paths: Collection[str], read: ReadText) ->
     """The documents with the lines under (and over) their titles as long as the titles."""
     texts: dict[str, str] = {}
     for match in _SHORT_UNDERLINE.finditer(output[-200_000:]):
-        path = match["path"].removeprefix("/work/").removeprefix("./")
+        path = _strip_root(match["path"])
         if path not in paths:
             continue
         rows = (texts.get(path) or read(path) or "").split("\n")
