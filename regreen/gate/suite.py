@@ -162,10 +162,12 @@ class ProjectSuite:
                 return None
             if _has_result(trial, seen):
                 return limited, seen
-            # Where every test fails already, nothing was passing that the patch could break.
-            ended = "all fail without the patch" if seen.tests else "cannot be run here"
+            # Where no test passes already, there is nothing that the patch could break.
+            own, end = f"the project's own tests ({trial.command_line})", _describe_end(seen)
             self._why = (
-                f"the project's own tests ({trial.command_line}) {ended}: {_describe_end(seen)}"
+                f"none of {own} passes without the patch: {end}"
+                if seen.tests
+                else f"{own} cannot be run here: {end}"
             )
         return None
 

@@ -217,6 +217,19 @@ def test_tests_that_take_too_long_are_left_out_and_that_is_said(repository: Repo
     assert "take longer than 1 seconds" in suite.compare_patch(head(repository), {}).why
 
 
+def test_tests_of_which_none_passes_before_say_nothing_of_a_patch(repository: Repository) -> None:
+    red = repository.commit("red", {"tests/test_calc.py": None, **wants("HI?")})
+    alone = Trial(("python", "-m", "pytest", "-q", "tests/test_say.py"), setup=SETUP)
+    suite = find_suite(
+        Trial(("python", "check.py")), red, configured=alone, outcomes={}, git=repository.open(),
+        sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 600),
+    )  # fmt: skip
+    assert suite is not None
+    why = suite.compare_patch(red, {}).why
+    assert why.startswith("none of the project's own tests (python -m pytest -q ")
+    assert "passes without the patch: exit 1: " in why
+
+
 def test_a_setup_that_takes_too_long_is_left_out_and_is_no_fault_of_the_patch(
     repository: Repository,
 ) -> None:

@@ -159,6 +159,17 @@ def test_a_change_that_replaces_the_failure_of_the_base_by_another_is_blamed(
     assert "red for another reason on the base" in str(found["reason"])
 
 
+def test_beside_what_a_change_breaks_it_is_said_what_was_seen_of_a_test_that_fails_on_the_base_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    base = {"sign_py": "def sign(t):\n    return 'signed ' + t\n", "test_sign_py": SIGNED, "test_rate_py": "def test_rate():\n    assert 2 == 3\n"}  # fmt: skip
+    found = ask_why(base, {"sign_py": "def sign(t):\n    return t\n"}, tmp_path, capsys)
+    assert found["verdict"] == "change"
+    seen = "not settled (on head red in 2 of 2, on base red in 1 of 1): test_rate.py::test_rate"
+    assert str(found["reason"]).endswith(seen)
+
+
 def test_many_tests_that_a_newer_package_breaks_are_not_blamed_on_main(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
