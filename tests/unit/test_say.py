@@ -456,7 +456,7 @@ def test_a_rate_says_how_many_runs_it_is_from() -> None:
         "runs": [run] * 4,
     }
     check = messages.cause_check("a" * 40, [cause])
-    assert "about 33% of its runs (by 4 runs here; 90 % interval: 8% to 66%)" in check.summary
+    assert "about 33% of its runs (from 4 runs here; 90 % interval: 8% to 66%)" in check.summary
 
 
 def test_a_repair_is_titled_by_what_it_does() -> None:

@@ -223,7 +223,7 @@ def _describe_rate(cause: Mapping[str, Any]) -> str:
         return ""
     mean, low, high = cause["rate"]
     runs = count_noun(len(cause["runs"]), "run")
-    return f"fails in about {mean:.0%} of its runs (by {runs} here; 90 % interval: {low:.0%} to {high:.0%})"
+    return f"fails in about {mean:.0%} of its runs (from {runs} here; 90 % interval: {low:.0%} to {high:.0%})"
 
 
 def regression_note(schedule: str, issue: int) -> str:

@@ -11,9 +11,10 @@ from regreen.domain.repo_config import CONFIG_PATH
 from regreen.domain.state_records import Dismissal
 from regreen.reviewers.learning import CalibrationBin, RuleStats
 
-_JOB_NAMES = {"review": "the review", "fix": "the repair", "bisect": "the bisection"}
-_STOPPED_NAMES = {
-    **_JOB_NAMES,
+_JOB_NAMES = {
+    "review": "the review",
+    "fix": "the repair",
+    "bisect": "the bisection",
     "why": "the search for a cause",
     "prove": "the proof",
     "comment": "the answer to a command",
@@ -51,7 +52,7 @@ def jobs_cancelled(kinds: Sequence[str]) -> str:
     """The result of `/cancel`; `kinds` are those of the jobs that it stopped."""
     if not kinds:
         return "No job is running or waiting here."
-    names = [_STOPPED_NAMES.get(kind, "other work") for kind in kinds]
+    names = [_JOB_NAMES.get(kind, "other work") for kind in kinds]
     return f"Stopped {count_noun(len(kinds), 'job')}: {', '.join(names)}."
 
 
