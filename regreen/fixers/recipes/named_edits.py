@@ -150,17 +150,13 @@ def _replace_word(text: str, edit: NamedEdit) -> str:
     return re.sub(old, lambda _: edit.new, text)
 
 
-# Files that say what a check calls, and how it is configured; few, or each would have to be read.
-_STEPS = re.compile(
-    r"(?:[^/]{1,255}/){0,30}(?:package\.json|(?:GNU)?[Mm]akefile|[Jj]ustfile|[Tt]askfile\.ya?ml|tox\.ini|noxfile\.py|tasks\.py|\.[\w-]{1,80}rc|[^/]{0,255}\.(?:mk|sh|bash|json|ya?ml|toml|ini|cfg))"
-    r"|(?:bin|ci|scripts?|tools)/[^/.]*"
-)
 _MOST_STEPS = 100
 
 
 def _edit_steps(edits: Sequence[NamedEdit], paths: Collection[str], read: ReadText) -> EditedFiles:
     """The one file of commands in which a name stands whose place no error names, with the other name."""
-    steps = [path for path in paths if _STEPS.fullmatch(path)]
+    calls = re.compile(_load_table()["files_with_calls"])
+    steps = [path for path in paths if calls.fullmatch(path)]
     steps = sorted(steps, key=lambda path: (path.count("/"), path))[:_MOST_STEPS]
     for edit in edits:
         changed = {
