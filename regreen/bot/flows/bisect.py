@@ -183,6 +183,7 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
     git = services.mirrors.fetch(github, repository, refs, job.cancel)
     bad = ask.bad or (pull.head_sha if pull else repository.default_branch)
     good = ask.good or (pull.base_sha if pull else None)
+    services.sandbox()  # fails early
     try:
         ends = _find_range_ends(git, good, bad, slower=ask.slower)
     except UserError as error:
@@ -193,7 +194,6 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
         return f"not run: {error}"
     cleared = require_clearance(services.store, git, repository, pull, *ends)
     branch = pull.head_ref if pull else repository.default_branch
-    services.sandbox()  # fails early
     try:
         tests = complete_tests(
             services,
