@@ -484,7 +484,7 @@ def find_named_lines(
 
 
 @cache
-def _load_table() -> dict[str, list[dict[str, Any]]]:
+def _load_table() -> dict[str, Any]:
     table = tomllib.loads((files("regreen.fixers") / "recipes/named_edits.toml").read_text())
     for row in table["line_edit"]:
         for name, pattern in table["place"].items():
