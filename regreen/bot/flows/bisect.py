@@ -28,7 +28,7 @@ from regreen.bot.observe import is_observed
 from regreen.bot.replies import CommandReply
 from regreen.bot.services import Services
 from regreen.bot.trust import refuse_command_for_old_head, require_clearance
-from regreen.domain.errors import Cancelled, OutsideError, UserError
+from regreen.domain.errors import Cancelled, NoSandbox, OutsideError, UserError
 from regreen.domain.events import BisectRequest as BisectAsk
 from regreen.domain.events import RepositoryRef, Tick
 from regreen.domain.github import BISECT_SCOPE, FIX_SCOPE, GitHub, PullRequest, Repository
@@ -183,9 +183,12 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
     git = services.mirrors.fetch(github, repository, refs, job.cancel)
     bad = ask.bad or (pull.head_sha if pull else repository.default_branch)
     good = ask.good or (pull.base_sha if pull else None)
-    services.sandbox()  # fails early
     try:
-        ends = _find_range_ends(git, good, bad, slower=ask.slower)
+        _require_measure(ask.slower, good)
+        services.sandbox()  # fails early
+        ends = _find_range_ends(git, good, bad)
+    except NoSandbox:
+        raise
     except UserError as error:
         # whoever typed the range is told, so that no failed job waits for somebody else
         page = services.job_page_url(job.record.id)
@@ -262,15 +265,23 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
     return _summarize_bisection(bisection)
 
 
-def _find_range_ends(git: Mirror, good: str | None, bad: str, *, slower: float | None) -> list[str]:
+def _require_measure(slower: float | None, good: str | None) -> None:
+    """Refuse a search for a slower commit that names none to compare with.
+
+    Raises:
+        UserError: there is no good revision.
+    """
+    if slower is not None and good is None:
+        raise UserError("`slower=` needs `good=`: the commit whose time is the measure")
+
+
+def _find_range_ends(git: Mirror, good: str | None, bad: str) -> list[str]:
     """The revisions to run, without ancestors of others.
 
     Raises:
-        UserError: they are no range, or none for a search for a slower commit.
+        UserError: they are no range.
     """
     ends = [bad] if good is None or git.is_ancestor(good, bad) else [bad, good]
-    if slower is not None and good is None:
-        raise UserError("`slower=` needs `good=`: the commit whose time is the measure")
     resolve_range(good, bad, find_fix=False, git=git)
     return ends
 
