@@ -317,7 +317,7 @@ class Investigation:
                 raise
             return self._make_cause(
                 "unknown",
-                f"the time was over after {len(self._runs)} runs; give --max-minutes more",
+                f"the time was over after {len(self._runs)} runs",
                 "look",
             )
 

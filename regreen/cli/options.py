@@ -83,6 +83,9 @@ def config_option(*, exists: bool = True) -> Callable[[_Command], _Command]:
 AnswerLate = Callable[[Mapping[str, Any], str, float], str]
 
 
+_MORE_TIME = "give --max-minutes more, or --setup a quicker one"
+
+
 def time_limit_option(
     answer_late: AnswerLate,
     *,
@@ -116,8 +119,8 @@ def time_limit_option(
 
             def answer() -> None:
                 doing = read_stage()
-                reason = f"the {minutes:g} minutes were over{' while ' if doing else ''}{doing}; give --max-minutes more, or --setup a quicker one"
-                report_warning(reason)
+                reason = f"the {minutes:g} minutes were over{' while ' if doing else ''}{doing}"
+                report_warning(f"{reason}; {_MORE_TIME}")
                 seconds = time.monotonic() - limit.began
                 print_answer(answer_late(others, reason, seconds))
 
@@ -138,6 +141,9 @@ def time_limit_option(
                         raise
                     if limit.begin_answer():
                         answer()
+                else:
+                    if code and limit.cancel.is_over:
+                        report_warning(f"the {minutes:g} minutes were over; {_MORE_TIME}")
             return code
 
         return run

@@ -193,7 +193,7 @@ def fix_failure(
         if cancel is not None and cancel.is_set():
             raise
         doing = f", while {progress_lines[-1]}" if progress_lines else ""
-        reason = f"the time was over before the failure was understood{doing}; give --max-minutes more, or --setup a quicker one"
+        reason = f"the time was over before the failure was understood{doing}"
         before = InitialFailure(job.trial.command_line, None)
         result = FixResult("out_of_budget", before=before, reason=reason)
     return replace(

@@ -319,7 +319,9 @@ def _late_result(trial: Trial, runs: Sequence[CommandRun], wanted: int) -> Triag
     red = next((run for run in whole if not run.is_green), None)
     shown = red or next(iter(whole), None)
     took = f", after {runs[-1].result.seconds:.0f} seconds of it" if runs[len(whole) :] else ""
-    reason = f"the time was over in run {min(len(whole) + 1, wanted)} of {wanted} of the command{took}; give --max-minutes more"
+    reason = (
+        f"the time was over in run {min(len(whole) + 1, wanted)} of {wanted} of the command{took}"
+    )
     code, failures = (shown.result.exit_code, shown.failures) if shown else (None, ())
     before = InitialFailure(trial.command_line, code, failures)
     return TriageResult(before, "out_of_budget", reason, red=red)

@@ -355,7 +355,7 @@ _LARGE_CHANGE = 16 * 1024
 """Characters of one file's diff from which on it is left out where an analyzer has failed."""
 _LONG_LINE = 1000
 _MAX_CLAIMS = 500
-OUT_OF_TIME = "the time was over; give --max-minutes more"
+OUT_OF_TIME = "the time was over"
 MAX_DIFF_FILES = 20_000
 MAX_DIFF_BYTES = 64 * 1024 * 1024
 NO_REPOSITORY = "a bare patch: no repository to read around it"
