@@ -22,7 +22,7 @@ from regreen.languages.python.missing_modules import list_modules
 from regreen.languages.registry import (
     find_listeners,
     find_tools_of_test,
-    is_plain_test_call,
+    select_tests_of_trial,
     split_test_name,
 )
 from regreen.logs import failure_signature
@@ -121,7 +121,7 @@ def _link_failures_to_change(
     new = frozenset(
         name
         for name in failures
-        if name and _has_test(git, head, name) and not _has_test(git, base, name)
+        if name and has_test(git, head, name) and not has_test(git, base, name)
     )
     return change.paths, links, new
 
@@ -185,7 +185,7 @@ def _find_words(lines: Iterable[str]) -> set[str]:
     return {word for line in lines for word in _WORD.findall(line)}
 
 
-def _has_test(git: Git, rev: str, name: str) -> bool:
+def has_test(git: Git, rev: str, name: str) -> bool:
     """Whether a commit's files have a test of this name; True where that cannot be told."""
     path, short = split_test_name(name)
     if not path:
@@ -394,11 +394,8 @@ class Investigation:
     def _run_only_failing_tests_from_now(self) -> None:
         """Run the failing tests alone from now on, where the command is a plain call of a runner that can."""
         names = [name for name in self._tests if name != _WHOLE]
-        if not names or len(names) != len(self._tests) or not is_plain_test_call(self._trial):
-            return
-        tools = [find_tools_of_test(name, split_test_name(name)[0]) for name in names]
-        if tools[0] is not None and all(one is not None for one in tools):
-            self._trial = replace(self._trial, command=tools[0].run_tests(names), title=None)
+        if len(names) == len(self._tests):
+            self._trial = select_tests_of_trial(self._trial, names)
 
     def _make_trial_for_place(self, place: Place) -> Trial:
         """The trial for a place: with the older packages, or on the base without the tests that it does not have."""
@@ -415,7 +412,7 @@ class Investigation:
         """Count a run for each watched test; on the base a failure counts only where it is one seen on head."""
         for name, one in self._tests.items():
             signature = self._read_test_signature(name, run, place)
-            outcome = _find_test_outcome(name, run)
+            outcome = find_test_outcome(name, run)
             if outcome is None:
                 continue
             failed = outcome == "fail"
@@ -504,7 +501,7 @@ class Investigation:
     def _tells_outcome_of_test(self, name: str, run: CommandRun, place: Place) -> bool:
         """Whether a run says how a test ends; on head it does not where it fails in another way, as what cannot start does."""
         outcome, signature, head = (
-            _find_test_outcome(name, run),
+            find_test_outcome(name, run),
             self._read_test_signature(name, run, place),
             self._tests[name].head,
         )
@@ -753,7 +750,7 @@ class Investigation:
         return RedCause(verdict, reason, do, tuple(self._runs), capsule=capsule)
 
 
-def _find_test_outcome(name: str, run: CommandRun) -> str | None:
+def find_test_outcome(name: str, run: CommandRun) -> str | None:
     """How a test ended in a run: "fail", "pass", or None where it did not run."""
     if not run.is_conclusive:
         return None

@@ -152,11 +152,26 @@ class CoverageReport:
 
 @dataclass(frozen=True, slots=True)
 class ReviewTestRun:
-    """How the change's tests ended in the review's sandbox; `failures` are those that the output names."""
+    """How the change's tests ended in the review's sandbox; `failures` are those that the output names.
+
+    `fail_on_base` names those that fail at the merge base too; "" stands for the command, where no failure has a name.
+    """
 
     command: str
     exit_code: int | None
     failures: tuple[Failure, ...]
+    fail_on_base: tuple[str, ...] = ()
+
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """The failing tests by name, each once; "" for the command, where no failure has a name."""
+        named = tuple(dict.fromkeys(one.test for one in self.failures if one.test))
+        return () if self.passed else named or ("",)
+
+    @property
+    def fails_without_change(self) -> bool:
+        """Whether all that fails was seen to fail at the merge base too."""
+        return not self.passed and set(self.failing) <= set(self.fail_on_base)
 
     @property
     def passed(self) -> bool:

@@ -230,6 +230,14 @@ def find_tools_of_test(test: str, path: str) -> TestTools | None:
     return next((tools for _, tools in _WITH_TESTS if tools.is_test_name(test, path)), None)
 
 
+def select_tests_of_trial(trial: Trial, names: Sequence[str]) -> Trial:
+    """The trial with these tests alone; as it is where its command is no plain call of a runner that can."""
+    tools = [find_tools_of_test(name, split_test_name(name)[0]) for name in names]
+    if not (tools and tools[0] and all(tools)) or not is_plain_test_call(trial):
+        return trial
+    return replace(trial, command=tools[0].run_tests(names), title=None)
+
+
 def split_test_name(test: str) -> tuple[str, str]:
     """The file that a test's name begins with and its short name in it; both "" for other names."""
     found = (tools.split_name(test) for _, tools in _WITH_TESTS)

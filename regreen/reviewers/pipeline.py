@@ -277,7 +277,8 @@ def compute_scores(
     """Each dimension's score and what it is made of. A finding costs by its severity, weighted by its confidence.
 
     A withheld finding costs nothing: nobody sees it. One that a person dismissed is in `findings`: the code is as it
-    was, and the author of a change can dismiss what is said of it. Failing tests cost correctness as much as a critical finding.
+    was, and the author of a change can dismiss what is said of it. Failing tests cost correctness as much as a critical finding,
+    unless all of them fail at the merge base too.
     """
     scores = {d: _score_dimension(d, reports, findings, context, tests) for d in DIMENSIONS}
     kept = Counter(w.finding.dimension for w in withheld if w.reason in {"budget", "confidence"})
@@ -316,8 +317,11 @@ def _score_dimension(
     by_severity = Counter(f.severity for f in mine)
     made_of = [f"{by_severity[s]} {s}" for s in _COST_BY_SEVERITY if by_severity[s]]
     if dimension == "correctness" and tests and not tests.passed:
-        lost += _FAILING_TESTS_COST
-        made_of.insert(0, "failing tests")
+        if tests.fails_without_change:
+            made_of.insert(0, "failing tests, which fail without the change too, not counted")
+        else:
+            lost += _FAILING_TESTS_COST
+            made_of.insert(0, "failing tests")
     note = f"{', '.join(made_of) or 'no finding'}; read by {'; '.join(read)}"
     if any(r.skipped for r in own):
         note += "; not done: " + ", ".join(s.reviewer for r in own for s in r.skipped)
@@ -450,7 +454,9 @@ def review_change(
             not_read=unread,
             tests=tests,
         ),
-        risk="high" if tests and not tests.passed else rate_risk_of_change(context.files, holds),
+        risk="high"
+        if tests and not (tests.passed or tests.fails_without_change)
+        else rate_risk_of_change(context.files, holds),
         scores=valued,
         findings=ranking.findings,
         withheld=ranking.withheld,

@@ -91,7 +91,8 @@ def describe_result(findings: Sequence[Finding], standing: int, tests: ReviewTes
     """The failing tests, then the number of findings and the worst of them."""
     sentences = []
     if tests is not None and not tests.passed:
-        sentences.append(f"The tests fail{_name_failures(tests)}.")
+        without = ", without the change too" if tests.fails_without_change else ""
+        sentences.append(f"The tests fail{without}{_name_failures(tests)}.")
     if findings:
         worst = find_worst(findings)
         number = count_noun(len(findings), "new finding" if standing else "finding")

@@ -78,6 +78,30 @@ def test_failing_tests_are_the_first_thing_said(story: Story, sandbox: Sandbox) 
 
 
 @pytest.mark.sandbox
+def test_what_fails_without_the_change_too_is_not_charged_to_it(
+    story: Story, sandbox: Sandbox
+) -> None:
+    test = "import unittest\nfrom shop.price import price\n\nclass PriceTest(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(price(2), 2)\n\n    def test_old(self):\n        self.assertEqual(price(2), 3)\n"
+    before: Files = {**BEFORE, "tests/__init__.py": "", "tests/test_price.py": test}
+    run = Trial(("python3", "-m", "unittest", "discover", "-s", "tests", "-t", "."), timeout=120)
+    story.change(before, {"shop/price.py": AFTER})
+    result = story.review(sandbox=sandbox, tests=run, run_tests=True)
+    assert result.tests is not None
+    assert result.tests.fail_on_base == ("tests.test_price.PriceTest.test_old",)
+    assert result.summary.startswith("The tests fail, without the change too (1 test: ")
+    assert (result.risk, result.scores["correctness"]) == ("low", 100)
+    assert "not counted" in result.score_notes["correctness"]
+
+    story.change({}, {"shop/price.py": AFTER.replace("return n\n", "return n + 2\n")})
+    result = story.review(sandbox=sandbox, tests=run, run_tests=True)
+    assert result.tests is not None
+    assert len(result.tests.failing) == 2
+    assert result.tests.fail_on_base == ("tests.test_price.PriceTest.test_old",)
+    assert result.summary.startswith("The tests fail (2 tests: ")
+    assert (result.risk, result.scores["correctness"]) == ("high", 40)
+
+
+@pytest.mark.sandbox
 def test_tests_that_never_start_python_leave_no_score(story: Story, sandbox: Sandbox) -> None:
     story.change(BEFORE, {"shop/price.py": AFTER})
     result = story.review(sandbox=sandbox, tests=Trial(("true",), timeout=60), run_tests=True)

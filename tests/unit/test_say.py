@@ -210,6 +210,8 @@ _NO_MODEL = SkippedReviewer("model", "none is configured", by_policy=True)
         (replace(_CLEAN, not_reviewed=(UnreadFile("a.py", "too large"),)), "neutral", "Not reviewed: a.py", "not_reviewed"),
         (replace(_CLEAN, skipped=(SkippedReviewer("ruff", "failed"),)), "neutral", "Not reviewed: ruff", "not_reviewed"),
         (replace(_CLEAN, tests=_FAILED), "neutral", "2 tests failing", "tests_fail"),
+        (replace(_CLEAN, tests=replace(_FAILED, fail_on_base=("test_b",))), "neutral", "2 tests failing", "tests_fail"),
+        (replace(_CLEAN, tests=replace(_FAILED, fail_on_base=("test_b", "test_a"))), "neutral", "2 tests failing without the change too", "tests_fail"),
         (replace(_REVIEW, tests=_FAILED), "neutral", "2 tests failing; 1 finding, worst is high: The last price is left out", "tests_fail"),
     ],
 )  # fmt: skip
@@ -231,6 +233,8 @@ def test_buttons_are_offered_where_they_apply() -> None:
     by_rule = replace(_FINDING, rule="ruff/F821")
     assert labels(replace(_REVIEW, findings=(by_rule,))) == []
     assert labels(replace(_CLEAN, tests=_FAILED)) == ["Fix", "Bisect"]
+    on_main = replace(_FAILED, fail_on_base=("test_a", "test_b"))
+    assert labels(replace(_CLEAN, tests=on_main)) == []
 
 
 def test_what_the_change_does_is_a_paragraph_of_its_own() -> None:

@@ -235,7 +235,8 @@ def _name_verdict(review: Review, config: RepoConfig, standing: Sequence[Finding
 
 def _choose_buttons(review: Review, standing: Sequence[Finding]) -> tuple[Button, ...]:
     """The buttons that apply: repairing and bisecting need a failing test, explaining a model's finding."""
-    failing = review.tests is not None and not review.tests.passed
+    tests = review.tests
+    failing = tests is not None and not (tests.passed or tests.fails_without_change)
     by_model = any(f.rule.startswith("model/") for f in (*review.findings, *standing))
     return (
         *((_FIX_BUTTON, _BISECT_BUTTON) if failing else ()),
@@ -256,12 +257,15 @@ def _describe_failing_tests(review: Review) -> list[str]:
         return []
     rows = [
         f"- {code_span(f.test)} {inline_prose(_first_line(f.summary)[:300])}"
+        + ("; fails at the merge base too" if f.test in tests.fail_on_base else "")
         for f in tests.failures[:10]
         if f.test
     ]
     more = len(tests.failures) - 10
     rows += [f"- and {more} more"] if more > 0 else []
     head = f"{code_span(tests.command)} ends with exit code {tests.exit_code} at this commit."
+    if tests.fails_without_change:
+        head += " What fails here fails at the merge base too, so it lowers no score; `regreen/why` says since when, where CI failed."
     return ["\n".join([head, "", *rows]) if rows else head]
 
 
@@ -378,7 +382,8 @@ def _check_title(review: Review, standing: Sequence[Finding]) -> str:
     parts = []
     if tests is not None and not tests.passed:
         failing = len({f.test for f in tests.failures if f.test})
-        parts.append(f"{count_noun(failing, 'test')} failing" if failing else "Tests fail")
+        words = f"{count_noun(failing, 'test')} failing" if failing else "Tests fail"
+        parts.append(f"{words} without the change too" if tests.fails_without_change else words)
     if review.findings:
         worst = find_worst(review.findings)
         number = count_noun(len(review.findings), "finding")

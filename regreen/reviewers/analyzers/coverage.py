@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from regreen.causes.investigation import find_test_outcome, has_test
 from regreen.code.diff import FileChange
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
+from regreen.domain.errors import Cancelled, OutsideError, UserError
 from regreen.domain.languages import CoverageTool, MeasuredFile
 from regreen.domain.models import (
     CoverageReport,
@@ -19,10 +21,10 @@ from regreen.domain.models import (
 )
 from regreen.domain.ports import Box
 from regreen.environment.preparation import describe_start
-from regreen.languages.registry import LANGUAGES, find_language
+from regreen.languages.registry import LANGUAGES, find_language, select_tests_of_trial
 from regreen.logs.ci_log import read_failures
 from regreen.reviewers.context import Claim, DimensionScore, ReviewContext, ReviewerReport
-from regreen.runs.test_runs import CommandRun
+from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import Trial, open_box
 
 _REPORT_SECONDS = 120.0
@@ -62,6 +64,8 @@ class Coverage:
             path: file for reading, _ in readings.values() for path, file in reading.items()
         }
         tests = _describe_run(trial, ran, measured)
+        if tests is not None and not tests.passed:
+            tests = replace(tests, fail_on_base=_list_failures_on_base(context, trial, tests))
         by_policy = not context.config.tests.command
         skipped = tuple(
             SkippedReviewer(self.name, _explain_unmeasured(tools[tool], trial, ran, why), by_policy)
@@ -83,6 +87,32 @@ def _describe_run(
     if ran.ended != "exit" or not (reached or not describe_start(trial, CommandRun(ran, failures))):
         return None
     return ReviewTestRun(trial.command_line, ran.exit_code, failures[:_MAX_FAILURES])
+
+
+def _list_failures_on_base(
+    context: ReviewContext, trial: Trial, tests: ReviewTestRun
+) -> tuple[str, ...]:
+    """Those of the failing tests that fail at the merge base too, in one run of what is there already."""
+    assert context.git is not None  # noqa: S101 - the caller has run them
+    assert context.sandbox is not None  # noqa: S101
+    old = [name for name in tests.failing if has_test(context.git, context.merge_base, name)]
+    if not old:
+        return ()
+    context.report_progress("running the failing tests without the change")
+    try:
+        run = run_fresh(
+            select_tests_of_trial(trial, old),
+            context.merge_base,
+            git=context.git,
+            sandbox=context.sandbox,
+            cancel=context.cancel,
+        )
+    except Cancelled:
+        raise
+    except (UserError, OutsideError) as error:  # nothing is known of the base
+        context.report_progress(f"the failing tests cannot be run without the change: {error}")
+        return ()
+    return tuple(name for name in old if find_test_outcome(name, run) == "fail")
 
 
 def _choose_files(context: ReviewContext) -> dict[CoverageTool, list[FileChange]]:
