@@ -144,12 +144,23 @@ class Services:
         )
 
     def store_capsule(self, repository: Repository, capsule: Capsule) -> str:
-        """Keep a capsule for those who may read the repository; the command that repeats it, "" without an address."""
+        """Keep a capsule for those who may read the repository; the command that repeats it, "" without an address.
+
+        A private repository's capsule is for those who are signed in, so the command names the downloaded file.
+        """
         text, base = encode_capsule(capsule).decode(), self.settings.public_url
         self.store.add(
             StoredCapsule(repository.full_name, capsule.digest, text, not repository.private)
         )
-        return f"regreen replay {base.rstrip('/')}/capsules/{capsule.digest}.json" if base else ""
+        if not base:
+            return ""
+        name = f"{capsule.digest}.json"
+        address = f"{base.rstrip('/')}/capsules/{name}"
+        return (
+            f"regreen replay {name}  # download it first, signed in: {address}"
+            if repository.private
+            else f"regreen replay {address}"
+        )
 
     def job_page_url(self, job: str) -> str:
         """The address of a job's page, empty if the dashboard has no public address."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
 
 import click
 
@@ -184,7 +185,7 @@ def replay_command(
     from regreen.runs.capsule import decode_capsule, load_capsule, replay_capsule
 
     is_url = source.startswith(("https://", "http://127.0.0.1:", "http://localhost:"))
-    capsule = decode_capsule(_download_capsule(source)) if is_url else load_capsule(Path(source))
+    capsule = decode_capsule(download_capsule(source)) if is_url else load_capsule(Path(source))
     git = GitRepository.open(repo)
     report_progress(f"repeating {capsule.digest[:12]} ({capsule.kind}) at {capsule.commit[:12]}")
     result = replay_capsule(
@@ -223,7 +224,7 @@ def _make_capsule_document(capsule: Capsule) -> dict[str, object]:
     }
 
 
-def _download_capsule(url: str) -> bytes:
+def download_capsule(url: str) -> bytes:
     """The first bytes that a URL gives, with no credential.
 
     Raises:
@@ -235,7 +236,13 @@ def _download_capsule(url: str) -> bytes:
         with urllib.request.urlopen(url, timeout=_DOWNLOAD_SECONDS) as answer:  # noqa: S310 - https, or the own machine
             return bytes(answer.read(MAX_CAPSULE_BYTES + 1))
     except (OSError, ValueError) as error:
-        message = f"cannot get {url}: {error}; download the capsule and name its file"
+        needs_reader = isinstance(error, HTTPError) and error.code in {401, 403}
+        remedy = (
+            "a private repository's capsule is for those who are signed in: open the address in a browser, sign in, save the file, and run `regreen replay FILE`"
+            if needs_reader
+            else "download the capsule and name its file"
+        )
+        message = f"cannot get {url}: {error}; {remedy}"
         raise UserError(message) from error
 
 

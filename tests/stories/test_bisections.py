@@ -59,11 +59,19 @@ def _history(story: Story) -> str:
 @needs_sandbox
 @pytest.mark.sandbox
 def test_bisect_names_the_commit_and_proves_it_in_one_comment(story: Story) -> None:
+    story._settings = story._settings.model_copy(update={"public_url": "https://regreen.example"})
+    story.restart()
     culprit = _history(story)
     issue = story.issue("Totals are wrong")
     story.says("alice", f'/bisect test="{_TEST}"', on=issue)
     story.work()
     (answer,) = issue.comments
+    repeat = re.search(
+        r"regreen replay (\w{64}\.json)  # download it first, signed in: https://regreen.example/capsules/(.*?json)",
+        answer,
+    )
+    assert repeat is not None, "the repository is private"
+    assert repeat[1] == repeat[2]
     assert f"**{culprit[:12]} broke it (verified, " in answer
     assert "Make total faster" in answer
     assert f"- commit {culprit} by " in answer, "GitHub links a commit outside of a code span"
@@ -85,6 +93,8 @@ def test_bisect_names_the_commit_and_proves_it_in_one_comment(story: Story) -> N
     page = shown_job(story, "bisect")
     assert page.count('<td data-label="for">') == len(listed), "the page lists the same runs"
     assert f"<dd>{counts['runs']} runs: " in page
+    assert f"<code>git revert {culprit[:12]}</code>" in page
+    assert f"<code>{repeat[0]}</code>" in page
 
 
 class _CountingPool(ContextThreadPool):

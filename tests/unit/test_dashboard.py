@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,13 +15,16 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from pydantic import SecretStr
+from werkzeug.serving import make_server
 
 from regreen.adapters.clock import SystemClock
 from regreen.adapters.store.connection import engine_for
 from regreen.adapters.store.database import Database
 from regreen.bot.feedback import OutcomeStore
 from regreen.bot.jobs.serialization import serialize_work
+from regreen.cli.why import download_capsule
 from regreen.dashboard.pages import make_dashboard
+from regreen.domain.errors import UserError
 from regreen.domain.events import FixRequest, RepositoryRef
 from regreen.domain.github import Permission, SignedInUser
 from regreen.domain.models import Cost, SentPart
@@ -726,6 +730,16 @@ def test_a_capsule_is_for_those_who_may_read_its_repository(store: Database) -> 
     private, public = "/capsules/aa.json", "/capsules/bb.json"
     assert [who.get(private).status_code for who in (stranger, ann, eve)] == [401, 200, 404]
     assert [who.get(public).status_code for who in (stranger, ann, eve)] == [200, 200, 200]
+    server = make_server("127.0.0.1", 0, app)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        address = f"http://127.0.0.1:{server.server_port}{private}"
+        with pytest.raises(
+            UserError, match="sign in, save the file, and run `regreen replay FILE`"
+        ):
+            download_capsule(address)
+    finally:
+        server.shutdown()
 
 
 @pytest.mark.parametrize(

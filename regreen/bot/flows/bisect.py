@@ -552,6 +552,7 @@ def _save_bisection(
         "opened": opened,
         "runs_made": report.describe_runs(bisection),
         "reproduce": messages.reproduce_bisection(bisection),
+        "undo": messages.undo_culprit(bisection),
     }
     services.store.save_document(
         ResultDocument(

@@ -77,6 +77,7 @@ from regreen.bot.messages.work import (
     revert_body,
     revert_title,
     test_not_found,
+    undo_culprit,
 )
 
 __all__ = [
@@ -150,6 +151,7 @@ __all__ = [
     "statistics_report",
     "test_not_found",
     "too_many_commands",
+    "undo_culprit",
     "unknown_finding",
     "unproven_check",
     "work_started",

@@ -179,17 +179,22 @@ def bisection_body(
         parts.append(environment)
     if revert is not None:
         parts.append(f"Draft #{revert} reverts that commit. Review and merge it if you agree.")
-    culprit = bisection.culprit
-    if culprit is not None and revert is None and bisection.outcome == "found":
-        is_merge = any(p.sha == culprit.sha and len(p.parents) > 1 for p in bisection.posterior)
-        parts.append(
-            f"Revert it with `git revert {'-m 1 ' if is_merge else ''}{culprit.sha[:12]}`."
-        )
+    if revert is None and (command := undo_culprit(bisection)):
+        parts.append(f"Revert it with `{command}`.")
     links = [f"[every run and the plots]({page})"] if page else []
     if again := reproduce_bisection(bisection):
         links.append(f"reproduce: {code_span(again, 700)}")
     parts += [f"<sub>{' · '.join(links)}</sub>"] if links else []
     return "\n\n".join(parts)
+
+
+def undo_culprit(bisection: Bisection) -> str:
+    """The command that reverts the culprit; "" where none was found."""
+    culprit = bisection.culprit
+    if culprit is None or bisection.outcome != "found":
+        return ""
+    is_merge = any(p.sha == culprit.sha and len(p.parents) > 1 for p in bisection.posterior)
+    return f"git revert {'-m 1 ' if is_merge else ''}{culprit.sha[:12]}"
 
 
 def reproduce_bisection(bisection: Bisection) -> str:
