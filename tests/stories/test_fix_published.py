@@ -48,6 +48,28 @@ def test_a_check_of_form_is_not_answered_by_a_revert(repository: Repository) -> 
     assert document["hints"]
 
 
+SPELLING = """import re, sys
+
+for number, line in enumerate(open("pkg/calc.py"), 1):
+    if word := re.search(r"\\b(?:reslt|valuez)\\b", line):
+        right = {"reslt": "result", "valuez": "values"}[word[0]]
+        sys.exit(f"pkg/calc.py [line {number}]: one reads <{word[0]}> here, and '{right}' is the house's word")
+"""
+
+
+@pytest.mark.slow
+def test_what_an_error_suggests_is_tried_one_error_after_the_other_and_waits(
+    repository: Repository,
+) -> None:
+    wrong = CALC.replace("result = 0", "reslt = 0").replace("if not values", "if not valuez")
+    repository.commit("sums anew", {"pkg/calc.py": wrong, "ci/words.py": SPELLING})
+    document = fixed(repository, "python", "ci/words.py")
+    assert (document["outcome"], document["rung"]) == ("needs_human", "recipe")
+    assert "found by trying what the error suggests" in waiting_for(document)
+    lines = [line for line in document["patch"].splitlines() if line.startswith("+ ")]
+    assert lines == ["+    result = 0", "+    if not values:"]
+
+
 def test_a_revert_that_loses_nothing_is_published(repository: Repository) -> None:
     repository.commit("tidy up", {"pkg/calc.py": NO_GUARD})
     document = fixed(repository, "pytest", "-q", rungs="revert")

@@ -283,6 +283,7 @@ _READERS = {
         "tools.make_search_script",
         "tools.move_imports",
     ],
+    "fixers/rungs/small_edit_trials.py": ["propose_small_edits"],
     "fixers/rungs/template_rung.py": [
         "_select_likely_edits",
         "_sort_by_new_lint_findings",

@@ -22,26 +22,11 @@ from regreen.languages.python.dependencies import make_search_script, move_impor
         ("DeprecationWarning: `in1d` is deprecated. Use `np.isin` instead.", "numpy.in1d(a)", "numpy.isin(a)", False),
         ("AttributeError: module 'numpy' has no attribute 'bool'.\nE   `np.bool` was a deprecated alias for the builtin `bool`.", "x(np.bool)", "x(bool)", False),
         ("size_of() has been replaced by count()", "x.size_of()", "x.count()", False),
-        ("DeprecationWarning: use fetch() instead of load_all()", "x.load_all()", "x.fetch()", True),
-        ("shop.size undefined (type Shop has no field or method size, but does have method Size)", "shop.size()", "shop.Size()", True),
-        ("error: a local variable with a similar name exists: `total`", "print(totl)", "print(total)", True),
-        ("error TS2835: Relative import paths need explicit file extensions. Did you mean './b.js'?", "import './b'", "import './b.js'", True),
-        ("fixture 'clientt' not found\n>       available fixtures: cache, capfd, client, tmp_path", "def test(clientt):", "def test(client):", True),
-        ("FieldError: Cannot resolve keyword 'title_' into field. Choices are: id, price, title", "x(title_=1)", "x(title=1)", True),
-        ("Error: Invalid value for '--style': 'tabble' is not one of 'table', 'list'.", "x('tabble')", "x('table')", True),
-        ("error: argument --color: invalid choice: 'alwas' (choose from 'never', 'always')", "x('alwas')", "x('always')", True),
-        ("TemplateSyntaxError: Encountered unknown tag 'endfro'. Jinja was looking for the following tags: 'endfor' or 'else'.", "{% endfro %}", "{% endfor %}", True),
-        ("error: Cannot query field \"pricee\" on type \"Item\". Did you mean \"price\"?\n\na.py:1:5", "pricee(1)", "price(1)", True),
-        ("Error: An input variable with the name \"shop_nam\" has not been declared. Did you\nmean \"shop_name\"?", "var.shop_nam", "var.shop_name", True),
-        ('error: "str" has no attribute "uppr"; maybe "upper" or "lower"?', "x.uppr()", "x.upper()", True),
         ("PytestDeprecationWarning: @pytest.yield_fixture is deprecated.\nE   Use @pytest.fixture instead; they are the same.", "@pytest.yield_fixture", "@pytest.fixture", False),
         ("DeprecationWarning: Please use assertEqual instead.", "self.assertEquals(1, 1)", "self.assertEqual(1, 1)", False),
         ("The `dict` method is deprecated; use `model_dump` instead.", "dict(x.dict())", "dict(x.model_dump())", False),
         ("FutureWarning: applymap() is deprecated, please use map instead", "t.applymap(str)", "t.map(str)", False),
         ("The ``base()`` function is now available as lib.orm.base().", "from lib.ext import base", "from lib.orm import base", False),
-        ("error TS2551: Property 'namex' does not exist on type 'Item'. Did you mean 'name'?", "item.namex", "item.name", True),
-        ("AttributeError: 'Item' object has no attribute 'namex'. Did you mean: 'name'?", "item.namex", "item.name", True),
-        ("NameError: name 'totl' is not defined. Did you mean: 'total'?", "print(totl, x.totl_)", "print(total, x.totl_)", True),
     ],
 )  # fmt: skip
 def test_the_name_that_the_error_gives_is_written(
@@ -54,18 +39,14 @@ def test_the_name_that_the_error_gives_is_written(
 
 
 OCTAL = '  File "/work/a.py", line 1\n    m = 0644\n        ^\nSyntaxError: leading zeros in decimal integer literals are not permitted; use an 0o prefix for octal integers'
-PRINTED = "  File \"/work/a.py\", line 1\n    print x\n    ^\nSyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?"
 BLOCK = "all:\n    if x; then \\\n        echo a; \\\n    fi\n  foo = 1\n"
 DIRECTIVES = "all:\n    a\n    ifdef X\n    if [ x ]; then \\\n    a; \\\n    else \\\n    a; \\\n    fi\n    else\n    b\n    endif\n"
 WARNED = 'a.py:1: SyntaxWarning: "{}" with \'int\' literal. Did you mean "=="?'
 SYNTAX = '  File "/work/a.py", line 1\n    x\n    ^\nSyntaxError: {}'
+EXCEPTIONS = SYNTAX.format("multiple exception types must be parenthesized")
 NODE = "file:///work/a.mjs:1\nx\n^\n\n"
 INDENT = '  File "/work/a.py", line 3\n    y = 2\nIndentationError: unexpected indent'
-PERL = "".join(
-    f'Global symbol "${name}" requires explicit package name (did you forget to declare "my ${name}"?) at a.pl line {line}.\n'
-    for name, line in (("x", 1), ("x", 1), ("y", 2), ("y", 3))
-)
-GUESSED = ("'print'", "never closed", "unterminated", "a comma?", "parenthesized", "unexpected indent", "not used", "unused", "Global", "forg", "===", "Maybe you meant", "default for", "require", "or ',' expected", "unmatched", "does not match")  # fmt: skip
+GUESSED = ("parenthesized", "default for", "require")
 WARNED_TWICE = "".join(
     f"a.py:2: SyntaxWarning: invalid escape sequence '\\{one}'\n" for one in "dw"
 )
@@ -83,7 +64,6 @@ BLANK = '  File "/work/a.py", line 1\n    x = 1\n     ^\nSyntaxError: invalid no
         ('a.py:1: SyntaxWarning: "\\d" is an invalid escape sequence. Did you mean "\\\\d"?', "a.py", "x = '\\d'\n", "x = '\\\\d'\n"),
         (OCTAL, "a.py", "m = 0644\n", "m = 0o644\n"),
         (BLANK, "a.py", "x\u00a0= 1\n", "x = 1\n"),
-        (PRINTED, "a.py", "print x, y\n", "print(x, y)\n"),
         (OCTAL, "a.py", "d(2024, 01) + f('1-05') + 1e-05  # 05\n", "d(2024, 0o1) + f('1-05') + 1e-05  # 05\n"),
         (BLANK, "a.py", "x\u00a0= '\u00a0'\n", "x = '\u00a0'\n"),
         (BLANK.replace("00A0", "200B"), "a.py", "x\u200b = '\u200b'\n", "x = '\u200b'\n"),
@@ -91,7 +71,6 @@ BLANK = '  File "/work/a.py", line 1\n    x = 1\n     ^\nSyntaxError: invalid no
         ('a.py:1: SyntaxWarning: "is" with \'str\' literal. Did you mean "=="?', "a.py", "assert x is 'a', \"it is 'a'\"\n", "assert x == 'a', \"it is 'a'\"\n"),
         ("a.py:1: SyntaxWarning: invalid escape sequence '\\d'", "a.py", "c('\\d' + r'\\d+' + f'\\d')\n", "c('\\\\d' + r'\\d+' + f'\\\\d')\n"),
         (WARNED_TWICE, "a.py", LONG, LONG.replace("\\", "\\\\")),
-        (PRINTED, "a.py", "print 'a#'  # hi, 'b'\n", "print('a#')  # hi, 'b'\n"),
         (WARNED.format("is"), "a.py", "x = 1 is y and 'a' is z and x1 is y\n", "x = 1 == y and 'a' == z and x1 is y\n"),
         (WARNED.format("is"), "a.py", "x = y is -1 and y is -z and y is (z)\n", "x = y == -1 and y is -z and y is (z)\n"),
         (WARNED.format("is"), "a.py", "x = y is () or y is (1, 2) or y is b'a' or y is []\n", "x = y == () or y == (1, 2) or y == b'a' or y is []\n"),
@@ -99,36 +78,17 @@ BLANK = '  File "/work/a.py", line 1\n    x = 1\n     ^\nSyntaxError: invalid no
         (WARNED.format("is not").replace("==", "!="), "a.py", "x = 200 is not y or y is not -x or y is not r'a'\n", "x = 200 != y or y is not -x or y != r'a'\n"),
         (SYNTAX.format("expected ':'"), "a.py", "if 1  # one\n", "if 1:  # one\n"),
         (SYNTAX.format("expected ':'"), "a.py", "class A", "class A:"),
-        ("a.go:1:2: declared and not used: x", "a.go", "\tx := f(x)\n", "\t_ = f(x)\n"),
-        ("vet: ./a.go:1:2: x declared and not used", "a.go", "\tx, err := f(x)\n", "\t_, err := f(x)\n"),
-        ("a.go:1:2: declared and not used: x", "a.go", "\tvar x = f(x)\n", "\tvar _ = f(x)\n"),
         ("./a.go:1:4: syntax error: unexpected newline in composite literal; possibly missing comma or }", "a.go", "\t\t1 // one\n", "\t\t1, // one\n"),
-        ("a.c:1:6: error: unused variable ‘x’ [-Werror=unused-variable]", "a.c", "    int x = 1;\n    int y;\n", "    int y;\n"),
         ('a.py:1: error: Function is missing a return type annotation\na.py:1: note: Use "-> None" if function does not return a value', "a.py", "def f(x=g()):\n", "def f(x=g()) -> None:\n"),
-        (PERL, "a.pl", "foreach $x (1) {\n$y = 1;\n$y = 2;\n", "foreach my $x (1) {\nmy $y = 1;\n$y = 2;\n"),
         ("Can't use 'defined(@array)' (Maybe you should just omit the defined()?) at a.pl line 1.", "a.pl", "if (defined(@rows)) {\n", "if (@rows) {\n"),
-        ('Can\'t locate object method "new" via package "JSON::PP" (perhaps you forgot to load "JSON::PP"?) at a.pl line 4.', "a.pl", "#!/usr/bin/perl\nuse strict;\n", "#!/usr/bin/perl\nuse JSON::PP;\nuse strict;\n"),
-        ('a.py:3: error: Name "List" is not defined\na.py:3: note: Did you forget to import it from "typing"? (Suggestion: "from typing import List")', "a.py", '"""A."""\n\nfrom __future__ import annotations\n\nimport os\n', '"""A."""\n\nfrom __future__ import annotations\n\nfrom typing import List\nimport os\n'),
-        ('a.py:3: note: Did you forget to import it from "typing"? (Suggestion: "from typing import List")', "a.py", '"""A."""\nx: List\n', '"""A."""\nfrom typing import List\nx: List\n'),
-        (SYNTAX.format("multiple exception types must be parenthesized"), "a.py", "except A, b.B:\n", "except (A, b.B):\n"),
-        (SYNTAX.format("'(' was never closed"), "a.py", "if f(g(1):  # one\n", "if f(g(1)):  # one\n"),
-        (SYNTAX.format("'[' was never closed"), "a.py", "x = [1\n", "x = [1]\n"),
-        (SYNTAX.format("unterminated string literal (detected at line 1)"), "a.py", 'x = f("a", \'b)\n', 'x = f("a", \'b\')\n'),
-        (SYNTAX.format("invalid syntax. Perhaps you forgot a comma?"), "a.py", "    1  # one\n", "    1,  # one\n"),
-        (INDENT, "a.py", "x = 1\n\n    y = 2\n    z = 3\n", "x = 1\n\ny = 2\nz = 3\n"),
-        (SYNTAX.format("unmatched ')'"), "a.py", "x = f(g(1)))  # )\n", "x = f(g(1))  # )\n"),
-        (SYNTAX.format("closing parenthesis ')' does not match opening parenthesis '['"), "a.py", "x = [f(1), 2):\n", "x = [f(1), 2]:\n"),
-        (SYNTAX.format("closing parenthesis ']' does not match opening parenthesis '(' on line 1"), "a.py", "x[0])]\n", "x[0]))\n"),
+        (EXCEPTIONS, "a.py", "except A, b.B:\n", "except (A, b.B):\n"),
         ("Scalar value @x[0] better written as $x[0] at a.pl line 1.", "a.pl", "print @x[0], @y[0];\n", "print $x[0], @y[0];\n"),
-        ("A.java:1: error: ')' or ',' expected", "src/A.java", "    return max(a, b; // c\n", "    return max(a, b); // c\n"),
         (SYNTAX.format("invalid character '“' (U+201C)"), "a.py", "x = “a”  # “b”\n", 'x = "a"  # “b”\n'),
         (INDENT.replace("IndentationError: unexpected indent", "TabError: inconsistent use of tabs and spaces in indentation"), "a.py", "if x:\n    if y:\n\ty = '\t'\n\t\tz\n", "if x:\n    if y:\n        y = '\t'\n                z\n"),
         ("A.java:1: error: ';' expected", "src/A.java", "    return a // b\n", "    return a; // b\n"),
-        (SYNTAX.format("invalid syntax. Maybe you meant '==' or ':=' instead of '='?"), "a.py", "if x = f(a=1):\n", "if x == f(a=1):\n"),
         ('a.py:1: error: Incompatible default for parameter "x" (default has type "None", parameter has type "dict[str, int]")', "a.py", "def f(y: int, x: dict[str, int] = None, *z):\n", "def f(y: int, x: dict[str, int] | None = None, *z):\n"),
         (NODE + "ReferenceError: require is not defined in ES module scope, you can use import instead\n", "a.mjs", "const { a } = require('b');\n", "import { a } from 'b';\n"),
         (NODE + "SyntaxError: Named export 'a' not found. The requested module './b.cjs' is a CommonJS module\nCommonJS modules can be imported, for example using:\n\nimport pkg from './b.cjs';\nconst { a } = pkg;\n\n", "a.mjs", "import { a } from './b.cjs';\n", "import pkg from './b.cjs';\nconst { a } = pkg;\n"),
-        ("a.js:1:7: Expected '===' and instead saw '=='.", "a.js", "x == y && y === z\n", "x === y && y === z\n"),
         ("Makefile:2: *** missing separator.  Stop.", "Makefile", DIRECTIVES, DIRECTIVES.replace("    a", "\ta").replace("    if [", "\tif [").replace("    else \\", "\telse \\").replace("    fi", "\tfi").replace("    b", "\tb")),
         ("Makefile:2: *** missing separator.  Stop.", "Makefile", BLOCK, BLOCK.replace("    if", "\tif").replace("        echo", "\t    echo").replace("    fi", "\tfi")),
     ],
@@ -185,13 +145,13 @@ def test_what_may_be_a_class_is_imported_after_its_package_and_nothing_last() ->
     ("said", "cause", "asks"),
     [
         (OCTAL, "a decimal number begins with zeros", None),
-        (PRINTED, "print is a function, and a line uses it as a statement", "Python 2"),
+        (EXCEPTIONS, "exceptions stand without parentheses", "Python 2"),
     ],
 )
 def test_a_proposal_gives_the_cause_and_the_question_of_its_row(
     said: str, cause: str, asks: str | None
 ) -> None:
-    text = "m = 0644\n" if said == OCTAL else "print x\n"
+    text = "m = 0644\n" if said == OCTAL else "except A, B:\n"
     case = MagicMock(output=said, setup_failed=True)
     case.before.failures, case.trial.overlay, case.git.show.return_value = (), {}, text.encode()
     propose = RecipeRung()._propose_replaced_names
@@ -201,34 +161,9 @@ def test_a_proposal_gives_the_cause_and_the_question_of_its_row(
     assert (asks or "") in (proposal.approval or "")
 
 
-def test_a_statement_that_prints_elsewhere_stays() -> None:
-    texts = {"a.py": "print >>sys.stderr, 'a'\n"}
-    assert list(propose_named_edits(PRINTED, (), texts, texts.get)) == []
-
-
-@pytest.mark.parametrize(
-    ("said", "old", "new"),
-    [
-        ('Error: unknown command "isssuee" for "gh"\n\nDid you mean this?\n\tissue\n', "isssuee", "issue"),
-        ("error: no such command: `chekk`\n\nhelp: a command with a similar name exists: `check`\n", "chekk", "check"),
-        ("Unknown rule chekk-all. Did you mean check-all?\n", "chekk-all", "check-all"),
-        ("error: no such option: --verbos. Did you mean --verbose?", "--verbos", "--verbose"),
-    ],
-)  # fmt: skip
-def test_a_name_without_a_place_is_written_where_alone_it_stands(
-    said: str, old: str, new: str
-) -> None:
-    texts = {"ci/a.sh": f"x {old} y\n", "b.sh": f"x {old}.z\n", "c.py": f"{old}\n"}
-    assert [one.texts for one in propose_named_edits(said, (), texts, texts.get)] == [
-        {"ci/a.sh": f"x {new} y\n"}
-    ]
-    texts["b.sh"] = texts["ci/a.sh"]  # which of them is not known
-    assert propose_named_edits(said, (), texts, texts.get) == []
-
-
 def test_a_path_from_a_folder_means_the_one_file_that_ends_so() -> None:
     texts = {"lib/a.c": "x.name2\n", "b.c": ""}
-    said = "a.c:1:3: error: ‘struct s’ has no member named ‘name2’; did you mean ‘name’?"
+    said = "a.c:1:3: `name2` is deprecated, use `name` instead"
     (found,) = propose_named_edits(said, (), texts, texts.get)
     assert found.texts == {"lib/a.c": "x.name\n"}
     texts["a/a.c"] = texts["lib/a.c"]
@@ -236,10 +171,10 @@ def test_a_path_from_a_folder_means_the_one_file_that_ends_so() -> None:
 
 
 def test_what_a_tool_said_in_a_form_of_its_own_is_read_from_its_failure() -> None:
-    texts = {"a.js": "x != y\n"}
-    failure = Failure("", "eqeqeq", "Expected '!==' and instead saw '!='", "a.js", 1)
+    texts = {"a.js": "x()\n"}
+    failure = Failure("", "semi", "';' expected", "a.js", 1)
     (found,) = propose_named_edits("", (failure,), texts, texts.get)
-    assert found.texts == {"a.js": "x !== y\n"}
+    assert found.texts == {"a.js": "x();\n"}
 
 
 def test_a_line_that_is_not_as_the_error_says_stays() -> None:
@@ -250,7 +185,7 @@ def test_a_line_that_is_not_as_the_error_says_stays() -> None:
 
 def test_the_rest_of_the_file_is_changed_only_after_the_line() -> None:
     texts = {"a.ts": "import { rows } from './b'\nrows()\n", "b.ts": "rows\n"}
-    said = "a.ts(1,10): error TS2724: '\"./b\"' has no exported member named 'rows'. Did you mean 'rowz'?"
+    said = "a.ts(1,10): `rows` is deprecated, use `rowz` instead"
     found = [dict(one.texts) for one in propose_named_edits(said, (), texts, texts.get)]
     assert found == [
         {"a.ts": "import { rowz } from './b'\nrows()\n"},
@@ -312,8 +247,6 @@ GO_USES = 'package main\n\nimport (\n\t"fmt"\n\t"os"\n)\n\nfunc main() { fmt.Pri
         ('./cmd/a.go:5:2: "os" imported and not used', "cmd/a.go", GO_USES, GO_USES.replace('\t"os"\n', "")),
         ("/work/docs/i.rst:5: WARNING: Title underline too short.", "docs/i.rst",
          "Shop\n====\n\nLong title\n----\n\nText\n", "Shop\n====\n\nLong title\n----------\n\nText\n"),
-        ("WARNING -  Doc file 'i.md' contains a link 'g.md', but the target is not found among documentation files. Did you mean 'g/g.md'?",
-         "docs/i.md", "[a](g.md) [b](x/g.md)\n", "[a](g/g.md) [b](x/g.md)\n"),
     ],
 )  # fmt: skip
 def test_a_line_that_the_error_names_is_mended(said: str, path: str, old: str, new: str) -> None:

@@ -1,4 +1,7 @@
-"""Edits that the error names: the successor of a name that a library or a compiler declares, or the name that it guesses."""
+"""Edits that the error declares: the successor of a name, and what a compiler says of a line.
+
+What an error only suggests is tried out: see `small_edits`.
+"""
 
 from __future__ import annotations
 
@@ -28,23 +31,17 @@ _PLACE = re.compile(
     re.MULTILINE,
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{1,80}")
-# a path, an option, the name of a script: what is more than an identifier
-_WORD = re.compile(r"[\w$@.:/-]{2,80}")
 _QUOTED = re.compile(r"[`'\"‘“]([\w$@.:/-]{1,80})[`'\"’”]")
 
 
 @dataclass(frozen=True, slots=True)
 class NamedEdit:
-    """A name and what the error says that stands for it now. `asks` is what a person has to look at, where it is a guess.
-
-    `path` is the end of the file's path where the error names one: then the text is replaced as it is.
-    """
+    """A name and what the error says that stands for it now. `asks` is what a person has to look at, where it is a guess."""
 
     old: str
     new: str
     cause: str = "a name is no longer there, and the error says which one stands for it"
     asks: str = ""
-    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ def propose_named_edits(
     """The files with the names replaced: in the lines that the failure names, then in the whole of their files."""
     found: list[EditedFiles] = []
     # pytest's margin stands between the lines of one message
-    text = re.sub(r"\x1b\[[0-9;]*m|(?m:^E   )", "", output) + _write_failures(failures)
+    text = re.sub(r"\x1b\[[0-9;]*m|(?m:^E   )", "", output) + write_failures(failures)
     places = find_named_lines(text, failures, paths)
     lines = {path: (read(path) or "").splitlines(keepends=True) for path in places}
     shown = "".join(
@@ -70,20 +67,13 @@ def propose_named_edits(
         for number in numbers
         if 1 <= number <= len(lines[path])
     )
-    every = tuple(dict.fromkeys(_find_edits(text, shown)))[:_MOST_EDITS]
-    in_files = tuple(edit for edit in every if edit.path)
-    if in_files and (changed := _replace_texts(in_files, paths, read)):
-        found.append(EditedFiles(changed, in_files))
-    edits = tuple(edit for edit in every if not edit.path)
+    edits = tuple(dict.fromkeys(_find_edits(text, shown)))[:_MOST_EDITS]
     repaired = (
         _edit_named_lines(text, paths, read),
-        _add_named_imports(text, paths, read),
         _drop_unused_imports(text, paths, read),
         _lengthen_underlines(text, paths, read),
     )
     found += [one for one in repaired if one.texts]
-    if not any(edit.old in "".join(of_file) for edit in edits for of_file in lines.values()):
-        found += [one for one in [_edit_steps(edits, paths, read)] if one.texts]
     made: list[Mapping[str, str]] = []
     for everywhere in (False, True):
         changed = {
@@ -104,99 +94,26 @@ def propose_named_edits(
     return [*found, *(EditedFiles(texts, edits) for texts in made)]
 
 
-def _write_failures(failures: Sequence[Failure]) -> str:
+def write_failures(failures: Sequence[Failure]) -> str:
     """Failures with a place as lines of the form that most tools print, whatever form theirs had."""
     placed = [one for one in failures if one.path and one.line and one.message]
     return "".join(f"\n{one.path}:{one.line}: {one.message.splitlines()[0]}" for one in placed)
 
 
 def _find_edits(output: str, shown: str) -> Iterator[NamedEdit]:
-    for row in _load_table()["named_edit"]:
-        for match in re.finditer(row["pattern"], output):
+    for pattern in _load_rows("named_edit"):
+        for match in pattern.finditer(output):
             old = match.groupdict().get("old") or ""
-            if "choices" in match.groupdict():
-                new = _find_most_similar_word(old, match["choices"])
-            else:
-                # a dot before a member's name is none of it, one before a path is
-                new = re.sub(r"^\.(?!/)", "", match["new"].rstrip(".,:"))
-                before = output[max(0, match.start() - _CONTEXT) : match.start("new")]
-                rows = before.splitlines()[-4:]
-                line, near = rows[-1], "\n".join(rows)
-                sources = (_join_quoted(line), line, _join_quoted(near), shown, near)
-                similar = (_find_most_similar_word(new, source) for source in sources)
-                old = old or next(filter(None, similar), "")
+            new = match["new"].strip(".,:")
+            before = output[max(0, match.start() - _CONTEXT) : match.start("new")]
+            rows = before.splitlines()[-4:]
+            line, near = rows[-1], "\n".join(rows)
+            sources = (_join_quoted(line), line, _join_quoted(near), shown, near)
+            similar = (_find_most_similar_word(new, source) for source in sources)
+            old = (old or next(filter(None, similar), "")).strip(".")
             is_private = new.startswith("_") and not old.startswith("_")  # no successor
             if old and new and old != new and not is_private:
-                path = match.groupdict().get("path") or ""
-                words = {key: row[key] for key in ("cause", "asks") if key in row}
-                is_dotted = not path and re.fullmatch(r"[\w.]+", old)
-                yield NamedEdit(old.strip(".") if is_dotted else old, new, **words, path=path)
-
-
-def _replace_texts(
-    edits: Sequence[NamedEdit], paths: Collection[str], read: ReadText
-) -> dict[str, str]:
-    changed: dict[str, str] = {}
-    for edit in edits:
-        for path in _match_paths(edit.path, paths):
-            text = changed.get(path) or read(path) or ""
-            if (now := _replace_word(text, edit)) != text:
-                changed[path] = now
-    return changed
-
-
-def _replace_word(text: str, edit: NamedEdit) -> str:
-    old = rf"(?<![\w./:$@-]){re.escape(edit.old)}(?![\w/:-]|\.\w)"
-    return re.sub(old, lambda _: edit.new, text)
-
-
-_MOST_STEPS = 100
-
-
-def _edit_steps(edits: Sequence[NamedEdit], paths: Collection[str], read: ReadText) -> EditedFiles:
-    """The one file of commands in which a name stands whose place no error names, with the other name."""
-    calls = re.compile(_load_table()["files_with_calls"])
-    steps = [path for path in paths if calls.fullmatch(path)]
-    steps = sorted(steps, key=lambda path: (path.count("/"), path))[:_MOST_STEPS]
-    for edit in edits:
-        changed = {
-            path: _replace_word(text, edit)
-            for path in steps
-            if edit.old in (text := read(path) or "")
-        }
-        changed = {path: text for path, text in changed.items() if text != read(path)}
-        if len(changed) == 1:
-            return EditedFiles(changed, (edit,))
-    return EditedFiles({}, ())
-
-
-def _add_named_imports(output: str, paths: Collection[str], read: ReadText) -> EditedFiles:
-    """The files with the imports that an error says are missing."""
-    texts: dict[str, str] = {}
-    made: list[NamedEdit] = []
-    for row in _load_table()["import_line"]:
-        for match in re.finditer(row["pattern"], output[-200_000:]):
-            line = match.expand(row["line"])
-            for path in _match_paths(match["path"], paths):
-                text = texts.get(path) or read(path) or ""
-                rows = text.splitlines(keepends=True)
-                if line in text.splitlines():
-                    continue
-                words = "from|import" if is_module(path) else line.split()[0]
-                like = rf"(?:{words})\s+(?!__future__)"
-                at = next((at for at, one in enumerate(rows) if re.match(like, one)), None)
-                rows.insert(_find_first_statement(path, text) if at is None else at, f"{line}\n")
-                texts[path] = "".join(rows)
-                made.append(NamedEdit("nothing", line, row["cause"], row["asks"]))
-    return EditedFiles(texts, tuple(made))
-
-
-def _find_first_statement(path: str, text: str) -> int:
-    """The number of lines before the first statement, the comments and the docstring of a module among them."""
-    tree = parse_python(text) if is_module(path) else None
-    if tree and tree.body and ast.get_docstring(tree, clean=False) is not None:
-        return tree.body[0].end_lineno or 0
-    return sum(1 for _ in takewhile(lambda one: one.startswith("#"), text.splitlines()))
+                yield NamedEdit(old, new)
 
 
 def _match_paths(named: str, paths: Collection[str]) -> tuple[str, ...]:
@@ -223,15 +140,14 @@ def _edit_named_lines(output: str, paths: Collection[str], read: ReadText) -> Ed
             old = re.compile(row["old"].replace("@OLD@", escape))
             new = row["new"].replace("@NEW@", groups.get("new", "").replace("\\", r"\\"))
             named, at = _strip_root(match["path"]), int(match["line"])
-            # a tool may say it twice; a name is declared once
-            said = (row["pattern"], row["old"], named, escape, row.get("once") or match["line"])
+            # a tool may say it twice
+            said = (row["pattern"], row["old"], named, escape, match["line"])
             if said in seen:
                 continue
             edited: list[tuple[str, list[_MarkedLine]]] = []
             for path in [path for path in paths if path == named or path.endswith(f"/{named}")]:
                 rows = lines[path] = lines.get(path) or _mark_lines(read(path) or "")
-                indent = _read_last_indent(rows[: max(at - 1, 0)])
-                filled = {**row, "new": new.replace("@INDENT@", indent)}
+                filled = {**row, "new": new}
                 named_rows = rows if row.get("every") else rows[at - 1 :]
                 if at and (now := _edit_lines(filled, old, named_rows)):
                     edited.append((path, now))
@@ -244,12 +160,6 @@ def _edit_named_lines(output: str, paths: Collection[str], read: ReadText) -> Ed
     texts = {path: "".join(line for line, _ in rows) for path, rows in lines.items()}
     changed = {path: text for path, text in texts.items() if text != read(path)}
     return EditedFiles(changed, tuple(dict.fromkeys(made)))
-
-
-def _read_last_indent(rows: Sequence[_MarkedLine]) -> str:
-    return next(
-        (line[: len(line) - len(line.lstrip())] for line, _ in reversed(rows) if line.strip()), ""
-    )
 
 
 _MarkedLine = tuple[str, str]  # with a mark for each character, by the letters below
@@ -378,18 +288,14 @@ def _join_quoted(text: str) -> str:
 
 
 def _find_most_similar_word(name: str, text: str) -> str:
-    """The word of the text that is most like the name, an identifier if the name is one; empty if none is."""
-    kind, cutoff = (_IDENTIFIER, 0.75) if re.fullmatch(r"[\w.]+", name) else (_WORD, 0.6)
-    words = [one.rstrip(".:") for one in kind.findall(text[-4000:])]
+    """The identifier of the text that is most like the name; empty if none is."""
+    words = _IDENTIFIER.findall(text[-4000:])
     near = [one for one in dict.fromkeys(words) if one != name]
-    return next(iter(difflib.get_close_matches(name, near, 1, cutoff)), "")
+    return next(iter(difflib.get_close_matches(name, near, 1, 0.75)), "")
 
 
 def _apply_edits(line: str, edits: Sequence[NamedEdit]) -> str:
     for edit in edits:
-        if not re.fullmatch(r"[\w.]+", edit.old):
-            line = _replace_word(line, edit)
-            continue
         module, _, name = edit.new.rpartition(".")
         if module and name == edit.old:  # it moved: the import says from where
             line = re.sub(

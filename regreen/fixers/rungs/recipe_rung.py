@@ -43,6 +43,7 @@ from regreen.fixers.recipes.tool_output import (
     make_whitespace_remedy,
     remove_unused_suppressions,
 )
+from regreen.fixers.rungs.small_edit_trials import find_working_edits
 from regreen.isolation import run_in_child
 from regreen.languages.python.forgotten_callers import complete_change
 from regreen.languages.registry import DEPENDENCIES, names_each_test
@@ -69,6 +70,9 @@ from regreen.shell.fixing_tools import (
 )
 
 ChangedFiles = Mapping[str, bytes]
+_SAID = "the error suggests a small edit, and with it the command passes"
+_TRIED = "the edit was found by trying what the error suggests: look whether it is meant"
+_DROPPED = "something that the error names was removed: look whether it is to stay in another form"
 _MAX_FILE = 16 * 1024 * 1024
 _CHECKSUM_SCRIPT = "find . -type f -not -path './.git/*' -not -path '*/__pycache__/*' -not -path '*/node_modules/*' -exec sha1sum {} + 2>/dev/null | LC_ALL=C sort -k 2"
 _CHANGED_MARKER = "--regreen-changed--"
@@ -284,6 +288,7 @@ class RecipeRung:
                 yield from self._propose_moved_pins(case, files, read, tools)
             else:
                 yield from self._propose_version_caps(case, files, read, tools)
+        yield from self._propose_small_edits(case, read)
 
     def _propose_forgotten_callers(self, case: RepairCase) -> Iterator[Proposal]:
         """Follow what a commit renamed, moved or gave other arguments to the callers that it forgot."""
@@ -350,6 +355,23 @@ class RecipeRung:
                 cause = "a package no longer offers a name where it is imported from"
                 words = "imported it from where it is now"
                 yield self._make_rename_proposal(case, moved, words, cause, None)
+
+    def _propose_small_edits(self, case: RepairCase, read: ReadText) -> Iterator[Proposal]:
+        """Edits that the failure suggests and with which the command passes; each needs a person's approval."""
+        found = iter(()) if self._found else find_working_edits(case, read)
+        try:
+            for edits in found:
+                changed = {
+                    path: None if text is None else text.encode()
+                    for path, text in edits.texts.items()
+                }
+                words = ", ".join(dict.fromkeys(edits.words))[:200]
+                asks = _DROPPED if edits.drops else _TRIED
+                yield Proposal(self.name, _make_patch(case, changed), words, _SAID, approval=asks)
+                if self._found:
+                    return
+        except AnalysisFailed as error:
+            self.troubles.append(f"no edits could be derived from the output: {error}")
 
     def _make_rename_proposal(
         self, case: RepairCase, texts: Mapping[str, str], summary: str, cause: str, asks: str | None
@@ -595,7 +617,7 @@ def _encode_texts(changed: Mapping[str, str]) -> ChangedFiles:
     return {path: text.encode() for path, text in changed.items()}
 
 
-def _make_patch(case: RepairCase, changed: ChangedFiles) -> str:
+def _make_patch(case: RepairCase, changed: Mapping[str, bytes | None]) -> str:
     """The changes of a remedy as a patch; empty if it changed nothing that may change."""
     after: dict[str, bytes | None] = {
         path: data for path, data in changed.items() if path not in case.trial.overlay

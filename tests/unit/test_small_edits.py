@@ -1,0 +1,179 @@
+"""Small edits that a failure suggests: whatever its sentence, the right one is among the few that are tried."""
+
+from __future__ import annotations
+
+from unittest.mock import MagicMock
+
+import pytest
+
+from regreen.fixers.recipes.small_edits import propose_small_edits
+from regreen.fixers.rungs.small_edit_trials import find_working_edits
+
+MOST = 16
+
+
+@pytest.mark.parametrize(
+    ("said", "path", "text", "after"),
+    [
+        ('a.py:1: in f\nE  DeprecationWarning: use fetch() instead of load_all()\n', 'a.py', 'x.load_all()\n', 'x.fetch()\n'),
+        ('a.py:1: in f\nE  shop.size undefined (type Shop has no field or method size, but does have method Size)\n', 'a.py', 'shop.size()\n', 'shop.Size()\n'),
+        ('a.py:1: in f\nE  error: a local variable with a similar name exists: `total`\n', 'a.py', 'print(totl)\n', 'print(total)\n'),
+        ("a.py:1: in f\nE  error TS2835: Relative import paths need explicit file extensions. Did you mean './b.js'?\n", 'a.py', "import './b'\n", "import './b.js'\n"),
+        ("a.py:1: in f\nE  fixture 'clientt' not found\n>       available fixtures: cache, capfd, client, tmp_path\n", 'a.py', 'def test(clientt):\n', 'def test(client):\n'),
+        ("a.py:1: in f\nE  FieldError: Cannot resolve keyword 'title_' into field. Choices are: id, price, title\n", 'a.py', 'x(title_=1)\n', 'x(title=1)\n'),
+        ("a.py:1: in f\nE  Error: Invalid value for '--style': 'tabble' is not one of 'table', 'list'.\n", 'a.py', "x('tabble')\n", "x('table')\n"),
+        ("a.py:1: in f\nE  error: argument --color: invalid choice: 'alwas' (choose from 'never', 'always')\n", 'a.py', "x('alwas')\n", "x('always')\n"),
+        ("a.py:1: in f\nE  TemplateSyntaxError: Encountered unknown tag 'endfro'. Jinja was looking for the following tags: 'endfor' or 'else'.\n", 'a.py', '{% endfro %}\n', '{% endfor %}\n'),
+        ('a.py:1: in f\nE  error: Cannot query field "pricee" on type "Item". Did you mean "price"?\n\na.py:1:5\n', 'a.py', 'pricee(1)\n', 'price(1)\n'),
+        ('a.py:1: in f\nE  Error: An input variable with the name "shop_nam" has not been declared. Did you\nmean "shop_name"?\n', 'a.py', 'var.shop_nam\n', 'var.shop_name\n'),
+        ('a.py:1: in f\nE  error: "str" has no attribute "uppr"; maybe "upper" or "lower"?\n', 'a.py', 'x.uppr()\n', 'x.upper()\n'),
+        ("a.py:1: in f\nE  error TS2551: Property 'namex' does not exist on type 'Item'. Did you mean 'name'?\n", 'a.py', 'item.namex\n', 'item.name\n'),
+        ("a.py:1: in f\nE  AttributeError: 'Item' object has no attribute 'namex'. Did you mean: 'name'?\n", 'a.py', 'item.namex\n', 'item.name\n'),
+        ("a.py:1: in f\nE  NameError: name 'totl' is not defined. Did you mean: 'total'?\n", 'a.py', 'print(totl, x.totl_)\n', 'print(total, x.totl_)\n'),
+        ('  File "a.py", line 1\n    print x\n    ^\nSyntaxError: Missing parentheses in call to \'print\'. Did you mean print(...)?', 'a.py', 'print x, y\n', 'print(x, y)\n'),
+        ('  File "a.py", line 1\n    print x\n    ^\nSyntaxError: Missing parentheses in call to \'print\'. Did you mean print(...)?', 'a.py', "print 'a#'  # hi, 'b'\n", "print('a#')  # hi, 'b'\n"),
+        ('a.go:1:2: declared and not used: x', 'a.go', '\tx := f(x)\n', '\t_ = f(x)\n'),
+        ('vet: ./a.go:1:2: x declared and not used', 'a.go', '\tx, err := f(x)\n', '\t_, err := f(x)\n'),
+        ('a.go:1:2: declared and not used: x', 'a.go', '\tvar x = f(x)\n', '\tvar _ = f(x)\n'),
+        ('a.c:1:6: error: unused variable ‘x’ [-Werror=unused-variable]', 'a.c', '    int x = 1;\n    int y;\n', '    int y;\n'),
+        ('Can\'t locate object method "new" via package "JSON::PP" (perhaps you forgot to load "JSON::PP"?) at a.pl line 4.', 'a.pl', '#!/usr/bin/perl\nuse strict;\n', '#!/usr/bin/perl\nuse JSON::PP;\nuse strict;\n'),
+        ('a.py:3: error: Name "List" is not defined\na.py:3: note: Did you forget to import it from "typing"? (Suggestion: "from typing import List")', 'a.py', '"""A."""\n\nfrom __future__ import annotations\n\nimport os\n', '"""A."""\n\nfrom __future__ import annotations\n\nfrom typing import List\nimport os\n'),
+        ('a.py:3: note: Did you forget to import it from "typing"? (Suggestion: "from typing import List")', 'a.py', '"""A."""\nx: List\n', '"""A."""\nfrom typing import List\nx: List\n'),
+        ('  File "a.py", line 1\n    x\n    ^\nSyntaxError: \'(\' was never closed', 'a.py', 'if f(g(1):  # one\n', 'if f(g(1)):  # one\n'),
+        ('  File "a.py", line 1\n    x\n    ^\nSyntaxError: \'[\' was never closed', 'a.py', 'x = [1\n', 'x = [1]\n'),
+        ('  File "a.py", line 1\n    x\n    ^\nSyntaxError: unterminated string literal (detected at line 1)', 'a.py', 'x = f("a", \'b)\n', 'x = f("a", \'b\')\n'),
+        ('  File "a.py", line 1\n    x\n    ^\nSyntaxError: invalid syntax. Perhaps you forgot a comma?', 'a.py', '    1  # one\n', '    1,  # one\n'),
+        ('  File "a.py", line 3\n    y = 2\nIndentationError: unexpected indent', 'a.py', 'x = 1\n\n    y = 2\n    z = 3\n', 'x = 1\n\ny = 2\nz = 3\n'),
+        ('  File "a.py", line 1\n    x\n    ^\nSyntaxError: unmatched \')\'', 'a.py', 'x = f(g(1)))  # )\n', 'x = f(g(1))  # )\n'),
+        ('  File "a.py", line 1\n    x\n    ^\nSyntaxError: closing parenthesis \')\' does not match opening parenthesis \'[\'', 'a.py', 'x = [f(1), 2):\n', 'x = [f(1), 2]:\n'),
+        ('  File "a.py", line 1\n    x\n    ^\nSyntaxError: closing parenthesis \']\' does not match opening parenthesis \'(\' on line 1', 'a.py', 'x[0])]\n', 'x[0]))\n'),
+        ("A.java:1: error: ')' or ',' expected", 'src/A.java', '    return max(a, b; // c\n', '    return max(a, b); // c\n'),
+        ('  File "a.py", line 1\n    x\n    ^\nSyntaxError: invalid syntax. Maybe you meant \'==\' or \':=\' instead of \'=\'?', 'a.py', 'if x = f(a=1):\n', 'if x == f(a=1):\n'),
+        ("a.js:1:7: Expected '===' and instead saw '=='.", 'a.js', 'x == y && y === z\n', 'x === y && y === z\n'),
+        ('Error: unknown command "isssuee" for "gh"\n\nDid you mean this?\n\tissue\n', 'ci/a.sh', 'x isssuee y\n', 'x issue y\n'),
+        ('error: no such command: `chekk`\n\nhelp: a command with a similar name exists: `check`\n', 'ci/a.sh', 'x chekk y\n', 'x check y\n'),
+        ('Unknown rule chekk-all. Did you mean check-all?\n', 'ci/a.sh', 'x chekk-all y\n', 'x check-all y\n'),
+        ('error: no such option: --verbos. Did you mean --verbose?', 'ci/a.sh', 'x --verbos y\n', 'x --verbose y\n'),
+        ("WARNING -  Doc file 'i.md' contains a link 'g.md', but the target is not found among documentation files. Did you mean 'g/g.md'?", 'docs/i.md', '[a](g.md) [b](x/g.md)\n', '[a](g/g.md) [b](x/g.md)\n'),
+        ('a.md:3: thhe ==> the\n', 'a.md', '# A\n\nSee thhe file.\n', '# A\n\nSee the file.\n'),
+        ('error: `thhe` should be `the`\n  ╭▸ ./a.md:3:5\n  │\n3 │ See thhe file.\n  ╰╴    ━━━\n', 'a.md', '# A\n\nSee thhe file.\n', '# A\n\nSee the file.\n'),
+        ('a.md:3:5 - Unknown word (thhe) fix: (the)\nCSpell: Files checked: 1, Issues found: 1 in 1 file.\n', 'a.md', '# A\n\nSee thhe file.\n', '# A\n\nSee the file.\n'),
+        ('Dockerfile:3 DL3020 error: Use COPY instead of ADD for files and folders\n', 'Dockerfile', 'FROM a:1\n\nADD x /x\n', 'FROM a:1\n\nCOPY x /x\n'),
+        ('.github/workflows/ci.yml:6:9: unexpected key "step" for "job" section. expected one of "container", "env", "steps" [syntax-check]\n  |\n6 |    step:\n', '.github/workflows/ci.yml', 'on: push\njobs:\n  a:\n    runs-on: x\n\n    step:\n      - run: a\n', 'on: push\njobs:\n  a:\n    runs-on: x\n\n    steps:\n      - run: a\n'),
+        ("\nsrc/a.js\n  2:7  error  Identifier 'foo_bar' is not in camel case  camelcase\n\n✖ 1 problem\n", 'src/a.js', '\nconst foo_bar = 1;\nuse(foo_bar);\n', '\nconst fooBar = 1;\nuse(fooBar);\n'),
+        ('shop/a.py:2:0: C0103: Function name "fooBar" doesn\'t conform to snake_case naming style (invalid-name)\n', 'shop/a.py', '\ndef fooBar():\n    return 1\n', '\ndef foo_bar():\n    return 1\n'),
+        ('conf/a.yaml\n  1:1       error    missing document start "---"  (document-start)\n', 'conf/a.yaml', 'a: 1\n', '---\na: 1\n'),
+        ('conf/a.yaml\n  2:4       error    truthy value should be one of [false, true]  (truthy)\n', 'conf/a.yaml', '---\na: yes\n', '---\na: true\n'),
+        ('conf/a.yaml\n  2:5       error    too many spaces after colon  (colons)\n', 'conf/a.yaml', '---\na:   1\n', '---\na: 1\n'),
+        ('a.py:1:1: I002 Missing required import: `from __future__ import annotations`\n', 'a.py', '"""Doc."""\nimport os\n', '"""Doc."""\nfrom __future__ import annotations\nimport os\n'),
+        ("a.swift:2:5: error: missing 'return' in a function expected to return 'Int'\n    1 + 1\n    ^\n", 'a.swift', 'func a() -> Int {\n    1 + 1\n}\n', 'func a() -> Int {\n    return 1 + 1\n}\n'),
+        ("src/a.ts(2,9): error TS2801: This condition will always return true since this 'Promise<boolean>' is always defined.\n  src/a.ts(2,9)\n    Did you forget to use 'await'?\n", 'src/a.ts', 'async function a() {\n    if (ok()) {}\n}\n', 'async function a() {\n    if (await ok()) {}\n}\n'),
+        ('error[E0596]: cannot borrow `v` as mutable, as it is not declared as mutable\n --> src/lib.rs:2:9\n  |\n3 |     v.push(1);\n  |     ^ cannot borrow as mutable\n  |\nhelp: consider changing this to be mutable\n  |\n2 |     let mut v = Vec::new();\n  |         +++\n', 'src/lib.rs', 'fn a() {\n    let v = Vec::new();\n    v.push(1);\n}\n', 'fn a() {\n    let mut v = Vec::new();\n    v.push(1);\n}\n'),
+        ('PHP Parse error:  syntax error, unexpected token "return", expecting "," or ";" in src/a.php on line 4\nErrors parsing src/a.php\n', 'src/a.php', '<?php\nfunction a() {\n    echo 1\n    return 2;\n}\n', '<?php\nfunction a() {\n    echo 1;\n    return 2;\n}\n'),
+        ("a.rb:2: syntax error, unexpected end-of-input, expecting `end'\n", 'a.rb', 'def a\n  1\n', 'def a\n  1\nend\n'),
+        ("ci/a.sh: line 3: syntax error: unexpected end of file, missing `fi'\n", 'ci/a.sh', 'if true; then\n  echo\n\n', 'if true; then\n  echo\nfi\n'),
+        ('parse error: Expected separator between values at line 3, column 4\npackage.json\n', 'package.json', '{\n  "a": 1\n  "b": 2\n}\n', '{\n  "a": 1,\n  "b": 2\n}\n'),
+        ("SyntaxError: conf.json: Expected ',' or '}' after property value in JSON at position 13 (line 3 column 3)\n", 'conf.json', '{\n  "a": 1\n  "b": 2\n}\n', '{\n  "a": 1,\n  "b": 2\n}\n'),
+        ('main.go:3:6: func name will be used as shop.ShopOpen by other packages, and that stutters; consider calling this Open\n', 'main.go', 'package shop\n\nfunc ShopOpen() {}\n', 'package shop\n\nfunc Open() {}\n'),
+        ("shop/a.py:2: FutureWarning: 'M' is deprecated and will be removed in a future version, please use 'ME' instead.\n", 'shop/a.py', "\nx = s.resample('M').sum()\n", "\nx = s.resample('ME').sum()\n"),
+        ('shop/a.py:2: PydanticDeprecatedSince20: `min_items` is deprecated and will be removed, use `min_length` instead\n', 'shop/a.py', '\nx = conlist(int, min_items=1)\n', '\nx = conlist(int, min_length=1)\n'),
+        ("shop/a.py:1: in <module>\n    from django.utils.translation import ugettext\nE   ImportError: cannot import name 'ugettext' from 'django.utils.translation' (/env/x.py). Did you mean: 'gettext'?\n", 'shop/a.py', "from django.utils.translation import ugettext\nx = ugettext('a')\n", "from django.utils.translation import gettext\nx = gettext('a')\n"),
+        ('shop/a.py:3: DeprecationWarning: datetime.datetime.utcnow() is deprecated and scheduled for removal in a future version. Use timezone-aware objects to represent datetimes in UTC: datetime.datetime.now(datetime.UTC).\n', 'shop/a.py', 'import datetime\n\nx = datetime.datetime.utcnow()\n', 'import datetime\n\nx = datetime.datetime.now(datetime.UTC)\n'),
+        ('a.c:4:1: error: expected ‘;’ before ‘}’ token\n    3 |     return 1\n      |             ^\n      |             ;\n    4 | }\n', 'a.c', 'int a(void)\n{\n    return 1\n}\n', 'int a(void)\n{\n    return 1;\n}\n'),
+        ('a.c:3:18: warning: format specifies type \'int\' but the argument has type \'long\' [-Wformat]\n    printf("%d", x);\n            ~~   ^\n            %ld\n', 'a.c', '\n\n    printf("%d", x);\n', '\n\n    printf("%ld", x);\n'),
+        ("WARNING -  Doc file 'index.md' contains a link 'guid.md', but the target is not found among documentation files. Did you mean 'guide.md'?\n", 'docs/index.md', '[a](guid.md)\n', '[a](guide.md)\n'),
+        ('shop/a.py:1: error: Function is missing a return type annotation  [no-untyped-def]\nshop/a.py:1: note: Use "-> None" if function does not return a value\n', 'shop/a.py', 'def a():\n    print(1)\n', 'def a() -> None:\n    print(1)\n'),
+        ("src/a.ts(1,19): error TS2835: Relative import paths need explicit file extensions in ECMAScript imports. Did you mean './b.js'?\n", 'src/a.ts', "import {b} from './b';\n", "import {b} from './b.js';\n"),
+        ('src/a.js:1:16: error  Use `node:fs` instead of `fs`\n', 'src/a.js', "import fs from 'fs';\n", "import fs from 'node:fs';\n"),
+        ('Global symbol "$x" requires explicit package name (did you forget to declare "my $x"?) at a.pl line 2.\n', 'a.pl', 'use strict;\n$x = 1;\nprint $x;\n', 'use strict;\nmy $x = 1;\nprint $x;\n'),
+        ("usage: a [-h] {build,check}\na: error: argument cmd: invalid choice: 'biuldx' (choose from 'build', 'check')\n", 'Makefile', 'x:\n\ta biuldx\n', 'x:\n\ta build\n'),
+        ('[GraphQL] Unknown argument "firstt" on field "Query.items". Did you mean "first"?\nqueries/a.graphql:2:9\n', 'queries/a.graphql', '{\n  items(firstt: 1)\n}\n', '{\n  items(first: 1)\n}\n'),
+        ('a.c:2:1: error: unknown type name ‘uint8_t’\n    2 | uint8_t x;\n      | ^~~~~~~\na.c:1:1: note: ‘uint8_t’ is defined in header ‘<stdint.h>’; did you forget to ‘#include <stdint.h>’?\n  +++ |+#include <stdint.h>\n    1 | \n', 'a.c', '\nuint8_t x;\n', '#include <stdint.h>\n\nuint8_t x;\n'),
+        ('./main.go:4:2: declared and not used: total\n', 'main.go', 'package main\n\nfunc main() {\n\ttotal := 1\n}\n', 'package main\n\nfunc main() {\n\t_ = 1\n}\n'),
+        ('a.c:2:9: error: unused variable ‘total’ [-Werror=unused-variable]\n    2 |     int total = 0;\n      |         ^~~~~\n', 'a.c', 'int f(void) {\n    int total = 0;\n    return 1;\n}\n', 'int f(void) {\n    return 1;\n}\n'),
+        ("\n docs/a.md\n 3:5  error  Use 'select' instead of 'click'.  Vale.Terms\n", 'docs/a.md', '# A\n\nYou click it.\n', '# A\n\nYou select it.\n'),
+        ("docs/a.md:3:5: terms: Use 'JavaScript' instead of 'Javascript'\n", 'docs/a.md', '# A\n\nThe Javascript it.\n', '# A\n\nThe JavaScript it.\n'),
+        ('docs/a.md\n  3:1  ✓ error  Incorrect usage of the term: “Javascript”, use “JavaScript” instead  terminology\n', 'docs/a.md', '# A\n\nJavascript it.\n', '# A\n\nJavaScript it.\n'),
+        ('css/a.css\n  2:10  ✖  Expected "#FFFFFF" to be "#FFF"  color-hex-length\n', 'css/a.css', 'a {\n  color: #FFFFFF;\n}\n', 'a {\n  color: #FFF;\n}\n'),
+        ("index.html:3:3: The attribute 'algn' is not allowed. Did you mean 'align'?\n", 'index.html', "<p>\n\n  <td algn='x'>\n", "<p>\n\n  <td align='x'>\n"),
+        ("shop/a.py:2: unused import 'os' (90% confidence)\n", 'shop/a.py', '\nimport os\nx = 1\n', '\nx = 1\n'),
+        ("a.kt:2:9: error: Val cannot be reassigned, use 'var' instead of 'val'\n", 'a.kt', '\nval x = 1\n', '\nvar x = 1\n'),
+        ("  error • a.dart:2:12 • Expected to find ';'. • expected_token\n", 'a.dart', '\nvar x = 1234\n', '\nvar x = 1234;\n'),
+        ("shop/a.py:4:80: Argument 'colour' is deprecated: use 'color'\n", 'shop/a.py', '\n\n\nf(colour=1)\n', '\n\n\nf(color=1)\n'),
+        ('  File "shop/a.py", line 3\n    return 1\n    ^\nIndentationError: expected an indented block after function definition on line 2\n', 'shop/a.py', '\ndef a():\nreturn 1\n', '\ndef a():\n    return 1\n'),
+        ('  File "shop/a.py", line 4\n    y = 1\n         ^\nIndentationError: unindent does not match any outer indentation level\n', 'shop/a.py', 'def a():\n    x = 1\n    z = 1\n   y = 1\n', 'def a():\n    x = 1\n    z = 1\n    y = 1\n'),
+        ('  File "shop/a.py", line 1\n    x = \'abc\n        ^\nSyntaxError: unterminated string literal (detected at line 1)\n', 'shop/a.py', "x = 'abc\n", "x = 'abc'\n"),
+        ('  File "shop/a.py", line 2\n    1\n    ^\nSyntaxError: invalid syntax. Perhaps you forgot a comma?\n', 'shop/a.py', 'x = [\n    1\n    2,\n]\n', 'x = [\n    1,\n    2,\n]\n'),
+        ('Traceback (most recent call last):\n  File "shop/a.py", line 1, in <module>\n    x = time.time()\n        ^^^^\nNameError: name \'time\' is not defined. Did you forget to import \'time\'?\n', 'shop/a.py', 'x = time.time()\n', 'import time\nx = time.time()\n'),
+        ("src/a.ts(1,10): error TS6133: 'x' is declared but its value is never read.\n", 'src/a.ts', "import { x, y } from './b';\ny();\n", "import { y } from './b';\ny();\n"),
+        ('./main.go:4:2: "os" imported and not used\n', 'main.go', 'package main\n\nimport (\n\t"os"\n\t"fmt"\n)\n', 'package main\n\nimport (\n\t"fmt"\n)\n'),
+    ],
+)  # fmt: skip
+def test_the_edit_that_is_meant_is_among_those_that_are_tried(
+    said: str, path: str, text: str, after: str
+) -> None:
+    texts = {path: text, "b.py": ""}
+    found = propose_small_edits(said, texts, texts.get, MOST)
+    assert after in [one.texts.get(path) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "after"),
+    [
+        ("a.py:1: error: no rule `namex`, perhaps `name`", "x(namex)\n", "x(name)\n"),
+        ("a.py:1:3: `b` is wrong here, the word to write is `c`", "a b b\n", "a c b\n"),
+        ("a.py:1: write 'new' instead of 'old'", "x(old)\n", "x(new)\n"),
+        ("a.py, line 1: 'x' is gone, its place is taken by 'y'", "x\n", "y\n"),
+    ],
+)
+def test_what_assumes_least_comes_first(said: str, text: str, after: str) -> None:
+    texts = {"a.py": text}
+    assert propose_small_edits(said, texts, texts.get, MOST)[0].texts == {"a.py": after}
+
+
+def test_a_file_is_named_as_the_error_says() -> None:
+    texts = {"src/Basket.java": "public class Baskets {}\n"}
+    said = "src/Basket.java:1: error: class Baskets is public, should be declared in a file named Baskets.java"
+    found = propose_small_edits(said, texts, texts.get, MOST)
+    wanted = {"src/Basket.java": None, "src/Baskets.java": "public class Baskets {}\n"}
+    assert wanted in [one.texts for one in found[:3]]
+
+
+def test_what_removes_something_comes_last_and_is_marked() -> None:
+    texts = {"a.py": "import os, sys\n"}
+    found = propose_small_edits("a.py:1: unused import 'os'", texts, texts.get, MOST)
+    assert found[-1].drops
+    assert [one.drops for one in found] == sorted(one.drops for one in found)
+    assert not any(one.drops for one in propose_small_edits("a.py:1: 'os' or 'osx'", texts, texts.get, MOST))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "path", "text"),
+    [
+        ("tests/test_a.py:1: expected 1 but found 2", "tests/test_a.py", "assert f() == 1\n"),
+        ("tests/test_a.py:1: unused import 'os'", "tests/test_a.py", "import os\n"),
+        ("a.py:9: `x` is wrong, use `y`", "b.py", "x\n"),
+        ("a.sh: error: 'biuldx' is none of the commands, see 'a.sh --help'", "ci/a.sh", "do biuldx\n"),
+        ("go.sum:1: use 'b' instead of 'a'", "package-lock.json", "a\n"),
+        ("a.py:1: use 'b' instead of 'a'", "a.py", f"a = '{'x' * 2000}'\n"),
+    ],
+)  # fmt: skip
+def test_what_asks_for_something_else_suggests_nothing(said: str, path: str, text: str) -> None:
+    texts = {path: text}
+    assert propose_small_edits(said, texts, texts.get, MOST) == []
+
+
+def test_a_long_output_ends_in_time() -> None:
+    line = "a.py:{}: expected '(' before `x{}` but found \"y\"; use [a, b, 'c'] instead, or f(x)\n"
+    said = "".join(line.format(n, n) for n in range(1, 3000))
+    texts = {"a.py": "x1 = y(a, b) # c\n" * 3000, "b.json": "{" * 5000}
+    assert len(propose_small_edits(said, texts, texts.get, MOST)) == MOST
+
+
+@pytest.mark.parametrize(
+    "said", ["    assert f() == 1\nE   assert 2 == 1\na.py:1: AssertionError", "E   AssertionError"]
+)
+def test_no_edit_is_tried_where_a_test_asks_for_another_value(said: str) -> None:
+    case = MagicMock(output=said, setup_failed=False)
+    assert list(find_working_edits(case, MagicMock())) == []
+    case.open_box.assert_not_called()
