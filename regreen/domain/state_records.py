@@ -8,7 +8,8 @@ repository is renamed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import ClassVar, Literal
 
 from regreen.domain.models import Side, Signals
@@ -53,7 +54,7 @@ class PostedFinding(StateRecord):
 
 @dataclass(frozen=True, slots=True)
 class Dismissal(StateRecord):
-    """A finding that somebody dismissed: it never returns."""
+    """A finding that somebody dismissed: it never returns. `stored` is when, in seconds since the epoch; the store sets it."""
 
     KEY = ("repo", "number", "fingerprint")
     repo: str
@@ -61,6 +62,12 @@ class Dismissal(StateRecord):
     fingerprint: str
     login: str
     reason: str
+    stored: float = field(default=0.0, compare=False)
+
+    @property
+    def at(self) -> datetime:
+        """When it was dismissed."""
+        return datetime.fromtimestamp(self.stored, UTC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,10 @@ def test_a_dismissal_is_named_and_counted_at_every_later_push(story: Story) -> N
     story.work()
     after = pull.check
     _, _, row = (after.summary or "").partition("Dismissed, and still counted in the statistics:")
-    assert f"`{wanted}`); dismissed by `alice`, the author of this change: only admins reach" in row
+    assert (
+        f"`{wanted}`); dismissed by `alice`, the author of this change on {story.clock.now():%Y-%m-%d}: only admins reach"
+        in row
+    )
     assert '"dismissed": 1' in row
     assert "dismissed by the author of the change" in (after.title or "")
     assert statistics(pull).split("|")[2] == score

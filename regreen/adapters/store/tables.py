@@ -189,7 +189,8 @@ actions = sa.Table(
 )
 
 
-# One table for each type of `state_records`: a column for each field, and when the record was first stored.
+# One table for each type of `state_records`: a column for each field, and when the record was first stored, which a type
+# that wants to know it has as its field `stored`.
 
 _COLUMN_TYPES: dict[object, sa.types.TypeEngine[Any]] = {
     str: sa.Text(),
@@ -209,6 +210,7 @@ def _make_record_table(kind: type[StateRecord]) -> sa.Table:
             autoincrement=False,
         )
         for name, hint in record_fields(kind).items()
+        if name != "stored"
     ]
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
     return sa.Table(name, metadata, *columns, sa.Column("stored", sa.Float, nullable=False))

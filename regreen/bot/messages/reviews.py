@@ -204,7 +204,10 @@ def _describe_dismissal(dismissal: Dismissal, author: str) -> str:
     """Who dismissed a finding, whether it is of their own change, and why."""
     own = ", the author of this change" if author and dismissal.login == author else ""
     why = inline_prose(dismissal.reason[:200]) or "no reason was given"
-    return f"; dismissed by {code_span(dismissal.login)}{own}: {why}" if dismissal.login else ""
+    day = f" on {dismissal.at:%Y-%m-%d}" if dismissal.stored else ""
+    return (
+        f"; dismissed by {code_span(dismissal.login)}{own}{day}: {why}" if dismissal.login else ""
+    )
 
 
 def _name_dismissals(
