@@ -26,6 +26,7 @@ _MOST_LINES = 400
 _MOST_PLACES = 8
 _MOST_WORDS = 60
 _MOST_CALLING = 100
+_MOST_KNOWN = 2000
 _LONGEST_LINE = 400
 _LONGEST_ROW = 1000
 _LONGEST_FILE = 400_000
@@ -70,7 +71,8 @@ def propose_small_edits(
     output: str, paths: Collection[str], read: ReadText, most: int
 ) -> list[SmallEdit]:
     """Edits that the output suggests, those first that assume least."""
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|(?m:^E {3})", "", output[-_MOST_OUTPUT:])
+    text = output[-_MOST_OUTPUT:].replace("·", " ")  # a blank, as some tools show it
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|(?m:^E {3})", "", text)
     said = [line[:_LONGEST_LINE].expandtabs(1) for line in text.splitlines()[-_MOST_LINES:]]
     found: dict[tuple[tuple[str, str | None], ...], SmallEdit] = {}
     places = _find_places(said, paths, read)
@@ -122,8 +124,9 @@ def _find_places(said: Sequence[str], paths: Collection[str], read: ReadText) ->
     found = sorted(found, key=lambda one: (is_test(one.path), not _SAYS_ERROR.search(said[one.at])))
     calls = [*sources, *(path for path in _list_files_with_calls(paths) if path not in sources)]
     more = _find_lines_with_words(said, calls, read, refused_only=bool(found))
-    whole = [] if found else [_Place(path, 1, 0, at) for path, at in mentioned.items()]
-    every = [*found[:_MOST_PLACES], *more, *whole]
+    placed_paths = {one.path for one in found}
+    whole = [_Place(path, 1, 0, at) for path, at in mentioned.items() if path not in placed_paths]
+    every = [*found[:_MOST_PLACES], *more, *whole[:_MOST_PLACES]]
     known = {(one.path, one.line): one for one in reversed(every) if one.line}
     first = [one for one in reversed(known.values()) if not _is_generated(one.path)]
     return first[: 2 * _MOST_PLACES]
@@ -320,6 +323,7 @@ class _Suggestions:
         yield from self._insert_statements()
         yield from self._insert_words()
         yield from self._count_anew()
+        yield from self._change_quotes()
         yield from self._change_blanks()
         yield from self._rename_file()
         yield from self._delete_words()
@@ -445,6 +449,9 @@ class _Suggestions:
                 rank = self._rank_pair(old, word, is_named=is_named, is_pointed=is_pointed)
                 if rank is not None:
                     yield from self._replace_word(old, word.text, rank)
+            if self._is_unknown(old, is_pointed=is_pointed):
+                for new in difflib.get_close_matches(old, self.known, 2, 0.8):
+                    yield from self._replace_word(old, new, 1.2)
             if (is_pointed or is_named) and self._may_be_idle(old):
                 yield from self._replace_word(f"{old} :=", "_ =", 0.8)
                 yield from self._replace_word(old, "_", 0.9)
@@ -452,6 +459,23 @@ class _Suggestions:
             for style, pattern in self.table["style"].items():
                 if (is_named or is_pointed) and re.search(pattern, self.message):
                     yield from self._replace_word(old, _write_in_style(old, style), 0.6)
+
+    def _is_asked_for(self, word: _Word) -> bool:
+        """Whether the message says in so many words that it should be there."""
+        asked = self.table["asked"].replace("@NEW@", re.escape(word.text))
+        return bool(re.search(asked, self.said[word.at]))
+
+    @cached_property
+    def known(self) -> list[str]:
+        """The names of the file."""
+        return list(dict.fromkeys(_IDENTIFIER.findall(self.source)))[:_MOST_KNOWN]
+
+    def _is_unknown(self, name: str, *, is_pointed: bool) -> bool:
+        """Whether the message may say that there is no such name."""
+        if len(name) < 4 or not name.isidentifier():
+            return False
+        is_refused = any(one.refused for one in self.words if one.text == name)
+        return is_refused or (is_pointed and bool(re.search(self.table["unknown"], self.message)))
 
     def _may_be_idle(self, name: str) -> bool:
         """Whether the message may say that nothing reads a variable of this name."""
@@ -468,15 +492,16 @@ class _Suggestions:
             return None
         likeness = _measure_likeness(old, new)
         likeness = likeness if likeness > 0.6 else 0.0
-        is_offered = word.quoted or (word.cued and word.far < 3)
-        if not (likeness or (is_offered and (is_named or is_pointed))):
+        is_offered = word.quoted or (word.cued and word.far < 10)
+        is_asked = word.quoted and word.cued and word.far < 4 and self._is_asked_for(word)
+        if not (likeness or (is_offered and (is_named or is_pointed)) or is_asked):
             return None
         if not word.quoted and likeness < (0.0 if word.cued else 0.75):
             return None
         if not word.quoted and not likeness and new in self.table["little_words"]:
             return None
         rank = 0.4 + _weigh_word(word) + (0.0 if word.quoted or likeness else 0.4)
-        rank += 0.0 if is_named else 0.3 if is_pointed else 0.7
+        rank += 0.0 if is_named else 0.3 if is_pointed else 0.7 if likeness else 1.2
         rank += -0.3 if is_pointed else 0.3 if self.column else 0.0
         rank -= 0.2 if any(one.at == word.at for one in self.words if one.text == old) else 0.0
         rank -= 0.3 if any(one.refused for one in self.words if one.text == old) else 0.0
@@ -506,14 +531,20 @@ class _Suggestions:
         found: dict[str, tuple[bool, bool]] = {}
         for match in _LINE_WORD.finditer(self.row):
             text = match[0].rstrip(".:/-")
-            inner = [text, *_IDENTIFIER.findall(text)] if len(text) > 1 else [text]
+            parts = [text.rpartition(".")[0], text.partition(".")[2]]
+            inner = [text, *filter(None, parts), *_IDENTIFIER.findall(text)]
             for one in inner:
                 at = self.row.find(one, match.start())
                 is_pointed = at < self.column <= at + len(one)
                 found[one] = (one in offered, is_pointed or found.get(one, (False, False))[1])
         for word in self.words:
             is_more = word.quoted or not word.text.isalnum()
-            if is_more and not word.named and word.text in self.row and len(word.text) < 120:
+            if (
+                is_more
+                and (word.cued or not word.named)
+                and word.text in self.row
+                and len(word.text) < 120
+            ):
                 at = self.row.find(word.text)
                 found[word.text] = (True, at < self.column <= at + len(word.text))
         if self.column and (found_at := re.match(r"[^\w\s]{1,3}", self.row[self.column - 1 :])):
@@ -617,7 +648,7 @@ class _Suggestions:
             return
         code, rest = self.code, self.row[len(self.code) :]
         spots = [len(code)]
-        trail = len(code.rstrip(" ;:{},)]"))
+        trail = len(code.rstrip(" ;:{},)]\"'"))
         spots += range(len(code) - 1, trail - 1, -1)
         if self.column:
             here = re.match(r"\w+", self.row[self.column - 1 :])
@@ -755,7 +786,18 @@ class _Suggestions:
 
     # -- blanks
 
+    def _change_quotes(self) -> Iterator[SmallEdit]:
+        for name, quote, other in (("single", "'", '"'), ("double", '"', "'")):
+            if re.search(rf"(?i)\b{name}[ -]?quote", self.message):
+                row = re.sub(rf"{other}([^'\"\\]*){other}", rf"{quote}\1{quote}", self.row)
+                yield from self._with_row(row, f"wrote {name} quotes", 0.6)
+                bare = re.sub(r"([:=]\s)([\w./-]+)$", rf"\1{quote}\2{quote}", self.code)
+                yield from self._with_row(bare, f"added {name} quotes", 0.8)
+
     def _change_blanks(self) -> Iterator[SmallEdit]:
+        if re.search(r"(?i)\bnew ?line\b|\bblank lines?\b", self.message):
+            text = f"{self.source.rstrip()}\n"
+            yield SmallEdit({self.place.path: text}, "ended the file with one line break", 0.7)
         if not re.search(r"(?i)\b(?:white)?spaces?\b|\bblanks?\b", self.message):
             return
         inset = len(self.row) - len(self.row.lstrip())
