@@ -123,6 +123,7 @@ def _list_red_bases(found: Sequence[ResultDocument], now: datetime) -> list[Open
             text = f"The branch `{branch}` failed when its check was answered"
             if document.kind == "fix":
                 text = f"The branch `{branch}` fails, and no repair was found"
+            text += _name_failing_tests(document)
             tasks.append(
                 OpenTask("red", text, document.repo, document.number, document.job, document.at)
             )
@@ -144,6 +145,18 @@ def _find_branch_state(document: ResultDocument) -> tuple[str, bool | None]:
     ran = [run for cause in causes for run in cause.get("runs") or () if isinstance(run, dict)]
     is_green = any(run.get("where") == "base" and run.get("outcome") == "pass" for run in ran)
     return branch, False if is_green or any(c.get("do") == "rebase" for c in causes) else None
+
+
+def _name_failing_tests(document: ResultDocument) -> str:
+    """The first test that the base branch was seen to fail, and how many more; empty where none is known."""
+    causes = [cause for cause in document.body.get("causes") or () if isinstance(cause, dict)]
+    ran = [run for cause in causes for run in cause.get("runs") or () if isinstance(run, dict)]
+    failed = [run.get("tests") or () for run in ran if run.get("where") == "base"]
+    tests = list(dict.fromkeys(str(test) for named in failed for test in named))
+    if not tests:
+        return ""
+    more = f" (+{len(tests) - 1} more)" if len(tests) > 1 else ""
+    return f": {to_plain_line(tests[0], 160)}{more}"
 
 
 def _list_waiting_forks(

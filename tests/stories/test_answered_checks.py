@@ -103,7 +103,8 @@ def test_a_base_branch_that_fails_too_is_listed_for_a_person(story: Story) -> No
     story.work()
     assert _answer(story, pull)[0].startswith("The base branch fails too")
     (task,) = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
-    assert task.text == "The branch `main` failed when its check was answered"
+    failed = "test_sum (tests.test_prices.TotalTest.test_sum)"
+    assert task.text == f"The branch `main` failed when its check was answered: {failed}"
     assert (task.state, task.number) == ("red", pull.number)
 
 

@@ -372,7 +372,9 @@ def test_a_patch_for_a_branch_is_approved_at_its_commits_check(store: Database) 
 
 def _keep_answer(store: Database, verdict: str, outcome: str, hours: float) -> None:
     """An answer to a failed check of a change for main, which ran the base branch."""
-    cause = {"verdict": verdict, "do": "wait", "runs": [{"where": "base", "outcome": outcome}]}
+    tests = ["test_sum", "test_tax"] if outcome == "fail" else []
+    run = {"where": "base", "outcome": outcome, "tests": tests}
+    cause = {"verdict": verdict, "do": "wait", "runs": [run, run]}
     body = {"causes": [cause], "base": "main", "head": "a" * 40, "verdict": verdict, "seconds": 9.0}
     at = datetime.now(UTC) - timedelta(hours=hours)
     store.save_document(ResultDocument("why", "o/r", 5, f"s{hours}", f"why/{hours}", at, body))
@@ -383,7 +385,8 @@ def test_a_base_branch_that_an_answer_saw_fail_needs_a_person_until_it_passes(
 ) -> None:
     _keep_answer(store, "main", "fail", 2)
     shown = _operator(store).get("/").text
-    assert "The branch <code>main</code> failed when its check was answered" in shown
+    failed = "The branch <code>main</code> failed when its check was answered"
+    assert f"{failed}: test_sum (+1 more)" in shown
     assert 'href="/jobs/why/2"' in shown
     _keep_answer(store, "change", "pass", 1)
     shown = _operator(store).get("/").text

@@ -64,6 +64,7 @@ def make_cause_document(found: RedCause, capsule: str | None = None) -> dict[str
                 "where": one.where,
                 "outcome": find_outcome(one.run),
                 "signature": one.signature.text if one.signature else None,
+                "tests": list(one.signature.tests) if one.signature else [],
             }
             for one in found.runs
         ],
