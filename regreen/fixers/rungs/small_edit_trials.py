@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from regreen.domain.environments import ReadText
+from regreen.domain.job_control import ContextThreadPool
 from regreen.fixers.case import RepairCase
 from regreen.fixers.recipes.named_edits import write_failures
 from regreen.fixers.recipes.small_edits import propose_small_edits
@@ -18,6 +19,7 @@ from regreen.runs.test_runs import CommandRun, run_in_box
 
 _MOST_EDITS = 16  # of one error
 _MOST_ROUNDS = 6  # errors, one after the other
+_BOXES = 2  # at a time
 _TIME_SHARE = 0.25  # of the time that is left
 _MOST_SECONDS = 150.0
 _ASSERTION = re.compile(
@@ -51,25 +53,38 @@ def find_working_edits(case: RepairCase, read: ReadText) -> Iterator[WorkingEdit
     output = case.output + write_failures(case.before.failures)
     for _ in range(_MOST_ROUNDS):
         reader = partial(_read_edited, made.texts, read)
-        step: tuple[WorkingEdits, str] | None = None
-        for edit in run_in_child(propose_small_edits, output, paths, reader, _MOST_EDITS):
-            if case.stop.now() > ends:
-                return
-            if case.trial.overlay.keys() & edit.texts.keys():
-                continue
-            now = WorkingEdits(
-                {**made.texts, **edit.texts}, (*made.words, edit.words), made.drops or edit.drops
+        edits = run_in_child(propose_small_edits, output, paths, reader, _MOST_EDITS)
+        more = [
+            WorkingEdits(
+                {**made.texts, **one.texts}, (*made.words, one.words), made.drops or one.drops
             )
-            run = _run_with_edits(case, now.texts, modes)
+            for one in edits
+            if not case.trial.overlay.keys() & one.texts.keys()
+        ]
+        step: tuple[WorkingEdits, str] | None = None
+        for now, run in _run_each(case, more, modes, ends):
             if run.is_green:
                 yield now
             elif step is None and _is_a_step(output, run.output):
                 step = now, run.output + write_failures(run.failures)
                 if len(_list_errors(run.output)) < len(_list_errors(output)):
                     break
-        if step is None:
+        if step is None or case.stop.now() > ends:
             return
         made, output = step
+
+
+def _run_each(
+    case: RepairCase, every: Sequence[WorkingEdits], modes: Mapping[str, str], ends: float
+) -> Iterator[tuple[WorkingEdits, CommandRun]]:
+    """Each with its run, in their order, several at a time, until the time is over."""
+    for at in range(0, len(every), _BOXES):
+        if case.stop.now() > ends:
+            return
+        some = every[at : at + _BOXES]
+        with ContextThreadPool(_BOXES) as pool:
+            runs = [pool.submit(_run_with_edits, case, one.texts, modes) for one in some]
+        yield from ((one, run.result()) for one, run in zip(some, runs, strict=True))
 
 
 def _read_edited(edited: Mapping[str, str | None], read: ReadText, path: str) -> str | None:
