@@ -41,6 +41,7 @@ SETS = {
     "mechanical-seventh": mechanical_unseen_cases.SEVENTH,
     "mechanical-eighth": mechanical_unseen_cases.EIGHTH,
     "mechanical-ninth": mechanical_unseen_cases.NINTH,
+    "mechanical-tenth": mechanical_unseen_cases.TENTH,
     "callers": caller_cases.DEVELOPMENT,
     "callers-fresh": caller_cases.FRESH,
 }  # fmt: skip
